@@ -1,0 +1,101 @@
+import { sql } from 'drizzle-orm'
+import { bigint, boolean, customType, date, integer, pgTable, text, timestamp } from 'drizzle-orm/pg-core'
+
+/**
+ * The tables as TypeScript sees them: columns, types and keys. What they are for, their checks, indexes
+ * and triggers stand in `db/migrations`, which is what makes them; a test holds the two together.
+ *
+ * The statements are written with drizzle's `sql` and run on postgres.js, which hands bigint over as a
+ * decimal string: a JavaScript number is exact only up to 2^53. Timestamps stay text: a JavaScript date
+ * would cut their microseconds.
+ */
+
+const id = (name: string) => bigint(name, { mode: 'bigint' })
+const timestamptz = (name: string) => timestamp(name, { withTimezone: true, mode: 'string' })
+const digest = customType<{ data: Uint8Array; driverData: Uint8Array }>({ dataType: () => 'bytea' })
+
+export const organizations = pgTable('organizations', {
+  id: id('id').primaryKey(),
+  name: text('name').notNull(),
+})
+
+export const products = pgTable('products', {
+  id: id('id').primaryKey(),
+  name: text('name').notNull(),
+})
+
+export const users = pgTable('users', {
+  id: id('id').primaryKey(),
+  name: text('name').notNull(),
+  firstName: text('first_name').notNull().default(''),
+  lastName: text('last_name').notNull().default(''),
+  email: text('email').notNull().default(''),
+  seid: text('seid'),
+  recordStatus: text('record_status').notNull().default('active'),
+})
+
+export const assessments = pgTable('assessments', {
+  id: id('id').primaryKey(),
+  userId: id('user_id').notNull(),
+  organizationId: id('organization_id').notNull(),
+  productId: id('product_id').notNull(),
+  certifiedAt: timestamptz('certified_at').notNull(),
+  legacyRecord: boolean('legacy_record').notNull().default(false),
+})
+
+export const assessmentParts = pgTable('assessment_parts', {
+  id: id('id').primaryKey(),
+  assessmentId: id('assessment_id').notNull(),
+  position: integer('position').notNull(),
+  name: text('name'),
+  certifiedAt: timestamptz('certified_at'),
+  proctorId: id('proctor_id').notNull(),
+})
+
+export const exportState = pgTable('export_state', {
+  singleton: boolean('singleton').primaryKey().default(true),
+  version: id('version').notNull().default(sql`1`),
+  timeZone: text('time_zone').notNull().default('UTC'),
+})
+
+export const exportRecords = pgTable('export_records', {
+  id: id('id').primaryKey(),
+  organizationId: id('organization_id').notNull(),
+  productId: id('product_id').notNull(),
+  userId: id('user_id').notNull(),
+  seid: text('seid'),
+  recordStatus: text('record_status').notNull(),
+  legacyRecord: boolean('legacy_record').notNull(),
+  proctorIds: id('proctor_ids').array().notNull(),
+  certifiedOn: date('certified_on').notNull(),
+  userNameKey: text('user_name_key').notNull(),
+  proctorNameKey: text('proctor_name_key').notNull(),
+  productNameKey: text('product_name_key').notNull(),
+  searchText: text('search_text').notNull(),
+  document: text('document').notNull(),
+})
+
+export const integrations = pgTable('integrations', {
+  id: id('id').primaryKey().generatedAlwaysAsIdentity(),
+  clientId: text('client_id').notNull().unique(),
+  name: text('name').notNull(),
+  organizationIds: id('organization_ids').array().notNull().default(sql`'{}'`),
+  productIds: id('product_ids').array().notNull().default(sql`'{}'`),
+  createdAt: timestamptz('created_at').notNull().defaultNow(),
+  disabledAt: timestamptz('disabled_at'),
+})
+
+export const integrationSecrets = pgTable('integration_secrets', {
+  id: id('id').primaryKey().generatedAlwaysAsIdentity(),
+  integrationId: id('integration_id').notNull(),
+  digest: digest('digest').notNull(),
+  createdAt: timestamptz('created_at').notNull().defaultNow(),
+  expiresAt: timestamptz('expires_at'),
+})
+
+export const accessTokens = pgTable('access_tokens', {
+  digest: digest('digest').primaryKey(),
+  secretId: id('secret_id').notNull(),
+  createdAt: timestamptz('created_at').notNull().defaultNow(),
+  expiresAt: timestamptz('expires_at').notNull(),
+})

@@ -1,0 +1,51 @@
+/**
+ * The answers of the HTTP interface: what every one of them carries, and the errors among them. Anything
+ * that is thrown and is not an HttpError is unforeseen: a 500 with a fixed body, logged with its cause.
+ */
+
+/** What every answer carries: nobody caches personal data, nobody guesses at content types. */
+const COMMON_HEADERS = {
+  'content-type': 'application/json; charset=utf-8',
+  'cache-control': 'private, no-store',
+  'x-content-type-options': 'nosniff',
+}
+
+/**
+ * The only place an answer is made. `json` is finished JSON text; `headers` override the common ones.
+ */
+export function jsonResponse(status: number, json: string, headers: Record<string, string> = {}): Response {
+  return new Response(json, { status, headers: { ...COMMON_HEADERS, ...headers } })
+}
+
+/** An HTTP answer other than success. `body` is sent as JSON, exactly as it is. */
+export class HttpError extends Error {
+  constructor(
+    readonly httpStatus: number,
+    readonly body: ErrorsBody | OAuthErrorBody,
+    readonly headers: Record<string, string> = {},
+  ) {
+    super(`HTTP ${httpStatus}`)
+  }
+}
+
+/** One thing that is wrong with an API request; `parameter` names the query parameter where there is one. */
+export interface ErrorItem {
+  message: string
+  parameter?: string
+}
+
+/** The body of the API's errors other than 401 (spec 7.1). */
+export interface ErrorsBody {
+  errors: ErrorItem[]
+}
+
+/** The body of the token endpoint's errors and of every 401 (spec 7.1, RFC 6749 §5.2). */
+export interface OAuthErrorBody {
+  error: string
+  error_description: string
+}
+
+/** The API's error with one message. */
+export function apiError(status: number, message: string, headers?: Record<string, string>): HttpError {
+  return new HttpError(status, { errors: [{ message }] }, headers)
+}

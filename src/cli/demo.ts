@@ -1,0 +1,83 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { Command } from 'commander'
+import type { Sql } from 'postgres'
+import { setting } from '../config.ts'
+import { importSource } from '../import/import.ts'
+import { createIntegration, type NewIntegration } from '../integrations/create.ts'
+import { openDatabase } from '../postgres/database.ts'
+import { migrate } from '../postgres/migrate.ts'
+import { sampleNdjson } from '../sample/generate.ts'
+import { print } from './output.ts'
+import { serve } from './serve.ts'
+
+const ASSESSMENTS = 2000
+
+/** axport demo */
+export function demoCommand(): Command {
+  return new Command('demo')
+    .description(
+      'Try it: sample data in a built-in database, one integration, curl lines to paste; needs no setting.',
+    )
+    .addHelpText(
+      'after',
+      '\nThe data is gone when it ends. PORT and HOST are respected.\n\nExample: PORT=8080 axport demo',
+    )
+    .action(demo)
+}
+
+async function demo(): Promise<void> {
+  const folder = mkdtempSync(join(tmpdir(), 'axport-demo-'))
+  try {
+    await print('Preparing a database with sample data …\n')
+    const database = await openDatabase(`embedded:${folder}`, setting('DATABASE_POOL_SIZE'))
+    try {
+      const integration = await prepare(database.sql)
+      const [first] = await database.sql<
+        { id: string }[]
+      >`select id from export_records order by certified_on, id limit 1`
+      await serve(database, url => print(instructions(url, integration, first?.id ?? '')))
+    } finally {
+      await database.close()
+    }
+  } finally {
+    rmSync(folder, { recursive: true, force: true })
+  }
+}
+
+async function prepare(sql: Sql): Promise<NewIntegration> {
+  await migrate(sql)
+  const chunks = encoded(sampleNdjson({ assessments: ASSESSMENTS }))
+  await importSource(sql, { chunks }, () => {})
+  const organizations = await sql<{ id: string }[]>`select id from organizations order by id`
+  const products = await sql<{ id: string }[]>`select id from products order by id`
+  const ids = (rows: { id: string }[]) => rows.map(row => row.id)
+  return await createIntegration(sql, 'Demo', ids(organizations), ids(products))
+}
+
+async function* encoded(texts: Iterable<string>): AsyncGenerator<Uint8Array> {
+  const encoder = new TextEncoder()
+  for (const text of texts) yield encoder.encode(text)
+}
+
+function instructions(url: string, { clientId, clientSecret }: NewIntegration, id: string): string {
+  return `
+axport serves ${ASSESSMENTS} sample assessments at ${url}. Paste into another terminal:
+
+# 1. an access token, good for two hours
+TOKEN=$(curl -s ${url}/oauth/token -d grant_type=client_credentials -d client_id=${clientId} -d client_secret=${clientSecret} | sed 's/.*"access_token":"\\([^"]*\\)".*/\\1/')
+
+# 2. the first page
+curl -s -H "Authorization: Bearer $TOKEN" '${url}/api/v1/ax/assessments?page=2'
+
+# 3. one record
+curl -s -H "Authorization: Bearer $TOKEN" ${url}/api/v1/ax/assessments/${id}
+
+# with filters (-g keeps curl from reading the brackets itself)
+curl -s -g -H "Authorization: Bearer $TOKEN" '${url}/api/v1/ax/assessments?page=2&sort=user_name&order=desc&filter[search]=observation&filter[user_record_status][]=active'
+
+Ctrl-C ends it and removes the data.
+
+`
+}

@@ -1,0 +1,32 @@
+import { Command } from 'commander'
+import { migrate } from '../postgres/migrate.ts'
+import { setTimeZone } from '../postgres/time-zone.ts'
+import { print } from './output.ts'
+import { withAnySchema } from './with-database.ts'
+
+/** axport migrate */
+export function migrateCommand(): Command {
+  return new Command('migrate')
+    .description('Bring the database schema up to date; safe to repeat and to run twice at once.')
+    .option('--time-zone <zone>', "the platform's time zone, as Europe/Berlin (a new database has UTC)")
+    .addHelpText(
+      'after',
+      `
+Dates in the API are days in the platform's time zone. It is a property of the database: changing it
+renders every record anew.
+
+Example: axport migrate --time-zone America/New_York`,
+    )
+    .action(async ({ timeZone }: { timeZone?: string }) => {
+      await withAnySchema(async ({ sql }) => {
+        const applied = await migrate(sql)
+        await print(applied.length > 0 ? `applied ${applied.join(', ')}\n` : 'the schema is up to date\n')
+        if (timeZone !== undefined) {
+          const changed = await setTimeZone(sql, timeZone)
+          await print(
+            changed ? `the time zone is now ${timeZone}\n` : `the time zone is ${timeZone} already\n`,
+          )
+        }
+      })
+    })
+}

@@ -1,0 +1,72 @@
+import { Command, CommanderError } from 'commander'
+import { Failure, UsageFailure } from '../errors.ts'
+import { demoCommand } from './demo.ts'
+import { importCommand } from './import.ts'
+import { integrationCommand } from './integration.ts'
+import { migrateCommand } from './migrate.ts'
+import { sampleCommand } from './sample.ts'
+import { serveCommand } from './serve.ts'
+import { VERSION } from './version.ts'
+
+/**
+ * Runs one command. Exit codes: 0 done, 1 failed, 2 called wrongly. Errors are one line on standard error
+ * that says what is wrong and what to do.
+ */
+export async function run(args: string[]): Promise<number> {
+  try {
+    await program().parseAsync(args, { from: 'user' })
+    return 0
+  } catch (error) {
+    if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : 2
+    process.stderr.write(`axport: ${describe(error)}\n`)
+    return error instanceof UsageFailure ? 2 : 1
+  }
+}
+
+function program(): Command {
+  const program = new Command('axport')
+    .description('The Assessment Export Service: a read-only HTTP API over Postgres, and its command line.')
+    .version(VERSION, '--version', 'print the version')
+    .helpOption('--help', 'print help')
+    .helpCommand(false)
+    .exitOverride()
+    .configureOutput({
+      outputError: (text, write) =>
+        write(
+          `axport: ${text
+            .replace(/^error: /, '')
+            .trim()
+            .replaceAll('\n', ' ')}\n`,
+        ),
+    })
+    .showHelpAfterError('(axport --help lists the commands)')
+    .addHelpText('after', '\nSettings come from the environment: DATABASE_URL, HOST, PORT, … (see README).')
+  for (const command of [
+    demoCommand(),
+    serveCommand(),
+    migrateCommand(),
+    importCommand(),
+    integrationCommand(),
+    sampleCommand(),
+  ]) {
+    program.addCommand(inheriting(program, command))
+  }
+  return program
+}
+
+/** Commands that are made on their own do not take over the settings of the program by themselves. */
+function inheriting(parent: Command, command: Command): Command {
+  command.copyInheritedSettings(parent)
+  for (const child of command.commands) inheriting(command, child)
+  return command
+}
+
+/** One line for an operator. A database's own message says what a role lacks or what a disk ran out of. */
+function describe(error: unknown): string {
+  if (error instanceof Failure || error instanceof UsageFailure) return error.message
+  const { name, message, code } = error as { name?: string; message?: string; code?: string }
+  const text = (message ?? String(error)).replaceAll(/\s+/g, ' ')
+  return name === 'PostgresError'
+    ? `the database refused: ${text} (SQLSTATE ${code})`
+    : `unexpected error: ${text}`
+}

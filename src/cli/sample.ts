@@ -1,0 +1,22 @@
+import { Command, InvalidArgumentError } from 'commander'
+import { sampleNdjson } from '../sample/generate.ts'
+import { print } from './output.ts'
+
+/** axport sample N */
+export function sampleCommand(): Command {
+  return new Command('sample')
+    .description(
+      'Write N assessments of made-up data to standard output, as import NDJSON; always the same for one N.',
+    )
+    .argument('<n>', 'how many assessments', readCount)
+    .addHelpText('after', '\nExample: axport sample 100000 | axport import -')
+    .action(async (assessments: number) => {
+      for (const chunk of sampleNdjson({ assessments })) await print(chunk)
+    })
+}
+
+function readCount(text: string): number {
+  const count = /^\d+$/.test(text) ? Number(text) : Number.NaN
+  if (!(count <= 100_000_000)) throw new InvalidArgumentError('Give a whole number from 0 to 100000000.')
+  return count
+}

@@ -1,0 +1,117 @@
+import { readFileSync } from 'node:fs'
+import { Failure } from './errors.ts'
+
+/**
+ * Every setting there is: the only reader of the environment. `read` turns the text of the variable into
+ * its value and throws an Error whose message completes "NAME …".
+ */
+interface Setting<Value> {
+  /** The text that stands for the variable when it is not set; without one the setting may be undefined. */
+  fallback?: string
+  /** One line for the person who sets it. */
+  meaning: string
+  /** Its value is never shown. */
+  secret?: true
+  read(text: string): Value
+}
+
+const text = (text: string) => text
+
+const wholeNumber = (least: number, most: number) => (text: string) => {
+  const value = /^\d+$/.test(text) ? Number(text) : Number.NaN
+  if (!(value >= least && value <= most)) throw new Error(`must be a whole number from ${least} to ${most}`)
+  return value
+}
+
+const oneOf =
+  <Value extends string>(...values: Value[]) =>
+  (text: string) => {
+    const value = values.find(value => value === text)
+    if (!value) throw new Error(`must be one of ${values.join(', ')}`)
+    return value
+  }
+
+export const SETTINGS = {
+  DATABASE_URL: {
+    meaning: 'The database: postgres://user:password@host:port/name, or embedded:DIR for the built-in one.',
+    secret: true,
+    read: text,
+  },
+  DATABASE_URL_FILE: {
+    meaning: 'A file that holds the value of DATABASE_URL, for secret stores that mount files.',
+    read: text,
+  },
+  DATABASE_POOL_SIZE: {
+    fallback: '10',
+    meaning: 'Connections to Postgres that the service holds at most.',
+    read: wholeNumber(1, 1000),
+  },
+  HOST: {
+    fallback: '127.0.0.1',
+    meaning: 'The address to listen on; 0.0.0.0 for every address of the machine.',
+    read: text,
+  },
+  PORT: {
+    fallback: '3000',
+    meaning: 'The port to listen on; 0 for any free one.',
+    read: wholeNumber(0, 65535),
+  },
+  LOG_LEVEL: {
+    fallback: 'info',
+    meaning: 'The least severe line that is logged: debug, info (a line a request), warn, error or silent.',
+    read: oneOf('debug', 'info', 'warn', 'error', 'silent'),
+  },
+} satisfies Record<string, Setting<unknown>>
+
+export type SettingName = keyof typeof SETTINGS
+type Value<Name extends SettingName> = ReturnType<(typeof SETTINGS)[Name]['read']>
+
+/** The environment that settings are read from; process.env by default. */
+export type Environment = Record<string, string | undefined>
+
+/**
+ * The value of one setting. A variable that is set to nothing counts as not set.
+ * @throws Failure that names the variable and says what it takes; never its value, which may be a secret
+ */
+export function setting<Name extends SettingName>(
+  name: Name,
+  environment: Environment = Bun.env,
+): Value<Name> | (Name extends 'DATABASE_URL' | 'DATABASE_URL_FILE' ? undefined : never) {
+  const definition: Setting<unknown> = SETTINGS[name]
+  const given = environment[name]?.trim() || definition.fallback
+  try {
+    return (given === undefined ? undefined : definition.read(given)) as Value<Name>
+  } catch (error) {
+    throw new Failure(`${name} ${(error as Error).message}`)
+  }
+}
+
+/**
+ * DATABASE_URL, or what the file named by DATABASE_URL_FILE holds.
+ * @throws Failure when neither or both are set, or the file can not be read
+ */
+export function databaseUrl(environment: Environment = Bun.env): string {
+  const url = setting('DATABASE_URL', environment)
+  const file = setting('DATABASE_URL_FILE', environment)
+  if (url && file) throw new Failure('DATABASE_URL and DATABASE_URL_FILE are both set: unset one of them')
+  if (url) return url
+  if (!file) {
+    throw new Failure(
+      'DATABASE_URL is not set: set it to postgres://user:password@host:port/name, or to embedded:DIR for the built-in database',
+    )
+  }
+  return readUrlFile(file)
+}
+
+function readUrlFile(file: string): string {
+  let url: string
+  try {
+    url = readFileSync(file, 'utf8').trim()
+  } catch (error) {
+    throw new Failure(
+      `DATABASE_URL_FILE names ${file}, which can not be read (${(error as { code?: string }).code})`,
+    )
+  }
+  if (url === '') throw new Failure(`DATABASE_URL_FILE names ${file}, which is empty`)
+  return url
+}

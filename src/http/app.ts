@@ -1,0 +1,63 @@
+import { Elysia } from 'elysia'
+import type { Sql } from 'postgres'
+import { apiError } from '../answers.ts'
+import { listAssessments, retrieveAssessment } from '../assessments/endpoints.ts'
+import { AssessmentList, AssessmentRecord } from '../assessments/record.ts'
+import { oauthError } from '../oauth/credentials.ts'
+import { issueAccessToken, TokenResponse } from '../oauth/endpoint.ts'
+import { errorAnswer } from './error-answer.ts'
+import { guard } from './guard.ts'
+import { type Log, requestLog } from './request-log.ts'
+
+const TOKEN = '/oauth/token'
+const LIST = '/api/v1/ax/assessments'
+const RETRIEVE = '/api/v1/ax/assessments/:id'
+
+/** Every route there is. Paths are exact: no trailing slash. */
+export function createApp(db: Sql, log: Log) {
+  return new Elysia({ strictPath: true })
+    .use(requestLog(log))
+    .onError(({ error, code, path, set }) => errorAnswer(error, code, path, set, log))
+    .use(tokenRoutes(db))
+    .use(assessmentRoutes(db))
+}
+
+function tokenRoutes(db: Sql) {
+  return (
+    new Elysia({ name: 'token' })
+      // Not parsed by the framework: the errors, the limit and the precedence of both are the protocol's.
+      .post(TOKEN, ({ request }) => issueAccessToken(db, request), {
+        parse: 'none',
+        response: { 200: TokenResponse },
+      })
+      .all(TOKEN, () => {
+        throw oauthError(405, 'invalid_request', 'Use POST', { allow: 'POST' })
+      })
+  )
+}
+
+function assessmentRoutes(db: Sql) {
+  // HEAD has its own routes because the framework's own drops the headers of a GET.
+  const guarded = new Elysia({ name: 'assessments' })
+    .use(guard(db))
+    .get(LIST, ({ caller, request }) => listAssessments(db, caller, queryString(request)), {
+      response: { 200: AssessmentList },
+    })
+    .head(LIST, ({ caller, request }) => listAssessments(db, caller, queryString(request)))
+    .get(RETRIEVE, ({ caller, params }) => retrieveAssessment(db, caller, params.id), {
+      response: { 200: AssessmentRecord },
+    })
+    .head(RETRIEVE, ({ caller, params }) => retrieveAssessment(db, caller, params.id))
+
+  // Other methods are refused before anybody is asked for a token.
+  const refuse = () => {
+    throw apiError(405, 'Use GET', { allow: 'GET, HEAD' })
+  }
+  return new Elysia({ name: 'api' }).use(guarded).all(LIST, refuse).all(RETRIEVE, refuse)
+}
+
+/** As it was sent: the framework's own parser splits at commas and drops repeated keys. */
+function queryString(request: Request): string {
+  const start = request.url.indexOf('?')
+  return start < 0 ? '' : request.url.slice(start + 1)
+}

@@ -1,0 +1,30 @@
+import { Elysia } from 'elysia'
+import type { Logger } from 'pino'
+
+export type Log = Pick<Logger, 'info' | 'warn' | 'error'>
+
+/**
+ * One line a request, after its answer: never a query string, which holds names and seids, and never a
+ * header, which holds tokens and secrets.
+ */
+export function requestLog(log: Log) {
+  const started = new WeakMap<Request, number>()
+  return new Elysia({ name: 'request-log' })
+    .onRequest(({ request }) => {
+      started.set(request, performance.now())
+    })
+    .onAfterResponse({ as: 'global' }, context => {
+      const { request, route, set } = context
+      const { caller, response } = context as { caller?: { clientId: string }; response?: unknown }
+      log.info(
+        {
+          method: request.method,
+          route: route || undefined,
+          status: response instanceof Response ? response.status : set.status,
+          ms: Math.round((performance.now() - (started.get(request) ?? 0)) * 10) / 10,
+          client_id: caller?.clientId,
+        },
+        'request',
+      )
+    })
+}

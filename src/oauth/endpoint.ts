@@ -1,0 +1,45 @@
+import { Type as t } from '@sinclair/typebox'
+import type { Sql } from 'postgres'
+import { jsonResponse } from '../answers.ts'
+import { invalidClient, NOT_STORED, oauthError, readTokenRequest } from './credentials.ts'
+import { issueToken, TOKEN_LIFETIME } from './tokens.ts'
+
+/** Bytes of a token request's body. The three fields need a few hundred. */
+const MAX_BODY = 16 * 1024
+
+/** Spec 2.4. */
+export const TokenResponse = t.Object({
+  access_token: t.String({ description: 'Opaque bearer token.' }),
+  token_type: t.Literal('Bearer'),
+  expires_in: t.Integer({ description: 'Lifetime in seconds; 7200.' }),
+  created_at: t.Integer({ description: 'Creation time as a Unix timestamp (seconds).' }),
+})
+
+/** POST /oauth/token (spec 4.1): client credentials for an access token. Reads the body itself. */
+export async function issueAccessToken(db: Sql, request: Request): Promise<Response> {
+  const body = await readLimited(request)
+  const contentType = request.headers.get('content-type')
+  const client = readTokenRequest(contentType, body, request.headers.get('authorization'))
+  const issued = await issueToken(db, client.clientId, client.clientSecret)
+  if (!issued) throw invalidClient()
+  const response: typeof TokenResponse.static = {
+    access_token: issued.accessToken,
+    token_type: 'Bearer',
+    expires_in: TOKEN_LIFETIME,
+    created_at: issued.createdAt,
+  }
+  return jsonResponse(200, JSON.stringify(response), NOT_STORED)
+}
+
+/** Stops reading at the limit, so that a large body costs its sender more than us. */
+async function readLimited(request: Request): Promise<string> {
+  const chunks: Uint8Array[] = []
+  let length = 0
+  for await (const chunk of request.body ?? []) {
+    length += chunk.byteLength
+    if (length > MAX_BODY)
+      throw oauthError(413, 'invalid_request', `The body is larger than ${MAX_BODY} bytes`)
+    chunks.push(chunk)
+  }
+  return Buffer.concat(chunks).toString('utf8')
+}

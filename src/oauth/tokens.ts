@@ -1,0 +1,90 @@
+import { sql } from 'drizzle-orm'
+import type { Sql } from 'postgres'
+import { integrations as i, integrationSecrets as s, accessTokens as t } from '../../db/schema.ts'
+import { statement } from '../postgres/statement.ts'
+import { randomText, SECRET_LENGTH, sha256 } from '../random.ts'
+
+/** Spec 2.4 and 8: seconds. */
+export const TOKEN_LIFETIME = 7200
+
+/** A new token, and when it was made (Unix seconds, by the database's clock). */
+export interface IssuedToken {
+  accessToken: string
+  createdAt: number
+}
+
+/** Who presents a token, and what it may read: ids as decimal strings. */
+export interface Caller {
+  clientId: string
+  organizationIds: string[]
+  productIds: string[]
+}
+
+/**
+ * Issues a token to a client, or undefined when there is no such client with such a secret. One statement,
+ * the same for every outcome: an unknown client, a wrong secret and a disabled integration cost the same.
+ * The secret is compared as a digest, so the time a comparison takes tells nothing about the secret.
+ */
+export async function issueToken(
+  db: Sql,
+  clientId: string,
+  clientSecret: string,
+): Promise<IssuedToken | undefined> {
+  // No client id of ours looks otherwise, and Postgres refuses some of what else could stand here (NUL).
+  if (!/^[A-Za-z0-9]+$/.test(clientId)) return undefined
+  const accessToken = randomText(SECRET_LENGTH)
+  const [row] = await insertToken(db, {
+    client_id: clientId,
+    secret_digest: sha256(clientSecret),
+    token_digest: sha256(accessToken),
+    lifetime: TOKEN_LIFETIME,
+  })
+  return row && { accessToken, createdAt: Number(row.created_at) }
+}
+
+/** The caller behind a token, or undefined: unknown, expired and revoked are the same to everybody. */
+export async function findCaller(db: Sql, accessToken: string): Promise<Caller | undefined> {
+  const [row] = await selectCaller(db, { token_digest: sha256(accessToken) })
+  return (
+    row && { clientId: row.client_id, organizationIds: row.organization_ids, productIds: row.product_ids }
+  )
+}
+
+/** Deletes at most `limit` expired tokens; returns how many. Processes that do so at once do not wait for each other. */
+export async function purgeExpiredTokens(db: Sql, limit: number): Promise<number> {
+  return (await deleteExpired(db, { limit })).length
+}
+
+const secretIsLive = sql`(${s.expiresAt} is null or ${s.expiresAt} > now()) and ${i.disabledAt} is null`
+
+const insertToken = statement<Record<string, unknown>, { created_at: string }>(sql`
+  insert into ${t} (digest, secret_id, created_at, expires_at)
+  select ${sql.placeholder('token_digest')}::bytea, ${s.id}, now(), now() + make_interval(secs => ${sql.placeholder('lifetime')})
+  from ${i}
+  join ${s} on ${s.integrationId} = ${i.id}
+  where ${i.clientId} = ${sql.placeholder('client_id')}
+    and ${s.digest} = ${sql.placeholder('secret_digest')}::bytea
+    and ${secretIsLive}
+  returning floor(extract(epoch from created_at))::bigint as created_at`)
+
+const selectCaller = statement<
+  Record<string, unknown>,
+  { client_id: string; organization_ids: string[]; product_ids: string[] }
+>(sql`
+  select ${i.clientId}, ${i.organizationIds}, ${i.productIds}
+  from ${t}
+  join ${s} on ${s.id} = ${t.secretId}
+  join ${i} on ${i.id} = ${s.integrationId}
+  where ${t.digest} = ${sql.placeholder('token_digest')}::bytea
+    and ${t.expiresAt} > now()
+    and ${secretIsLive}`)
+
+const deleteExpired = statement<{ limit: number }, { digest: Uint8Array }>(sql`
+  delete from ${t}
+  where ${t.digest} in (
+    select ${t.digest} from ${t}
+    where ${t.expiresAt} <= now()
+    limit ${sql.placeholder('limit')}
+    for update skip locked
+  )
+  returning ${t.digest}`)

@@ -1,0 +1,92 @@
+import { createHash } from 'node:crypto'
+import type { Sql, TransactionSql } from 'postgres'
+import { Failure } from '../errors.ts'
+import { MIGRATIONS, type Migration } from './migrations.ts'
+
+/** Any number will do, so long as no other program takes the same one. */
+const LOCK = 7_241_905_833
+
+/**
+ * Applies what is missing, each migration in a transaction of its own together with its record, and
+ * returns the names of those applied. Safe to run from several processes at once: one works, the others
+ * wait and find nothing to do. The lock is taken in each transaction, not in the session, so that it holds
+ * behind a transaction pooler and dies with a connection.
+ * @throws Failure for a database that is newer than this program, or has an edited migration
+ */
+export async function migrate(sql: Sql, migrations: Migration[] = MIGRATIONS): Promise<string[]> {
+  const applied: string[] = []
+  for (const migration of migrations) {
+    const wasMissing = await sql.begin(async transaction => {
+      await transaction`select pg_advisory_xact_lock(${LOCK})`
+      await createRecord(transaction)
+      requireKnownHistory(await readRecord(transaction), migrations)
+      const [done] = await transaction`select from schema_migrations where name = ${migration.name}`
+      if (done) return false
+      await transaction.unsafe(migration.sql)
+      await transaction`insert into schema_migrations (name, sha256) values (${migration.name}, ${hash(migration)})`
+      return true
+    })
+    if (wasMissing) applied.push(migration.name)
+  }
+  return applied
+}
+
+/**
+ * The names of the migrations that a database lacks; empty when its schema is current.
+ * @throws Failure as migrate() does
+ */
+export async function missingMigrations(sql: Sql, migrations: Migration[] = MIGRATIONS): Promise<string[]> {
+  const [table] = await sql`select from pg_catalog.pg_class where oid = to_regclass('schema_migrations')`
+  const record = table ? await readRecord(sql) : []
+  requireKnownHistory(record, migrations)
+  const names = new Set(record.map(row => row.name))
+  return migrations.map(migration => migration.name).filter(name => !names.has(name))
+}
+
+/** What a schema that is behind means to an operator; undefined when it is current. */
+export async function requireCurrentSchema(sql: Sql): Promise<void> {
+  const missing = await missingMigrations(sql)
+  if (missing.length > 0) {
+    throw new Failure(
+      `the database schema is behind by ${missing.length} (${missing.join(', ')}): run axport migrate`,
+    )
+  }
+}
+
+interface RecordRow {
+  name: string
+  sha256: string
+}
+
+async function createRecord(sql: TransactionSql): Promise<void> {
+  await sql`
+    create table if not exists schema_migrations (
+      name text primary key,
+      sha256 text not null,
+      applied_at timestamptz not null default now()
+    )`
+}
+
+async function readRecord(sql: Sql | TransactionSql): Promise<RecordRow[]> {
+  return await sql<RecordRow[]>`select name, sha256 from schema_migrations order by name`
+}
+
+function requireKnownHistory(record: RecordRow[], migrations: Migration[]): void {
+  const known = new Map(migrations.map(migration => [migration.name, hash(migration)]))
+  for (const { name, sha256 } of record) {
+    if (!known.has(name)) {
+      throw new Failure(
+        `the database has migration ${name}, which this axport does not know: run a newer axport`,
+      )
+    }
+    if (known.get(name) !== sha256) {
+      throw new Failure(
+        `migration ${name} was edited after it was applied here: run the axport that applied it`,
+      )
+    }
+  }
+}
+
+function hash(migration: Migration): string {
+  return createHash('sha256').update(migration.sql).digest('hex')
+}

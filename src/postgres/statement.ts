@@ -1,0 +1,25 @@
+import { fillPlaceholders, type SQL } from 'drizzle-orm'
+import { PgDialect } from 'drizzle-orm/pg-core'
+import type { ParameterOrJSON, Sql } from 'postgres'
+
+/** A statement that has been compiled; call it with its values, get its rows. */
+export type Statement<Values extends Record<string, unknown>, Row> = (
+  sql: Sql,
+  values: Values,
+) => Promise<Row[]>
+
+/**
+ * Compiles a drizzle `sql` template with `sql.placeholder(name)`s into a statement that Postgres prepares
+ * once a connection, by its text. Compile at module level or keep the result: few texts, used for ever.
+ *
+ * Rows come as postgres.js gives them: bigint as decimal string, arrays as arrays of those.
+ */
+export function statement<Values extends Record<string, unknown>, Row>(query: SQL): Statement<Values, Row> {
+  let compiled: { sql: string; params: unknown[] } | undefined
+  return async (sql, values) => {
+    compiled ??= new PgDialect().sqlToQuery(query)
+    const parameters = fillPlaceholders(compiled.params, values) as ParameterOrJSON<never>[]
+    const rows = await sql.unsafe(compiled.sql, parameters, { prepare: true })
+    return rows as unknown as Row[]
+  }
+}

@@ -1,0 +1,152 @@
+import { randomBytes } from 'node:crypto'
+import { readFile, rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import postgres from 'postgres'
+import { makeClusterFolder } from './cluster-folder.ts'
+import { freePort } from './free-port.ts'
+import { initDataFolder, postgresEnvironment } from './initdb.ts'
+import { type PostgresBinaries, postgresBinaries } from './postgres-binaries.ts'
+import { type Supervised, startSupervised } from './supervised.ts'
+
+/** A Postgres of one's own, which may be taken down and brought back. */
+export interface OwnCluster {
+  /** The superuser's postgres:// URL of one of its databases (default: `postgres`). */
+  url(database?: string): string
+  readonly dataDir: string
+  readonly pid: number
+  /** Ends the server at once: open connections are cut, nothing is written out, the data stay. */
+  crash(): Promise<void>
+  /** Starts it again after `crash()` or a kill from outside, on the same port and the same data. */
+  restart(): Promise<void>
+  /** Ends the server and removes its files. */
+  stop(): Promise<void>
+}
+
+export interface ClusterOptions {
+  /** Settings of postgresql.conf; they win over the ones below. */
+  settings?: Record<string, string>
+  /** Default: a free one. */
+  port?: number
+  /** The locale of its databases (default: `C`). The code under test must not depend on it. */
+  locale?: string
+}
+
+// Quick rather than safe: these data live as long as one test run.
+const testSettings = {
+  listen_addresses: '127.0.0.1',
+  max_connections: '200',
+  // synchronous_commit stays on: without fsync it costs next to nothing, and a crash keeps what was committed.
+  fsync: 'off',
+  full_page_writes: 'off',
+  // A vacuum that comes when it likes would change plans from run to run.
+  autovacuum: 'off',
+}
+
+/** Starts a new, separate Postgres. It ends with this process, in whatever way the process ends. */
+export async function startCluster(options: ClusterOptions = {}): Promise<OwnCluster> {
+  const binaries = await postgresBinaries()
+  const folder = await makeClusterFolder(binaries.owner)
+  try {
+    // A password although only this machine can connect: it has other users, and tests try wrong ones.
+    const password = randomBytes(16).toString('hex')
+    await initDataFolder(binaries, folder, password, options.locale ?? 'C')
+    const server = new Server(binaries, folder, password, options.settings)
+    await server.start(options.port)
+    return server
+  } catch (error) {
+    await rm(folder, { recursive: true, force: true })
+    throw error
+  }
+}
+
+class Server implements OwnCluster {
+  readonly dataDir: string
+  pid = 0
+  #port = 0
+  #running: Supervised | undefined
+  readonly #binaries: PostgresBinaries
+  readonly #folder: string
+  readonly #password: string
+  readonly #settings: Record<string, string>
+
+  constructor(
+    binaries: PostgresBinaries,
+    folder: string,
+    password: string,
+    settings: Record<string, string> = {},
+  ) {
+    this.#binaries = binaries
+    this.#folder = folder
+    this.#password = password
+    this.#settings = { ...testSettings, unix_socket_directories: folder, ...settings }
+    this.dataDir = join(folder, 'data')
+  }
+
+  url(database = 'postgres'): string {
+    return `postgres://postgres:${this.#password}@127.0.0.1:${this.#port}/${database}`
+  }
+
+  /** Somebody else may take a free port before the server has it, so more than one is tried. */
+  async start(port?: number): Promise<void> {
+    for (let attempt = 1; ; attempt++) {
+      this.#port = port ?? (await freePort())
+      try {
+        return await this.#launch()
+      } catch (error) {
+        if (attempt === 5) throw error
+        await Bun.sleep(200)
+      }
+    }
+  }
+
+  async crash(): Promise<void> {
+    await this.#running?.end({ keepFolder: true })
+  }
+
+  async restart(): Promise<void> {
+    await this.crash()
+    await this.start(this.#port)
+  }
+
+  async stop(): Promise<void> {
+    await this.#running?.end()
+    await rm(this.#folder, { recursive: true, force: true })
+  }
+
+  async #launch(): Promise<void> {
+    const logFile = join(this.#folder, 'log')
+    const settings = Object.entries(this.#settings).flatMap(([name, value]) => ['-c', `${name}=${value}`])
+    const command = [this.#binaries.postgres, '-D', this.dataDir, '-p', String(this.#port), ...settings]
+    const surroundings = {
+      folder: this.#folder,
+      env: postgresEnvironment(),
+      logFile,
+      ...this.#binaries.owner,
+    }
+    const launched = await startSupervised(command, surroundings)
+    this.#running = launched
+    try {
+      await this.#untilReady(launched)
+    } catch (error) {
+      await launched.end({ keepFolder: true })
+      const log = await readFile(logFile, 'utf8').catch(() => '')
+      throw new Error(`${(error as Error).message}: ${log.trim().split('\n').slice(-5).join(' / ')}`)
+    }
+    const [pid] = (await readFile(join(this.dataDir, 'postmaster.pid'), 'utf8')).split('\n')
+    this.pid = Number(pid)
+  }
+
+  async #untilReady(launched: Supervised): Promise<void> {
+    const deadline = Date.now() + 30_000
+    while (Date.now() < deadline) {
+      if (launched.hasEnded()) throw new Error('Postgres ended while starting')
+      const sql = postgres(this.url(), { max: 1, connect_timeout: 5 })
+      // Asks who answers: somebody else's server could have taken the port in the meantime.
+      const answer = await sql`show data_directory`.catch(() => null)
+      await sql.end({ timeout: 0 })
+      if (answer?.[0]?.data_directory === this.dataDir) return
+      await Bun.sleep(25)
+    }
+    throw new Error('Postgres does not answer after 30 s')
+  }
+}

@@ -1,0 +1,101 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import pino from 'pino'
+import type { Sql } from 'postgres'
+import { startServer } from '../../src/http/server.ts'
+import { importSource } from '../../src/import/import.ts'
+import { createIntegration } from '../../src/integrations/create.ts'
+import { openDatabase } from '../../src/postgres/database.ts'
+import { migrate } from '../../src/postgres/migrate.ts'
+import { freshDatabase } from './cluster.ts'
+
+/** The two kinds of database behind the one code path; the contract holds on both. */
+export const BACKENDS = ['postgres', 'embedded'] as const
+export type Backend = (typeof BACKENDS)[number]
+
+/** A database with a current schema and nothing in it. */
+export interface TestDatabase {
+  sql: Sql
+  url: string
+  close(): Promise<void>
+}
+
+/** The real service, listening on a free port over a database of its own. */
+export interface TestService extends TestDatabase {
+  /** "http://127.0.0.1:port" */
+  baseUrl: string
+  /** The service's log so far, as the text that would stand on standard output. */
+  logged(): string
+}
+
+export async function openTestDatabase(backend: Backend): Promise<TestDatabase> {
+  if (backend === 'postgres') {
+    const { url, drop } = await freshDatabase('migrated', async url => {
+      const database = await openDatabase(url, 1)
+      await migrate(database.sql)
+      await database.close()
+    })
+    const database = await openDatabase(url, 5)
+    const close = async () => {
+      await database.close()
+      await drop()
+    }
+    return { sql: database.sql, url, close }
+  }
+  const folder = mkdtempSync(join(tmpdir(), 'axport-test-'))
+  const url = `embedded:${folder}`
+  const database = await openDatabase(url, 5)
+  await migrate(database.sql)
+  const close = async () => {
+    await database.close()
+    rmSync(folder, { recursive: true, force: true })
+  }
+  return { sql: database.sql, url, close }
+}
+
+export async function startService(backend: Backend): Promise<TestService> {
+  const database = await openTestDatabase(backend)
+  let output = ''
+  const log = pino({ base: null }, { write: (line: string) => (output += line) })
+  const server = startServer(database.sql, log, { host: '127.0.0.1', port: 0 })
+  const close = async () => {
+    await server.stop()
+    await database.close()
+  }
+  return { ...database, baseUrl: server.url, logged: () => output, close }
+}
+
+/** Loads lines of the import format; fails the test when any is refused. */
+export async function load(sql: Sql, lines: object[]): Promise<void> {
+  const bytes = new TextEncoder().encode(lines.map(line => `${JSON.stringify(line)}\n`).join(''))
+  const chunks = (async function* () {
+    yield bytes
+  })()
+  const result = await importSource(sql, { chunks }, () => {})
+  if (!result.loaded) throw new Error(`test data was refused: ${JSON.stringify(result.problems)}`)
+}
+
+/** Provisions an integration and fetches a token for it, over HTTP as a client would. */
+export async function authorize(
+  service: TestService,
+  organizationIds: number[],
+  productIds: number[],
+): Promise<{ clientId: string; clientSecret: string; token: string }> {
+  const integration = await createIntegration(
+    service.sql,
+    'Test',
+    organizationIds.map(String),
+    productIds.map(String),
+  )
+  const response = await fetch(`${service.baseUrl}/oauth/token`, {
+    method: 'POST',
+    body: new URLSearchParams({
+      grant_type: 'client_credentials',
+      client_id: integration.clientId,
+      client_secret: integration.clientSecret,
+    }),
+  })
+  const { access_token: token } = (await response.json()) as { access_token: string }
+  return { ...integration, token }
+}
