@@ -23,6 +23,8 @@ create table export_state (
   time_zone text not null default 'UTC'
 );
 insert into export_state default values;
+-- Never analyzed, a table is taken for a thousand rows, and every plan that joins it for a thousand times dearer.
+analyze export_state;
 
 -- Every filter and sort key of the list request is a plain column.
 --   *_key        lower-cased by the Unicode root rules and then compared by code point: the same order on

@@ -14,6 +14,7 @@ const LOCK = 7_241_905_833
  * @throws Failure for a database that is newer than this program, or has an edited migration
  */
 export async function migrate(sql: Sql, migrations: Migration[] = MIGRATIONS): Promise<string[]> {
+  await requireSupportedServer(sql)
   const applied: string[] = []
   for (const migration of migrations) {
     const wasMissing = await sql.begin(async transaction => {
@@ -43,12 +44,33 @@ export async function missingMigrations(sql: Sql, migrations: Migration[] = MIGR
   return migrations.map(migration => migration.name).filter(name => !names.has(name))
 }
 
-/** What a schema that is behind means to an operator; undefined when it is current. */
+/**
+ * Lets a command go on only with a current schema.
+ * @throws Failure that says what to run
+ */
 export async function requireCurrentSchema(sql: Sql): Promise<void> {
   const missing = await missingMigrations(sql)
   if (missing.length > 0) {
     throw new Failure(
       `the database schema is behind by ${missing.length} (${missing.join(', ')}): run axport migrate`,
+    )
+  }
+}
+
+/** Below 15 the schema is untested; outside UTF8 there are names that can not be stored, and no ICU rules. */
+async function requireSupportedServer(sql: Sql): Promise<void> {
+  const [server] = await sql<{ version: string; number: number; encoding: string }[]>`
+    select
+      current_setting('server_version') as version,
+      current_setting('server_version_num')::integer as number,
+      current_setting('server_encoding') as encoding`
+  if (!server) throw new Error('the server did not tell its version')
+  if (server.number < 150_000) {
+    throw new Failure(`the database is Postgres ${server.version}: axport needs Postgres 15 or newer`)
+  }
+  if (server.encoding !== 'UTF8') {
+    throw new Failure(
+      `the database's encoding is ${server.encoding}: create one with createdb --encoding UTF8 --template template0`,
     )
   }
 }

@@ -1,0 +1,21 @@
+// What `import … with { type: 'file' }` gives: the path of a file, inside the executable when compiled.
+declare module '*.wasm' {
+  const path: string
+  export default path
+}
+
+declare module '*.data' {
+  const path: string
+  export default path
+}
+
+declare module '*.tar.gz' {
+  const path: string
+  export default path
+}
+
+// What `import … with { type: 'text' }` gives: the text itself.
+declare module '*.sql' {
+  const text: string
+  export default text
+}
