@@ -27,8 +27,6 @@ async function build(outfile: string): Promise<void> {
     },
     compile: {
       outfile,
-      // Long lists of ids travel in the query string; Bun's own limit is 16 KB for the request line and headers.
-      execArgv: ['--max-http-header-size=65536'],
       // Settings come from the environment only, not from files in the folder where an operator happens to be.
       autoloadDotenv: false,
       autoloadBunfig: false,

@@ -5,19 +5,20 @@
 --
 -- Lengths are capped at 500 characters because every name ends up in a B-tree sort key of the read model
 -- and a B-tree entry may not exceed about 2,700 bytes: without the cap one absurd name would fail deep
--- inside an index, with it the reason is a named constraint.
+-- inside an index, with it the reason is a named constraint. Blank is spelled out, because what a regular
+-- expression takes for white space differs from server to server.
 
 create table organizations (
   id bigint primary key,
   name text not null
-    constraint organizations_name_not_blank check (name ~ '\S')
+    constraint organizations_name_not_blank check (btrim(name, E' \t\r\n') <> '')
     constraint organizations_name_length check (char_length(name) <= 500)
 );
 
 create table products (
   id bigint primary key,
   name text not null
-    constraint products_name_not_blank check (name ~ '\S')
+    constraint products_name_not_blank check (btrim(name, E' \t\r\n') <> '')
     constraint products_name_length check (char_length(name) <= 500)
 );
 
@@ -27,7 +28,7 @@ create table products (
 create table users (
   id bigint primary key,
   name text not null
-    constraint users_name_not_blank check (name ~ '\S')
+    constraint users_name_not_blank check (btrim(name, E' \t\r\n') <> '')
     constraint users_name_length check (char_length(name) <= 500),
   first_name text not null default ''
     constraint users_first_name_length check (char_length(first_name) <= 500),
@@ -36,7 +37,7 @@ create table users (
   email text not null default ''
     constraint users_email_length check (char_length(email) <= 500),
   seid text
-    constraint users_seid_not_blank check (seid ~ '\S')
+    constraint users_seid_not_blank check (btrim(seid, E' \t\r\n') <> '')
     constraint users_seid_length check (char_length(seid) <= 500),
   record_status text not null default 'active'
     constraint users_record_status_known check (record_status in ('active', 'archived'))
@@ -75,7 +76,7 @@ create table assessment_parts (
     references assessments on delete cascade deferrable initially immediate,
   position integer not null,
   name text
-    constraint assessment_parts_name_not_blank check (name ~ '\S')
+    constraint assessment_parts_name_not_blank check (btrim(name, E' \t\r\n') <> '')
     constraint assessment_parts_name_length check (char_length(name) <= 500),
   certified_at timestamptz
     constraint assessment_parts_certified_at_printable

@@ -32,7 +32,7 @@ analyze export_state;
 --                C database leaves "É" as it is.
 --   certified_on a date, so that the date filters are plain comparisons: whole days and days of 23 or 25
 --                hours need no further thought.
---   search_text  first name, last name and product name, lower-cased, a line each. No needle can hold a
+--   search_text  first name, last name and product name, search_folded(), a line each. No needle can hold a
 --                line break, so one LIKE finds a needle in any of the three but never across two, and
 --                '%first%\n%last%\n%' is "first name followed by last name" (spec 4.2).
 --   proctor_ids  of all parts; proctor_name_key is the first part's.
@@ -81,6 +81,12 @@ create index export_records_seid on export_records (seid) where seid is not null
 create index export_records_proctor_ids on export_records using gin (proctor_ids);
 create index export_records_search on export_records using gin (search_text gin_trgm_ops);
 
+-- How search folds case, for the text and for the needle. As the sort keys, and the Greek final sigma beside
+-- the other one: a needle that ends in it may stand in the middle of a name.
+create function search_folded(text) returns text
+language sql immutable strict parallel safe
+return translate(lower($1 collate "und-x-icu"), 'ς', 'σ') collate "C";
+
 -- Renders every assessment that has a part (spec 2.1: results is always populated). The columns are those
 -- of export_records, in their order.
 -- row_to_json and not json_build_object, which puts a space around every colon: 15 % more bytes a page.
@@ -98,12 +104,11 @@ select
   lower(u.name collate "und-x-icu") collate "C" as user_name_key,
   lower(parts.first_proctor_name collate "und-x-icu") collate "C" as proctor_name_key,
   lower(p.name collate "und-x-icu") collate "C" as product_name_key,
-  lower(
+  search_folded(
     translate(u.first_name, E'\n', ' ') || E'\n' ||
     translate(u.last_name, E'\n', ' ') || E'\n' ||
     translate(p.name, E'\n', ' ')
-    collate "und-x-icu"
-  ) collate "C" as search_text,
+  ) as search_text,
   (
     select row_to_json(record)::text
     from (

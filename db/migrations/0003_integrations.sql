@@ -9,7 +9,7 @@ create table integrations (
   client_id text not null unique
     constraint integrations_client_id_alphanumeric check (client_id ~ '^[A-Za-z0-9]+$'),
   name text not null
-    constraint integrations_name_not_blank check (name ~ '\S')
+    constraint integrations_name_not_blank check (btrim(name, E' \t\r\n') <> '')
     constraint integrations_name_length check (char_length(name) <= 500),
   organization_ids bigint[] not null default '{}',
   product_ids bigint[] not null default '{}',

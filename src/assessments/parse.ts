@@ -1,6 +1,6 @@
 import type { TSchema } from '@sinclair/typebox'
 import qs from 'qs'
-import { type ErrorItem, HttpError } from '../answers.ts'
+import { apiError, type ErrorItem, HttpError } from '../answers.ts'
 import { Filter, ListQuery, MAX_FILTER_VALUES, MAX_PAGE, ORDERS, SORTS } from './parameters.ts'
 import { readValue, Unreadable } from './values.ts'
 
@@ -12,13 +12,11 @@ export const MAX_QUERY_BYTES = 16 * 1024
  *
  * What the spec says falls back, falls back; unknown names are ignored; blanks are dropped. A value that
  * is there and can not be read is an error and never dropped: dropping it would widen the answer.
- * @throws HttpError 400 that names every unreadable parameter, 414 for a query string that is too long
+ * @throws HttpError 400 that names every unreadable parameter
  */
 export function parseListQuery(queryString: string): ListQuery {
   if (queryString.length > MAX_QUERY_BYTES) {
-    throw new HttpError(414, {
-      errors: [{ message: `The query string is longer than ${MAX_QUERY_BYTES} bytes` }],
-    })
+    throw apiError(400, `The query string is longer than ${MAX_QUERY_BYTES} bytes: send several requests`)
   }
   const parameters = decode(queryString)
   const errors: ErrorItem[] = []
@@ -50,16 +48,21 @@ export function parseListQuery(queryString: string): ListQuery {
   }
 
   const { page, offset } = ListQuery.properties
-  const text = (value: unknown) => (isMap(value) ? undefined : texts(value).at(-1)?.trim())
   const query: ListQuery = {
     page: Math.min((read(page, parameters.page, 'page') ?? page.default) as number, MAX_PAGE),
     offset: (read(offset, parameters.offset, 'offset') ?? offset.default) as number,
-    sort: SORTS.find(sort => sort === text(parameters.sort)) ?? SORTS[0],
-    order: ORDERS.find(order => order === text(parameters.order)?.toUpperCase()) ?? ORDERS[0],
+    sort: SORTS.find(sort => sort === lastText(parameters.sort)) ?? SORTS[0],
+    order: ORDERS.find(order => order === lastText(parameters.order)?.toUpperCase()) ?? ORDERS[0],
     filter: readFilter(),
   }
   if (errors.length > 0) throw new HttpError(400, { errors })
   return query
+}
+
+/** For the two parameters that fall back and are never an error, whatever they hold (spec 7.3). */
+function lastText(value: unknown): string | undefined {
+  const texts = [value].flat().flatMap(text => (typeof text === 'string' ? [text.trim()] : []))
+  return texts.findLast(text => text !== '')
 }
 
 /** A scalar that is repeated: the last one that is not blank wins. */
@@ -82,7 +85,10 @@ function texts(value: unknown): string[] {
   return [values ?? []].flat().flatMap(text => {
     if (typeof text !== 'string')
       throw new Unreadable('a value or a list of values, without further brackets')
-    return text.trim() === '' ? [] : [text]
+    if (text.trim() === '') return []
+    // Postgres refuses NUL in text, and no name, seid or number holds the others.
+    if (/\p{Cc}/u.test(text)) throw new Unreadable('free of control characters')
+    return [text]
   })
 }
 
@@ -106,16 +112,10 @@ function decode(queryString: string): Parameters {
   })
 }
 
-/** Control characters are refused here because Postgres refuses NUL in text and no name holds the others. */
 function decodeComponent(component: string): string {
-  let text: string
   try {
-    text = decodeURIComponent(component.replaceAll('+', ' '))
+    return decodeURIComponent(component.replaceAll('+', ' '))
   } catch {
-    throw new HttpError(400, { errors: [{ message: 'The query string is not valid percent-encoded UTF-8' }] })
+    throw apiError(400, 'The query string is not valid percent-encoded UTF-8')
   }
-  if (/\p{Cc}/u.test(text)) {
-    throw new HttpError(400, { errors: [{ message: 'The query string contains a control character' }] })
-  }
-  return text
 }

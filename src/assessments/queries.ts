@@ -63,9 +63,9 @@ const conditions: Record<string, SQL> = {
   search_two_words: sql`(${r.searchText} like ${folded('phrase')} or ${r.searchText} like ${folded('full_name')})`,
 }
 
-/** Folded in the same way as search_text itself; the immutable lower() of a parameter is planned as a constant. */
+/** Folded in the same way as search_text itself; the function is immutable, so the planner sees a constant. */
 function folded(name: string): SQL {
-  return sql`(lower(${sql.placeholder(name)}::text collate "und-x-icu") collate "C")`
+  return sql`search_folded(${sql.placeholder(name)}::text)`
 }
 
 const sortKeys: Record<Sort, SQL> = {

@@ -1,3 +1,4 @@
+import http from 'node:http'
 import type { Sql } from 'postgres'
 import { Failure } from '../errors.ts'
 import { createApp } from './app.ts'
@@ -11,8 +12,8 @@ export interface Server {
   stop(): Promise<void>
 }
 
-/** Bytes of body that are received at all; the token endpoint answers for itself long before. */
-const MAX_RECEIVED = 1024 * 1024
+/** Bytes of request line and headers together; 16 KiB of query string has to fit. Bun answers 431 past it. */
+const MAX_HEADER_SIZE = 64 * 1024
 
 /**
  * Starts the HTTP service.
@@ -20,6 +21,8 @@ const MAX_RECEIVED = 1024 * 1024
  */
 export function startServer(db: Sql, log: Log, address: { host: string; port: number }): Server {
   const app = createApp(db, log)
+  // Bun has no such option for a single server: it takes the setting of node:http when one starts to listen.
+  ;(http as { maxHeaderSize: number }).maxHeaderSize = MAX_HEADER_SIZE
   try {
     app.listen({
       hostname: address.host,
@@ -28,7 +31,8 @@ export function startServer(db: Sql, log: Log, address: { host: string; port: nu
       reusePort: false,
       // Left out, an error that escapes everything would be answered with a page of source code.
       development: false,
-      maxRequestBodySize: MAX_RECEIVED,
+      // The token endpoint stops reading at its own limit and answers in its own form; nothing else reads a body.
+      maxRequestBodySize: Number.MAX_SAFE_INTEGER,
     })
   } catch (error) {
     throw listenFailure(error, address)

@@ -45,6 +45,12 @@ async function applyAssessments(sql: TransactionSql, onProgress: (done: number, 
   await sql`
     delete from assessment_parts where assessment_id in (select id from import_assessments where deleted)`
   await sql`delete from assessments where id in (select id from import_assessments where deleted)`
+  // All that go, before any that come: an id may change hands between lines of different rounds.
+  await sql`
+    delete from assessment_parts t
+    using import_assessments i
+    where t.assessment_id = i.id
+      and not exists (select from import_parts p where p.id = t.id and p.assessment_id = t.assessment_id)`
 
   const rounds = await sql<{ last: string; count: string }[]>`
     select max(line) as last, count(*) as count
@@ -68,11 +74,6 @@ async function applyAssessments(sql: TransactionSql, onProgress: (done: number, 
  * new assessment is then rendered once, when the assessment arrives, and not already without its parts.
  */
 async function applyRound(sql: TransactionSql, after: string, last: string): Promise<void> {
-  await sql`
-    delete from assessment_parts t
-    using import_assessments i
-    where i.line > ${after} and i.line <= ${last} and t.assessment_id = i.id
-      and not exists (select from import_parts p where p.id = t.id and p.assessment_id = t.assessment_id)`
   await sql`
     insert into assessment_parts as t (id, assessment_id, position, name, certified_at, proctor_id)
     select id, assessment_id, position, name, certified_at, proctor_id

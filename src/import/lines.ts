@@ -88,29 +88,42 @@ async function* inflated(
   chunks: AsyncIterable<Uint8Array>,
   onBytes: (bytes: number) => void,
 ): AsyncGenerator<Uint8Array> {
-  let bytes = 0
-  const counted = (async function* () {
-    for await (const chunk of chunks) {
-      bytes += chunk.byteLength
-      onBytes(bytes)
-      yield chunk
-    }
-  })()
-  const first = await counted.next()
-  if (first.done) return
-  const all = (async function* () {
-    yield first.value
-    yield* counted
-  })()
-  if (first.value[0] !== 0x1f || first.value[1] !== 0x8b) {
-    yield* all
-    return
-  }
+  const source = counted(chunks, onBytes)
   try {
-    yield* pipeline(Readable.from(all), createGunzip(), () => {}) as AsyncIterable<Uint8Array>
+    let head: Uint8Array = new Uint8Array()
+    while (head.byteLength < 2) {
+      const next = await source.next()
+      if (next.done) break
+      head = head.byteLength === 0 ? next.value : Buffer.concat([head, next.value])
+    }
+    const all = prepended(head, source)
+    yield* head[0] === 0x1f && head[1] === 0x8b ? gunzipped(all) : all
+  } finally {
+    // A generator that was not asked for everything does not let go of its source by itself.
+    await source.return(undefined)
+  }
+}
+
+async function* counted(chunks: AsyncIterable<Uint8Array>, onBytes: (bytes: number) => void) {
+  let bytes = 0
+  for await (const chunk of chunks) {
+    bytes += chunk.byteLength
+    onBytes(bytes)
+    yield chunk
+  }
+}
+
+async function* prepended(head: Uint8Array, rest: AsyncIterable<Uint8Array>) {
+  yield head
+  yield* rest
+}
+
+async function* gunzipped(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
+  try {
+    yield* pipeline(Readable.from(chunks), createGunzip(), () => {}) as AsyncIterable<Uint8Array>
   } catch (error) {
-    throw new Failure(
-      `the gzip data is damaged or cut short (${(error as Error).message}): fetch or make the file again`,
-    )
+    const { code, message } = error as { code?: string; message: string }
+    if (!code?.startsWith('Z_')) throw error
+    throw new Failure(`the gzip data is damaged or cut short (${message}): fetch or make the file again`)
   }
 }

@@ -27,7 +27,7 @@ export function readLine(text: string): ReadLine {
   const { type } = object
   if (!isRowType(type)) throw new BadLine('type must be organization, product, user or assessment')
   const id = required(object, 'id', readId)
-  if (object.deleted === true) return { type, row: { id, deleted: true }, parts: [] }
+  if (optional(object, 'deleted', readBoolean, false)) return { type, row: { id, deleted: true }, parts: [] }
   return {
     type,
     row: { id, deleted: false, ...FIELDS[type](object) },
@@ -172,5 +172,6 @@ function readInstant(value: unknown): string {
     throw new BadLine('must be a day as 2026-03-01, or an instant with its offset as 2026-03-01T18:20:00Z')
   }
   if (day < '0001-01-05' || day > '9999-12-27') throw new BadLine('is outside the years 1 to 9999')
-  return text
+  // Postgres keeps six digits and rounds the rest, which could make it the next day.
+  return text.replace(/(\.\d{6})\d+/, '$1')
 }

@@ -8,7 +8,7 @@ import {
   renameSync,
   rmSync,
 } from 'node:fs'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { PGlite } from '@electric-sql/pglite'
 import initdbWasm from '@electric-sql/pglite/initdb.wasm' with { type: 'file' }
@@ -16,12 +16,6 @@ import { NodeFS } from '@electric-sql/pglite/nodefs'
 import systemFiles from '@electric-sql/pglite/pglite.data' with { type: 'file' }
 import engineWasm from '@electric-sql/pglite/pglite.wasm' with { type: 'file' }
 import pgTrgm from '../../node_modules/@electric-sql/pglite/dist/pg_trgm.tar.gz' with { type: 'file' }
-
-/** The folder inside DIR that holds the cluster; a name that no other database uses. */
-export const CLUSTER = 'pglite'
-
-/** The archive that is written into DIR while the engine starts. */
-export const EXTENSION_FILE = 'pg_trgm.tar.gz'
 
 const SETTINGS = [
   // The engine's own 128 MB would be resident from the start, also in a database of a few rows.
@@ -35,30 +29,28 @@ const SETTINGS = [
 ]
 
 /**
- * Starts the engine on DIR/pglite and makes that cluster first when there is none. After a crash or a kill
- * Postgres' own recovery runs. The caller must hold the lock of the folder: PGlite itself takes none.
- * @param dir an existing folder, readable and writable
+ * Starts the engine on a cluster, and makes that first when there is none. After a crash or a kill Postgres'
+ * own recovery runs. The caller must hold a lock: PGlite takes none, and two would corrupt the files.
+ * @param cluster the folder of the cluster; its parent exists
  * @throws Error with the engine's last words when it does not start
  */
-export async function startPglite(dir: string): Promise<PGlite> {
-  const cluster = join(dir, CLUSTER)
+export async function startPglite(cluster: string): Promise<PGlite> {
   if (!existsSync(cluster)) {
     // Under another name until it is complete: what an interrupted start leaves is never taken for a cluster.
     const unfinished = `${cluster}.new`
     rmSync(unfinished, { recursive: true, force: true })
     mkdirSync(unfinished, { mode: 0o700 })
-    await (await boot(unfinished, dir)).close()
+    await (await boot(unfinished)).close()
     flushTree(unfinished)
     renameSync(unfinished, cluster)
-    flush(dir)
+    flush(dirname(cluster))
   }
-  return await boot(cluster, dir)
+  return await boot(cluster)
 }
 
-async function boot(cluster: string, scratch: string): Promise<PGlite> {
-  const words: string[] = []
-  const listen = (line: string) => words.push(line) < 0
-  const archive = join(scratch, EXTENSION_FILE)
+async function boot(cluster: string): Promise<PGlite> {
+  let lastWords = ''
+  const archive = `${cluster}.pg_trgm.tar.gz`
   // The engine streams this one from a path, which does not work for a file inside the executable.
   await Bun.write(archive, Bun.file(pgTrgm))
   try {
@@ -70,19 +62,23 @@ async function boot(cluster: string, scratch: string): Promise<PGlite> {
       fsBundle: Bun.file(systemFiles),
       extensions: { pg_trgm: pathToFileURL(archive) },
       relaxedDurability: false,
+      // Files of 16 MB would make the first start need 120 MB more.
+      initDbStartParams: ['--wal-segsize=4'],
       // -F switches fsync off.
       startParams: [
         ...PGlite.defaultStartParams.filter(parameter => parameter !== '-F'),
         ...SETTINGS.flatMap(setting => ['-c', setting]),
       ],
-      onStderr: listen,
+      onStderr: line => {
+        lastWords = /(?:FATAL|PANIC): +(.*)/.exec(line)?.[1] ?? lastWords
+        return false
+      },
     })
     await db.waitReady
-    stopAtCrash(db)
+    stopAtCrash(db, () => lastWords)
     return db
   } catch (error) {
-    const last = words.findLast(line => /FATAL|PANIC|ERROR/.test(line))
-    throw new Error(`the database engine does not start: ${last ?? (error as Error).message}`)
+    throw new Error(`the database engine does not start: ${lastWords || (error as Error).message}`)
   } finally {
     rmSync(archive, { force: true })
   }
@@ -97,7 +93,9 @@ class SyncedFiles extends NodeFS {
   override async init(...[db, options]: Parameters<NodeFS['init']>): ReturnType<NodeFS['init']> {
     const { emscriptenOpts } = await super.init(db, options)
     emscriptenOpts.preRun?.push(engine => {
-      const files = engine.NODEFS as unknown as { stream_ops: { fsync?: (stream: { nfd: number }) => number } }
+      const files = engine.NODEFS as unknown as {
+        stream_ops: { fsync?: (stream: { nfd: number }) => number }
+      }
       files.stream_ops.fsync = stream => {
         try {
           fsyncSync(stream.nfd)
@@ -127,16 +125,18 @@ const STATEMENT_FAILED = 100
  * PGlite swallows it and goes on with the next message, in an engine without its invariants: at best it
  * never answers again, at worst it commits.
  */
-function stopAtCrash(db: PGlite): void {
+function stopAtCrash(db: PGlite, lastWords: () => string): void {
   const engine = db.Module
   const { _PostgresMainLoopOnce: step, stackRestore: restore } = engine
-  let crash: unknown
+  let crash: Error | undefined
   engine._PostgresMainLoopOnce = () => {
     if (crash) throw crash
     try {
       step()
     } catch (error) {
-      if ((error as { status?: number }).status !== STATEMENT_FAILED) crash = error
+      if ((error as { status?: number }).status !== STATEMENT_FAILED) {
+        crash = new Error(lastWords() || (error as Error).message)
+      }
       throw error
     }
   }

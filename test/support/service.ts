@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync } from 'node:fs'
+import { cpSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import pino from 'pino'
@@ -44,14 +44,33 @@ export async function openTestDatabase(backend: Backend): Promise<TestDatabase> 
     return { sql: database.sql, url, close }
   }
   const folder = mkdtempSync(join(tmpdir(), 'axport-test-'))
+  cpSync(await embeddedTemplate(), folder, { recursive: true })
   const url = `embedded:${folder}`
   const database = await openDatabase(url, 5)
-  await migrate(database.sql)
   const close = async () => {
     await database.close()
     rmSync(folder, { recursive: true, force: true })
   }
   return { sql: database.sql, url, close }
+}
+
+let template: Promise<string> | undefined
+
+/** A migrated folder to copy from, made once a process: a first start of the engine takes seconds. */
+function embeddedTemplate(): Promise<string> {
+  template ??= (async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'axport-test-template-'))
+    const database = await openDatabase(`embedded:${folder}`, 1)
+    await migrate(database.sql)
+    await database.close()
+    return folder
+  })()
+  return template
+}
+
+/** For the preload of the test run: the last thing a test process does. */
+export async function removeEmbeddedTemplate(): Promise<void> {
+  if (template) rmSync(await template, { recursive: true, force: true })
 }
 
 export async function startService(backend: Backend): Promise<TestService> {

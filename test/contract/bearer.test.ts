@@ -1,0 +1,232 @@
+import { expect, test } from 'bun:test'
+import { basic, contract, LIST } from './support/contract.ts'
+import { assessment, organization, world } from './support/lines.ts'
+import { exchange } from './support/raw.ts'
+
+const setup = {
+  lines: [...world(), organization(20), assessment(9001)],
+  integrations: { main: [[10], [1]], other: [[10], [1]] },
+} as const
+const PATHS = [LIST, `${LIST}/9001`]
+
+contract('The bearer token', setup, api => {
+  /** What everybody without a valid token is told. */
+  const refusal = async () => {
+    const { status, body, text } = await api.request(LIST)
+    expect(status).toBe(401)
+    expect(body).toEqual({
+      error: 'invalid_token',
+      error_description: expect.stringMatching(/invalid/i),
+    })
+    expect((body as { error_description: string }).error_description).toMatch(/token/i)
+    return text
+  }
+
+  const expectRefused = async (authorization: string) => {
+    const expected = await refusal()
+    for (const path of PATHS) {
+      const { status, text, headers } = await api.request(path, { headers: { authorization } })
+      expect([authorization, status, text]).toEqual([authorization, 401, expected])
+      expect(headers.get('content-type')).toMatch(/^application\/json/)
+      expect(headers.get('www-authenticate')).toMatch(/^Bearer realm="[^"]+"/)
+      expect(headers.get('x-content-type-options')).toBe('nosniff')
+    }
+  }
+
+  /** As `expectRefused`, for something that stands where a token belongs: the challenge says why. */
+  const expectInvalid = async (token: string) => {
+    await expectRefused(`Bearer ${token}`)
+    const { error_description: description } = JSON.parse(await refusal()) as { error_description: string }
+    for (const path of PATHS) {
+      const challenge = (await api.get(path, { bearer: token })).headers.get('www-authenticate')
+      expect(challenge).toMatch(/^Bearer realm="[^"]+", error="invalid_token", error_description="[^"]+"$/)
+      expect(challenge).toEndWith(`error_description="${description}"`)
+    }
+  }
+
+  test.each(['Bearer', 'bearer', 'BEARER', 'bEaReR'])('is taken after the scheme word %s', async scheme => {
+    for (const path of PATHS) {
+      const headers = { authorization: `${scheme} ${api.clients.main.token}` }
+      expect((await api.request(path, { headers })).status).toBe(200)
+    }
+  })
+
+  test('that is missing is 401 invalid_token, with a challenge of the realm alone', async () => {
+    const expected = await refusal()
+    for (const path of PATHS) {
+      const { status, text, headers } = await api.request(path)
+      expect(status).toBe(401)
+      expect(text).toBe(expected)
+      expect(headers.get('www-authenticate')).toMatch(/^Bearer realm="[^"]+"$/)
+      expect(headers.get('content-type')).toMatch(/^application\/json/)
+      expect(headers.get('x-content-type-options')).toBe('nosniff')
+    }
+  })
+
+  test('that is malformed gets the same body', async () => {
+    const { token } = api.clients.main
+    for (const authorization of [
+      'Bearer',
+      'Bearer ',
+      `Bearer${token}`,
+      `Bearer:${token}`,
+      `Bearer, ${token}`,
+      `Bearer ${token} x`,
+      `Bearer ${token},`,
+      `Bearer "${token}"`,
+      `XBearer ${token}`,
+      `Token ${token}`,
+      `Basic ${token}`,
+      token,
+      `access_token=${token}`,
+    ]) {
+      await expectRefused(authorization)
+    }
+  })
+
+  test('that is unknown gets the same body, and a challenge that says so', async () => {
+    const { token, clientSecret, clientId } = api.clients.main
+    const swapped = token.replace(/[a-z]/gi, char => (char < 'a' ? char.toLowerCase() : char.toUpperCase()))
+    for (const unknown of ['x', '0', token.slice(1), token.slice(0, -1), `${token}x`, swapped]) {
+      await expectInvalid(unknown)
+    }
+    for (const unknown of [clientSecret, clientId, 'x'.repeat(6000), "'", '%00', 'null', 'undefined', '..']) {
+      await expectRefused(`Bearer ${unknown}`)
+    }
+  })
+
+  test('is never 500 for bytes that no token has', async () => {
+    for (const bytes of ['\x80\xff', '\xc3\xa9', '\t', 'a\tb']) {
+      const head = [`GET ${LIST} HTTP/1.1`, `Authorization: Bearer ${bytes}`]
+      const { status, body } = await exchange(api.service.baseUrl, head)
+      expect(status).toBe(401)
+      expect(body).toBe(await refusal())
+    }
+  })
+
+  test('that has expired gets the same body; a fresh one is issued the same way', async () => {
+    const bearer = await api.newToken()
+    expect((await api.tryList('', { bearer })).status).toBe(200)
+    await api.service.sql`
+      update access_tokens set expires_at = now() - interval '1 second'
+      where digest = sha256(convert_to(${bearer}, 'UTF8'))`
+    await expectInvalid(bearer)
+    expect((await api.tryList('', { bearer: await api.newToken() })).status).toBe(200)
+  })
+
+  test('that is about to expire is still good', async () => {
+    const bearer = await api.newToken()
+    await api.service.sql`
+      update access_tokens set expires_at = now() + interval '5 minutes'
+      where digest = sha256(convert_to(${bearer}, 'UTF8'))`
+    expect((await api.tryList('', { bearer })).status).toBe(200)
+  })
+
+  test('ends with the secret it was issued under, and gets the same body', async () => {
+    const bearer = await api.newToken('other')
+    const { sql } = api.service
+    const id = sql`select id from integrations where client_id = ${api.clients.other.clientId}`
+    const [secret] = await sql<{ id: string; digest: Uint8Array }[]>`
+      delete from integration_secrets where integration_id = (${id}) returning id, digest`
+    if (!secret) throw new Error('there was no secret')
+    await expectInvalid(bearer)
+    await expectInvalid(api.clients.other.token)
+    expect((await api.get(LIST)).status).toBe(200)
+
+    await sql`insert into integration_secrets (integration_id, digest) values ((${id}), ${secret.digest})`
+    await expectInvalid(bearer)
+    api.clients.other.token = await api.newToken('other')
+    expect((await api.get(LIST, 'other')).status).toBe(200)
+  })
+
+  test('ends when the time of its secret is over, as after a rotation with a grace period', async () => {
+    const bearer = await api.newToken('other')
+    const { sql } = api.service
+    const id = sql`select id from integrations where client_id = ${api.clients.other.clientId}`
+    await sql`
+      update integration_secrets set expires_at = now() + interval '5 minutes' where integration_id = (${id})`
+    try {
+      expect((await api.tryList('', { bearer })).status).toBe(200)
+      await sql`
+        update integration_secrets set expires_at = now() - interval '1 second' where integration_id = (${id})`
+      await expectInvalid(bearer)
+    } finally {
+      await sql`update integration_secrets set expires_at = null where integration_id = (${id})`
+    }
+  })
+
+  test('of a disabled integration gets the same body', async () => {
+    const bearer = await api.newToken('other')
+    const { sql } = api.service
+    const { clientId } = api.clients.other
+    await sql`update integrations set disabled_at = now() where client_id = ${clientId}`
+    try {
+      await expectInvalid(bearer)
+      expect((await api.get(LIST)).status).toBe(200)
+    } finally {
+      await sql`update integrations set disabled_at = null where client_id = ${clientId}`
+    }
+  })
+
+  test('is not read from the query string', async () => {
+    const { token } = api.clients.main
+    const expected = await refusal()
+    for (const path of PATHS) {
+      for (const name of ['access_token', 'bearer_token', 'token']) {
+        const { status, text, headers } = await api.request(`${path}?${name}=${token}`)
+        expect(status).toBe(401)
+        expect(text).toBe(expected)
+        expect(headers.get('www-authenticate')).toMatch(/^Bearer realm="[^"]+"$/)
+      }
+      const headers = { authorization: 'Bearer x' }
+      expect((await api.request(`${path}?access_token=${token}`, { headers })).status).toBe(401)
+      expect((await api.get(`${path}?access_token=x`)).status).toBe(200)
+    }
+  })
+
+  test('is not read from a body', async () => {
+    const body = `access_token=${api.clients.main.token}`
+    const head = [
+      `GET ${LIST} HTTP/1.1`,
+      'Content-Type: application/x-www-form-urlencoded',
+      `Content-Length: ${body.length}`,
+    ]
+    const answer = await exchange(api.service.baseUrl, head, body)
+    expect(answer.status).toBe(401)
+    expect(answer.body).toBe(await refusal())
+  })
+
+  test("can not be replaced by the client's credentials", async () => {
+    const { clientId, clientSecret } = api.clients.main
+    await expectRefused(basic(clientId, clientSecret))
+  })
+
+  test('comes before the parameters and the look-up', async () => {
+    const expected = await refusal()
+    for (const path of [`${LIST}?page=abc`, `${LIST}?filter[search]=%FF`, `${LIST}/0`, `${LIST}/abc`]) {
+      const { status, text } = await api.get(path, { bearer: 'x' })
+      expect([path, status, text]).toEqual([path, 401, expected])
+    }
+  })
+
+  test('reaches what the integration behind it may read now', async () => {
+    const { sql } = api.service
+    const { clientId } = api.clients.other
+    expect(await api.ids('', 'other')).toEqual([9001])
+    await sql`update integrations set organization_ids = '{20}' where client_id = ${clientId}`
+    try {
+      expect(await api.ids('', 'other')).toEqual([])
+      expect((await api.get(`${LIST}/9001`, 'other')).status).toBe(404)
+      expect(await api.ids()).toEqual([9001])
+    } finally {
+      await sql`update integrations set organization_ids = '{10}' where client_id = ${clientId}`
+    }
+    expect(await api.ids('', 'other')).toEqual([9001])
+  })
+
+  test('reaches what its integration may read, whatever scope was asked for', async () => {
+    const { body } = await api.tokenByForm({ ...api.credentials(), scope: 'none' })
+    const { access_token: bearer } = body as { access_token: string }
+    expect(await api.ids('', { bearer })).toEqual([9001])
+  })
+})

@@ -1,0 +1,158 @@
+import { describe, expect, test } from 'bun:test'
+import { load } from '../support/service.ts'
+import { type Api, contract, LIST } from './support/contract.ts'
+import { assessment, multiPart, world } from './support/lines.ts'
+
+const at = (id: number, certified_at: string) => assessment(id, { certified_at })
+
+const setup = {
+  lines: [
+    ...world(),
+    at(1, '2026-03-01T04:59:59.999999Z'),
+    at(2, '2026-03-01T05:00:00Z'),
+    at(3, '2026-03-02T04:59:59.999999Z'),
+    at(4, '2026-03-02T05:00:00Z'),
+    // New York: 8 March has 23 hours, 1 November has 25.
+    at(5, '2026-03-08T04:59:59Z'),
+    at(6, '2026-03-08T05:00:00Z'),
+    at(7, '2026-03-09T03:59:59.999999Z'),
+    at(8, '2026-03-09T04:00:00Z'),
+    at(9, '2026-11-01T03:59:59Z'),
+    at(10, '2026-11-01T04:00:00Z'),
+    at(11, '2026-11-02T04:59:59.999999Z'),
+    at(12, '2026-11-02T05:00:00Z'),
+    multiPart(
+      20,
+      [
+        { id: 21, name: 'Part 1', certified_at: '2027-01-01T04:30:00Z', proctor_id: 77 },
+        { id: 22, name: 'Part 2', certified_at: '2027-01-01T09:59:59Z', proctor_id: 77 },
+      ],
+      { certified_at: '2027-01-01T10:00:00Z' },
+    ),
+  ],
+  integrations: { main: [[10], [1]] },
+} as const
+
+/** Runs `use` with the platform in another time zone, and puts it back. */
+async function inZone(api: Api<'main'>, timeZone: string, use: () => Promise<void>): Promise<void> {
+  const { sql } = api.service
+  await sql`update export_state set time_zone = ${timeZone}`
+  try {
+    await use()
+  } finally {
+    await sql`update export_state set time_zone = 'UTC'`
+  }
+}
+
+contract('The dates', setup, api => {
+  const between = (start: string, end: string) =>
+    api.ids(`filter[start_date]=${start}&filter[end_date]=${end}`)
+  const dayOf = async (id: number) => {
+    const { body } = await api.get(`${LIST}/${id}`)
+    const record = body as { certified_on: string; results: { certified_on: string }[] }
+    return [record.certified_on, ...record.results.map(part => part.certified_on)]
+  }
+
+  describe('filter', () => {
+    test('start_date has that day and later ones', async () => {
+      expect(await api.ids('filter[start_date]=2026-11-01')).toEqual([9, 10, 11, 12, 20])
+      expect(await api.ids('filter[start_date]=2026-11-02')).toEqual([11, 12, 20])
+      expect(await api.ids('filter[start_date]=2027-01-02')).toEqual([])
+    })
+
+    test('end_date has that day, all of it, and earlier ones', async () => {
+      expect(await api.ids('filter[end_date]=2026-03-01')).toEqual([1, 2])
+      expect(await api.ids('filter[end_date]=2026-03-02')).toEqual([1, 2, 3, 4])
+      expect(await api.ids('filter[end_date]=2026-02-28')).toEqual([])
+    })
+
+    test('both with the same day have that day', async () => {
+      expect(await between('2026-03-02', '2026-03-02')).toEqual([3, 4])
+    })
+
+    test('a start after the end is an empty list, no error', async () => {
+      const { status, text } = await api.tryList('filter[start_date]=2026-03-02&filter[end_date]=2026-03-01')
+      expect(status).toBe(200)
+      expect(text).toBe('{"data":[],"meta":{"count":0,"offset":0,"page":50}}')
+    })
+
+    test('goes by the overall assessment, not by its parts', async () => {
+      const lines = [
+        multiPart(30, [{ id: 31, name: 'Early', certified_at: '2020-01-01', proctor_id: 77 }], {
+          certified_at: '2030-01-01',
+        }),
+      ]
+      await load(api.service.sql, lines)
+      try {
+        expect(await between('2020-01-01', '2020-01-01')).toEqual([])
+        expect(await between('2030-01-01', '2030-01-01')).toEqual([30])
+      } finally {
+        await load(api.service.sql, [{ type: 'assessment', id: 30, deleted: true }])
+      }
+    })
+
+    test('takes every real day, leap days and the ends of the calendar', async () => {
+      for (const day of ['2024-02-29', '2000-02-29', '0001-01-01', '1969-12-31']) {
+        expect([day, await api.ids(`filter[end_date]=${day}`)]).toEqual([day, []])
+      }
+      expect(await api.ids('filter[start_date]=0001-01-01&filter[end_date]=9999-12-31')).toHaveLength(13)
+    })
+  })
+
+  describe('in New York', () => {
+    test('begin and end at midnight there, to the microsecond', async () => {
+      await inZone(api, 'America/New_York', async () => {
+        expect(await between('2026-02-28', '2026-02-28')).toEqual([1])
+        expect(await between('2026-03-01', '2026-03-01')).toEqual([2, 3])
+        expect(await between('2026-03-02', '2026-03-02')).toEqual([4])
+        expect(await api.ids('filter[end_date]=2026-03-01')).toEqual([1, 2, 3])
+      })
+    })
+
+    test('have 23 and 25 hours when the clocks change', async () => {
+      await inZone(api, 'America/New_York', async () => {
+        expect(await between('2026-03-07', '2026-03-07')).toEqual([5])
+        expect(await between('2026-03-08', '2026-03-08')).toEqual([6, 7])
+        expect(await between('2026-03-09', '2026-03-09')).toEqual([8])
+        expect(await between('2026-10-31', '2026-10-31')).toEqual([9])
+        expect(await between('2026-11-01', '2026-11-01')).toEqual([10, 11])
+        expect(await between('2026-11-02', '2026-11-02')).toEqual([12])
+      })
+    })
+
+    test('are shown as they are there, of the assessment and of each part', async () => {
+      expect(await dayOf(1)).toEqual(['2026-03-01', '2026-03-01'])
+      expect(await dayOf(20)).toEqual(['2027-01-01', '2027-01-01', '2027-01-01'])
+      await inZone(api, 'America/New_York', async () => {
+        expect(await dayOf(1)).toEqual(['2026-02-28', '2026-02-28'])
+        expect(await dayOf(20)).toEqual(['2027-01-01', '2026-12-31', '2027-01-01'])
+      })
+      expect(await dayOf(1)).toEqual(['2026-03-01', '2026-03-01'])
+    })
+
+    test('without a time are the start of the day there', async () => {
+      await inZone(api, 'America/New_York', async () => {
+        await load(api.service.sql, [at(40, '2026-06-10')])
+        expect(await between('2026-06-10', '2026-06-10')).toEqual([40])
+        await api.service.sql`update export_state set time_zone = 'UTC'`
+        expect(await between('2026-06-10', '2026-06-10')).toEqual([40])
+        await api.service.sql`update export_state set time_zone = 'America/Chicago'`
+        expect(await between('2026-06-09', '2026-06-09')).toEqual([40])
+        await load(api.service.sql, [{ type: 'assessment', id: 40, deleted: true }])
+      })
+    })
+  })
+
+  test.each([
+    ['Pacific/Kiritimati', ['2027-01-02', '2027-01-01', '2027-01-01']],
+    ['Pacific/Pago_Pago', ['2026-12-31', '2026-12-31', '2026-12-31']],
+    ['Asia/Kathmandu', ['2027-01-01', '2027-01-01', '2027-01-01']],
+    ['UTC', ['2027-01-01', '2027-01-01', '2027-01-01']],
+  ])('are those of %s when the platform is there', async (timeZone, days) => {
+    await inZone(api, timeZone, async () => {
+      expect(await dayOf(20)).toEqual(days)
+      const [day = ''] = days
+      expect(await between(day, day)).toEqual([20])
+    })
+  })
+})

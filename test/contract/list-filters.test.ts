@@ -1,0 +1,241 @@
+import { describe, expect, test } from 'bun:test'
+import { contract } from './support/contract.ts'
+import { assessment, educator, multiPart, organization, proctor, product, world } from './support/lines.ts'
+
+/** Days are the order of the ids, so that a list in its default order is in the order of ids. */
+const day = (n: number) => ({ certified_at: `2026-01-0${n}T12:00:00Z` })
+
+const setup = {
+  lines: [
+    ...world(),
+    organization(20),
+    organization(30, 'Outside'),
+    organization(40, 'Without assessments'),
+    product(2, 'Math Coaching'),
+    product(3, 'Outside'),
+    educator(502, { seid: null }),
+    educator(503, { seid: '00123', record_status: 'archived' }),
+    educator(504, { seid: '123' }),
+    proctor(78),
+    proctor(79),
+    assessment(1, { ...day(1) }),
+    assessment(2, { ...day(2), user_id: 502, organization_id: 20, proctor_id: 78 }),
+    assessment(3, { ...day(3), user_id: 503, product_id: 2, legacy_record: true }),
+    multiPart(
+      4,
+      [
+        { id: 401, name: 'Part 1', certified_at: '2026-01-01', proctor_id: 79 },
+        { id: 402, name: 'Part 2', certified_at: '2026-01-02', proctor_id: 78 },
+        { id: 403, name: 'Part 3', certified_at: '2026-01-02', proctor_id: 78 },
+      ],
+      { ...day(4), organization_id: 20, product_id: 2, legacy_record: true },
+    ),
+    assessment(5, { ...day(5), user_id: 504 }),
+    assessment(6, { ...day(6), organization_id: 30, user_id: 504, proctor_id: 79 }),
+    assessment(7, { ...day(7), product_id: 3, user_id: 503 }),
+  ],
+  integrations: {
+    main: [
+      [10, 20, 40],
+      [1, 2],
+    ],
+    all: [
+      [10, 20, 30, 40],
+      [1, 2, 3],
+    ],
+    one: [[30], [1]],
+    idle: [[40], [1, 2, 3]],
+  },
+} as const
+
+contract('The list', setup, api => {
+  describe('without filters', () => {
+    test('holds what is in the organizations and in the assessments of the integration', async () => {
+      expect(await api.ids()).toEqual([1, 2, 3, 4, 5])
+      expect(await api.ids('', 'all')).toEqual([1, 2, 3, 4, 5, 6, 7])
+      expect(await api.ids('', 'one')).toEqual([6])
+      expect(await api.ids('', 'idle')).toEqual([])
+    })
+  })
+
+  describe('filtered', () => {
+    const facts: [fact: string, query: string, ids: number[]][] = [
+      ['by product_ids has these assessments', 'filter[product_ids][]=2', [3, 4]],
+      [
+        'by several product_ids has any of them',
+        'filter[product_ids][]=2&filter[product_ids][]=1',
+        [1, 2, 3, 4, 5],
+      ],
+      ['by user_ids has these educators', 'filter[user_ids][]=503', [3]],
+      ['by several user_ids has any of them', 'filter[user_ids][]=503&filter[user_ids][]=502', [2, 3]],
+      ['by user_ids does not mean proctors', 'filter[user_ids][]=78', []],
+      ['by seids has these educators', 'filter[seids][]=1234567890', [1, 4]],
+      ['by several seids has any of them', 'filter[seids][]=123&filter[seids][]=1234567890', [1, 4, 5]],
+      ['by seids takes them as text: leading zeros count', 'filter[seids][]=00123', [3]],
+      ['by seids takes them whole', 'filter[seids][]=12345&filter[seids][]=23&filter[seids][]=%25', []],
+      ['by an unknown seid has nothing', 'filter[seids][]=nobody', []],
+      ['by seids never matches an educator without one', 'filter[seids][]=null&filter[user_ids][]=502', []],
+      ['by seids has known ones next to unknown ones', 'filter[seids][]=nobody&filter[seids][]=123', [5]],
+      ['by proctor_ids has these proctors', 'filter[proctor_ids][]=77', [1, 3, 5]],
+      ['by proctor_ids has what its first part was supervised by', 'filter[proctor_ids][]=79', [4]],
+      ['by proctor_ids has what any other part was supervised by', 'filter[proctor_ids][]=78', [2, 4]],
+      [
+        'by proctor_ids of two parts has a record once',
+        'filter[proctor_ids][]=78&filter[proctor_ids][]=79',
+        [2, 4],
+      ],
+      ['by proctor_ids does not mean educators', 'filter[proctor_ids][]=501', []],
+      ["by organization_ids goes by the assessment's", 'filter[organization_ids][]=20', [2, 4]],
+      [
+        'by two organization_ids has both',
+        'filter[organization_ids][]=20&filter[organization_ids][]=10',
+        [1, 2, 3, 4, 5],
+      ],
+      ['by an organization without assessments has nothing', 'filter[organization_ids][]=40', []],
+      ['by the status active', 'filter[user_record_status][]=active', [1, 2, 4, 5]],
+      ['by the status archived', 'filter[user_record_status][]=archived', [3]],
+      [
+        'by both statuses has everything',
+        'filter[user_record_status][]=archived&filter[user_record_status][]=active',
+        [1, 2, 3, 4, 5],
+      ],
+      ['by legacy_record true has migrated records', 'filter[legacy_record][]=true', [3, 4]],
+      ['by legacy_record false has native records', 'filter[legacy_record][]=false', [1, 2, 5]],
+      [
+        'by both values of legacy_record has everything',
+        'filter[legacy_record][]=true&filter[legacy_record][]=false',
+        [1, 2, 3, 4, 5],
+      ],
+    ]
+    test.each(facts)('%s', async (_, query, ids) => {
+      expect(await api.ids(query)).toEqual(ids)
+    })
+
+    test.each(['true', 'TRUE', 'True', '1'])('by legacy_record %s means true', async value => {
+      expect(await api.ids([['filter[legacy_record][]', value]])).toEqual([3, 4])
+    })
+
+    test.each(['false', 'FALSE', 'False', '0'])('by legacy_record %s means false', async value => {
+      expect(await api.ids([['filter[legacy_record][]', value]])).toEqual([1, 2, 5])
+    })
+
+    test('by the same value twice has each record once', async () => {
+      for (const filter of ['user_ids][]=501', 'seids][]=1234567890']) {
+        expect(await api.ids(`filter[${filter}&filter[${filter}`)).toEqual([1, 4])
+      }
+    })
+
+    test('by values that nothing has, in any size, has nothing', async () => {
+      const beyond = [
+        '9223372036854775807',
+        '9223372036854775808',
+        '9'.repeat(100),
+        '-1',
+        '0',
+        `-${'9'.repeat(100)}`,
+      ]
+      for (const name of ['product_ids', 'user_ids', 'proctor_ids', 'organization_ids']) {
+        for (const value of beyond) {
+          const { status, text } = await api.tryList([[`filter[${name}][]`, value]])
+          expect([name, value, status]).toEqual([name, value, 200])
+          expect(text).toBe('{"data":[],"meta":{"count":0,"offset":0,"page":50}}')
+        }
+      }
+      const both: [string, string][] = [
+        ['filter[product_ids][]', '9'.repeat(100)],
+        ['filter[product_ids][]', '2'],
+      ]
+      expect(await api.ids(both)).toEqual([3, 4])
+    })
+
+    test('combines all filters with AND', async () => {
+      const matching = [
+        'filter[search]=coach',
+        'filter[start_date]=2026-01-04',
+        'filter[end_date]=2026-01-04',
+        'filter[product_ids][]=2',
+        'filter[user_ids][]=501',
+        'filter[seids][]=1234567890',
+        'filter[proctor_ids][]=78',
+        'filter[organization_ids][]=20',
+        'filter[user_record_status][]=active',
+        'filter[legacy_record][]=true',
+      ]
+      expect(await api.ids(matching.join('&'))).toEqual([4])
+      const missing = [
+        'filter[search]=reading',
+        'filter[start_date]=2026-01-05',
+        'filter[end_date]=2026-01-03',
+        'filter[product_ids][]=1',
+        'filter[user_ids][]=502',
+        'filter[seids][]=123',
+        'filter[proctor_ids][]=77',
+        'filter[organization_ids][]=10',
+        'filter[user_record_status][]=archived',
+        'filter[legacy_record][]=false',
+      ]
+      for (const [index, filter] of missing.entries()) {
+        expect([filter, await api.ids(matching.with(index, filter).join('&'))]).toEqual([filter, []])
+      }
+    })
+
+    test('is narrowed by each pair of filters to what both let through', async () => {
+      const single = facts.map(([, query]) => query).filter(query => !query.includes('&'))
+      const alone = new Map<string, number[]>()
+      for (const query of single) alone.set(query, await api.ids(query))
+      for (const [first, ids] of alone) {
+        for (const [second, others] of alone) {
+          const name = first.slice(0, first.indexOf('='))
+          // Two values of one filter are alternatives.
+          if (second.startsWith(name)) continue
+          const both = ids.filter(id => others.includes(id))
+          expect([first, second, await api.ids(`${first}&${second}`)]).toEqual([first, second, both])
+        }
+      }
+    })
+  })
+
+  describe('never goes beyond the scope', () => {
+    test('by an organization outside: no records and no error', async () => {
+      const { status, text } = await api.tryList('filter[organization_ids][]=30')
+      expect(status).toBe(200)
+      expect(text).toBe('{"data":[],"meta":{"count":0,"offset":0,"page":50}}')
+    })
+
+    test('by organizations inside and outside: those inside', async () => {
+      const query =
+        'filter[organization_ids][]=30&filter[organization_ids][]=20&filter[organization_ids][]=999'
+      expect(await api.ids(query)).toEqual([2, 4])
+      expect(await api.ids(query, 'all')).toEqual([2, 4, 6])
+      expect(await api.ids(query, 'one')).toEqual([6])
+    })
+
+    test('by products outside, alone and next to one inside', async () => {
+      expect(await api.ids('filter[product_ids][]=3')).toEqual([])
+      expect(await api.ids('filter[product_ids][]=3&filter[product_ids][]=2')).toEqual([3, 4])
+    })
+
+    test.each([
+      ['filter[user_ids][]=504', [5], [5, 6]],
+      ['filter[user_ids][]=503', [3], [3, 7]],
+      ['filter[seids][]=123', [5], [5, 6]],
+      ['filter[proctor_ids][]=79', [4], [4, 6]],
+      ['filter[search]=Outside', [], [7]],
+      ['filter[search]=Family504', [5], [5, 6]],
+      ['filter[start_date]=2026-01-05', [5], [5, 6, 7]],
+      ['filter[user_record_status][]=archived', [3], [3, 7]],
+      ['filter[legacy_record][]=false', [1, 2, 5], [1, 2, 5, 6, 7]],
+    ])('by %s', async (query, inside, everything) => {
+      expect(await api.ids(query)).toEqual(inside)
+      expect(await api.ids(query, 'all')).toEqual(everything)
+    })
+
+    test('by a seid: no assessments, outside the scope and never recorded look alike', async () => {
+      const texts = []
+      for (const query of ['nobody', '123&filter[organization_ids][]=20', 'null&filter[user_ids][]=502']) {
+        texts.push((await api.tryList(`filter[seids][]=${query}`)).text)
+      }
+      expect(new Set(texts)).toEqual(new Set(['{"data":[],"meta":{"count":0,"offset":0,"page":50}}']))
+    })
+  })
+})

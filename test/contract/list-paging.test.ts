@@ -1,0 +1,197 @@
+import { describe, expect, test } from 'bun:test'
+import { contract, expectUnreadable } from './support/contract.ts'
+import { assessment, educator, organization, proctor, product, world } from './support/lines.ts'
+
+const COUNT = 130
+const numbers = Array.from({ length: COUNT }, (_, k) => k + 1)
+
+const setup = {
+  lines: [
+    ...world(),
+    organization(20),
+    organization(30),
+    product(2),
+    proctor(78),
+    educator(502, { record_status: 'archived' }),
+    // Few different values of every sort key, so that pages break inside ties.
+    ...numbers.map(id =>
+      assessment(id, {
+        certified_at: `2026-01-0${1 + (id % 3)}`,
+        user_id: 501 + (id % 2),
+        organization_id: id % 5 === 0 ? 20 : 10,
+        product_id: 1 + (id % 2),
+        proctor_id: 77 + (id % 2),
+      }),
+    ),
+    assessment(1000, { organization_id: 30 }),
+  ],
+  integrations: {
+    main: [
+      [10, 20],
+      [1, 2],
+    ],
+  },
+} as const
+
+contract('The paging', setup, api => {
+  /** As a client does it: offset grows by the page size until it reaches meta.count. */
+  const walk = async (query: string, page: number) => {
+    const ids: number[] = []
+    let offset = 0
+    for (;;) {
+      const { data, meta } = await api.list(`${query}&page=${page}&offset=${offset}`)
+      expect(meta.offset).toBe(offset)
+      expect(meta.page).toBe(page)
+      expect(data).toHaveLength(Math.max(0, Math.min(page, meta.count - offset)))
+      ids.push(...data.map(record => record.id))
+      offset += page
+      if (offset >= meta.count) return ids
+    }
+  }
+
+  describe('page', () => {
+    test('is 50 unless given, from offset 0', async () => {
+      for (const query of ['', 'page=', 'page=&offset=', 'page=%20', 'offset=0']) {
+        const { data, meta } = await api.list(query)
+        expect(data).toHaveLength(50)
+        expect(meta).toEqual({ count: COUNT, offset: 0, page: 50 })
+      }
+    })
+
+    test.each([1, 2, 49, 51, 99, 100])('may be %i', async page => {
+      const { data, meta } = await api.list(`page=${page}`)
+      expect(data).toHaveLength(page)
+      expect(meta).toEqual({ count: COUNT, offset: 0, page })
+    })
+
+    test.each(['101', '1000', '2147483648', '9223372036854775808', '9'.repeat(50)])(
+      'of %s is reduced to 100 without an error',
+      async page => {
+        const { data, meta } = await api.list(`page=${page}`)
+        expect(data).toHaveLength(100)
+        expect(meta).toEqual({ count: COUNT, offset: 0, page: 100 })
+      },
+    )
+
+    test('is capped under every filter', async () => {
+      for (const filter of [
+        'filter[search]=reading',
+        'filter[start_date]=2026-01-01',
+        'filter[end_date]=2026-12-31',
+        'filter[product_ids][]=1&filter[product_ids][]=2',
+        'filter[user_ids][]=501&filter[user_ids][]=502',
+        'filter[seids][]=1234567890&filter[seids][]=S-502',
+        'filter[proctor_ids][]=77&filter[proctor_ids][]=78',
+        'filter[organization_ids][]=10',
+        'filter[user_record_status][]=active&filter[user_record_status][]=archived',
+        'filter[legacy_record][]=false',
+      ]) {
+        const { data, meta } = await api.list(`${filter}&page=500`)
+        expect([filter, data.length <= 100, meta.page]).toEqual([filter, true, 100])
+        expect(data).toHaveLength(Math.min(100, meta.count))
+      }
+    })
+
+    test.each([
+      '0',
+      '-1',
+      '-100',
+      `-${'9'.repeat(50)}`,
+      'abc',
+      '1.5',
+      '50.0',
+      '1e1',
+      '0x10',
+      '1,2',
+      '٥',
+      'NaN',
+      'Infinity',
+      '5x',
+    ])('of %s is 400, and says so', async page => {
+      expectUnreadable(await api.tryList([['page', page]]), 'page')
+    })
+  })
+
+  describe('offset', () => {
+    test('skips that many records', async () => {
+      const all = await walk('', 100)
+      for (const offset of [1, 49, 50, 77, 129]) {
+        const { data, meta } = await api.list(`offset=${offset}`)
+        expect(data.map(record => record.id)).toEqual(all.slice(offset, offset + 50))
+        expect(meta).toEqual({ count: COUNT, offset, page: 50 })
+      }
+    })
+
+    test('at or past the end is an empty page with the same count', async () => {
+      for (const offset of [130, 131, 1000, 2_147_483_648, Number.MAX_SAFE_INTEGER]) {
+        const { status, text } = await api.tryList(`offset=${offset}`)
+        expect(status).toBe(200)
+        expect(text).toBe(`{"data":[],"meta":{"count":130,"offset":${offset},"page":50}}`)
+      }
+    })
+
+    test('beyond any count is an empty page, however long the number', async () => {
+      for (const offset of ['9223372036854775807', '9223372036854775808', '9'.repeat(50), '9'.repeat(5000)]) {
+        const { data, meta } = await api.list(`offset=${offset}`)
+        expect(data).toEqual([])
+        expect(meta.count).toBe(COUNT)
+        expect(meta.page).toBe(50)
+        expect(meta.offset).toBeGreaterThan(COUNT)
+      }
+    })
+
+    test.each(['-1', `-${'9'.repeat(50)}`, 'abc', '1.5', '0.0', '1e1', '0x10', '1,2', '٥', 'NaN', '5x'])(
+      'of %s is 400, and says so',
+      async offset => {
+        expectUnreadable(await api.tryList([['offset', offset]]), 'offset')
+      },
+    )
+  })
+
+  describe('count', () => {
+    test('is of what matches the filters, on whatever page', async () => {
+      for (const query of ['page=1', 'page=1&offset=25', 'page=100', 'offset=26', 'offset=5000']) {
+        const { meta } = await api.list(`filter[organization_ids][]=20&${query}`)
+        expect(meta.count).toBe(26)
+      }
+    })
+
+    test('follows the data', async () => {
+      const { sql } = api.service
+      expect((await api.list()).meta.count).toBe(COUNT)
+      await sql`update assessments set organization_id = 10 where id = 1000`
+      try {
+        expect((await api.list()).meta.count).toBe(COUNT + 1)
+      } finally {
+        await sql`update assessments set organization_id = 30 where id = 1000`
+      }
+      expect((await api.list()).meta.count).toBe(COUNT)
+    })
+  })
+
+  describe('a walk', () => {
+    const sorts = [
+      '',
+      ...['certified_on', 'user_name', 'proctor_name', 'product_name'].map(sort => `sort=${sort}`),
+    ]
+    test.each(sorts.flatMap(sort => ['ASC', 'DESC'].map(order => `${sort}&order=${order}`)))(
+      'with %s meets each record once, in the same order for every page size',
+      async query => {
+        const all = await walk(query, 100)
+        expect(all.toSorted((a, b) => a - b)).toEqual(numbers)
+        for (const page of [7, 50]) expect(await walk(query, page)).toEqual(all)
+      },
+    )
+
+    test('with a filter meets each match once', async () => {
+      const ids = await walk('filter[organization_ids][]=20&sort=user_name', 10)
+      expect(ids.toSorted((a, b) => a - b)).toEqual(numbers.filter(id => id % 5 === 0))
+    })
+
+    test('takes an offset that is no multiple of the page', async () => {
+      const all = await walk('', 100)
+      const { data } = await api.list('page=10&offset=3')
+      expect(data.map(record => record.id)).toEqual(all.slice(3, 13))
+    })
+  })
+})

@@ -1,0 +1,237 @@
+import { describe, expect, test } from 'bun:test'
+import { contract, LIST } from './support/contract.ts'
+import { assessment, educator, multiPart, organization, proctor, product, world } from './support/lines.ts'
+
+const ODD = `"q" \\b\\ /s/ </script> tab\t nl\n cr\r bell\u0007 us\u001f del\u007f ls\u2028 {}[]:, 'single' %s $1 \${x}`
+const FAR = 'Ñandú Łukasz Ὀδυσσεύς Наталія 山田太郎 محمد e\u0301 ﬁ 😀👩‍👩‍👧'
+
+const setup = {
+  lines: [
+    ...world(),
+    organization(20, `École ${FAR}`),
+    product(2, `Étude ${FAR}`),
+    product(3, ODD),
+    educator(502, {
+      name: `Name ${FAR}`,
+      first_name: `First ${FAR}`,
+      last_name: `Last ${FAR}`,
+      email: 'ñ@example.org',
+      seid: null,
+    }),
+    educator(503, {
+      name: ODD,
+      first_name: ODD,
+      last_name: ODD,
+      email: ODD,
+      seid: ODD,
+      record_status: 'archived',
+    }),
+    {
+      type: 'user',
+      id: 504,
+      name: 'Never Recorded',
+      first_name: 'Never',
+      last_name: 'Recorded',
+      email: 'n@x.org',
+    },
+    proctor(78, `Proctor ${FAR}`),
+    proctor(79, ODD),
+    assessment(9001),
+    multiPart(
+      9100,
+      [
+        { id: 9109, name: 'Written part', certified_at: '2026-02-11', proctor_id: 78 },
+        { id: 9101, name: 'Oral part', certified_at: '2026-03-09T23:59:59Z', proctor_id: 77 },
+        { id: 9105, name: `Third ${FAR}`, certified_at: '2025-12-31', proctor_id: 78 },
+      ],
+      { certified_at: '2026-03-10T08:00:00Z', legacy_record: true },
+    ),
+    assessment(9002, { user_id: 502, organization_id: 20, product_id: 2, proctor_id: 78 }),
+    assessment(9003, { user_id: 503, product_id: 3, proctor_id: 79 }),
+    multiPart(9200, [{ id: 9201, name: 'The only part', certified_at: '2026-02-28', proctor_id: 77 }]),
+    assessment(9004, { user_id: 504 }),
+  ],
+  integrations: {
+    main: [
+      [10, 20],
+      [1, 2, 3],
+    ],
+    narrow: [[10], [1]],
+  },
+} as const
+
+const SINGLE = {
+  id: 9001,
+  seid: '1234567890',
+  name: 'Ana M. Ruiz',
+  first_name: 'Ana',
+  last_name: 'Ruiz',
+  email: 'ana@example.org',
+  organization_id: 10,
+  organization_name: 'Lakeside District',
+  assessment_name: 'Reading Observation',
+  certified_on: '2026-03-01',
+  results: [
+    {
+      assessment_id: 9001,
+      assessment_name: 'Reading Observation',
+      certified_on: '2026-03-01',
+      proctor_id: 77,
+      proctor_name: 'Paul Proctor',
+    },
+  ],
+}
+
+const part = (id: number, name: string, certifiedOn: string, proctorId: number, proctorName: string) => ({
+  assessment_id: id,
+  assessment_name: name,
+  certified_on: certifiedOn,
+  proctor_id: proctorId,
+  proctor_name: proctorName,
+})
+
+contract('The list', setup, api => {
+  const recordOf = async (id: number) => {
+    const { data } = await api.list('page=100')
+    const record = data.find(each => each.id === id)
+    if (!record) throw new Error(`there is no ${id}`)
+    return record
+  }
+
+  describe('record', () => {
+    test('has exactly the fields of the specification, in its order, in compact JSON', async () => {
+      const { text } = await api.tryList('filter[user_ids][]=501&filter[product_ids][]=1&page=1')
+      const body = { data: [SINGLE], meta: { count: 3, offset: 0, page: 1 } }
+      expect(text).toBe(JSON.stringify(body))
+    })
+
+    test('without separate parts has one result, which describes itself', async () => {
+      expect((await recordOf(9001)).results).toEqual(SINGLE.results)
+      expect((await recordOf(9002)).results).toEqual([
+        part(9002, `Étude ${FAR}`, '2026-03-01', 78, `Proctor ${FAR}`),
+      ])
+    })
+
+    test('of several parts lists each, in the order in which they were imported', async () => {
+      const { data } = await api.list('sort=certified_on&order=DESC&page=1')
+      const expected = {
+        ...SINGLE,
+        id: 9100,
+        certified_on: '2026-03-10',
+        results: [
+          part(9109, 'Written part', '2026-02-11', 78, `Proctor ${FAR}`),
+          part(9101, 'Oral part', '2026-03-09', 77, 'Paul Proctor'),
+          part(9105, `Third ${FAR}`, '2025-12-31', 78, `Proctor ${FAR}`),
+        ],
+      }
+      expect(JSON.stringify(data)).toBe(JSON.stringify([expected]))
+    })
+
+    test('of one separate part lists that part, whose id is not its own', async () => {
+      expect((await recordOf(9200)).results).toEqual([
+        part(9201, 'The only part', '2026-02-28', 77, 'Paul Proctor'),
+      ])
+    })
+
+    test('has a seid of null where none was ever recorded', async () => {
+      const { text } = await api.tryList('filter[user_ids][]=502&filter[user_ids][]=504')
+      expect(text.match(/"seid":null/g)).toHaveLength(2)
+      expect((await recordOf(9002)).seid).toBeNull()
+      expect((await recordOf(9004)).seid).toBeNull()
+    })
+
+    test('keeps non-ASCII text as it was loaded', async () => {
+      expect(await recordOf(9002)).toEqual({
+        id: 9002,
+        seid: null,
+        name: `Name ${FAR}`,
+        first_name: `First ${FAR}`,
+        last_name: `Last ${FAR}`,
+        email: 'ñ@example.org',
+        organization_id: 20,
+        organization_name: `École ${FAR}`,
+        assessment_name: `Étude ${FAR}`,
+        certified_on: '2026-03-01',
+        results: [part(9002, `Étude ${FAR}`, '2026-03-01', 78, `Proctor ${FAR}`)],
+      })
+    })
+
+    test('survives quotes, backslashes and control characters', async () => {
+      expect(await recordOf(9003)).toEqual({
+        id: 9003,
+        seid: ODD,
+        name: ODD,
+        first_name: ODD,
+        last_name: ODD,
+        email: ODD,
+        organization_id: 10,
+        organization_name: 'Lakeside District',
+        assessment_name: ODD,
+        certified_on: '2026-03-01',
+        results: [part(9003, ODD, '2026-03-01', 79, ODD)],
+      })
+    })
+
+    test('appears once for each completed assessment of an educator', async () => {
+      expect(await api.ids('filter[user_ids][]=501')).toEqual([9001, 9200, 9100])
+    })
+
+    test('of an archived educator and a legacy one have the same fields', async () => {
+      const keys = Object.keys(SINGLE)
+      for (const record of (await api.list()).data) expect(Object.keys(record)).toEqual(keys)
+    })
+
+    test('has ids that are exact up to the largest', async () => {
+      const { sql } = api.service
+      const ids = ['9007199254740993', '9223372036854775807']
+      try {
+        for (const id of ids) {
+          await sql.begin(async tx => {
+            await tx`
+              insert into assessments (id, user_id, organization_id, product_id, certified_at)
+              values (${id}, 501, 10, 1, '1999-12-31T12:00:00Z')`
+            await tx`
+              insert into assessment_parts (id, assessment_id, position, proctor_id) values (${id}, ${id}, 0, 77)`
+          })
+        }
+        const { text } = await api.tryList('filter[end_date]=1999-12-31')
+        for (const id of ids) {
+          expect(text).toContain(`{"id":${id},`)
+          expect(text).toContain(`{"assessment_id":${id},`)
+          const record = await api.get(`${LIST}/${id}`)
+          expect(record.status).toBe(200)
+          expect(record.text).toStartWith(`{"id":${id},`)
+        }
+        expect(text).toEndWith('"meta":{"count":2,"offset":0,"page":50}}')
+      } finally {
+        await sql`delete from assessments where id = any(${ids}::bigint[])`
+      }
+    })
+  })
+
+  describe('body', () => {
+    test('has exactly data and meta, and meta exactly count, offset and page', async () => {
+      const { status, body, headers } = await api.tryList('page=2&offset=1')
+      expect(status).toBe(200)
+      expect(headers.get('content-type')).toMatch(/^application\/json(;|$)/)
+      expect(Object.keys(body as object)).toEqual(['data', 'meta'])
+      expect((body as { meta: unknown }).meta).toEqual({ count: 6, offset: 1, page: 2 })
+      expect((body as { data: unknown[] }).data).toHaveLength(2)
+    })
+
+    test('is a 200 with empty data and a count of 0 where nothing matches', async () => {
+      const { status, text } = await api.tryList('filter[seids][]=nobody')
+      expect(status).toBe(200)
+      expect(text).toBe('{"data":[],"meta":{"count":0,"offset":0,"page":50}}')
+    })
+
+    test('shows nothing of the scope: a record is the same under a narrow one', async () => {
+      const query = 'filter[user_ids][]=501'
+      const wide = await api.tryList(query)
+      const narrow = await api.tryList(query, 'narrow')
+      expect(narrow.text).toBe(wide.text)
+      expect([...narrow.headers.keys()]).toEqual([...wide.headers.keys()])
+      expect(await api.ids('', 'narrow')).toEqual([9001, 9004, 9200, 9100])
+    })
+  })
+})

@@ -1,0 +1,179 @@
+import { describe, expect, test } from 'bun:test'
+import { contract } from './support/contract.ts'
+import { assessment, educator, multiPart, organization, proctor, product, world } from './support/lines.ts'
+
+/** In their order: lower-cased, then by code point. The two in one line are equal but for their case. */
+const NAMES: string[][] = [
+  ['10 x'],
+  ['9 x'],
+  ['a b'],
+  ['A_b'],
+  ['ab'],
+  ['APPLE', 'apple'],
+  ['aZb'],
+  ['Banana'],
+  ['cherry'],
+  ['eclair'],
+  ['zebra'],
+  ['zoe'],
+  ['ZOÉ'],
+  ['~tilde'],
+  ['ßeta'],
+  ['Éclair'],
+  ['Ωmega'],
+  ['Яна'],
+  ['Ａwide'],
+  ['😀smile'],
+]
+const FLAT = NAMES.flat()
+const COUNT = FLAT.length
+
+/** Which name assessment k has of each kind: three orders that have nothing to do with each other or with ids. */
+const shuffled = {
+  user_name: (k: number) => (k * 8) % COUNT,
+  product_name: (k: number) => (k * 5 + 3) % COUNT,
+  proctor_name: (k: number) => (k * 10 + 7) % COUNT,
+} as const
+type NameSort = keyof typeof shuffled
+
+const each = Array.from({ length: COUNT }, (_, k) => k)
+const rank = (name: string | undefined) => NAMES.findIndex(equal => equal.includes(name ?? ''))
+
+/** The ids 1… sorted by one kind of name, equal ones by id. */
+function expected(sort: NameSort): number[] {
+  const rankOf = (k: number) => rank(FLAT[shuffled[sort](k)])
+  return each.toSorted((a, b) => rankOf(a) - rankOf(b) || a - b).map(k => k + 1)
+}
+
+const [NAMED, DATED, PARTED, TIED] = [10, 20, 30, 40]
+
+const setup = {
+  lines: [
+    ...world(),
+    organization(DATED),
+    organization(PARTED),
+    organization(TIED),
+    ...each.flatMap(k => [
+      // Neither first nor last name may decide.
+      educator(2000 + k, { name: FLAT[k], first_name: `F${9 - (k % 10)}`, last_name: `L${k % 3}` }),
+      product(1000 + k, FLAT[k]),
+      proctor(3000 + k, FLAT[k]),
+      assessment(k + 1, {
+        user_id: 2000 + shuffled.user_name(k),
+        product_id: 1000 + shuffled.product_name(k),
+        proctor_id: 3000 + shuffled.proctor_name(k),
+      }),
+    ]),
+    assessment(201, { organization_id: DATED, certified_at: '2026-01-03' }),
+    assessment(203, { organization_id: DATED, certified_at: '2026-01-02T18:00:00Z' }),
+    assessment(205, { organization_id: DATED, certified_at: '2026-01-02T08:00:00Z' }),
+    assessment(209, { organization_id: DATED, certified_at: '2026-01-01' }),
+    assessment(99, { organization_id: DATED, certified_at: '2025-12-31' }),
+    proctor(81, 'Abe'),
+    proctor(82, 'mia'),
+    proctor(83, 'Zed'),
+    multiPart(
+      301,
+      [
+        { id: 312, name: 'B', certified_at: '2026-01-02', proctor_id: 83 },
+        { id: 311, name: 'A', certified_at: '2026-01-01', proctor_id: 81 },
+      ],
+      { organization_id: PARTED },
+    ),
+    multiPart(
+      302,
+      [
+        { id: 322, name: 'B', certified_at: '2026-01-02', proctor_id: 81 },
+        { id: 321, name: 'A', certified_at: '2026-01-01', proctor_id: 83 },
+      ],
+      { organization_id: PARTED },
+    ),
+    assessment(303, { organization_id: PARTED, proctor_id: 82 }),
+    ...[4010, 401, 4002].map(id => assessment(id, { organization_id: TIED })),
+  ],
+  integrations: {
+    main: [
+      [NAMED, DATED, PARTED, TIED],
+      [1, ...each.map(k => 1000 + k)],
+    ],
+  },
+} as const
+
+contract('The sort', setup, api => {
+  const inOrganization = (id: number, query: string) => api.ids(`filter[organization_ids][]=${id}&${query}`)
+  const byDate = [99, 209, 203, 205, 201]
+
+  describe.each(['user_name', 'product_name', 'proctor_name'] as const)('%s', sort => {
+    test('goes by lower-cased name, then code points, equal names by id', async () => {
+      expect(await inOrganization(NAMED, `sort=${sort}`)).toEqual(expected(sort))
+      expect(await inOrganization(NAMED, `sort=${sort}&order=ASC`)).toEqual(expected(sort))
+    })
+
+    test('goes exactly the other way with DESC, ids too', async () => {
+      expect(await inOrganization(NAMED, `sort=${sort}&order=DESC`)).toEqual(expected(sort).reverse())
+    })
+  })
+
+  test('certified_on goes by day; on one day by id, whatever the time', async () => {
+    expect(await inOrganization(DATED, 'sort=certified_on')).toEqual(byDate)
+    expect(await inOrganization(DATED, 'sort=certified_on&order=DESC')).toEqual(byDate.toReversed())
+  })
+
+  test('is certified_on, ascending, unless asked otherwise', async () => {
+    expect(await inOrganization(DATED, '')).toEqual(byDate)
+    expect(await inOrganization(DATED, 'sort=&order=')).toEqual(byDate)
+    expect(await inOrganization(DATED, 'order=DESC')).toEqual(byDate.toReversed())
+  })
+
+  test('proctor_name goes by the first part', async () => {
+    expect(await inOrganization(PARTED, 'sort=proctor_name')).toEqual([302, 303, 301])
+    expect(await inOrganization(PARTED, 'sort=proctor_name&order=DESC')).toEqual([301, 303, 302])
+  })
+
+  test.each(['certified_on', 'user_name', 'proctor_name', 'product_name', 'bogus'])(
+    '%s breaks ties by id as a number, in its own direction',
+    async sort => {
+      expect(await inOrganization(TIED, `sort=${sort}`)).toEqual([401, 4002, 4010])
+      expect(await inOrganization(TIED, `sort=${sort}&order=DESC`)).toEqual([4010, 4002, 401])
+    },
+  )
+
+  test.each([
+    'bogus',
+    'id',
+    'name',
+    'USER_NAME',
+    'user_name,id',
+    '-user_name',
+    'user_name desc',
+    "user_name' --",
+    'toString',
+    'constructor',
+    '__proto__',
+    'x'.repeat(60),
+  ])('%s is not one, and falls back to certified_on', async sort => {
+    const encoded = encodeURIComponent(sort)
+    expect(await inOrganization(DATED, `sort=${encoded}`)).toEqual(byDate)
+    expect(await inOrganization(DATED, `sort=${encoded}&order=DESC`)).toEqual(byDate.toReversed())
+  })
+
+  test.each(['DESC', 'desc', 'Desc', 'dEsC'])('order %s descends', async order => {
+    expect(await inOrganization(DATED, `order=${order}`)).toEqual(byDate.toReversed())
+  })
+
+  test.each([
+    'ASC',
+    'asc',
+    'Asc',
+    'descending',
+    'DESC,ASC',
+    'down',
+    '-1',
+    '1',
+    'constructor',
+    "desc'",
+    '%20',
+  ])('order %s ascends', async order => {
+    expect(await inOrganization(DATED, `order=${order}`)).toEqual(byDate)
+  })
+})

@@ -1,0 +1,149 @@
+import { describe, expect, test } from 'bun:test'
+import { contract, LIST, messageOnly, TOKEN } from './support/contract.ts'
+import { assessment, world } from './support/lines.ts'
+import { exchange } from './support/raw.ts'
+
+const setup = {
+  lines: [...world(), assessment(9001)],
+  integrations: { main: [[10], [1]], empty: [[], [1]] },
+} as const
+const PATHS = [LIST, `${LIST}/9001`]
+
+contract('The API', setup, api => {
+  const raw = (method: string, path: string, headers: string[] = []) =>
+    exchange(api.service.baseUrl, [`${method} ${path} HTTP/1.1`, ...headers])
+  const bearer = () => `Authorization: Bearer ${api.clients.main.token}`
+
+  describe('with a method other than GET and HEAD', () => {
+    test.each(['POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'TRACE', 'PROPFIND'])(
+      'answers 405 with Allow to %s, whoever asks',
+      async method => {
+        for (const path of [...PATHS, `${LIST}/abc`, `${LIST}?page=abc`]) {
+          for (const headers of [[], [bearer()], ['Authorization: Bearer x']]) {
+            const answer = await raw(method, path, headers)
+            expect(answer.status).toBe(405)
+            expect(answer.headers.get('allow')).toBe('GET, HEAD')
+            expect(answer.headers.get('www-authenticate')).toBeUndefined()
+            expect(answer.headers.get('x-content-type-options')).toBe('nosniff')
+            expect(JSON.parse(answer.body)).toEqual(messageOnly())
+          }
+        }
+      },
+    )
+
+    test('changes nothing', async () => {
+      const before = await api.tryList()
+      for (const method of ['POST', 'PUT', 'PATCH', 'DELETE']) {
+        const headers = {
+          authorization: `Bearer ${api.clients.main.token}`,
+          'content-type': 'application/json',
+        }
+        for (const path of PATHS) {
+          expect((await api.request(path, { method, headers, body: '{"id":9001,"name":"x"}' })).status).toBe(
+            405,
+          )
+        }
+      }
+      expect((await api.tryList()).text).toBe(before.text)
+    })
+  })
+
+  describe('with HEAD', () => {
+    test('answers as GET does, without the body', async () => {
+      const cases: [path: string, headers: string[], status: number][] = [
+        [LIST, [bearer()], 200],
+        [`${LIST}/9001`, [bearer()], 200],
+        [`${LIST}/1`, [bearer()], 404],
+        [`${LIST}?page=abc`, [bearer()], 400],
+        [LIST, [`Authorization: Bearer ${api.clients.empty.token}`], 400],
+        [LIST, [], 401],
+        [`${LIST}/9001`, ['Authorization: Bearer x'], 401],
+        ['/nothing', [], 404],
+      ]
+      for (const [path, headers, status] of cases) {
+        const head = await raw('HEAD', path, headers)
+        const get = await raw('GET', path, headers)
+        expect([path, head.status, head.body]).toEqual([path, status, ''])
+        expect(get.status).toBe(status)
+        expect(get.body).not.toBe('')
+        const names = [
+          'content-type',
+          'cache-control',
+          'www-authenticate',
+          'x-content-type-options',
+          'pragma',
+        ]
+        for (const name of names)
+          expect([name, head.headers.get(name)]).toEqual([name, get.headers.get(name)])
+        // A length may be left out, but a wrong one would make clients wait or cut.
+        expect([get.headers.get('content-length'), undefined]).toContain(head.headers.get('content-length'))
+      }
+    })
+  })
+
+  describe('with other paths', () => {
+    test.each([
+      `${LIST}/`,
+      '/',
+      '/api/v1/ax',
+      '/api/v1/ax/assessments.json',
+      '/api/v2/ax/assessments',
+      '/api/ax/assessments',
+      '/ax/assessments',
+      '/API/v1/ax/assessments',
+      '//api/v1/ax/assessments',
+      '/api/v1//ax/assessments',
+      '/oauth',
+      '/api/v1/oauth/token',
+      `${TOKEN}/`,
+      '/OAUTH/TOKEN',
+    ])('is 404 for %s', async path => {
+      for (const method of ['GET', 'POST']) {
+        const answer = await raw(method, path, [bearer()])
+        expect([method, answer.status]).toEqual([method, 404])
+        expect(JSON.parse(answer.body)).toEqual(messageOnly())
+        expect(answer.headers.get('x-content-type-options')).toBe('nosniff')
+      }
+    })
+  })
+
+  describe('with its headers', () => {
+    test('keeps personal data out of every cache, and lets no browser guess', async () => {
+      for (const path of [...PATHS, `${LIST}?filter[seids][]=nobody`]) {
+        const { status, headers } = await api.get(path)
+        expect(status).toBe(200)
+        expect(headers.get('cache-control')).toBe('private, no-store')
+        expect(headers.get('x-content-type-options')).toBe('nosniff')
+        expect(headers.get('content-type')).toMatch(/^application\/json(;|$)/)
+      }
+    })
+
+    test('challenges on 401 only, and says nosniff on every error', async () => {
+      const cases: [path: string, token: string, status: number][] = [
+        [LIST, api.clients.main.token, 200],
+        [LIST, 'x', 401],
+        [LIST, api.clients.empty.token, 400],
+        [`${LIST}?page=0`, api.clients.main.token, 400],
+        [`${LIST}/1`, api.clients.main.token, 404],
+        ['/nothing', api.clients.main.token, 404],
+      ]
+      for (const [path, token, expected] of cases) {
+        const { status, headers } = await api.get(path, { bearer: token })
+        expect([path, status]).toEqual([path, expected])
+        expect([path, headers.has('www-authenticate')]).toEqual([path, expected === 401])
+        expect(headers.get('x-content-type-options')).toBe('nosniff')
+        expect(headers.get('content-type')).toMatch(/^application\/json(;|$)/)
+      }
+    })
+
+    test('does not change its answer for Accept or a content type', async () => {
+      const plain = await api.tryList()
+      const headers = { authorization: `Bearer ${api.clients.main.token}` }
+      for (const more of [{ accept: 'text/html' }, { 'content-type': 'application/xml' }]) {
+        const answer = await api.request(LIST, { headers: { ...headers, ...more } })
+        expect(answer.text).toBe(plain.text)
+        expect(answer.headers.get('content-type')).toBe(plain.headers.get('content-type'))
+      }
+    })
+  })
+})

@@ -1,0 +1,146 @@
+import { describe, expect, test } from 'bun:test'
+import { contract, expectUnreadable, LIST } from './support/contract.ts'
+import { assessment, world } from './support/lines.ts'
+import { exchange } from './support/raw.ts'
+
+const setup = { lines: [...world(), assessment(1)], integrations: { main: [[10], [1]] } } as const
+const MAX_QUERY = 16 * 1024
+
+contract('The query string', setup, api => {
+  /** Sent as it stands, byte by byte. */
+  const raw = (query: string) =>
+    exchange(api.service.baseUrl, [
+      `GET ${LIST}?${query} HTTP/1.1`,
+      `Authorization: Bearer ${api.clients.main.token}`,
+    ])
+
+  describe('answers 400 that names it to a value that can not be read:', () => {
+    const ids = [
+      'abc',
+      '1.0',
+      '1.5',
+      '1e3',
+      '0x1',
+      '１２',
+      '1 2',
+      '--1',
+      `${'9'.repeat(30)}x`,
+      'NaN',
+      '1;2',
+      "1'",
+    ]
+    const dates = [
+      'yesterday',
+      'today',
+      'now',
+      'infinity',
+      '2026-02-30',
+      '2025-02-29',
+      '1900-02-29',
+      '2026-13-01',
+      '2026-00-10',
+      '2026-01-00',
+      '2026-1-1',
+      '26-01-01',
+      '20260101',
+      '2026/01/01',
+      '01-01-2026',
+      '2026-01-01T00:00:00Z',
+      '2026-01-01 00:00',
+      '2026-01',
+      '-2026-01-01',
+      '12026-01-01',
+      '２０２６-01-01',
+      '1767225600',
+    ]
+    const unreadable: [name: string, good: string, values: string[]][] = [
+      ['product_ids', '1', ids],
+      ['user_ids', '501', ids],
+      ['proctor_ids', '77', ids],
+      ['organization_ids', '10', ids],
+      [
+        'user_record_status',
+        'active',
+        ['deleted', 'Active', 'ARCHIVED', 'activ', 'both', '1', 'true', 'active archived', 'null'],
+      ],
+      ['legacy_record', 'true', ['maybe', 'yes', 'no', 't', 'f', 'on', '2', '-1', '01', 'null', 'truefalse']],
+    ]
+    test.each(unreadable)('filter[%s][]', async (name, good, values) => {
+      for (const value of values) {
+        expectUnreadable(await api.tryList([[`filter[${name}][]`, value]]), `filter[${name}]`)
+        expectUnreadable(
+          await api.tryList([
+            [`filter[${name}][]`, good],
+            [`filter[${name}][]`, value],
+          ]),
+          `filter[${name}]`,
+        )
+      }
+    })
+
+    test.each(['start_date', 'end_date'])('filter[%s]', async name => {
+      for (const value of dates) {
+        expectUnreadable(await api.tryList([[`filter[${name}]`, value]]), `filter[${name}]`)
+      }
+    })
+
+    test('several at once are each named, or the first of them is', async () => {
+      const { status, body } = await api.tryList('page=abc&filter[user_ids][]=x&filter[end_date]=y')
+      expect(status).toBe(400)
+      const { errors } = body as { errors: { message: string; parameter: string }[] }
+      expect(errors.length).toBeGreaterThan(0)
+      for (const error of errors) {
+        expect(error).toEqual({ message: expect.stringMatching(/\S/), parameter: expect.any(String) })
+        expect(['page', 'filter[user_ids]', 'filter[end_date]']).toContain(
+          error.parameter.replace(/\[\]$/, ''),
+        )
+      }
+    })
+  })
+
+  describe('answers 400', () => {
+    test('to control characters in a value', async () => {
+      for (const odd of ['%00', '%01', '%08', '%0A', '%0D', '%1B', '%1F', '%7F']) {
+        expectUnreadable(await api.tryList(`filter[search]=a${odd}b`), 'filter[search]')
+        expectUnreadable(await api.tryList(`filter[seids][]=a${odd}b`), 'filter[seids]')
+        expectUnreadable(await api.tryList(`filter[seids][]=x&filter[seids][]=${odd}x`), 'filter[seids]')
+        expectUnreadable(await api.tryList(`filter[start_date]=2026-01-01${odd}x`), 'filter[start_date]')
+        expectUnreadable(await api.tryList(`page=5${odd}x`), 'page')
+      }
+      for (const name of ['search', 'seids', 'user_ids', 'end_date']) {
+        expectUnreadable(await api.tryList(`filter[${name}]=%00`), `filter[${name}]`)
+      }
+    })
+
+    test('to escapes that are not UTF-8', async () => {
+      for (const odd of ['%FF', '%C3%28', '%C3', '%E2%82', '%ED%A0%80', '%C0%80', '%F5%80%80%80', 'a%80b']) {
+        for (const name of ['filter[search]', 'filter[seids][]', 'page']) {
+          const { status, body } = await api.tryList(`${name}=${odd}`)
+          expect([odd, status]).toEqual([odd, 400])
+          expect(Object.keys(body as object)).toEqual(['errors'])
+        }
+      }
+    })
+
+    test('to bytes beyond ASCII that are not UTF-8, or reads them, but never with an internal error', async () => {
+      for (const query of ['filter[search]=\xff', 'filter[search]=\xc3\xa9', '\xff=1']) {
+        expect([200, 400]).toContain((await raw(query)).status)
+      }
+    })
+
+    test('to more than 16 KiB, and not to 16 KiB', async () => {
+      const padded = (length: number) => 'padding='.padEnd(length, 'x')
+      const { status: accepted, text } = await api.tryList(padded(MAX_QUERY))
+      expect(accepted).toBe(200)
+      expect(text).toBe((await api.tryList()).text)
+      const { status, body } = await api.tryList(padded(MAX_QUERY + 1))
+      expect(status).toBe(400)
+      expect(body).toEqual({ errors: [expect.objectContaining({ message: expect.stringMatching(/\S/) })] })
+    })
+
+    test('or 431, by the HTTP server itself, to more than 64 KiB', async () => {
+      expect((await raw('x'.repeat(60_000))).status).toBe(400)
+      for (const length of [70_000, 1_000_000]) expect((await raw('x'.repeat(length))).status).toBe(431)
+    })
+  })
+})

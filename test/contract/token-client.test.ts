@@ -1,0 +1,169 @@
+import { describe, expect, test } from 'bun:test'
+import { createHash } from 'node:crypto'
+import { type Api, basic, contract, expectOAuthError, expectToken, TOKEN } from './support/contract.ts'
+import { world } from './support/lines.ts'
+
+type Clients = 'main' | 'other'
+const setup = {
+  lines: world(),
+  integrations: { main: [[10], [1]], other: [[10], [1]] },
+} as const
+const GRANT = { grant_type: 'client_credentials' }
+
+contract('A token request', setup, api => {
+  describe('the client', () => {
+    test('is not read from the query string', async () => {
+      const { clientId, clientSecret } = api.clients.main
+      const headers = { 'content-type': 'application/x-www-form-urlencoded' }
+      const query = `client_id=${clientId}&client_secret=${clientSecret}`
+      const body = 'grant_type=client_credentials'
+      expectOAuthError(
+        await api.request(`${TOKEN}?${query}`, { method: 'POST', headers, body }),
+        401,
+        'invalid_client',
+      )
+      const complete = new URLSearchParams(api.credentials()).toString()
+      const wrongInQuery = `${TOKEN}?client_id=nobody&client_secret=x&grant_type=password`
+      await expectToken(api, await api.request(wrongInQuery, { method: 'POST', headers, body: complete }))
+    })
+
+    test('that is unknown, has a wrong secret, is disabled or lost its secret gets the very same answer', async () => {
+      const { sql } = api.service
+      const { clientId, clientSecret } = api.clients.main
+      const disabled = api.clients.other
+      const attempts: Record<string, { client_id: string; client_secret: string }> = {
+        unknown: { client_id: 'nobody', client_secret: clientSecret },
+        unlike: { client_id: clientId, client_secret: `${clientSecret}x` },
+        cut: { client_id: clientId, client_secret: clientSecret.slice(0, -1) },
+        swapped: { client_id: clientSecret, client_secret: clientId },
+        foreign: { client_id: clientId, client_secret: disabled.clientSecret },
+        otherCase: { client_id: clientId, client_secret: swapCase(clientSecret) },
+        otherCaseId: { client_id: swapCase(clientId), client_secret: clientSecret },
+        nul: { client_id: `${clientId}\0`, client_secret: clientSecret },
+        long: { client_id: 'x'.repeat(8000), client_secret: clientSecret },
+        disabled: { client_id: disabled.clientId, client_secret: disabled.clientSecret },
+      }
+      await sql`update integrations set disabled_at = now() where client_id = ${disabled.clientId}`
+      const answers: [string, number, unknown, string | null][] = []
+      try {
+        for (const [name, client] of Object.entries(attempts)) {
+          for (const answer of [
+            await api.tokenByForm({ ...GRANT, ...client }),
+            await api.tokenByJson({ ...GRANT, ...client }),
+            await api.tokenByForm(GRANT, { authorization: basic(client.client_id, client.client_secret) }),
+          ]) {
+            answers.push([name, answer.status, answer.text, answer.headers.get('www-authenticate')])
+          }
+        }
+      } finally {
+        await sql`update integrations set disabled_at = null where client_id = ${disabled.clientId}`
+      }
+      const model = await api.tokenByForm({ ...GRANT, client_id: 'nobody', client_secret: 'x' })
+      expectOAuthError(model, 401, 'invalid_client')
+      const challenge = model.headers.get('www-authenticate')
+      expect(answers).toEqual(answers.map(([name]) => [name, 401, model.text, challenge]))
+      await expectToken(api, await api.tokenByForm(api.credentials('other')))
+    })
+
+    test('with a secret whose time is over is refused like any wrong one', async () => {
+      const { clientId } = api.clients.main
+      await withSecret(api, 'graced', async id => {
+        await expectToken(
+          api,
+          await api.tokenByForm({ ...GRANT, client_id: clientId, client_secret: 'graced' }),
+        )
+        await api.service.sql`
+        update integration_secrets set expires_at = now() - interval '1 second' where id = ${id}`
+        const answer = await api.tokenByForm({ ...GRANT, client_id: clientId, client_secret: 'graced' })
+        expectOAuthError(answer, 401, 'invalid_client')
+      })
+    })
+
+    test('must be named and proven: what is empty is missing', async () => {
+      const { client_id, client_secret } = api.credentials()
+      const attempts: Record<string, string>[] = [
+        GRANT,
+        { ...GRANT, client_id },
+        { ...GRANT, client_secret },
+        { ...GRANT, client_id, client_secret: '' },
+        { ...GRANT, client_id: '', client_secret },
+        { ...GRANT, client_id: '', client_secret: '' },
+      ]
+      for (const params of attempts) {
+        expectOAuthError(await api.tokenByForm(params), 401, 'invalid_client')
+        expectOAuthError(await api.tokenByJson(params), 401, 'invalid_client')
+      }
+      for (const authorization of [basic(client_id, ''), basic('', client_secret), basic('', '')]) {
+        expectOAuthError(await api.tokenByForm(GRANT, { authorization }), 401, 'invalid_client')
+      }
+    })
+
+    test.each(['Basic', 'Basic ', 'Basic !!!!', 'Basic bm9jb2xvbg==', 'Basic =', 'Basic w6k6/w=='])(
+      'is not known from the malformed header %j',
+      async authorization => {
+        expectOAuthError(await api.tokenByForm(GRANT, { authorization }), 401, 'invalid_client')
+      },
+    )
+
+    test.each(['basic', 'BASIC', 'bAsIc'])('may be sent under the scheme word %s', async scheme => {
+      const { clientId, clientSecret } = api.clients.main
+      const authorization = basic(clientId, clientSecret, scheme)
+      await expectToken(api, await api.tokenByForm(GRANT, { authorization }))
+    })
+
+    test('of Basic is split from its secret on the first colon only', async () => {
+      await withSecret(api, 'left:right:', async () => {
+        const authorization = basic(api.clients.main.clientId, 'left:right:')
+        await expectToken(api, await api.tokenByForm(GRANT, { authorization }))
+      })
+    })
+
+    test('of Basic is form-decoded, both halves', async () => {
+      const { clientId, clientSecret } = api.clients.main
+      const authorization = basic(percent(clientId), percent(clientSecret))
+      await expectToken(api, await api.tokenByForm(GRANT, { authorization }))
+      await withSecret(api, 'sp ace-_:é', async () => {
+        const encoded = basic(clientId, 'sp+ace%2D%5F%3A%C3%A9')
+        await expectToken(api, await api.tokenByForm(GRANT, { authorization: encoded }))
+      })
+    })
+
+    test.each(['100%', '50%+x', 'a%zzb', '%4'])(
+      'of Basic is taken as it is where its percent signs make no sense: %j',
+      async secret => {
+        await withSecret(api, secret, async () => {
+          const authorization = basic(api.clients.main.clientId, secret)
+          await expectToken(api, await api.tokenByForm(GRANT, { authorization }))
+        })
+      },
+    )
+  })
+})
+
+/** Runs `use` while the main integration has a further secret of our choosing; only its digest is stored. */
+async function withSecret(
+  api: Api<Clients>,
+  secret: string,
+  use: (id: string) => Promise<void>,
+): Promise<void> {
+  const { sql } = api.service
+  const digest = createHash('sha256').update(secret).digest()
+  const [row] = await sql<{ id: string }[]>`
+    insert into integration_secrets (integration_id, digest)
+    select id, ${digest} from integrations where client_id = ${api.clients.main.clientId}
+    returning id`
+  if (!row) throw new Error('the secret was not stored')
+  try {
+    await use(row.id)
+  } finally {
+    await sql`delete from integration_secrets where id = ${row.id}`
+  }
+}
+
+function swapCase(text: string): string {
+  return text.replace(/[a-z]/gi, char => (char < 'a' ? char.toLowerCase() : char.toUpperCase()))
+}
+
+function percent(text: string): string {
+  return text.replace(/./g, char => `%${char.charCodeAt(0).toString(16)}`)
+}

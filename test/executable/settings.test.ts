@@ -1,0 +1,228 @@
+import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
+import { mkdirSync, readdirSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:net'
+import { join } from 'node:path'
+import { emptyDatabase, type TestDatabase } from '../support/cluster.ts'
+import { axport, cleanUp, complaint, emptyFolder, PATIENCE } from '../support/executable.ts'
+import { freePort } from '../support/free-port.ts'
+import { type TestDatabase as Migrated, openTestDatabase } from '../support/service.ts'
+
+setDefaultTimeout(PATIENCE)
+
+const SECRET = 'S3cretPassw0rd'
+
+let database: Migrated
+let empty: TestDatabase
+let folder: string
+
+beforeAll(async () => {
+  database = await openTestDatabase('postgres')
+  empty = await emptyDatabase()
+  folder = emptyFolder()
+})
+afterAll(async () => {
+  await cleanUp()
+  await database.close()
+  await empty.drop()
+})
+
+/** The database's URL with some of it changed. */
+function urlWith(
+  changes: Partial<Record<'username' | 'password' | 'pathname' | 'hostname' | 'port', string>>,
+): string {
+  const url = new URL(database.url)
+  if (!('password' in changes)) url.password = SECRET
+  return Object.assign(url, changes).href
+}
+
+/** What `serve` has to say with this environment; never the password. */
+async function complaintWith(env: Record<string, string>): Promise<string> {
+  const finished = await axport(['serve'], { env: { PORT: '0', ...env }, cwd: folder })
+  expect(finished.stdout + finished.stderr).not.toContain(SECRET)
+  expect(finished.stdout + finished.stderr).not.toContain(new URL(database.url).password)
+  return complaint(finished, 1)
+}
+
+describe('DATABASE_URL', () => {
+  const CHOICES = /postgres:\/\/.*embedded:DIR/
+
+  test('that is not set, or blank, ends every command that needs it with both choices', async () => {
+    for (const args of [['serve'], ['migrate'], ['import', '-'], ['integration', 'create', 'x']])
+      for (const env of [{}, { DATABASE_URL: '' }, { DATABASE_URL: '  ' }] as Record<string, string>[])
+        expect(complaint(await axport(args, { env, cwd: folder }), 1)).toMatch(
+          /^DATABASE_URL is not set: .*postgres:\/\/.*embedded:DIR/,
+        )
+    expect(readdirSync(folder)).toEqual([])
+  })
+
+  test.each([
+    'nonsense',
+    'postgres',
+    'postgres:/host/name',
+    `mysql://user:${SECRET}@127.0.0.1/x`,
+    `http://user:${SECRET}@127.0.0.1/x`,
+    `postgres://user:${SECRET}#x@127.0.0.1/x`,
+    `postgres://user:${SECRET}/x@127.0.0.1/x`,
+    `postgres://user:${SECRET}@127.0.0.1:99999/x`,
+    `user:${SECRET}@127.0.0.1/x`,
+    `Embedded:./data`,
+  ])('that is no URL of a database says what one is: %s', async url => {
+    expect(await complaintWith({ DATABASE_URL: url })).toMatch(CHOICES)
+  })
+
+  test('with a percent sign in its password that is not encoded says so', async () => {
+    expect(await complaintWith({ DATABASE_URL: `postgres://user:${SECRET}%ZZ@127.0.0.1/x` })).toMatch(
+      /^DATABASE_URL/,
+    )
+  })
+
+  test('with a host that does not exist asks about the host', async () => {
+    expect(await complaintWith({ DATABASE_URL: urlWith({ hostname: 'db.invalid' }) })).toMatch(/host/)
+  })
+
+  test('with a port where nothing listens asks about host and port', async () => {
+    for (const hostname of ['127.0.0.1', 'localhost'])
+      expect(
+        await complaintWith({ DATABASE_URL: urlWith({ hostname, port: String(await freePort()) }) }),
+      ).toMatch(/nothing listens there.*host and port/)
+  })
+
+  test.each([
+    ['answers in another protocol', 'HTTP/1.1 400 Bad Request\r\n\r\n'],
+    ['closes the connection, as a load balancer without a backend does', ''],
+  ])('with a port where something listens that %s asks whether it is Postgres', async (_, answer) => {
+    const other = createServer(socket => {
+      socket.on('error', () => {}).on('data', () => socket.end(answer))
+    })
+    const port = await freePort()
+    await new Promise<void>(resolve => other.listen(port, '127.0.0.1', resolve))
+    const env = { DATABASE_URL: urlWith({ port: String(port) }) }
+    const finished = await axport(['serve'], { env, patience: 20_000 })
+    other.close()
+    expect(complaint(finished, 1)).toMatch(/is it Postgres/)
+  })
+
+  test('with a wrong password or user says that they are refused', async () => {
+    for (const url of [urlWith({}), urlWith({ username: 'nobody' }), urlWith({ password: '' })])
+      expect(await complaintWith({ DATABASE_URL: url })).toMatch(
+        /refuses the user or password in DATABASE_URL/,
+      )
+  })
+
+  test('with a database that does not exist says how to make one', async () => {
+    const password = new URL(database.url).password
+    expect(await complaintWith({ DATABASE_URL: urlWith({ password, pathname: '/nowhere' }) })).toMatch(
+      /no database.*createdb/,
+    )
+  })
+
+  test('that asks for encryption from a server without it says that it is about encryption', async () => {
+    expect(await complaintWith({ DATABASE_URL: `${database.url}?sslmode=require` })).toMatch(
+      /ssl|tls|encrypt/i,
+    )
+  })
+
+  test('of an embedded database needs a folder, which is not made by accident where something else is', async () => {
+    expect(await complaintWith({ DATABASE_URL: 'embedded:' })).toMatch(/embedded:\.\/data/)
+    writeFileSync(join(folder, 'file'), 'x')
+    mkdirSync(join(folder, 'mine'))
+    writeFileSync(join(folder, 'mine', 'thesis.txt'), 'x')
+    expect(await complaintWith({ DATABASE_URL: 'embedded:file' })).toMatch(/file.*not a folder/)
+    expect(await complaintWith({ DATABASE_URL: 'embedded:mine' })).toMatch(/thesis\.txt.*empty folder/)
+    expect(readdirSync(join(folder, 'mine'))).toEqual(['thesis.txt'])
+  })
+})
+
+describe('DATABASE_URL_FILE', () => {
+  const file = (text: string) => {
+    const path = join(emptyFolder(), 'url')
+    writeFileSync(path, text)
+    return path
+  }
+
+  test('is where the URL is read from, white space around it dropped', async () => {
+    const { code } = await axport(['integration', 'create', 'x'], {
+      env: { DATABASE_URL_FILE: file(`\n ${database.url}\r\n\n`) },
+    })
+    expect(code).toBe(0)
+  })
+
+  test('that can not be read, or is empty, is named with the reason', async () => {
+    for (const path of ['/nowhere/url', folder, file(''), file(' \n')])
+      expect(await complaintWith({ DATABASE_URL_FILE: path })).toMatch(
+        /^DATABASE_URL_FILE names .*(can not be read|empty)/,
+      )
+  })
+
+  test('together with DATABASE_URL is refused', async () => {
+    expect(
+      await complaintWith({ DATABASE_URL: database.url, DATABASE_URL_FILE: file(database.url) }),
+    ).toMatch(/both set/)
+  })
+
+  test('that holds no URL is named, rather than a variable that is not set', async () => {
+    expect(await complaintWith({ DATABASE_URL_FILE: file(`user:${SECRET}@host`) })).toMatch(
+      /DATABASE_URL_FILE/,
+    )
+  })
+})
+
+describe('the schema', () => {
+  test('that is missing ends every command but migrate, which is named', async () => {
+    for (const args of [['serve'], ['import', '-'], ['integration', 'create', 'x']]) {
+      const finished = await axport(args, { env: { DATABASE_URL: empty.url, PORT: '0' } })
+      expect(complaint(finished, 1)).toMatch(/schema.*run axport migrate/)
+    }
+  })
+
+  test('that is behind by the last migration is noticed', async () => {
+    const behind = await openTestDatabase('postgres')
+    await behind.sql`delete from schema_migrations where name = (select max(name) from schema_migrations)`
+    expect(await complaintWith({ DATABASE_URL: behind.url })).toMatch(/behind by 1 .*run axport migrate/)
+    await behind.close()
+  })
+
+  test('of a newer program is not touched, by migrate neither', async () => {
+    const newer = await openTestDatabase('postgres')
+    await newer.sql`insert into schema_migrations (name, sha256) values ('9999_future', 'x')`
+    for (const args of [['serve'], ['migrate']])
+      expect(complaint(await axport(args, { env: { DATABASE_URL: newer.url } }), 1)).toMatch(
+        /9999_future.*newer axport/,
+      )
+    await newer.close()
+  })
+})
+
+describe('a setting', () => {
+  test.each([
+    ['PORT', ['http', '-1', '65536', '80.5', '1e3', '0x50'], /^PORT must be a whole number from 0 to 65535$/],
+    ['LOG_LEVEL', ['loud', 'INFO', '30'], /^LOG_LEVEL must be one of debug, info, warn, error, silent$/],
+    [
+      'DATABASE_POOL_SIZE',
+      ['0', '-1', '1001', 'many'],
+      /^DATABASE_POOL_SIZE must be a whole number from 1 to 1000$/,
+    ],
+    [
+      'HOST',
+      ['192.0.2.1', '999.1.1.1', 'host.invalid', 'http://127.0.0.1', 'a b'],
+      /is not an address of this machine: set HOST/,
+    ],
+  ])('%s that is wrong is named with what it takes', async (name, values, message) => {
+    for (const value of values)
+      expect(await complaintWith({ DATABASE_URL: database.url, [name]: value })).toMatch(message)
+  })
+
+  test('is not read from files in the working directory', async () => {
+    const cwd = emptyFolder()
+    for (const name of ['.env', '.env.local', '.env.production', '.env.development'])
+      writeFileSync(join(cwd, name), `DATABASE_URL=${database.url}\nLOG_LEVEL=silent\n`)
+    writeFileSync(join(cwd, 'bunfig.toml'), 'preload = ["./preload.ts"]\n[run]\npreload = ["./preload.ts"]\n')
+    writeFileSync(join(cwd, 'preload.ts'), 'console.log("preloaded")\n')
+    writeFileSync(join(cwd, 'tsconfig.json'), 'nonsense')
+    writeFileSync(join(cwd, 'package.json'), 'nonsense')
+    expect(complaint(await axport(['serve'], { cwd, env: { PORT: '0' } }), 1)).toMatch(
+      /^DATABASE_URL is not set/,
+    )
+    expect((await axport(['--version'], { cwd })).stdout).toMatch(/^\d+\.\d+\.\d+/)
+  })
+})

@@ -1,0 +1,4 @@
+import { afterAll } from 'bun:test'
+import { removeEmbeddedTemplate } from './service.ts'
+
+afterAll(removeEmbeddedTemplate)

@@ -1,0 +1,52 @@
+import { axport } from './executable.ts'
+
+/** What `axport integration create --json` prints. */
+export interface Credentials {
+  client_id: string
+  client_secret: string
+}
+
+/** A record, as far as a walk looks at it. */
+export interface WalkedRecord {
+  id: number
+  certified_on: string
+}
+
+/** Creates an integration that may read every organization and product of import lines. */
+export async function provision(env: Record<string, string>, lines: string): Promise<Credentials> {
+  const ids = (type: string) =>
+    [...lines.matchAll(new RegExp(`"type":"${type}","id":(\\d+)`, 'g'))].map(match => match[1]).join(',')
+  const scope = ['--organizations', ids('organization'), '--products', ids('product')]
+  const { code, stdout, stderr } = await axport(['integration', 'create', 'Walk', ...scope, '--json'], {
+    env,
+  })
+  if (code !== 0) throw new Error(`no integration: ${stderr}`)
+  return JSON.parse(stdout) as Credentials
+}
+
+/**
+ * Fetches a token and then page after page until offset reaches meta.count (spec 4.2, paging rule).
+ * Throws when an answer is no page, or the count changes on the way.
+ */
+export async function walk(url: string, credentials: Credentials): Promise<WalkedRecord[]> {
+  const body = new URLSearchParams({ grant_type: 'client_credentials', ...credentials })
+  const token = await fetch(`${url}/oauth/token`, { method: 'POST', body })
+  const { access_token } = (await token.json()) as { access_token: string }
+  const headers = { authorization: `Bearer ${access_token}` }
+  const records: WalkedRecord[] = []
+  let count: number | undefined
+  for (let offset = 0; count === undefined || offset < count; offset += 100) {
+    const response = await fetch(`${url}/api/v1/ax/assessments?page=100&offset=${offset}`, { headers })
+    if (response.status !== 200)
+      throw new Error(`HTTP ${response.status} at offset ${offset}: ${await response.text()}`)
+    const { data, meta } = (await response.json()) as {
+      data: WalkedRecord[]
+      meta: { count: number; offset: number; page: number }
+    }
+    if (meta.offset !== offset || meta.page !== 100 || (count !== undefined && meta.count !== count))
+      throw new Error(`meta is ${JSON.stringify(meta)} at offset ${offset}, the count was ${count}`)
+    count = meta.count
+    records.push(...data)
+  }
+  return records
+}
