@@ -127,6 +127,24 @@ describe('text that is not UTF-8', () => {
   })
 })
 
+test.each([
+  ['plain', (bytes: Uint8Array) => bytes],
+  ['gzipped', (bytes: Uint8Array) => gzipSync(bytes)],
+])(
+  'text that is not UTF-8 is refused as soon as it is read, %s, though its source stays open',
+  async (_, stored) => {
+    async function* chunks() {
+      yield stored(Buffer.from('\xff\n'.repeat(100_000), 'latin1'))
+      await new Promise(() => {})
+    }
+    const reading = (async () => {
+      for await (const _ of readLines({ chunks: chunks() }, () => {}));
+    })()
+    const patience = Bun.sleep(5000).then(() => 'it waits for more')
+    expect(await Promise.race([failure(reading), patience])).toMatch(/not UTF-8/)
+  },
+)
+
 describe('a line beyond the limit', () => {
   const longest = 'x'.repeat(MAX_LINE)
 

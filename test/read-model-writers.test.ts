@@ -76,8 +76,8 @@ class Writer {
   async step(): Promise<void> {
     if (this.isDone) return
     this.#running ??= this.#send(this.#steps.shift() ?? '')
-    while (this.#isRunning() && !(await this.#isBlocked()))
-      await Promise.race([this.#running, this.#isBlocked()])
+    let isWaiting = false
+    while (this.#isRunning() && !isWaiting) isWaiting = await this.#isBlocked()
   }
 
   /** Until the step that waits comes to an end. */

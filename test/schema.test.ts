@@ -105,14 +105,11 @@ function key(table: string, type: 'p' | 'u', columns: { name: string }[]) {
   return { table, type, columns: columns.map(column => column.name).join(',') }
 }
 
-test('the view has the columns of export_records, in their order, with their types and collations', async () => {
-  const columns = (relation: string) => db.sql`
-    select attname, format_type(atttypid, atttypmod) as type, attcollation::regcollation::text as collation
-    from pg_attribute where attrelid = ${relation}::regclass and attnum > 0 and not attisdropped order by attnum`
-  const rendered = [...(await columns('export_records_rendered'))]
-  const stored = [...(await columns('export_records'))]
-  // The finished text is compared with nothing.
-  expect(rendered.slice(0, -1)).toEqual(stored.slice(0, -1))
-  expect(rendered.at(-1)).toMatchObject({ attname: 'document', type: 'text' })
-  expect(stored).toHaveLength(rendered.length)
+test('the view has the columns of export_records, in their order and of their types', async () => {
+  const columns = async (relation: string) => [
+    ...(await db.sql`
+      select attname, format_type(atttypid, atttypmod) as type
+      from pg_attribute where attrelid = ${relation}::regclass and attnum > 0 and not attisdropped order by attnum`),
+  ]
+  expect(await columns('export_records_rendered')).toEqual(await columns('export_records'))
 })

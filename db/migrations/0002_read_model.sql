@@ -155,11 +155,13 @@ cross join lateral (
 -- that touch the same record through different tables (one renames its user, the other its organization)
 -- would each render it from a snapshot that misses the other's change, and the later would win. Behind
 -- the lock each statement of the refresh takes a new snapshot (READ COMMITTED), which sees all that was
--- committed; under REPEATABLE READ the lock fails with a serialization error instead. Readers never wait.
+-- committed. It is an update and not a mere lock, so that under REPEATABLE READ, where the snapshot stays
+-- that of the beginning, a writer fails with a serialization error whenever another one has committed since,
+-- even if that one changed no record. Readers never wait.
 create function lock_export() returns void
 language plpgsql set search_path from current as $$
 begin
-  perform from export_state for update;
+  update export_state set version = version;
 end
 $$;
 
@@ -331,6 +333,55 @@ begin
 end
 $$;
 
+-- What is deleted is in no record, or a reference would refuse it. But references are checked at the end of a
+-- statement, and one statement can delete a row and put another one under its id.
+
+create function users_deleted() returns trigger
+language plpgsql set search_path from current as $$
+declare
+  replaced bigint[] := array(select id from old_rows join users using (id));
+begin
+  if replaced = '{}' then
+    return null;
+  end if;
+  perform lock_export();
+  perform refresh_export_records(array(
+    select id from assessments where user_id = any (replaced)
+    union
+    select assessment_id from assessment_parts where proctor_id = any (replaced)
+  ));
+  return null;
+end
+$$;
+
+create function organizations_deleted() returns trigger
+language plpgsql set search_path from current as $$
+declare
+  replaced bigint[] := array(select id from old_rows join organizations using (id));
+begin
+  if replaced = '{}' then
+    return null;
+  end if;
+  perform lock_export();
+  perform refresh_export_records(array(select id from assessments where organization_id = any (replaced)));
+  return null;
+end
+$$;
+
+create function products_deleted() returns trigger
+language plpgsql set search_path from current as $$
+declare
+  replaced bigint[] := array(select id from old_rows join products using (id));
+begin
+  if replaced = '{}' then
+    return null;
+  end if;
+  perform lock_export();
+  perform refresh_export_records(array(select id from assessments where product_id = any (replaced)));
+  return null;
+end
+$$;
+
 -- Without assessments or without parts there is nothing to export; either TRUNCATE empties the read model.
 create function assessments_truncated() returns trigger
 language plpgsql set search_path from current as $$
@@ -374,9 +425,15 @@ create trigger assessment_parts_deleted after delete on assessment_parts
 create trigger assessment_parts_truncated after truncate on assessment_parts
   for each statement execute function assessments_truncated();
 
--- A new user, organization or product is in no record yet, and one in a record can not be deleted.
+-- A new user, organization or product is in no record yet.
 create trigger users_updated after update on users
   referencing old table as old_rows new table as new_rows for each statement execute function users_changed();
+create trigger users_deleted after delete on users
+  referencing old table as old_rows for each statement execute function users_deleted();
+create trigger organizations_deleted after delete on organizations
+  referencing old table as old_rows for each statement execute function organizations_deleted();
+create trigger products_deleted after delete on products
+  referencing old table as old_rows for each statement execute function products_deleted();
 create trigger organizations_updated after update on organizations
   referencing old table as old_rows new table as new_rows for each statement execute function organizations_changed();
 create trigger products_updated after update on products

@@ -182,7 +182,7 @@ describe('import', () => {
         `${Array.from({ length: 20_000 }, (_, id) => organization(id + 1)).join('\n')}\n`,
       )
       // It has begun as soon as it holds the lock that other imports wait for.
-      while ((await advisoryLocks()) === 0) await Bun.sleep(10)
+      while (running.exitCode() === undefined && (await advisoryLocks()) === 0) await Bun.sleep(10)
       running.signal(signal)
       expect((await running.finished).code).not.toBe(0)
       while ((await advisoryLocks()) > 0) await Bun.sleep(10)

@@ -1,6 +1,6 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 
 /** Milliseconds for a test: one that times out takes the child processes of all others with it. */
 export const PATIENCE = 300_000
@@ -60,6 +60,11 @@ async function build(): Promise<string> {
   const complaint = await new Response(run.stderr).text()
   if ((await run.exited) !== 0) throw new Error(`the executable can not be built: ${complaint}`)
   return outfile
+}
+
+/** For the preload of the test run: the last thing a test process does. */
+export async function removeBuiltExecutable(): Promise<void> {
+  if (built && !process.env.AXPORT_EXECUTABLE) rmSync(dirname(await built), { recursive: true, force: true })
 }
 
 /** A new folder with nothing in it. */
