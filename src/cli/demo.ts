@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { Command } from 'commander'
 import type { Sql } from 'postgres'
 import { setting } from '../config.ts'
+import { Interrupted } from '../errors.ts'
 import { importSource } from '../import/import.ts'
 import { createIntegration, type NewIntegration } from '../integrations/create.ts'
 import { openDatabase } from '../postgres/database.ts'
@@ -11,6 +12,7 @@ import { migrate } from '../postgres/migrate.ts'
 import { sampleNdjson } from '../sample/generate.ts'
 import { print } from './output.ts'
 import { serve } from './serve.ts'
+import { terminated } from './signals.ts'
 
 const ASSESSMENTS = 2000
 
@@ -28,21 +30,34 @@ export function demoCommand(): Command {
 }
 
 async function demo(): Promise<void> {
+  // Before anything is prepared, which takes seconds.
+  setting('HOST')
+  setting('PORT')
   const folder = mkdtempSync(join(tmpdir(), 'axport-demo-'))
   try {
-    await print('Preparing a database with sample data …\n')
-    const database = await openDatabase(`embedded:${folder}`, setting('DATABASE_POOL_SIZE'))
-    try {
-      const integration = await prepare(database.sql)
-      const [first] = await database.sql<
-        { id: string }[]
-      >`select id from export_records order by certified_on, id limit 1`
-      await serve(database, url => print(instructions(url, integration, first?.id ?? '')))
-    } finally {
-      await database.close()
-    }
+    // A server that serves ends by itself at a signal; before that there is only the folder to remove.
+    let isServing = false
+    const interrupted = terminated().then(() =>
+      isServing ? new Promise<never>(() => {}) : Promise.reject(new Interrupted()),
+    )
+    await Promise.race([demoIn(folder, () => (isServing = true)), interrupted])
   } finally {
     rmSync(folder, { recursive: true, force: true })
+  }
+}
+
+async function demoIn(folder: string, whenServing: () => void): Promise<void> {
+  await print('Preparing a database with sample data …\n')
+  const database = await openDatabase(`embedded:${folder}`, setting('DATABASE_POOL_SIZE'))
+  try {
+    const integration = await prepare(database.sql)
+    const [first] = await database.sql<
+      { id: string }[]
+    >`select id from export_records order by certified_on, id limit 1`
+    whenServing()
+    await serve(database, url => print(instructions(url, integration, first?.id ?? '')))
+  } finally {
+    await database.close()
   }
 }
 

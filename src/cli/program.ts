@@ -1,5 +1,5 @@
 import { Command, CommanderError } from 'commander'
-import { Failure, UsageFailure } from '../errors.ts'
+import { Failure, Interrupted, UsageFailure } from '../errors.ts'
 import { demoCommand } from './demo.ts'
 import { importCommand } from './import.ts'
 import { integrationCommand } from './integration.ts'
@@ -18,6 +18,9 @@ export async function run(args: string[]): Promise<number> {
     return 0
   } catch (error) {
     if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : 2
+    if (error instanceof Interrupted) return 130
+    // Whoever read the output has had enough of it, as head does.
+    if ((error as { code?: string }).code === 'EPIPE') return 0
     process.stderr.write(`axport: ${describe(error)}\n`)
     return error instanceof UsageFailure ? 2 : 1
   }

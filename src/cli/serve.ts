@@ -24,11 +24,12 @@ export async function serve(
   onListening: (url: string) => Promise<void> = async () => {},
 ): Promise<void> {
   const log = createLog()
+  const terminate = terminated()
   const server = startServer(database.sql, log, { host: setting('HOST'), port: setting('PORT') })
   const stopPurging = startPurging(database.sql, log)
   log.info({ url: server.url, database: database.kind }, 'listening')
   await onListening(server.url)
-  const signal = await terminated()
+  const signal = await terminate
   log.info({ signal }, 'stopping')
   stopPurging()
   await server.stop()

@@ -1,4 +1,5 @@
 import http from 'node:http'
+import { isIP } from 'node:net'
 import type { Sql } from 'postgres'
 import { Failure } from '../errors.ts'
 import { createApp } from './app.ts'
@@ -14,6 +15,9 @@ export interface Server {
 
 /** Bytes of request line and headers together; 16 KiB of query string has to fit. Bun answers 431 past it. */
 const MAX_HEADER_SIZE = 64 * 1024
+
+/** For requests in flight when the server stops. A client that never finishes its own is cut then. */
+const STOP_PATIENCE_MS = 10_000
 
 /**
  * Starts the HTTP service.
@@ -41,21 +45,25 @@ export function startServer(db: Sql, log: Log, address: { host: string; port: nu
   return {
     url: `http://${host}:${app.server?.port}`,
     stop: async () => {
+      const deadline = setTimeout(() => app.server?.stop(true), STOP_PATIENCE_MS)
       await app.server?.stop()
+      clearTimeout(deadline)
     },
   }
 }
 
 function listenFailure(error: unknown, { host, port }: { host: string; port: number }): unknown {
   const { code } = error as { code?: string }
-  if (code === 'EADDRINUSE') {
+  // Bun reports a host name that can not be resolved as a port in use.
+  const isNameOrAddress = isIP(host) > 0 || host === 'localhost'
+  if (code === 'EADDRINUSE' && isNameOrAddress) {
     return new Failure(
       `port ${port} on ${host} is in use: stop what listens there, or set PORT to another one`,
     )
   }
   if (code === 'EACCES')
     return new Failure(`port ${port} on ${host} is not permitted: set PORT to one above 1023`)
-  if (code === 'EADDRNOTAVAIL' || code === 'ENOTFOUND') {
+  if (code === 'EADDRNOTAVAIL' || code === 'ENOTFOUND' || code === 'EADDRINUSE') {
     return new Failure(
       `${host} is not an address of this machine: set HOST to one that is, or to 0.0.0.0 for all`,
     )

@@ -20,20 +20,49 @@ export async function openDatabase(url: string, poolSize: number): Promise<Datab
     ? await openEmbeddedPool(url.slice('embedded:'.length), poolSize)
     : openPostgresPool(url, poolSize)
   try {
-    await database.sql`select 1`
+    await answerWithin(PATIENCE, database.sql)
   } catch (error) {
     await database.close()
-    throw connectionFailure(error)
+    throw connectionFailure(error, url)
   }
   return database
 }
 
+/** Seconds for the first answer: beyond connect_timeout, which says more about what went wrong. */
+const PATIENCE = 11
+
+/** postgres.js connects again and again to what takes connections and closes them without a word. */
+async function answerWithin(seconds: number, sql: Sql): Promise<void> {
+  let timer: Timer | undefined
+  const timeout = new Promise<never>((_, reject) => {
+    timer = setTimeout(
+      () => reject(Object.assign(new Error('no answer'), { code: 'NO_ANSWER' })),
+      seconds * 1000,
+    )
+  })
+  try {
+    await Promise.race([sql`select 1`, timeout])
+  } finally {
+    clearTimeout(timer)
+  }
+}
+
 function openPostgresPool(url: string, poolSize: number): Database {
   if (!/^postgres(ql)?:\/\//.test(url) || !URL.canParse(url)) {
-    throw new Failure('DATABASE_URL must be postgres://user:password@host:port/name, or embedded:DIR')
+    throw new Failure(
+      'DATABASE_URL (or what DATABASE_URL_FILE holds) must be postgres://user:password@host:port/name, or embedded:DIR',
+    )
   }
-  const sql = postgres(url, poolOptions(poolSize))
-  return { sql, kind: 'postgres', close: () => sql.end({ timeout: 5 }) }
+  let sql: Sql
+  try {
+    sql = postgres(url, poolOptions(poolSize))
+  } catch (error) {
+    if (!(error instanceof URIError)) throw error
+    throw new Failure(
+      'DATABASE_URL has a % that begins no escape: write a % in a user name or password as %25',
+    )
+  }
+  return { sql, kind: 'postgres', close: () => sql.end({ timeout: 1 }) }
 }
 
 async function openEmbeddedPool(dir: string, poolSize: number): Promise<Database> {

@@ -1,4 +1,4 @@
-import { organizationName, person, productWords } from './words'
+import { organizationName, person, productWords } from './words.ts'
 
 /** What `sampleNdjson` makes. */
 export interface SampleOptions {

@@ -11,7 +11,7 @@ import {
   shell,
   start,
 } from '../support/executable.ts'
-import { BACKENDS, type Backend } from '../support/service.ts'
+import { BACKENDS, type Backend, openTestDatabase } from '../support/service.ts'
 import { provision, walk } from '../support/walk.ts'
 
 setDefaultTimeout(PATIENCE)
@@ -95,4 +95,14 @@ test('the embedded database is private, where DATABASE_URL says, and survives th
   }
   const after = await axport(['integration', 'create', 'x', '--organizations', '1,2'], { env, cwd })
   expect(complaint(after, 1)).toBe('there are no organizations with these ids: 2')
+})
+
+test('serve refuses an embedded database that another process holds, since it would end with that process', async () => {
+  const held = await openTestDatabase('embedded')
+  try {
+    const finished = await axport(['serve'], { env: { DATABASE_URL: held.url, PORT: '0' }, patience: 15_000 })
+    expect(complaint(finished, 1)).toMatch(/another process/)
+  } finally {
+    await held.close()
+  }
 })
