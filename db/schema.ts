@@ -91,6 +91,7 @@ export const integrationSecrets = pgTable('integration_secrets', {
   digest: digest('digest').notNull(),
   createdAt: timestamptz('created_at').notNull().defaultNow(),
   expiresAt: timestamptz('expires_at'),
+  lastUsedAt: timestamptz('last_used_at'),
 })
 
 export const accessTokens = pgTable('access_tokens', {

@@ -10,12 +10,19 @@ interface Setting<Value> {
   fallback?: string
   /** One line for the person who sets it. */
   meaning: string
-  /** Its value is never shown. */
-  secret?: true
+  /** What may be shown of a value that holds, or may by mistake hold, a secret. */
+  mask?(text: string): string
   read(text: string): Value
 }
 
 const text = (text: string) => text
+
+const isPath = (text: string) => !/:\/\/|@/.test(text)
+
+const filePath = (text: string) => {
+  if (!isPath(text)) throw new Error('must be the path of a file: a URL belongs into DATABASE_URL')
+  return text
+}
 
 const wholeNumber = (least: number, most: number) => (text: string) => {
   const value = /^\d+$/.test(text) ? Number(text) : Number.NaN
@@ -34,12 +41,14 @@ const oneOf =
 export const SETTINGS = {
   DATABASE_URL: {
     meaning: 'The database: postgres://user:password@host:port/name, or embedded:DIR for the built-in one.',
-    secret: true,
+    mask: maskedUrl,
     read: text,
   },
   DATABASE_URL_FILE: {
     meaning: 'A file that holds the value of DATABASE_URL, for secret stores that mount files.',
-    read: text,
+    // Somebody may put the URL itself here, with its password.
+    mask: text => (isPath(text) ? text : '***'),
+    read: filePath,
   },
   DATABASE_POOL_SIZE: {
     fallback: '10',
@@ -114,4 +123,63 @@ function readUrlFile(file: string): string {
   }
   if (url === '') throw new Failure(`DATABASE_URL_FILE names ${file}, which is empty`)
   return url
+}
+
+/** One setting as `axport config` shows it. */
+export interface DescribedSetting {
+  name: string
+  /** As text, secrets masked; null when it is not set. */
+  value: string | null
+  source: 'environment' | 'default' | 'not set'
+  default: string | null
+  meaning: string
+  /** What is wrong with its value, where something is. */
+  problem?: string
+}
+
+/** Every setting with its present value; reports wrong ones instead of failing. */
+export function describeSettings(environment: Environment = Bun.env): DescribedSetting[] {
+  return Object.entries(SETTINGS).map(([name, definition]: [string, Setting<unknown>]) => {
+    const given = environment[name]?.trim() || undefined
+    const value = given ?? definition.fallback
+    const described: DescribedSetting = {
+      name,
+      value: value === undefined ? null : definition.mask ? definition.mask(value) : value,
+      source: given !== undefined ? 'environment' : value !== undefined ? 'default' : 'not set',
+      default: definition.fallback ?? null,
+      meaning: definition.meaning,
+    }
+    try {
+      if (value !== undefined) definition.read(value)
+    } catch (error) {
+      described.problem = (error as Error).message
+    }
+    return described
+  })
+}
+
+/**
+ * What may be shown of DATABASE_URL: all but the password, and whatever might be part of one: a password with an
+ * unescaped "/", "#" or "@" in it reaches to the last "@". Nothing of what is no such URL.
+ */
+function maskedUrl(value: string): string {
+  if (value.startsWith('embedded:')) return value
+  const [, scheme, rest] = /^(postgres(?:ql)?:\/\/)(.*)$/.exec(value) ?? []
+  if (scheme === undefined || rest === undefined) return '***'
+  const at = rest.lastIndexOf('@')
+  const [address = '', ...query] = rest.slice(at + 1).split('?')
+  // Without a user, what follows a colon is a port; anything else might be a password without its "@".
+  const isClear = rest.lastIndexOf('?', at) < 0 && /^[^:]*(:\d+)?([/,][^@]*)?$/.test(address)
+  if (!isClear) return `${scheme}***`
+  const credentials = rest.slice(0, Math.max(at, 0))
+  const name = /^[^:/?#@]*/.exec(credentials)?.[0] ?? ''
+  const user = at < 0 ? '' : name === credentials ? `${name}@` : `${name}:***@`
+  const shown = query.join('?').split('&').map(maskedParameter).join('&')
+  return `${scheme}${user}${address}${query.length > 0 ? `?${shown}` : ''}`
+}
+
+function maskedParameter(parameter: string): string {
+  const [name = '', ...value] = parameter.split('=')
+  if (value.length === 0) return '***'
+  return /pass|secret|key/i.test(name) ? `${name}=***` : parameter
 }

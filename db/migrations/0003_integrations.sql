@@ -21,14 +21,17 @@ create table integrations (
 -- holds, so a slow password hash would buy nothing and give attackers a way to burn the server's time.
 --
 -- More than one secret may live at a time, so that a rotation can overlap; expires_at is the end of the
--- grace of the older one.
+-- grace of the older one. last_used_at is when a token of the secret last made a request, to the minute: it
+-- tells an operator whether the old secret is still in use. It is kept here and not with the token, because
+-- tokens are purged, and because a write a request would cost more than the request.
 create table integration_secrets (
   id bigint generated always as identity primary key,
   integration_id bigint not null references integrations on delete cascade,
   digest bytea not null
     constraint integration_secrets_digest_is_sha256 check (octet_length(digest) = 32),
   created_at timestamptz not null default now(),
-  expires_at timestamptz
+  expires_at timestamptz,
+  last_used_at timestamptz
 );
 create index integration_secrets_integration_id on integration_secrets (integration_id);
 
@@ -43,3 +46,11 @@ create table access_tokens (
 );
 create index access_tokens_secret_id on access_tokens (secret_id);
 create index access_tokens_expires_at on access_tokens (expires_at);
+
+-- For the role that serves, which may not touch secrets otherwise (axport migrate --grant): it deletes those
+-- whose grace is over, and nothing else.
+create function purge_ended_secrets() returns void
+language sql security definer set search_path from current as $$
+  delete from integration_secrets where expires_at <= now()
+$$;
+revoke execute on function purge_ended_secrets() from public;

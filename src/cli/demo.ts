@@ -6,7 +6,7 @@ import type { Sql } from 'postgres'
 import { setting } from '../config.ts'
 import { Interrupted } from '../errors.ts'
 import { importSource } from '../import/import.ts'
-import { createIntegration, type NewIntegration } from '../integrations/create.ts'
+import { type Credentials, createIntegration } from '../integrations/create.ts'
 import { openDatabase } from '../postgres/database.ts'
 import { migrate } from '../postgres/migrate.ts'
 import { sampleNdjson } from '../sample/generate.ts'
@@ -61,14 +61,11 @@ async function demoIn(folder: string, whenServing: () => void): Promise<void> {
   }
 }
 
-async function prepare(sql: Sql): Promise<NewIntegration> {
+async function prepare(sql: Sql): Promise<Credentials> {
   await migrate(sql)
   const chunks = encoded(sampleNdjson({ assessments: ASSESSMENTS }))
   await importSource(sql, { chunks }, () => {})
-  const organizations = await sql<{ id: string }[]>`select id from organizations order by id`
-  const products = await sql<{ id: string }[]>`select id from products order by id`
-  const ids = (rows: { id: string }[]) => rows.map(row => row.id)
-  return await createIntegration(sql, 'Demo', ids(organizations), ids(products))
+  return await createIntegration(sql, 'Demo', 'all', 'all')
 }
 
 async function* encoded(texts: Iterable<string>): AsyncGenerator<Uint8Array> {
@@ -76,7 +73,7 @@ async function* encoded(texts: Iterable<string>): AsyncGenerator<Uint8Array> {
   for (const text of texts) yield encoder.encode(text)
 }
 
-function instructions(url: string, { clientId, clientSecret }: NewIntegration, id: string): string {
+function instructions(url: string, { clientId, clientSecret }: Credentials, id: string): string {
   return `
 axport serves ${ASSESSMENTS} sample assessments at ${url}. Paste into another terminal:
 

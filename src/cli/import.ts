@@ -13,14 +13,14 @@ export function importCommand(): Command {
     .addHelpText(
       'after',
       `
-Lines are upserted by type and id, in any order; "deleted": true removes. Bad lines are listed with their
-numbers, and then nothing is loaded.
+Lines are upserted by type and id, in any order; "deleted": true removes. Bad lines are listed with
+their numbers, and then nothing is loaded.
 
   {"type":"organization","id":12,"name":"Lakeside District"}
   {"type":"product","id":7,"name":"Reading Observation"}
-  {"type":"user","id":501,"name":"Ana Ruiz","first_name":"Ana","last_name":"Ruiz","email":"ana@example.org"}
+  {"type":"user","id":501,"name":"Ana Ruiz","first_name":"Ana","last_name":"Ruiz"}
   {"type":"assessment","id":9001,"user_id":501,"organization_id":12,"product_id":7,
-   "certified_at":"2026-03-01T18:20:00Z","proctor_id":77}     (on one line; or "parts":[{…}] for several)
+   "certified_at":"2026-03-01T18:20:00Z","proctor_id":77}   (on one line; or "parts":[{…}])
 
 Example: zcat export.ndjson.gz | axport import -`,
     )

@@ -1,4 +1,6 @@
 import { Command } from 'commander'
+import { UsageFailure } from '../errors.ts'
+import { grantServe } from '../postgres/grant.ts'
 import { migrate } from '../postgres/migrate.ts'
 import { setTimeZone } from '../postgres/time-zone.ts'
 import { print } from './output.ts'
@@ -9,15 +11,18 @@ export function migrateCommand(): Command {
   return new Command('migrate')
     .description('Bring the database schema up to date; safe to repeat and to run twice at once.')
     .option('--time-zone <zone>', "the platform's time zone, as Europe/Berlin (a new database has UTC)")
+    .option('--grant <role>', 'give this role exactly what axport serve needs, and nothing more')
     .addHelpText(
       'after',
       `
-Dates in the API are days in the platform's time zone. It is a property of the database: changing it
-renders every record anew.
+Dates in the API are days in the platform's time zone. It is a property of the database: changing
+it renders every record anew. Repeat --grant after an upgrade.
 
 Example: axport migrate --time-zone America/New_York`,
     )
-    .action(async ({ timeZone }: { timeZone?: string }) => {
+    .action(async ({ timeZone, grant }: { timeZone?: string; grant?: string }) => {
+      if (grant?.trim() === '')
+        throw new UsageFailure('--grant needs the name of a role, as --grant axport_serve')
       await withAnySchema(async ({ sql }) => {
         const applied = await migrate(sql)
         await print(applied.length > 0 ? `applied ${applied.join(', ')}\n` : 'the schema is up to date\n')
@@ -26,6 +31,10 @@ Example: axport migrate --time-zone America/New_York`,
           await print(
             changed ? `the time zone is now ${timeZone}\n` : `the time zone is ${timeZone} already\n`,
           )
+        }
+        if (grant !== undefined) {
+          await grantServe(sql, grant)
+          await print(`${grant} has what axport serve needs\n`)
         }
       })
     })

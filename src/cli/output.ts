@@ -22,3 +22,14 @@ export class StatusLine {
     if (this.isWatched && this.written > 0) process.stderr.write('\r\x1b[2K')
   }
 }
+
+/** Prints rows under a heading, columns aligned by display width. */
+export async function printTable(heading: string[], rows: string[][]): Promise<void> {
+  const widths = heading.map((_, column) =>
+    Math.max(...[heading, ...rows].map(row => Bun.stringWidth(row[column] ?? ''))),
+  )
+  const pad = (text: string, column: number) =>
+    text + ' '.repeat((widths[column] ?? 0) - Bun.stringWidth(text))
+  const lines = [heading, ...rows].map(row => row.map(pad).join('  ').trimEnd())
+  await print(`${lines.join('\n')}\n`)
+}

@@ -1,12 +1,15 @@
 import { Command, CommanderError } from 'commander'
 import { Failure, Interrupted, UsageFailure } from '../errors.ts'
+import { completionCommand } from './completion.ts'
+import { configCommand } from './config.ts'
 import { demoCommand } from './demo.ts'
+import { doctorCommand } from './doctor.ts'
 import { importCommand } from './import.ts'
-import { integrationCommand } from './integration.ts'
+import { integrationCommand } from './integration/index.ts'
 import { migrateCommand } from './migrate.ts'
 import { sampleCommand } from './sample.ts'
 import { serveCommand } from './serve.ts'
-import { VERSION } from './version.ts'
+import { VERSION, versionCommand } from './version.ts'
 
 /**
  * Runs one command. Exit codes: 0 done, 1 failed, 2 called wrongly. Errors are one line on standard error
@@ -33,17 +36,12 @@ function program(): Command {
     .helpOption('--help', 'print help')
     .helpCommand(false)
     .exitOverride()
-    .configureOutput({
-      outputError: (text, write) =>
-        write(
-          `axport: ${text
-            .replace(/^error: /, '')
-            .trim()
-            .replaceAll('\n', ' ')}\n`,
-        ),
-    })
-    .showHelpAfterError('(axport --help lists the commands)')
-    .addHelpText('after', '\nSettings come from the environment: DATABASE_URL, HOST, PORT, … (see README).')
+    .addHelpText(
+      'after',
+      '\nSettings come from the environment: DATABASE_URL, HOST, PORT, … (axport config shows them).\n\n' +
+        'Example: axport demo',
+    )
+  explainWrongCalls(program, 'axport')
   for (const command of [
     demoCommand(),
     serveCommand(),
@@ -51,17 +49,35 @@ function program(): Command {
     importCommand(),
     integrationCommand(),
     sampleCommand(),
+    doctorCommand(),
+    configCommand(),
+    completionCommand(program),
+    versionCommand(),
   ]) {
-    program.addCommand(inheriting(program, command))
+    program.addCommand(inheriting(program, command, `axport ${command.name()}`))
   }
   return program
 }
 
 /** Commands that are made on their own do not take over the settings of the program by themselves. */
-function inheriting(parent: Command, command: Command): Command {
-  command.copyInheritedSettings(parent)
-  for (const child of command.commands) inheriting(command, child)
+function inheriting(parent: Command, command: Command, path: string): Command {
+  command.copyInheritedSettings(parent).helpCommand(false)
+  explainWrongCalls(command, path)
+  for (const child of command.commands) inheriting(command, child, `${path} ${child.name()}`)
   return command
+}
+
+/** One line that ends in where to read on, but where it says already what a value has to be. */
+function explainWrongCalls(command: Command, path: string): void {
+  command.configureOutput({
+    outputError: (text, write) => {
+      const line = text
+        .replace(/^error: /, '')
+        .trim()
+        .replaceAll(/\s*\n\s*/g, ' ')
+      write(`axport: ${line}${/ is invalid\. /.test(line) ? '' : ` (see ${path} --help)`}\n`)
+    },
+  })
 }
 
 /** One line for an operator. A database's own message says what a role lacks or what a disk ran out of. */
@@ -69,7 +85,8 @@ function describe(error: unknown): string {
   if (error instanceof Failure || error instanceof UsageFailure) return error.message
   const { name, message, code } = error as { name?: string; message?: string; code?: string }
   const text = (message ?? String(error)).replaceAll(/\s+/g, ' ')
-  return name === 'PostgresError'
-    ? `the database refused: ${text} (SQLSTATE ${code})`
-    : `unexpected error: ${text}`
+  if (name !== 'PostgresError') return `unexpected error: ${text}`
+  const advice =
+    code === '42501' ? '; a role that serves gets its privileges by axport migrate --grant ROLE' : ''
+  return `the database refused: ${text} (SQLSTATE ${code})${advice}`
 }

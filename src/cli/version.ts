@@ -1,9 +1,28 @@
+import { Command } from 'commander'
 import { version } from '../../package.json'
+import { MIGRATIONS } from '../postgres/migrations.ts'
+import { print } from './output.ts'
 
 /** Set at build; absent when run from source. */
 declare const AXPORT_COMMIT: string | undefined
 
-const commit = typeof AXPORT_COMMIT === 'string' ? AXPORT_COMMIT : ''
+const COMMIT = typeof AXPORT_COMMIT === 'string' ? AXPORT_COMMIT : ''
 
 /** "0.1.0 (abc1234)". */
-export const VERSION = commit ? `${version} (${commit})` : version
+export const VERSION = COMMIT ? `${version} (${COMMIT})` : version
+
+/** axport version */
+export function versionCommand(): Command {
+  return new Command('version')
+    .description('Print the version, and with --json what it was built from.')
+    .option('--json', 'print one JSON object: version, commit, Bun, and the schema it needs')
+    .addHelpText('after', '\nExample: axport version --json')
+    .action(async ({ json }: { json?: true }) => {
+      const schema = MIGRATIONS.at(-1)?.name
+      await print(
+        json
+          ? `${JSON.stringify({ version, commit: COMMIT || null, bun: Bun.version, schema })}\n`
+          : `${VERSION}\n`,
+      )
+    })
+}

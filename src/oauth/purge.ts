@@ -1,17 +1,18 @@
 import type { Sql } from 'postgres'
-import { purgeExpiredTokens } from './tokens.ts'
+import { purgeEndedSecrets, purgeExpiredTokens } from './tokens.ts'
 
 /** How often expired tokens are looked for, and how many are deleted at once. */
 const INTERVAL = 60_000
 const BATCH = 1000
 
 /**
- * Deletes expired tokens in the background, in small batches, until the returned function is called. They
- * are no longer accepted long before: this only keeps the table small.
+ * Deletes expired tokens and ended secrets in the background, in small batches, until the returned function is
+ * called. They are not accepted any more long before: this only keeps the tables small.
  */
 export function startPurging(db: Sql, log: { warn(object: object, message: string): void }): () => void {
   const timer = setInterval(async () => {
     try {
+      await purgeEndedSecrets(db)
       while ((await purgeExpiredTokens(db, BATCH)) === BATCH);
     } catch (error) {
       log.warn(

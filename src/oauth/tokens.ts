@@ -7,6 +7,8 @@ import { randomText, SECRET_LENGTH, sha256 } from '../random.ts'
 /** Spec 2.4 and 8: seconds. */
 export const TOKEN_LIFETIME = 7200
 
+const FOREIGN_KEY_VIOLATION = '23503'
+
 /** A new token, and when it was made (Unix seconds, by the database's clock). */
 export interface IssuedToken {
   accessToken: string
@@ -33,29 +35,50 @@ export async function issueToken(
   // No client id of ours looks otherwise, and Postgres refuses some of what else could stand here (NUL).
   if (!/^[A-Za-z0-9]+$/.test(clientId)) return undefined
   const accessToken = randomText(SECRET_LENGTH)
-  const [row] = await insertToken(db, {
-    client_id: clientId,
-    secret_digest: sha256(clientSecret),
-    token_digest: sha256(accessToken),
-    lifetime: TOKEN_LIFETIME,
-  })
-  return row && { accessToken, createdAt: Number(row.created_at) }
+  try {
+    const [row] = await insertToken(db, {
+      client_id: clientId,
+      secret_digest: sha256(clientSecret),
+      token_digest: sha256(accessToken),
+      lifetime: TOKEN_LIFETIME,
+    })
+    return row && { accessToken, createdAt: Number(row.created_at) }
+  } catch (error) {
+    // The secret was found, and gone with a rotation before the token could refer to it.
+    if ((error as { code?: string }).code === FOREIGN_KEY_VIOLATION) return undefined
+    throw error
+  }
 }
 
 /** The caller behind a token, or undefined: unknown, expired and revoked are the same to everybody. */
 export async function findCaller(db: Sql, accessToken: string): Promise<Caller | undefined> {
   const [row] = await selectCaller(db, { token_digest: sha256(accessToken) })
+  // Not awaited: the request does not depend on it, and the next one a minute later writes it again.
+  if (row?.use_is_unnoted) noteUse(db, { secret_id: row.secret_id }).catch(() => {})
   return (
     row && { clientId: row.client_id, organizationIds: row.organization_ids, productIds: row.product_ids }
   )
 }
 
-/** Deletes at most `limit` expired tokens; returns how many. Processes that do so at once do not wait for each other. */
+/** Deletes secrets past the end of their grace, with their tokens. */
+export async function purgeEndedSecrets(db: Sql): Promise<void> {
+  await deleteEnded(db, {})
+}
+
+/** Deletes at most `limit` expired tokens and returns how many; none while another process is at it. */
 export async function purgeExpiredTokens(db: Sql, limit: number): Promise<number> {
   return (await deleteExpired(db, { limit })).length
 }
 
 const secretIsLive = sql`(${s.expiresAt} is null or ${s.expiresAt} > now()) and ${i.disabledAt} is null`
+
+/** Noted once a minute and not with every request, which a write would make several times dearer. */
+const useIsUnnoted = sql`coalesce(${s.lastUsedAt} < now() - interval '1 minute', true)`
+
+const noteUse = statement<{ secret_id: string }, never>(sql`
+  update ${s} set last_used_at = now() where ${s.id} = ${sql.placeholder('secret_id')} and ${useIsUnnoted}`)
+
+const deleteEnded = statement<Record<string, never>, never>(sql`select purge_ended_secrets()`)
 
 const insertToken = statement<Record<string, unknown>, { created_at: string }>(sql`
   insert into ${t} (digest, secret_id, created_at, expires_at)
@@ -69,9 +92,16 @@ const insertToken = statement<Record<string, unknown>, { created_at: string }>(s
 
 const selectCaller = statement<
   Record<string, unknown>,
-  { client_id: string; organization_ids: string[]; product_ids: string[] }
+  {
+    client_id: string
+    organization_ids: string[]
+    product_ids: string[]
+    secret_id: string
+    use_is_unnoted: boolean
+  }
 >(sql`
-  select ${i.clientId}, ${i.organizationIds}, ${i.productIds}
+  select
+    ${i.clientId}, ${i.organizationIds}, ${i.productIds}, ${t.secretId}, ${useIsUnnoted} as use_is_unnoted
   from ${t}
   join ${s} on ${s.id} = ${t.secretId}
   join ${i} on ${i.id} = ${s.integrationId}
@@ -79,12 +109,16 @@ const selectCaller = statement<
     and ${t.expiresAt} > now()
     and ${secretIsLive}`)
 
+/** Any number will do, so long as no other program takes the same one. */
+const PURGE_LOCK = 7_241_905_835
+
 const deleteExpired = statement<{ limit: number }, { digest: Uint8Array }>(sql`
+  with turn as materialized (select pg_try_advisory_xact_lock(${sql.raw(String(PURGE_LOCK))}) as is_ours)
   delete from ${t}
-  where ${t.digest} in (
-    select ${t.digest} from ${t}
-    where ${t.expiresAt} <= now()
-    limit ${sql.placeholder('limit')}
-    for update skip locked
-  )
+  where (select is_ours from turn)
+    and ${t.digest} in (
+      select ${t.digest} from ${t}
+      where ${t.expiresAt} <= now()
+      limit ${sql.placeholder('limit')}
+    )
   returning ${t.digest}`)

@@ -3,8 +3,8 @@ import type { Sql, TransactionSql } from 'postgres'
 import { Failure } from '../errors.ts'
 import { MIGRATIONS, type Migration } from './migrations.ts'
 
-/** Any number will do, so long as no other program takes the same one. */
-const LOCK = 7_241_905_833
+/** Held by whoever changes the schema or its privileges. Any number that no other program takes will do. */
+export const SCHEMA_LOCK = 7_241_905_833
 
 /**
  * Applies what is missing, each migration in a transaction of its own together with its record, and
@@ -18,7 +18,7 @@ export async function migrate(sql: Sql, migrations: Migration[] = MIGRATIONS): P
   const applied: string[] = []
   for (const migration of migrations) {
     const wasMissing = await sql.begin(async transaction => {
-      await transaction`select pg_advisory_xact_lock(${LOCK})`
+      await transaction`select pg_advisory_xact_lock(${SCHEMA_LOCK})`
       await createRecord(transaction)
       requireKnownHistory(await readRecord(transaction), migrations)
       const [done] = await transaction`select from schema_migrations where name = ${migration.name}`

@@ -1,0 +1,31 @@
+import { InvalidArgumentError } from 'commander'
+import type { Ids } from '../integrations/scope.ts'
+
+/** The largest id that a bigint of the database holds. */
+const MAX_ID = 2n ** 63n - 1n
+
+/** "1,2,3" as distinct decimal strings in numeric order; "all" stands for everything there is. */
+export function readIds(text: string): Ids {
+  if (text.trim() === 'all') return 'all'
+  const ids = text
+    .split(',')
+    .map(id => id.trim())
+    .filter(id => id !== '')
+  const wrong = ids.find(id => !/^\d{1,19}$/.test(id) || BigInt(id) > MAX_ID)
+  if (wrong !== undefined) {
+    throw new InvalidArgumentError(`"${wrong}" is not an id: give whole numbers, as 1,2,3, or all.`)
+  }
+  return [...new Set(ids.map(BigInt))].sort((a, b) => (a < b ? -1 : 1)).map(String)
+}
+
+const UNITS = { s: 1, m: 60, h: 3600, d: 86_400 }
+
+/** A duration as 90s, 30m, 24h or 7d, in seconds; at most 90 days. */
+export function readDuration(text: string): number {
+  const [, amount, unit] = /^(\d{1,7})([smhd])$/.exec(text.trim()) ?? []
+  const seconds = Number(amount) * UNITS[unit as keyof typeof UNITS]
+  if (!(seconds > 0 && seconds <= 90 * UNITS.d)) {
+    throw new InvalidArgumentError('Give a duration as 30m, 24h or 7d, at most 90d.')
+  }
+  return seconds
+}

@@ -1,0 +1,119 @@
+import { Command } from 'commander'
+import type { Sql } from 'postgres'
+import { databaseUrl, describeSettings, setting } from '../config.ts'
+import { type Finding, ok, skipped, warning, wrong } from '../doctor/finding.ts'
+import { missingEmbedded } from '../doctor/folder-check.ts'
+import { checkPrivileges } from '../doctor/privileges-check.ts'
+import { checkReadModel } from '../doctor/read-model-check.ts'
+import { unreadable } from '../doctor/reading.ts'
+import { checkSchema } from '../doctor/schema-check.ts'
+import { checkServer, checkStatistics, checkTimeZone } from '../doctor/server-checks.ts'
+import { Failure } from '../errors.ts'
+import { listIntegrations, reportIntegration } from '../integrations/report.ts'
+import { openDatabase } from '../postgres/database.ts'
+import { print, printTable } from './output.ts'
+
+/** axport doctor */
+export function doctorCommand(): Command {
+  return new Command('doctor')
+    .description(
+      'Check settings, database, schema, data and integrations; exit code 1 when something is wrong.',
+    )
+    .option('--full', 'compare every record with its source, not a sample of 1,000')
+    .option('--json', 'print a JSON array')
+    .addHelpText('after', '\nExample: axport doctor --full')
+    .action(async ({ full, json }: { full?: true; json?: true }) => {
+      const findings = await examine(full === true)
+      if (json) await print(`${JSON.stringify(findings)}\n`)
+      else
+        await printTable(
+          ['check', 'status', 'detail'],
+          findings.map(f => [f.check, f.status, f.detail]),
+        )
+      const wrongs = findings.filter(finding => finding.status === 'wrong').length
+      if (wrongs > 0)
+        throw new Failure(`${wrongs} ${wrongs === 1 ? 'check' : 'checks'} found something wrong`)
+    })
+}
+
+/** In an order in which each check may rely on those before it; it ends where the next ones can not run. */
+async function examine(full: boolean): Promise<Finding[]> {
+  const findings = checkSettings()
+  if (findings.some(finding => finding.status === 'wrong')) return findings
+  const missing = missingEmbedded(databaseUrl())
+  if (missing) return [...findings, wrong('database', missing)]
+  let database: Awaited<ReturnType<typeof openDatabase>>
+  try {
+    database = await openDatabase(databaseUrl(), setting('DATABASE_POOL_SIZE'))
+  } catch (error) {
+    if (!(error instanceof Failure)) throw error
+    return [...findings, wrong('database', error.message)]
+  }
+  try {
+    findings.push(ok('database', `reached (${database.kind})`))
+    findings.push(...(await checkServer(database.sql)))
+    const { finding, state } = await checkSchema(database.sql)
+    findings.push(finding)
+    if (state !== 'other') findings.push(await checkPrivileges(database.sql))
+    if (state === 'current') findings.push(...(await checkContents(database.sql, full)))
+    return findings
+  } finally {
+    await database.close()
+  }
+}
+
+function checkSettings(): Finding[] {
+  const problems = describeSettings().flatMap(({ name, problem }) => (problem ? [`${name} ${problem}`] : []))
+  try {
+    databaseUrl()
+  } catch (error) {
+    problems.push((error as Error).message)
+  }
+  return [problems.length === 0 ? ok('settings', 'readable') : wrong('settings', problems.join('; '))]
+}
+
+async function checkContents(sql: Sql, full: boolean): Promise<Finding[]> {
+  return [
+    await checkTimeZone(sql),
+    await checkReadModel(sql, full),
+    await checkStatistics(sql),
+    ...(await checkIntegrations(sql)),
+  ]
+}
+
+/** One line for each integration whose requests can not succeed; a disabled one is meant to be refused. */
+async function checkIntegrations(sql: Sql): Promise<Finding[]> {
+  if ((await unreadable(sql, ...INTEGRATION_TABLES)).length > 0)
+    return [skipped('integrations', 'this role can not read their organizations: run doctor as the owner')]
+  const findings: Finding[] = []
+  const integrations = await listIntegrations(sql)
+  for (const { client_id, name, state } of integrations) {
+    if (state === 'disabled') continue
+    const { obstacles } = await reportIntegration(sql, client_id)
+    const isEmpty = obstacles.every(obstacle => obstacle.startsWith('nothing'))
+    if (obstacles.length > 0) {
+      findings.push(
+        (isEmpty ? warning : wrong)('integrations', `${name} (${client_id}) gets ${obstacles.join('; ')}`),
+      )
+    }
+  }
+  if (findings.length > 0) return findings
+  return [
+    ok(
+      'integrations',
+      integrations.length === 0
+        ? 'none yet: axport integration create NAME makes one'
+        : `${integrations.length}, all able to work or disabled`,
+    ),
+  ]
+}
+
+/** What a report on an integration is made of. */
+const INTEGRATION_TABLES = [
+  'organizations',
+  'products',
+  'export_records',
+  'integrations',
+  'integration_secrets',
+  'access_tokens',
+]

@@ -1,0 +1,43 @@
+import { Command } from 'commander'
+import { rotateSecret } from '../../integrations/rotate.ts'
+import { readDuration } from '../arguments.ts'
+import { withDatabase } from '../with-database.ts'
+import { printCredentials } from './credentials.ts'
+
+/** axport integration rotate ID */
+export function rotateCommand(): Command {
+  return new Command('rotate')
+    .description('Replace the secret. The old one and its tokens end at once, or after a grace.')
+    .argument('<id>', 'its client id')
+    .option(
+      '--grace <duration>',
+      'keep the old secret and its tokens alive for so long, as 24h',
+      readDuration,
+    )
+    .option('--force', 'rotate even while the grace of an earlier rotation runs')
+    .option('--json', 'print one JSON object')
+    .addHelpText(
+      'after',
+      `
+Without downtime: rotate with a grace, give the integration the new secret, and watch "last used"
+of the old one in axport integration show.
+
+Example: axport integration rotate BD77VoKUovcSbaUgYJQxPiOm --grace 24h`,
+    )
+    .action(async (id: string, options: { grace?: number; force?: true; json?: true }) => {
+      const rotated = await withDatabase(({ sql }) =>
+        rotateSecret(sql, id, {
+          ...(options.grace !== undefined && { graceSeconds: options.grace }),
+          force: options.force === true,
+        }),
+      )
+      await printCredentials(rotated, options.json, { old_secret_ends_at: rotated.oldSecretEndsAt })
+      if (options.json) return
+      const end = rotated.oldSecretEndsAt
+      process.stderr.write(
+        end
+          ? `The old secret and its tokens work until ${end}.\n`
+          : 'The old secret and its tokens have ended.\n',
+      )
+    })
+}

@@ -1,0 +1,44 @@
+import type { Sql, TransactionSql } from 'postgres'
+import { Failure } from '../errors.ts'
+
+/** The parts of an integration's row that its changes depend on; ids as decimal strings. */
+export interface IntegrationRow {
+  id: string
+  name: string
+  organizationIds: string[]
+  productIds: string[]
+  disabledAt: string | null
+}
+
+/**
+ * Finds an integration by its client id and keeps others from changing it until the transaction ends.
+ * @throws Failure when there is none
+ */
+export async function lockIntegration(sql: TransactionSql, clientId: string): Promise<IntegrationRow> {
+  const [row] = await sql<IntegrationRow[]>`
+    select
+      id,
+      name,
+      organization_ids as "organizationIds",
+      product_ids as "productIds",
+      disabled_at::text as "disabledAt"
+    from integrations
+    where client_id = ${clientId}
+    for update`
+  if (!row) throw unknownIntegration(clientId)
+  return row
+}
+
+export function unknownIntegration(clientId: string): Failure {
+  return new Failure(`there is no integration ${clientId}: axport integration list shows those there are`)
+}
+
+/** Runs `work` on a locked integration in one transaction. */
+export async function changeIntegration<Result>(
+  db: Sql,
+  clientId: string,
+  work: (sql: TransactionSql, integration: IntegrationRow) => Promise<Result>,
+): Promise<Result> {
+  const result = await db.begin(async sql => [await work(sql, await lockIntegration(sql, clientId))] as const)
+  return result[0]
+}

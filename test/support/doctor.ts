@@ -1,0 +1,95 @@
+import { afterEach } from 'bun:test'
+import postgres, { type Sql } from 'postgres'
+import type { Finding } from '../../src/doctor/finding.ts'
+import { openDatabase } from '../../src/postgres/database.ts'
+import { migrate } from '../../src/postgres/migrate.ts'
+import { freshDatabase } from './cluster.ts'
+import { axport, complaint } from './executable.ts'
+import { WORLD } from './operator.ts'
+import { load } from './service.ts'
+
+/** Every check of a database that is well, in its order. */
+export const CHECKS = [
+  'settings',
+  'database',
+  'version',
+  'encoding',
+  'extensions',
+  'clock',
+  'schema',
+  'privileges',
+  'time zone',
+  'read model',
+  'statistics',
+  'integrations',
+]
+
+/** A database with nothing wrong in it, to be spoiled by one test. */
+export interface Patient {
+  sql: Sql
+  url: string
+}
+
+/** Makes patients: Postgres databases that hold WORLD, vacuumed and analyzed; gone after the test. */
+export function usePatients(): () => Promise<Patient> {
+  const cleanups: (() => Promise<void>)[] = []
+  afterEach(async () => {
+    for (const cleanup of cleanups.splice(0)) await cleanup()
+  })
+  return async () => {
+    const { url, drop } = await freshDatabase('healthy', prepare)
+    const sql = postgres(url, { max: 1, onnotice: () => {} })
+    cleanups.push(async () => {
+      await sql.end({ timeout: 0 })
+      await drop()
+    })
+    return { sql, url }
+  }
+}
+
+async function prepare(url: string): Promise<void> {
+  const { sql, close } = await openDatabase(url, 1)
+  await migrate(sql)
+  // What a test makes of the statistics stays so.
+  await sql`alter table export_records set (autovacuum_enabled = false)`
+  await load(sql, WORLD)
+  await sql`vacuum (analyze) export_records`
+  await close()
+}
+
+/** What doctor found, and the line on standard error: null where nothing is wrong. */
+export interface Diagnosis {
+  findings: Finding[]
+  line: string | null
+}
+
+/** Runs `axport doctor --json` in this environment; fails where the form of its answer is not right. */
+export async function diagnose(env: Record<string, string>, ...options: string[]): Promise<Diagnosis> {
+  const { code, stdout, stderr } = await axport(['doctor', '--json', ...options], { env })
+  if (!stdout.startsWith('[')) throw new Error(`no findings, exit code ${code}, ${stderr}`)
+  const findings = JSON.parse(stdout) as Finding[]
+  if (code === 0 && stderr === '') return { findings, line: null }
+  return { findings, line: complaint({ code, stdout: '', stderr }, 1) }
+}
+
+/** Runs doctor on a database; what is not ok, as "check: status, detail". */
+export async function ailments(url: string, ...options: string[]): Promise<string[]> {
+  const { findings, line } = await diagnose({ DATABASE_URL: url }, ...options)
+  const wrongs = findings.filter(finding => finding.status === 'wrong').length
+  const expected =
+    wrongs === 0 ? null : `${wrongs} ${wrongs === 1 ? 'check' : 'checks'} found something wrong`
+  if (line !== expected) throw new Error(`expected ${expected}, but: ${line}`)
+  return findings
+    .filter(finding => finding.status !== 'ok')
+    .map(({ check, status, detail }) => `${check}: ${status}, ${detail}`)
+}
+
+/** The detail of one check. */
+export async function detailOf(
+  url: string,
+  check: string,
+  ...options: string[]
+): Promise<string | undefined> {
+  const { findings } = await diagnose({ DATABASE_URL: url }, ...options)
+  return findings.find(finding => finding.check === check)?.detail
+}

@@ -1,0 +1,111 @@
+import type { Sql } from 'postgres'
+import { quoted } from './roles.ts'
+
+/** A statement that shows whether its role has a privilege, and the name of that privilege. */
+interface Probe {
+  privilege: string
+  /** All probes of one group that are allowed are named together, by this. */
+  group: string
+  statement: string
+}
+
+/** SQLSTATEs of a privilege that is not there, and of an operation that nobody can carry out. */
+const DENIED = ['42501', '55000', '0A000']
+
+/**
+ * All that `role` can do with the tables, views, sequences and functions of the schema public, found out by trying;
+ * nothing is changed. As "select table", or "select table.column" where it is not every column.
+ * @param sql a connection of the role
+ * @param owner a connection of the owner, who sees everything there is
+ */
+export async function privilegesOf(sql: Sql, owner: Sql): Promise<string[]> {
+  const probes = [...(await tableProbes(owner)), ...(await otherProbes(owner))]
+  const allowed = new Map<string, string[]>()
+  const groups = new Map<string, number>()
+  for (const { privilege, group, statement } of probes) {
+    groups.set(group, (groups.get(group) ?? 0) + 1)
+    if (await isAllowed(sql, statement)) allowed.set(group, [...(allowed.get(group) ?? []), privilege])
+  }
+  return [...allowed]
+    .flatMap(([group, privileges]) => (privileges.length === groups.get(group) ? [group] : privileges))
+    .sort()
+}
+
+/** Whether it gets past the check of privileges, wherever it fails after that; rolled back in any case. */
+async function isAllowed(sql: Sql, statement: string): Promise<boolean> {
+  const outcome = await sql
+    .begin(async transaction => {
+      await transaction.unsafe(statement)
+      throw new Error('rolled back')
+    })
+    .catch((error: { code?: string }) => error.code ?? 'allowed')
+  return !DENIED.includes(outcome as string)
+}
+
+async function tableProbes(owner: Sql): Promise<Probe[]> {
+  const tables = await owner<{ name: string; isView: boolean; columns: string[] }[]>`
+    select c.relname as name, c.relkind = 'v' as "isView", array_agg(a.attname::text order by a.attnum) as columns
+    from pg_class c join pg_attribute a on a.attrelid = c.oid
+    where c.relnamespace = 'public'::regnamespace and c.relkind in ('r', 'p', 'v', 'm', 'f')
+      and a.attnum > 0 and not a.attisdropped
+    group by c.oid order by c.relname`
+  return tables.flatMap(({ name, isView, columns }) => {
+    const table = quoted(name)
+    const byColumn = columns.flatMap(column => {
+      const probe = (verb: string, statement: string): Probe => ({
+        privilege: `${verb} ${name}.${column}`,
+        group: `${verb} ${name}`,
+        statement,
+      })
+      return [
+        probe('select', `select ${quoted(column)} from ${table} where false`),
+        probe('insert', `insert into ${table} (${quoted(column)}) values (default)`),
+        probe('update', `update ${table} set ${quoted(column)} = default where false`),
+      ]
+    })
+    const whole = (verb: string, statement: string): Probe => ({
+      privilege: `${verb} ${name}`,
+      group: `${verb} ${name}`,
+      statement,
+    })
+    return [
+      ...byColumn,
+      whole('delete', `delete from ${table} where false`),
+      ...(isView ? [] : [whole('truncate', `truncate ${table}`)]),
+      ...['references', 'trigger'].map(verb =>
+        whole(verb, mustBeTrue(`has_table_privilege('${table}', '${verb}')`)),
+      ),
+    ]
+  })
+}
+
+async function otherProbes(owner: Sql): Promise<Probe[]> {
+  const sequences = await owner<{ name: string }[]>`
+    select relname as name from pg_class where relnamespace = 'public'::regnamespace and relkind = 'S'`
+  const functions = await owner<{ name: string; types: string[] }[]>`
+    select p.proname as name, array(
+      select format_type(type, null) from unnest(p.proargtypes) with ordinality as t (type, position) order by position
+    ) as types
+    from pg_proc p
+    where p.pronamespace = 'public'::regnamespace
+      and not exists (select from pg_depend d where d.objid = p.oid and d.deptype = 'e')`
+  const probe = (privilege: string, statement: string): Probe => ({ privilege, group: privilege, statement })
+  const value = (type: string) => (type === 'bigint[]' ? `'{9001}'::bigint[]` : `null::${type}`)
+  return [
+    ...sequences.flatMap(({ name }) => [
+      probe(`use ${name}`, `select nextval('${quoted(name)}')`),
+      probe(`set ${name}`, `select setval('${quoted(name)}', 1)`),
+      probe(`select ${name}`, `select last_value from ${quoted(name)}`),
+    ]),
+    ...functions.map(({ name, types }) =>
+      probe(`execute ${name}(${types.join(', ')})`, `select ${quoted(name)}(${types.map(value).join(', ')})`),
+    ),
+    probe('create in public', 'create table public.made_by_the_role (id bigint)'),
+    probe('create schemas', 'create schema made_by_the_role'),
+    probe('alter tables', 'alter table export_records disable trigger user'),
+  ]
+}
+
+/** A statement that is refused as a privilege is where the condition is false. */
+const mustBeTrue = (condition: string) =>
+  `do $$ begin if not ${condition} then raise insufficient_privilege; end if; end $$`
