@@ -6,8 +6,8 @@
 /** A command failed for a reason its operator can act on: exit code 1. */
 export class Failure extends Error {}
 
-/** Ctrl-C while a command had something to clean up: exit code 130, as a shell has it, and no message. */
-export class Interrupted extends Error {}
-
 /** A command was called wrongly: exit code 2. */
 export class UsageFailure extends Error {}
+
+/** A command was ended by a signal before it was done: exit code 130, and `message` where there is one to tell. */
+export class Interrupted extends Error {}

@@ -43,6 +43,27 @@ describe('axport doctor as the role that serves', () => {
   })
 })
 
+test('axport doctor says what a role has beyond what serving needs', async () => {
+  const { asRole, role } = await granted()
+  await database.sql.unsafe(`grant select (email) on users to ${role.name}`)
+  expect(await detailOf(asRole, 'privileges')).toBe(
+    `${role.name} can serve, and has more than that needs: select on users`,
+  )
+})
+
+test('axport doctor names a role that may not even use the schema', async () => {
+  const { asRole, role } = await granted()
+  await database.sql`revoke usage on schema public from public`
+  await database.sql.unsafe(`revoke usage on schema public from ${role.name}`)
+  try {
+    expect(await ailments(asRole)).toContain(
+      `privileges: wrong, ${role.name} lacks usage on the schema: axport migrate --grant ${role.name}`,
+    )
+  } finally {
+    await database.sql`grant usage on schema public to public`
+  }
+})
+
 describe('axport doctor, as a role that can not serve, prints its findings and names', () => {
   test.each(SERVE_PRIVILEGES.map(({ privilege, table, columns }) => [privilege, table, columns] as const))(
     'that it lacks %s on %s',

@@ -1,5 +1,5 @@
 import { afterAll, describe, expect, test } from 'bun:test'
-import { mkdirSync, writeFileSync } from 'node:fs'
+import { mkdirSync, readdirSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
 import postgres from 'postgres'
@@ -104,7 +104,7 @@ describe('axport doctor names what is wrong with', () => {
     expect(await detail(both)).toBe('DATABASE_URL and DATABASE_URL_FILE are both set: unset one of them')
     expect(await detail({ DATABASE_URL_FILE: join(folder, 'none') })).toEndWith('can not be read (ENOENT)')
     expect(await detail({ DATABASE_URL_FILE: join(folder, 'empty') })).toEndWith('which is empty')
-    expect(await detail({ DATABASE_URL: 'mysql://h/d' })).toStartWith('DATABASE_URL must be postgres://')
+    expect(await detail({ DATABASE_URL: 'mysql://h/d' })).toMatch(/^DATABASE_URL .*must be postgres:/)
     expect(await detail({ DATABASE_URL: 'embedded:' })).toContain('needs the folder')
     expect(await detail({ DATABASE_URL: `embedded:${folder}/not-ours` })).toContain(
       'holds something else (file)',
@@ -171,6 +171,27 @@ describe('axport doctor names what is wrong with', () => {
     if (command) await succeed(url, ...command.split(' '))
     else await sql.unsafe(advice)
     expect(await ailments(url)).toEqual([])
+  })
+
+  test('an index that is lost or not valid, and its advice puts it right', async () => {
+    const { sql, url } = await newPatient()
+    await sql`drop index export_records_seid`
+    await sql`update pg_index set indisvalid = false where indexrelid = 'export_records_search'::regclass`
+    const [finding = '', ...others] = await ailments(url)
+    expect(finding).toStartWith('schema: wrong, an index is missing or not valid')
+    expect(others).toEqual([])
+    await sql.unsafe(finding.split('slow: ')[1] ?? 'no advice')
+    expect(await ailments(url)).toEqual([])
+  })
+
+  test('a folder that holds no database, in which it makes none', async () => {
+    const folder = emptyFolder()
+    for (const path of [folder, join(folder, 'mistyped')]) {
+      expect(await ailments(`embedded:${path}`)).toEqual([
+        `database: wrong, ${path} holds no database: is the folder in DATABASE_URL right? axport migrate makes a new one there`,
+      ])
+    }
+    expect(readdirSync(folder)).toEqual([])
   })
 
   test('a server that is too old, an encoding, and a clock that is wrong', async () => {

@@ -14,6 +14,7 @@ import type { TestDatabase } from './support/service.ts'
 const ALLOWED = [
   'delete access_tokens',
   'execute purge_ended_secrets()',
+  'execute search_folded(text)',
   'insert access_tokens',
   'select access_tokens',
   'select export_records',
@@ -37,6 +38,10 @@ afterAll(async () => {
 const newRole = useRoles()
 
 const migrateGrant = (name: string, url = database.url) => succeed(url, 'migrate', '--grant', name)
+
+/** The same, where it is to be refused. */
+const tryGrant = (name: string) =>
+  axport(['migrate', '--grant', name], { env: { DATABASE_URL: database.url } })
 
 async function asRole<T>(role: Role, work: (sql: Sql) => Promise<T>): Promise<T> {
   const opened = await openDatabase(role.url(database.url), 2)
@@ -171,6 +176,40 @@ describe('a role that had more is cut back to that, where it was granted', () =>
     const { code } = await axport(['migrate', '--grant', role.name], { env: { DATABASE_URL: database.url } })
     if (code === 0) expect(await allOf(role)).toEqual(ALLOWED)
   })
+
+  test('and whoever granted it to another role, or to everybody, is told what to revoke', async () => {
+    const [role, reader] = [await newRole(), await newRole()]
+    const before = await sql`select relacl::text from pg_class where relname = 'users'`
+    await sql.unsafe(`grant select on users to ${reader.name}; grant ${reader.name} to ${role.name}`)
+    // Also one who would have to ask for it by SET ROLE.
+    await sql.unsafe(`alter role ${role.name} noinherit`)
+    expect((await tryGrant(role.name)).stderr).toContain(
+      `${role.name} would still have select on users, which axport serve does not need: ` +
+        `revoke ${reader.name} from ${role.name}, and try again`,
+    )
+    await sql.unsafe(`revoke ${reader.name} from ${role.name}; revoke select on users from ${reader.name}`)
+    await sql`grant select (email) on users to public`
+    expect((await tryGrant(role.name)).stderr).toContain(
+      'would still have select on users, which axport serve does not need: revoke select on table users from public',
+    )
+    await sql`revoke select on users from public`
+    expect(await sql`select relacl::text from pg_class where relname = 'users'`).toEqual(before)
+    await migrateGrant(role.name)
+    expect(await allOf(role)).toEqual(ALLOWED)
+  })
+
+  test('functions, and the right to make schemas', async () => {
+    const role = await newRole()
+    const name = new URL(database.url).pathname.slice(1)
+    await sql.unsafe(`grant create on database ${name} to ${role.name}`)
+    await sql.unsafe(`grant execute on all functions in schema public to ${role.name}`)
+    await migrateGrant(role.name)
+    expect(await allOf(role)).toEqual(ALLOWED)
+    const [granted] = await sql`
+      select count(*)::int from pg_proc, aclexplode(proacl)
+      where grantee = ${role.name}::regrole and proname <> 'purge_ended_secrets'`
+    expect(granted?.count).toBe(0)
+  })
 })
 
 describe('the role to grant to', () => {
@@ -181,6 +220,22 @@ describe('the role to grant to', () => {
     expect(complaint({ ...finished, stdout: '' }, 1)).toStartWith(
       'there is no role axport_nobody: create it with ',
     )
+  })
+
+  test('is named as SQL takes it in the advice to create it, and not left out', async () => {
+    const env = { DATABASE_URL: database.url }
+    const { stderr } = await axport(['migrate', '--grant', 'a.B "c"'], { env })
+    expect(stderr).toEndWith(`create it with create role "a.B ""c""" login password '…'\n`)
+    expect(complaint(await axport(['migrate', '--grant', ' '], { env }), 2)).toContain('the name of a role')
+  })
+
+  test('is not a superuser, from whom nothing can be kept', async () => {
+    const role = await newRole()
+    await sql.unsafe(`alter role ${role.name} superuser`)
+    const { code, stderr } = await axport(['migrate', '--grant', role.name], {
+      env: { DATABASE_URL: database.url },
+    })
+    expect({ code, stderr }).toEqual({ code: 1, stderr: expect.stringContaining('is a superuser') })
   })
 
   test.each(['Upper Case', `it's "quoted"`, 'Ünïcode', 'select', 'serve@project.iam', 'a$b-c'])(

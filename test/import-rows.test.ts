@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'bun:test'
-import { BadLine, readLine } from '../src/import/rows.ts'
+import { BadLine } from '../src/import/record.ts'
+import { readLine } from '../src/import/rows.ts'
 
 type Fields = Record<string, unknown>
 

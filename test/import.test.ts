@@ -59,12 +59,12 @@ describe.each(BACKENDS)('an import into %s', backend => {
   const database = useDatabase(backend)
 
   async function loaded(...lines: object[]): Promise<Record<string, number[]>> {
-    expect(await importLines(database.sql, ...lines)).toEqual({ loaded: true, lines: lines.length })
+    expect(await importLines(database.sql, ...lines)).toMatchObject({ loaded: true, lines: lines.length })
     return await partsOf(database.sql)
   }
 
   test('loads every kind of line, and the records are as the contract shows them', async () => {
-    expect(await importText(database.sql, EXAMPLE)).toEqual({ loaded: true, lines: 7 })
+    expect(await importText(database.sql, EXAMPLE)).toMatchObject({ loaded: true, lines: 7 })
     expect(await documents(database.sql)).toEqual([SINGLE, PARTED])
     expect(await staleRecords(database.sql)).toBeEmpty()
   })
@@ -215,7 +215,7 @@ describe.each(BACKENDS)('an import into %s', backend => {
     const before = await everything(database.sql)
     await loaded(...people, single(10), parted(20, 21, 22), user(3))
     await loaded(removal('assessment', 404), removal('user', 404))
-    expect(await importText(database.sql, '')).toEqual({ loaded: true, lines: 0 })
+    expect(await importText(database.sql, '')).toMatchObject({ loaded: true, lines: 0 })
     expect(await everything(database.sql)).toEqual(before)
   })
 

@@ -6,7 +6,7 @@ setDefaultTimeout(60_000)
 
 const root = join(import.meta.dir, '..')
 
-const FEATURES = ['assessments', 'import', 'integrations', 'oauth', 'sample']
+const FEATURES = ['assessments', 'doctor', 'import', 'integrations', 'oauth', 'sample']
 const LEAVES = ['src/answers.ts', 'src/config.ts', 'src/errors.ts', 'src/random.ts']
 
 /**

@@ -90,7 +90,7 @@ describe.each([...BACKENDS])('while two services run, on %s, axport integration'
           `created        ${INSTANT}\n` +
           'last used      2026-01-02T03:04:05Z\n' +
           'live tokens    1\n' +
-          `secrets        made ${INSTANT}, 1 live tokens?, last used 2026-01-02T03:04:05Z\n` +
+          `secrets        made ${INSTANT}, 1 live token, last used 2026-01-02T03:04:05Z\n` +
           'organizations  10  Lakeside District\n' +
           '               11  Oak Valley\n' +
           'products       1  Reading Observation\n' +
@@ -143,6 +143,18 @@ describe.each([...BACKENDS])('while two services run, on %s, axport integration'
       products: { ids: [1], added: 0, removed: 1 },
     })
     for (const baseUrl of services.baseUrls) expect(ids(await getList(baseUrl, token))).toEqual([9002])
+  })
+
+  test('takes and prints ids to the end of bigint, as they are', async () => {
+    const [odd, last] = ['9007199254740993', '9223372036854775807']
+    await services.sql`insert into organizations (id, name) values (${odd}, 'Odd'), (${last}, 'Last')`
+    const { clientId } = await provision(services.sql, [], ['1'])
+    const changed = await integration('scope', clientId, '--organizations', `${last},${odd}`, '--json')
+    expect(changed).toStartWith(`{"organizations":{"ids":[${odd},${last}],`)
+    expect(await integration('show', clientId, '--json')).toContain(
+      `"organizations":[{"id":${odd},"name":"Odd"},{"id":${last},"name":"Last"}]`,
+    )
+    await services.sql`delete from organizations where id in (${odd}, ${last})`
   })
 
   test('rotate prints the new credentials, and says on standard error what becomes of the old', async () => {
@@ -274,6 +286,7 @@ describe('axport integration without a database', () => {
       ['1;2', '1;2'],
       ['ALL', 'ALL'],
       ['1,all', 'all'],
+      ['9223372036854775808', '9223372036854775808'],
     ]) {
       expect(await misuse('create', 'X', `--organizations=${given}`)).toContain(`"${named}" is not an id`)
     }
@@ -282,6 +295,9 @@ describe('axport integration without a database', () => {
   test('refuses a blank name, a name that is too long, a scope without a change, and what is too much', async () => {
     expect(await misuse('create', ' \t ')).toBe('the name of an integration must not be blank')
     expect(await misuse('create', 'n'.repeat(501))).toContain('500 characters at most')
+    for (const name of ['two\nlines', 'a tab\there', '\x1b[31mred', 'two\u2028lines']) {
+      expect(await misuse('create', name)).toContain('control characters')
+    }
     expect(await misuse('create')).toContain("missing required argument 'name'")
     expect(await misuse('scope', 'x')).toContain('say what to change: axport integration scope --help')
     expect(await misuse('rotate', 'x', 'y')).toContain('too many arguments')

@@ -3,6 +3,7 @@ import postgres, { type Sql } from 'postgres'
 import { type Filter, type ListQuery, ORDERS, SORTS, type Sort } from '../src/assessments/parameters.ts'
 import { type Scope, selectPage } from '../src/assessments/queries.ts'
 import { importSource } from '../src/import/import.ts'
+import { ndjson } from '../src/import/ndjson.ts'
 import { sampleNdjson } from '../src/sample/generate.ts'
 import { openTestDatabase, type TestDatabase } from './support/service.ts'
 
@@ -39,7 +40,7 @@ beforeAll(async () => {
   const chunks = (async function* () {
     for (const chunk of sampleNdjson({ assessments: ASSESSMENTS })) yield encoder.encode(chunk)
   })()
-  const result = await importSource(db.sql, { chunks }, () => {})
+  const result = await importSource(db.sql, ndjson({ chunks }), () => {})
   expect(result.loaded).toBe(true)
 
   const [settings] = await db.sql`

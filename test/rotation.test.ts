@@ -98,7 +98,7 @@ describe.each([...BACKENDS])('a rotation, on %s', backend => {
     const renewedToken = await newToken(services.baseUrls[0], renewed)
     const before = await secretsOf(old)
     const line = (what: string) =>
-      `the older secret works until ${renewed.oldSecretEndsAt} and has 1 live tokens; ` +
+      `the older secret works until ${renewed.oldSecretEndsAt} and has 1 live token; ` +
       `rotating now would end ${what} at once: wait, or repeat with --force`
     await expect(rotated(old, { graceSeconds: DAY })).rejects.toThrow(line('that secret and its tokens'))
     await expect(rotated(old)).rejects.toThrow(line('both secrets and all their tokens'))

@@ -63,7 +63,7 @@ create index assessments_user_id on assessments (user_id);
 create index assessments_organization_id on assessments (organization_id);
 create index assessments_product_id on assessments (product_id);
 
--- Every assessment has at least one part. One without separate parts has exactly one, with the
+-- An assessment is exported when it has a part. One without separate parts has exactly one, with the
 -- assessment's own id: it describes the assessment itself (spec 2.2), so its name and date are the
 -- assessment's and are not written down a second time. A separate part has an id, name and date of its own.
 -- The reference to the assessment is deferrable for the sake of loading: parts that arrive before their

@@ -49,6 +49,7 @@ create index access_tokens_expires_at on access_tokens (expires_at);
 
 -- For the role that serves, which may not touch secrets otherwise (axport migrate --grant): it deletes those
 -- whose grace is over, and nothing else.
+select set_config('search_path', current_setting('search_path') || ', pg_temp', true);
 create function purge_ended_secrets() returns void
 language sql security definer set search_path from current as $$
   delete from integration_secrets where expires_at <= now()

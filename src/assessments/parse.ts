@@ -106,7 +106,8 @@ function decode(queryString: string): Parameters {
   return qs.parse(queryString, {
     plainObjects: true,
     depth: 2,
-    arrayLimit: MAX_QUERY_BYTES,
+    // Past it the library makes maps of numbers, which are read the same; far indexes would cost it long arrays.
+    arrayLimit: 100,
     parameterLimit: Number.POSITIVE_INFINITY,
     decoder: decodeComponent,
   })

@@ -122,14 +122,17 @@ const NARROW_FILTERS = new Set(['user_ids', 'seids'])
 
 type ListStatement = Statement<Values, { count: string; documents: string }>
 
-/** At most 4 sorts × 2 orders × the combinations of filters that clients really send: kept for ever. */
+/** Filters that a statement may combine and still be prepared: 4 sorts × 2 orders × 10 texts at most, not thousands. */
+const FEW_FILTERS = 1
+
+/** 4 sorts × 2 orders × the combinations of filters. */
 const listStatements = new Map<string, ListStatement>()
 
 function listStatement({ sort, order }: ListQuery, filters: string[]): ListStatement {
   const shape = [sort, order, ...filters].join(' ')
   let known = listStatements.get(shape)
   if (!known) {
-    known = statement(listSql(sort, order, filters))
+    known = statement(listSql(sort, order, filters), filters.length <= FEW_FILTERS)
     listStatements.set(shape, known)
   }
   return known

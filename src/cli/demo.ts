@@ -6,6 +6,7 @@ import type { Sql } from 'postgres'
 import { setting } from '../config.ts'
 import { Interrupted } from '../errors.ts'
 import { importSource } from '../import/import.ts'
+import { ndjson } from '../import/ndjson.ts'
 import { type Credentials, createIntegration } from '../integrations/create.ts'
 import { openDatabase } from '../postgres/database.ts'
 import { migrate } from '../postgres/migrate.ts'
@@ -33,12 +34,15 @@ async function demo(): Promise<void> {
   // Before anything is prepared, which takes seconds.
   setting('HOST')
   setting('PORT')
+  const signalled = terminated()
   const folder = mkdtempSync(join(tmpdir(), 'axport-demo-'))
+  // Once more at the very end: an engine that is just starting makes the folder again.
+  process.once('exit', () => rmSync(folder, { recursive: true, force: true }))
   try {
     // A server that serves ends by itself at a signal; before that there is only the folder to remove.
     let isServing = false
-    const interrupted = terminated().then(() =>
-      isServing ? new Promise<never>(() => {}) : Promise.reject(new Interrupted()),
+    const interrupted = signalled.then(() =>
+      isServing ? new Promise<never>(() => {}) : Promise.reject(new Interrupted('')),
     )
     await Promise.race([demoIn(folder, () => (isServing = true)), interrupted])
   } finally {
@@ -64,7 +68,7 @@ async function demoIn(folder: string, whenServing: () => void): Promise<void> {
 async function prepare(sql: Sql): Promise<Credentials> {
   await migrate(sql)
   const chunks = encoded(sampleNdjson({ assessments: ASSESSMENTS }))
-  await importSource(sql, { chunks }, () => {})
+  await importSource(sql, ndjson({ chunks }), () => {})
   return await createIntegration(sql, 'Demo', 'all', 'all')
 }
 

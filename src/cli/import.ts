@@ -1,60 +1,130 @@
-import { Command } from 'commander'
-import { Failure } from '../errors.ts'
-import { type ImportResult, importSource, MAX_DESCRIBED, type Progress } from '../import/import.ts'
-import { openSource } from '../import/lines.ts'
-import { print, StatusLine } from './output.ts'
+import { Command, InvalidArgumentError } from 'commander'
+import { Failure, UsageFailure } from '../errors.ts'
+import { type ImportOptions, type ImportResult, importSource } from '../import/import.ts'
+import { RejectsFile } from '../import/rejects-file.ts'
+import { describePlace } from '../import/report.ts'
+import { openSource } from '../import/source.ts'
+import type { MaxRemoved } from '../import/sync.ts'
+import { ImportProgress } from './import-progress.ts'
+import { print, printTable } from './output.ts'
+import { interruptible } from './signals.ts'
 import { withDatabase } from './with-database.ts'
+
+interface Options {
+  dryRun?: boolean
+  rejects?: string
+  sync?: true
+  maxRemoved?: MaxRemoved
+  json?: true
+}
 
 /** axport import FILE */
 export function importCommand(): Command {
   return new Command('import')
-    .description('Load NDJSON into the database: all of it, or nothing.')
-    .argument('<file>', 'one JSON object a line, plain or gzipped; - for standard input')
+    .description('Load NDJSON or CSV into the database: all of it, or nothing.')
+    .argument('<file>', 'NDJSON or gzip, a folder or zip of CSV, - for stdin')
+    .option('--dry-run', 'keep nothing, only say what would have changed')
+    .option('--rejects <file>', 'write bad lines and why to FILE, load the others')
+    .option('--sync', 'remove what the source does not contain')
+    .option('--max-removed <limit>', 'most it may remove of a kind: 25%, or 500 (10%)', readLimit)
+    .option('--json', 'print the result as JSON')
     .addHelpText(
       'after',
       `
-Lines are upserted by type and id, in any order; "deleted": true removes. Bad lines are listed with
-their numbers, and then nothing is loaded.
-
+One JSON object a line, upserted by type and id, in any order; "deleted":true removes:
   {"type":"organization","id":12,"name":"Lakeside District"}
-  {"type":"product","id":7,"name":"Reading Observation"}
-  {"type":"user","id":501,"name":"Ana Ruiz","first_name":"Ana","last_name":"Ruiz"}
   {"type":"assessment","id":9001,"user_id":501,"organization_id":12,"product_id":7,
-   "certified_at":"2026-03-01T18:20:00Z","proctor_id":77}   (on one line; or "parts":[{…}])
+   "certified_at":"2026-03-01T18:20:00Z","proctor_id":77}   (on one line; see README)
 
-Example: zcat export.ndjson.gz | axport import -`,
+Example: axport import --dry-run export.ndjson.gz`,
     )
-    .action(async (file: string) => {
-      const source = openSource(file)
-      const status = new StatusLine()
-      const result = await withDatabase(({ sql }) =>
-        importSource(sql, source, progress => status.show(describe(progress))),
-      ).finally(() => status.clear())
-      await report(result)
-    })
+    .action(runImport)
 }
 
-async function report(result: ImportResult): Promise<void> {
-  if (result.loaded) {
-    await print(`loaded ${result.lines} lines\n`)
-    return
+async function runImport(file: string, options: Options): Promise<void> {
+  if (options.maxRemoved && !options.sync) throw new UsageFailure('--max-removed belongs to --sync')
+  const source = await openSource(file)
+  const rejects = options.rejects === undefined ? undefined : new RejectsFile(options.rejects)
+  const progress = new ImportProgress()
+  try {
+    for (const note of source.notes) process.stderr.write(`note: ${note}\n`)
+    const result = await interruptible(
+      signal =>
+        withDatabase(({ sql }) =>
+          importSource(
+            sql,
+            source,
+            step => {
+              progress.show(step)
+              // All was loaded: whatever happens from here on, the rejects belong to it.
+              if (step.phase === 'tidying') rejects?.keep()
+            },
+            { ...importOptions(options, rejects), signal },
+          ),
+        ),
+      () => (progress.isLoaded ? 'interrupted when all was loaded' : 'interrupted: nothing was loaded'),
+    )
+    progress.end()
+    if (result.loaded) rejects?.keep()
+    await report(result, options)
+  } finally {
+    progress.end()
+    rejects?.discard()
   }
-  for (const { line, reason } of result.problems) process.stderr.write(`line ${line}: ${reason}\n`)
-  const more = result.total - result.problems.length
-  if (more > 0) process.stderr.write(`… and ${more} more (the first ${MAX_DESCRIBED} are listed)\n`)
-  throw new Failure(
-    `nothing was loaded: ${result.total} bad ${result.total === 1 ? 'line' : 'lines'}, correct and import again`,
+}
+
+function importOptions(
+  { dryRun, sync, maxRemoved }: Options,
+  rejects: RejectsFile | undefined,
+): ImportOptions {
+  return {
+    ...(dryRun && { dryRun }),
+    ...(rejects && { onReject: reject => rejects.write(reject) }),
+    ...(sync && { sync: maxRemoved ?? { percent: 10 } }),
+  }
+}
+
+async function report(result: ImportResult, { dryRun = false, rejects, json }: Options): Promise<void> {
+  if (json) await print(`${JSON.stringify(asJson(result, dryRun))}\n`)
+  if (!result.loaded) {
+    for (const problem of result.problems)
+      process.stderr.write(`${describePlace(problem)}: ${problem.reason}\n`)
+    const listed = new Set(result.problems.map(describePlace)).size
+    const more = result.total - listed
+    if (more > 0) process.stderr.write(`… and ${more} more (the first ${listed} are listed)\n`)
+    throw new Failure(
+      `nothing was loaded: ${count(result.total, 'bad line')}, correct and import again, or load the others with --rejects FILE`,
+    )
+  }
+  if (result.keptFor)
+    process.stderr.write(
+      `note: nothing was removed: ${describePlace(result.keptFor)} is bad and does not say whose it is\n`,
+    )
+  if (json) return
+  const rejected = result.rejected > 0 ? `, ${result.rejected} rejected (written to ${rejects})` : ''
+  const loaded = result.lines - result.rejected
+  await print(`${dryRun ? 'would have loaded' : 'loaded'} ${count(loaded, 'line')}${rejected}\n`)
+  await printTable(
+    ['', 'inserted', 'updated', 'unchanged', 'deleted'],
+    Object.entries(result.summary).map(([table, counts]) => [
+      table,
+      ...[counts.inserted, counts.updated, counts.unchanged, counts.deleted].map(String),
+    ]),
   )
+  if (dryRun) await print('nothing was changed: this was a dry run\n')
 }
 
-function describe(progress: Progress): string {
-  if (progress.phase === 'checking') return 'checking references …'
-  if (progress.phase === 'loading')
-    return `loading ${percent(progress.done, progress.total)} (${progress.done} assessments)`
-  const share = progress.size === undefined ? '' : `${percent(progress.bytes, progress.size)} `
-  return `reading ${share}(${progress.lines} lines)`
+function asJson(result: ImportResult, dryRun: boolean): object {
+  if (!result.loaded) return { loaded: false, bad_lines: result.total, problems: result.problems }
+  const { lines, rejected, summary } = result
+  return { loaded: !dryRun, dry_run: dryRun, lines, rejected, ...summary }
 }
 
-function percent(part: number, whole: number): string {
-  return `${whole === 0 ? 100 : Math.floor((100 * part) / whole)} %`
+const count = (number: number, noun: string) => `${number} ${noun}${number === 1 ? '' : 's'}`
+
+function readLimit(text: string): MaxRemoved {
+  const [, number, isPercent] = /^(\d{1,15})(%?)$/.exec(text.trim()) ?? []
+  if (number === undefined || (isPercent && Number(number) > 100))
+    throw new InvalidArgumentError('Give a share as 25%, or a number of rows as 500.')
+  return isPercent ? { percent: Number(number) } : { count: Number(number) }
 }

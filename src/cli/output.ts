@@ -5,21 +5,36 @@ export async function print(text: string): Promise<void> {
   })
 }
 
-/** A line on standard error that replaces itself; nothing at all where no person is watching. */
+/** How often progress is told where no person is watching. */
+const PLAIN_EVERY_MS = 5000
+
+/**
+ * What a command is at, on standard error: a line that replaces itself, or, where no person is watching, a
+ * plain line every few seconds, for what takes so long.
+ */
 export class StatusLine {
   private readonly isWatched = process.stderr.isTTY === true
-  private written = 0
+  private written = this.isWatched ? 0 : performance.now()
+  private isShown = false
 
-  /** Shows `text`, at most ten times a second. */
-  show(text: string): void {
+  /** Shows what \`text\` makes, at most ten times a second. */
+  show(text: () => string): void {
     const now = performance.now()
-    if (!this.isWatched || now - this.written < 100) return
+    if (now - this.written < (this.isWatched ? 100 : PLAIN_EVERY_MS)) return
     this.written = now
-    process.stderr.write(`\r\x1b[2K${text}`)
+    this.isShown = this.isWatched
+    process.stderr.write(this.isWatched ? `\r\x1b[2K${text()}` : `${text()}\n`)
+  }
+
+  /** Writes a line that stays. */
+  say(text: string): void {
+    this.clear()
+    process.stderr.write(`${text}\n`)
   }
 
   clear(): void {
-    if (this.isWatched && this.written > 0) process.stderr.write('\r\x1b[2K')
+    if (this.isShown) process.stderr.write('\r\x1b[2K')
+    this.isShown = false
   }
 }
 

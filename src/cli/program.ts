@@ -12,7 +12,7 @@ import { serveCommand } from './serve.ts'
 import { VERSION, versionCommand } from './version.ts'
 
 /**
- * Runs one command. Exit codes: 0 done, 1 failed, 2 called wrongly. Errors are one line on standard error
+ * Runs one command. Exit codes: 0 done, 1 failed, 2 called wrongly, 130 interrupted. Errors are one line on standard error
  * that says what is wrong and what to do.
  */
 export async function run(args: string[]): Promise<number> {
@@ -21,10 +21,8 @@ export async function run(args: string[]): Promise<number> {
     return 0
   } catch (error) {
     if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : 2
+    if (!(error instanceof Interrupted) || error.message) process.stderr.write(`axport: ${describe(error)}\n`)
     if (error instanceof Interrupted) return 130
-    // Whoever read the output has had enough of it, as head does.
-    if ((error as { code?: string }).code === 'EPIPE') return 0
-    process.stderr.write(`axport: ${describe(error)}\n`)
     return error instanceof UsageFailure ? 2 : 1
   }
 }
@@ -82,9 +80,12 @@ function explainWrongCalls(command: Command, path: string): void {
 
 /** One line for an operator. A database's own message says what a role lacks or what a disk ran out of. */
 function describe(error: unknown): string {
-  if (error instanceof Failure || error instanceof UsageFailure) return error.message
+  if (error instanceof Failure || error instanceof UsageFailure || error instanceof Interrupted)
+    return error.message
   const { name, message, code } = error as { name?: string; message?: string; code?: string }
   const text = (message ?? String(error)).replaceAll(/\s+/g, ' ')
+  if (code?.startsWith('CONNECTION_'))
+    return 'the connection to the database was lost; nothing half-done is left'
   if (name !== 'PostgresError') return `unexpected error: ${text}`
   const advice =
     code === '42501' ? '; a role that serves gets its privileges by axport migrate --grant ROLE' : ''

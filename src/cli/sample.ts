@@ -11,7 +11,12 @@ export function sampleCommand(): Command {
     .argument('<n>', 'how many assessments', readCount)
     .addHelpText('after', '\nExample: axport sample 100000 | axport import -')
     .action(async (assessments: number) => {
-      for (const chunk of sampleNdjson({ assessments })) await print(chunk)
+      try {
+        for (const chunk of sampleNdjson({ assessments })) await print(chunk)
+      } catch (error) {
+        // Whoever read the output has had enough of it, as head does.
+        if ((error as { code?: string }).code !== 'EPIPE') throw error
+      }
     })
 }
 

@@ -1,5 +1,6 @@
 import { Command } from 'commander'
 import { setting } from '../config.ts'
+import { Failure } from '../errors.ts'
 import { startServer } from '../http/server.ts'
 import { startPurging } from '../oauth/purge.ts'
 import type { Database } from '../postgres/database.ts'
@@ -23,6 +24,11 @@ export async function serve(
   database: Database,
   onListening: (url: string) => Promise<void> = async () => {},
 ): Promise<void> {
+  if (database.isGuest) {
+    throw new Failure(
+      'another process holds the embedded database, and it would end with that one: stop it first',
+    )
+  }
   const log = createLog()
   const terminate = terminated()
   const server = startServer(database.sql, log, { host: setting('HOST'), port: setting('PORT') })

@@ -1,6 +1,30 @@
+import { Interrupted } from '../errors.ts'
+
 /** Resolves with the name of the first signal that asks the process to end. */
 export function terminated(): Promise<string> {
   return new Promise(resolve => {
     for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => resolve(signal))
   })
+}
+
+/**
+ * Runs work that Ctrl-C or SIGTERM ends, which it learns by its signal. It is not waited for then: it may be
+ * in the middle of reading something that never comes.
+ * @param message what to tell about it, asked at that moment
+ * @throws Interrupted
+ */
+export async function interruptible<Result>(
+  work: (signal: AbortSignal) => Promise<Result>,
+  message: () => string,
+): Promise<Result> {
+  const controller = new AbortController()
+  const interrupted = terminated().then(() => {
+    const error = new Interrupted(message())
+    controller.abort()
+    throw error
+  })
+  const result = work(controller.signal)
+  // Its failure is a consequence of the signal, when that came first.
+  result.catch(() => {})
+  return await Promise.race([result, interrupted])
 }

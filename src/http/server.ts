@@ -16,8 +16,11 @@ export interface Server {
 /** Bytes of request line and headers together; 16 KiB of query string has to fit. Bun answers 431 past it. */
 const MAX_HEADER_SIZE = 64 * 1024
 
-/** For requests in flight when the server stops. A client that never finishes its own is cut then. */
-const STOP_PATIENCE_MS = 10_000
+/**
+ * For requests in flight when the server stops. A client that never finishes its own is cut then, early enough
+ * for the ten seconds that supervisors usually grant.
+ */
+const STOP_PATIENCE_MS = 7_000
 
 /**
  * Starts the HTTP service.

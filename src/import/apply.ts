@@ -1,37 +1,51 @@
 import type { TransactionSql } from 'postgres'
+import { relieve } from './bulk.ts'
+import type { Summary } from './changes.ts'
 
 /**
- * Lines that are brought into the source tables by one round of statements. The triggers render the
+ * Assessments that are brought into the source tables by one round of statements. The triggers render the
  * records of a round at once: large enough that a statement's own cost vanishes, small enough that its
  * transition tables and arrays stay in memory.
  */
 const ROUND = 20_000
 
-/**
- * Brings the staged rows into the source tables. Rows that would not change are not written.
- * `onProgress` is told how many of the staged assessments are done.
- */
+/** The same where the triggers are off and a round is rendered by joining whole tables. */
+const LARGE_ROUND = 100_000
+
+/** How far it is: so many of the assessments that change, or building what was put off for speed. */
+export type ApplyProgress = { phase: 'loading'; done: number; total: number } | { phase: 'indexing' }
+
+/** Brings the staged rows that differ into the source tables. */
 export async function applyStaging(
   sql: TransactionSql,
-  onProgress: (done: number, total: number) => void,
+  summary: Summary,
+  onProgress: (progress: ApplyProgress) => void,
 ): Promise<void> {
+  const { inserted = 0, updated = 0 } = summary.assessments ?? {}
+  const relief = await relieve(sql, inserted + updated)
   await sql`
     insert into organizations as t (id, name)
-    select id, name from import_organizations where not deleted
-    on conflict (id) do update set name = excluded.name where t.name <> excluded.name`
+    select id, name from import_organizations join changed_organizations using (id)
+    on conflict (id) do update set name = excluded.name`
   await sql`
     insert into products as t (id, name)
-    select id, name from import_products where not deleted
-    on conflict (id) do update set name = excluded.name where t.name <> excluded.name`
+    select id, name from import_products join changed_products using (id)
+    on conflict (id) do update set name = excluded.name`
   await sql`
     insert into users as t (id, name, first_name, last_name, email, seid, record_status)
-    select id, name, first_name, last_name, email, seid, record_status from import_users where not deleted
+    select id, name, first_name, last_name, email, seid, record_status
+    from import_users join changed_users using (id)
     on conflict (id) do update set
       (name, first_name, last_name, email, seid, record_status) =
-      (excluded.name, excluded.first_name, excluded.last_name, excluded.email, excluded.seid, excluded.record_status)
-    where (t.*) is distinct from (excluded.*)`
+      (excluded.name, excluded.first_name, excluded.last_name, excluded.email, excluded.seid, excluded.record_status)`
 
-  await applyAssessments(sql, onProgress)
+  await deleteAssessments(sql)
+  await deleteParts(sql)
+  await applyAssessments(sql, inserted + updated, relief.rendersLater, (done, total) =>
+    onProgress({ phase: 'loading', done, total }),
+  )
+  onProgress({ phase: 'indexing' })
+  await relief.restore()
 
   // Last, when nothing refers to them any more.
   await sql`delete from users where id in (select id from import_users where deleted)`
@@ -39,57 +53,89 @@ export async function applyStaging(
   await sql`delete from organizations where id in (select id from import_organizations where deleted)`
 }
 
-async function applyAssessments(sql: TransactionSql, onProgress: (done: number, total: number) => void) {
-  await sql`set constraints assessment_parts_assessment_id_fkey deferred`
-  // Parts go before their assessment: its cascade would delete them one assessment at a time.
+/** Parts go before their assessment: its cascade would delete them one assessment at a time. */
+async function deleteAssessments(sql: TransactionSql): Promise<void> {
   await sql`
     delete from assessment_parts where assessment_id in (select id from import_assessments where deleted)`
   await sql`delete from assessments where id in (select id from import_assessments where deleted)`
-  // All that go, before any that come: an id may change hands between lines of different rounds.
+}
+
+/**
+ * Parts that their assessment no longer has. All of them before anything is added: their ids may be taken
+ * over by other parts, or by assessments, of another round.
+ */
+async function deleteParts(sql: TransactionSql): Promise<void> {
   await sql`
     delete from assessment_parts t
-    using import_assessments i
-    where t.assessment_id = i.id
-      and not exists (select from import_parts p where p.id = t.id and p.assessment_id = t.assessment_id)`
+    using changed_assessments c
+    where not c.is_new and t.assessment_id = c.id
+      and exists (select from import_parts p where p.assessment_id = c.id)
+      and not exists (select from import_parts p where p.id = t.id and p.assessment_id = c.id)`
+}
 
-  const rounds = await sql<{ last: string; count: string }[]>`
-    select max(line) as last, count(*) as count
-    from (
-      select line, (row_number() over (order by line) - 1) / ${ROUND} as round from import_assessments where not deleted
-    ) as numbered
-    group by round order by round`
-  const total = rounds.reduce((sum, round) => sum + Number(round.count), 0)
-  let done = 0
+async function applyAssessments(
+  sql: TransactionSql,
+  total: number,
+  rendersLater: boolean,
+  onProgress: (done: number, total: number) => void,
+) {
+  if (total > ROUND) {
+    await sql`create index on changed_assessments (id)`
+    await sql`create index on import_assessments (id)`
+    await sql`create index on import_parts (assessment_id)`
+  }
+  const size = rendersLater ? LARGE_ROUND : ROUND
   let after = '0'
-  for (const { last, count } of rounds) {
-    await applyRound(sql, after, last)
-    after = last
-    done += Number(count)
+  for (let done = 0; done < total; ) {
+    const [round] = await sql<{ last: string; count: string }[]>`
+      select max(id) as last, count(*) as count
+      from (select id from changed_assessments where id > ${after} order by id limit ${size}) as round`
+    if (!round?.last) break
+    await applyRound(sql, after, round.last)
+    if (rendersLater) await renderRound(sql, after, round.last)
+    after = round.last
+    done += Number(round.count)
     onProgress(done, total)
   }
 }
 
 /**
- * The assessments of the lines past `after`, up to `last`, with their parts. Parts first: the record of a
- * new assessment is then rendered once, when the assessment arrives, and not already without its parts.
+ * The changed assessments past `after`, up to `last`, with their parts. Parts first: the record of a new
+ * assessment is then rendered once, when the assessment arrives, and not already without its parts.
  */
 async function applyRound(sql: TransactionSql, after: string, last: string): Promise<void> {
   await sql`
     insert into assessment_parts as t (id, assessment_id, position, name, certified_at, proctor_id)
-    select id, assessment_id, position, name, certified_at, proctor_id
-    from import_parts
-    where line > ${after} and line <= ${last}
+    select p.id, p.assessment_id, p.position, p.name, p.certified_at, p.proctor_id
+    from changed_assessments c
+    join import_parts p on p.assessment_id = c.id
+    where c.id > ${after} and c.id <= ${last} and p.assessment_id > ${after} and p.assessment_id <= ${last}
     on conflict (id) do update set
       (assessment_id, position, name, certified_at, proctor_id) =
       (excluded.assessment_id, excluded.position, excluded.name, excluded.certified_at, excluded.proctor_id)
     where (t.*) is distinct from (excluded.*)`
   await sql`
     insert into assessments as t (id, user_id, organization_id, product_id, certified_at, legacy_record)
-    select id, user_id, organization_id, product_id, certified_at, legacy_record
-    from import_assessments
-    where not deleted and line > ${after} and line <= ${last}
+    select a.id, a.user_id, a.organization_id, a.product_id, a.certified_at, a.legacy_record
+    from changed_assessments c
+    join import_assessments a on a.id = c.id
+    where c.id > ${after} and c.id <= ${last} and a.id > ${after} and a.id <= ${last}
     on conflict (id) do update set
       (user_id, organization_id, product_id, certified_at, legacy_record) =
       (excluded.user_id, excluded.organization_id, excluded.product_id, excluded.certified_at, excluded.legacy_record)
     where (t.*) is distinct from (excluded.*)`
+}
+
+/**
+ * What the triggers do, for a first load. That no part has the id of an assessment has been checked, and
+ * nobody else writes.
+ */
+async function renderRound(sql: TransactionSql, after: string, last: string): Promise<void> {
+  // Unanalyzed, the tables are joined by a look into an index for every row.
+  await sql`analyze assessments (id), assessment_parts (assessment_id), users (id)`
+  await sql`select lock_export()`
+  await sql`
+    insert into export_records
+    select v.* from export_records_rendered v where v.id > ${after} and v.id <= ${last}`
+  await sql`update export_state set version = version + 1`
 }

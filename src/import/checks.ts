@@ -1,52 +1,87 @@
 import type { TransactionSql } from 'postgres'
+import { SYNC_PLACE } from './sync.ts'
 
-/** A line that can not be loaded, and why. */
-export interface Problem {
+/** A record that can not be loaded, and why. `otherLine` is the place of another record that completes the reason. */
+export interface StagedProblem {
   line: number
   reason: string
+  otherLine: number | undefined
 }
 
 /**
- * What is wrong with the staged lines when they are seen together and beside the database: references to
- * nothing, deletions of what is still needed, ids used twice. The first `limit` by line, and how many in all.
+ * What is wrong with the staged rows when they are seen together and beside the database: references to
+ * nothing, deletions of what is still needed, ids used twice. The first `limit` by place, and how many
+ * records are bad in all.
  */
 export async function findProblems(
   sql: TransactionSql,
+  hasPartsApart: boolean,
   limit: number,
-): Promise<{ problems: Problem[]; total: number }> {
-  const rows = await sql.unsafe<{ line: string; reason: string; total: string }[]>(
-    `select line, reason, count(*) over () as total from (${CHECKS.join('\nunion all\n')}) as problems
-     order by line, reason limit $1`,
+): Promise<{ problems: StagedProblem[]; total: number }> {
+  const rows = await sql.unsafe<{ line: string; reason: string; other_line: string | null; total: string }[]>(
+    `with problems (line, reason, other_line) as materialized (${problems(hasPartsApart)})
+     select line, reason, other_line, (select count(distinct line) from problems) as total
+     from problems order by line, reason limit $1`,
     [limit],
   )
   return {
-    problems: rows.map(({ line, reason }) => ({ line: Number(line), reason })),
+    problems: rows.map(({ line, reason, other_line }) => ({
+      line: Number(line),
+      reason,
+      otherLine: other_line === null ? undefined : Number(other_line),
+    })),
     total: Number(rows[0]?.total ?? 0),
   }
 }
 
-/** `column` of `from` must name something that will be there when the file has been loaded. */
-function reference(from: string, column: string, what: string, staged: string, table: string): string {
-  return `
-    select f.line, case
-      when i.deleted then format('${column}: ${what} %s is deleted by line %s', f.${column}, i.line)
-      else format('${column}: ${what} %s is neither in the file nor in the database', f.${column})
-    end as reason
-    from ${from} f
-    left join ${staged} i on i.id = f.${column}
-    left join ${table} t on t.id = f.${column}
-    where f.${column} is not null and coalesce(i.deleted, t.id is null)`
+/** The query behind findProblems: line, reason, other_line. */
+export function problems(hasPartsApart: boolean): string {
+  return [...CHECKS, ...(hasPartsApart ? CHECKS_OF_PARTS_APART : [])].join('\nunion all\n')
 }
 
-/** Something that is deleted must not be needed by an assessment which this file does not mention. */
+/**
+ * `column` of `from` must name something that will be there when all has been loaded. What does not change
+ * refers to what is there, unless that is deleted: so the first half looks at changes, the second at
+ * deletions, and neither at anything where there are none.
+ */
+function reference(from: string, column: string, what: string, staged: string, table: string): string {
+  const assessmentId = from === 'import_parts' ? 'assessment_id' : 'id'
+  return `
+    select f.line, format('${column}: ${what} %s is neither in the file nor in the database', f.${column}) as reason,
+      null::bigint as other_line
+    from changed_assessments c
+    join ${from} f on f.${assessmentId} = c.id
+    where not exists (select from ${staged} i where i.id = f.${column})
+      and not exists (select from ${table} t where t.id = f.${column})
+    union all
+    select f.line,
+      case when i.line >= ${SYNC_PLACE} then format('${column}: ${what} %s is no longer in the source', i.id)
+      else format('${column}: ${what} %s is deleted by ', i.id) end,
+      case when i.line < ${SYNC_PLACE} then i.line end
+    from ${staged} i
+    join ${from} f on f.${column} = i.id
+    where i.deleted and not coalesce(f.deleted, false)`
+}
+
+/** Something that is deleted must not be needed by an assessment that stays as it is. */
 function deletion(staged: string, what: string, needing: string): string {
   return `
-    select i.line, format('${what} %s can not be deleted: assessment %s needs it', i.id, min(n.assessment_id)) as reason
+    select i.line, format('${what} %s can not be deleted: assessment %s needs it', i.id, min(n.assessment_id)), null
     from ${staged} i
     join (${needing}) as n on n.needed_id = i.id
-    where i.deleted and not exists (select from import_assessments a where a.id = n.assessment_id)
+    where i.deleted
     group by i.line, i.id`
 }
+
+/** Assessments of the database whose own columns stay. */
+const needingAssessments = (column: string) => `
+  select t.${column} as needed_id, t.id as assessment_id from assessments t
+  where not exists (select from import_assessments a where a.id = t.id)`
+
+/** The part \`t\` of the database stays: its assessment is neither deleted nor gets other parts. */
+const PART_STAYS = `
+  not exists (select from import_parts p where p.assessment_id = t.assessment_id)
+  and not exists (select from import_assessments a where a.id = t.assessment_id and a.deleted)`
 
 const CHECKS = [
   reference('import_assessments', 'user_id', 'user', 'import_users', 'users'),
@@ -54,46 +89,82 @@ const CHECKS = [
   reference('import_assessments', 'product_id', 'product', 'import_products', 'products'),
   reference('import_parts', 'proctor_id', 'user', 'import_users', 'users'),
 
-  deletion(
-    'import_organizations',
-    'organization',
-    'select organization_id as needed_id, id as assessment_id from assessments',
-  ),
-  deletion(
-    'import_products',
-    'product',
-    'select product_id as needed_id, id as assessment_id from assessments',
-  ),
+  deletion('import_organizations', 'organization', needingAssessments('organization_id')),
+  deletion('import_products', 'product', needingAssessments('product_id')),
   deletion(
     'import_users',
     'user',
-    `select user_id as needed_id, id as assessment_id from assessments
-     union all select proctor_id, assessment_id from assessment_parts`,
+    `${needingAssessments('user_id')}
+     union all select t.proctor_id, t.assessment_id from assessment_parts t where ${PART_STAYS}`,
   ),
 
-  // A part's id against the assessments that will be there.
+  // A part's id against the assessments that will be there. One of the two must be new.
   `
-    select p.line, format('part %s has the id of an assessment', p.id) as reason
-    from import_parts p
-    left join import_assessments i on i.id = p.id
-    left join assessments t on t.id = p.id
-    where p.id <> p.assessment_id and not coalesce(i.deleted, t.id is null)`,
+    select p.line, format('part %s has the id of an assessment', p.id), null
+    from changed_assessments c
+    join import_parts p on p.assessment_id = c.id
+    join assessments t on t.id = p.id
+    where p.id <> p.assessment_id
+      and not exists (select from import_assessments i where i.id = p.id and i.deleted)
+    union
+    select p.line, format('part %s has the id of an assessment', p.id), null
+    from changed_assessments c
+    join import_parts p on p.id = c.id
+    where c.is_new and p.assessment_id <> c.id`,
 
   // An assessment's id against the parts that stay in the database.
   `
-    select a.line, format('assessment %s has the id of a part of assessment %s', a.id, t.assessment_id) as reason
-    from import_assessments a
+    select a.line, format('assessment %s has the id of a part of assessment %s', a.id, t.assessment_id), null
+    from changed_assessments c
+    join import_assessments a on a.id = c.id
     join assessment_parts t on t.id = a.id and t.assessment_id <> a.id
-    where not a.deleted and not exists (select from import_assessments i where i.id = t.assessment_id)`,
+    where ${PART_STAYS}`,
 
-  // A part's id against the parts of other assessments, in the file and in the database.
+  // A part's id against the parts of other assessments, in the file and in the database. Of two in the file
+  // it is held against the one of the later assessment, whichever of the two has changed.
   `
-    select p.line, format('part %s is also a part of assessment %s', p.id, other.assessment_id) as reason
-    from import_parts p
-    join import_parts other on other.id = p.id and other.assessment_id < p.assessment_id`,
+    select distinct
+      case when p.assessment_id > other.assessment_id then p.line else other.line end,
+      format('part %s is also a part of assessment %s', p.id, least(p.assessment_id, other.assessment_id)),
+      null::bigint
+    from changed_assessments c
+    join import_parts p on p.assessment_id = c.id
+    join import_parts other on other.id = p.id and other.assessment_id <> p.assessment_id`,
   `
-    select p.line, format('part %s is also a part of assessment %s', p.id, t.assessment_id) as reason
-    from import_parts p
+    select p.line, format('part %s is also a part of assessment %s', p.id, t.assessment_id), null
+    from changed_assessments c
+    join import_parts p on p.assessment_id = c.id
     join assessment_parts t on t.id = p.id and t.assessment_id <> p.assessment_id
-    where not exists (select from import_assessments i where i.id = t.assessment_id)`,
+    where ${PART_STAYS}`,
+]
+
+/** What can only be wrong when parts arrive apart from their assessment. */
+const CHECKS_OF_PARTS_APART = [
+  `
+    select p.line, format('assessment_id: assessment %s is neither in the file nor in the database', p.assessment_id), null
+    from import_parts p
+    where p.apart
+      and not exists (select from import_assessments i where i.id = p.assessment_id)
+      and not exists (select from assessments t where t.id = p.assessment_id)`,
+  `
+    select p.line, format('assessment_id: assessment %s is deleted by ', p.assessment_id), i.line
+    from import_assessments i
+    join import_parts p on p.assessment_id = i.id
+    where i.deleted and p.apart`,
+  `
+    select a.line, 'proctor_id is missing, and there is no part in assessment_parts.csv', null
+    from changed_assessments c
+    join import_assessments a on a.id = c.id
+    where not exists (select from import_parts p where p.assessment_id = a.id)
+      and not exists (select from assessment_parts t where t.assessment_id = a.id)`,
+  `
+    select own.line, 'proctor_id and parts are both given: each part names its own proctor', null
+    from import_parts own
+    where own.id = own.assessment_id
+      and exists (select from import_parts p where p.assessment_id = own.id and p.line <> own.line)`,
+  `
+    select r.line, format('no part of assessment %s is left: list those that it keeps, or delete it', r.assessment_id), null
+    from import_removed_parts r
+    where not exists (select from import_parts p where p.assessment_id = r.assessment_id)
+      and not exists (select from import_assessments a where a.id = r.assessment_id and a.deleted)`,
 ]

@@ -1,113 +1,168 @@
 import type { Sql, TransactionSql } from 'postgres'
-import { applyStaging } from './apply.ts'
-import { findProblems, type Problem } from './checks.ts'
-import { type Line, MAX_LINE, readLines, type Source } from './lines.ts'
-import { BadLine, readLine } from './rows.ts'
-import { createStaging, StagingBatch, settleStaging } from './staging.ts'
+import { type ApplyProgress, applyStaging } from './apply.ts'
+import { findChanges, type Summary, summarize } from './changes.ts'
+import { findProblems } from './checks.ts'
+import { BadLine, placeOf, type RecordSource } from './record.ts'
+import { readRejects, rejectProblems } from './rejects.ts'
+import { type Place, type Problem, placeIn, reasonIn } from './report.ts'
+import { settle, vacuumChanged, waitForTurn } from './session.ts'
+import { createStaging, settleStaging } from './staging.ts'
+import { StagingBatch } from './staging-batch.ts'
+import { findUnknown, type MaxRemoved, stageRemovals } from './sync.ts'
 
-/** Bad lines that are described; the others are counted. */
+/** Bad records that are described; the others are counted. */
 export const MAX_DESCRIBED = 100
 
-/** How far an import is. `total` is unknown for the bytes of standard input. */
+/** How far an import is. `size` is unknown for the bytes of standard input. */
 export type Progress =
+  | { phase: 'waiting' }
   | { phase: 'reading'; bytes: number; size: number | undefined; lines: number }
   | { phase: 'checking' }
-  | { phase: 'loading'; done: number; total: number }
+  | ApplyProgress
+  /** All is there for good; what is left makes reading it fast. */
+  | { phase: 'tidying' }
 
-/** What came of it: lines read when all was loaded, or the bad lines when nothing was. */
+/** A record that was left out, with its original text where that was not too long to be kept. */
+export interface Reject extends Problem {
+  text: string | undefined
+}
+
+/** How an import may differ from loading all that is in the source, or nothing. */
+export interface ImportOptions {
+  /** Everything but the commit. */
+  dryRun?: boolean
+  /** Takes each bad record; the others are loaded. */
+  onReject?: (reject: Reject) => Promise<void> | void
+  /** Removes what the source does not contain, up to this. */
+  sync?: MaxRemoved
+  /** Ends the import and leaves the database as it was. */
+  signal?: AbortSignal
+}
+
+/** What came of it: all was loaded, apart from what was rejected, or nothing was because of bad records. */
 export type ImportResult =
-  | { loaded: true; lines: number }
+  | {
+      loaded: true
+      lines: number
+      rejected: number
+      summary: Summary
+      /** A bad record that does not say whose it is, because of which nothing could be removed. */
+      keptFor: Place | undefined
+    }
   | { loaded: false; problems: Problem[]; total: number }
-
-/** Any number will do, so long as no other program takes the same one. */
-const LOCK = 7_241_905_834
 
 /**
  * Loads a source into the source tables: all of it, or nothing. One transaction, so that readers see the
  * state before or the state after. Another import waits for this one.
- * @throws Failure for a source that can not be read
+ * @throws Failure for a source that can not be read, or for more removals than are allowed
  */
 export async function importSource(
   db: Sql,
-  source: Source,
+  source: RecordSource,
   onProgress: (progress: Progress) => void,
+  options: ImportOptions = {},
 ): Promise<ImportResult> {
+  const { dryRun = false, signal } = options
+  // Only the end of its connection ends an import in the middle of a statement.
+  const end = () => void db.end({ timeout: 0 }).catch(() => {})
+  signal?.addEventListener('abort', end)
   let result: ImportResult | undefined
   try {
     await db.begin(async sql => {
-      await sql`select pg_advisory_xact_lock(${LOCK})`
-      // A day without a time means its start in the platform's time zone (design, import format).
-      await sql`select set_config('TimeZone', time_zone, true) from export_state`
-      result = await importInto(sql, source, onProgress)
-      if (!result.loaded) throw new NothingLoaded()
+      await waitForTurn(sql, () => onProgress({ phase: 'waiting' }))
+      await settle(sql)
+      result = await importInto(sql, source, onProgress, options)
+      if (!result.loaded || dryRun) throw new Undone()
     })
   } catch (error) {
-    if (!(error instanceof NothingLoaded)) throw error
+    if (!(error instanceof Undone)) throw error
+  } finally {
+    signal?.removeEventListener('abort', end)
   }
-  if (result?.loaded) await refreshStatistics(db)
+  if (result?.loaded && !dryRun) {
+    onProgress({ phase: 'tidying' })
+    await vacuumChanged(db, result.summary)
+  }
   return result as ImportResult
 }
 
 /** Leaves the transaction without a trace. */
-class NothingLoaded extends Error {}
+class Undone extends Error {}
 
 async function importInto(
   sql: TransactionSql,
-  source: Source,
+  source: RecordSource,
   onProgress: (progress: Progress) => void,
+  options: ImportOptions,
 ): Promise<ImportResult> {
+  const { onReject, sync } = options
+  const { files, types, hasPartsApart } = source
   await createStaging(sql)
-  const staged = await stage(sql, source, onProgress)
+  const staged = await stage(sql, source, onProgress, onReject !== undefined)
   onProgress({ phase: 'checking' })
-  await settleStaging(sql)
-  const found = await findProblems(sql, MAX_DESCRIBED)
-  const total = staged.total + found.total
-  if (total > 0) {
-    const problems = [...staged.problems, ...found.problems].sort((a, b) => a.line - b.line)
-    return { loaded: false, problems: problems.slice(0, MAX_DESCRIBED), total }
+  await settleStaging(sql, staged.unordered, hasPartsApart)
+
+  const unknown = sync && (await findUnknown(sql))
+  if (sync && unknown === undefined && (onReject || staged.total === 0)) await stageRemovals(sql, types, sync)
+  await findChanges(sql)
+
+  const rejected = onReject ? await rejectProblems(sql, hasPartsApart) : 0
+  if (onReject) {
+    for await (const { line, reasons, text } of readRejects(sql)) {
+      const reason = reasons.map(one => reasonIn(files, one.reason, one.otherLine)).join('; ')
+      await onReject({ ...placeIn(files, line), reason, text })
+    }
+  } else {
+    const found = await findProblems(sql, hasPartsApart, MAX_DESCRIBED)
+    const total = staged.total + found.total
+    if (total > 0) {
+      const problems = [
+        ...staged.problems,
+        ...found.problems.map(({ line, reason, otherLine }) => ({
+          line,
+          reason: reasonIn(files, reason, otherLine),
+        })),
+      ].sort((a, b) => a.line - b.line)
+      const described = problems.slice(0, MAX_DESCRIBED)
+      return {
+        loaded: false,
+        problems: described.map(({ line, reason }) => ({ ...placeIn(files, line), reason })),
+        total,
+      }
+    }
   }
-  await applyStaging(sql, (done, total) => onProgress({ phase: 'loading', done, total }))
-  return { loaded: true, lines: staged.lines }
+
+  const summary = await summarize(sql)
+  await applyStaging(sql, summary, onProgress)
+  const keptFor = unknown === undefined ? undefined : placeIn(files, unknown)
+  return { loaded: true, lines: staged.lines, rejected, summary, keptFor }
 }
 
-async function stage(sql: TransactionSql, source: Source, onProgress: (progress: Progress) => void) {
-  const batch = new StagingBatch(sql)
-  const problems: Problem[] = []
+async function stage(
+  sql: TransactionSql,
+  source: RecordSource,
+  onProgress: (progress: Progress) => void,
+  keepTexts: boolean,
+) {
+  const batch = new StagingBatch(sql, keepTexts)
+  const problems: { line: number; reason: string }[] = []
   let total = 0
   let lines = 0
   let bytes = 0
-  const report = (line: number, reason: string) => {
-    total += 1
-    if (problems.length < MAX_DESCRIBED) problems.push({ line, reason })
-  }
-  for await (const arrived of readLines(source, read => (bytes = read))) {
-    for (const line of arrived) {
-      try {
-        await stageLine(batch, line)
-      } catch (error) {
-        if (!(error instanceof BadLine)) throw error
-        report(line.number, error.message)
+  onProgress({ phase: 'reading', bytes, size: source.size, lines })
+  for await (const records of source.read(read => (bytes = read))) {
+    for (const record of records) {
+      batch.add(record)
+      if (record.read instanceof BadLine) {
+        total += 1
+        if (problems.length < MAX_DESCRIBED)
+          problems.push({ line: placeOf(record), reason: record.read.message })
       }
     }
-    lines += arrived.length
+    await batch.flow()
+    lines += records.length
     onProgress({ phase: 'reading', bytes, size: source.size, lines })
   }
-  await batch.write()
-  return { problems, total, lines }
-}
-
-async function stageLine(batch: StagingBatch, line: Line): Promise<void> {
-  if (line.text === undefined) throw new BadLine(`longer than ${MAX_LINE} characters`)
-  const { type, row, parts } = readLine(line.text)
-  row.line = line.number
-  for (const part of parts) await batch.add('part', { ...part, line: line.number, assessment_id: row.id })
-  await batch.add(type, row)
-}
-
-/**
- * Index-only scans need the visibility map that only VACUUM writes, and good plans need statistics; after a
- * bulk load neither waits for autovacuum. A role that may not vacuum a table is only warned by Postgres.
- */
-async function refreshStatistics(db: Sql): Promise<void> {
-  await db`vacuum (analyze) organizations, products, users, assessments, assessment_parts, export_records`
+  await batch.finish()
+  return { problems, total, lines, unordered: batch.unordered }
 }

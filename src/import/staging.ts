@@ -1,100 +1,128 @@
 import type { TransactionSql } from 'postgres'
-import type { Row, RowType } from './rows.ts'
+import type { RowType } from './record.ts'
 
 /**
- * The lines of a file wait in temporary tables until the last one has been read: references may point
- * forward, and nothing is loaded when any line is bad. Temporary tables are not logged and go with the
- * transaction. `line` is where a row came from.
+ * The records of a source wait in temporary tables until the last one has been read: references may point
+ * forward, and nothing is loaded when any record is bad. Temporary tables are not logged and go with the
+ * transaction. `line` is the place of the record that a row came from, see placeOf().
  */
-const TABLES = {
-  organization: {
-    name: 'import_organizations',
-    columns: 'line bigint, id bigint, deleted boolean, name text',
-  },
-  product: {
-    name: 'import_products',
-    columns: 'line bigint, id bigint, deleted boolean, name text',
-  },
+export const TABLES = {
+  organization: { name: 'import_organizations', columns: { name: 'text' } },
+  product: { name: 'import_products', columns: { name: 'text' } },
   user: {
     name: 'import_users',
-    columns:
-      'line bigint, id bigint, deleted boolean, name text, first_name text, last_name text, email text, seid text, record_status text',
+    columns: {
+      name: 'text',
+      first_name: 'text',
+      last_name: 'text',
+      email: 'text',
+      seid: 'text',
+      record_status: 'text',
+    },
   },
   assessment: {
     name: 'import_assessments',
-    columns:
-      'line bigint, id bigint, deleted boolean, user_id bigint, organization_id bigint, product_id bigint, certified_at timestamptz, legacy_record boolean',
+    columns: {
+      user_id: 'bigint',
+      organization_id: 'bigint',
+      product_id: 'bigint',
+      certified_at: 'timestamptz',
+      legacy_record: 'boolean',
+    },
   },
+  // `apart`: arrived in a record of its own, and not with its assessment.
   part: {
     name: 'import_parts',
-    columns:
-      'line bigint, assessment_id bigint, id bigint, position integer, name text, certified_at timestamptz, proctor_id bigint',
+    columns: {
+      assessment_id: 'bigint',
+      position: 'integer',
+      name: 'text',
+      certified_at: 'timestamptz',
+      proctor_id: 'bigint',
+      apart: 'boolean',
+    },
   },
+  // Rows that say that there is no such part.
+  removedPart: { name: 'import_removed_parts', columns: { assessment_id: 'bigint' } },
+  // Bad records. `id` is that of what was meant, where it is known; `assessment_id` that of the assessment
+  // which can not be loaded without the record; `other_line` the place that completes the reason.
+  reject: {
+    name: 'import_rejects',
+    columns: { type: 'text', assessment_id: 'bigint', reason: 'text', other_line: 'bigint' },
+  },
+  // What the records look like in the source, as JSON strings: they may hold what a text of Postgres can not.
+  text: { name: 'import_texts', columns: { text: 'text' } },
 } as const
 
-type StagedType = RowType | 'part'
+/** The staging table of each type, with its columns besides line, id and deleted. */
+export const STAGED = Object.fromEntries(
+  (['organization', 'product', 'user', 'assessment'] as const).map(type => [
+    type,
+    { name: TABLES[type].name, columns: Object.keys(TABLES[type].columns) },
+  ]),
+) as Record<RowType, { name: string; columns: string[] }>
+
+/** What is staged: each in a table of its own. */
+export type StagedType = keyof typeof TABLES
+
+/** The columns of a staging table and their types. */
+export const columnsOf = (type: StagedType): [string, string][] => [
+  ['line', 'bigint'],
+  ['id', 'bigint'],
+  ['deleted', 'boolean'],
+  ...Object.entries(TABLES[type].columns),
+]
 
 /** Creates the staging tables in a transaction. */
 export async function createStaging(sql: TransactionSql): Promise<void> {
-  for (const { name, columns } of Object.values(TABLES)) {
-    await sql.unsafe(`create temporary table ${name} (${columns}) on commit drop`)
-  }
-}
-
-/** Rows on their way into the staging tables; a full batch is written at once. */
-export class StagingBatch {
-  private rows: Record<StagedType, Row[]> = {
-    organization: [],
-    product: [],
-    user: [],
-    assessment: [],
-    part: [],
-  }
-  private size = 0
-
-  constructor(
-    private readonly sql: TransactionSql,
-    private readonly limit = 5000,
-  ) {}
-
-  /** Adds a row; when it fills the batch, resolves after the batch has been written. */
-  async add(type: StagedType, row: Row): Promise<void> {
-    this.rows[type].push(row)
-    this.size += 1
-    if (this.size >= this.limit) await this.write()
-  }
-
-  async write(): Promise<void> {
-    for (const [type, { name, columns }] of Object.entries(TABLES)) {
-      const rows = this.rows[type as StagedType]
-      if (rows.length === 0) continue
-      // As text first: postgres.js would encode a parameter of type json once more.
-      await this.sql.unsafe(
-        `insert into ${name} select * from json_to_recordset($1::text::json) as row (${columns})`,
-        [JSON.stringify(rows)],
-        { prepare: true },
-      )
-      this.rows[type as StagedType] = []
-    }
-    this.size = 0
+  for (const type of Object.keys(TABLES) as StagedType[]) {
+    const columns = columnsOf(type).map(column => column.join(' '))
+    await sql.unsafe(`create temporary table ${TABLES[type].name} (${columns.join(', ')}) on commit drop`)
   }
 }
 
 /**
- * After the last line: of several lines for one id the last one holds, and an assessment's parts are those
- * of that line. Then the planner is told what is there, or it takes the tables for empty.
+ * After the last record: of several for one id the last one holds, and an assessment's parts are those that
+ * came with it. Then the planner is told what is there, or it takes the tables for empty.
+ * @param unordered types of which an id may have come twice
  */
-export async function settleStaging(sql: TransactionSql): Promise<void> {
-  for (const { name } of [TABLES.organization, TABLES.product, TABLES.user, TABLES.assessment]) {
-    await sql.unsafe(`create index on ${name} (id)`)
-    await sql.unsafe(`
-      delete from ${name} earlier using ${name} later where later.id = earlier.id and later.line > earlier.line`)
-    await sql.unsafe(`analyze ${name}`)
+export async function settleStaging(
+  sql: TransactionSql,
+  unordered: Set<RowType>,
+  hasPartsApart: boolean,
+): Promise<void> {
+  for (const type of unordered) await keepLast(sql, STAGED[type].name)
+  if (unordered.has('assessment')) {
+    await sql`
+      delete from import_parts p
+      where not coalesce(p.apart, false)
+        and not exists (select from import_assessments a where a.line = p.line and not a.deleted)`
   }
-  await sql`create index on import_assessments (line)`
-  await sql`create index on import_parts (line)`
-  await sql`create index on import_parts (id)`
+  if (hasPartsApart) {
+    await keepLast(sql, 'import_parts')
+    await sql`
+      with removed as (delete from import_parts where deleted returning line, id, assessment_id)
+      insert into import_removed_parts (line, id, assessment_id) select line, id, assessment_id from removed`
+    await numberParts(sql)
+  }
+  await sql`analyze import_organizations, import_products, import_users, import_assessments, import_parts`
+}
+
+async function keepLast(sql: TransactionSql, table: string): Promise<void> {
+  const condition = table === 'import_parts' ? 'apart' : 'true'
+  await sql.unsafe(`
+    delete from ${table} t
+    using (select id, max(line) as line from ${table} where ${condition} group by id having count(*) > 1) as last
+    where ${condition} and t.id = last.id and t.line <> last.line`)
+}
+
+/** The same numbers that parts get which come with their assessment: from 1, in the order of the source. */
+async function numberParts(sql: TransactionSql): Promise<void> {
   await sql`
-    delete from import_parts p where not exists (select from import_assessments a where a.line = p.line)`
-  await sql`analyze import_parts`
+    update import_parts p set position = numbered.position
+    from (
+      select line, row_number() over (partition by assessment_id order by position nulls last, line) as position
+      from import_parts where apart
+    ) as numbered
+    where p.apart and p.line = numbered.line`
 }

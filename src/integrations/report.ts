@@ -1,5 +1,5 @@
 import type { Sql } from 'postgres'
-import { type ExactNumber, exactNumber } from '../exact-json.ts'
+import { type ExactNumber, exactNumber } from './exact-ids.ts'
 import { unknownIntegration } from './find.ts'
 
 /** A line of `integration list`. Times are ISO 8601 in UTC. */

@@ -35,11 +35,21 @@ export async function issueAccessToken(db: Sql, request: Request): Promise<Respo
 async function readLimited(request: Request): Promise<string> {
   const chunks: Uint8Array[] = []
   let length = 0
-  for await (const chunk of request.body ?? []) {
+  const body = (request.body ?? []) as AsyncIterable<Uint8Array>
+  for await (const chunk of unbroken(body)) {
     length += chunk.byteLength
     if (length > MAX_BODY)
       throw oauthError(413, 'invalid_request', `The body is larger than ${MAX_BODY} bytes`)
     chunks.push(chunk)
   }
   return Buffer.concat(chunks).toString('utf8')
+}
+
+/** A client that hangs up in the middle is its own fault and nothing unforeseen. */
+async function* unbroken(body: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
+  try {
+    yield* body
+  } catch {
+    throw oauthError(400, 'invalid_request', 'The body broke off')
+  }
 }

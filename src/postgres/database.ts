@@ -7,6 +7,8 @@ import { connectionFailure } from './failures.ts'
 export interface Database {
   sql: Sql
   kind: 'postgres' | 'embedded'
+  /** An embedded database that another process runs, and that ends with it. */
+  isGuest: boolean
   close(): Promise<void>
 }
 
@@ -20,7 +22,9 @@ export async function openDatabase(url: string, poolSize: number): Promise<Datab
     ? await openEmbeddedPool(url.slice('embedded:'.length), poolSize)
     : openPostgresPool(url, poolSize)
   try {
-    await answerWithin(PATIENCE, database.sql)
+    // The embedded one answers when its turn comes: another command may be in a long import.
+    if (database.kind === 'embedded') await database.sql`select 1`
+    else await answerWithin(PATIENCE, database.sql)
   } catch (error) {
     await database.close()
     throw connectionFailure(error, url)
@@ -62,7 +66,7 @@ function openPostgresPool(url: string, poolSize: number): Database {
       'DATABASE_URL has a % that begins no escape: write a % in a user name or password as %25',
     )
   }
-  return { sql, kind: 'postgres', close: () => sql.end({ timeout: 1 }) }
+  return { sql, kind: 'postgres', isGuest: false, close: () => sql.end({ timeout: 1 }) }
 }
 
 async function openEmbeddedPool(dir: string, poolSize: number): Promise<Database> {
@@ -78,6 +82,7 @@ async function openEmbeddedPool(dir: string, poolSize: number): Promise<Database
   return {
     sql,
     kind: 'embedded',
+    isGuest: !embedded.owner,
     close: async () => {
       await sql.end({ timeout: 5 })
       await embedded.close()

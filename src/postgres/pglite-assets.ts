@@ -5,8 +5,10 @@ import {
   mkdirSync,
   openSync,
   readdirSync,
+  readFileSync,
   renameSync,
   rmSync,
+  writeFileSync,
 } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { pathToFileURL } from 'node:url'
@@ -52,7 +54,8 @@ async function boot(cluster: string): Promise<PGlite> {
   let lastWords = ''
   const archive = `${cluster}.pg_trgm.tar.gz`
   // The engine streams this one from a path, which does not work for a file inside the executable.
-  await Bun.write(archive, Bun.file(pgTrgm))
+  // In one step: a write under way would get into the way of whoever removes the folder at a signal.
+  writeFileSync(archive, readFileSync(pgTrgm))
   try {
     const isNew = readdirSync(cluster).length === 0
     const db = new PGlite({

@@ -12,14 +12,19 @@ export type Statement<Values extends Record<string, unknown>, Row> = (
  * Compiles a drizzle `sql` template with `sql.placeholder(name)`s into a statement that Postgres prepares
  * once a connection, by its text. Compile at module level or keep the result: few texts, used for ever.
  *
+ * `prepare` is for texts that are few: a prepared one stays in the memory of each connection.
+ *
  * Rows come as postgres.js gives them: bigint as decimal string, arrays as arrays of those.
  */
-export function statement<Values extends Record<string, unknown>, Row>(query: SQL): Statement<Values, Row> {
+export function statement<Values extends Record<string, unknown>, Row>(
+  query: SQL,
+  prepare = true,
+): Statement<Values, Row> {
   let compiled: { sql: string; params: unknown[] } | undefined
   return async (sql, values) => {
     compiled ??= new PgDialect().sqlToQuery(query)
     const parameters = fillPlaceholders(compiled.params, values) as ParameterOrJSON<never>[]
-    const rows = await sql.unsafe(compiled.sql, parameters, { prepare: true })
+    const rows = await sql.unsafe(compiled.sql, parameters, { prepare })
     return rows as unknown as Row[]
   }
 }

@@ -50,13 +50,17 @@ describe('import', () => {
       file('gzipped', gzipSync(FIVE)),
     ]) {
       await database.sql`truncate organizations cascade`
-      expect(await importFile(name)).toEqual({ code: 0, stdout: 'loaded 5 lines\n', stderr: '' })
+      expect(await importFile(name)).toEqual({
+        code: 0,
+        stdout: expect.stringMatching(/^loaded 5 lines\n/),
+        stderr: '',
+      })
       expect(await organizations()).toEqual([1, 2, 3, 4, 5])
     }
   })
 
   test('loads standard input, from a pipe or a file, plain or gzipped', async () => {
-    const loaded = { code: 0, stdout: 'loaded 5 lines\n', stderr: '' }
+    const loaded = { code: 0, stdout: expect.stringMatching(/^loaded 5 lines\n/), stderr: '' }
     const plain = file('b.ndjson', FIVE)
     file('b.ndjson.gz', gzipSync(FIVE))
     expect(await axport(['import', '-'], { env, stdin: { text: FIVE } })).toEqual(loaded)
@@ -70,16 +74,20 @@ describe('import', () => {
       await importFile(file('windows.ndjson', `\ufeff${FIVE.trimEnd().replaceAll('\n', '\r\n')}`)),
     ).toEqual({
       code: 0,
-      stdout: 'loaded 5 lines\n',
+      stdout: expect.stringMatching(/^loaded 5 lines\n/),
       stderr: '',
     })
   })
 
   test('of nothing loads nothing', async () => {
-    expect(await importFile(file('empty', ''))).toEqual({ code: 0, stdout: 'loaded 0 lines\n', stderr: '' })
+    expect(await importFile(file('empty', ''))).toEqual({
+      code: 0,
+      stdout: expect.stringMatching(/^loaded 0 lines\n/),
+      stderr: '',
+    })
     expect(await axport(['import', '-'], { env })).toEqual({
       code: 0,
-      stdout: 'loaded 0 lines\n',
+      stdout: expect.stringMatching(/^loaded 0 lines\n/),
       stderr: '',
     })
   })
@@ -89,7 +97,7 @@ describe('import', () => {
     const cases: [string, RegExp][] = [
       ['missing.ndjson', /^can not read missing\.ndjson: there is no such file$/],
       ['plain/x', /^can not read plain\/x: /],
-      [folder, /is a folder: give one NDJSON file/],
+      [folder, /^the folder .* has none of organizations.csv, /],
       [file('utf16', Buffer.from(`\ufeff${FIVE}`, 'utf16le')), /not UTF-8 text: export it as UTF-8$/],
       [file('cut.gz', gzipSync(FIVE).subarray(0, 40)), /^the gzip data is damaged or cut short .*again$/],
     ]
@@ -124,7 +132,7 @@ describe('import', () => {
         'line 4: type must be organization, product, user or assessment',
         'line 5: name is blank',
       ],
-      last: 'axport: nothing was loaded: 3 bad lines, correct and import again',
+      last: 'axport: nothing was loaded: 3 bad lines, correct and import again, or load the others with --rejects FILE',
     })
     expect(await everything(database.sql)).toEqual(before)
   })
@@ -209,7 +217,7 @@ describe('sample', () => {
     expect(lines.filter(line => line.startsWith('{"type":"assessment"'))).toHaveLength(1000)
     expect(await shell('"$AXPORT" sample 1000 | "$AXPORT" import -', { env })).toEqual({
       code: 0,
-      stdout: `loaded ${lines.length} lines\n`,
+      stdout: expect.stringMatching(new RegExp(`^loaded ${lines.length} lines\\n`)),
       stderr: '',
     })
     expect(await database.sql`select from assessments`).toHaveLength(1000)

@@ -1,5 +1,5 @@
 // Too long for every check: bun run test:long
-import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test'
+import { afterEach, beforeEach, expect, setDefaultTimeout, test } from 'bun:test'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { emptyDatabase, type TestDatabase } from '../support/cluster.ts'
@@ -11,12 +11,12 @@ setDefaultTimeout(60 * 60_000)
 let database: TestDatabase
 let env: Record<string, string>
 
-beforeAll(async () => {
+beforeEach(async () => {
   database = await emptyDatabase()
   env = { DATABASE_URL: database.url }
   expect((await axport(['migrate'], { env })).code).toBe(0)
 })
-afterAll(async () => {
+afterEach(async () => {
   await cleanUp()
   await database.drop()
 })

@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync } from 'node:fs'
+import { mkdtempSync, readdirSync, rmSync, statSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 
@@ -51,7 +51,8 @@ export function executable(): Promise<string> {
 }
 
 async function build(): Promise<string> {
-  const outfile = join(mkdtempSync(join(tmpdir(), 'axport-build-')), 'axport')
+  removeLeftovers()
+  const outfile = join(mkdtempSync(join(tmpdir(), BUILDS)), 'axport')
   const script = join(import.meta.dir, '..', 'build.ts')
   const run = Bun.spawn([process.execPath, script, '--outfile', outfile], {
     stdout: 'ignore',
@@ -60,6 +61,17 @@ async function build(): Promise<string> {
   const complaint = await new Response(run.stderr).text()
   if ((await run.exited) !== 0) throw new Error(`the executable can not be built: ${complaint}`)
   return outfile
+}
+
+const BUILDS = 'axport-build-'
+
+/** Executables that were left behind by test runs which were killed: 130 MB each. No run takes an hour. */
+function removeLeftovers(): void {
+  for (const name of readdirSync(tmpdir())) {
+    const path = join(tmpdir(), name)
+    const found = name.startsWith(BUILDS) ? statSync(path, { throwIfNoEntry: false }) : undefined
+    if (found && Date.now() - found.mtimeMs > 3_600_000) rmSync(path, { recursive: true, force: true })
+  }
 }
 
 /** For the preload of the test run: the last thing a test process does. */

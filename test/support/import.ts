@@ -1,6 +1,12 @@
 import { afterAll, beforeAll, beforeEach } from 'bun:test'
 import type { Sql } from 'postgres'
-import { type ImportResult, importSource, type Progress } from '../../src/import/import.ts'
+import {
+  type ImportOptions,
+  type ImportResult,
+  importSource,
+  type Progress,
+} from '../../src/import/import.ts'
+import { ndjson } from '../../src/import/ndjson.ts'
 import { type Backend, openTestDatabase, type TestDatabase } from './service.ts'
 
 /** A database of its own for the tests of one group, empty at the start of each; open while they run. */
@@ -25,7 +31,10 @@ export function useDatabase(backend: Backend): { readonly sql: Sql } {
 export function importText(
   sql: Sql,
   text: string,
-  options: { halfway?: () => Promise<void> | void; onProgress?: (progress: Progress) => void } = {},
+  options: ImportOptions & {
+    halfway?: () => Promise<void> | void
+    onProgress?: (progress: Progress) => void
+  } = {},
 ): Promise<ImportResult> {
   const bytes = new TextEncoder().encode(text)
   const half = Math.floor(bytes.length / 2)
@@ -34,7 +43,7 @@ export function importText(
     await options.halfway?.()
     yield bytes.subarray(half)
   })()
-  return importSource(sql, { chunks }, options.onProgress ?? (() => {}))
+  return importSource(sql, ndjson({ chunks }), options.onProgress ?? (() => {}), options)
 }
 
 /** Imports lines, each an object. */

@@ -5,6 +5,7 @@ import pino from 'pino'
 import type { Sql } from 'postgres'
 import { startServer } from '../../src/http/server.ts'
 import { importSource } from '../../src/import/import.ts'
+import { ndjson } from '../../src/import/ndjson.ts'
 import { createIntegration } from '../../src/integrations/create.ts'
 import { openDatabase } from '../../src/postgres/database.ts'
 import { migrate } from '../../src/postgres/migrate.ts'
@@ -91,7 +92,7 @@ export async function load(sql: Sql, lines: object[]): Promise<void> {
   const chunks = (async function* () {
     yield bytes
   })()
-  const result = await importSource(sql, { chunks }, () => {})
+  const result = await importSource(sql, ndjson({ chunks }), () => {})
   if (!result.loaded) throw new Error(`test data was refused: ${JSON.stringify(result.problems)}`)
 }
 

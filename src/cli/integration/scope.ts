@@ -1,6 +1,6 @@
 import { Command } from 'commander'
 import { UsageFailure } from '../../errors.ts'
-import { exactJson, exactNumber } from '../../exact-json.ts'
+import { exactJson, exactNumber } from '../../integrations/exact-ids.ts'
 import { type ChangedSet, changeScope, type Ids, type SetChange } from '../../integrations/scope.ts'
 import { readIds } from '../arguments.ts'
 import { print } from '../output.ts'

@@ -1,5 +1,5 @@
 import { Command } from 'commander'
-import { exactJson } from '../../exact-json.ts'
+import { exactJson } from '../../integrations/exact-ids.ts'
 import { type IntegrationReport, reportIntegration, type ScopeMember } from '../../integrations/report.ts'
 import { print } from '../output.ts'
 import { withDatabase } from '../with-database.ts'

@@ -1,0 +1,71 @@
+import type { Progress } from '../import/import.ts'
+import { StatusLine } from './output.ts'
+
+/** After so long without a sign from the database somebody should be told why nothing happens. */
+const SILENCE_MS = 2000
+
+/** Tells on standard error how far an import is, how fast it goes and how long it will take. */
+export class ImportProgress {
+  private readonly status = new StatusLine()
+  private readonly silence = setTimeout(
+    () => this.status.say('waiting for the database, which is busy with another command …'),
+    SILENCE_MS,
+  )
+  private phase = ''
+  private phaseStart = 0
+  /** All has been loaded for good. */
+  isLoaded = false
+
+  show(progress: Progress): void {
+    clearTimeout(this.silence)
+    const now = performance.now()
+    if (progress.phase !== this.phase) this.phaseStart = now
+    this.phase = progress.phase
+    if (progress.phase === 'tidying') this.isLoaded = true
+    if (progress.phase === 'waiting') this.status.say('waiting for another import to finish …')
+    else this.status.show(() => describe(progress, (now - this.phaseStart) / 1000))
+  }
+
+  end(): void {
+    clearTimeout(this.silence)
+    this.status.clear()
+  }
+}
+
+/** @param seconds since the phase began */
+function describe(progress: Progress, seconds: number): string {
+  switch (progress.phase) {
+    case 'reading': {
+      const { bytes, size, lines } = progress
+      const rate = `${perSecond(lines, seconds)} lines/s`
+      if (size === undefined) return `reading (${lines} lines, ${rate})`
+      return `reading ${percent(bytes, size)} (${lines} lines, ${rate}${timeLeft(bytes, size, seconds)})`
+    }
+    case 'loading': {
+      const { done, total } = progress
+      const rate = `${perSecond(done, seconds)} assessments/s`
+      return `loading ${percent(done, total)} (${done} of ${total}, ${rate}${timeLeft(done, total, seconds)})`
+    }
+    case 'checking':
+      return 'checking …'
+    case 'indexing':
+      return 'building indexes …'
+    default:
+      return 'loaded, gathering statistics …'
+  }
+}
+
+function perSecond(count: number, seconds: number): number {
+  return seconds === 0 ? 0 : Math.round(count / seconds)
+}
+
+/** By the pace so far; nothing while there is none. */
+function timeLeft(part: number, whole: number, seconds: number): string {
+  if (part === 0 || seconds === 0) return ''
+  const left = Math.ceil((seconds * (whole - part)) / part)
+  return left < 60 ? `, ${left} s left` : `, ${Math.ceil(left / 60)} min left`
+}
+
+function percent(part: number, whole: number): string {
+  return `${whole === 0 ? 100 : Math.floor((100 * part) / whole)} %`
+}

@@ -1,0 +1,86 @@
+import type { TransactionSql } from 'postgres'
+import { type RowType, TABLE_OF } from './record.ts'
+import { STAGED } from './staging.ts'
+
+/** What an import does to one type of row. */
+export interface Counts {
+  inserted: number
+  updated: number
+  unchanged: number
+  deleted: number
+}
+
+/** What an import does, by the names of the tables; a part counts as its assessment. */
+export type Summary = Record<string, Counts>
+
+/**
+ * Finds the staged rows that differ from the database, before anything is checked or written: all that
+ * follows looks at these alone, so that a file which changes nothing is read, compared and done with. They
+ * are in changed_organizations and so on: id, and whether it is new.
+ */
+export async function findChanges(sql: TransactionSql): Promise<void> {
+  for (const [type, table] of Object.entries(TABLE_OF) as [RowType, string][]) {
+    const differing = type === 'assessment' ? ASSESSMENTS : `${differingRows(type)}`
+    await sql.unsafe(`
+      create temporary table changed_${table} on commit drop as
+      select id, not exists (select from ${table} t where t.id = changed.id) as is_new
+      from (${differing}) as changed`)
+    await sql.unsafe(`analyze changed_${table}`)
+  }
+}
+
+/** Staged rows of which the database has no equal. */
+function differingRows(type: RowType): string {
+  const { name, columns } = STAGED[type]
+  return `
+    select i.id from ${name} i
+    where not i.deleted and not exists (
+      select from ${TABLE_OF[type]} t where t.id = i.id and ${columns.map(equals).join(' and ')}
+    )`
+}
+
+/** seid, and the name and date of a part, may be null. */
+const equals = (column: string) =>
+  ['seid', 'name', 'certified_at'].includes(column)
+    ? `t.${column} is not distinct from i.${column}`
+    : `t.${column} = i.${column}`
+
+/**
+ * An assessment also changes by its parts: a staged one that the database does not have as it is, or one of
+ * the database that is no longer among the staged ones. Parts that are not staged at all stay.
+ */
+const ASSESSMENTS = `
+  ${differingRows('assessment')}
+  union
+  select i.assessment_id from import_parts i
+  where not exists (
+    select from assessment_parts t
+    where t.id = i.id and ${['assessment_id', 'position', 'proctor_id', 'name', 'certified_at'].map(equals).join(' and ')}
+  )
+  union
+  select t.assessment_id from assessment_parts t
+  where exists (select from import_parts i where i.assessment_id = t.assessment_id)
+    and not exists (select from import_parts i where i.id = t.id and i.assessment_id = t.assessment_id)`
+
+/** Counts what is staged. What is to be deleted and not there counts as unchanged. */
+export async function summarize(sql: TransactionSql): Promise<Summary> {
+  const summary: Summary = {}
+  for (const [type, table] of Object.entries(TABLE_OF) as [RowType, string][]) {
+    const { name } = STAGED[type]
+    const [row] = await sql.unsafe<Record<keyof Counts | 'staged', string>[]>(`
+      select
+        (select count(*) from changed_${table} where is_new) as inserted,
+        (select count(*) from changed_${table} where not is_new) as updated,
+        (select count(*) from ${name} i join ${table} t on t.id = i.id where i.deleted) as deleted,
+        (select count(*) from ${name}) ${type === 'assessment' ? PARTS_ALONE : ''} as staged`)
+    const [inserted, updated, deleted] = [Number(row?.inserted), Number(row?.updated), Number(row?.deleted)]
+    const unchanged = Number(row?.staged) - inserted - updated - deleted
+    summary[table] = { inserted, updated, unchanged, deleted }
+  }
+  return summary
+}
+
+/** Assessments of which only the parts are staged. */
+const PARTS_ALONE = `
+  + (select count(distinct p.assessment_id) from import_parts p
+     where p.apart and not exists (select from import_assessments a where a.id = p.assessment_id))`

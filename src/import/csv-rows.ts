@@ -1,0 +1,85 @@
+import { BadLine, type ReadRecord, type Row, type RowType } from './record.ts'
+import { deletion, FIELDS, ownPart } from './rows.ts'
+import { optional, readBoolean, readId, readInstant, readName, readPosition, required } from './values.ts'
+
+/** One row of a CSV file and the row it becomes. Pure, as rows.ts is for NDJSON. */
+
+/** What a CSV file holds; parts have a file of their own. */
+export type CsvType = RowType | 'part'
+
+/** The columns that a file of each type must have; more are optional, and others are not looked at. */
+export const REQUIRED_COLUMNS: Record<CsvType, string[]> = {
+  organization: ['id', 'name'],
+  product: ['id', 'name'],
+  user: ['id', 'name'],
+  assessment: ['id', 'user_id', 'organization_id', 'product_id', 'certified_at'],
+  part: ['assessment_id', 'id', 'name', 'certified_at', 'proctor_id'],
+}
+
+/**
+ * Reads the cells of a row under their columns.
+ * @throws BadLine
+ */
+export function readCells(type: CsvType, columns: string[], cells: string[]): ReadRecord {
+  if (cells.length !== columns.length)
+    throw new BadLine(`has ${cells.length} fields where the header has ${columns.length}`)
+  const object = Object.fromEntries(columns.map((name, index) => [name, jsonValue(name, cells[index] ?? '')]))
+  try {
+    return type === 'part' ? readPartRow(object) : readRow(type, object)
+  } catch (error) {
+    if (error instanceof BadLine) name(error, type, object)
+    throw error
+  }
+}
+
+/** The value that NDJSON would have in its place; what is none stays text, for the reader to complain about. */
+function jsonValue(column: string, cell: string): unknown {
+  if (cell === '') return undefined
+  const text = cell.trim()
+  if ((column === 'id' || column === 'position' || column.endsWith('_id')) && /^\d+$/.test(text))
+    return Number(text)
+  if (column === 'deleted' || column === 'legacy_record') return BOOLEANS[text.toLowerCase()] ?? cell
+  return column === 'certified_at' ? text : cell
+}
+
+const BOOLEANS: Record<string, boolean> = { true: true, false: false, 1: true, 0: false }
+
+function readRow(type: RowType, object: Row): ReadRecord {
+  const id = required(object, 'id', readId)
+  if (optional(object, 'deleted', readBoolean, false)) return deletion(type, id)
+  const row = { id, deleted: false, ...FIELDS[type](object) }
+  const proctor = type === 'assessment' ? optional(object, 'proctor_id', readId, 0) : 0
+  return { type, row, parts: proctor === 0 ? [] : [ownPart(id, proctor)] }
+}
+
+/** A part with the id of its assessment describes the assessment itself, which has a name and a date. */
+function readPartRow(object: Row): ReadRecord {
+  const assessment_id = required(object, 'assessment_id', readId)
+  const id = required(object, 'id', readId)
+  const common = { id, assessment_id, apart: true }
+  if (optional(object, 'deleted', readBoolean, false))
+    return { type: 'part', row: { ...common, deleted: true }, parts: [] }
+  const position = optional(object, 'position', readPosition, null)
+  const proctor_id = required(object, 'proctor_id', readId)
+  if (id === assessment_id) {
+    if (object.name !== undefined || object.certified_at !== undefined)
+      throw new BadLine(`part ${id} has the id of the assessment itself`)
+    return { type: 'part', row: { ...ownPart(id, proctor_id), ...common, position }, parts: [] }
+  }
+  const name = required(object, 'name', readName)
+  const certified_at = required(object, 'certified_at', readInstant)
+  return { type: 'part', row: { ...common, position, name, certified_at, proctor_id }, parts: [] }
+}
+
+/** Whose row it is, where that can be read: without it that assessment can not be loaded as a whole. */
+function name(error: BadLine, type: CsvType, { id, assessment_id }: Row): void {
+  if (type === 'part') error.assessmentId = idOrNothing(assessment_id)
+  else {
+    const own = idOrNothing(id)
+    if (own !== undefined) error.subject = { type, id: own }
+    if (type === 'assessment') error.assessmentId = own
+  }
+}
+
+const idOrNothing = (value: unknown) =>
+  Number.isSafeInteger(value) && (value as number) >= 1 ? (value as number) : undefined

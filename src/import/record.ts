@@ -1,0 +1,84 @@
+/** What a source says: rows, each with its place. */
+
+/** Field names and values as the staging tables have them. */
+export type Row = Record<string, unknown>
+
+/** What an import can hold. */
+export type RowType = 'organization' | 'product' | 'user' | 'assessment'
+
+/** Each of them with the table it goes to, in the order in which summaries show them. */
+export const TABLE_OF: Record<RowType, string> = {
+  organization: 'organizations',
+  product: 'products',
+  user: 'users',
+  assessment: 'assessments',
+}
+
+/** Whose row it is, as far as that could be read. */
+export interface Subject {
+  type: RowType
+  id: number
+}
+
+/** Why a line can not be loaded; one clause without the line's number. */
+export class BadLine extends Error {
+  subject: Subject | undefined
+  /** The assessment that can not be loaded without this record, when that record is not the assessment's own. */
+  assessmentId: number | undefined
+}
+
+/** A row that could be read. A part of an assessment is one of `parts`, or has a record of its own. */
+export interface ReadRecord {
+  type: RowType | 'part'
+  row: Row
+  parts: Row[]
+}
+
+/** One record of a source: a line of NDJSON, or a row of a CSV file. */
+export interface SourceRecord {
+  /** Which of the source's files it stands in. */
+  file: number
+  line: number
+  /** As it stands there; undefined when it is too long to be kept. */
+  text: string | undefined
+  read: ReadRecord | BadLine
+}
+
+/** Where an import reads from, whatever its format. */
+export interface RecordSource {
+  /** The names of its files, as problems tell them; a source of one file needs none. */
+  files: (string | undefined)[]
+  /** The types that it holds completely, as far as it is complete: what --sync may remove. */
+  types: RowType[]
+  /** Parts may arrive apart from their assessment, in records of their own. */
+  hasPartsApart: boolean
+  /** How many bytes there are to read, where that is known before. */
+  size?: number
+  /** What an operator may want to know about the source. */
+  notes: string[]
+  /**
+   * The records in batches as they arrive; reads no faster than the caller takes. `onBytes` is told the stored
+   * bytes read so far.
+   * @throws Failure for a source that can not be read
+   */
+  read(onBytes: (bytes: number) => void): AsyncIterable<SourceRecord[]>
+}
+
+export function isObject(value: unknown): value is Row {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
+/**
+ * A record's place as one number, which orders all records of a source: 2^40 lines a file, and 2^12 files,
+ * fit a JavaScript number.
+ */
+export function placeOf({ file, line }: { file: number; line: number }): number {
+  return file * LINES + line
+}
+
+const LINES = 2 ** 40
+
+/** The file and the line that make up a place. */
+export function readPlace(place: number): { file: number; line: number } {
+  return { file: Math.floor(place / LINES), line: place % LINES }
+}

@@ -1,0 +1,60 @@
+import type { Sql, TransactionSql } from 'postgres'
+import type { Summary } from './changes.ts'
+
+/** What an import needs of the database besides its tables. */
+
+/** Any number will do, so long as no other program takes the same one. */
+const LOCK = 7_241_905_834
+
+/** One import at a time. `onWait` is called when there is another one. */
+export async function waitForTurn(sql: TransactionSql, onWait: () => void): Promise<void> {
+  const [lock] = await sql<{ taken: boolean }[]>`select pg_try_advisory_xact_lock(${LOCK}) as taken`
+  if (lock?.taken) return
+  onWait()
+  await sql`select pg_advisory_xact_lock(${LOCK})`
+}
+
+/**
+ * Settings for the import's transaction. `set local` alone: the connections to the embedded database share
+ * one session.
+ */
+export async function settle(sql: TransactionSql): Promise<void> {
+  // A day without a time means its start in the platform's time zone (design, import format).
+  await sql`select set_config('TimeZone', time_zone, true) from export_state`
+  // Whole tables are compared and indexes are built: with 4 MB each of these would go through files.
+  for (const [name, bytes] of [
+    ['work_mem', 64 * 2 ** 20],
+    ['maintenance_work_mem', 256 * 2 ** 20],
+  ] as const) {
+    await sql`
+      select set_config(${name}, ${`${bytes / 1024}kB`}, true)
+      where pg_size_bytes(current_setting(${name})) < ${bytes}`
+  }
+  await sql`set local jit = off`
+  await noticeLeaving(sql)
+}
+
+/** An import that is killed must not run its statement to the end: the lock would stay with it. */
+async function noticeLeaving(sql: TransactionSql): Promise<void> {
+  try {
+    await sql.savepoint(savepoint => savepoint`set local client_connection_check_interval = '500ms'`)
+  } catch (error) {
+    // The embedded database, and servers on some systems, can not.
+    if ((error as { code?: string }).code !== INVALID_PARAMETER_VALUE) throw error
+  }
+}
+
+const INVALID_PARAMETER_VALUE = '22023'
+
+/**
+ * Index-only scans need the visibility map that only VACUUM writes, and good plans need statistics; after a
+ * bulk load neither waits for autovacuum. A role that may not vacuum a table is only warned by Postgres.
+ */
+export async function vacuumChanged(db: Sql, summary: Summary): Promise<void> {
+  const changed = Object.entries(summary)
+    .filter(([, { inserted, updated, deleted }]) => inserted + updated + deleted > 0)
+    .map(([table]) => table)
+  if (changed.includes('assessments')) changed.push('assessment_parts')
+  // A rename changes records too.
+  if (changed.length > 0) await db.unsafe(`vacuum (analyze) ${[...changed, 'export_records'].join(', ')}`)
+}
