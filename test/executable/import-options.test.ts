@@ -224,7 +224,7 @@ describe.each(BACKENDS)('axport import into %s', backend => {
 async function stagingExists({ sql, url }: TestDatabase): Promise<void> {
   if (url.startsWith('embedded:')) {
     while (
-      (await Promise.race([sql`select 1`.then(() => 'free'), Bun.sleep(3000).then(() => 'held')])) === 'free'
+      (await Promise.race([sql`select 1`.then(() => 'free'), Bun.sleep(400).then(() => 'held')])) === 'free'
     )
       await Bun.sleep(20)
     return
