@@ -87,19 +87,19 @@ describe('DATABASE_URL', () => {
       ).toMatch(/nothing listens there.*host and port/)
   })
 
-  test.each([
-    ['answers in another protocol', 'HTTP/1.1 400 Bad Request\r\n\r\n'],
-    ['closes the connection, as a load balancer without a backend does', ''],
-  ])('with a port where something listens that %s asks whether it is Postgres', async (_, answer) => {
-    const other = createServer(socket => {
-      socket.on('error', () => {}).on('data', () => socket.end(answer))
+  test('with a port where something listens that is no Postgres, or a load balancer without one, says so', async () => {
+    const complaints = ['HTTP/1.1 400 Bad Request\r\n\r\n', ''].map(async answer => {
+      const other = createServer(socket => {
+        socket.on('error', () => {}).on('data', () => socket.end(answer))
+      })
+      const port = await freePort()
+      await new Promise<void>(resolve => other.listen(port, '127.0.0.1', resolve))
+      const env = { DATABASE_URL: urlWith({ port: String(port) }) }
+      const finished = await axport(['serve'], { env, patience: 20_000 })
+      other.close()
+      return complaint(finished, 1)
     })
-    const port = await freePort()
-    await new Promise<void>(resolve => other.listen(port, '127.0.0.1', resolve))
-    const env = { DATABASE_URL: urlWith({ port: String(port) }) }
-    const finished = await axport(['serve'], { env, patience: 20_000 })
-    other.close()
-    expect(complaint(finished, 1)).toMatch(/is it Postgres/)
+    for (const text of await Promise.all(complaints)) expect(text).toMatch(/is it Postgres/)
   })
 
   test('with a wrong password or user says that they are refused', async () => {
