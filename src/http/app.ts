@@ -5,6 +5,8 @@ import { listAssessments, retrieveAssessment } from '../assessments/endpoints.ts
 import { AssessmentList, AssessmentRecord } from '../assessments/record.ts'
 import { oauthError } from '../oauth/credentials.ts'
 import { issueAccessToken, TokenResponse } from '../oauth/endpoint.ts'
+import type { Caller } from '../oauth/tokens.ts'
+import { compressed } from './compress.ts'
 import { errorAnswer } from './error-answer.ts'
 import { guard } from './guard.ts'
 import { type Log, requestLog } from './request-log.ts'
@@ -36,18 +38,32 @@ function tokenRoutes(db: Sql) {
   )
 }
 
+interface ListContext {
+  caller: Caller
+  request: Request
+}
+
+interface RetrieveContext extends ListContext {
+  params: { id: string }
+}
+
 function assessmentRoutes(db: Sql) {
+  const list = async ({ caller, request }: ListContext) =>
+    compressed(request, await listAssessments(db, caller, queryString(request)))
+  const retrieve = async ({ caller, params, request }: RetrieveContext) =>
+    compressed(request, await retrieveAssessment(db, caller, params.id))
+
   // HEAD has its own routes because the framework's own drops the headers of a GET.
   const guarded = new Elysia({ name: 'assessments' })
     .use(guard(db))
-    .get(LIST, ({ caller, request }) => listAssessments(db, caller, queryString(request)), {
+    .get(LIST, list, {
       response: { 200: AssessmentList },
     })
-    .head(LIST, ({ caller, request }) => listAssessments(db, caller, queryString(request)))
-    .get(RETRIEVE, ({ caller, params }) => retrieveAssessment(db, caller, params.id), {
+    .head(LIST, list)
+    .get(RETRIEVE, retrieve, {
       response: { 200: AssessmentRecord },
     })
-    .head(RETRIEVE, ({ caller, params }) => retrieveAssessment(db, caller, params.id))
+    .head(RETRIEVE, retrieve)
 
   // Other methods are refused before anybody is asked for a token.
   const refuse = () => {
