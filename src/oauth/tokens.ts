@@ -65,9 +65,20 @@ export async function purgeEndedSecrets(db: Sql): Promise<void> {
   await deleteEnded(db, {})
 }
 
-/** Deletes at most `limit` expired tokens and returns how many; none while another process is at it. */
-export async function purgeExpiredTokens(db: Sql, limit: number): Promise<number> {
-  return (await deleteExpired(db, { limit })).length
+/** What a batch of the purge did: how many tokens it deleted, and until when they were good. */
+export interface PurgedBatch {
+  count: number
+  last: string
+}
+
+/**
+ * Deletes at most `limit` expired tokens, the oldest first; none while another process is at it. `after` is
+ * the `last` of the batch before: without it each batch would walk past the remains of all before it, and
+ * the thousandth of a long purge take five times as long as the first.
+ */
+export async function purgeExpiredTokens(db: Sql, limit: number, after = '-infinity'): Promise<PurgedBatch> {
+  const [row] = await deleteExpired(db, { limit, after })
+  return { count: row?.count ?? 0, last: row?.last ?? after }
 }
 
 const secretIsLive = sql`(${s.expiresAt} is null or ${s.expiresAt} > now()) and ${i.disabledAt} is null`
@@ -112,13 +123,18 @@ const selectCaller = statement<
 /** Any number will do, so long as no other program takes the same one. */
 const PURGE_LOCK = 7_241_905_835
 
-const deleteExpired = statement<{ limit: number }, { digest: Uint8Array }>(sql`
-  with turn as materialized (select pg_try_advisory_xact_lock(${sql.raw(String(PURGE_LOCK))}) as is_ours)
-  delete from ${t}
-  where (select is_ours from turn)
-    and ${t.digest} in (
-      select ${t.digest} from ${t}
-      where ${t.expiresAt} <= now()
-      limit ${sql.placeholder('limit')}
-    )
-  returning ${t.digest}`)
+const deleteExpired = statement<{ limit: number; after: string }, { count: number; last: string | null }>(sql`
+  with turn as materialized (
+    select pg_try_advisory_xact_lock(${sql.raw(String(PURGE_LOCK))}) as is_ours
+  ), deleted as (
+    delete from ${t}
+    where (select is_ours from turn)
+      and ${t.digest} in (
+        select ${t.digest} from ${t}
+        where ${t.expiresAt} <= now() and ${t.expiresAt} >= ${sql.placeholder('after')}::text::timestamptz
+        order by ${t.expiresAt}
+        limit ${sql.placeholder('limit')}
+      )
+    returning ${t.expiresAt}
+  )
+  select count(*)::int as count, max(expires_at)::text as last from deleted`)
