@@ -1,5 +1,15 @@
 import { sql } from 'drizzle-orm'
-import { bigint, boolean, customType, date, integer, pgTable, text, timestamp } from 'drizzle-orm/pg-core'
+import {
+  bigint,
+  boolean,
+  customType,
+  date,
+  integer,
+  pgTable,
+  pgView,
+  text,
+  timestamp,
+} from 'drizzle-orm/pg-core'
 
 /**
  * The tables as TypeScript sees them: columns, types and keys. What they are for, their checks, indexes
@@ -58,6 +68,11 @@ export const exportState = pgTable('export_state', {
   timeZone: text('time_zone').notNull().default('UTC'),
 })
 
+export const organizationVersions = pgTable('organization_versions', {
+  organizationId: id('organization_id').primaryKey(),
+  version: id('version').notNull(),
+})
+
 export const exportRecords = pgTable('export_records', {
   id: id('id').primaryKey(),
   organizationId: id('organization_id').notNull(),
@@ -83,6 +98,9 @@ export const integrations = pgTable('integrations', {
   productIds: id('product_ids').array().notNull().default(sql`'{}'`),
   createdAt: timestamptz('created_at').notNull().defaultNow(),
   disabledAt: timestamptz('disabled_at'),
+  scopeDigest: text('scope_digest')
+    .notNull()
+    .generatedAlwaysAs(sql`scope_digest(organization_ids, product_ids)`),
 })
 
 export const integrationSecrets = pgTable('integration_secrets', {
@@ -100,3 +118,21 @@ export const accessTokens = pgTable('access_tokens', {
   createdAt: timestamptz('created_at').notNull().defaultNow(),
   expiresAt: timestamptz('expires_at').notNull(),
 })
+
+export const liveSecrets = pgView('live_secrets', {
+  id: id('id'),
+  digest: digest('digest'),
+  clientId: text('client_id'),
+  organizationIds: id('organization_ids').array(),
+  productIds: id('product_ids').array(),
+  scopeDigest: text('scope_digest'),
+}).existing()
+
+export const liveTokens = pgView('live_tokens', {
+  digest: digest('digest'),
+  secretId: id('secret_id'),
+  clientId: text('client_id'),
+  organizationIds: id('organization_ids').array(),
+  productIds: id('product_ids').array(),
+  scopeDigest: text('scope_digest'),
+}).existing()

@@ -21,6 +21,6 @@ export function randomText(length: number): string {
 }
 
 /** What is stored of a secret or a token: 32 bytes. */
-export function sha256(text: string): Uint8Array {
+export function sha256(text: string): Buffer {
   return createHash('sha256').update(text).digest()
 }

@@ -1,22 +1,51 @@
 import type { Sql } from 'postgres'
 import { apiError, jsonResponse } from '../answers.ts'
+import { isBigint } from './conditions.ts'
+import { type Reader, readPage } from './page.ts'
+import type { PageMemory } from './page-memory.ts'
 import { parseListQuery } from './parse.ts'
-import { isBigint, type Scope, selectDocument, selectPage } from './queries.ts'
+import { selectDocument } from './queries.ts'
+
+/** An answer, and what the statement that found it says of the reader. */
+export interface Answer {
+  /**
+   * The digest of the scope under which the reader's token was live in the snapshot of the answer; null if it was
+   * not live; undefined if nothing was asked of the database.
+   */
+  caller: string | null | undefined
+  /** Throws where the answer is an error. */
+  respond(): Response
+}
 
 /**
  * GET /api/v1/ax/assessments (spec 4.2): `queryString` is the raw one, without its "?".
  * The documents are finished JSON; they are joined and sent, never parsed.
  */
-export async function listAssessments(db: Sql, scope: Scope, queryString: string): Promise<Response> {
+export async function listAssessments(
+  db: Sql,
+  memory: PageMemory,
+  reader: Reader,
+  queryString: string,
+): Promise<Answer> {
   const query = parseListQuery(queryString)
-  const { count, documents } = await selectPage(db, scope, query)
+  const page = await readPage(db, memory, reader, query)
+  const { count, documents } = page ?? { count: 0, documents: '' }
   const meta = JSON.stringify({ count, offset: query.offset, page: query.page })
-  return jsonResponse(200, `{"data":[${documents}],"meta":${meta}}`)
+  return {
+    caller: page?.caller,
+    respond: () => jsonResponse(200, `{"data":[${documents}],"meta":${meta}}`),
+  }
 }
 
 /** GET /api/v1/ax/assessments/:id (spec 4.3). Whatever is not the id of a record in the scope is not found. */
-export async function retrieveAssessment(db: Sql, scope: Scope, id: string): Promise<Response> {
-  const document = /^\d+$/.test(id) && isBigint(id) ? await selectDocument(db, scope, id) : undefined
-  if (document === undefined) throw apiError(404, 'Assessment not found')
-  return jsonResponse(200, document)
+export async function retrieveAssessment(db: Sql, reader: Reader, id: string): Promise<Answer> {
+  const isId = /^\d+$/.test(id) && isBigint(id)
+  const found = isId ? await selectDocument(db, reader.tokenDigest, id) : undefined
+  return {
+    caller: isId ? (found?.caller ?? null) : undefined,
+    respond: () => {
+      if (!found?.document) throw apiError(404, 'Assessment not found')
+      return jsonResponse(200, found.document)
+    },
+  }
 }

@@ -2,13 +2,13 @@ import { Elysia } from 'elysia'
 import type { Sql } from 'postgres'
 import { apiError } from '../answers.ts'
 import { listAssessments, retrieveAssessment } from '../assessments/endpoints.ts'
+import { PageMemory } from '../assessments/page-memory.ts'
 import { AssessmentList, AssessmentRecord } from '../assessments/record.ts'
 import { oauthError } from '../oauth/credentials.ts'
 import { issueAccessToken, TokenResponse } from '../oauth/endpoint.ts'
-import type { Caller } from '../oauth/tokens.ts'
 import { compressed } from './compress.ts'
 import { errorAnswer } from './error-answer.ts'
-import { guard } from './guard.ts'
+import { type Authorized, guard } from './guard.ts'
 import { type Log, requestLog } from './request-log.ts'
 
 const TOKEN = '/oauth/token'
@@ -39,7 +39,7 @@ function tokenRoutes(db: Sql) {
 }
 
 interface ListContext {
-  caller: Caller
+  authorized: Authorized
   request: Request
 }
 
@@ -48,10 +48,11 @@ interface RetrieveContext extends ListContext {
 }
 
 function assessmentRoutes(db: Sql) {
-  const list = async ({ caller, request }: ListContext) =>
-    compressed(request, await listAssessments(db, caller, queryString(request)))
-  const retrieve = async ({ caller, params, request }: RetrieveContext) =>
-    compressed(request, await retrieveAssessment(db, caller, params.id))
+  const memory = new PageMemory()
+  const list = async ({ authorized, request }: ListContext) =>
+    compressed(request, await authorized(caller => listAssessments(db, memory, caller, queryString(request))))
+  const retrieve = async ({ authorized, params, request }: RetrieveContext) =>
+    compressed(request, await authorized(caller => retrieveAssessment(db, caller, params.id)))
 
   // HEAD has its own routes because the framework's own drops the headers of a GET.
   const guarded = new Elysia({ name: 'assessments' })

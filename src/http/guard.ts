@@ -2,20 +2,35 @@ import { bearer } from '@elysiajs/bearer'
 import { Elysia } from 'elysia'
 import type { Sql } from 'postgres'
 import { apiError, HttpError } from '../answers.ts'
-import { type Caller, findCaller } from '../oauth/tokens.ts'
+import type { Caller } from '../oauth/tokens.ts'
+import { sha256 } from '../random.ts'
+import { CallerMemory } from './caller-memory.ts'
+import { noteCaller } from './request-log.ts'
 
 /**
- * The plugin also takes a token from the query or the body, where it would end up in logs (RFC 9700
- * §4.3.2). It can not be told not to, but under a name that nobody can know it finds nothing.
+ * The plugin also takes a token from the query, where it would end up in logs (RFC 9700 §4.3.2). It can not be
+ * told not to, but under a name that nobody can know it finds nothing.
  */
 const unguessable = () => crypto.randomUUID()
 
+/** What a route does for its caller: see Answer in assessments/endpoints.ts. */
+type Work = (caller: Caller) => Promise<{ caller: string | null | undefined; respond(): Response }>
+
+/** Answers for the caller of a request, once it is known to be who it says. */
+export type Authorized = (work: Work) => Promise<Response>
+
 /**
- * Everything behind it has a `caller`: a live token's integration, with organizations and products to
- * read. Checked before anything else of the request (design: token, provisioning, parameters, look-up).
+ * Everything behind it has `authorized`, which answers for a live token's integration, or throws before
+ * anything else of the request is looked at (design: token, provisioning, parameters, look-up).
+ *
+ * Who the caller is and the work do not wait for each other: the work is done for the caller that is
+ * remembered, and the statement that does it says, in the same snapshot, whether the token is live and under
+ * which scope. Otherwise it is done again for whom the database names. So a revoked token is refused, and a
+ * changed scope honoured, by the very next request on every process.
  * @throws HttpError 401 invalid_token, or 400 for an integration that is not provisioned
  */
 export function guard(db: Sql) {
+  const callers = new CallerMemory(db)
   return new Elysia({ name: 'guard' })
     .derive({ as: 'scoped' }, ({ headers }) => {
       // RFC 9110 §11.1: the scheme is case-insensitive. The plugin compares it exactly.
@@ -23,13 +38,49 @@ export function guard(db: Sql) {
       headers.authorization = headers.authorization?.replace(scheme, 'Bearer ')
     })
     .use(bearer({ extract: { header: 'Bearer', query: unguessable(), body: unguessable() } }))
-    .derive({ as: 'scoped' }, async ({ headers, bearer: token }): Promise<{ caller: Caller }> => {
-      if (!headers.authorization?.startsWith('Bearer ')) throw invalidToken('absent')
-      const caller = isToken(token) ? await findCaller(db, token) : undefined
-      if (!caller) throw invalidToken('presented')
-      requireProvisioning(caller)
-      return { caller }
-    })
+    .derive({ as: 'scoped' }, ({ headers, bearer: token, request }): { authorized: Authorized } => ({
+      authorized: async work => {
+        if (!headers.authorization?.startsWith('Bearer ')) throw invalidToken('absent')
+        if (!isToken(token)) throw invalidToken('presented')
+        const { caller, respond } = await verified(callers, sha256(token), work)
+        noteCaller(request, caller.clientId)
+        return respond()
+      },
+    }))
+}
+
+/** Does the work for the caller behind a token, again for as long as the scope changes meanwhile. */
+async function verified(
+  callers: CallerMemory,
+  tokenDigest: Buffer,
+  work: Work,
+): Promise<{ caller: Caller; respond(): Response }> {
+  let caller = callers.recall(tokenDigest) ?? (await callers.find(tokenDigest))
+  while (caller) {
+    const { caller: seen, respond } = await outcome(work, caller)
+    if (seen === caller.scopeDigest) return { caller, respond }
+    // Nothing was asked of the database yet, or what it says is not what is remembered.
+    const found = seen === null ? undefined : await callers.find(tokenDigest)
+    if (found && seen === undefined && found.scopeDigest === caller.scopeDigest) return { caller, respond }
+    if (!found) callers.forget(tokenDigest)
+    caller = found
+  }
+  throw invalidToken('presented')
+}
+
+/** What the work comes to; an error of it as an answer that nobody has verified yet. */
+async function outcome(work: Work, caller: Caller): ReturnType<Work> {
+  try {
+    requireProvisioning(caller)
+    return await work(caller)
+  } catch (error) {
+    return {
+      caller: undefined,
+      respond: () => {
+        throw error
+      },
+    }
+  }
 }
 
 /** The form of our own tokens; what looks otherwise needs no question to the database. */

@@ -3,6 +3,13 @@ import type { Logger } from 'pino'
 
 export type Log = Pick<Logger, 'info' | 'warn' | 'error'>
 
+const callers = new WeakMap<Request, string>()
+
+/** The client id that the line of a request will name. */
+export function noteCaller(request: Request, clientId: string): void {
+  callers.set(request, clientId)
+}
+
 /**
  * One line a request, after its answer: never a query string, which holds names and seids, and never a
  * header, which holds tokens and secrets.
@@ -15,14 +22,14 @@ export function requestLog(log: Log) {
     })
     .onAfterResponse({ as: 'global' }, context => {
       const { request, route, set } = context
-      const { caller, response } = context as { caller?: { clientId: string }; response?: unknown }
+      const { response } = context as { response?: unknown }
       log.info(
         {
           method: request.method,
           route: route || undefined,
           status: response instanceof Response ? response.status : set.status,
           ms: Math.round((performance.now() - (started.get(request) ?? 0)) * 10) / 10,
-          client_id: caller?.clientId,
+          client_id: callers.get(request),
         },
         'request',
       )

@@ -137,5 +137,4 @@ async function renderRound(sql: TransactionSql, after: string, last: string): Pr
   await sql`
     insert into export_records
     select v.* from export_records_rendered v where v.id > ${after} and v.id <= ${last}`
-  await sql`update export_state set version = version + 1`
 }

@@ -1,6 +1,6 @@
 import { sql } from 'drizzle-orm'
 import type { Sql } from 'postgres'
-import { integrations as i, integrationSecrets as s, accessTokens as t } from '../../db/schema.ts'
+import { liveSecrets, liveTokens, integrationSecrets as s, accessTokens as t } from '../../db/schema.ts'
 import { statement } from '../postgres/statement.ts'
 import { randomText, SECRET_LENGTH, sha256 } from '../random.ts'
 
@@ -15,11 +15,13 @@ export interface IssuedToken {
   createdAt: number
 }
 
-/** Who presents a token, and what it may read: ids as decimal strings. */
+/** Who presents a token, and what it may read: ids as decimal strings, and the digest that names the two sets. */
 export interface Caller {
+  tokenDigest: Uint8Array
   clientId: string
   organizationIds: string[]
   productIds: string[]
+  scopeDigest: string
 }
 
 /**
@@ -50,14 +52,23 @@ export async function issueToken(
   }
 }
 
-/** The caller behind a token, or undefined: unknown, expired and revoked are the same to everybody. */
-export async function findCaller(db: Sql, accessToken: string): Promise<Caller | undefined> {
-  const [row] = await selectCaller(db, { token_digest: sha256(accessToken) })
-  // Not awaited: the request does not depend on it, and the next one a minute later writes it again.
-  if (row?.use_is_unnoted) noteUse(db, { secret_id: row.secret_id }).catch(() => {})
+/** The caller behind a token's digest, or undefined: unknown, expired and revoked are the same to everybody. */
+export async function findCaller(db: Sql, tokenDigest: Uint8Array): Promise<Caller | undefined> {
+  const [row] = await selectCaller(db, { token_digest: tokenDigest })
   return (
-    row && { clientId: row.client_id, organizationIds: row.organization_ids, productIds: row.product_ids }
+    row && {
+      tokenDigest,
+      clientId: row.client_id,
+      organizationIds: row.organization_ids,
+      productIds: row.product_ids,
+      scopeDigest: row.scope_digest,
+    }
   )
+}
+
+/** Notes that a token, and with it its secret, was used, unless that was noted within the last minute. */
+export async function noteUse(db: Sql, tokenDigest: Uint8Array): Promise<void> {
+  await updateLastUse(db, { token_digest: tokenDigest })
 }
 
 /** Deletes secrets past the end of their grace, with their tokens. */
@@ -81,44 +92,29 @@ export async function purgeExpiredTokens(db: Sql, limit: number, after = '-infin
   return { count: row?.count ?? 0, last: row?.last ?? after }
 }
 
-const secretIsLive = sql`(${s.expiresAt} is null or ${s.expiresAt} > now()) and ${i.disabledAt} is null`
-
-/** Noted once a minute and not with every request, which a write would make several times dearer. */
-const useIsUnnoted = sql`coalesce(${s.lastUsedAt} < now() - interval '1 minute', true)`
-
-const noteUse = statement<{ secret_id: string }, never>(sql`
-  update ${s} set last_used_at = now() where ${s.id} = ${sql.placeholder('secret_id')} and ${useIsUnnoted}`)
+/** At most once a minute, and not with every request, which a write would make several times dearer. */
+const updateLastUse = statement<{ token_digest: Uint8Array }, never>(sql`
+  update ${s} set last_used_at = now()
+  where ${s.id} = (select ${t.secretId} from ${t} where ${t.digest} = ${sql.placeholder('token_digest')}::bytea)
+    and coalesce(${s.lastUsedAt} < now() - interval '1 minute', true)`)
 
 const deleteEnded = statement<Record<string, never>, never>(sql`select purge_ended_secrets()`)
 
 const insertToken = statement<Record<string, unknown>, { created_at: string }>(sql`
   insert into ${t} (digest, secret_id, created_at, expires_at)
-  select ${sql.placeholder('token_digest')}::bytea, ${s.id}, now(), now() + make_interval(secs => ${sql.placeholder('lifetime')})
-  from ${i}
-  join ${s} on ${s.integrationId} = ${i.id}
-  where ${i.clientId} = ${sql.placeholder('client_id')}
-    and ${s.digest} = ${sql.placeholder('secret_digest')}::bytea
-    and ${secretIsLive}
+  select ${sql.placeholder('token_digest')}::bytea, ${liveSecrets.id}, now(), now() + make_interval(secs => ${sql.placeholder('lifetime')})
+  from ${liveSecrets}
+  where ${liveSecrets.clientId} = ${sql.placeholder('client_id')}
+    and ${liveSecrets.digest} = ${sql.placeholder('secret_digest')}::bytea
   returning floor(extract(epoch from created_at))::bigint as created_at`)
 
 const selectCaller = statement<
   Record<string, unknown>,
-  {
-    client_id: string
-    organization_ids: string[]
-    product_ids: string[]
-    secret_id: string
-    use_is_unnoted: boolean
-  }
+  { client_id: string; organization_ids: string[]; product_ids: string[]; scope_digest: string }
 >(sql`
-  select
-    ${i.clientId}, ${i.organizationIds}, ${i.productIds}, ${t.secretId}, ${useIsUnnoted} as use_is_unnoted
-  from ${t}
-  join ${s} on ${s.id} = ${t.secretId}
-  join ${i} on ${i.id} = ${s.integrationId}
-  where ${t.digest} = ${sql.placeholder('token_digest')}::bytea
-    and ${t.expiresAt} > now()
-    and ${secretIsLive}`)
+  select ${liveTokens.clientId}, ${liveTokens.organizationIds}, ${liveTokens.productIds}, ${liveTokens.scopeDigest}
+  from ${liveTokens}
+  where ${liveTokens.digest} = ${sql.placeholder('token_digest')}::bytea`)
 
 /** Any number will do, so long as no other program takes the same one. */
 const PURGE_LOCK = 7_241_905_835

@@ -102,6 +102,8 @@ function poolOptions(poolSize: number) {
       // Compiling a plan costs more than any statement of the service takes.
       jit: 'off',
       TimeZone: 'UTC',
+      // A day is read back as it was written: it is where a page ended.
+      DateStyle: 'ISO',
     },
   } as const
 }

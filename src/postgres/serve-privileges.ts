@@ -14,12 +14,15 @@ export const SERVE_PRIVILEGES: Privilege[] = [
   { table: 'schema_migrations', privilege: 'select' },
   { table: 'export_state', privilege: 'select' },
   { table: 'export_records', privilege: 'select' },
+  { table: 'organization_versions', privilege: 'select' },
   { table: 'integrations', privilege: 'select' },
   { table: 'integration_secrets', privilege: 'select' },
   { table: 'integration_secrets', privilege: 'update', columns: ['last_used_at'] },
   { table: 'access_tokens', privilege: 'select' },
   { table: 'access_tokens', privilege: 'insert' },
   { table: 'access_tokens', privilege: 'delete' },
+  { table: 'live_secrets', privilege: 'select' },
+  { table: 'live_tokens', privilege: 'select' },
 ]
 
 /** The function by which it removes secrets that have ended, and the only one it calls. */
@@ -34,6 +37,7 @@ export const OPERATOR_TABLES = [
   'assessment_parts',
   'export_state',
   'export_records',
+  'organization_versions',
   'integrations',
   'integration_secrets',
 ]

@@ -1,0 +1,49 @@
+import type { Sql } from 'postgres'
+import { type Caller, findCaller, noteUse } from '../oauth/tokens.ts'
+
+/** Tokens that are remembered: a hundred integrations with ten live tokens each. */
+const MAX_CALLERS = 1000
+
+const MINUTE_MS = 60_000
+
+/** The callers of the tokens that were seen last. What it says has to be verified: a token may have ended since. */
+export class CallerMemory {
+  private readonly callers = new Map<string, { caller: Caller; notedAt: number }>()
+
+  constructor(private readonly db: Sql) {}
+
+  /** The caller that was last found behind a token. */
+  recall(tokenDigest: Buffer): Caller | undefined {
+    const known = this.callers.get(keyOf(tokenDigest))
+    if (known && performance.now() - known.notedAt > MINUTE_MS) {
+      known.notedAt = performance.now()
+      this.noteUse(tokenDigest)
+    }
+    return known?.caller
+  }
+
+  /** Asks the database, and remembers what it says. */
+  async find(tokenDigest: Buffer): Promise<Caller | undefined> {
+    const caller = await findCaller(this.db, tokenDigest)
+    if (!caller) return undefined
+    this.forget(tokenDigest)
+    this.callers.set(keyOf(tokenDigest), { caller, notedAt: performance.now() })
+    this.noteUse(tokenDigest)
+    for (const oldest of this.callers.keys()) {
+      if (this.callers.size <= MAX_CALLERS) break
+      this.callers.delete(oldest)
+    }
+    return caller
+  }
+
+  forget(tokenDigest: Buffer): void {
+    this.callers.delete(keyOf(tokenDigest))
+  }
+
+  /** Not awaited: no request depends on it, and the one a minute later writes it again. */
+  private noteUse(tokenDigest: Buffer): void {
+    noteUse(this.db, tokenDigest).catch(() => {})
+  }
+}
+
+const keyOf = (tokenDigest: Buffer) => tokenDigest.toString('base64')
