@@ -132,3 +132,13 @@ select
 from access_tokens t
 join live_secrets s on s.id = t.secret_id
 where t.expires_at > now();
+
+-- The live token with this digest. Three tables take 0.16 ms to plan and 0.01 ms to read; in a function Postgres
+-- plans them once a connection. The connections of the service ask for a new plan each time, for the sake of
+-- the pages.
+create function live_token(digest bytea) returns setof live_tokens
+language plpgsql stable rows 1 set search_path from current set plan_cache_mode = force_generic_plan as $$
+begin
+  return query select t.* from live_tokens t where t.digest = live_token.digest;
+end
+$$;

@@ -1,6 +1,6 @@
 import { sql } from 'drizzle-orm'
 import type { Sql } from 'postgres'
-import { exportState, liveTokens, organizationVersions, exportRecords as r } from '../../db/schema.ts'
+import { exportState, organizationVersions, exportRecords as r } from '../../db/schema.ts'
 import { statement } from '../postgres/statement.ts'
 import type { Values } from './conditions.ts'
 import type { Edge } from './page-memory.ts'
@@ -62,12 +62,11 @@ export async function selectDocument(
 }
 
 const retrieve = statement<Values, RetrievedRow>(sql`
-  select ${liveTokens.scopeDigest} as caller, ${r.document} as document
-  from ${liveTokens}
+  select token.scope_digest as caller, ${r.document} as document
+  from live_token(${sql.placeholder('token')}::bytea) as token
   left join ${r} on ${r.id} = ${sql.placeholder('id')}::bigint
-    and ${r.organizationId} = any (${liveTokens.organizationIds})
-    and ${r.productId} = any (${liveTokens.productIds})
-  where ${liveTokens.digest} = ${sql.placeholder('token')}::bytea`)
+    and ${r.organizationId} = any (token.organization_ids)
+    and ${r.productId} = any (token.product_ids)`)
 
 const versions = statement<Values, { now: string; changed: string }>(sql`
   select ${exportState.version} as now, coalesce((

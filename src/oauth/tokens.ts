@@ -1,6 +1,6 @@
 import { sql } from 'drizzle-orm'
 import type { Sql } from 'postgres'
-import { liveSecrets, liveTokens, integrationSecrets as s, accessTokens as t } from '../../db/schema.ts'
+import { liveSecrets, integrationSecrets as s, accessTokens as t } from '../../db/schema.ts'
 import { statement } from '../postgres/statement.ts'
 import { randomText, SECRET_LENGTH, sha256 } from '../random.ts'
 
@@ -112,9 +112,8 @@ const selectCaller = statement<
   Record<string, unknown>,
   { client_id: string; organization_ids: string[]; product_ids: string[]; scope_digest: string }
 >(sql`
-  select ${liveTokens.clientId}, ${liveTokens.organizationIds}, ${liveTokens.productIds}, ${liveTokens.scopeDigest}
-  from ${liveTokens}
-  where ${liveTokens.digest} = ${sql.placeholder('token_digest')}::bytea`)
+  select client_id, organization_ids, product_ids, scope_digest
+  from live_token(${sql.placeholder('token_digest')}::bytea)`)
 
 /** Any number will do, so long as no other program takes the same one. */
 const PURGE_LOCK = 7_241_905_835
