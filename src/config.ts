@@ -70,6 +70,11 @@ export const SETTINGS = {
     meaning: 'The least severe line that is logged: debug, info (a line a request), warn, error or silent.',
     read: oneOf('debug', 'info', 'warn', 'error', 'silent'),
   },
+  AXPORT_CLIENT_SECRET: {
+    meaning: 'The secret of the integration that axport pull reads as.',
+    mask: () => '***',
+    read: text,
+  },
 } satisfies Record<string, Setting<unknown>>
 
 export type SettingName = keyof typeof SETTINGS
@@ -85,7 +90,9 @@ export type Environment = Record<string, string | undefined>
 export function setting<Name extends SettingName>(
   name: Name,
   environment: Environment = Bun.env,
-): Value<Name> | (Name extends 'DATABASE_URL' | 'DATABASE_URL_FILE' ? undefined : never) {
+):
+  | Value<Name>
+  | (Name extends 'DATABASE_URL' | 'DATABASE_URL_FILE' | 'AXPORT_CLIENT_SECRET' ? undefined : never) {
   const definition: Setting<unknown> = SETTINGS[name]
   const given = environment[name]?.trim() || definition.fallback
   try {

@@ -6,7 +6,7 @@ setDefaultTimeout(60_000)
 
 const root = join(import.meta.dir, '..')
 
-const FEATURES = ['assessments', 'doctor', 'import', 'integrations', 'oauth', 'sample']
+const FEATURES = ['assessments', 'doctor', 'import', 'integrations', 'oauth', 'pull', 'sample']
 const LEAVES = ['src/answers.ts', 'src/config.ts', 'src/errors.ts', 'src/random.ts']
 
 /**
@@ -19,6 +19,8 @@ const MAY_IMPORT: Record<string, string[]> = {
   cli: ['http', 'config', 'postgres', ...FEATURES, ...COMMON],
   http: ['postgres', 'db', ...FEATURES, ...COMMON],
   ...Object.fromEntries(FEATURES.map(name => [name, ['postgres', 'db', ...COMMON]])),
+  // A client of the HTTP API: it has no database.
+  pull: COMMON,
   postgres: ['db', ...COMMON],
   db: [],
   answers: [],

@@ -1,5 +1,6 @@
 import type { Progress } from '../import/import.ts'
 import { StatusLine } from './output.ts'
+import { percent, perSecond, timeLeft } from './pace.ts'
 
 /** After so long without a sign from the database somebody should be told why nothing happens. */
 const SILENCE_MS = 2000
@@ -53,19 +54,4 @@ function describe(progress: Progress, seconds: number): string {
     default:
       return 'loaded, gathering statistics …'
   }
-}
-
-function perSecond(count: number, seconds: number): number {
-  return seconds === 0 ? 0 : Math.round(count / seconds)
-}
-
-/** By the pace so far; nothing while there is none. */
-function timeLeft(part: number, whole: number, seconds: number): string {
-  if (part === 0 || seconds === 0) return ''
-  const left = Math.ceil((seconds * (whole - part)) / part)
-  return left < 60 ? `, ${left} s left` : `, ${Math.ceil(left / 60)} min left`
-}
-
-function percent(part: number, whole: number): string {
-  return `${whole === 0 ? 100 : Math.floor((100 * part) / whole)} %`
 }

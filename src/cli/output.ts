@@ -1,5 +1,5 @@
 /** Writes to standard output and waits until it has been taken: a pipe may be slow. */
-export async function print(text: string): Promise<void> {
+export async function print(text: string | Uint8Array): Promise<void> {
   await new Promise<void>((resolve, reject) => {
     process.stdout.write(text, error => (error ? reject(error) : resolve()))
   })

@@ -7,6 +7,7 @@ import { doctorCommand } from './doctor.ts'
 import { importCommand } from './import.ts'
 import { integrationCommand } from './integration/index.ts'
 import { migrateCommand } from './migrate.ts'
+import { pullCommand } from './pull/index.ts'
 import { sampleCommand } from './sample.ts'
 import { serveCommand } from './serve.ts'
 import { VERSION, versionCommand } from './version.ts'
@@ -46,6 +47,7 @@ function program(): Command {
     migrateCommand(),
     importCommand(),
     integrationCommand(),
+    pullCommand(),
     sampleCommand(),
     doctorCommand(),
     configCommand(),

@@ -1,0 +1,20 @@
+import { stringify } from 'csv-stringify/sync'
+import type { Write } from './files.ts'
+import { PART_FIELDS, RECORD_FIELDS, readRecords } from './record.ts'
+
+const RECORD_NAMES = Object.keys(RECORD_FIELDS)
+const PART_NAMES = Object.keys(PART_FIELDS)
+
+/** A row a part; the fields of its record are in each of them. Null is the empty cell. */
+export async function writeCsv(lines: AsyncIterable<Uint8Array>, write: Write): Promise<void> {
+  await write(rows([[...RECORD_NAMES, ...PART_NAMES.map(name => `part_${name}`)]]))
+  for await (const chunk of lines) {
+    const cells = readRecords(chunk).flatMap(record => {
+      const own = RECORD_NAMES.map(name => record[name])
+      return (record.results ?? []).map(part => [...own, ...PART_NAMES.map(name => part[name])])
+    })
+    await write(rows(cells))
+  }
+}
+
+const rows = (cells: unknown[][]) => Buffer.from(stringify(cells))

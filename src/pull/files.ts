@@ -1,0 +1,96 @@
+import {
+  accessSync,
+  chmodSync,
+  closeSync,
+  constants,
+  fsync,
+  fsyncSync,
+  openSync,
+  realpathSync,
+  renameSync,
+  statSync,
+  writeSync,
+} from 'node:fs'
+import { dirname } from 'node:path'
+import { promisify } from 'node:util'
+import { Failure } from '../errors.ts'
+
+/** Takes bytes, one after the other. */
+export type Write = (bytes: Uint8Array) => void | Promise<void>
+
+/** For its owner alone: the records are personal data. */
+export const PRIVATE = 0o600
+
+/** Whether the path is a device or a pipe, which is written to as it is. */
+export function isDevice(path: string): boolean {
+  const stat = statSync(path, { throwIfNoEntry: false })
+  return stat !== undefined && !stat.isFile() && !stat.isDirectory()
+}
+
+/**
+ * The file itself where the path is a link to one, so that the link stays.
+ * @throws Failure when there can be no such file
+ */
+export function outputPath(path: string): string {
+  try {
+    const stat = statSync(path, { throwIfNoEntry: false })
+    if (stat?.isDirectory()) throw new Failure(`can not write ${path}: it is a folder`)
+    // A rename would replace a file that nobody may write.
+    if (stat) accessSync(path, constants.W_OK)
+    const output = stat ? realpathSync(path) : path
+    accessSync(dirname(output), constants.W_OK)
+    return output
+  } catch (error) {
+    throw writeFailure(error, path)
+  }
+}
+
+/** Writes all of it: the system may take a part only, when a disk is nearly full. */
+export function writeFully(descriptor: number, bytes: Uint8Array): void {
+  for (let done = 0; done < bytes.length; ) done += writeSync(descriptor, bytes, done)
+}
+
+const flush = promisify(fsync)
+
+/**
+ * Gives a finished draft the name of the output, which is never seen half-written, and its mode.
+ * @param descriptor of the draft, which stays open
+ */
+export async function publish(descriptor: number, draft: string, output: string): Promise<void> {
+  await flush(descriptor)
+  const replaced = statSync(output, { throwIfNoEntry: false })
+  if (replaced) chmodSync(draft, replaced.mode & 0o777)
+  renameSync(draft, output)
+  flushFolder(dirname(output))
+}
+
+/** So that the new name survives a crash of the machine; not every system can do it. */
+function flushFolder(folder: string): void {
+  try {
+    const descriptor = openSync(folder, 'r')
+    fsyncSync(descriptor)
+    closeSync(descriptor)
+  } catch {}
+}
+
+const REASONS: Record<string, string> = {
+  ENOSPC: 'no space is left',
+  EDQUOT: 'the quota is used up',
+  EACCES: 'it is not permitted',
+  EPERM: 'it is not permitted',
+  EROFS: 'the file system is read-only',
+  ENOENT: 'there is no such folder',
+  ENOTDIR: 'there is no such folder',
+  EFBIG: 'the file would be larger than is permitted',
+  SQLITE_FULL: 'no space is left',
+  SQLITE_CANTOPEN: 'its folder can not be written',
+}
+
+/** What a failed write means for whoever runs the pull; an error of another kind is left as it is. */
+export function writeFailure(error: unknown, path: string): Error {
+  if (error instanceof Failure) return error
+  const { code, message } = error as { code?: string; message: string }
+  return code === undefined
+    ? (error as Error)
+    : new Failure(`can not write ${path}: ${REASONS[code] ?? message}`)
+}

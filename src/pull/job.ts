@@ -1,0 +1,38 @@
+import type { Patience, Service } from './client.ts'
+import type { Write } from './files.ts'
+import type { FormatName } from './formats.ts'
+import type { Query } from './query.ts'
+
+/** What to pull, from where, and into what. */
+export interface PullJob {
+  service: Service
+  patience: Patience
+  query: Query
+  format: FormatName
+  /** A path, or what takes the bytes one after the other. */
+  out: string | Write
+}
+
+/** How far a pull is, in records. */
+export type PullProgress =
+  | { phase: 'pulling'; done: number; total: number /** Of `done`, by an earlier run. */; resumed: number }
+  | { phase: 'writing'; done: number; total: number }
+
+/** Whoever watches a pull. */
+export interface Watcher {
+  onProgress(progress: PullProgress): void
+  /** The service does not answer well; the next attempt is in so many milliseconds. */
+  onPause(reason: string, milliseconds: number): void
+  /** Something worth a line that stays. */
+  onNote(text: string): void
+  /** Ends the pull. */
+  signal: AbortSignal
+}
+
+export interface PullResult {
+  records: number
+  /** How many of them an earlier, interrupted run had read. */
+  resumed: number
+  /** How often the data changed so that all had to be read again. */
+  restarts: number
+}

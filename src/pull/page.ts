@@ -1,0 +1,87 @@
+import { compact, endOfValue, NotCompact, readItems, readMembers, textOf, UnexpectedJson } from './json.ts'
+
+/** A page of the list (spec 4.2). */
+export interface Page {
+  /** Spec 2.3: all records that match, the offset and the page size as the service understood them. */
+  count: number
+  offset: number
+  page: number
+  ids: bigint[]
+  /** The records, a line each: the bytes as they were sent. */
+  lines: Uint8Array
+  /** Where in `lines` each record begins. */
+  starts: number[]
+}
+
+const NEWLINE = 0x0a
+const MAX_ID = 2n ** 63n - 1n
+
+/**
+ * Reads the body of a page. Its bytes become the lines: the comma behind each record turns into a line break,
+ * and nothing is copied. JSON with white space in it is squeezed before.
+ * @throws UnexpectedJson when it is no page
+ */
+export function readPage(body: Uint8Array): Page {
+  try {
+    return cut(body)
+  } catch (error) {
+    if (!(error instanceof NotCompact)) throw error
+    return cut(compact(body))
+  }
+}
+
+function cut(body: Uint8Array): Page {
+  const ids: bigint[] = []
+  const bounds: number[] = []
+  let meta: Record<string, unknown> | undefined
+  let hasData = false
+  const end = readMembers(body, 0, (name, start) => {
+    if (name === 'data') {
+      hasData = true
+      return readItems(body, start, record => {
+        ids.push(readId(body, record))
+        const end = endOfValue(body, record)
+        bounds.push(record, end)
+        return end
+      })
+    }
+    const end = endOfValue(body, start)
+    if (name === 'meta') meta = JSON.parse(Buffer.from(body.subarray(start, end)).toString())
+    return end
+  })
+  if (end !== body.length) throw new UnexpectedJson('it goes on behind its end')
+  if (!hasData) throw new UnexpectedJson('data is missing')
+  const { count, offset, page } = (meta ?? {}) as Record<string, unknown>
+  if (!isCount(count) || !isCount(offset) || !isCount(page)) throw new UnexpectedJson('meta is missing')
+  return { count, offset, page, ids, ...lined(body, bounds) }
+}
+
+/** Compact JSON has exactly one byte between two records. */
+function lined(body: Uint8Array, bounds: number[]): Pick<Page, 'lines' | 'starts'> {
+  const first = bounds[0] ?? 0
+  const starts: number[] = []
+  for (let at = 0; at < bounds.length; at += 2) {
+    starts.push((bounds[at] as number) - first)
+    body[bounds[at + 1] as number] = NEWLINE
+  }
+  return { lines: body.subarray(first, bounds.length === 0 ? first : (bounds.at(-1) as number) + 1), starts }
+}
+
+const isCount = (value: unknown): value is number => Number.isSafeInteger(value) && (value as number) >= 0
+
+/**
+ * The id of the record that begins at `at`; it is the first thing in a record of ours.
+ * @throws UnexpectedJson when it has none
+ */
+export function readId(bytes: Uint8Array, at: number): bigint {
+  let id: bigint | undefined
+  readMembers(bytes, at, (name, start) => {
+    const end = endOfValue(bytes, start)
+    if (name !== 'id') return end
+    const digits = textOf(bytes, start, Math.min(end, start + 20))
+    if (/^\d{1,19}$/.test(digits)) id = BigInt(digits)
+    return undefined
+  })
+  if (id === undefined || id > MAX_ID) throw new UnexpectedJson('a record has no id')
+  return id
+}

@@ -1,0 +1,147 @@
+import { closeSync, constants, ftruncateSync, openSync, rmSync } from 'node:fs'
+import { PRIVATE, publish, writeFailure, writeFully } from './files.ts'
+import { UnexpectedJson } from './json.ts'
+import { wholeLines } from './lines.ts'
+import { readId } from './page.ts'
+import { StateFile } from './state.ts'
+import { type Batch, type Position, startOfList } from './walk.ts'
+
+/** What is older belongs to another day's data, whatever its count and order look like. */
+const OLDEST_MS = 24 * 3600 * 1000
+
+const [NEWLINE, CLOSE_OBJECT] = [0x0a, 0x7d]
+
+/**
+ * What a run has read so far: NDJSON beside the output, and the state of the run. However a run ends, both are
+ * there for the next one. How far it came is told by the lines alone, so nothing has to be kept in step.
+ */
+export class PartialFile {
+  readonly path: string
+  /** Where a walk goes on. */
+  position = startOfList()
+  /** How many records it has. */
+  records = 0
+  private readonly state: StateFile
+  private readonly descriptor: number
+  private started = Date.now()
+  private savedCount: number | undefined
+  private isOpen = true
+
+  /**
+   * @param output the file that it is for
+   * @param digest of everything that two runs must agree in to be one
+   * @throws Failure when it can not be written, or another process writes it
+   */
+  constructor(
+    private readonly output: string,
+    private readonly digest: string,
+  ) {
+    this.path = `${output}.partial`
+    this.state = new StateFile(`${this.path}.state`, output)
+    try {
+      const { O_RDWR, O_CREAT, O_APPEND, O_NOFOLLOW = 0 } = constants
+      this.descriptor = openSync(this.path, O_RDWR | O_CREAT | O_APPEND | O_NOFOLLOW, PRIVATE)
+    } catch (error) {
+      this.state.remove()
+      throw writeFailure(error, output)
+    }
+  }
+
+  /** Takes over what an earlier run that asked for the same has left; returns how many records. */
+  async resume(): Promise<number> {
+    const state = this.state.read()
+    if (state?.digest !== this.digest || Date.now() - state.started > OLDEST_MS) {
+      this.clear()
+      return 0
+    }
+    this.started = state.started
+    this.savedCount = state.count
+    this.position.count = state.count
+    let length = 0
+    for await (const chunk of wholeLines(this.path)) {
+      const good = takeIds(chunk, this.position)
+      length += good
+      // A crash of the machine may have left anything.
+      if (good < chunk.length) break
+    }
+    ftruncateSync(this.descriptor, length)
+    this.records = this.position.ids.size
+    return this.records
+  }
+
+  /** Begins anew. */
+  clear(): void {
+    ftruncateSync(this.descriptor, 0)
+    this.position = startOfList()
+    this.records = 0
+    this.started = Date.now()
+    this.savedCount = undefined
+    this.state.save(undefined)
+  }
+
+  /** @throws Failure when the disk does not take it */
+  append({ lines, written, count }: Batch): void {
+    // Closed by Ctrl-C; its descriptor may be another file's by now.
+    if (!this.isOpen) return
+    try {
+      if (count !== this.savedCount) {
+        this.savedCount = count
+        this.state.save({ digest: this.digest, started: this.started, count })
+      }
+      writeFully(this.descriptor, lines)
+      this.records = written
+    } catch (error) {
+      throw writeFailure(error, this.path)
+    }
+  }
+
+  /** Its lines, for another format. */
+  lines(): AsyncGenerator<Uint8Array> {
+    return wholeLines(this.path)
+  }
+
+  /** Makes it the output. */
+  async publish(): Promise<void> {
+    try {
+      await publish(this.descriptor, this.path, this.output)
+    } catch (error) {
+      throw writeFailure(error, this.output)
+    }
+    this.remove()
+  }
+
+  /** The end of a run that was not finished. Nothing happens after the first end of any kind. */
+  leave(): void {
+    if (this.records === 0) this.remove()
+    if (!this.isOpen) return
+    this.isOpen = false
+    closeSync(this.descriptor)
+    this.state.close()
+  }
+
+  /** Leaves nothing behind. */
+  remove(): void {
+    if (!this.isOpen) return
+    this.isOpen = false
+    closeSync(this.descriptor)
+    rmSync(this.path, { force: true })
+    this.state.remove()
+  }
+}
+
+/** Adds the ids of whole lines to a position; returns how many bytes of them are records. */
+function takeIds(lines: Uint8Array, position: Position): number {
+  for (let at = 0; at < lines.length; ) {
+    const end = lines.indexOf(NEWLINE, at)
+    try {
+      if (lines[end - 1] !== CLOSE_OBJECT) return at
+      position.lastId = readId(lines, at)
+    } catch (error) {
+      if (!(error instanceof UnexpectedJson)) throw error
+      return at
+    }
+    position.ids.add(position.lastId)
+    at = end + 1
+  }
+  return lines.length
+}
