@@ -71,6 +71,7 @@ describe('axport config', () => {
       ['HOST', '0.0.0.0', 'environment'],
       ['PORT', '3000', 'default'],
       ['LOG_LEVEL', 'info', 'default'],
+      ['AXPORT_CLIENT_SECRET', null, 'not set'],
     ])
   })
 
@@ -142,6 +143,10 @@ describe('the password in DATABASE_URL', () => {
     'S3cret',
   ])('is masked in %s', url => {
     expect(JSON.stringify(describeSettings({ DATABASE_URL: url }))).not.toContain(SECRET)
+  })
+
+  test('is masked when it is that of an integration', () => {
+    expect(JSON.stringify(describeSettings({ AXPORT_CLIENT_SECRET: SECRET }))).not.toContain(SECRET)
   })
 
   // These are URLs of another meaning than was meant: what stands behind the user is a port, or a path.

@@ -34,7 +34,7 @@ describe('the README', () => {
       commands.push(...(below.length > 0 ? below.map(child => `${name} ${child}`) : [name]))
     }
     const rows = table('command').map(([cell = '']) => cell)
-    expect(rows.map(cell => /^`axport ([a-z ]+?)(?= ?[A-Z[`])/.exec(cell)?.[1]).sort()).toEqual(
+    expect(rows.map(cell => /^`axport ([a-z ]+?)(?= ?(?:[A-Z[`]|--))/.exec(cell)?.[1]).sort()).toEqual(
       commands.sort(),
     )
     for (const command of commands) {

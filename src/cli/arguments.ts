@@ -29,3 +29,12 @@ export function readDuration(text: string): number {
   }
   return seconds
 }
+
+/** A reader of one of these words, in any case. */
+export function oneOf<Value extends string>(...values: readonly Value[]): (text: string) => Value {
+  return text => {
+    const value = values.find(value => value.toLowerCase() === text.trim().toLowerCase())
+    if (value === undefined) throw new InvalidArgumentError(`Give one of ${values.join(', ')}.`)
+    return value
+  }
+}

@@ -26,7 +26,7 @@ const FIRST_CONTACT_MS = 10_000
 const MARGIN_S = 60
 
 /** Tokens that the service may refuse for one request before it is believed. */
-const MOST_REFUSALS = 3
+const MOST_REFUSALS = 2
 
 /** Reads lists of a service: one request at a time, one token for its lifetime. */
 export class Client {

@@ -63,5 +63,7 @@ export class StateFile {
     // Before it is closed: whoever waits for the lock must not get it on a file that goes away.
     rmSync(this.path, { force: true })
     this.close()
+    // A killed run leaves one, and it stays with whoever takes the state over.
+    rmSync(`${this.path}-journal`, { force: true })
   }
 }

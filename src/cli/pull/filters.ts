@@ -1,6 +1,6 @@
 import { InvalidArgumentError, Option } from 'commander'
 import { FILTERS, type FilterName, ORDERS, type Query, SORTS } from '../../pull/query.ts'
-import { readIds } from '../arguments.ts'
+import { oneOf, readIds } from '../arguments.ts'
 
 /** The options that filter and sort, as commander gives them. */
 export interface FilterOptions {
@@ -42,10 +42,8 @@ export function filterOptions(): Option[] {
     ...Object.entries(TAKES).map(([name, { value, read, help }]) =>
       new Option(`--${name.replaceAll('_', '-')} ${value}`, help).argParser(read),
     ),
-    new Option('--sort <by>', 'order of the records').choices(SORTS).default(SORTS[0]),
-    new Option('--order <order>', 'ASC or DESC')
-      .argParser(text => oneOf(...ORDERS)(text.toUpperCase()))
-      .default(ORDERS[0]),
+    new Option('--sort <by>', SORTS.join(', ')).argParser(oneOf(...SORTS)).default(SORTS[0]),
+    new Option('--order <order>', ORDERS.join(', ')).argParser(oneOf(...ORDERS)).default(ORDERS[0]),
   ]
 }
 
@@ -92,12 +90,4 @@ function readId(text: string): string {
   const [id] = [readIds(readText(text))].flat()
   if (id === undefined || id === 'all') throw new InvalidArgumentError('Give whole numbers, as 1,2,3.')
   return id
-}
-
-function oneOf(...values: readonly string[]) {
-  return (text: string) => {
-    const value = values.find(value => value === text)
-    if (value === undefined) throw new InvalidArgumentError(`Give ${values.join(' or ')}.`)
-    return value
-  }
 }

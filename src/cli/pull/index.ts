@@ -3,12 +3,12 @@ import { Failure, UsageFailure } from '../../errors.ts'
 import { FORMATS, type FormatName, formatOf } from '../../pull/formats.ts'
 import type { PullJob, PullResult, Watcher } from '../../pull/job.ts'
 import { pull } from '../../pull/pull.ts'
-import { readDuration } from '../arguments.ts'
+import { oneOf, readDuration } from '../arguments.ts'
 import { print } from '../output.ts'
 import { interruptible } from '../signals.ts'
 import { type FilterOptions, filterOptions, queryOf } from './filters.ts'
 import { PullStatus } from './progress.ts'
-import { readBaseUrl, readSecret } from './service.ts'
+import { isReadableOnTheWay, readBaseUrl, readSecret } from './service.ts'
 
 interface Options extends FilterOptions {
   baseUrl: string
@@ -21,6 +21,8 @@ interface Options extends FilterOptions {
   json?: true
 }
 
+const FORMAT_NAMES = Object.keys(FORMATS) as FormatName[]
+
 /** axport pull */
 export function pullCommand(): Command {
   const command = new Command('pull')
@@ -29,8 +31,10 @@ export function pullCommand(): Command {
     .requiredOption('--client-id <id>', 'the integration; its secret comes from AXPORT_CLIENT_SECRET')
     .option('--client-secret-file <file>', 'a file with the secret, instead')
     .requiredOption('--out <file>', 'what to write: .ndjson, .csv, .parquet, or - for stdout')
-    .addOption(
-      new Option('--format <format>', "instead of by the file's ending").choices(Object.keys(FORMATS)),
+    .option(
+      '--format <format>',
+      `${FORMAT_NAMES.join(', ')}: instead of by the ending`,
+      oneOf(...FORMAT_NAMES),
     )
   for (const option of filterOptions()) command.addOption(option)
   return command
@@ -69,6 +73,8 @@ async function runPull(options: Options): Promise<void> {
     out: isStdout ? toStdout : options.out,
   }
   const status = new PullStatus()
+  if (isReadableOnTheWay(options.baseUrl))
+    status.note('http:// lets everybody on the way read the secret and the records: use https://')
   try {
     const work = (signal: AbortSignal) => pull(job, watching(status, signal))
     const result = await interruptible(work, () => status.interrupted(isStdout))

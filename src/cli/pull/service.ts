@@ -13,6 +13,12 @@ export function readBaseUrl(text: string): string {
   return url.href.replace(/\/+$/, '')
 }
 
+/** Whether a secret leaves this machine in the clear. */
+export function isReadableOnTheWay(baseUrl: string): boolean {
+  const { protocol, hostname } = new URL(baseUrl)
+  return protocol === 'http:' && !/^(localhost|127\.\d+\.\d+\.\d+|\[::1\])$/.test(hostname)
+}
+
 /**
  * The secret in the file, or in AXPORT_CLIENT_SECRET. Never an argument: everybody on the machine sees those.
  * @throws Failure when there is none

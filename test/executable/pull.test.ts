@@ -1,0 +1,320 @@
+import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
+import { existsSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { sampleNdjson } from '../../src/sample/generate.ts'
+import { axport, cleanUp, complaint, emptyFolder, PATIENCE, shell, start } from '../support/executable.ts'
+import { freePort } from '../support/free-port.ts'
+import { importText } from '../support/import.ts'
+import { documents, type Front, linesOf, startFront } from '../support/pull.ts'
+import { authorize, startService, type TestService } from '../support/service.ts'
+
+setDefaultTimeout(PATIENCE)
+
+let service: TestService
+let front: Front
+let client: { clientId: string; clientSecret: string }
+let expected: string[]
+let env: Record<string, string>
+
+beforeAll(async () => {
+  service = await startService('postgres')
+  await importText(service.sql, [...sampleNdjson({ assessments: 1000 })].join(''))
+  const ids = async (table: string) =>
+    (await service.sql<{ id: string }[]>`select id from ${service.sql(table)}`).map(row => Number(row.id))
+  client = await authorize(service, await ids('organizations'), await ids('products'))
+  expected = await documents(service)
+  front = startFront(service)
+  env = { AXPORT_CLIENT_SECRET: client.clientSecret }
+})
+afterAll(async () => {
+  await front?.stop()
+  await service?.close()
+  await cleanUp()
+})
+
+/** The arguments of a pull into `out`. */
+const pulling = (out: string, ...more: string[]) => [
+  'pull',
+  ...['--base-url', front.baseUrl, '--client-id', client.clientId, '--out', out],
+  ...more,
+]
+
+describe('axport pull', () => {
+  test('makes a file by its ending, or as --format says, and needs no database', async () => {
+    const folder = emptyFolder()
+    for (const name of ['a.ndjson', 'a.jsonl', 'a.csv', 'a.parquet', 'b.txt']) {
+      const out = join(folder, name)
+      const args = pulling(out, ...(name === 'b.txt' ? ['--format', 'ndjson'] : []))
+      expect(await axport(args, { env })).toEqual({
+        code: 0,
+        stdout: `wrote 1000 assessments to ${out}\n`,
+        stderr: '',
+      })
+    }
+    expect(readdirSync(folder).sort()).toEqual(['a.csv', 'a.jsonl', 'a.ndjson', 'a.parquet', 'b.txt'])
+    for (const name of ['a.ndjson', 'a.jsonl', 'b.txt']) expect(linesOf(join(folder, name))).toEqual(expected)
+    expect(linesOf(join(folder, 'a.csv'))[0]).toStartWith('id,seid,')
+    expect(readFileSync(join(folder, 'a.parquet')).subarray(0, 4).toString()).toBe('PAR1')
+  })
+
+  test('takes the secret from a file, and prints its result as JSON', async () => {
+    const folder = emptyFolder()
+    const secret = join(folder, 'secret')
+    writeFileSync(secret, `${client.clientSecret}\n`)
+    const { stdout } = await axport(pulling('x.ndjson', '--client-secret-file', secret, '--json'), {
+      cwd: folder,
+    })
+    expect(JSON.parse(stdout)).toEqual({
+      records: 1000,
+      file: 'x.ndjson',
+      format: 'ndjson',
+      resumed: 0,
+      restarts: 0,
+    })
+  })
+
+  test('writes to standard output, and ends quietly when nobody reads on', async () => {
+    const { code, stdout, stderr } = await axport(pulling('-'), { env })
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
+    expect(stdout).toBe(expected.map(line => `${line}\n`).join(''))
+    const piped = `"$AXPORT" ${pulling('-').join(' ')} | head -n 2`
+    expect(await shell(piped, { env })).toEqual({
+      code: 0,
+      stdout: `${expected[0]}\n${expected[1]}\n`,
+      stderr: '',
+    })
+    const csv = await axport(pulling('-', '--format', 'csv'), { env })
+    expect(csv.stdout.split('\n').length).toBeGreaterThan(1200)
+  })
+
+  test('writes through a link to the file behind it', async () => {
+    const folder = emptyFolder()
+    mkdirSync(join(folder, 'there'))
+    writeFileSync(join(folder, 'there', 'real.ndjson'), 'earlier')
+    symlinkSync(join('there', 'real.ndjson'), join(folder, 'link.ndjson'))
+    await axport(pulling('link.ndjson'), { env, cwd: folder })
+    expect(linesOf(join(folder, 'there', 'real.ndjson'))).toEqual(expected)
+    expect(readdirSync(folder).sort()).toEqual(['link.ndjson', 'there'])
+  })
+
+  test.each([
+    ['--search', 'reading obs', 'filter[search]=reading obs'],
+    ['--start-date', '2024-02-29', 'filter[start_date]=2024-02-29'],
+    ['--end-date', '2024-02-29', 'filter[end_date]=2024-02-29'],
+    ['--product-ids', '1,2', 'filter[product_ids][]=1&filter[product_ids][]=2'],
+    ['--user-ids', '9223372036854775807', 'filter[user_ids][]=9223372036854775807'],
+    ['--seids', 'A b,0012', 'filter[seids][]=A b&filter[seids][]=0012'],
+    ['--proctor-ids', '101', 'filter[proctor_ids][]=101'],
+    ['--organization-ids', '1', 'filter[organization_ids][]=1'],
+    [
+      '--user-record-status',
+      'active,archived',
+      'filter[user_record_status][]=active&filter[user_record_status][]=archived',
+    ],
+    ['--legacy-record', 'true', 'filter[legacy_record][]=true'],
+  ])('asks for %s %p as the spec names it', async (option, value, wanted) => {
+    front.lists = []
+    const { code } = await axport(
+      pulling('x.ndjson', option, value, '--sort', 'user_name', '--order', 'desc'),
+      { env },
+    )
+    expect(code).toBe(0)
+    expect(decodeURIComponent((front.lists[0] as string).replaceAll('+', ' '))).toBe(
+      `page=100&sort=user_name&order=DESC&${wanted}&offset=0`,
+    )
+  })
+
+  test('takes a list option again and again', async () => {
+    front.lists = []
+    await axport(pulling('x.ndjson', '--user-ids', '1,2', '--user-ids', '3'), { env })
+    expect(new URLSearchParams(front.lists[0]).getAll('filter[user_ids][]')).toEqual(['1', '2', '3'])
+  })
+})
+
+describe('a pull that ends before its time', () => {
+  /** Stops the service at the n-th page until the test has seen enough. */
+  function heldAt(page: number): { reached: Promise<void>; release(): void } {
+    const reached = Promise.withResolvers<void>()
+    const released = Promise.withResolvers<void>()
+    const first = front.lists.length
+    front.hook = async n => {
+      if (n - first < page) return
+      reached.resolve()
+      await released.promise
+    }
+    const release = () => {
+      front.hook = () => {}
+      released.resolve()
+    }
+    return { reached: reached.promise, release }
+  }
+
+  test.each(['SIGINT', 'SIGTERM', 'SIGKILL'] as const)(
+    'by %s is gone on with by the same command',
+    async signal => {
+      const folder = emptyFolder()
+      const out = join(folder, 'out.ndjson')
+      writeFileSync(out, 'earlier')
+      const held = heldAt(5)
+      const running = await start(pulling(out), { env })
+      await held.reached
+      running.signal(signal)
+      const { code, stdout, stderr } = await running.finished
+      held.release()
+      expect(stdout).toBe('')
+      if (signal === 'SIGKILL') expect(code).toBe(137)
+      else {
+        expect(code).toBe(130)
+        expect(stderr).toMatch(
+          /^axport: interrupted: \d+ of 1000 assessments are kept, the same command goes on from there\n$/,
+        )
+      }
+      expect(readFileSync(out, 'utf8')).toBe('earlier')
+      const again = await axport(pulling(out), { env })
+      expect(again.stdout).toBe(`wrote 1000 assessments to ${out}\n`)
+      expect(again.stderr).toMatch(/^note: going on after \d+ assessments of an interrupted run\n$/)
+      expect(linesOf(out)).toEqual(expected)
+      expect(readdirSync(folder)).toEqual(['out.ndjson'])
+    },
+  )
+
+  test('by Ctrl-C before anything came leaves nothing behind', async () => {
+    const folder = emptyFolder()
+    const held = heldAt(1)
+    const running = await start(pulling(join(folder, 'out.ndjson')), { env })
+    await held.reached
+    running.signal('SIGINT')
+    expect(await running.finished).toEqual({
+      code: 130,
+      stdout: '',
+      stderr: 'axport: interrupted: nothing was read\n',
+    })
+    held.release()
+    expect(readdirSync(folder)).toEqual([])
+  })
+
+  test('keeps another one off the same file as long as it runs', async () => {
+    const out = join(emptyFolder(), 'out.ndjson')
+    const held = heldAt(3)
+    const running = await start(pulling(out), { env })
+    await held.reached
+    expect(complaint(await axport(pulling(out), { env }), 1)).toBe(
+      `another axport pull is writing ${out}: wait for it, or give another --out`,
+    )
+    held.release()
+    expect((await running.finished).code).toBe(0)
+    expect(linesOf(out)).toEqual(expected)
+  })
+})
+
+describe('a disk that does not take it', () => {
+  test('is told in one line: a full device, standard output on it', async () => {
+    expect(complaint(await axport(pulling('/dev/full', '--format', 'ndjson'), { env }), 1)).toBe(
+      'can not write /dev/full: no space is left',
+    )
+    const redirected = await shell(`"$AXPORT" ${pulling('-').join(' ')} >/dev/full`, { env })
+    expect(complaint(redirected, 1)).toBe('can not write to standard output (ENOSPC)')
+  })
+
+  test.each(['ndjson', 'csv'])(
+    'leaves the earlier %s, and the pull goes on when there is room',
+    async format => {
+      const folder = emptyFolder()
+      const out = join(folder, `out.${format}`)
+      writeFileSync(out, 'earlier')
+      // A limit that the partial file (of some 490,000 bytes) hits; for CSV only once that is complete.
+      const blocks = 400
+      const limited = `trap '' XFSZ; ulimit -f ${blocks}; "$AXPORT" ${pulling(out).join(' ')}`
+      const failed = complaint(await shell(limited, { env }), 1)
+      expect(failed).toMatch(
+        /^can not write .*out\.\w+\.partial: the file would be larger than is permitted; \d+ of 1000 assessments are kept: the same command goes on$/,
+      )
+      expect(readFileSync(out, 'utf8')).toBe('earlier')
+      expect((await axport(pulling(out), { env })).code).toBe(0)
+      if (format === 'ndjson') expect(linesOf(out)).toEqual(expected)
+      expect(readdirSync(folder)).toEqual([`out.${format}`])
+    },
+  )
+
+  test('is told before anything is asked of the service', async () => {
+    const folder = emptyFolder()
+    front.lists = []
+    mkdirSync(join(folder, 'there.ndjson'))
+    const cases: [string, string][] = [
+      [join(folder, 'there.ndjson'), 'it is a folder'],
+      [join(folder, 'nowhere', 'x.ndjson'), 'there is no such folder'],
+    ]
+    // Nobody may write there, not even root.
+    if (existsSync('/proc/self')) cases.push(['/proc/x.ndjson', 'its folder can not be written'])
+    for (const [out, reason] of cases)
+      expect(complaint(await axport(pulling(out), { env }), 1)).toBe(`can not write ${out}: ${reason}`)
+    expect(front.lists).toEqual([])
+    expect(readdirSync(folder)).toEqual(['there.ndjson'])
+  })
+})
+
+describe('a wrong pull', () => {
+  test('with a wrong secret is told in one line, which never holds it', async () => {
+    const finished = await axport(pulling('x.ndjson'), { env: { AXPORT_CLIENT_SECRET: 'Wr0ngSecret' } })
+    expect(complaint(finished, 1)).toBe(
+      'the service refuses the client id or its secret: check both, or ask its operator',
+    )
+  })
+
+  test('without a secret says where it comes from', async () => {
+    expect(complaint(await axport(pulling('x.ndjson')), 1)).toBe(
+      'there is no secret: set AXPORT_CLIENT_SECRET, or name its file with --client-secret-file',
+    )
+    const folder = emptyFolder()
+    writeFileSync(join(folder, 'empty'), '\n')
+    for (const [file, message] of [
+      ['empty', 'empty is empty: it has to hold the secret'],
+      ['nowhere', 'can not read the secret from nowhere (ENOENT)'],
+    ] as const) {
+      const args = pulling('x.ndjson', '--client-secret-file', file)
+      expect(complaint(await axport(args, { env, cwd: folder }), 1)).toBe(message)
+    }
+  })
+
+  test('from where nothing listens ends after its patience', async () => {
+    const url = `http://127.0.0.1:${await freePort()}`
+    const args = pulling('x.ndjson', '--base-url', url, '--retry-for', '1s')
+    expect(complaint(await axport(args, { env }), 1)).toMatch(
+      /^nothing listens at .*; gave up after \d attempts?$/,
+    )
+  })
+
+  test.each([
+    [['--base-url', 'localhost:3000'], /Give it as https:\/\/host or http:\/\/host\.$/],
+    [['--base-url', 'https://id:secret@host'], /Give scheme, host and path alone\.$/],
+    [['--base-url', 'https://host/?x=1'], /Give scheme, host and path alone\.$/],
+    [['--out', 'x.txt'], /^x\.txt has no ending that says the format: give --format$/],
+    [['--out', '-', '--json'], /both write to standard output/],
+    [['--format', 'xml'], /Give one of ndjson, csv, parquet\.$/],
+    [['--search', ' '], /It is blank/],
+    [['--seids', ''], /It is blank/],
+    [['--seids', 'a,,b'], /It is blank/],
+    [['--user-ids', 'all'], /Give whole numbers, as 1,2,3\.$/],
+    [['--user-ids', '1,x'], /"x" is not an id/],
+    [['--user-ids', '9223372036854775808'], /is not an id/],
+    [['--start-date', '2026-02-30'], /Give a day as 2026-03-01\.$/],
+    [['--end-date', '01/03/2026'], /Give a day as 2026-03-01\.$/],
+    [['--user-record-status', 'gone'], /Give one of active, archived\.$/],
+    [['--legacy-record', 'maybe'], /Give one of true, false\.$/],
+    [['--sort', 'name'], /Give one of certified_on, user_name, proctor_name, product_name\.$/],
+    [['--order', 'up'], /Give one of ASC, DESC\.$/],
+    [['--timeout', '0s'], /Give a duration/],
+    [['--retry-for', '5'], /Give a duration/],
+    [['--client-secret', 'x'], /unknown option '--client-secret'/],
+  ])('call %p ends with exit code 2 and one line', async (args, message) => {
+    expect(complaint(await axport(pulling('x.ndjson', ...args), { env }), 2)).toMatch(message)
+  })
+
+  test('call without what it needs ends with exit code 2', async () => {
+    for (const missing of ['--base-url', '--client-id', '--out']) {
+      const args = pulling('x.ndjson')
+      args.splice(args.indexOf(missing), 2)
+      expect(complaint(await axport(args, { env }), 2)).toContain(`required option '${missing} `)
+    }
+  })
+})

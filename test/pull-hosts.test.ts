@@ -1,0 +1,253 @@
+import { afterAll, afterEach, beforeEach, describe, expect, setDefaultTimeout, test } from 'bun:test'
+import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { createServer, type Server, type Socket } from 'node:net'
+import { dirname } from 'node:path'
+import { Failure } from '../src/errors.ts'
+import { cleanUp } from './support/executable.ts'
+import { freePort } from './support/free-port.ts'
+import { ANYBODY, outputIn, type PullOptions, pullFrom, record, startStub } from './support/pull.ts'
+import { SELF_SIGNED } from './support/self-signed.ts'
+
+setDefaultTimeout(60_000)
+afterAll(cleanUp)
+
+const servers: { stop(): unknown }[] = []
+afterEach(async () => {
+  for (const server of servers.splice(0)) await server.stop()
+})
+
+let out: string
+beforeEach(() => {
+  out = outputIn()
+  writeFileSync(out, 'earlier')
+})
+
+/** What a pull from there says, in one line; it leaves the earlier output and nothing beside it. */
+async function complaintOf(baseUrl: string, options: PullOptions = {}): Promise<string> {
+  const error = await pullFrom(baseUrl, ANYBODY, out, { timeoutMs: 500, retryForMs: 1, ...options }).then(
+    () => undefined,
+    error => error,
+  )
+  expect(error).toBeInstanceOf(Failure)
+  expect(readFileSync(out, 'utf8')).toBe('earlier')
+  expect(readdirSync(dirname(out))).toEqual(['out.ndjson'])
+  const { message } = error as Failure
+  expect(message).not.toMatch(/[\n\r]/)
+  expect(message).not.toContain(ANYBODY.clientSecret)
+  return message
+}
+
+/** A TCP server that does something with each connection's first bytes. */
+async function tcp(answer: (socket: Socket, request: string) => void): Promise<string> {
+  const server: Server = createServer(socket => {
+    socket.on('error', () => {})
+    socket.on('data', bytes => answer(socket, bytes.toString()))
+  })
+  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
+  servers.push({ stop: () => server.close() })
+  return `http://127.0.0.1:${(server.address() as { port: number }).port}`
+}
+
+/** An HTTP server that answers everything alike; counts. */
+function http(answer: (request: Request) => Response | Promise<Response>, tls?: typeof SELF_SIGNED) {
+  const asked: string[] = []
+  const server = Bun.serve({
+    hostname: '127.0.0.1',
+    port: 0,
+    idleTimeout: 0,
+    ...(tls && { tls }),
+    fetch: async (request): Promise<Response> => {
+      asked.push(`${new URL(request.url).pathname} ${await request.text()}`)
+      return await answer(request)
+    },
+  })
+  servers.push({ stop: () => server.stop(true) })
+  return { url: `http://127.0.0.1:${server.port}`, port: server.port, asked }
+}
+
+const html = (status: number) => () =>
+  new Response('<html>Sign in</html>', { status, headers: { 'content-type': 'text/html' } })
+const token = () =>
+  Response.json({ access_token: 'abc', token_type: 'Bearer', expires_in: 7200, created_at: 1 })
+/** A service whose list answers are made by hand. */
+const listing = (answer: (request: Request) => Response) =>
+  http(request => (request.url.endsWith('/oauth/token') ? token() : answer(request)))
+
+describe('a host that is no axport:', () => {
+  test('nothing listens', async () => {
+    const url = `http://127.0.0.1:${await freePort()}`
+    expect(await complaintOf(url)).toBe(`nothing listens at ${url}; gave up after 1 attempt`)
+  })
+
+  test('its name is not known', async () => {
+    expect(await complaintOf('http://nowhere.invalid')).toMatch(
+      /^the host of http:\/\/nowhere.invalid can not be found/,
+    )
+  })
+
+  test('it speaks no HTTP', async () => {
+    const url = await tcp(socket => socket.end('SSH-2.0-OpenSSH_9.9\r\n'))
+    expect(await complaintOf(url)).toBe(`${url} does not speak HTTP: is it the right port?`)
+  })
+
+  test('it sends headers without end', async () => {
+    const url = await tcp(socket =>
+      socket.write(`HTTP/1.1 200 OK\r\n${`x: ${'y'.repeat(1000)}\r\n`.repeat(1000)}`),
+    )
+    expect(await complaintOf(url)).toBe(`${url} does not speak HTTP: is it the right port?`)
+  })
+
+  test.each([200, 403, 404])('it answers HTML with status %i', async status => {
+    const { url } = http(html(status))
+    expect(await complaintOf(url)).toBe(
+      status === 200
+        ? `${url}/oauth/token answered text/html, not JSON: is that the base URL of an axport?`
+        : `${url}/oauth/token answered ${status}: is that the base URL of an axport?`,
+    )
+  })
+
+  test('it answers JSON of its own', async () => {
+    const { url } = http(() => Response.json(['hello']))
+    expect(await complaintOf(url)).toBe(
+      `${url}/oauth/token answered without a token: is ${url} the base URL of an axport?`,
+    )
+  })
+
+  test('its certificate is signed by nobody', async () => {
+    const { port } = http(token, SELF_SIGNED)
+    expect(await complaintOf(`https://localhost:${port}`)).toMatch(
+      /^the certificate of https:\/\/localhost:\d+ is not trusted \(DEPTH_ZERO_SELF_SIGNED_CERT\): name .* NODE_EXTRA_CA_CERTS$/,
+    )
+  })
+
+  test('it does not speak TLS', async () => {
+    const { port } = http(token)
+    expect(await complaintOf(`https://127.0.0.1:${port}`)).toMatch(
+      /does not speak TLS there: is it http:\/\/, or another port\?$/,
+    )
+  })
+})
+
+describe('a redirect', () => {
+  test.each([301, 302, 303, 307, 308])(
+    'with status %i takes neither secret nor token to another host',
+    async status => {
+      const other = http(token)
+      const { url } = http(
+        () => new Response('', { status, headers: { location: `${other.url}/oauth/token?x=1` } }),
+      )
+      expect(await complaintOf(url)).toBe(
+        `${url}/oauth/token redirects to ${other.url}: give the address where it ends as --base-url`,
+      )
+      expect(other.asked).toEqual([])
+    },
+  )
+
+  test('of the list takes no token there either', async () => {
+    const other = http(token)
+    const { url } = listing(() => Response.redirect(`${other.url}/elsewhere`))
+    expect(await complaintOf(url)).toContain(`redirects to ${other.url}`)
+    expect(other.asked).toEqual([])
+  })
+})
+
+describe('a service that refuses', () => {
+  test.each([
+    [
+      401,
+      { error: 'invalid_client' },
+      'the service refuses the client id or its secret: check both, or ask its operator',
+    ],
+    [
+      400,
+      { error: 'invalid_request', error_description: 'Say\nmore' },
+      'the service refused: Say more (status 400)',
+    ],
+  ])('a token with status %i is told in one line', async (status, body, message) => {
+    expect(await complaintOf(http(() => Response.json(body, { status })).url)).toBe(message)
+  })
+
+  test.each([
+    [
+      'an empty scope',
+      'Invalid or missing tenant ids',
+      /^the service refused: Invalid or missing tenant ids; its operator has to attach/,
+    ],
+    [
+      'a parameter',
+      'filter[user_ids] must be a whole number',
+      /^the service refused: filter\[user_ids\] must be a whole number \(status 400\)$/,
+    ],
+    ['a long story', 'x'.repeat(9999), /^the service refused: x{300} \(status 400\)$/],
+  ])('a list because of %s is told in one line', async (_, message, said) => {
+    const { url } = listing(() => Response.json({ errors: [{ message }] }, { status: 400 }))
+    expect(await complaintOf(url)).toMatch(said)
+  })
+
+  test('for longer than a pull has patience is not waited for', async () => {
+    const { url } = http(() => new Response('', { status: 503, headers: { 'retry-after': '3600' } }))
+    expect(await complaintOf(url, { retryForMs: 300_000 })).toBe(
+      `${url}/oauth/token answered 503, and asks to come back in 3600 s; gave up after 1 attempt`,
+    )
+  })
+})
+
+describe('a service that breaks', () => {
+  test('off in the middle, for good, costs nothing of what was read', async () => {
+    const stub = startStub(Array.from({ length: 250 }, (_, index) => record(index)))
+    servers.push(stub)
+    stub.hook = n => {
+      if (n === 2) stub.stop()
+    }
+    const failed = pullFrom(stub.baseUrl, ANYBODY, out, { retryForMs: 1 })
+    await expect(failed).rejects.toThrow(
+      /; gave up after 1 attempt; 100 of 250 assessments are kept: the same command goes on$/,
+    )
+    expect(readFileSync(out, 'utf8')).toBe('earlier')
+    expect(existsSync(`${out}.partial`)).toBe(true)
+  })
+
+  test('its answers off is told so', async () => {
+    const url = await tcp(socket => socket.destroy())
+    expect(await complaintOf(url)).toBe(`${url} broke the connection off; gave up after 1 attempt`)
+  })
+
+  test('never answers, or never ends an answer, is left after the time-out', async () => {
+    const silent = await tcp(() => {})
+    expect(await complaintOf(silent)).toBe(
+      `${silent} did not finish an answer within 0.5 s; gave up after 1 attempt`,
+    )
+    const dripping = await tcp(socket => {
+      socket.write('HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 9999\r\n\r\n{')
+      const drip = setInterval(() => socket.write(' '), 50)
+      socket.on('close', () => clearInterval(drip))
+    })
+    expect(await complaintOf(dripping)).toContain('did not finish an answer within 0.5 s')
+  })
+
+  test.each(['identity', 'gzip'])('sends a page without end (%s) is left at 64 MiB', async coding => {
+    const chunk = new Uint8Array(1024 * 1024).fill(0x20)
+    const body = coding === 'gzip' ? Bun.gzipSync(new Uint8Array(80 * 1024 * 1024).fill(0x20)) : undefined
+    const { url } = listing(() => {
+      const headers = { 'content-type': 'application/json', 'content-encoding': coding }
+      return new Response(body ?? new ReadableStream({ pull: controller => controller.enqueue(chunk) }), {
+        headers,
+      })
+    })
+    expect(await complaintOf(url, { timeoutMs: 20_000 })).toBe(
+      `${url} sent an answer of more than 67108864 bytes: it is not a page of an axport`,
+    )
+  })
+
+  test.each([
+    ['{"data":[{"id":1},', 'an object is missing at byte 18'],
+    ['{"data":[{"id":1', 'it ends too early'],
+    ['[]', 'an object is missing at byte 0'],
+    ['{"data":[],"meta":{]}', 'JSON'],
+  ])('JSON and sends %s is told so', async (body, reason) => {
+    const { url } = listing(() => new Response(body, { headers: { 'content-type': 'application/json' } }))
+    const message = await complaintOf(url)
+    expect(message).toStartWith('the service answered something that is no page of assessments (')
+    expect(message).toContain(reason)
+  })
+})

@@ -1,0 +1,114 @@
+import { describe, expect, test } from 'bun:test'
+import fc from 'fast-check'
+import { IdSet } from '../src/pull/id-set.ts'
+import { UnexpectedJson } from '../src/pull/json.ts'
+import { readPage } from '../src/pull/page.ts'
+
+const bytes = (text: string) => new TextEncoder().encode(text)
+const read = (text: string) => readPage(bytes(text))
+const linesOf = (lines: Uint8Array) => new TextDecoder().decode(lines).split('\n').slice(0, -1)
+
+/** Any record: an id somewhere among other fields, which may be called id, too, further down. */
+const anyRecord = fc.tuple(
+  fc.dictionary(fc.string(), fc.jsonValue(), { maxKeys: 4 }),
+  fc.nat(),
+  fc.dictionary(fc.string(), fc.jsonValue(), { maxKeys: 4 }),
+)
+const anyPage = fc.record({
+  records: fc.array(anyRecord, { maxLength: 8 }),
+  count: fc.nat(),
+  offset: fc.nat(),
+})
+
+const recordText = ([before, id, after]: [object, number, object]) => {
+  const without = (fields: object) => Object.entries(fields).filter(([name]) => name !== 'id')
+  return JSON.stringify(
+    Object.fromEntries([...without(before), ['id', id], ...without({ ...after, z: { id: 1 } })]),
+  )
+}
+
+describe('a page', () => {
+  test('is cut into exactly the records that were sent, whatever is in them', () => {
+    fc.assert(
+      fc.property(anyPage, ({ records, count, offset }) => {
+        const texts = records.map(recordText)
+        const page = read(
+          `{"data":[${texts.join()}],"meta":{"count":${count},"offset":${offset},"page":100}}`,
+        )
+        expect(linesOf(page.lines)).toEqual(texts)
+        expect(page.ids).toEqual(texts.map(text => BigInt((JSON.parse(text) as { id: number }).id)))
+        expect(page.starts.map(start => page.lines[start])).toEqual(texts.map(() => 0x7b))
+        expect([page.count, page.offset, page.page]).toEqual([count, offset, 100])
+      }),
+    )
+  })
+
+  test('is the same with white space between the values, and with its members the other way round', () => {
+    fc.assert(
+      fc.property(anyPage, ({ records, count, offset }) => {
+        const value = {
+          meta: { count, offset, page: 100 },
+          more: [{ data: 1 }],
+          data: records.map(record => JSON.parse(recordText(record))),
+        }
+        const page = read(JSON.stringify(value, null, '\t'))
+        expect(linesOf(page.lines)).toEqual(value.data.map(record => JSON.stringify(record)))
+        expect(page.count).toBe(count)
+      }),
+    )
+  })
+
+  test('is refused, cut off at any byte', () => {
+    const whole =
+      '{"data":[{"id":1,"name":"a\\"}]\\\\","results":[{"x":[1,null]}]}],"meta":{"count":1,"offset":0,"page":100}}'
+    expect(read(whole).ids).toEqual([1n])
+    for (let length = 0; length < whole.length; length++)
+      expect(() => read(whole.slice(0, length))).toThrow(UnexpectedJson)
+    expect(() => read(`${whole}x`)).toThrow(UnexpectedJson)
+  })
+
+  test.each([
+    ['nothing', ''],
+    ['HTML', '<html></html>'],
+    ['another object', '{"errors":[]}'],
+    ['data without meta', '{"data":[]}'],
+    ['a negative count', '{"data":[],"meta":{"count":-1,"offset":0,"page":100}}'],
+    ['data that is an object', '{"data":{},"meta":{"count":1,"offset":0,"page":100}}'],
+    ['records without an id', '{"data":[{"name":"id"}],"meta":{"count":1,"offset":0,"page":100}}'],
+    ['records that are numbers', '{"data":[1],"meta":{"count":1,"offset":0,"page":100}}'],
+    ['an id that is text', '{"data":[{"id":"1"}],"meta":{"count":1,"offset":0,"page":100}}'],
+    ['an id that is a fraction', '{"data":[{"id":1.5}],"meta":{"count":1,"offset":0,"page":100}}'],
+    ['an id beyond bigint', '{"data":[{"id":9223372036854775808}],"meta":{"count":1,"offset":0,"page":100}}'],
+    [
+      'a line break in a string',
+      '{"data":[{"id":1,"name":"a\nb"}],"meta":{"count":1,"offset":0,"page":100}}',
+    ],
+  ])('is refused when it is %s', (_, text) => {
+    expect(() => read(text)).toThrow(UnexpectedJson)
+  })
+})
+
+describe('a set of ids', () => {
+  test('counts the distinct ones of up to 2^63 − 1', () => {
+    const few = fc.array(
+      fc.oneof(fc.bigInt(0n, 20n), fc.bigInt(2n ** 63n - 20n, 2n ** 63n - 1n), fc.bigInt(0n, 2n ** 63n - 1n)),
+    )
+    fc.assert(
+      fc.property(few, ids => {
+        const set = new IdSet()
+        for (const id of ids) set.add(id)
+        expect([set.size, set.distinct()]).toEqual([ids.length, new Set(ids).size])
+      }),
+    )
+  })
+
+  test('grows past its first size, and can be asked in between', () => {
+    const set = new IdSet()
+    for (let id = 5000n; id > 0n; id--) set.add(id)
+    expect(set.distinct()).toBe(5000)
+    for (let id = 1n; id <= 6000n; id++) set.add(id * 2n ** 50n)
+    expect([set.size, set.distinct()]).toEqual([11_000, 11_000])
+    set.add(1n)
+    expect([set.size, set.distinct()]).toEqual([11_001, 11_000])
+  })
+})

@@ -1,0 +1,301 @@
+import {
+  afterAll,
+  afterEach,
+  beforeAll,
+  beforeEach,
+  describe,
+  expect,
+  setDefaultTimeout,
+  test,
+} from 'bun:test'
+import { readFileSync } from 'node:fs'
+import { parse } from 'csv-parse/sync'
+import { parquetMetadata, parquetReadObjects } from 'hyparquet'
+import { sampleNdjson } from '../src/sample/generate.ts'
+import { cleanUp } from './support/executable.ts'
+import { importText } from './support/import.ts'
+import {
+  ANYBODY,
+  documents,
+  type Front,
+  json,
+  linesOf,
+  outputIn,
+  pageOf,
+  pullFrom,
+  record,
+  startFront,
+  startRelay,
+  startStub,
+} from './support/pull.ts'
+import { authorize, startService, type TestService } from './support/service.ts'
+
+setDefaultTimeout(60_000)
+
+let service: TestService
+let front: Front
+let client: { clientId: string; clientSecret: string }
+let expected: string[]
+
+beforeAll(async () => {
+  service = await startService('postgres')
+  await importText(service.sql, [...sampleNdjson({ assessments: 1000 })].join(''))
+  const ids = async (table: string) =>
+    (await service.sql<{ id: string }[]>`select id from ${service.sql(table)}`).map(row => Number(row.id))
+  client = await authorize(service, await ids('organizations'), await ids('products'))
+  expected = await documents(service)
+})
+afterAll(async () => {
+  await service?.close()
+  await cleanUp()
+})
+beforeEach(() => {
+  front = startFront(service)
+})
+afterEach(() => front.stop())
+
+interface Part {
+  assessment_id: number
+  assessment_name: string
+  certified_on: string
+  proctor_id: number
+  proctor_name: string
+}
+type Row = Record<string, unknown> & { certified_on: string; results: Part[] }
+
+function readParquet(path: string): Promise<Record<string, unknown>[]> {
+  const { buffer, byteOffset, byteLength } = readFileSync(path)
+  const file = buffer.slice(byteOffset, byteOffset + byteLength) as ArrayBuffer
+  return parquetReadObjects({ file, compressors: { ZSTD: bytes => Bun.zstdDecompressSync(bytes) } })
+}
+
+/** What a reader of Parquet makes of a document: wide ids, real dates. */
+function asParquet(text: string): Record<string, unknown> {
+  const { certified_on, id, organization_id, results, ...texts } = JSON.parse(text) as Row
+  return {
+    ...texts,
+    id: BigInt(id as number),
+    organization_id: BigInt(organization_id as number),
+    certified_on: new Date(certified_on),
+    results: results.map(part => ({
+      ...part,
+      assessment_id: BigInt(part.assessment_id),
+      proctor_id: BigInt(part.proctor_id),
+      certified_on: new Date(part.certified_on),
+    })),
+  }
+}
+
+describe('a pull', () => {
+  test('writes every record once, byte for byte as the service has it, in a total order', async () => {
+    const out = outputIn()
+    const { result, notes, pauses, progress } = await pullFrom(front.baseUrl, client, out)
+    expect(linesOf(out)).toEqual(expected)
+    expect({ result, notes, pauses }).toEqual({
+      result: { records: 1000, resumed: 0, restarts: 0 },
+      notes: [],
+      pauses: [],
+    })
+    expect(progress.at(-1)).toEqual({ phase: 'pulling', done: 1000, total: 1000, resumed: 0 })
+  })
+
+  test('asks for each page from the last record it knows, with one token', async () => {
+    await pullFrom(front.baseUrl, client, outputIn())
+    expect(front.lists.map(query => new URLSearchParams(query).get('offset'))).toEqual(
+      Array.from({ length: 11 }, (_, index) => String(index * 99)),
+    )
+    expect(new Set(front.lists.map(query => query.replace(/&offset=\d+/, '')))).toEqual(
+      new Set(['page=100&sort=certified_on&order=ASC']),
+    )
+    expect(front.tokens).toBe(1)
+  })
+
+  test('writes CSV with a row a part', async () => {
+    const out = outputIn('out.csv')
+    await pullFrom(front.baseUrl, client, out, { format: 'csv' })
+    const rows = expected.flatMap(text => {
+      const { results, ...own } = JSON.parse(text) as Row
+      return results.map(part => [...Object.values(own), ...Object.values(part)].map(cell => `${cell ?? ''}`))
+    })
+    const [header, ...found] = parse(readFileSync(out)) as string[][]
+    expect(found).toEqual(rows)
+    expect(found.length).toBeGreaterThan(1200)
+    expect(header?.join()).toBe(
+      'id,seid,name,first_name,last_name,email,organization_id,organization_name,assessment_name,certified_on,' +
+        'part_assessment_id,part_assessment_name,part_certified_on,part_proctor_id,part_proctor_name',
+    )
+  })
+
+  test('writes Parquet with a row a record, typed', async () => {
+    const out = outputIn('out.parquet')
+    const { progress } = await pullFrom(front.baseUrl, client, out, { format: 'parquet' })
+    expect(await readParquet(out)).toEqual(expected.map(asParquet))
+    expect(progress.at(-1)).toEqual({ phase: 'writing', done: 1000, total: 1000 })
+  })
+
+  test('sorts as it is told', async () => {
+    const out = outputIn()
+    await pullFrom(front.baseUrl, client, out, { query: { sort: 'user_name', order: 'DESC' } })
+    const rows = await service.sql<{ document: string }[]>`
+      select document from export_records order by user_name_key desc, id desc`
+    expect(linesOf(out)).toEqual(rows.map(row => row.document))
+  })
+
+  test('filters as it is told, with one value and with many', async () => {
+    const out = outputIn()
+    const [one, two] = expected.map(text => JSON.parse(text) as Row)
+    const organizations = [String(one?.organization_id), String(two?.organization_id)]
+    await pullFrom(front.baseUrl, client, out, {
+      query: { filter: { organization_ids: organizations, start_date: ['2023-01-01'] } },
+    })
+    expect(linesOf(out)).toEqual(
+      expected.filter(text => {
+        const { organization_id, certified_on } = JSON.parse(text) as Row
+        return organizations.includes(String(organization_id)) && certified_on >= '2023-01-01'
+      }),
+    )
+    expect(linesOf(out)).not.toBeEmpty()
+  })
+
+  test.each(['ndjson', 'csv', 'parquet'] as const)('of nothing makes an empty %s', async format => {
+    const out = outputIn(`out.${format}`)
+    const query = { filter: { seids: ['nobody has this one'] } }
+    expect((await pullFrom(front.baseUrl, client, out, { format, query })).result.records).toBe(0)
+    if (format === 'parquet') expect(await readParquet(out)).toEqual([])
+    else expect(readFileSync(out, 'utf8').split('\n').length).toBe(format === 'csv' ? 2 : 1)
+  })
+
+  test('goes on with a fresh token when the one it has is revoked', async () => {
+    front.hook = async n => {
+      if (n === 4) await service.sql`delete from access_tokens`
+    }
+    const out = outputIn()
+    await pullFrom(front.baseUrl, client, out)
+    expect(linesOf(out)).toEqual(expected)
+    expect(front.tokens).toBe(2)
+  })
+
+  test('ends when the service refuses every token that it issues', async () => {
+    front.hook = () => new Response('{"error":"invalid_token"}', { status: 401 })
+    await expect(pullFrom(front.baseUrl, client, outputIn())).rejects.toThrow(
+      /^the service refuses the tokens that it issues/,
+    )
+  })
+
+  test('comes again after what passes by itself', async () => {
+    const passing = [429, 500, 502, 503, 504]
+    front.hook = n => {
+      const status = passing[n - 3]
+      return status && new Response('<html>', { status, headers: { 'retry-after': '0' } })
+    }
+    const out = outputIn()
+    await pullFrom(front.baseUrl, client, out)
+    expect(linesOf(out)).toEqual(expected)
+    expect(front.lists.length).toBe(11 + passing.length)
+  })
+
+  test('does not come again before Retry-After has passed', async () => {
+    let refused = 0
+    let waited = 0
+    front.hook = n => {
+      if (n === 4) waited = performance.now() - refused
+      if (n !== 3) return
+      refused = performance.now()
+      return new Response('', { status: 503, headers: { 'retry-after': '1' } })
+    }
+    const { pauses } = await pullFrom(front.baseUrl, client, outputIn())
+    expect(waited).toBeGreaterThanOrEqual(995)
+    expect(pauses).toEqual([[`${front.baseUrl}/api/v1/ax/assessments answered 503`, 1000]])
+  })
+
+  test('comes again, later and later, when the connection breaks in the middle of an answer', async () => {
+    const relay = await startRelay(front)
+    front.hook = n => {
+      if (n === 3) relay.cuts = 2
+    }
+    const out = outputIn()
+    const { pauses } = await pullFrom(relay.baseUrl, client, out).finally(relay.stop)
+    expect(linesOf(out)).toEqual(expected)
+    // The engine tries again itself, once, what breaks on a connection that was used before.
+    expect(pauses.length).toBeWithin(1, 3)
+    for (const [index, [reason, milliseconds]] of pauses.entries()) {
+      expect(reason).toBe(`${relay.baseUrl} broke the connection off`)
+      expect(milliseconds).toBeWithin(250 * 2 ** index, 500 * 2 ** index + 1)
+    }
+  })
+})
+
+describe('what a service may send that ours does not', () => {
+  const pulled = async (stub: Front, format: 'ndjson' | 'csv' | 'parquet' = 'ndjson') => {
+    const out = outputIn(`out.${format}`)
+    await pullFrom(stub.baseUrl, ANYBODY, out, { format }).finally(stub.stop)
+    return out
+  }
+
+  test('ids that JavaScript has no exact numbers for stay exact in every format', async () => {
+    const ids = ['9007199254740993', '9223372036854775806', '9223372036854775807']
+    const records = ids.map(id => record(id, 'a "b",\nc:1234567890123456'))
+    expect(linesOf(await pulled(startStub(records)))).toEqual(records)
+    const csv = parse(readFileSync(await pulled(startStub(records), 'csv')), { columns: true }) as object[]
+    expect(csv).toMatchObject(
+      ids.map(id => ({ id, part_assessment_id: id, name: 'a "b",\nc:1234567890123456' })),
+    )
+    expect(await readParquet(await pulled(startStub(records), 'parquet'))).toMatchObject(
+      ids.map(id => ({ id: BigInt(id), results: [{ assessment_id: BigInt(id) }] })),
+    )
+  })
+
+  test('fields that are missing, or that nobody knows', async () => {
+    const records = ['{"more":[{"id":5}],"id":1,"results":[{}]}', '{"id":2,"name":null,"certified_on":null}']
+    expect(linesOf(await pulled(startStub(records)))).toEqual(records)
+    expect(parse(readFileSync(await pulled(startStub(records), 'csv')), { columns: true })).toMatchObject([
+      { id: '1', name: '' },
+    ])
+    expect(await readParquet(await pulled(startStub(records), 'parquet'))).toMatchObject([
+      { id: 1n, results: [{ assessment_id: null }] },
+      { id: 2n, results: [] },
+    ])
+  })
+
+  test('JSON with white space in it', async () => {
+    const records = Array.from({ length: 250 }, (_, index) => record(index))
+    const spaced = startStub(records, (some, count, offset) =>
+      JSON.stringify(JSON.parse(pageOf(some, count, offset)), null, 2),
+    )
+    expect(linesOf(await pulled(spaced))).toEqual(records)
+  })
+
+  test('pages of another size or place than asked for end it', async () => {
+    const stub = startStub([record(1)])
+    stub.hook = () => json('{"data":[],"meta":{"count":0,"offset":0,"page":50}}')
+    await expect(pulled(stub)).rejects.toThrow('another page than asked: offset 0 for 0, size 50 for 100')
+  })
+
+  test('an order without a tie-breaker, which shows an id twice, is never taken for a whole list', async () => {
+    const records = Array.from({ length: 300 }, (_, index) => record(index))
+    const stub = startStub(records)
+    // The record at each page's start is right, the ones behind are any.
+    stub.hook = (_, request) => {
+      const offset = Number(new URL(request.url).searchParams.get('offset'))
+      if (offset !== 99) return
+      const some = [...records.slice(99, 150), records[7] as string, ...records.slice(151, 199)]
+      return json(pageOf(some, 300, offset))
+    }
+    await expect(pulled(stub)).rejects.toThrow(
+      /^the data changed 5 times .*299 of 300 assessments came, 1 twice/,
+    )
+  })
+})
+
+test('Parquet is written in groups of records, not all at once', async () => {
+  const records = Array.from({ length: 10_500 }, (_, index) => record(index))
+  const stub = startStub(records)
+  const out = outputIn('out.parquet')
+  await pullFrom(stub.baseUrl, ANYBODY, out, { format: 'parquet' }).finally(stub.stop)
+  const { buffer, byteOffset, byteLength } = readFileSync(out)
+  const { row_groups, created_by } = parquetMetadata(
+    buffer.slice(byteOffset, byteOffset + byteLength) as ArrayBuffer,
+  )
+  expect(row_groups.map(group => group.num_rows)).toEqual([10_000n, 500n])
+  expect(created_by).toBe('axport')
+})
