@@ -14,6 +14,20 @@ const anyRecord = fc.tuple(
   fc.nat(),
   fc.dictionary(fc.string(), fc.jsonValue(), { maxKeys: 4 }),
 )
+/** Text that looks as if records met in it. */
+const anyText = fc.oneof(
+  fc.string(),
+  fc.constantFrom('}]},{"id":1,', '],"meta":{"count":1}}', '\\', '"', 'Zoë 日本'),
+)
+/** A record as our service writes it, or nearly: some have a seam between the elements of an array. */
+const ourRecord = fc.tuple(
+  fc.bigInt(0n, 2n ** 63n - 1n),
+  fc.dictionary(anyText, anyText, { maxKeys: 3 }),
+  fc.array(fc.oneof({ weight: 9, arbitrary: anyText }, { weight: 1, arbitrary: fc.constant([{}]) }), {
+    minLength: 1,
+    maxLength: 3,
+  }),
+)
 const anyPage = fc.record({
   records: fc.array(anyRecord, { maxLength: 8 }),
   count: fc.nat(),
@@ -40,6 +54,24 @@ describe('a page', () => {
         expect(page.starts.map(start => page.lines[start])).toEqual(texts.map(() => 0x7b))
         expect([page.count, page.offset, page.page]).toEqual([count, offset, 100])
       }),
+    )
+  })
+
+  test('of our service is cut as well, whatever looks like its seams', () => {
+    fc.assert(
+      fc.property(fc.array(ourRecord, { minLength: 1, maxLength: 20 }), fc.nat(9), (records, more) => {
+        const texts = records.map(([id, fields, results]) => {
+          const list = results.map(x => ({ id: 1, x }))
+          return `{"id":${id},"fields":${JSON.stringify(fields)},"results":${JSON.stringify(list)}}`
+        })
+        const count = texts.length === 20 ? 20 + more : texts.length
+        const page = read(`{"data":[${texts.join()}],"meta":{"count":${count},"offset":0,"page":20}}`)
+        expect(linesOf(page.lines)).toEqual(texts)
+        expect(page.ids).toEqual(records.map(([id]) => id))
+        expect(page.starts.map(start => page.lines[start])).toEqual(texts.map(() => 0x7b))
+        expect([page.count, page.offset, page.page]).toEqual([count, 0, 20])
+      }),
+      { numRuns: 300 },
     )
   })
 

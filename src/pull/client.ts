@@ -1,6 +1,6 @@
 import { Failure } from '../errors.ts'
 import { isJson, readJson, refusal } from './refusal.ts'
-import { type Answer, request, Unanswered } from './request.ts'
+import { type Answer, isLoopback, request, Unanswered } from './request.ts'
 import { type OnPause, retrying } from './retry.ts'
 
 /** A service and who asks it. */
@@ -45,9 +45,11 @@ export class Client {
    */
   async list(queryString: string): Promise<Uint8Array> {
     const url = `${this.service.baseUrl}/api/v1/ax/assessments`
+    // Across a network a page gets through six times as fast compressed; on one machine that is only work.
+    const coding: Record<string, string> = isLoopback(url) ? { 'accept-encoding': 'identity' } : {}
     let refusals = 0
     const attempt = async () => {
-      const headers = { authorization: `Bearer ${await this.currentToken()}` }
+      const headers = { ...coding, authorization: `Bearer ${await this.currentToken()}` }
       const answer = await this.send(`${url}?${queryString}`, { headers })
       if (answer.status === 401) throw this.refusedToken(++refusals)
       if (answer.status !== 200) throw refusal(answer, url)

@@ -7,6 +7,11 @@ export interface Answer {
   body: Uint8Array
 }
 
+/** Whether a URL leads to this machine itself. */
+export function isLoopback(url: string): boolean {
+  return /^(localhost|127\.\d+\.\d+\.\d+|\[::1\])$/.test(new URL(url).hostname)
+}
+
 /** There was no good answer, and the next attempt may get one. The message says what there was instead. */
 export class Unanswered extends Error {
   constructor(

@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs'
 import { InvalidArgumentError } from 'commander'
 import { setting } from '../../config.ts'
 import { Failure } from '../../errors.ts'
+import { isLoopback } from '../../pull/request.ts'
 
 /** The address that the paths of the API are put behind: without a slash at its end. */
 export function readBaseUrl(text: string): string {
@@ -15,8 +16,7 @@ export function readBaseUrl(text: string): string {
 
 /** Whether a secret leaves this machine in the clear. */
 export function isReadableOnTheWay(baseUrl: string): boolean {
-  const { protocol, hostname } = new URL(baseUrl)
-  return protocol === 'http:' && !/^(localhost|127\.\d+\.\d+\.\d+|\[::1\])$/.test(hostname)
+  return new URL(baseUrl).protocol === 'http:' && !isLoopback(baseUrl)
 }
 
 /**
