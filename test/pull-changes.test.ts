@@ -12,6 +12,7 @@ import {
 import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { dirname } from 'node:path'
 import fc from 'fast-check'
+import { PartialFile } from '../src/pull/partial-file.ts'
 import { assessment, type Line, ORGANIZATION, PRODUCT, world } from './contract/support/lines.ts'
 import { cleanUp } from './support/executable.ts'
 import { documents, type Front, linesOf, outputIn, pullFrom, startFront } from './support/pull.ts'
@@ -187,6 +188,12 @@ describe('a pull that was interrupted', () => {
     await pullFrom(front.baseUrl, client, out)
     expect(readdirSync(dirname(out))).toEqual(['out.ndjson'])
     expect(statSync(out).mode & 0o777).toBe(0o640)
+  })
+
+  test('is still there when the next one ends before it has looked', async () => {
+    const out = await brokenOff()
+    new PartialFile(out, 'of another question').leave()
+    expect((await pullFrom(front.baseUrl, client, out)).result.resumed).toBe(199)
   })
 
   test('goes on in another format', async () => {

@@ -131,6 +131,7 @@ describe('a set of ids', () => {
         for (const id of ids) set.add(id)
         expect([set.size, set.distinct()]).toEqual([ids.length, new Set(ids).size])
       }),
+      { numRuns: 40 },
     )
   })
 

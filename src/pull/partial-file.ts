@@ -26,6 +26,8 @@ export class PartialFile {
   private started = Date.now()
   private savedCount: number | undefined
   private isOpen = true
+  /** Nobody has looked at what an earlier run left. */
+  private isUnread = true
 
   /**
    * @param output the file that it is for
@@ -65,6 +67,7 @@ export class PartialFile {
       if (good < chunk.length) break
     }
     ftruncateSync(this.descriptor, length)
+    this.isUnread = false
     this.records = this.position.ids.size
     return this.records
   }
@@ -72,6 +75,7 @@ export class PartialFile {
   /** Begins anew. */
   clear(): void {
     ftruncateSync(this.descriptor, 0)
+    this.isUnread = false
     this.position = startOfList()
     this.records = 0
     this.started = Date.now()
@@ -112,7 +116,7 @@ export class PartialFile {
 
   /** The end of a run that was not finished. Nothing happens after the first end of any kind. */
   leave(): void {
-    if (this.records === 0) this.remove()
+    if (this.records === 0 && !this.isUnread) this.remove()
     if (!this.isOpen) return
     this.isOpen = false
     closeSync(this.descriptor)

@@ -1,5 +1,6 @@
 import { Command, Option } from 'commander'
 import { Failure, UsageFailure } from '../../errors.ts'
+import { isDevice } from '../../pull/files.ts'
 import { FORMATS, type FormatName, formatOf } from '../../pull/formats.ts'
 import type { PullJob, PullResult, Watcher } from '../../pull/job.ts'
 import { pull } from '../../pull/pull.ts'
@@ -77,7 +78,7 @@ async function runPull(options: Options): Promise<void> {
     status.note('http:// lets everybody on the way read the secret and the records: use https://')
   try {
     const work = (signal: AbortSignal) => pull(job, watching(status, signal))
-    const result = await interruptible(work, () => status.interrupted(isStdout))
+    const result = await interruptible(work, () => status.interrupted(isStdout || isDevice(options.out)))
     status.end()
     if (!isStdout) await report(result, options, format)
   } catch (error) {

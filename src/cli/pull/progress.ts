@@ -25,8 +25,8 @@ export class PullStatus {
   }
 
   /** What Ctrl-C leaves behind, in words. */
-  interrupted(isStdout: boolean): string {
-    if (isStdout) return 'interrupted: what was written is not all'
+  interrupted(isStream: boolean): string {
+    if (isStream) return 'interrupted: what was written is not all'
     if (!this.last) return 'interrupted: nothing was read'
     const { done, total } =
       this.last.phase === 'pulling' ? this.last : { done: this.last.total, total: this.last.total }
