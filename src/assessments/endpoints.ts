@@ -1,5 +1,5 @@
-import type { Sql } from 'postgres'
 import { apiError, jsonResponse } from '../answers.ts'
+import type { Runner } from '../postgres/statement.ts'
 import { parseListQuery } from './parse.ts'
 import { isBigint, type Scope, selectDocument, selectPage } from './queries.ts'
 
@@ -7,7 +7,7 @@ import { isBigint, type Scope, selectDocument, selectPage } from './queries.ts'
  * GET /api/v1/ax/assessments (spec 4.2): `queryString` is the raw one, without its "?".
  * The documents are finished JSON; they are joined and sent, never parsed.
  */
-export async function listAssessments(db: Sql, scope: Scope, queryString: string): Promise<Response> {
+export async function listAssessments(db: Runner, scope: Scope, queryString: string): Promise<Response> {
   const query = parseListQuery(queryString)
   const { count, documents } = await selectPage(db, scope, query)
   const meta = JSON.stringify({ count, offset: query.offset, page: query.page })
@@ -15,7 +15,7 @@ export async function listAssessments(db: Sql, scope: Scope, queryString: string
 }
 
 /** GET /api/v1/ax/assessments/:id (spec 4.3). Whatever is not the id of a record in the scope is not found. */
-export async function retrieveAssessment(db: Sql, scope: Scope, id: string): Promise<Response> {
+export async function retrieveAssessment(db: Runner, scope: Scope, id: string): Promise<Response> {
   const document = /^\d+$/.test(id) && isBigint(id) ? await selectDocument(db, scope, id) : undefined
   if (document === undefined) throw apiError(404, 'Assessment not found')
   return jsonResponse(200, document)

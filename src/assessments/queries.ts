@@ -1,7 +1,6 @@
 import { type SQL, sql } from 'drizzle-orm'
-import type { Sql } from 'postgres'
 import { exportRecords as r } from '../../db/schema.ts'
-import { type Statement, statement } from '../postgres/statement.ts'
+import { type Runner, type Statement, statement } from '../postgres/statement.ts'
 import type { Filter, ListQuery, Order, Sort } from './parameters.ts'
 
 /** What an integration may read (spec 1): ids as decimal strings. */
@@ -17,7 +16,7 @@ export interface Page {
 }
 
 /** The page of the scope that a query asks for, and the count beside it, in one snapshot. */
-export async function selectPage(db: Sql, scope: Scope, query: ListQuery): Promise<Page> {
+export async function selectPage(db: Runner, scope: Scope, query: ListQuery): Promise<Page> {
   const organizations = narrowed(scope.organizationIds, query.filter.organization_ids)
   const products = narrowed(scope.productIds, query.filter.product_ids)
   if (organizations.length === 0 || products.length === 0) return { count: 0, documents: '' }
@@ -31,7 +30,7 @@ export async function selectPage(db: Sql, scope: Scope, query: ListQuery): Promi
 }
 
 /** The finished JSON of one assessment of the scope, or undefined. `id` must be within bigint. */
-export async function selectDocument(db: Sql, scope: Scope, id: string): Promise<string | undefined> {
+export async function selectDocument(db: Runner, scope: Scope, id: string): Promise<string | undefined> {
   const [row] = await retrieve(db, { id, organizations: scope.organizationIds, products: scope.productIds })
   return row?.document
 }

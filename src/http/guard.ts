@@ -1,8 +1,8 @@
 import { bearer } from '@elysiajs/bearer'
 import { Elysia } from 'elysia'
-import type { Sql } from 'postgres'
 import { apiError, HttpError } from '../answers.ts'
 import { type Caller, findCaller } from '../oauth/tokens.ts'
+import type { Runner } from '../postgres/statement.ts'
 
 /**
  * The plugin also takes a token from the query or the body, where it would end up in logs (RFC 9700
@@ -15,7 +15,7 @@ const unguessable = () => crypto.randomUUID()
  * read. Checked before anything else of the request (design: token, provisioning, parameters, look-up).
  * @throws HttpError 401 invalid_token, or 400 for an integration that is not provisioned
  */
-export function guard(db: Sql) {
+export function guard(db: Runner) {
   return new Elysia({ name: 'guard' })
     .derive({ as: 'scoped' }, ({ headers }) => {
       // RFC 9110 §11.1: the scheme is case-insensitive. The plugin compares it exactly.

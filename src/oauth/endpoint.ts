@@ -1,6 +1,6 @@
 import { Type as t } from '@sinclair/typebox'
-import type { Sql } from 'postgres'
 import { jsonResponse } from '../answers.ts'
+import type { Runner } from '../postgres/statement.ts'
 import { invalidClient, NOT_STORED, oauthError, readTokenRequest } from './credentials.ts'
 import { issueToken, TOKEN_LIFETIME } from './tokens.ts'
 
@@ -16,7 +16,7 @@ export const TokenResponse = t.Object({
 })
 
 /** POST /oauth/token (spec 4.1): client credentials for an access token. Reads the body itself. */
-export async function issueAccessToken(db: Sql, request: Request): Promise<Response> {
+export async function issueAccessToken(db: Runner, request: Request): Promise<Response> {
   const body = await readLimited(request)
   const contentType = request.headers.get('content-type')
   const client = readTokenRequest(contentType, body, request.headers.get('authorization'))

@@ -1,7 +1,6 @@
 import { sql } from 'drizzle-orm'
-import type { Sql } from 'postgres'
 import { integrations as i, integrationSecrets as s, accessTokens as t } from '../../db/schema.ts'
-import { statement } from '../postgres/statement.ts'
+import { type Runner, statement } from '../postgres/statement.ts'
 import { randomText, SECRET_LENGTH, sha256 } from '../random.ts'
 
 /** Spec 2.4 and 8: seconds. */
@@ -28,7 +27,7 @@ export interface Caller {
  * The secret is compared as a digest, so the time a comparison takes tells nothing about the secret.
  */
 export async function issueToken(
-  db: Sql,
+  db: Runner,
   clientId: string,
   clientSecret: string,
 ): Promise<IssuedToken | undefined> {
@@ -51,7 +50,7 @@ export async function issueToken(
 }
 
 /** The caller behind a token, or undefined: unknown, expired and revoked are the same to everybody. */
-export async function findCaller(db: Sql, accessToken: string): Promise<Caller | undefined> {
+export async function findCaller(db: Runner, accessToken: string): Promise<Caller | undefined> {
   const [row] = await selectCaller(db, { token_digest: sha256(accessToken) })
   // Not awaited: the request does not depend on it, and the next one a minute later writes it again.
   if (row?.use_is_unnoted) noteUse(db, { secret_id: row.secret_id }).catch(() => {})
@@ -61,7 +60,7 @@ export async function findCaller(db: Sql, accessToken: string): Promise<Caller |
 }
 
 /** Deletes secrets past the end of their grace, with their tokens. */
-export async function purgeEndedSecrets(db: Sql): Promise<void> {
+export async function purgeEndedSecrets(db: Runner): Promise<void> {
   await deleteEnded(db, {})
 }
 
@@ -76,7 +75,11 @@ export interface PurgedBatch {
  * the `last` of the batch before: without it each batch would walk past the remains of all before it, and
  * the thousandth of a long purge take five times as long as the first.
  */
-export async function purgeExpiredTokens(db: Sql, limit: number, after = '-infinity'): Promise<PurgedBatch> {
+export async function purgeExpiredTokens(
+  db: Runner,
+  limit: number,
+  after = '-infinity',
+): Promise<PurgedBatch> {
   const [row] = await deleteExpired(db, { limit, after })
   return { count: row?.count ?? 0, last: row?.last ?? after }
 }
