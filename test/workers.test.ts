@@ -189,10 +189,12 @@ describe('serve --workers', () => {
       stderr: 'inherit',
     })
     let text = ''
+    let isServed = false
     for await (const chunk of child.stdout) {
       text += new TextDecoder().decode(chunk)
       const [, url] = /"url":"([^"]+)"/.exec(text) ?? []
-      if (!url || text.includes('"request"')) continue
+      if (!url || isServed) continue
+      isServed = true
       expect((await list(url)).status).toBe(200)
       child.kill('SIGTERM')
     }
