@@ -1,6 +1,14 @@
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { createServer } from 'node:net'
-import { axport, cleanUp, complaint, PATIENCE, type Running, start } from './support/executable.ts'
+import {
+  axport,
+  cleanUp,
+  complaint,
+  emptyFolder,
+  PATIENCE,
+  type Running,
+  start,
+} from './support/executable.ts'
 import { freePort } from './support/free-port.ts'
 import { authorize, load, startService, type TestService } from './support/service.ts'
 
@@ -168,7 +176,17 @@ describe('serve --workers', () => {
   test('refuses more than one process on the embedded database', async () => {
     const DATABASE_URL = 'embedded:./data'
     const run = await axport(['serve', '--workers', '2'], { env: { DATABASE_URL } })
-    expect(complaint(run, 1)).toStartWith('the embedded database serves from one process')
+    expect(complaint(run, 2)).toStartWith('the embedded database serves from one process')
+  })
+
+  test('with auto serves the embedded database from one process', async () => {
+    const DATABASE_URL = `embedded:${emptyFolder()}`
+    expect((await axport(['migrate'], { env: { DATABASE_URL } })).code).toBe(0)
+    const running = await serveWithWorkers('auto', { DATABASE_URL })
+    expect((await fetch(`${running.url}${LIST}`)).status).toBe(401)
+    await running.shows(/"request"/)
+    expect(logOf(running).map(line => line.msg)).toEqual(['listening', 'request'])
+    await end(running)
   })
 
   test.each(['0', '-1', '1.5', 'all', '1000'])('is called wrongly with %s', async workers => {

@@ -1,7 +1,7 @@
 import { availableParallelism } from 'node:os'
 import { Command, InvalidArgumentError, Option } from 'commander'
 import { databaseUrl, setting } from '../config.ts'
-import { Failure } from '../errors.ts'
+import { Failure, UsageFailure } from '../errors.ts'
 import { startServer } from '../http/server.ts'
 import { startPurging } from '../oauth/purge.ts'
 import type { Database } from '../postgres/database.ts'
@@ -65,19 +65,22 @@ export async function serve(
 
 /** The embedded database is one process in itself: more in front of it would only wait for each other. */
 async function serveWithWorkers(workers: number | 'auto'): Promise<void> {
-  const isEmbedded = databaseUrl().startsWith('embedded:')
-  const count = workers !== 'auto' ? workers : isEmbedded ? 1 : availableParallelism()
-  if (isEmbedded && count > 1) {
-    throw new Failure(
-      'the embedded database serves from one process: leave out --workers, or set DATABASE_URL to a Postgres',
-    )
+  if (databaseUrl().startsWith('embedded:')) {
+    if (workers !== 'auto' && workers > 1) {
+      throw new UsageFailure(
+        'the embedded database serves from one process: leave out --workers, or set DATABASE_URL to a Postgres',
+      )
+    }
+    await withDatabase(serve)
+    return
   }
+  const count = workers === 'auto' ? availableParallelism() : workers
   await superviseWorkers(count, { host: setting('HOST'), port: setting('PORT') })
 }
 
 async function serveAsWorker(worker: number): Promise<void> {
   const supervisor = supervised()
-  await withDatabase(async ({ sql }) => {
+  const work = withDatabase(async ({ sql }) => {
     const log = createLog({ worker })
     const port = await Promise.race([supervisor.prepared(), supervisor.stopped])
     if (port === undefined) return
@@ -88,4 +91,5 @@ async function serveAsWorker(worker: number): Promise<void> {
     await supervisor.stopped
     await Promise.all([stopPurging(), server.stop()])
   })
+  await Promise.race([work, supervisor.abandoned])
 }

@@ -50,7 +50,7 @@ export function startWorker(number: number): WorkerProcess {
 /** The command that started this process: in the executable there is no script to name. */
 function thisProgram(): string[] {
   const isCompiled = /^(\/\$bunfs\/|[A-Z]:[\\/]~BUN[\\/])/.test(Bun.main)
-  return isCompiled ? [process.execPath] : [process.execPath, Bun.main]
+  return isCompiled ? [process.execPath] : [process.execPath, '--no-env-file', Bun.main]
 }
 
 async function endOf(child: Bun.Subprocess<'ignore', 'inherit', 'pipe'>): Promise<Ended> {

@@ -1,4 +1,4 @@
-import { UsageFailure } from '../errors.ts'
+import { Interrupted, UsageFailure } from '../errors.ts'
 import type { FromWorker, ToWorker } from './worker-messages.ts'
 
 /** A worker's side of the channel to its supervisor. */
@@ -8,18 +8,20 @@ export interface Supervised {
   listening(): void
   /** Resolves when the worker is to finish what is in flight and end. */
   stopped: Promise<void>
+  /** Rejects when the supervisor is gone, killed with -9 perhaps: there is nobody to stop the worker later. */
+  abandoned: Promise<never>
 }
 
 /**
  * Makes this process a worker. It obeys its supervisor alone: Ctrl-C and service managers signal every
- * process of a group, and a worker that ended on its own account would be replaced. When the supervisor is
- * gone, killed with -9 perhaps, there is nobody to stop it later: it ends at once.
+ * process of a group, and a worker that ended on its own account would be replaced.
  * @throws UsageFailure when there is no supervisor
  */
 export function supervised(): Supervised {
   if (!process.send) throw new UsageFailure('--worker is for the workers of axport serve --workers')
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => {})
-  process.on('disconnect', () => process.kill(process.pid, 'SIGKILL'))
+  const abandoned = Promise.withResolvers<never>()
+  process.on('disconnect', () => abandoned.reject(new Interrupted('')))
   const port = Promise.withResolvers<number>()
   const stopped = Promise.withResolvers<void>()
   process.on('message', (message: ToWorker) => {
@@ -34,5 +36,6 @@ export function supervised(): Supervised {
     },
     listening: () => tell({ kind: 'listening' }),
     stopped: stopped.promise,
+    abandoned: abandoned.promise,
   }
 }

@@ -1,5 +1,4 @@
 import http from 'node:http'
-import { isIP } from 'node:net'
 import type { Sql } from 'postgres'
 import { Failure } from '../errors.ts'
 import { createApp } from './app.ts'
@@ -85,9 +84,8 @@ export function urlOf({ host, port }: Address): string {
 
 function listenFailure(error: unknown, { host, port }: Address): unknown {
   const { code } = error as { code?: string }
-  // Bun reports a host name that can not be resolved as a port in use.
-  const isNameOrAddress = isIP(host) > 0 || host === 'localhost'
-  if (code === 'EADDRINUSE' && isNameOrAddress) {
+  // Bun reports a host name that can not be resolved as a port in use, too.
+  if (code === 'EADDRINUSE' && canListenOn(host)) {
     return new Failure(
       `port ${port} on ${host} is in use: stop what listens there, or set PORT to another one`,
     )
@@ -100,4 +98,14 @@ function listenFailure(error: unknown, { host, port }: Address): unknown {
     )
   }
   return error
+}
+
+/** Whether a host is this machine, by any name or address of it. */
+function canListenOn(host: string): boolean {
+  try {
+    Bun.serve({ hostname: host, port: 0, reusePort: false, fetch: () => new Response() }).stop(true)
+    return true
+  } catch {
+    return false
+  }
 }
