@@ -52,7 +52,7 @@ export const SETTINGS = {
   },
   DATABASE_POOL_SIZE: {
     fallback: '10',
-    meaning: 'Connections to Postgres that the service holds at most.',
+    meaning: 'Connections to Postgres that each process of the service holds at most.',
     read: wholeNumber(1, 1000),
   },
   HOST: {

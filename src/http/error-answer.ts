@@ -55,7 +55,8 @@ function loggable(error: unknown): Record<string, unknown> {
     severity,
     routine,
     constraint,
-    message: isFromDatabase ? undefined : error.message,
+    // A log line stays well below the 4 KiB that several processes can write into one pipe unbroken.
+    message: isFromDatabase ? undefined : error.message.slice(0, 500),
     frames,
   }
 }

@@ -1,5 +1,4 @@
 import http from 'node:http'
-import { isIP } from 'node:net'
 import type { Sql } from 'postgres'
 import { Failure } from '../errors.ts'
 import { createApp } from './app.ts'
@@ -16,6 +15,14 @@ export interface Server {
 /** Bytes of request line and headers together; 16 KiB of query string has to fit. Bun answers 431 past it. */
 const MAX_HEADER_SIZE = 64 * 1024
 
+/** Where to listen. */
+export interface Address {
+  host: string
+  port: number
+  /** Other processes of the same user listen there too, and the system deals out the connections. */
+  isShared?: boolean
+}
+
 /**
  * For requests in flight when the server stops. A client that never finishes its own is cut then, early enough
  * for the ten seconds that supervisors usually grant.
@@ -26,7 +33,7 @@ const STOP_PATIENCE_MS = 7_000
  * Starts the HTTP service.
  * @throws Failure when host and port can not be listened on
  */
-export function startServer(db: Sql, log: Log, address: { host: string; port: number }): Server {
+export function startServer(db: Sql, log: Log, address: Address): Server {
   const app = createApp(db, log)
   // Bun has no such option for a single server: it takes the setting of node:http when one starts to listen.
   ;(http as { maxHeaderSize: number }).maxHeaderSize = MAX_HEADER_SIZE
@@ -34,8 +41,8 @@ export function startServer(db: Sql, log: Log, address: { host: string; port: nu
     app.listen({
       hostname: address.host,
       port: address.port,
-      // Two processes that silently share a port are a mistake, not a cluster.
-      reusePort: false,
+      // Two processes that silently share a port are a mistake, unless they are workers of one service.
+      reusePort: address.isShared === true,
       // Left out, an error that escapes everything would be answered with a page of source code.
       development: false,
       // The token endpoint stops reading at its own limit and answers in its own form; nothing else reads a body.
@@ -44,9 +51,8 @@ export function startServer(db: Sql, log: Log, address: { host: string; port: nu
   } catch (error) {
     throw listenFailure(error, address)
   }
-  const host = address.host.includes(':') ? `[${address.host}]` : address.host
   return {
-    url: `http://${host}:${app.server?.port}`,
+    url: urlOf({ host: address.host, port: app.server?.port ?? address.port }),
     stop: async () => {
       const deadline = setTimeout(() => app.server?.stop(true), STOP_PATIENCE_MS)
       await app.server?.stop()
@@ -55,11 +61,31 @@ export function startServer(db: Sql, log: Log, address: { host: string; port: nu
   }
 }
 
-function listenFailure(error: unknown, { host, port }: { host: string; port: number }): unknown {
+/**
+ * The port of an address that nobody listens on: its own, or any one where that is 0. It is free again when
+ * this returns, so whoever comes in between gets it.
+ * @throws Failure when host and port can not be listened on
+ */
+export function freePort({ host, port }: Address): number {
+  try {
+    const probe = Bun.serve({ hostname: host, port, reusePort: false, fetch: () => new Response() })
+    const free = probe.port ?? port
+    probe.stop(true)
+    return free
+  } catch (error) {
+    throw listenFailure(error, { host, port })
+  }
+}
+
+/** "http://host:port" */
+export function urlOf({ host, port }: Address): string {
+  return `http://${host.includes(':') ? `[${host}]` : host}:${port}`
+}
+
+function listenFailure(error: unknown, { host, port }: Address): unknown {
   const { code } = error as { code?: string }
-  // Bun reports a host name that can not be resolved as a port in use.
-  const isNameOrAddress = isIP(host) > 0 || host === 'localhost'
-  if (code === 'EADDRINUSE' && isNameOrAddress) {
+  // Bun reports a host name that can not be resolved as a port in use, too.
+  if (code === 'EADDRINUSE' && canListenOn(host)) {
     return new Failure(
       `port ${port} on ${host} is in use: stop what listens there, or set PORT to another one`,
     )
@@ -72,4 +98,14 @@ function listenFailure(error: unknown, { host, port }: { host: string; port: num
     )
   }
   return error
+}
+
+/** Whether a host is this machine, by any name or address of it. */
+function canListenOn(host: string): boolean {
+  try {
+    Bun.serve({ hostname: host, port: 0, reusePort: false, fetch: () => new Response() }).stop(true)
+    return true
+  } catch {
+    return false
+  }
 }
