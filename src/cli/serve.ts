@@ -2,11 +2,10 @@ import { availableParallelism } from 'node:os'
 import { Command, InvalidArgumentError, Option } from 'commander'
 import { databaseUrl, setting } from '../config.ts'
 import { Failure, UsageFailure } from '../errors.ts'
-import { startServer } from '../http/server.ts'
-import { startPurging } from '../oauth/purge.ts'
 import type { Database } from '../postgres/database.ts'
 import { createLog } from './log.ts'
-import { terminated } from './signals.ts'
+import { startService } from './service.ts'
+import { onHangup, terminated } from './signals.ts'
 import { superviseWorkers } from './supervisor.ts'
 import { withDatabase } from './with-database.ts'
 import { supervised } from './worker.ts'
@@ -54,13 +53,13 @@ export async function serve(
   }
   const log = createLog()
   const terminate = terminated()
-  const server = startServer(database.sql, log, { host: setting('HOST'), port: setting('PORT') })
-  const stopPurging = startPurging(database.sql, { log })
-  log.info({ url: server.url, database: database.kind }, 'listening')
-  await onListening(server.url)
+  const service = await startService(database, log, { host: setting('HOST'), port: setting('PORT') })
+  onHangup(service.reload)
+  log.info({ url: service.url, database: database.kind }, 'listening')
+  await onListening(service.url)
   const signal = await terminate
   log.info({ signal }, 'stopping')
-  await Promise.all([stopPurging(), server.stop()])
+  await service.stop()
 }
 
 /** The embedded database is one process in itself: more in front of it would only wait for each other. */
@@ -80,16 +79,16 @@ async function serveWithWorkers(workers: number | 'auto'): Promise<void> {
 
 async function serveAsWorker(worker: number): Promise<void> {
   const supervisor = supervised()
-  const work = withDatabase(async ({ sql }) => {
+  const work = withDatabase(async database => {
     const log = createLog({ worker })
     const port = await Promise.race([supervisor.prepared(), supervisor.stopped])
     if (port === undefined) return
-    const server = startServer(sql, log, { host: setting('HOST'), port, isShared: true })
-    const stopPurging = startPurging(sql, { log })
+    const service = await startService(database, log, { host: setting('HOST'), port, isShared: true })
+    supervisor.onReload(service.reload)
     log.info({ pid: process.pid }, 'worker listening')
     supervisor.listening()
     await supervisor.stopped
-    await Promise.all([stopPurging(), server.stop()])
+    await service.stop()
   })
   await Promise.race([work, supervisor.abandoned])
 }

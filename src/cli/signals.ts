@@ -1,3 +1,4 @@
+import { setting } from '../config.ts'
 import { Interrupted } from '../errors.ts'
 
 const SIGNALS = ['SIGINT', 'SIGTERM'] as const
@@ -11,6 +12,11 @@ export function terminated(): Promise<string> {
     }
     for (const each of SIGNALS) process.on(each, end)
   })
+}
+
+/** Calls `reload` at each SIGHUP from now on, when there is something to read again; else that ends the process. */
+export function onHangup(reload: () => void): void {
+  if (setting('TLS_CERT_FILE')) process.on('SIGHUP', reload)
 }
 
 /**

@@ -2,7 +2,8 @@ import type { Logger } from 'pino'
 import { Failure } from '../errors.ts'
 import { type Address, freePort, urlOf } from '../http/server.ts'
 import { createLog } from './log.ts'
-import { terminated } from './signals.ts'
+import { isEncrypted } from './service.ts'
+import { onHangup, terminated } from './signals.ts'
 import { startWorker, type WorkerProcess } from './worker-process.ts'
 
 /** A worker that lived for less is not replaced at once: milliseconds, the pause doubling up to the longest. */
@@ -22,8 +23,12 @@ export async function superviseWorkers(count: number, address: Address): Promise
   const numbers = Array.from({ length: count }, (_, index) => index + 1)
   const workers = new Map(numbers.map(number => [number, startWorker(number)]))
   const port = await startTogether(workers, address, signalled)
-  if (port !== undefined) log.info({ url: urlOf({ ...address, port }), workers: count }, 'listening')
+  if (port !== undefined)
+    log.info({ url: urlOf({ ...address, port }, isEncrypted()), workers: count }, 'listening')
 
+  onHangup(() => {
+    for (const worker of workers.values()) worker.tell({ kind: 'reload' })
+  })
   const stopping = Promise.withResolvers<void>()
   let isStopping = port === undefined
   const kept = [...workers].map(async ([number, first]) => {

@@ -6,5 +6,5 @@
 /** To the supervisor: the database is open and its schema current; then, that the worker listens. */
 export type FromWorker = { kind: 'prepared' } | { kind: 'listening' }
 
-/** To a worker: share this port; finish what is in flight and end. */
-export type ToWorker = { kind: 'listen'; port: number } | { kind: 'stop' }
+/** To a worker: share this port; read the certificate again; finish what is in flight and end. */
+export type ToWorker = { kind: 'listen'; port: number } | { kind: 'reload' } | { kind: 'stop' }

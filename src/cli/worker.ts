@@ -6,6 +6,8 @@ export interface Supervised {
   /** Says that the worker could listen now, and resolves with the port when it is its turn. */
   prepared(): Promise<number>
   listening(): void
+  /** Calls back each time the certificate is to be read again. */
+  onReload(reload: () => void): void
   /** Resolves when the worker is to finish what is in flight and end. */
   stopped: Promise<void>
   /** Rejects when the supervisor is gone, killed with -9 perhaps: there is nobody to stop the worker later. */
@@ -19,13 +21,15 @@ export interface Supervised {
  */
 export function supervised(): Supervised {
   if (!process.send) throw new UsageFailure('--worker is for the workers of axport serve --workers')
-  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => {})
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => {})
   const abandoned = Promise.withResolvers<never>()
   process.on('disconnect', () => abandoned.reject(new Interrupted('')))
   const port = Promise.withResolvers<number>()
   const stopped = Promise.withResolvers<void>()
+  let reload = () => {}
   process.on('message', (message: ToWorker) => {
     if (message.kind === 'listen') port.resolve(message.port)
+    else if (message.kind === 'reload') reload()
     else stopped.resolve()
   })
   const tell = (message: FromWorker) => void process.send?.(message)
@@ -35,6 +39,9 @@ export function supervised(): Supervised {
       return port.promise
     },
     listening: () => tell({ kind: 'listening' }),
+    onReload: callback => {
+      reload = callback
+    },
     stopped: stopped.promise,
     abandoned: abandoned.promise,
   }

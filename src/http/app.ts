@@ -1,34 +1,37 @@
 import { Elysia } from 'elysia'
-import type { Sql } from 'postgres'
 import { apiError } from '../answers.ts'
 import { listAssessments, retrieveAssessment } from '../assessments/endpoints.ts'
 import { AssessmentList, AssessmentRecord } from '../assessments/record.ts'
 import { oauthError } from '../oauth/credentials.ts'
 import { issueAccessToken, TokenResponse } from '../oauth/endpoint.ts'
 import type { Caller } from '../oauth/tokens.ts'
+import type { Pool } from '../postgres/pool.ts'
 import { compressed } from './compress.ts'
 import { errorAnswer } from './error-answer.ts'
 import { guard } from './guard.ts'
+import type { Limits } from './limits.ts'
 import { type Log, requestLog } from './request-log.ts'
+import { refuseOverload } from './unavailable.ts'
 
 const TOKEN = '/oauth/token'
 const LIST = '/api/v1/ax/assessments'
 const RETRIEVE = '/api/v1/ax/assessments/:id'
 
 /** Every route there is. Paths are exact: no trailing slash. */
-export function createApp(db: Sql, log: Log) {
+export function createApp(db: Pool, log: Log, limits: Limits) {
   return new Elysia({ strictPath: true })
     .use(requestLog(log))
     .onError(({ error, code, path, set }) => errorAnswer(error, code, path, set, log))
-    .use(tokenRoutes(db))
+    .use(refuseOverload(limits.requests))
+    .use(tokenRoutes(db, limits))
     .use(assessmentRoutes(db))
 }
 
-function tokenRoutes(db: Sql) {
+function tokenRoutes(db: Pool, limits: Limits) {
   return (
     new Elysia({ name: 'token' })
       // Not parsed by the framework: the errors, the limit and the precedence of both are the protocol's.
-      .post(TOKEN, ({ request }) => issueAccessToken(db, request), {
+      .post(TOKEN, ({ request }) => issueAccessToken(db.during(request), request, limits), {
         parse: 'none',
         response: { 200: TokenResponse },
       })
@@ -47,11 +50,11 @@ interface RetrieveContext extends ListContext {
   params: { id: string }
 }
 
-function assessmentRoutes(db: Sql) {
+function assessmentRoutes(db: Pool) {
   const list = async ({ caller, request }: ListContext) =>
-    compressed(request, await listAssessments(db, caller, queryString(request)))
+    compressed(request, await listAssessments(db.during(request), caller, queryString(request)))
   const retrieve = async ({ caller, params, request }: RetrieveContext) =>
-    compressed(request, await retrieveAssessment(db, caller, params.id))
+    compressed(request, await retrieveAssessment(db.during(request), caller, params.id))
 
   // HEAD has its own routes because the framework's own drops the headers of a GET.
   const guarded = new Elysia({ name: 'assessments' })

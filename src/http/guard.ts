@@ -2,7 +2,7 @@ import { bearer } from '@elysiajs/bearer'
 import { Elysia } from 'elysia'
 import { apiError, HttpError } from '../answers.ts'
 import { type Caller, findCaller } from '../oauth/tokens.ts'
-import type { Runner } from '../postgres/statement.ts'
+import type { Pool } from '../postgres/pool.ts'
 
 /**
  * The plugin also takes a token from the query or the body, where it would end up in logs (RFC 9700
@@ -15,7 +15,7 @@ const unguessable = () => crypto.randomUUID()
  * read. Checked before anything else of the request (design: token, provisioning, parameters, look-up).
  * @throws HttpError 401 invalid_token, or 400 for an integration that is not provisioned
  */
-export function guard(db: Runner) {
+export function guard(db: Pool) {
   return new Elysia({ name: 'guard' })
     .derive({ as: 'scoped' }, ({ headers }) => {
       // RFC 9110 §11.1: the scheme is case-insensitive. The plugin compares it exactly.
@@ -23,9 +23,9 @@ export function guard(db: Runner) {
       headers.authorization = headers.authorization?.replace(scheme, 'Bearer ')
     })
     .use(bearer({ extract: { header: 'Bearer', query: unguessable(), body: unguessable() } }))
-    .derive({ as: 'scoped' }, async ({ headers, bearer: token }): Promise<{ caller: Caller }> => {
+    .derive({ as: 'scoped' }, async ({ headers, bearer: token, request }): Promise<{ caller: Caller }> => {
       if (!headers.authorization?.startsWith('Bearer ')) throw invalidToken('absent')
-      const caller = isToken(token) ? await findCaller(db, token) : undefined
+      const caller = isToken(token) ? await findCaller(db.during(request), token) : undefined
       if (!caller) throw invalidToken('presented')
       requireProvisioning(caller)
       return { caller }
