@@ -30,6 +30,14 @@ const wholeNumber = (least: number, most: number) => (text: string) => {
   return value
 }
 
+/** Gives milliseconds. */
+const seconds = (least: number, most: number) => (text: string) => {
+  const value = /^\d+(\.\d{1,3})?$/.test(text) ? Number(text) : Number.NaN
+  if (!(value >= least && value <= most))
+    throw new Error(`must be a number of seconds from ${least} to ${most}`)
+  return value * 1000
+}
+
 const oneOf =
   <Value extends string>(...values: Value[]) =>
   (text: string) => {
@@ -52,7 +60,7 @@ export const SETTINGS = {
   },
   DATABASE_POOL_SIZE: {
     fallback: '10',
-    meaning: 'Connections to Postgres that the service holds at most.',
+    meaning: 'Connections to Postgres that each process of the service holds at most.',
     read: wholeNumber(1, 1000),
   },
   HOST: {
@@ -70,7 +78,58 @@ export const SETTINGS = {
     meaning: 'The least severe line that is logged: debug, info (a line a request), warn, error or silent.',
     read: oneOf('debug', 'info', 'warn', 'error', 'silent'),
   },
+  DATABASE_WAIT: {
+    fallback: '5',
+    meaning: 'Seconds that a request waits for a connection, or for any sign of life from the database.',
+    read: seconds(0.1, 60),
+  },
+  STATEMENT_TIMEOUT: {
+    fallback: '10',
+    meaning: 'Seconds that a statement of a request may take in the database.',
+    read: seconds(0.1, 60),
+  },
+  MAX_REQUESTS: {
+    fallback: '500',
+    meaning: 'Requests that each process of the service works on at the same time.',
+    read: wholeNumber(1, 100_000),
+  },
+  MAX_HEADER_SIZE: {
+    fallback: '65536',
+    meaning: 'Bytes of a request line and its headers together.',
+    read: wholeNumber(20_480, 1_048_576),
+  },
+  MAX_BODY_SIZE: {
+    fallback: '16384',
+    meaning: 'Bytes of the body of a token request.',
+    read: wholeNumber(1024, 1_048_576),
+  },
+  BODY_TIMEOUT: {
+    fallback: '10',
+    meaning: 'Seconds in which the body of a token request has to arrive.',
+    read: seconds(0.1, 60),
+  },
+  IDLE_TIMEOUT: {
+    fallback: '75',
+    meaning: 'Seconds after which a connection of a client is closed when nothing moves on it.',
+    read: wholeNumber(4, 255),
+  },
+  TLS_CERT_FILE: {
+    meaning: 'The certificate, with its chain, for HTTPS on the port; PEM. SIGHUP makes it be read again.',
+    read: text,
+  },
+  TLS_KEY_FILE: {
+    meaning: 'The private key of TLS_CERT_FILE; PEM, without a passphrase.',
+    read: text,
+  },
 } satisfies Record<string, Setting<unknown>>
+
+/**
+ * Takes libpq's variables (PGHOST, PGPASSWORD, …) out of the environment, in which postgres.js would look them
+ * up: what is connected to is DATABASE_URL's business alone.
+ */
+export function dropForeignSettings(environment: Environment = Bun.env): void {
+  for (const name of Object.keys(environment)) if (/^PG[A-Z]/.test(name)) delete environment[name]
+}
 
 export type SettingName = keyof typeof SETTINGS
 type Value<Name extends SettingName> = ReturnType<(typeof SETTINGS)[Name]['read']>
@@ -85,7 +144,7 @@ export type Environment = Record<string, string | undefined>
 export function setting<Name extends SettingName>(
   name: Name,
   environment: Environment = Bun.env,
-): Value<Name> | (Name extends 'DATABASE_URL' | 'DATABASE_URL_FILE' ? undefined : never) {
+): Value<Name> | ((typeof SETTINGS)[Name] extends { fallback: string } ? never : undefined) {
   const definition: Setting<unknown> = SETTINGS[name]
   const given = environment[name]?.trim() || definition.fallback
   try {

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, spyOn, test } from 'bun:test'
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import type { Sql } from 'postgres'
 import { rotateSecret } from '../src/integrations/rotate.ts'
 import { startPurging } from '../src/oauth/purge.ts'
@@ -91,19 +91,17 @@ describe('a role that was granted what serve needs', () => {
     await sql`
       insert into access_tokens (digest, secret_id, expires_at)
       select sha256('expired'), max(id), now() from integration_secrets`
-    const [interval, warnings] = [
-      spyOn(globalThis, 'setInterval').mockReturnValue(0 as never),
-      [] as unknown[],
-    ]
-    try {
-      await asRole(role, async roleSql => {
-        startPurging(roleSql, { warn: (...warning) => warnings.push(warning) })
-        const [tick] = interval.mock.calls[0] ?? []
-        await (tick as unknown as () => Promise<void>)()
-      })
-    } finally {
-      interval.mockRestore()
-    }
+    const warnings: object[] = []
+    await asRole(role, async roleSql => {
+      const log = { warn: (warning: object) => warnings.push(warning) }
+      const stop = startPurging(roleSql, { log, first: 0 })
+      while (
+        warnings.length === 0 &&
+        (await sql`select from access_tokens where expires_at <= now()`).length > 0
+      )
+        await Bun.sleep(10)
+      await stop()
+    })
     expect(warnings).toEqual([])
     expect(await sql`select from integration_secrets where expires_at <= now()`).toHaveLength(0)
     expect(await sql`select from access_tokens where expires_at <= now()`).toHaveLength(0)

@@ -1,5 +1,5 @@
-import type { Sql } from 'postgres'
 import { apiError, jsonResponse } from '../answers.ts'
+import type { Runner } from '../postgres/statement.ts'
 import { isBigint } from './conditions.ts'
 import { type Reader, readPage } from './page.ts'
 import type { PageMemory } from './page-memory.ts'
@@ -22,7 +22,7 @@ export interface Answer {
  * The documents are finished JSON; they are joined and sent, never parsed.
  */
 export async function listAssessments(
-  db: Sql,
+  db: Runner,
   memory: PageMemory,
   reader: Reader,
   queryString: string,
@@ -38,7 +38,7 @@ export async function listAssessments(
 }
 
 /** GET /api/v1/ax/assessments/:id (spec 4.3). Whatever is not the id of a record in the scope is not found. */
-export async function retrieveAssessment(db: Sql, reader: Reader, id: string): Promise<Answer> {
+export async function retrieveAssessment(db: Runner, reader: Reader, id: string): Promise<Answer> {
   const isId = /^\d+$/.test(id) && isBigint(id)
   const found = isId ? await selectDocument(db, reader.tokenDigest, id) : undefined
   return {

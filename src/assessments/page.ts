@@ -1,4 +1,4 @@
-import type { Sql } from 'postgres'
+import type { Runner } from '../postgres/statement.ts'
 import { sha256 } from '../random.ts'
 import { constraints } from './conditions.ts'
 import { type PageMemory, Selection } from './page-memory.ts'
@@ -29,7 +29,7 @@ export interface Page {
  * Undefined when the request and the scope have no organization or no product in common: nothing was asked.
  */
 export async function readPage(
-  db: Sql,
+  db: Runner,
   memory: PageMemory,
   reader: Reader,
   query: ListQuery,
@@ -99,7 +99,7 @@ function selectionOf({ version, count, total }: PageRow): Selection {
 }
 
 /** Whether the facts held in the snapshot of the page that was read with them. */
-async function held(db: Sql, known: Selection, row: PageRow, organizations: string): Promise<boolean> {
+async function held(db: Runner, known: Selection, row: PageRow, organizations: string): Promise<boolean> {
   const version = BigInt(row.version)
   return version === known.version || known.heldAt(version, await selectVersions(db, organizations))
 }

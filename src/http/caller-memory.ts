@@ -1,5 +1,5 @@
-import type { Sql } from 'postgres'
 import { type Caller, findCaller, noteUse } from '../oauth/tokens.ts'
+import type { Runner } from '../postgres/statement.ts'
 
 /** Tokens that are remembered: a hundred integrations with ten live tokens each. */
 const MAX_CALLERS = 1000
@@ -10,7 +10,8 @@ const MINUTE_MS = 60_000
 export class CallerMemory {
   private readonly callers = new Map<string, { caller: Caller; notedAt: number }>()
 
-  constructor(private readonly db: Sql) {}
+  /** @param db for what no request waits for */
+  constructor(private readonly db: Runner) {}
 
   /** The caller that was last found behind a token. */
   recall(tokenDigest: Buffer): Caller | undefined {
@@ -23,8 +24,8 @@ export class CallerMemory {
   }
 
   /** Asks the database, and remembers what it says. */
-  async find(tokenDigest: Buffer): Promise<Caller | undefined> {
-    const caller = await findCaller(this.db, tokenDigest)
+  async find(db: Runner, tokenDigest: Buffer): Promise<Caller | undefined> {
+    const caller = await findCaller(db, tokenDigest)
     if (!caller) return undefined
     this.forget(tokenDigest)
     this.callers.set(keyOf(tokenDigest), { caller, notedAt: performance.now() })

@@ -1,4 +1,4 @@
-import type { Sql } from 'postgres'
+import type { Runner } from '../postgres/statement.ts'
 import { purgeEndedSecrets, purgeExpiredTokens } from './tokens.ts'
 
 /** How often expired tokens are looked for, how soon after the start, and how many are deleted at once. */
@@ -22,7 +22,7 @@ interface PurgeOptions {
  * more long before: this only keeps the tables small. Processes take turns, batch by batch.
  */
 export function startPurging(
-  db: Sql,
+  db: Runner,
   { log, first = FIRST, interval = INTERVAL }: PurgeOptions,
 ): () => Promise<void> {
   const stopped = Promise.withResolvers<void>()
@@ -59,7 +59,7 @@ export function startPurging(
 }
 
 async function purgeTokens(
-  db: Sql,
+  db: Runner,
   pause: (milliseconds: number) => Promise<void>,
   isStopped: () => boolean,
 ): Promise<void> {

@@ -1,7 +1,6 @@
 import { sql } from 'drizzle-orm'
-import type { Sql } from 'postgres'
 import { liveSecrets, integrationSecrets as s, accessTokens as t } from '../../db/schema.ts'
-import { statement } from '../postgres/statement.ts'
+import { type Runner, statement } from '../postgres/statement.ts'
 import { randomText, SECRET_LENGTH, sha256 } from '../random.ts'
 
 /** Spec 2.4 and 8: seconds. */
@@ -30,7 +29,7 @@ export interface Caller {
  * The secret is compared as a digest, so the time a comparison takes tells nothing about the secret.
  */
 export async function issueToken(
-  db: Sql,
+  db: Runner,
   clientId: string,
   clientSecret: string,
 ): Promise<IssuedToken | undefined> {
@@ -53,7 +52,7 @@ export async function issueToken(
 }
 
 /** The caller behind a token's digest, or undefined: unknown, expired and revoked are the same to everybody. */
-export async function findCaller(db: Sql, tokenDigest: Uint8Array): Promise<Caller | undefined> {
+export async function findCaller(db: Runner, tokenDigest: Uint8Array): Promise<Caller | undefined> {
   const [row] = await selectCaller(db, { token_digest: tokenDigest })
   return (
     row && {
@@ -67,12 +66,12 @@ export async function findCaller(db: Sql, tokenDigest: Uint8Array): Promise<Call
 }
 
 /** Notes that a token, and with it its secret, was used, unless that was noted within the last minute. */
-export async function noteUse(db: Sql, tokenDigest: Uint8Array): Promise<void> {
+export async function noteUse(db: Runner, tokenDigest: Uint8Array): Promise<void> {
   await updateLastUse(db, { token_digest: tokenDigest })
 }
 
 /** Deletes secrets past the end of their grace, with their tokens. */
-export async function purgeEndedSecrets(db: Sql): Promise<void> {
+export async function purgeEndedSecrets(db: Runner): Promise<void> {
   await deleteEnded(db, {})
 }
 
@@ -87,7 +86,11 @@ export interface PurgedBatch {
  * the `last` of the batch before: without it each batch would walk past the remains of all before it, and
  * the thousandth of a long purge take five times as long as the first.
  */
-export async function purgeExpiredTokens(db: Sql, limit: number, after = '-infinity'): Promise<PurgedBatch> {
+export async function purgeExpiredTokens(
+  db: Runner,
+  limit: number,
+  after = '-infinity',
+): Promise<PurgedBatch> {
   const [row] = await deleteExpired(db, { limit, after })
   return { count: row?.count ?? 0, last: row?.last ?? after }
 }

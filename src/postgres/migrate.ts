@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import type { Sql, TransactionSql } from 'postgres'
 import { Failure } from '../errors.ts'
 import { MIGRATIONS, type Migration } from './migrations.ts'
+import type { Runner } from './statement.ts'
 
 /** Held by whoever changes the schema or its privileges. Any number that no other program takes will do. */
 export const SCHEMA_LOCK = 7_241_905_833
@@ -36,9 +37,12 @@ export async function migrate(sql: Sql, migrations: Migration[] = MIGRATIONS): P
  * The names of the migrations that a database lacks; empty when its schema is current.
  * @throws Failure as migrate() does
  */
-export async function missingMigrations(sql: Sql, migrations: Migration[] = MIGRATIONS): Promise<string[]> {
-  const [table] = await sql`select from pg_catalog.pg_class where oid = to_regclass('schema_migrations')`
-  const record = table ? await readRecord(sql) : []
+export async function missingMigrations(db: Runner, migrations: Migration[] = MIGRATIONS): Promise<string[]> {
+  const [table] = await rows(
+    db,
+    `select from pg_catalog.pg_class where oid = to_regclass('schema_migrations')`,
+  )
+  const record = table ? await readRecord(db) : []
   requireKnownHistory(record, migrations)
   const names = new Set(record.map(row => row.name))
   return migrations.map(migration => migration.name).filter(name => !names.has(name))
@@ -48,8 +52,8 @@ export async function missingMigrations(sql: Sql, migrations: Migration[] = MIGR
  * Lets a command go on only with a current schema.
  * @throws Failure that says what to run
  */
-export async function requireCurrentSchema(sql: Sql): Promise<void> {
-  const missing = await missingMigrations(sql)
+export async function requireCurrentSchema(db: Runner): Promise<void> {
+  const missing = await missingMigrations(db)
   if (missing.length > 0) {
     throw new Failure(
       `the database schema is behind by ${missing.length} (${missing.join(', ')}): run axport migrate`,
@@ -89,8 +93,12 @@ async function createRecord(sql: TransactionSql): Promise<void> {
     )`
 }
 
-async function readRecord(sql: Sql | TransactionSql): Promise<RecordRow[]> {
-  return await sql<RecordRow[]>`select name, sha256 from schema_migrations order by name`
+async function readRecord(db: Runner): Promise<RecordRow[]> {
+  return await rows(db, 'select name, sha256 from schema_migrations order by name')
+}
+
+async function rows<Row>(db: Runner, text: string): Promise<Row[]> {
+  return (await db.unsafe(text, [], { prepare: false })) as Row[]
 }
 
 function requireKnownHistory(record: RecordRow[], migrations: Migration[]): void {

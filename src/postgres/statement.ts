@@ -1,10 +1,20 @@
 import { fillPlaceholders, type SQL } from 'drizzle-orm'
 import { PgDialect } from 'drizzle-orm/pg-core'
-import type { ParameterOrJSON, Sql } from 'postgres'
+import type { ParameterOrJSON } from 'postgres'
+
+/** Whoever runs a statement: a client of postgres.js, a transaction of it, or the pool that requests share. */
+export interface Runner {
+  /** @param parameters the values of $1, $2, … */
+  unsafe(
+    text: string,
+    parameters: ParameterOrJSON<never>[],
+    options: { prepare: boolean },
+  ): PromiseLike<object>
+}
 
 /** A statement that has been compiled; call it with its values, get its rows. */
 export type Statement<Values extends Record<string, unknown>, Row> = (
-  sql: Sql,
+  db: Runner,
   values: Values,
 ) => Promise<Row[]>
 
@@ -21,10 +31,10 @@ export function statement<Values extends Record<string, unknown>, Row>(
   prepare = true,
 ): Statement<Values, Row> {
   let compiled: { sql: string; params: unknown[] } | undefined
-  return async (sql, values) => {
+  return async (db, values) => {
     compiled ??= new PgDialect().sqlToQuery(query)
     const parameters = fillPlaceholders(compiled.params, values) as ParameterOrJSON<never>[]
-    const rows = await sql.unsafe(compiled.sql, parameters, { prepare })
+    const rows = await db.unsafe(compiled.sql, parameters, { prepare })
     return rows as unknown as Row[]
   }
 }

@@ -35,7 +35,7 @@ export async function openEmbeddedWorld(lines: object[]): Promise<TestDatabase> 
     await database.close()
     rmSync(folder, { recursive: true, force: true })
   }
-  return { sql: database.sql, url, close }
+  return { sql: database.sql, url, pool: database.pool, close }
 }
 
 async function makeTemplate(lines: object[]): Promise<Files> {

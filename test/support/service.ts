@@ -3,11 +3,12 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import pino from 'pino'
 import type { Sql } from 'postgres'
+import { readLimits } from '../../src/cli/limits.ts'
 import { startServer } from '../../src/http/server.ts'
 import { importSource } from '../../src/import/import.ts'
 import { ndjson } from '../../src/import/ndjson.ts'
 import { createIntegration } from '../../src/integrations/create.ts'
-import { openDatabase } from '../../src/postgres/database.ts'
+import { type Database, openDatabase } from '../../src/postgres/database.ts'
 import { migrate } from '../../src/postgres/migrate.ts'
 import { freshDatabase } from './cluster.ts'
 
@@ -19,6 +20,7 @@ export type Backend = (typeof BACKENDS)[number]
 export interface TestDatabase {
   sql: Sql
   url: string
+  pool: Database['pool']
   close(): Promise<void>
 }
 
@@ -42,7 +44,7 @@ export async function openTestDatabase(backend: Backend): Promise<TestDatabase> 
       await database.close()
       await drop()
     }
-    return { sql: database.sql, url, close }
+    return { sql: database.sql, url, pool: database.pool, close }
   }
   const folder = mkdtempSync(join(tmpdir(), 'axport-test-'))
   cpSync(await embeddedTemplate(), folder, { recursive: true })
@@ -52,7 +54,7 @@ export async function openTestDatabase(backend: Backend): Promise<TestDatabase> 
     await database.close()
     rmSync(folder, { recursive: true, force: true })
   }
-  return { sql: database.sql, url, close }
+  return { sql: database.sql, url, pool: database.pool, close }
 }
 
 let template: Promise<string> | undefined
@@ -78,12 +80,29 @@ export async function startService(backend: Backend): Promise<TestService> {
   const database = await openTestDatabase(backend)
   let output = ''
   const log = pino({ base: null }, { write: (line: string) => (output += line) })
-  const server = startServer(database.sql, log, { host: '127.0.0.1', port: 0 })
+  const { stop, url: baseUrl } = listen(database, log)
   const close = async () => {
-    await server.stop()
+    await stop()
     await database.close()
   }
-  return { ...database, baseUrl: server.url, logged: () => output, close }
+  return { ...database, baseUrl, logged: () => output, close }
+}
+
+/** The service on a database that is open, with the default settings. */
+export function listen(
+  { pool: open }: Pick<Database, 'pool'>,
+  log: pino.Logger,
+): { url: string; stop(): Promise<void> } {
+  const limits = readLimits({})
+  const pool = open(limits.pool, log)
+  const server = startServer(pool, log, { host: '127.0.0.1', port: 0 }, limits.http)
+  return {
+    url: server.url,
+    stop: async () => {
+      await server.stop()
+      await pool.close()
+    },
+  }
 }
 
 /** Loads lines of the import format; fails the test when any is refused. */

@@ -1,0 +1,62 @@
+import type { FromWorker, ToWorker } from './worker-messages.ts'
+
+/** How a worker ended. */
+export interface Ended {
+  /** "exit code 1" or "SIGKILL". */
+  how: string
+  /** The line it failed with, without "axport: ", where it said one. */
+  complaint: string | undefined
+}
+
+/** A worker as its supervisor sees it. */
+export interface WorkerProcess {
+  pid: number
+  /** performance.now() of its start. */
+  started: number
+  prepared: Promise<void>
+  listening: Promise<void>
+  ended: Promise<Ended>
+  tell(message: ToWorker): void
+  kill(): void
+}
+
+/**
+ * Starts this program again as worker `number`. It writes its log straight to our standard output, each line
+ * with one write below the size that a pipe keeps whole, so that a line costs the supervisor nothing.
+ */
+export function startWorker(number: number): WorkerProcess {
+  const prepared = Promise.withResolvers<void>()
+  const listening = Promise.withResolvers<void>()
+  const child = Bun.spawn([...thisProgram(), 'serve', '--worker', String(number)], {
+    stdin: 'ignore',
+    stdout: 'inherit',
+    stderr: 'pipe',
+    ipc: (message: FromWorker) => (message.kind === 'prepared' ? prepared : listening).resolve(),
+  })
+  return {
+    pid: child.pid,
+    started: performance.now(),
+    prepared: prepared.promise,
+    listening: listening.promise,
+    ended: endOf(child),
+    tell: message => {
+      // It may have ended in this very moment; then it has nothing to be told.
+      if (child.exitCode === null && child.signalCode === null) child.send(message)
+    },
+    kill: () => child.kill('SIGKILL'),
+  }
+}
+
+/** The command that started this process: in the executable there is no script to name. */
+function thisProgram(): string[] {
+  const isCompiled = /^(\/\$bunfs\/|[A-Z]:[\\/]~BUN[\\/])/.test(Bun.main)
+  return isCompiled ? [process.execPath] : [process.execPath, '--no-env-file', Bun.main]
+}
+
+async function endOf(child: Bun.Subprocess<'ignore', 'inherit', 'pipe'>): Promise<Ended> {
+  const [complaints] = await Promise.all([new Response(child.stderr).text(), child.exited])
+  const [, complaint] = /^axport: (.*)$/m.exec(complaints) ?? []
+  // Anything else than the one line of a command that failed comes from the runtime, and is worth seeing.
+  if (complaint === undefined) process.stderr.write(complaints)
+  return { how: child.signalCode ? String(child.signalCode) : `exit code ${child.exitCode}`, complaint }
+}

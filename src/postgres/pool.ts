@@ -1,0 +1,137 @@
+import type { ParameterOrJSON } from 'postgres'
+import type { Connection } from './connection.ts'
+import {
+  ClientGone,
+  DatabaseUnavailable,
+  isSilence,
+  reasonOf,
+  StatementTimeout,
+  type Verdict,
+  verdictOn,
+} from './failures.ts'
+import { type Open, Places, type PoolBounds } from './places.ts'
+import type { Runner } from './statement.ts'
+import { Watch, type WatchLog } from './watch.ts'
+
+/** Who a statement is run for. */
+export interface Asker {
+  /** Aborted when the client hangs up: the statement is cancelled, the place in the line given up. */
+  signal: AbortSignal
+  /** A request of a safe method (RFC 9110 §9.2.1): what it asked may be asked once more. */
+  method: string
+}
+
+/** Milliseconds after its end in which the server has to have said that a statement ran out of time. */
+const GRACE = 1000
+
+/** Milliseconds in which the server has to have passed on that a statement is to be ended. */
+const CANCEL_PATIENCE = 2000
+
+/**
+ * The connections that all requests share, within bounds: whatever the database does, a statement is answered,
+ * or fails with an error that says what happened, in at most `wait` + `statement` + a second; and when the
+ * database is back, the next one is answered without a restart.
+ * @throws (each statement) DatabaseUnavailable, StatementTimeout, ClientGone, or the database's own error
+ */
+export class Pool implements Runner {
+  readonly watch: Watch
+  readonly #places: Places
+
+  constructor(
+    open: Open,
+    private readonly bounds: PoolBounds,
+    log: WatchLog,
+  ) {
+    this.watch = new Watch(log)
+    this.#places = new Places(open, bounds, this.watch)
+  }
+
+  /** The pool for the statements of one request. */
+  during(asker: Asker): Runner {
+    return { unsafe: (text, parameters, options) => this.#run(text, parameters, options, asker) }
+  }
+
+  unsafe(text: string, parameters: ParameterOrJSON<never>[], options: { prepare: boolean }): Promise<object> {
+    return this.#run(text, parameters, options)
+  }
+
+  /** Connections in use and idle, and statements that wait for one. */
+  stats(): { inUse: number; idle: number; waiting: number } {
+    return this.#places.stats()
+  }
+
+  /** Ends every connection; statements that still run or wait fail. */
+  async close(): Promise<void> {
+    await this.#places.close()
+  }
+
+  async #run(
+    text: string,
+    parameters: ParameterOrJSON<never>[],
+    options: { prepare: boolean },
+    asker?: Asker,
+  ): Promise<object> {
+    const isRepeatable = asker !== undefined && (asker.method === 'GET' || asker.method === 'HEAD')
+    for (let attempt = 1; ; attempt++) {
+      const connection = await this.#places.take(asker?.signal)
+      try {
+        const rows = await this.#runOn(connection, text, parameters, options, asker?.signal)
+        if (!isRepeatable) this.watch.wrote()
+        return rows
+      } catch (error) {
+        if (asker?.signal.aborted) throw new ClientGone()
+        const verdict = verdictOn(error)
+        const mayPass = verdict === 'cut' || verdict === 'passing'
+        if (!mayPass || !isRepeatable || attempt > 1) throw this.#failure(error, verdict)
+      }
+    }
+  }
+
+  /** What is thrown instead of the database's own error, where that stands for something known. */
+  #failure(error: unknown, verdict: Verdict): unknown {
+    switch (verdict) {
+      case 'cut':
+        return new DatabaseUnavailable('the connection to the database was lost')
+      case 'passing':
+        return new DatabaseUnavailable(reasonOf(error))
+      case 'timeout':
+        return new StatementTimeout()
+      case 'read-only':
+        this.watch.refusedWrite()
+        // After a failover these may be connections to a server that was the primary.
+        this.#places.renew()
+        return new DatabaseUnavailable('the database is read-only', 5)
+      default:
+        return error
+    }
+  }
+
+  async #runOn(
+    connection: Connection,
+    text: string,
+    parameters: ParameterOrJSON<never>[],
+    options: { prepare: boolean },
+    signal: AbortSignal | undefined,
+  ): Promise<object> {
+    let cancelled: Promise<void> | undefined
+    const cancel = () => {
+      // Where that can not be done, the connection goes, and statement_timeout ends the statement.
+      cancelled = connection.cancel(CANCEL_PATIENCE).catch(() => connection.destroy())
+    }
+    signal?.addEventListener('abort', cancel, { once: true })
+    const stopDoubting = this.#places.doubt()
+    try {
+      if (signal?.aborted) throw new ClientGone()
+      return await connection.run(text, parameters, options, this.bounds.statement + GRACE)
+    } catch (error) {
+      if (isSilence(error)) throw new StatementTimeout()
+      if (verdictOn(error) === 'cut') connection.destroy()
+      throw error
+    } finally {
+      stopDoubting()
+      signal?.removeEventListener('abort', cancel)
+      await cancelled
+      this.#places.giveBack(connection)
+    }
+  }
+}
