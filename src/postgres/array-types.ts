@@ -28,7 +28,9 @@ export function arrayTypes(): Record<string, PostgresType> {
   )
 }
 
+/** What is text already was rendered by whoever sends it again and again. */
 function toArrayText(values: unknown): string {
+  if (typeof values === 'string') return values
   if (!Array.isArray(values)) throw new TypeError('an array was expected')
   const items = values.map(value =>
     value === null ? 'null' : `"${String(value).replaceAll(/["\\]/g, '\\$&')}"`,
