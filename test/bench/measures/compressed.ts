@@ -4,7 +4,7 @@ import { broadScope, sizeOf } from '../scopes.ts'
 import { type Measure, onStage } from '../stage.ts'
 import { walkPaths } from './export.ts'
 
-/** Pages of a walk that are enough to see the rate. */
+/** Pages that are walked over and over. */
 const MOST_PAGES = 2000
 
 /** A walk by all connections in each coding, and without any. */
@@ -17,9 +17,13 @@ export const compressedWalk: Measure = {
     return await onStage(world, scope, async ({ headers, load }) => {
       const bytes: Record<string, number> = {}
       const walk = (coding: string) => async () => {
-        const outcome = await load({ paths, headers: { ...headers, 'accept-encoding': coding } })
+        const outcome = await load({
+          paths,
+          headers: { ...headers, 'accept-encoding': coding },
+          seconds: world.options.seconds,
+        })
         if ((outcome.encoding ?? 'identity') !== coding) throw new Error(`${outcome.encoding}, not ${coding}`)
-        bytes[coding] = outcome.bytes
+        bytes[coding] = outcome.bytes / outcome.requests
         return outcome.requests / outcome.seconds
       }
       // Not measured: where pages end is remembered from then on, for all three.
