@@ -1,4 +1,5 @@
 // Measures the service beside its limits: `bun run bench`; see options.ts for what can be asked for.
+import { handleExits } from './at-exit.ts'
 import { builtExecutable } from './executable.ts'
 import { compressedWalk } from './measures/compressed.ts'
 import { embedded } from './measures/embedded.ts'
@@ -95,6 +96,7 @@ function readCall(): { options: Options; chosen: Measure[] } {
 }
 
 const { options, chosen } = readCall()
+handleExits()
 try {
   process.exit(await bench(options, chosen))
 } catch (error) {

@@ -2,6 +2,7 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Credentials } from '../support/walk.ts'
+import { atExit } from './at-exit.ts'
 
 /** `axport serve` in a process of its own. */
 export interface Service {
@@ -37,10 +38,16 @@ export async function startService(
     env: { DATABASE_URL: databaseUrl, PORT: String(port) },
     stdio: ['ignore', Bun.file(log), Bun.file(errors)],
   })
+  const removeFolder = () => rmSync(folder, { recursive: true, force: true })
+  const ended = atExit(() => {
+    child.kill()
+    removeFolder()
+  })
   const stop = async () => {
     child.kill()
     await child.exited
-    rmSync(folder, { recursive: true, force: true })
+    removeFolder()
+    ended()
   }
   let url = port === 0 ? undefined : `http://127.0.0.1:${port}`
   for (;;) {

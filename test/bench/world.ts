@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import postgres, { type Sql } from 'postgres'
 import { startCluster } from '../support/own-cluster.ts'
 import type { Credentials } from '../support/walk.ts'
+import { atExit } from './at-exit.ts'
 import { axport, type Imported, timedImport, writeSample } from './executable.ts'
 import type { Options } from './options.ts'
 import type { Session } from './tap.ts'
@@ -55,8 +56,10 @@ export async function createWorld(
   executable: string,
   say: (text: string) => void,
 ): Promise<World> {
-  const folder = mkdtempSync(join(tmpdir(), 'axport-bench-'))
   const cluster = options.database ? undefined : await startCluster({ settings: SETTINGS })
+  const folder = mkdtempSync(join(tmpdir(), 'axport-bench-'))
+  const removeFolder = () => rmSync(folder, { recursive: true, force: true })
+  atExit(removeFolder)
   const databaseUrl = options.database ?? (cluster?.url() as string)
   const connect = (url: string, session: Session = {}) =>
     postgres(url, { max: 1, onnotice: () => {}, connection: session })
@@ -93,7 +96,7 @@ export async function createWorld(
       }
     }
     await cluster?.stop()
-    rmSync(folder, { recursive: true, force: true })
+    removeFolder()
   }
   const world = { options, executable, folder, databaseUrl, sql, connect, another, provision, close }
   try {
