@@ -82,6 +82,6 @@ export function onlyOne(sent: Sent[]): Sent {
   const [statement, ...others] = sent
   if (!statement || others.length > 0)
     throw new Error(`${sent.length} statements read records instead of one`)
-  if (!statement.text.includes('live_tokens')) throw new Error(`it checks no token: ${statement.text}`)
+  if (!statement.text.includes('live_token(')) throw new Error(`it checks no token: ${statement.text}`)
   return statement
 }
