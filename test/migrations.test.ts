@@ -81,11 +81,10 @@ describe('the list of migrations', () => {
       expect(sql).toBe(await Bun.file(join(folder, `${name}.sql`)).text())
   })
 
-  test('has names that are unique, numbered without a gap, and in order', () => {
-    for (const [at, name] of names.entries()) {
-      expect(name).toMatch(new RegExp(`^${String(at + 1).padStart(4, '0')}_[a-z0-9_]+$`))
-    }
-    expect(names).toEqual([...new Set(names)].sort())
+  test('has names that are in order, with a number each', () => {
+    for (const name of names) expect(name).toMatch(/^\d{4}_[a-z0-9_]+$/)
+    const numbers = names.map(name => name.slice(0, 4))
+    expect(numbers).toEqual([...new Set(numbers)].sort())
   })
 })
 
