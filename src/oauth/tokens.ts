@@ -25,7 +25,9 @@ export interface Caller {
 /**
  * Issues a token to a client, or undefined when there is no such client with such a secret. One statement,
  * the same for every outcome: an unknown client, a wrong secret and a disabled integration cost the same.
- * The secret is compared as a digest, so the time a comparison takes tells nothing about the secret.
+ * The secret is looked up by its digest, in an index and not in constant time: what that could tell is how far
+ * two digests agree, and nobody can choose a secret for its digest, nor guess the 256 random bits behind one.
+ * The same holds for a token in findCaller().
  */
 export async function issueToken(
   db: Sql,
@@ -125,7 +127,7 @@ const PURGE_LOCK = 7_241_905_835
 
 const deleteExpired = statement<{ limit: number; after: string }, { count: number; last: string | null }>(sql`
   with turn as materialized (
-    select pg_try_advisory_xact_lock(${sql.raw(String(PURGE_LOCK))}) as is_ours
+    select pg_try_advisory_xact_lock(${PURGE_LOCK}) as is_ours
   ), deleted as (
     delete from ${t}
     where (select is_ours from turn)
