@@ -131,6 +131,36 @@ describe('migrating', () => {
   })
 })
 
+describe('a role whose search_path does not have the schema of pg_trgm', () => {
+  test.each(['public', 'extensions'])('such as %s makes everything in its own', async schema => {
+    const [admin] = await pools(1)
+    await admin.unsafe(`
+      create schema if not exists ${schema}; create extension pg_trgm with schema ${schema};
+      create schema app; alter database ${(await urlOf(admin)).split('/').at(-1)} set search_path = app`)
+    const sql = open(await urlOf(admin))
+    expect(await migrate(sql)).toEqual(names)
+    await requireCurrentSchema(sql)
+    const made = await sql<{ nspname: string }[]>`
+      select distinct nspname from pg_class c join pg_namespace n on n.oid = relnamespace
+      where relname in ('schema_migrations', 'organizations', 'export_records', 'integrations', 'export_records_search')`
+    expect(made.map(row => row.nspname)).toEqual(['app'])
+    await sql.unsafe(`
+      insert into organizations values (1, 'Lakeside'); insert into products values (1, 'Reading');
+      insert into users (id, name, first_name) values (1, 'Ana', 'Ana');
+      insert into assessments values (1, 1, 1, 1, now());
+      insert into assessment_parts values (1, 1, 1, null, null, 1)`)
+    expect(await sql`select id from export_records where search_text like '%ana%'`).toHaveLength(1)
+  })
+
+  test('and has no schema of its own that exists is refused, and nothing is made', async () => {
+    const [admin] = await pools(1)
+    await admin.unsafe(`alter database ${(await urlOf(admin)).split('/').at(-1)} set search_path = nowhere`)
+    const sql = open(await urlOf(admin))
+    expect(await migrate(sql).catch(error => error.code)).toBe('3F000')
+    expect(await sql`select from pg_class where relname = 'schema_migrations'`).toHaveLength(0)
+  })
+})
+
 describe('a database with another history', () => {
   const edited = (at: number): Migration[] =>
     MIGRATIONS.map((migration, index) =>

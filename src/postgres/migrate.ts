@@ -19,6 +19,7 @@ export async function migrate(sql: Sql, migrations: Migration[] = MIGRATIONS): P
   for (const migration of migrations) {
     const wasMissing = await sql.begin(async transaction => {
       await transaction`select pg_advisory_xact_lock(${SCHEMA_LOCK})`
+      await findTrigrams(transaction)
       await createRecord(transaction)
       requireKnownHistory(await readRecord(transaction), migrations)
       const [done] = await transaction`select from schema_migrations where name = ${migration.name}`
@@ -55,6 +56,24 @@ export async function requireCurrentSchema(sql: Sql): Promise<void> {
       `the database schema is behind by ${missing.length} (${missing.join(', ')}): run axport migrate`,
     )
   }
+}
+
+/**
+ * The migrations name an operator class of pg_trgm without its schema, which a role's search_path need not have:
+ * it comes last, after all that is the role's own. Not where that has no schema to create anything in: the
+ * tables would land among the extension's, and no later command find them.
+ */
+async function findTrigrams(sql: TransactionSql): Promise<void> {
+  await sql`
+    with home as (
+      select coalesce(
+        (select nspname from pg_extension e join pg_namespace n on n.oid = extnamespace where extname = 'pg_trgm'),
+        'public'
+      ) as schema
+    )
+    select set_config('search_path', current_setting('search_path') || ', ' || quote_ident(schema), true)
+    from home
+    where current_schema() is not null and schema <> all (current_schemas(false))`
 }
 
 /** Below 15 the schema is untested; outside UTF8 there are names that can not be stored, and no ICU rules. */
