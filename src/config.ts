@@ -38,6 +38,7 @@ const oneOf =
     return value
   }
 
+/** By the name of the variable; in the order in which they are documented. */
 export const SETTINGS = {
   DATABASE_URL: {
     meaning: 'The database: postgres://user:password@host:port/name, or embedded:DIR for the built-in one.',
@@ -72,11 +73,11 @@ export const SETTINGS = {
   },
 } satisfies Record<string, Setting<unknown>>
 
-export type SettingName = keyof typeof SETTINGS
+type SettingName = keyof typeof SETTINGS
 type Value<Name extends SettingName> = ReturnType<(typeof SETTINGS)[Name]['read']>
 
 /** The environment that settings are read from; process.env by default. */
-export type Environment = Record<string, string | undefined>
+type Environment = Record<string, string | undefined>
 
 /**
  * The value of one setting. A variable that is set to nothing counts as not set.

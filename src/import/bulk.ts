@@ -11,7 +11,7 @@ import type { TransactionSql } from 'postgres'
  * import ends nobody else can use the source tables, which `axport serve` never does; and in a first load
  * nobody can read the export, which is empty.
  */
-export interface Relief {
+interface Relief {
   /** The triggers are off: whoever writes has to render. */
   rendersLater: boolean
   /** Checks and builds what was put off, and puts the triggers back. */

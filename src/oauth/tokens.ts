@@ -1,6 +1,7 @@
 import { sql } from 'drizzle-orm'
 import type { Sql } from 'postgres'
 import { integrations as i, integrationSecrets as s, accessTokens as t } from '../../db/schema.ts'
+import { LOCKS } from '../postgres/locks.ts'
 import { statement } from '../postgres/statement.ts'
 import { randomText, SECRET_LENGTH, sha256 } from '../random.ts'
 
@@ -10,7 +11,7 @@ export const TOKEN_LIFETIME = 7200
 const FOREIGN_KEY_VIOLATION = '23503'
 
 /** A new token, and when it was made (Unix seconds, by the database's clock). */
-export interface IssuedToken {
+interface IssuedToken {
   accessToken: string
   createdAt: number
 }
@@ -68,7 +69,7 @@ export async function purgeEndedSecrets(db: Sql): Promise<void> {
 }
 
 /** What a batch of the purge did: how many tokens it deleted, and until when they were good. */
-export interface PurgedBatch {
+interface PurgedBatch {
   count: number
   last: string
 }
@@ -122,12 +123,9 @@ const selectCaller = statement<
     and ${t.expiresAt} > now()
     and ${secretIsLive}`)
 
-/** Any number will do, so long as no other program takes the same one. */
-const PURGE_LOCK = 7_241_905_835
-
 const deleteExpired = statement<{ limit: number; after: string }, { count: number; last: string | null }>(sql`
   with turn as materialized (
-    select pg_try_advisory_xact_lock(${PURGE_LOCK}) as is_ours
+    select pg_try_advisory_xact_lock(${LOCKS.purge}) as is_ours
   ), deleted as (
     delete from ${t}
     where (select is_ours from turn)

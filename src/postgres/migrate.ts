@@ -1,16 +1,13 @@
 import { createHash } from 'node:crypto'
 import type { Sql, TransactionSql } from 'postgres'
 import { Failure } from '../errors.ts'
+import { LOCKS } from './locks.ts'
 import { MIGRATIONS, type Migration } from './migrations.ts'
-
-/** Held by whoever changes the schema or its privileges. Any number that no other program takes will do. */
-export const SCHEMA_LOCK = 7_241_905_833
 
 /**
  * Applies what is missing, each migration in a transaction of its own together with its record, and
  * returns the names of those applied. Safe to run from several processes at once: one works, the others
- * wait and find nothing to do. The lock is taken in each transaction, not in the session, so that it holds
- * behind a transaction pooler and dies with a connection.
+ * wait and find nothing to do.
  * @throws Failure for a database that is newer than this program, or has an edited migration
  */
 export async function migrate(sql: Sql, migrations: Migration[] = MIGRATIONS): Promise<string[]> {
@@ -18,7 +15,7 @@ export async function migrate(sql: Sql, migrations: Migration[] = MIGRATIONS): P
   const applied: string[] = []
   for (const migration of migrations) {
     const wasMissing = await sql.begin(async transaction => {
-      await transaction`select pg_advisory_xact_lock(${SCHEMA_LOCK})`
+      await transaction`select pg_advisory_xact_lock(${LOCKS.schema})`
       await findTrigrams(transaction)
       await createRecord(transaction)
       requireKnownHistory(await readRecord(transaction), migrations)

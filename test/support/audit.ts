@@ -1,5 +1,5 @@
 /** What `bun audit --json` found: lines that name package, severity and advisory. */
-export interface Audit {
+interface Audit {
   /** Moderate or worse. */
   grave: string[]
   minor: string[]
