@@ -35,12 +35,12 @@ export interface ErrorItem {
 }
 
 /** The body of the API's errors other than 401 (spec 7.1). */
-export interface ErrorsBody {
+interface ErrorsBody {
   errors: ErrorItem[]
 }
 
 /** The body of the token endpoint's errors and of every 401 (spec 7.1, RFC 6749 §5.2). */
-export interface OAuthErrorBody {
+interface OAuthErrorBody {
   error: string
   error_description: string
 }

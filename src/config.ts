@@ -46,6 +46,7 @@ const oneOf =
     return value
   }
 
+/** By the name of the variable; in the order in which they are documented. */
 export const SETTINGS = {
   DATABASE_URL: {
     meaning: 'The database: postgres://user:password@host:port/name, or embedded:DIR for the built-in one.',
@@ -131,7 +132,7 @@ export function dropForeignSettings(environment: Environment = Bun.env): void {
   for (const name of Object.keys(environment)) if (/^PG[A-Z]/.test(name)) delete environment[name]
 }
 
-export type SettingName = keyof typeof SETTINGS
+type SettingName = keyof typeof SETTINGS
 type Value<Name extends SettingName> = ReturnType<(typeof SETTINGS)[Name]['read']>
 
 /** The environment that settings are read from; process.env by default. */

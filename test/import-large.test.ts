@@ -115,3 +115,31 @@ describe('a large load while somebody reads the export', () => {
     expect(await staleRecords(sql)).toBeEmpty()
   })
 })
+
+describe('a large load beside a writer who goes on from one table to the next', () => {
+  let database: TestDatabase
+  beforeAll(async () => {
+    database = await openTestDatabase('postgres')
+  })
+  afterAll(() => database.close())
+
+  test('gives way to that writer, and loads everything', async () => {
+    const { sql } = database
+    const writer = await sql.reserve()
+    await writer`begin`
+    await writer`update users set name = name`
+    const load = importText(sql, sample)
+    for (let waits = false; !waits; ) {
+      const rows = await sql`
+        select from pg_stat_activity
+        where datname = current_database() and wait_event_type = 'Lock' and query like 'alter table%'`
+      waits = rows.length > 0
+    }
+    // The load has this table and waits for the other one.
+    await writer`update assessments set legacy_record = true`
+    await writer`commit`
+    writer.release()
+    expect(await load).toMatchObject({ loaded: true, summary: { assessments: { inserted: ASSESSMENTS } } })
+    expect(await staleRecords(sql)).toBeEmpty()
+  })
+})

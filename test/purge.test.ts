@@ -4,6 +4,7 @@ import { createIntegration } from '../src/integrations/create.ts'
 import { startPurging } from '../src/oauth/purge.ts'
 import { issueToken, purgeExpiredTokens } from '../src/oauth/tokens.ts'
 import { type Database, openDatabase } from '../src/postgres/database.ts'
+import { LOCKS } from '../src/postgres/locks.ts'
 import { openTestDatabase, type TestDatabase } from './support/service.ts'
 
 let database: TestDatabase
@@ -87,7 +88,7 @@ test('A process deletes nothing while another one is at it, and does not wait fo
   await issue(10)
   const busy = await other.sql.reserve()
   await busy`begin`
-  await busy`select pg_advisory_xact_lock(7241905835)`
+  await busy`select pg_advisory_xact_lock(${LOCKS.purge})`
   expect(await purgeExpiredTokens(sql, 10)).toEqual({ count: 0, last: '-infinity' })
   expect(await tokens()).toBe(11)
   await busy`rollback`

@@ -1,6 +1,7 @@
 import { Elysia } from 'elysia'
 import type { Logger } from 'pino'
 
+/** What the service writes its log with. */
 export type Log = Pick<Logger, 'info' | 'warn' | 'error'>
 
 const callers = new WeakMap<Request, string>()

@@ -1,5 +1,6 @@
 import { sql } from 'drizzle-orm'
 import { liveSecrets, integrationSecrets as s, accessTokens as t } from '../../db/schema.ts'
+import { LOCKS } from '../postgres/locks.ts'
 import { type Runner, statement } from '../postgres/statement.ts'
 import { randomText, SECRET_LENGTH, sha256 } from '../random.ts'
 
@@ -9,7 +10,7 @@ export const TOKEN_LIFETIME = 7200
 const FOREIGN_KEY_VIOLATION = '23503'
 
 /** A new token, and when it was made (Unix seconds, by the database's clock). */
-export interface IssuedToken {
+interface IssuedToken {
   accessToken: string
   createdAt: number
 }
@@ -26,7 +27,9 @@ export interface Caller {
 /**
  * Issues a token to a client, or undefined when there is no such client with such a secret. One statement,
  * the same for every outcome: an unknown client, a wrong secret and a disabled integration cost the same.
- * The secret is compared as a digest, so the time a comparison takes tells nothing about the secret.
+ * The secret is looked up by its digest, in an index and not in constant time: what that could tell is how far
+ * two digests agree, and nobody can choose a secret for its digest, nor guess the 256 random bits behind one.
+ * The same holds for a token in findCaller().
  */
 export async function issueToken(
   db: Runner,
@@ -76,7 +79,7 @@ export async function purgeEndedSecrets(db: Runner): Promise<void> {
 }
 
 /** What a batch of the purge did: how many tokens it deleted, and until when they were good. */
-export interface PurgedBatch {
+interface PurgedBatch {
   count: number
   last: string
 }
@@ -118,12 +121,9 @@ const selectCaller = statement<
   select client_id, organization_ids, product_ids, scope_digest
   from live_token(${sql.placeholder('token_digest')}::bytea)`)
 
-/** Any number will do, so long as no other program takes the same one. */
-const PURGE_LOCK = 7_241_905_835
-
 const deleteExpired = statement<{ limit: number; after: string }, { count: number; last: string | null }>(sql`
   with turn as materialized (
-    select pg_try_advisory_xact_lock(${sql.raw(String(PURGE_LOCK))}) as is_ours
+    select pg_try_advisory_xact_lock(${LOCKS.purge}) as is_ours
   ), deleted as (
     delete from ${t}
     where (select is_ours from turn)

@@ -6,7 +6,7 @@ import { dirname, join } from 'node:path'
 export const PATIENCE = 300_000
 
 /** How a run of the executable ended. */
-export interface Finished {
+interface Finished {
   code: number
   stdout: string
   stderr: string
@@ -29,7 +29,7 @@ export interface Running {
   finished: Promise<Finished>
 }
 
-export interface RunOptions {
+interface RunOptions {
   /** The whole environment: nothing is passed on. */
   env?: Record<string, string>
   /** Default: an empty folder. */

@@ -46,8 +46,18 @@ export async function openTestDatabase(backend: Backend): Promise<TestDatabase> 
     }
     return { sql: database.sql, url, pool: database.pool, close }
   }
+  return await openFolder(await migratedFolder())
+}
+
+/** An embedded database with a current schema that nobody has opened. Whoever asks for it removes it. */
+export async function migratedFolder(): Promise<string> {
   const folder = mkdtempSync(join(tmpdir(), 'axport-test-'))
   cpSync(await embeddedTemplate(), folder, { recursive: true })
+  return folder
+}
+
+/** Opens an embedded database that is removed when it is closed. */
+export async function openFolder(folder: string): Promise<TestDatabase> {
   const url = `embedded:${folder}`
   const database = await openDatabase(url, 5)
   const close = async () => {
