@@ -127,6 +127,10 @@ function nodes(plan: Plan): Plan[] {
 export const types = (plans: Plan[]): string[] => plans.map(node => node['Node Type'])
 export const indexes = (plans: Plan[]): string[] => plans.flatMap(node => node['Index Name'] ?? [])
 
+/** The indexes by which records are read, and not who asks for them. */
+export const indexesOfRecords = (plans: Plan[]): string[] =>
+  indexes(plans).filter(name => name.startsWith('export_records_'))
+
 /** Whether a plan reads through all records without an index. */
 export const readsAll = (plans: Plan[]): boolean =>
   plans.some(node => node['Node Type'] === 'Seq Scan' && node['Relation Name'] === 'export_records')
