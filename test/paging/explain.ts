@@ -1,5 +1,5 @@
 import postgres, { type Sql } from 'postgres'
-import { type Reader, readPage } from '../../src/assessments/page.ts'
+import { readPage } from '../../src/assessments/page.ts'
 import { PageMemory } from '../../src/assessments/page-memory.ts'
 import type { ListQuery } from '../../src/assessments/parameters.ts'
 
@@ -34,6 +34,13 @@ export interface ExplainedPage extends Explained {
 export interface IdScope {
   organizationIds: string[]
   productIds: string[]
+}
+
+/** Scans of a table. */
+export interface Scans {
+  table: string
+  all: number
+  byIndex: number
 }
 
 export const PAGE = 100
@@ -81,18 +88,9 @@ export class Explainer {
     query: Partial<ListQuery>,
     visited: number[] = [],
   ): Promise<ExplainedPage[]> {
-    const asked: ListQuery = {
-      page: PAGE,
-      offset: 0,
-      sort: 'certified_on',
-      order: 'ASC',
-      filter: {},
-      ...query,
-    }
-    const reader: Reader = { ...scope, tokenDigest: Buffer.alloc(32), scopeDigest: 'the scope' }
     const memory = new PageMemory()
-    for (const offset of visited) await readPage(this.pool, memory, reader, { ...asked, offset })
-    const plans = await this.explainSent(sql => readPage(sql, memory, reader, asked))
+    for (const offset of visited) await read(this.pool, memory, scope, { ...query, offset })
+    const plans = await this.explainSent(sql => read(sql, memory, scope, query))
     return plans.map(plan => {
       const { whole } = plan
       const page =
@@ -118,6 +116,36 @@ export class Explainer {
     }
     return plans
   }
+
+  /** How often `work` read through each table, and how often it looked into one of its indexes. */
+  async scansOf(work: (sql: Sql) => Promise<unknown>): Promise<Scans[]> {
+    const scans = await this.pool.begin(async sql => {
+      // What a backend has not reported yet of earlier transactions is counted as well.
+      const soFar = () => sql<Scans[]>`
+        select relname as table, seq_scan::integer as "all", idx_scan::integer as "byIndex"
+        from pg_stat_xact_user_tables order by relname`
+      const before = new Map((await soFar()).map(scan => [scan.table, scan]))
+      await work(sql as unknown as Sql)
+      return (await soFar()).map(({ table, all, byIndex }) => ({
+        table,
+        all: all - (before.get(table)?.all ?? 0),
+        byIndex: byIndex - (before.get(table)?.byIndex ?? 0),
+      }))
+    })
+    return scans.filter(({ all, byIndex }) => all + byIndex > 0)
+  }
+}
+
+/** Reads a page; what is not asked for is the default. */
+export async function read(
+  sql: Sql,
+  memory: PageMemory,
+  scope: IdScope,
+  query: Partial<ListQuery>,
+  tokenDigest = Buffer.alloc(32),
+): Promise<void> {
+  const rest = { page: PAGE, offset: 0, sort: 'certified_on', order: 'ASC', filter: {} } as const
+  await readPage(sql, memory, { ...scope, tokenDigest, scopeDigest: 'the scope' }, { ...rest, ...query })
 }
 
 function nodes(plan: Plan): Plan[] {

@@ -18,5 +18,5 @@ const isBackward = (text: string) => / asc\b/.test(text) && / desc\b/.test(text)
 /** How a page's records are found; see Way in src/assessments/page-statement.ts. */
 export function wayOf(text: string): 'few' | 'most' | 'planned' {
   if (text.includes('cross join lateral')) return 'few'
-  return /coalesce\("/.test(text) ? 'most' : 'planned'
+  return /coalesce\("export_records"."organization_id"/.test(text) ? 'most' : 'planned'
 }
