@@ -13,6 +13,7 @@ import type { TestDatabase } from './support/service.ts'
 /** All that a role that serves may do, and nothing else. */
 const ALLOWED = [
   'delete access_tokens',
+  'execute live_token(bytea)',
   'execute purge_ended_secrets()',
   'execute scope_digest(bigint[], bigint[])',
   'execute search_folded(text)',
