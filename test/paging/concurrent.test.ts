@@ -10,7 +10,7 @@ import { anyWrite, PRODUCTS, reset, type Write, write } from './world.ts'
  * the data, for a state of the caller, between the request's start and its end.
  */
 
-const RUNS = 5
+const RUNS = 3
 
 type Step = { kind: 'write'; write: Write } | { kind: 'access'; change: AccessChange }
 

@@ -86,17 +86,21 @@ export async function readBody(
  * has no trigger, no index on a sort key and no part in the service.
  */
 export class History {
+  private source = ''
+
   constructor(private readonly db: Sql) {}
 
-  async start(): Promise<void> {
+  /** `source` is where the rows come from; the view, unless a test has none of the source tables. */
+  async start(source = 'export_records_rendered'): Promise<void> {
+    this.source = source
     await this.db.unsafe(`
       drop table if exists history;
-      create unlogged table history as select 0 as step, v.* from export_records_rendered v with no data;
+      create unlogged table history as select 0 as step, v.* from ${source} v with no data;
       create index on history (step)`)
   }
 
   async record(step: number): Promise<void> {
-    await this.db.unsafe('insert into history select $1::integer, v.* from export_records_rendered v', [step])
+    await this.db.unsafe(`insert into history select $1::integer, v.* from ${this.source} v`, [step])
   }
 
   async forget(): Promise<void> {
