@@ -34,12 +34,17 @@ describe.each(BACKENDS)('a first load of %s that puts off indexes and foreign ke
   test('leaves them as they were, and every record true', async () => {
     const { sql } = database
     const before = await definitions(sql)
+    const [state] = await sql<{ version: string }[]>`select version from export_state`
     const phases = new Set<string>()
     const result = await importText(sql, sample, { onProgress: ({ phase }) => phases.add(phase) })
     expect(result).toMatchObject({ loaded: true, summary: { assessments: { inserted: ASSESSMENTS } } })
     expect([...phases]).toEqual(['reading', 'checking', 'loading', 'indexing', 'tidying'])
     expect(await definitions(sql)).toEqual(before)
     expect(await staleRecords(sql)).toBeEmpty()
+    const unnoticed = await sql`
+      select organization_id from export_records
+      except select organization_id from organization_versions where version > ${state?.version ?? null}`
+    expect(unnoticed).toBeEmpty()
   })
 })
 

@@ -5,9 +5,9 @@ import {
   conditions,
   inScope,
   NARROW_FILTERS,
-  organizationsUnseen,
   productsUnseen,
   SEARCH_FILTERS,
+  scopeUnseen,
   type Values,
 } from './conditions.ts'
 import type { Order, Sort } from './parameters.ts'
@@ -169,7 +169,7 @@ function alongIndex(shape: Shape, further: SQL): SQL {
   const { column } = sortKeys[shape.sort]
   return sql`
     select ${r.id} as id, ${column} as key ${further} from ${r}
-    ${where(organizationsUnseen, productsUnseen, behind(shape, column, sql`${r.id}`))}
+    ${where(scopeUnseen, behind(shape, column, sql`${r.id}`))}
     ${inWalk(shape, column, sql`${r.id}`)} ${limit} ${shape.isSkip ? skip : sql``}`
 }
 
