@@ -13,12 +13,10 @@ import { type Open, Places, type PoolBounds } from './places.ts'
 import type { Runner } from './statement.ts'
 import { Watch, type WatchLog } from './watch.ts'
 
-/** Who a statement is run for. */
+/** Who a statement is run for: a request. */
 export interface Asker {
   /** Aborted when the client hangs up: the statement is cancelled, the place in the line given up. */
   signal: AbortSignal
-  /** A request of a safe method (RFC 9110 §9.2.1): what it asked may be asked once more. */
-  method: string
 }
 
 /** Milliseconds after its end in which the server has to have said that a statement ran out of time. */
@@ -46,7 +44,10 @@ export class Pool implements Runner {
     this.#places = new Places(open, bounds, this.watch)
   }
 
-  /** The pool for the statements of one request. */
+  /**
+   * The pool for the statements of one request. One that was cut is run once more: requests read, or insert what
+   * has its key with it, so that nothing is done twice.
+   */
   during(asker: Asker): Runner {
     return { unsafe: (text, parameters, options) => this.#run(text, parameters, options, asker) }
   }
@@ -71,18 +72,18 @@ export class Pool implements Runner {
     options: { prepare: boolean },
     asker?: Asker,
   ): Promise<object> {
-    const isRepeatable = asker !== undefined && (asker.method === 'GET' || asker.method === 'HEAD')
     for (let attempt = 1; ; attempt++) {
       const connection = await this.#places.take(asker?.signal)
       try {
         const rows = await this.#runOn(connection, text, parameters, options, asker?.signal)
-        if (!isRepeatable) this.watch.wrote()
+        if (isWrite(rows)) this.watch.wrote()
         return rows
       } catch (error) {
         if (asker?.signal.aborted) throw new ClientGone()
         const verdict = verdictOn(error)
         const mayPass = verdict === 'cut' || verdict === 'passing'
-        if (!mayPass || !isRepeatable || attempt > 1) throw this.#failure(error, verdict)
+        if (!mayPass || !asker || attempt > 1)
+          throw this.#failure(error, attempt > 1 && isDouble(error) ? 'cut' : verdict)
       }
     }
   }
@@ -135,3 +136,9 @@ export class Pool implements Runner {
     }
   }
 }
+
+const isWrite = (rows: object) =>
+  /^(INSERT|UPDATE|DELETE)$/.test((rows as { command?: string }).command ?? '')
+
+/** What was cut had been done: its answer is lost. */
+const isDouble = (error: unknown) => (error as { code?: string }).code === '23505'
