@@ -19,9 +19,6 @@ export interface Asker {
   signal: AbortSignal
 }
 
-/** Milliseconds after its end in which the server has to have said that a statement ran out of time. */
-const GRACE = 1000
-
 /** Milliseconds in which the server has to have passed on that a statement is to be ended. */
 const CANCEL_PATIENCE = 2000
 
@@ -35,11 +32,7 @@ export class Pool implements Runner {
   readonly watch: Watch
   readonly #places: Places
 
-  constructor(
-    open: Open,
-    private readonly bounds: PoolBounds,
-    log: WatchLog,
-  ) {
+  constructor(open: Open, bounds: PoolBounds, log: WatchLog) {
     this.watch = new Watch(log)
     this.#places = new Places(open, bounds, this.watch)
   }
@@ -120,16 +113,14 @@ export class Pool implements Runner {
       cancelled = connection.cancel(CANCEL_PATIENCE).catch(() => connection.destroy())
     }
     signal?.addEventListener('abort', cancel, { once: true })
-    const stopDoubting = this.#places.doubt()
     try {
       if (signal?.aborted) throw new ClientGone()
-      return await connection.run(text, parameters, options, this.bounds.statement + GRACE)
+      return await connection.run(text, parameters, options)
     } catch (error) {
       if (isSilence(error)) throw new StatementTimeout()
       if (verdictOn(error) === 'cut') connection.destroy()
       throw error
     } finally {
-      stopDoubting()
       signal?.removeEventListener('abort', cancel)
       await cancelled
       this.#places.giveBack(connection)
