@@ -12,7 +12,7 @@ export interface Server {
   url: string
   /**
    * Shows another certificate from now on. Requests in flight are finished; connections between two requests
-   * are closed, and one that is being made at this very moment may be reset.
+   * are closed, and those that are in the middle of their handshake are reset: Bun's stop() knows no other way.
    */
   renew(certificate: Certificate): void
   /** Accepts nothing more, finishes what is in flight. */

@@ -22,6 +22,8 @@ export class Connection {
   /** performance.now() of its beginning, and of when it was last of use. */
   readonly openedAt = performance.now()
   usedAt = this.openedAt
+  /** performance.now() of the beginning of the statement that is running. */
+  runningSince: number | undefined
   readonly bestBefore = this.openedAt + LIFETIME * (0.5 + Math.random() / 2)
   #backend: Backend | undefined
   #isOver = false
@@ -80,38 +82,47 @@ export class Connection {
   #onEnd: (connection: Connection) => void = () => {}
 
   async #greet(patience: number): Promise<void> {
-    const rows = await this.run('select 1', [], { prepare: false }, patience)
-    this.#backend = (rows as unknown as { state?: Backend }).state
+    const timer = setTimeout(() => this.giveUp(), patience)
+    try {
+      const rows = await this.run('select 1', [], { prepare: false })
+      this.#backend = (rows as unknown as { state?: Backend }).state
+    } finally {
+      clearTimeout(timer)
+    }
   }
 
   /**
-   * Runs one statement. When it is not answered in time the connection is destroyed.
-   * @throws the error of the statement or the connection; ETIMEDOUT
+   * Runs one statement.
+   * @throws the error of the statement or the connection
    */
   async run(
     text: string,
     parameters: ParameterOrJSON<never>[],
     options: { prepare: boolean },
-    patience: number,
   ): Promise<object> {
     if (this.#isOver) throw closed()
     // Not a race against one promise for all statements: that would collect them for as long as the connection lives.
     const { promise, resolve, reject } = Promise.withResolvers<object>()
-    const timer = setTimeout(() => this.destroy(timedOut()), patience)
     this.#abandon = reject
+    this.runningSince = performance.now()
     this.sql.unsafe(text, parameters, options).then(resolve, reject)
     try {
       return await promise
     } finally {
-      clearTimeout(timer)
       this.#abandon = undefined
+      this.runningSince = undefined
       this.usedAt = performance.now()
     }
   }
 
+  /** Ends it because nothing was heard for too long: a statement that is running fails with ETIMEDOUT. */
+  giveUp(): void {
+    this.destroy(Object.assign(new Error('no answer in time'), { code: 'ETIMEDOUT' }))
+  }
+
   /** Whether it still answers; ended when it does not. */
   async answers(patience: number): Promise<boolean> {
-    return await this.run('select 1', [], { prepare: false }, patience).then(
+    return await this.#greet(patience).then(
       () => true,
       error => {
         this.destroy(error as Error)
@@ -163,4 +174,3 @@ function connected(socket: Socket): Promise<Socket> {
 }
 
 const closed = () => Object.assign(new Error('the connection was closed'), { code: 'CONNECTION_CLOSED' })
-const timedOut = () => Object.assign(new Error('no answer in time'), { code: 'ETIMEDOUT' })

@@ -13,16 +13,11 @@ import { type Open, Places, type PoolBounds } from './places.ts'
 import type { Runner } from './statement.ts'
 import { Watch, type WatchLog } from './watch.ts'
 
-/** Who a statement is run for. */
+/** Who a statement is run for: a request. */
 export interface Asker {
   /** Aborted when the client hangs up: the statement is cancelled, the place in the line given up. */
   signal: AbortSignal
-  /** A request of a safe method (RFC 9110 §9.2.1): what it asked may be asked once more. */
-  method: string
 }
-
-/** Milliseconds after its end in which the server has to have said that a statement ran out of time. */
-const GRACE = 1000
 
 /** Milliseconds in which the server has to have passed on that a statement is to be ended. */
 const CANCEL_PATIENCE = 2000
@@ -37,16 +32,15 @@ export class Pool implements Runner {
   readonly watch: Watch
   readonly #places: Places
 
-  constructor(
-    open: Open,
-    private readonly bounds: PoolBounds,
-    log: WatchLog,
-  ) {
+  constructor(open: Open, bounds: PoolBounds, log: WatchLog) {
     this.watch = new Watch(log)
     this.#places = new Places(open, bounds, this.watch)
   }
 
-  /** The pool for the statements of one request. */
+  /**
+   * The pool for the statements of one request. One that was cut is run once more: requests read, or insert what
+   * has its key with it, so that nothing is done twice.
+   */
   during(asker: Asker): Runner {
     return { unsafe: (text, parameters, options) => this.#run(text, parameters, options, asker) }
   }
@@ -71,18 +65,18 @@ export class Pool implements Runner {
     options: { prepare: boolean },
     asker?: Asker,
   ): Promise<object> {
-    const isRepeatable = asker !== undefined && (asker.method === 'GET' || asker.method === 'HEAD')
     for (let attempt = 1; ; attempt++) {
       const connection = await this.#places.take(asker?.signal)
       try {
         const rows = await this.#runOn(connection, text, parameters, options, asker?.signal)
-        if (!isRepeatable) this.watch.wrote()
+        if (isWrite(rows)) this.watch.wrote()
         return rows
       } catch (error) {
         if (asker?.signal.aborted) throw new ClientGone()
         const verdict = verdictOn(error)
         const mayPass = verdict === 'cut' || verdict === 'passing'
-        if (!mayPass || !isRepeatable || attempt > 1) throw this.#failure(error, verdict)
+        if (!mayPass || !asker || attempt > 1)
+          throw this.#failure(error, attempt > 1 && isDouble(error) ? 'cut' : verdict)
       }
     }
   }
@@ -119,19 +113,23 @@ export class Pool implements Runner {
       cancelled = connection.cancel(CANCEL_PATIENCE).catch(() => connection.destroy())
     }
     signal?.addEventListener('abort', cancel, { once: true })
-    const stopDoubting = this.#places.doubt()
     try {
       if (signal?.aborted) throw new ClientGone()
-      return await connection.run(text, parameters, options, this.bounds.statement + GRACE)
+      return await connection.run(text, parameters, options)
     } catch (error) {
       if (isSilence(error)) throw new StatementTimeout()
       if (verdictOn(error) === 'cut') connection.destroy()
       throw error
     } finally {
-      stopDoubting()
       signal?.removeEventListener('abort', cancel)
       await cancelled
       this.#places.giveBack(connection)
     }
   }
 }
+
+const isWrite = (rows: object) =>
+  /^(INSERT|UPDATE|DELETE)$/.test((rows as { command?: string }).command ?? '')
+
+/** What was cut had been done: its answer is lost. */
+const isDouble = (error: unknown) => (error as { code?: string }).code === '23505'

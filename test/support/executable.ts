@@ -22,7 +22,7 @@ export interface Running {
   shows(pattern: RegExp): Promise<RegExpExecArray>
   /** Standard input, where it was asked for; a write resolves when it is in the pipe. */
   stdin: { write(text: string): Promise<void>; end(): void }
-  signal(name: 'SIGINT' | 'SIGTERM' | 'SIGKILL'): void
+  signal(name: 'SIGINT' | 'SIGTERM' | 'SIGHUP' | 'SIGKILL'): void
   /** undefined as long as it runs. */
   exitCode(): number | undefined
   /** Code, and all output. */

@@ -4,12 +4,14 @@ import { join } from 'node:path'
 import pino from 'pino'
 import type { Sql } from 'postgres'
 import { readLimits } from '../../src/cli/limits.ts'
+import type { Environment } from '../../src/config.ts'
 import { startServer } from '../../src/http/server.ts'
 import { importSource } from '../../src/import/import.ts'
 import { ndjson } from '../../src/import/ndjson.ts'
 import { createIntegration } from '../../src/integrations/create.ts'
 import { type Database, openDatabase } from '../../src/postgres/database.ts'
 import { migrate } from '../../src/postgres/migrate.ts'
+import type { Pool } from '../../src/postgres/pool.ts'
 import { freshDatabase } from './cluster.ts'
 
 /** The two kinds of database behind the one code path; the contract holds on both. */
@@ -98,16 +100,18 @@ export async function startService(backend: Backend): Promise<TestService> {
   return { ...database, baseUrl, logged: () => output, close }
 }
 
-/** The service on a database that is open, with the default settings. */
+/** The service on a database that is open; `settings` are those that are not the defaults. */
 export function listen(
   { pool: open }: Pick<Database, 'pool'>,
   log: pino.Logger,
-): { url: string; stop(): Promise<void> } {
-  const limits = readLimits({})
+  settings: Environment = {},
+): { url: string; pool: Pool; stop(): Promise<void> } {
+  const limits = readLimits(settings)
   const pool = open(limits.pool, log)
   const server = startServer(pool, log, { host: '127.0.0.1', port: 0 }, limits.http)
   return {
     url: server.url,
+    pool,
     stop: async () => {
       await server.stop()
       await pool.close()
