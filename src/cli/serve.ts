@@ -2,10 +2,10 @@ import { availableParallelism } from 'node:os'
 import { Command, InvalidArgumentError, Option } from 'commander'
 import { databaseUrl, setting } from '../config.ts'
 import { Failure, UsageFailure } from '../errors.ts'
-import { startServer } from '../http/server.ts'
-import { startPurging } from '../oauth/purge.ts'
 import type { Database } from '../postgres/database.ts'
+import { startAdmin } from './admin.ts'
 import { createLog } from './log.ts'
+import { Service } from './service.ts'
 import { terminated } from './signals.ts'
 import { superviseWorkers } from './supervisor.ts'
 import { withDatabase } from './with-database.ts'
@@ -53,15 +53,22 @@ export async function serve(
     )
   }
   const log = createLog()
-  const terminate = terminated()
-  const server = startServer(database.sql, log, { host: setting('HOST'), port: setting('PORT') })
-  const stopPurging = startPurging(database.sql, { log })
-  log.info({ url: server.url, database: database.kind }, 'listening')
-  await onListening(server.url)
-  const signal = await terminate
-  log.info({ signal }, 'stopping')
-  await Promise.all([stopPurging(), server.stop()])
+  // Before anybody is told that it listens: a signal may follow at once.
+  const signalled = terminated()
+  const service = new Service(database, log)
+  const admin = startAdmin(service)
+  try {
+    const url = service.listen(publicAddress())
+    log.info({ url, admin: admin?.url, database: database.kind }, 'listening')
+    await onListening(url)
+    log.info({ signal: await signalled }, 'stopping')
+    await service.end()
+  } finally {
+    await admin?.stop()
+  }
 }
+
+const publicAddress = () => ({ host: setting('HOST'), port: setting('PORT') })
 
 /** The embedded database is one process in itself: more in front of it would only wait for each other. */
 async function serveWithWorkers(workers: number | 'auto'): Promise<void> {
@@ -75,21 +82,24 @@ async function serveWithWorkers(workers: number | 'auto'): Promise<void> {
     return
   }
   const count = workers === 'auto' ? availableParallelism() : workers
-  await superviseWorkers(count, { host: setting('HOST'), port: setting('PORT') })
+  await superviseWorkers(count, publicAddress())
 }
 
 async function serveAsWorker(worker: number): Promise<void> {
   const supervisor = supervised()
-  const work = withDatabase(async ({ sql }) => {
+  const work = withDatabase(async database => {
     const log = createLog({ worker })
     const port = await Promise.race([supervisor.prepared(), supervisor.stopped])
     if (port === undefined) return
-    const server = startServer(sql, log, { host: setting('HOST'), port, isShared: true })
-    const stopPurging = startPurging(sql, { log })
+    const service = new Service(database, log)
+    service.listen({ host: setting('HOST'), port, isShared: true })
     log.info({ pid: process.pid }, 'worker listening')
-    supervisor.listening()
+    supervisor.listening({
+      readiness: () => service.readiness(),
+      metrics: () => service.measured.json(),
+    })
     await supervisor.stopped
-    await Promise.all([stopPurging(), server.stop()])
+    await service.end()
   })
   await Promise.race([work, supervisor.abandoned])
 }

@@ -3,6 +3,7 @@ import { Elysia } from 'elysia'
 import type { Sql } from 'postgres'
 import { apiError, HttpError } from '../answers.ts'
 import { type Caller, findCaller } from '../oauth/tokens.ts'
+import { noteCaller } from './request-log.ts'
 
 /**
  * The plugin also takes a token from the query or the body, where it would end up in logs (RFC 9700
@@ -23,10 +24,11 @@ export function guard(db: Sql) {
       headers.authorization = headers.authorization?.replace(scheme, 'Bearer ')
     })
     .use(bearer({ extract: { header: 'Bearer', query: unguessable(), body: unguessable() } }))
-    .derive({ as: 'scoped' }, async ({ headers, bearer: token }): Promise<{ caller: Caller }> => {
+    .derive({ as: 'scoped' }, async ({ headers, bearer: token, request }): Promise<{ caller: Caller }> => {
       if (!headers.authorization?.startsWith('Bearer ')) throw invalidToken('absent')
       const caller = isToken(token) ? await findCaller(db, token) : undefined
       if (!caller) throw invalidToken('presented')
+      noteCaller(request, caller.clientId)
       requireProvisioning(caller)
       return { caller }
     })

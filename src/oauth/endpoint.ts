@@ -1,6 +1,6 @@
 import { Type as t } from '@sinclair/typebox'
 import type { Sql } from 'postgres'
-import { jsonResponse } from '../answers.ts'
+import { jsonResponse, withFacts } from '../answers.ts'
 import { invalidClient, NOT_STORED, oauthError, readTokenRequest } from './credentials.ts'
 import { issueToken, TOKEN_LIFETIME } from './tokens.ts'
 
@@ -28,7 +28,8 @@ export async function issueAccessToken(db: Sql, request: Request): Promise<Respo
     expires_in: TOKEN_LIFETIME,
     created_at: issued.createdAt,
   }
-  return jsonResponse(200, JSON.stringify(response), NOT_STORED)
+  // Only now: what is no client's id may be a secret in the wrong place.
+  return withFacts(jsonResponse(200, JSON.stringify(response), NOT_STORED), { clientId: client.clientId })
 }
 
 /** Stops reading at the limit, so that a large body costs its sender more than us. */

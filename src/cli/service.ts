@@ -1,0 +1,89 @@
+import { setting } from '../config.ts'
+import { type Counters, newCounters } from '../counters.ts'
+import type { Address } from '../http/address.ts'
+import { databaseChecks, exportVersion } from '../http/admin/database-checks.ts'
+import { Metrics } from '../http/admin/metrics.ts'
+import { type Check, type Readiness, readinessOf, within } from '../http/admin/readiness.ts'
+import type { AdminView } from '../http/admin/server.ts'
+import type { Log } from '../http/request-log.ts'
+import { type Server, startServer } from '../http/server.ts'
+import { startPurging } from '../oauth/purge.ts'
+import type { Database } from '../postgres/database.ts'
+import { BUILD } from './version.ts'
+
+/**
+ * Milliseconds of serving on at least: clients that are busy on open connections learn by an answer that they
+ * are to connect again, and do not send into a connection that is just being closed.
+ */
+const LEAST_DELAY = 100
+
+/** What a process that serves is made of: the HTTP service, the purge, and what operators see of both. */
+export class Service implements AdminView {
+  private readonly counters: Counters = newCounters()
+  private readonly checks: Check[]
+  readonly measured: Metrics
+  private server: Server | undefined
+  private stopPurging = async () => {}
+  private state: 'starting' | 'serving' | 'stopping' = 'starting'
+  // Read at the start: a wrong one must not be found at the end.
+  private readonly slowMs = setting('SLOW_REQUEST_MS')
+  private readonly delay = Math.max(LEAST_DELAY, setting('SHUTDOWN_DELAY') * 1000)
+  private readonly patience = setting('SHUTDOWN_TIMEOUT') * 1000
+
+  constructor(
+    private readonly database: Database,
+    private readonly log: Log,
+  ) {
+    this.checks = [
+      { name: 'service', run: async () => (this.state === 'serving' ? undefined : `it is ${this.state}`) },
+      ...databaseChecks(database.sql),
+    ]
+    this.measured = new Metrics({
+      build: BUILD,
+      counters: this.counters,
+      inFlight: () => this.server?.inFlight() ?? 0,
+      exportVersion: exportVersion(database.sql),
+    })
+  }
+
+  /**
+   * Starts to serve.
+   * @returns the address as a URL
+   * @throws Failure when it can not be listened on
+   */
+  listen(address: Address): string {
+    const { sql } = this.database
+    this.server = startServer(sql, this.log, address, {
+      slowMs: this.slowMs,
+      counters: this.counters,
+      onAnswered: answered => this.measured.observe(answered),
+    })
+    this.stopPurging = startPurging(sql, { log: this.log, counters: this.counters })
+    this.state = 'serving'
+    return this.server.url
+  }
+
+  /**
+   * Ends it without cutting what was accepted: serves on for SHUTDOWN_DELAY, each answer asking its client to
+   * connect elsewhere; then accepts no more and finishes what is in flight, for SHUTDOWN_TIMEOUT at most.
+   */
+  async end(): Promise<void> {
+    this.state = 'stopping'
+    this.server?.drain()
+    await Bun.sleep(this.delay)
+    const [cut] = await Promise.all([
+      this.server?.stop(this.patience),
+      // A batch that the database does not answer is not waited for either.
+      within(this.patience, this.stopPurging(), undefined),
+    ])
+    if (cut) this.log.warn({ requests: cut }, 'SHUTDOWN_TIMEOUT is over: requests in flight are cut')
+  }
+
+  async readiness(): Promise<Readiness> {
+    return await readinessOf(this.checks)
+  }
+
+  async metrics(): Promise<string> {
+    return await this.measured.text()
+  }
+}
