@@ -259,16 +259,16 @@ describe('the memory', () => {
   })
 
   test('keeps what fits into its budget to the byte', () => {
-    const memory = new PageMemory(2 * size)
+    const memory = new PageMemory(undefined, 2 * size)
     for (const key of ['a', 'b']) memory.remember(key, selection(100, 200))
     expect(kept(memory, 'a', 'b')).toEqual(['a', 'b'])
-    const smaller = new PageMemory(2 * size - 1)
+    const smaller = new PageMemory(undefined, 2 * size - 1)
     for (const key of ['a', 'b']) smaller.remember(key, selection(100, 200))
     expect(kept(smaller, 'a', 'b')).toEqual(['b'])
   })
 
   test('lets go of the selection that was used longest ago: recalling and remembering are uses', () => {
-    const memory = new PageMemory(3 * size)
+    const memory = new PageMemory(undefined, 3 * size)
     for (const key of ['a', 'b', 'c']) memory.remember(key, selection(100, 200))
     memory.recall('a')
     memory.remember('b', memory.recall('b') as Selection)
@@ -279,7 +279,7 @@ describe('the memory', () => {
   })
 
   test('counts what a selection has grown to since it was remembered', () => {
-    const memory = new PageMemory(3 * size)
+    const memory = new PageMemory(undefined, 3 * size)
     const growing = nothing()
     memory.remember('a', selection(100, 200))
     memory.remember('b', growing)
@@ -290,7 +290,7 @@ describe('the memory', () => {
   })
 
   test('does not keep a selection that is larger than its whole budget', () => {
-    const memory = new PageMemory(size - 1)
+    const memory = new PageMemory(undefined, size - 1)
     memory.remember('a', selection(100, 200))
     expect(kept(memory, 'a')).toEqual([])
     memory.remember('b', nothing())
@@ -298,7 +298,7 @@ describe('the memory', () => {
   })
 
   test('takes in again, for its right price, a selection that it had let go of or replaced', () => {
-    const memory = new PageMemory(2 * size)
+    const memory = new PageMemory(undefined, 2 * size)
     const [first, second] = [selection(100, 200), selection(100, 200)]
     memory.remember('a', first)
     memory.remember('a', second)
@@ -321,7 +321,7 @@ describe('the memory', () => {
       fc.array(action, { maxLength: 120, size: 'max' }),
       fc.integer({ min: 0, max: 4000 }),
       (actions, budget) => {
-        const memory = new PageMemory(budget)
+        const memory = new PageMemory(undefined, budget)
         let naive: { key: string; selection: Selection; bytes: number }[] = []
         const put = (key: string, made: Selection) => {
           memory.remember(key, made)

@@ -1,4 +1,4 @@
-import { apiError, jsonResponse } from '../answers.ts'
+import { apiError, jsonResponse, withFacts } from '../answers.ts'
 import type { Runner } from '../postgres/statement.ts'
 import { isBigint } from './conditions.ts'
 import { type Reader, readPage } from './page.ts'
@@ -29,11 +29,11 @@ export async function listAssessments(
 ): Promise<Answer> {
   const query = parseListQuery(queryString)
   const page = await readPage(db, memory, reader, query)
-  const { count, documents } = page ?? { count: 0, documents: '' }
+  const { count, documents, size } = page ?? { count: 0, documents: '', size: 0 }
   const meta = JSON.stringify({ count, offset: query.offset, page: query.page })
   return {
     caller: page?.caller,
-    respond: () => jsonResponse(200, `{"data":[${documents}],"meta":${meta}}`),
+    respond: () => withFacts(jsonResponse(200, `{"data":[${documents}],"meta":${meta}}`), { records: size }),
   }
 }
 
@@ -45,7 +45,7 @@ export async function retrieveAssessment(db: Runner, reader: Reader, id: string)
     caller: isId ? (found?.caller ?? null) : undefined,
     respond: () => {
       if (!found?.document) throw apiError(404, 'Assessment not found')
-      return jsonResponse(200, found.document)
+      return withFacts(jsonResponse(200, found.document), { records: 1 })
     },
   }
 }

@@ -24,6 +24,12 @@ export function errorAnswer(
   return jsonResponse(answer.httpStatus, JSON.stringify(answer.body), answer.headers)
 }
 
+/** Whether the database, or the connection to it, is what failed. */
+export function isOfDatabase(error: unknown): boolean {
+  const { name, code } = error as { name?: string; code?: unknown }
+  return name === 'PostgresError' || /^(CONNECTION_\w+|CONNECT_TIMEOUT|E[A-Z]+)$/.test(String(code))
+}
+
 function notFound(): HttpError {
   return apiError(404, 'Not found')
 }

@@ -73,9 +73,22 @@ export async function noteUse(db: Runner, tokenDigest: Uint8Array): Promise<void
   await updateLastUse(db, { token_digest: tokenDigest })
 }
 
-/** Deletes secrets past the end of their grace, with their tokens. */
-export async function purgeEndedSecrets(db: Runner): Promise<void> {
-  await deleteEnded(db, {})
+/**
+ * Deletes at most `limit` tokens of secrets past the end of their grace, and returns how many; none while
+ * another process is at it.
+ */
+export async function purgeEndedTokens(db: Runner, limit: number): Promise<number> {
+  const [row] = await deleteEndedTokens(db, { limit })
+  return row?.count ?? 0
+}
+
+/**
+ * Deletes secrets past the end of their grace, with what is left of their tokens, and returns how many; none
+ * while another process is at it.
+ */
+export async function purgeEndedSecrets(db: Runner): Promise<number> {
+  const [row] = await deleteEndedSecrets(db, {})
+  return row?.count ?? 0
 }
 
 /** What a batch of the purge did: how many tokens it deleted, and until when they were good. */
@@ -104,8 +117,6 @@ const updateLastUse = statement<{ token_digest: Uint8Array }, never>(sql`
   where ${s.id} = (select ${t.secretId} from ${t} where ${t.digest} = ${sql.placeholder('token_digest')}::bytea)
     and coalesce(${s.lastUsedAt} < now() - interval '1 minute', true)`)
 
-const deleteEnded = statement<Record<string, never>, never>(sql`select purge_ended_secrets()`)
-
 const insertToken = statement<Record<string, unknown>, { created_at: string }>(sql`
   insert into ${t} (digest, secret_id, created_at, expires_at)
   select ${sql.placeholder('token_digest')}::bytea, ${liveSecrets.id}, now(), now() + make_interval(secs => ${sql.placeholder('lifetime')})
@@ -121,10 +132,32 @@ const selectCaller = statement<
   select client_id, organization_ids, product_ids, scope_digest
   from live_token(${sql.placeholder('token_digest')}::bytea)`)
 
-const deleteExpired = statement<{ limit: number; after: string }, { count: number; last: string | null }>(sql`
-  with turn as materialized (
+/** Whether it is this process's turn, until the end of the statement. */
+const turn = sql`turn as materialized (
     select pg_try_advisory_xact_lock(${LOCKS.purge}) as is_ours
-  ), deleted as (
+  )`
+
+const deleteEndedTokens = statement<{ limit: number }, { count: number }>(sql`
+  with ${turn}, deleted as (
+    delete from ${t}
+    where (select is_ours from turn)
+      and ${t.digest} in (
+        select ${t.digest} from ${s} join ${t} on ${t.secretId} = ${s.id}
+        where ${s.expiresAt} <= now()
+        limit ${sql.placeholder('limit')}
+      )
+    returning 1
+  )
+  select count(*)::int as count from deleted`)
+
+const deleteEndedSecrets = statement<Record<string, never>, { count: number }>(sql`
+  with ${turn}, ended as materialized (
+    select count(*)::int as count from ${s} where ${s.expiresAt} <= now() and (select is_ours from turn)
+  )
+  select count, case when count > 0 then purge_ended_secrets() end from ended`)
+
+const deleteExpired = statement<{ limit: number; after: string }, { count: number; last: string | null }>(sql`
+  with ${turn}, deleted as (
     delete from ${t}
     where (select is_ours from turn)
       and ${t.digest} in (
