@@ -64,7 +64,7 @@ describe('axport config', () => {
       DATABASE_POOL_SIZE: ' 10 ',
       OTHER: 'x',
     })
-    expect(settings.slice(0, 6).map(({ name, value, source }) => [name, value, source])).toEqual([
+    expect(settings.slice(0, 11).map(({ name, value, source }) => [name, value, source])).toEqual([
       ['DATABASE_URL', null, 'not set'],
       ['DATABASE_URL_FILE', null, 'not set'],
       ['DATABASE_POOL_SIZE', '10', 'environment'],

@@ -153,7 +153,7 @@ describe('the modules of src and db', () => {
 test('what answers requests makes none of its own, and starts no program', () => {
   const answering = modules.filter(({ part }) => ['http', 'oauth', 'assessments', 'answers'].includes(part))
   const asking =
-    /\bfetch\b|\bWebSocket\b|\bBun\.(connect|spawn|spawnSync|udpSocket|\$)|\bhttp\.(request|get)\b|['"]node:(https|child_process|dgram)['"]|\b(connect|createConnection)\(/
+    /\bfetch\b(?!:)|\bWebSocket\b|\bBun\.(connect|spawn|spawnSync|udpSocket|\$)|\bhttp\.(request|get)\b|['"]node:(https|child_process|dgram)['"]|\b(connect|createConnection)\(/
   expect(answering.length).toBeGreaterThan(15)
   expect(answering.filter(({ source }) => asking.test(source)).map(({ path }) => path)).toEqual([])
 })
