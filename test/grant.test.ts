@@ -93,7 +93,7 @@ describe('a role that was granted what serve needs', () => {
       select sha256('expired'), max(id), now() from integration_secrets`
     const warnings: object[] = []
     await asRole(role, async roleSql => {
-      const log = { warn: (warning: object) => warnings.push(warning) }
+      const log = { info: () => {}, warn: (warning: object) => warnings.push(warning) }
       const stop = startPurging(roleSql, { log, first: 0 })
       while (
         warnings.length === 0 &&

@@ -7,21 +7,24 @@ import { issueAccessToken, TokenResponse } from '../oauth/endpoint.ts'
 import type { Caller } from '../oauth/tokens.ts'
 import type { Pool } from '../postgres/pool.ts'
 import { compressed } from './compress.ts'
-import { errorAnswer } from './error-answer.ts'
+import { errorAnswer, isOfDatabase } from './error-answer.ts'
 import { guard } from './guard.ts'
 import type { Limits } from './limits.ts'
-import { type Log, requestLog } from './request-log.ts'
+import { logOf, requestLog, signed, type Watching } from './request-log.ts'
 import { refuseOverload } from './unavailable.ts'
 
-const TOKEN = '/oauth/token'
+export const TOKEN = '/oauth/token'
 const LIST = '/api/v1/ax/assessments'
 const RETRIEVE = '/api/v1/ax/assessments/:id'
 
 /** Every route there is. Paths are exact: no trailing slash. */
-export function createApp(db: Pool, log: Log, limits: Limits) {
+export function createApp(db: Pool, watching: Watching, limits: Limits) {
   return new Elysia({ strictPath: true })
-    .use(requestLog(log))
-    .onError(({ error, code, path, set }) => errorAnswer(error, code, path, set, log))
+    .use(requestLog(watching))
+    .onError(({ error, code, path, set, request }) => {
+      if (isOfDatabase(error)) watching.counters.databaseErrors++
+      return signed(request, errorAnswer(error, code, path, set, logOf(request, watching.log)))
+    })
     .use(refuseOverload(limits.requests))
     .use(tokenRoutes(db, limits))
     .use(assessmentRoutes(db))

@@ -3,6 +3,7 @@ import { Elysia } from 'elysia'
 import { apiError, HttpError } from '../answers.ts'
 import { type Caller, findCaller } from '../oauth/tokens.ts'
 import type { Pool } from '../postgres/pool.ts'
+import { noteCaller } from './request-log.ts'
 
 /**
  * The plugin also takes a token from the query or the body, where it would end up in logs (RFC 9700
@@ -27,6 +28,7 @@ export function guard(db: Pool) {
       if (!headers.authorization?.startsWith('Bearer ')) throw invalidToken('absent')
       const caller = isToken(token) ? await findCaller(db.during(request), token) : undefined
       if (!caller) throw invalidToken('presented')
+      noteCaller(request, caller.clientId)
       requireProvisioning(caller)
       return { caller }
     })

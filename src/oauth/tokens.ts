@@ -59,9 +59,22 @@ export async function findCaller(db: Runner, accessToken: string): Promise<Calle
   )
 }
 
-/** Deletes secrets past the end of their grace, with their tokens. */
-export async function purgeEndedSecrets(db: Runner): Promise<void> {
-  await deleteEnded(db, {})
+/**
+ * Deletes at most `limit` tokens of secrets past the end of their grace, and returns how many; none while
+ * another process is at it.
+ */
+export async function purgeEndedTokens(db: Runner, limit: number): Promise<number> {
+  const [row] = await deleteEndedTokens(db, { limit })
+  return row?.count ?? 0
+}
+
+/**
+ * Deletes secrets past the end of their grace, with what is left of their tokens, and returns how many; none
+ * while another process is at it.
+ */
+export async function purgeEndedSecrets(db: Runner): Promise<number> {
+  const [row] = await deleteEndedSecrets(db, {})
+  return row?.count ?? 0
 }
 
 /** What a batch of the purge did: how many tokens it deleted, and until when they were good. */
@@ -91,8 +104,6 @@ const useIsUnnoted = sql`coalesce(${s.lastUsedAt} < now() - interval '1 minute',
 
 const noteUse = statement<{ secret_id: string }, never>(sql`
   update ${s} set last_used_at = now() where ${s.id} = ${sql.placeholder('secret_id')} and ${useIsUnnoted}`)
-
-const deleteEnded = statement<Record<string, never>, never>(sql`select purge_ended_secrets()`)
 
 const insertToken = statement<Record<string, unknown>, { created_at: string }>(sql`
   insert into ${t} (digest, secret_id, created_at, expires_at)
@@ -126,10 +137,32 @@ const selectCaller = statement<
 /** Any number will do, so long as no other program takes the same one. */
 const PURGE_LOCK = 7_241_905_835
 
-const deleteExpired = statement<{ limit: number; after: string }, { count: number; last: string | null }>(sql`
-  with turn as materialized (
+/** Whether it is this process's turn, until the end of the statement. */
+const turn = sql`turn as materialized (
     select pg_try_advisory_xact_lock(${sql.raw(String(PURGE_LOCK))}) as is_ours
-  ), deleted as (
+  )`
+
+const deleteEndedTokens = statement<{ limit: number }, { count: number }>(sql`
+  with ${turn}, deleted as (
+    delete from ${t}
+    where (select is_ours from turn)
+      and ${t.digest} in (
+        select ${t.digest} from ${s} join ${t} on ${t.secretId} = ${s.id}
+        where ${s.expiresAt} <= now()
+        limit ${sql.placeholder('limit')}
+      )
+    returning 1
+  )
+  select count(*)::int as count from deleted`)
+
+const deleteEndedSecrets = statement<Record<string, never>, { count: number }>(sql`
+  with ${turn}, ended as materialized (
+    select count(*)::int as count from ${s} where ${s.expiresAt} <= now() and (select is_ours from turn)
+  )
+  select count, case when count > 0 then purge_ended_secrets() end from ended`)
+
+const deleteExpired = statement<{ limit: number; after: string }, { count: number; last: string | null }>(sql`
+  with ${turn}, deleted as (
     delete from ${t}
     where (select is_ours from turn)
       and ${t.digest} in (

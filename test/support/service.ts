@@ -98,7 +98,7 @@ export function listen(
 ): { url: string; pool: Pool; stop(): Promise<void> } {
   const limits = readLimits(settings)
   const pool = open(limits.pool, log)
-  const server = startServer(pool, log, { host: '127.0.0.1', port: 0 }, limits.http)
+  const server = startServer(pool, log, { host: '127.0.0.1', port: 0 }, { limits: limits.http })
   return {
     url: server.url,
     pool,
