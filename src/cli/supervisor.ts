@@ -32,6 +32,9 @@ export async function superviseWorkers(count: number, address: Address): Promise
   const admin = startAdmin(fleet)
   try {
     for (let number = 1; number <= count; number++) await fleet.put(number, startWorker(number))
+    onHangup(() => {
+      for (const worker of fleet.all()) worker.tell({ kind: 'reload' })
+    })
     const port = await startTogether(fleet.all(), address, signalled)
     if (port !== undefined) {
       fleet.state = 'serving'

@@ -1,5 +1,6 @@
 import { apiError, HttpError, jsonResponse } from '../answers.ts'
 import { oauthError } from '../oauth/credentials.ts'
+import { DatabaseUnavailable, StatementTimeout } from '../postgres/failures.ts'
 import type { Log } from './request-log.ts'
 import { databaseAnswer } from './unavailable.ts'
 
@@ -26,8 +27,8 @@ export function errorAnswer(
 
 /** Whether the database, or the connection to it, is what failed. */
 export function isOfDatabase(error: unknown): boolean {
-  const { name, code } = error as { name?: string; code?: unknown }
-  return name === 'PostgresError' || /^(CONNECTION_\w+|CONNECT_TIMEOUT|E[A-Z]+)$/.test(String(code))
+  if (error instanceof DatabaseUnavailable || error instanceof StatementTimeout) return true
+  return (error as { name?: string }).name === 'PostgresError'
 }
 
 function notFound(): HttpError {

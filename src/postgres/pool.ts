@@ -49,6 +49,17 @@ export class Pool implements Runner {
     return this.#run(text, parameters, options)
   }
 
+  /** Why requests can not be answered now, in words that anybody may read; undefined when they can. */
+  async trouble(): Promise<string | undefined> {
+    try {
+      await this.unsafe('select 1', [], { prepare: false })
+    } catch (error) {
+      // That all connections are in use is no trouble of the database.
+      if (!(error instanceof DatabaseUnavailable)) throw error
+    }
+    return this.watch.reason
+  }
+
   /** Connections in use and idle, and statements that wait for one. */
   stats(): { inUse: number; idle: number; waiting: number } {
     return this.#places.stats()

@@ -1,5 +1,4 @@
 import { Failure } from '../../errors.ts'
-import { DatabaseUnavailable } from '../../postgres/failures.ts'
 import { missingMigrations } from '../../postgres/migrate.ts'
 import type { Pool } from '../../postgres/pool.ts'
 import { type Check, shared, within } from './readiness.ts'
@@ -7,7 +6,7 @@ import { type Check, shared, within } from './readiness.ts'
 /** What requests need of the database: that it answers, that its schema is not behind, and that it can be written. */
 export function databaseChecks(pool: Pool): Check[] {
   return [
-    { name: 'database', run: shared(() => answers(pool)) },
+    { name: 'database', run: shared(() => pool.trouble()) },
     { name: 'schema', after: 'database', run: shared(() => behind(pool)) },
     { name: 'writable', after: 'database', run: shared(() => readOnly(pool)) },
   ]
@@ -25,21 +24,6 @@ export function exportVersion(pool: Pool): () => Promise<number | undefined> {
     return row && Number(row.version)
   })
   return () => within(VERSION_PATIENCE, read(), undefined).catch(() => undefined)
-}
-
-/**
- * Undefined when it answers. That all connections are in use is no fault of the database, and to be taken out
- * of the balancer for it would only load the others.
- */
-async function answers(pool: Pool): Promise<string | undefined> {
-  try {
-    await pool.unsafe('select 1', [], { prepare: false })
-    return undefined
-  } catch (error) {
-    if (pool.watch.reason !== undefined) return pool.watch.reason
-    if (error instanceof DatabaseUnavailable && pool.stats().inUse > 0) return undefined
-    throw error
-  }
 }
 
 /** A standby answers, but no token can be issued on it. */
