@@ -14,7 +14,7 @@ beforeAll(async () => {
   world = await makeWorld()
   older = await makeWorld({ assessments: 2700, password: new URL(world.url).password })
   await copyIntegrations(world, older)
-  older.truth = await truthOf(older.victim.sql, world.scope)
+  older.truth = await older.victim.ask(sql => truthOf(sql, world.scope))
 })
 afterAll(async () => {
   await cleanUp()

@@ -8,7 +8,7 @@ setDefaultTimeout(PATIENCE)
 afterAll(cleanUp)
 
 test.each([
-  ['Postgres', postgresTarget, 4000, 4],
+  ['Postgres', postgresTarget, 4000, 3],
   ['the embedded database', embeddedTarget, 600, 2],
 ] as const)(
   'an import into %s that is killed leaves the former or the new data, whole',

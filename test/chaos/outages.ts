@@ -46,7 +46,6 @@ test('a backend that is killed with -9 costs the time of the recovery of Postgre
   await trial(world, { logLines: { least: 0, most: 18 } }, async ({ untilServed, recovers }) => {
     for (let round = 0; round < 3; round++) {
       await world.victim.crashBackend()
-      await world.victim.untilUp()
       await recovers()
       await untilServed(50)
     }

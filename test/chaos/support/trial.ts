@@ -2,8 +2,8 @@ import { expect } from 'bun:test'
 import { Load, type Tolerance } from './load.ts'
 import { FlakyProxy } from './proxy.ts'
 import { recovers } from './recovery.ts'
-import { POOL, type Service, startService, stateLines } from './service.ts'
-import { Watch } from './watch.ts'
+import { LONGEST_MS, POOL, type Service, startService, stateLines } from './service.ts'
+import { reasonsIn, Watch } from './watch.ts'
 import type { World } from './world.ts'
 
 /** The service under load behind a proxy. */
@@ -47,7 +47,7 @@ export async function trial(
   const url = new URL(world.url)
   url.port = String(proxy.port)
   const service = await startService(url.href, { workers, env })
-  const load = new Load(service.url, world.credentials, world.truth, tolerance)
+  const load = new Load(service.url, world.credentials, world.truth, { longest: LONGEST_MS, ...tolerance })
   const watch = new Watch(service.adminUrl, url.password)
   const probe = load.client()
   const untilServed = (pages: number) => {
@@ -64,7 +64,7 @@ export async function trial(
       () => load.count('list', 503) > refused,
       () => `no 503: ${load.summary()}`,
     )
-    return body
+    return reasonsIn(body).join()
   }
   try {
     await probe.askToken()

@@ -4,28 +4,28 @@ import { type OwnCluster, startCluster } from '../../support/cluster.ts'
 /** The name that the service's connections carry in pg_stat_activity. */
 const SERVICE = 'axport'
 
+/** Connections for superusers alone. */
+const RESERVED = 20
+
 /** A Postgres of one's own that is stopped, killed, frozen and starved. */
 export class Victim {
-  /** A superuser's connection, past the proxy. It reconnects by itself after an outage. */
-  readonly sql: Sql
   readonly #cluster: OwnCluster
   #frozen: number[] = []
   #hoarded: Sql[] = []
 
   private constructor(cluster: OwnCluster) {
     this.#cluster = cluster
-    this.sql = postgres(cluster.url(), {
-      max: 1,
-      onnotice: () => {},
-      connect_timeout: 5,
-      backoff: () => 0.05,
-    })
   }
 
-  /** Starts it with room for `connections` that are not a superuser's. */
-  static async start(connections: number): Promise<Victim> {
-    // Postgres keeps three more for superusers.
-    return new Victim(await startCluster({ settings: { max_connections: String(connections + 3) } }))
+  /** Starts it with room for `connections` that are not a superuser's, and settings of postgresql.conf. */
+  static async start(connections: number, more: Record<string, string> = {}): Promise<Victim> {
+    // Whoever is about to be refused takes a place, too, for as long as that takes.
+    const settings = {
+      max_connections: String(connections + RESERVED),
+      superuser_reserved_connections: String(RESERVED),
+      ...more,
+    }
+    return new Victim(await startCluster({ settings }))
   }
 
   get url(): string {
@@ -34,6 +34,19 @@ export class Victim {
 
   get port(): number {
     return Number(new URL(this.url).port)
+  }
+
+  /**
+   * Asks it as a superuser, past the proxy, on a connection that is there for `work` alone: one that is kept may
+   * not notice that it was cut.
+   */
+  async ask<Result>(work: (sql: Sql) => Promise<Result>): Promise<Result> {
+    const sql = postgres(this.url, { max: 1, onnotice: () => {}, connect_timeout: 5, idle_timeout: 0 })
+    try {
+      return await work(sql)
+    } finally {
+      await sql.end({ timeout: 0 })
+    }
   }
 
   /** A shutdown in good order ("fast"), as for an upgrade. */
@@ -48,26 +61,30 @@ export class Victim {
     await this.#untilDown()
   }
 
-  /** kill -9 of one of its backends: Postgres then ends all the others and recovers by itself. */
+  /** kill -9 of one of its backends. Postgres ends all the others and recovers; resolves when it has. */
   async crashBackend(): Promise<void> {
-    const [row] = await this.sql<{ pid: number }[]>`
-      select pid from pg_stat_activity where application_name = ${SERVICE} limit 1`
+    const started = await this.#startOfRecovery()
+    const [row] = await this.ask(
+      sql => sql<{ pid: number }[]>`
+        select pid from pg_stat_activity where application_name = ${SERVICE} limit 1`,
+    )
     if (!row) throw new Error('the service holds no connection')
     signal(row.pid, 'SIGKILL')
-    // Its own connection is cut as well; until then this one would still be answered.
-    while (await this.#answers()) await Bun.sleep(5)
+    let now: number | undefined
+    while (now === undefined || now === started) {
+      await Bun.sleep(5)
+      now = await this.#startOfRecovery().catch(() => undefined)
+    }
   }
 
-  /** Waits until it answers, as after a recovery of its own. */
-  async untilUp(): Promise<void> {
-    while (!(await this.#answers())) await Bun.sleep(5)
-  }
-
-  #answers(): Promise<boolean> {
-    return this.sql`select 1`.then(
-      () => true,
-      () => false,
+  /** When its checkpointer was started, which is done anew after a crash of any process. */
+  async #startOfRecovery(): Promise<number | undefined> {
+    const [row] = await this.ask(
+      sql => sql<{ start: number }[]>`
+        select extract(epoch from backend_start)::float8 as start from pg_stat_activity
+        where backend_type = 'checkpointer'`,
     )
+    return row?.start
   }
 
   /** SIGSTOP to all its processes: connections stay open, and nobody answers. */
@@ -87,8 +104,10 @@ export class Victim {
 
   /** Cuts every connection of the service, in the middle of whatever it does. */
   async cutConnections(): Promise<number> {
-    const cut = await this.sql`
-      select pg_terminate_backend(pid) from pg_stat_activity where application_name = ${SERVICE}`
+    const cut = await this.ask(
+      sql => sql`
+        select pg_terminate_backend(pid) from pg_stat_activity where application_name = ${SERVICE}`,
+    )
     return cut.length
   }
 
@@ -121,15 +140,19 @@ export class Victim {
   /** A setting for all sessions, those that are open too; null takes it back. */
   async set(name: string, value: string | null): Promise<void> {
     const change = value === null ? `reset ${name}` : `set ${name} = '${value}'`
-    await this.sql.unsafe(`alter system ${change}`)
-    await this.sql`select pg_reload_conf()`
+    await this.ask(async sql => {
+      await sql.unsafe(`alter system ${change}`)
+      await sql`select pg_reload_conf()`
+    })
   }
 
   /** The service's connections: all of them, and those that are in the middle of something. */
   async connections(): Promise<{ open: number; busy: number }> {
-    const [row] = await this.sql<{ open: number; busy: number }[]>`
-      select count(*)::int as open, (count(*) filter (where state <> 'idle'))::int as busy
-      from pg_stat_activity where application_name = ${SERVICE}`
+    const [row] = await this.ask(
+      sql => sql<{ open: number; busy: number }[]>`
+        select count(*)::int as open, (count(*) filter (where state <> 'idle'))::int as busy
+        from pg_stat_activity where application_name = ${SERVICE}`,
+    )
     if (!row) throw new Error('a count has one row')
     return row
   }
@@ -145,7 +168,6 @@ export class Victim {
   async stop(): Promise<void> {
     this.thaw()
     await this.release()
-    await this.sql.end({ timeout: 0 })
     await this.#cluster.stop()
   }
 
@@ -165,9 +187,14 @@ export class Victim {
   /** Stops all its processes, the first one first, so that it makes no new ones; their ids. */
   async #stopProcesses(): Promise<number[]> {
     const main = this.#cluster.pid
-    await this.sql`select 1`
+    const sql = postgres(this.url, { max: 1, onnotice: () => {} })
+    await sql`select 1`
     signal(main, 'SIGSTOP')
-    const others = await this.sql<{ pid: number }[]>`select pid from pg_stat_activity`
+    const others = await sql<
+      { pid: number }[]
+    >`select pid from pg_stat_activity where pid <> pg_backend_pid()`
+    // Not this one: it ends by itself.
+    await sql.end({ timeout: 5 })
     for (const { pid } of others) signal(pid, 'SIGSTOP')
     return [main, ...others.map(({ pid }) => pid)]
   }

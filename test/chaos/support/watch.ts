@@ -66,8 +66,8 @@ export class Watch {
     this.#last = answer
     const { status, body } = answer
     if (status !== 200 && status !== 503) this.#fault(`/ready was ${status}: ${body}`)
-    // A reason is a word at least, and no secret.
-    if (status === 503 && !/[a-z]{3}/i.test(body)) this.#fault(`/ready was 503 without a reason: "${body}"`)
+    if (status === 503 && reasonsIn(body).length === 0)
+      this.#fault(`/ready was 503 without a reason: "${body}"`)
     if (body.includes(this.secret)) this.#fault('/ready shows the password of the database')
   }
 
@@ -85,4 +85,12 @@ export class Watch {
   #fault(text: string): void {
     this.faults.set(text, (this.faults.get(text) ?? 0) + 1)
   }
+}
+
+/** The checks that are wrong, each with what is wrong, in the body of /ready. */
+export function reasonsIn(body: string): string[] {
+  const { checks } = JSON.parse(body) as { checks: { check: string; status: string; detail?: string }[] }
+  return checks
+    .filter(({ status, detail }) => status === 'wrong' && detail)
+    .map(({ check, detail }) => `${check}: ${detail}`)
 }

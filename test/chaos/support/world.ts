@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import postgres, { type Sql } from 'postgres'
+import type { Sql } from 'postgres'
 import { sampleNdjson } from '../../../src/sample/generate.ts'
 import { axport } from '../../support/executable.ts'
 import type { Credentials } from '../../support/walk.ts'
@@ -14,8 +14,6 @@ export interface World {
   credentials: Credentials
   scope: Scope
   truth: Truth
-  /** An educator and a proctor for records that are added. */
-  late: { user_id: number; proctor_id: number }
 }
 
 /** Assessments that are loaded; about two thirds of them are in the scope. */
@@ -27,36 +25,28 @@ const CONNECTIONS = 40
 /** The role that serves, with the least privileges: slots for superusers are not for it. */
 const ROLE = 'axport_serve'
 
-/** Makes a world on a Postgres of its own; `password` is that of the role that serves. */
+/** Makes a world on a Postgres of its own; `password` is that of the role that serves, `settings` the server's. */
 export async function makeWorld({
   assessments = ASSESSMENTS,
   password = randomBytes(16).toString('hex'),
+  settings = {},
 } = {}): Promise<World> {
-  const victim = await Victim.start(CONNECTIONS)
+  const victim = await Victim.start(CONNECTIONS, settings)
   const env = { DATABASE_URL: victim.url }
-  await victim.sql.unsafe(`create role ${ROLE} login password '${password}'`)
+  await victim.ask(sql => sql.unsafe(`create role ${ROLE} login password '${password}'`))
   await succeed(['migrate', '--time-zone', 'America/Chicago', '--grant', ROLE], env)
   await succeed(['import', '-'], env, [...sampleNdjson({ assessments })].join(''))
-  const scope = {
-    organizations: await someIds(victim.sql, 'organizations'),
-    products: await someIds(victim.sql, 'products'),
-  }
-  const options = [
-    '--organizations',
-    scope.organizations.join(),
-    '--products',
-    scope.products.join(),
-    '--json',
-  ]
-  const credentials = JSON.parse(await succeed(['integration', 'create', 'Chaos', ...options], env))
+  const scope = await victim.ask(async sql => ({
+    organizations: await someIds(sql, 'organizations'),
+    products: await someIds(sql, 'products'),
+  }))
+  const options = ['--organizations', scope.organizations.join(), '--products', scope.products.join()]
+  const created = await succeed(['integration', 'create', 'Chaos', ...options, '--json'], env)
   const url = new URL(victim.url)
   url.username = ROLE
   url.password = password
-  const truth = await truthOf(victim.sql, scope)
-  const [late] = await victim.sql<{ user_id: number; proctor_id: number }[]>`
-    select min(id)::int as user_id, max(id)::int as proctor_id from users`
-  if (!late) throw new Error('there are no users')
-  return { victim, url: url.href, credentials, scope, truth, late }
+  const truth = await victim.ask(sql => truthOf(sql, scope))
+  return { victim, url: url.href, credentials: JSON.parse(created) as Credentials, scope, truth }
 }
 
 /** All but every fourth, so that a record out of scope would be noticed. */
@@ -79,18 +69,24 @@ export async function succeed(args: string[], env: Record<string, string>, stdin
 
 /** Gives another world the integrations, secrets and tokens of this one, as a copy of the database has them. */
 export async function copyIntegrations(from: World, to: World): Promise<void> {
-  const target = postgres(to.victim.url, { max: 1, onnotice: () => {} })
-  try {
-    await target`truncate integrations, integration_secrets, access_tokens`
-    for (const table of ['integrations', 'integration_secrets', 'access_tokens']) {
-      const [row] = await from.victim
-        .sql`select json_agg(t)::text as rows from ${from.victim.sql(table)} as t`
-      await target.unsafe(
-        `insert into ${table} overriding system value select * from json_populate_recordset(null::${table}, $1)`,
-        [row?.rows ?? '[]'],
+  for (const table of ['integrations', 'integration_secrets', 'access_tokens']) {
+    const [row] = await from.victim.ask(
+      sql => sql<{ columns: string; rows: string }[]>`
+        select
+          (
+            select string_agg(quote_ident(attname), ',') from pg_attribute
+            where attrelid = ${table}::regclass and attnum > 0 and attgenerated = '' and not attisdropped
+          ) as columns,
+          (select coalesce(json_agg(t), '[]')::text from ${sql(table)} as t) as rows`,
+    )
+    if (!row) throw new Error('an aggregate has one row')
+    await to.victim.ask(async sql => {
+      await sql.unsafe(`truncate ${table} cascade`)
+      await sql.unsafe(
+        `insert into ${table} (${row.columns}) overriding system value
+         select ${row.columns} from json_populate_recordset(null::${table}, $1::text::json)`,
+        [row.rows],
       )
-    }
-  } finally {
-    await target.end({ timeout: 0 })
+    })
   }
 }
