@@ -1,0 +1,92 @@
+// The network between service and database is slow, cut, silent and closed: bun run test:chaos
+import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test'
+import { cleanUp } from '../support/executable.ts'
+import { freePort } from '../support/free-port.ts'
+import { trial } from './support/trial.ts'
+import { makeWorld, type World } from './support/world.ts'
+
+setDefaultTimeout(10 * 60_000)
+
+let world: World
+
+beforeAll(async () => {
+  world = await makeWorld()
+})
+afterAll(async () => {
+  await cleanUp()
+  await world?.victim.stop()
+})
+
+const ONE_OUTAGE = { least: 2, most: 6 }
+
+test('a slow network makes slow answers and no errors', async () => {
+  await trial(world, { logLines: { least: 0, most: 2 } }, async ({ proxy, load, watch, untilServed }) => {
+    proxy.become({ is: 'slow', milliseconds: 100 })
+    await untilServed(100)
+    await watch.ready(200)
+    expect([...load.seen.keys()].filter(what => !what.endsWith(' 200'))).toEqual([])
+    proxy.become({ is: 'fair' })
+  })
+})
+
+test('connections that are cut in the middle of an answer cost a repeated request at most', async () => {
+  await trial(world, { logLines: { least: 0, most: 40 } }, async ({ proxy, untilServed, recovers }) => {
+    proxy.become({ is: 'cutting', after: () => Math.floor(Math.random() * 200_000) })
+    await untilServed(300)
+    proxy.become({ is: 'fair' })
+    await recovers()
+  })
+})
+
+test('connections that are cut at once, so that nothing can be had, are an outage', async () => {
+  await trial(world, { logLines: ONE_OUTAGE }, async ({ proxy, untilDown, recovers }) => {
+    proxy.become({ is: 'cutting', after: () => Math.floor(Math.random() * 40) })
+    expect(await untilDown()).toMatch(/database/i)
+    await Bun.sleep(2000)
+    proxy.become({ is: 'fair' })
+    await recovers()
+  })
+})
+
+test('a network that swallows everything is noticed, and its dead connections are not waited for after', async () => {
+  await trial(world, { logLines: ONE_OUTAGE }, async ({ proxy, untilDown, recovers }) => {
+    proxy.become({ is: 'silent' })
+    expect(await untilDown()).toMatch(/database/i)
+    await Bun.sleep(5000)
+    proxy.become({ is: 'fair' })
+    await recovers()
+  })
+})
+
+test('a network that was silent for a moment does not keep what it swallowed', async () => {
+  await trial(world, { logLines: { least: 0, most: 6 } }, async ({ proxy, untilServed, recovers }) => {
+    proxy.become({ is: 'silent' })
+    await Bun.sleep(300)
+    proxy.become({ is: 'fair' })
+    await recovers()
+    await untilServed(50)
+  })
+})
+
+test('a balancer that closes every connection at once is an outage, and no busy loop', async () => {
+  await trial(world, { logLines: ONE_OUTAGE }, async ({ proxy, untilDown, recovers }) => {
+    proxy.become({ is: 'closing' })
+    expect(await untilDown()).toMatch(/database/i)
+    const tried = proxy.accepted
+    await Bun.sleep(3000)
+    // Requests and /ready may try, but not as fast as the machine can.
+    expect((proxy.accepted - tried) / 3).toBeLessThan(50)
+    proxy.become({ is: 'fair' })
+    await recovers()
+  })
+})
+
+test('a port where nobody listens is an outage until somebody does', async () => {
+  await trial(world, { logLines: ONE_OUTAGE }, async ({ proxy, untilDown, recovers }) => {
+    proxy.redirect(await freePort())
+    expect(await untilDown()).toMatch(/database/i)
+    await Bun.sleep(3000)
+    proxy.redirect(world.victim.port)
+    await recovers()
+  })
+})
