@@ -143,10 +143,15 @@ async function differences(): Promise<string[]> {
   return rows.map(row => row.line)
 }
 
-/** The writers end as they may, and the data are right. */
+/**
+ * The writers end as they may, and the data are right. Only a TRUNCATE, which locks its table before any trigger
+ * runs, may still end in a deadlock.
+ */
 async function expectRight(scripts: Script[], order: number[]): Promise<string[]> {
   const outcomes = await interleave(scripts, order)
-  for (const outcome of outcomes) expect(outcome).toMatch(/^(committed|\w{5})$/)
+  const hasTruncate = scripts.some(statements => JSON.stringify(statements).includes('truncate'))
+  const mayEnd = hasTruncate ? /^(committed|\w{5}|40P01 .*)$/ : /^(committed|\w{5})$/
+  for (const outcome of outcomes) expect(outcome).toMatch(mayEnd)
   expect({ order, outcomes, differences: await differences() }).toEqual({ order, outcomes, differences: [] })
   return outcomes
 }

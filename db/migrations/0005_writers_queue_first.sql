@@ -13,7 +13,7 @@
 -- to the end of the transaction, or until the savepoint behind which it was taken is rolled back to.
 --
 -- What can still deadlock is what locks before any trigger runs: explicit locks (select … for update, lock
--- table), and a TRUNCATE that follows after other writes.
+-- table), and TRUNCATE, which locks its whole table.
 
 -- As in 0002: the function keeps this path, with temporary tables last.
 select set_config('search_path', current_setting('search_path') || ', pg_temp', true);

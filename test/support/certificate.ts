@@ -30,7 +30,9 @@ const sequence = (...parts: Buffer[]) => der(0x30, ...parts)
 const set = (...parts: Buffer[]) => der(0x31, ...parts)
 const integer = (value: number) => {
   const hex = value.toString(16)
-  return der(0x02, Buffer.from(hex.length % 2 ? `0${hex}` : hex, 'hex'))
+  const bytes = Buffer.from(hex.length % 2 ? `0${hex}` : hex, 'hex')
+  // A first bit of 1 would make it negative.
+  return (bytes[0] ?? 0) < 0x80 ? der(0x02, bytes) : der(0x02, Buffer.of(0), bytes)
 }
 
 function object(dotted: string): Buffer {
@@ -50,6 +52,9 @@ const signed = (body: Buffer, key: KeyObject) =>
   sequence(body, SIGNED_BY, der(0x03, Buffer.of(0), sign('sha256', body, key)))
 
 const pem = (label: string, bytes: Buffer) =>
-  `-----BEGIN ${label}-----\n${bytes.toString('base64').replaceAll(/.{64}/g, '$&\n')}\n-----END ${label}-----\n`
+  `-----BEGIN ${label}-----\n${bytes
+    .toString('base64')
+    .match(/.{1,64}/g)
+    ?.join('\n')}\n-----END ${label}-----\n`
 
 const pemOf = (key: KeyObject) => key.export({ type: 'pkcs8', format: 'pem' }) as string
