@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
+import { afterAll, beforeAll, beforeEach, describe, expect, spyOn, test } from 'bun:test'
 import pino from 'pino'
 import { setDisabled } from '../../src/integrations/lifecycle.ts'
 import { rotateSecret } from '../../src/integrations/rotate.ts'
@@ -180,5 +180,22 @@ test('that a token was used is written with the first request and not with the n
   for (let page = 0; page < 5; page++) {
     await cost('?page=50')
     expect(beside).toEqual([])
+  }
+})
+
+test('a token that is refused has not been used, however long ago its last use was noted', async () => {
+  await cost('?page=50')
+  await setDisabled(database.sql, credentials.clientId, true)
+  const now = performance.now.bind(performance)
+  const clock = spyOn(performance, 'now').mockImplementation(() => now() + 61_000)
+  try {
+    beside = []
+    expect((await cost('?page=50'))[0]).toBe(401)
+    expect(beside).toEqual([])
+    await setDisabled(database.sql, credentials.clientId, false)
+    expect((await cost('?page=50'))[0]).toBe(200)
+    expect(beside).toHaveLength(1)
+  } finally {
+    clock.mockRestore()
   }
 })
