@@ -20,7 +20,7 @@ export type Statement<Values extends Record<string, unknown>, Row> = (
 
 /**
  * Compiles a drizzle `sql` template with `sql.placeholder(name)`s into a statement that Postgres prepares
- * once a connection, by its text. Compile at module level or keep the result: few texts, used for ever.
+ * once a connection, by its text. Compile at module level or keep the result, where texts are few.
  *
  * `prepare` is for texts that are few: a prepared one stays in the memory of each connection.
  *

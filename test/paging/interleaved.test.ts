@@ -53,7 +53,10 @@ const move: fc.Arbitrary<Move> = fc.oneof(
     weight: 2,
     arbitrary: fc.record({ kind: fc.constant('sort' as const), sort: fc.constantFrom(...ASKED_SORTS) }),
   },
-  { weight: 1, arbitrary: fc.record({ kind: fc.constant('retrieve' as const), id: fc.nat(3300) }) },
+  {
+    weight: 1,
+    arbitrary: fc.record({ kind: fc.constant('retrieve' as const), id: fc.nat(330).map(n => n * 10) }),
+  },
 )
 
 const client = fc.nat(2)
@@ -99,11 +102,15 @@ interface Reader {
 }
 
 async function startReaders(): Promise<Reader[]> {
-  const organizations = [[1, 2, 3, 4, 5], [1, 3, ...EMPTY], [3]]
+  const scopes = [
+    { organizations: [1, 2, 3, 4, 5], products: PRODUCTS },
+    { organizations: [1, 3, ...EMPTY], products: [1, 3] },
+    { organizations: [3], products: PRODUCTS },
+  ]
   const first: Asked = { sort: 'certified_on', order: 'ASC', filter: 0, size: 60 }
   return await Promise.all(
-    organizations.map(async organizations => ({
-      client: await Client.create(two.db, two.urls, { organizations, products: PRODUCTS }),
+    scopes.map(async scope => ({
+      client: await Client.create(two.db, two.urls, scope),
       asked: first,
       offset: 0,
     })),

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
+import { afterAll, beforeAll, beforeEach, describe, expect, spyOn, test } from 'bun:test'
 import pino from 'pino'
 import { setDisabled } from '../../src/integrations/lifecycle.ts'
 import { rotateSecret } from '../../src/integrations/rotate.ts'
@@ -7,7 +7,7 @@ import type { Pool } from '../../src/postgres/pool.ts'
 import type { Runner } from '../../src/postgres/statement.ts'
 import { listen, openTestDatabase, type TestDatabase } from '../support/service.ts'
 import { fetchToken, get, provision } from './servers.ts'
-import { PRODUCTS, reset } from './world.ts'
+import { reset } from './world.ts'
 
 /** How many statements a request costs: in the steady state one, whatever it asks for. */
 
@@ -49,7 +49,7 @@ beforeEach(async () => {
   await reset(database.sql, 300)
   await server?.stop()
   server = listen({ pool: (...asked) => counting(database.pool(...asked)) }, pino({ level: 'silent' }))
-  credentials = await provision(database.sql, { organizations: [1, 2, 3], products: PRODUCTS })
+  credentials = await provision(database.sql, { organizations: [1, 2, 3], products: [1, 2] })
   token = await fetchToken(server.url, credentials.clientId, credentials.clientSecret)
 })
 
@@ -63,7 +63,7 @@ async function cost(rest: string, of = token): Promise<[status: number, statemen
 const some = async () =>
   (
     await database.sql<{ id: string }[]>`
-      select id from export_records where organization_id = 2 order by id limit 1`
+      select id from export_records where organization_id = 2 and product_id = 1 order by id limit 1`
   )[0]?.id ?? ''
 
 describe('for a token that the server has seen', () => {
@@ -85,11 +85,13 @@ describe('for a token that the server has seen', () => {
   })
 
   test('a single record asks one statement, and so does one that is not there or not in the scope', async () => {
-    const [other] = await database.sql<{ id: string }[]>`
-      select id from export_records where organization_id = 6 order by id limit 1`
+    const others = await database.sql<{ id: string }[]>`
+      (select id from export_records where organization_id = 6 and product_id = 2 limit 1)
+      union all (select id from export_records where organization_id = 2 and product_id = 3 limit 1)`
+    expect(others).toHaveLength(2)
     expect(await cost(`/${await some()}`)).toEqual([200, 1])
     expect(await cost('/999999999')).toEqual([404, 1])
-    expect(await cost(`/${other?.id}`)).toEqual([404, 1])
+    for (const { id } of others) expect(await cost(`/${id}`)).toEqual([404, 1])
   })
 
   test('what needs no records asks who it is for, and nothing else', async () => {
@@ -178,5 +180,22 @@ test('that a token was used is written with the first request and not with the n
   for (let page = 0; page < 5; page++) {
     await cost('?page=50')
     expect(beside).toEqual([])
+  }
+})
+
+test('a token that is refused has not been used, however long ago its last use was noted', async () => {
+  await cost('?page=50')
+  await setDisabled(database.sql, credentials.clientId, true)
+  const now = performance.now.bind(performance)
+  const clock = spyOn(performance, 'now').mockImplementation(() => now() + 61_000)
+  try {
+    beside = []
+    expect((await cost('?page=50'))[0]).toBe(401)
+    expect(beside).toEqual([])
+    await setDisabled(database.sql, credentials.clientId, false)
+    expect((await cost('?page=50'))[0]).toBe(200)
+    expect(beside).toHaveLength(1)
+  } finally {
+    clock.mockRestore()
   }
 })
