@@ -43,9 +43,6 @@ export async function superviseWorkers(count: number, address: Address): Promise
         'listening',
       )
     }
-    onHangup(() => {
-      for (const worker of fleet.all()) worker.tell({ kind: 'reload' })
-    })
     await keepUntil(signalled, { fleet, log, port: port ?? 0, patience })
   } finally {
     await admin?.stop()

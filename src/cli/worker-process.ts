@@ -25,7 +25,7 @@ export interface WorkerProcess {
 }
 
 /** Milliseconds for a report: more than its parts take, less than Prometheus waits. */
-const REPORT_PATIENCE = 3000
+const REPORT_PATIENCE = 5000
 
 /**
  * Starts this program again as worker `number`. It writes its log straight to our standard output, each line

@@ -81,15 +81,18 @@ export function startServer(
     throw listenFailure(error, address)
   }
   const real = app.server?.port ?? port
-  const draining = new Set<Promise<void>>()
-  const inFlight = () => app.server?.pendingRequests ?? 0
+  /** Those with earlier certificates, while requests are in flight there. */
+  const former = new Map<Bun.Server<unknown>, Promise<void>>()
+  const servers = () => [...former.keys(), ...(app.server ? [app.server] : [])]
+  const inFlight = () => servers().reduce((sum, server) => sum + server.pendingRequests, 0)
   return {
     url: urlOf({ host: address.host, port: real }, certificate !== undefined),
     renew: renewed => {
       const old = app.server
       listen(real, renewed)
-      const drained = (old?.stop() ?? Promise.resolve()).finally(() => draining.delete(drained))
-      draining.add(drained)
+      if (!old) return
+      const drained = old.stop().finally(() => former.delete(old))
+      former.set(old, drained)
     },
     inFlight,
     drain: () => {
@@ -100,9 +103,9 @@ export function startServer(
       let cut = 0
       const deadline = setTimeout(() => {
         cut = inFlight()
-        app.server?.stop(true)
+        for (const server of servers()) void server.stop(true)
       }, patience)
-      await Promise.all([app.server?.stop(), ...draining])
+      await Promise.all([app.server?.stop(), ...former.values()])
       clearTimeout(deadline)
       return cut
     },

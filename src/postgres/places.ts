@@ -65,6 +65,11 @@ export class Places {
     return { inUse: this.#busy.size, idle: this.#idle.length, waiting: this.#waiting.size }
   }
 
+  /** Whether the next one has to wait for a connection of somebody else. */
+  isBusy(): boolean {
+    return this.#idle.length === 0 && this.#isFull()
+  }
+
   /**
    * A connection for one statement; it must be given back.
    * @throws DatabaseUnavailable at once when the database is known to be gone, or when none gets free in time

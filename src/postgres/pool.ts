@@ -52,9 +52,9 @@ export class Pool implements Runner {
   /** Why requests can not be answered now, in words that anybody may read; undefined when they can. */
   async trouble(): Promise<string | undefined> {
     try {
-      await this.unsafe('select 1', [], { prepare: false })
+      // That all connections are in use is no trouble of the database, and no reason to stand in the line as well.
+      if (!this.isBusy()) await this.unsafe('select 1', [], { prepare: false })
     } catch (error) {
-      // That all connections are in use is no trouble of the database.
       if (!(error instanceof DatabaseUnavailable)) throw error
     }
     return this.watch.reason
@@ -63,6 +63,11 @@ export class Pool implements Runner {
   /** Connections in use and idle, and statements that wait for one. */
   stats(): { inUse: number; idle: number; waiting: number } {
     return this.#places.stats()
+  }
+
+  /** Whether the next statement has to wait for a connection of another one. */
+  isBusy(): boolean {
+    return this.#places.isBusy()
   }
 
   /** Ends every connection; statements that still run or wait fail. */

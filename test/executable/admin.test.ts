@@ -55,6 +55,21 @@ async function metrics({ admin }: Served): Promise<Map<string, number>> {
   return new Map(samples.map(line => [line.slice(0, line.lastIndexOf(' ')), Number(line.split(' ').at(-1))]))
 }
 
+/** Keeps everybody from reading the export, until it is disposed of. */
+async function locked(): Promise<AsyncDisposable> {
+  const lock = await service.sql.reserve()
+  await lock`begin`
+  await lock`lock table export_records in access exclusive mode`
+  let isHeld = true
+  return {
+    [Symbol.asyncDispose]: async () => {
+      if (isHeld) await lock`rollback`
+      if (isHeld) lock.release()
+      isHeld = false
+    },
+  }
+}
+
 /** A new connection each, so that each may reach another worker. */
 async function list({ url }: Served, query = '', headers: Record<string, string> = {}): Promise<number> {
   const authorization = `Bearer ${client.token}`
@@ -115,7 +130,7 @@ describe('the port of operators', () => {
       status: 200,
       ready: true,
       wrong: [],
-      names: ['service', 'database', 'schema'],
+      names: ['service', 'database', 'schema', 'writable'],
     })
     await end(running)
   })
@@ -152,6 +167,29 @@ describe('/ready', () => {
     const ahead = await ready(running)
     await sql`delete from schema_migrations where name = '9999_future'`
     expect(ahead).toMatchObject({ status: 200, ready: true })
+    await end(running)
+  })
+
+  test('stays content while all connections are in use, which /metrics shows', async () => {
+    const running = await serveWatched()
+    await using lock = await locked()
+    const requests = [list(running), list(running)]
+    while ((await service.sql`select from pg_locks where not granted`).length < 2) await Bun.sleep(10)
+    requests.push(list(running))
+    const wanted = {
+      axport_requests_in_flight: 3,
+      axport_database_connections_in_use: 2,
+      axport_database_connections_idle: 0,
+      axport_database_waiting: 1,
+    }
+    const shown = async () => {
+      const measured = await metrics(running)
+      return Object.fromEntries(Object.keys(wanted).map(name => [name, measured.get(name)]))
+    }
+    while (!Bun.deepEquals(await shown(), wanted)) await Bun.sleep(20)
+    expect(await ready(running)).toMatchObject({ status: 200, ready: true })
+    await lock[Symbol.asyncDispose]()
+    expect(await Promise.all(requests)).toEqual([200, 200, 200])
     await end(running)
   })
 
@@ -263,7 +301,7 @@ describe('/metrics', () => {
       await Bun.sleep(10)
     expect(await ready(running)).toMatchObject({
       ready: true,
-      names: ['service', 'workers', 'database', 'schema'],
+      names: ['service', 'workers', 'database', 'schema', 'writable'],
     })
     expect(await list(running)).toBe(200)
     await logged(running, requests + 1)

@@ -7,8 +7,8 @@ import { type Check, shared, within } from './readiness.ts'
 export function databaseChecks(pool: Pool): Check[] {
   return [
     { name: 'database', run: shared(() => pool.trouble()) },
-    { name: 'schema', after: 'database', run: shared(() => behind(pool)) },
-    { name: 'writable', after: 'database', run: shared(() => readOnly(pool)) },
+    { name: 'schema', after: 'database', run: unlessBusy(pool, () => behind(pool)) },
+    { name: 'writable', after: 'database', run: unlessBusy(pool, () => readOnly(pool)) },
   ]
 }
 
@@ -17,13 +17,26 @@ const VERSION_PATIENCE = 1000
 
 /** Reads the version of the data; undefined when the database does not answer. */
 export function exportVersion(pool: Pool): () => Promise<number | undefined> {
-  const read = shared(async () => {
+  const read = unlessBusy(pool, async () => {
     const [row] = (await pool.unsafe('select version from export_state', [], { prepare: false })) as {
       version: string
     }[]
     return row && Number(row.version)
   })
   return () => within(VERSION_PATIENCE, read(), undefined).catch(() => undefined)
+}
+
+/** What was read last, while all connections are in use: who looks must not stand in the line as well. */
+function unlessBusy<Result>(
+  pool: Pool,
+  read: () => Promise<Result | undefined>,
+): () => Promise<Result | undefined> {
+  let last: Result | undefined
+  const reread = shared(async () => {
+    last = await read()
+    return last
+  })
+  return async () => (pool.isBusy() ? last : await reread())
 }
 
 /** A standby answers, but no token can be issued on it. */

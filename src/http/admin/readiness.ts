@@ -3,7 +3,7 @@ export interface Check {
   name: string
   /** Resolves with what is wrong, in words that anybody may read, or with nothing. */
   run(): Promise<string | undefined>
-  /** Checks that say nothing while this one is wrong. */
+  /** The name of a check that stands before it: while that one is wrong, this one says nothing. */
   after?: string
 }
 
@@ -23,17 +23,23 @@ export interface Readiness {
 /** Milliseconds for a check; who probes waits no longer, as a rule. */
 const PATIENCE = 2000
 
-/** Runs all checks at once. One that throws or takes too long is wrong. */
+/** Runs the checks one after the other: each may need what another has. One that throws or takes too long is wrong. */
 export async function readinessOf(checks: Check[]): Promise<Readiness> {
-  const details = new Map(
-    await Promise.all(checks.map(async check => [check.name, await detailOf(check)] as const)),
-  )
-  const results = checks.map(({ name, after }): CheckResult => {
-    if (after !== undefined && details.get(after) !== undefined) return { check: name, status: 'skipped' }
-    const detail = details.get(name)
-    return detail === undefined ? { check: name, status: 'ok' } : { check: name, status: 'wrong', detail }
-  })
+  const results: CheckResult[] = []
+  for (const check of checks) {
+    const before = results.find(result => result.check === check.after)
+    results.push(
+      before && before.status !== 'ok' ? { check: check.name, status: 'skipped' } : await run(check),
+    )
+  }
   return { ready: results.every(({ status }) => status === 'ok'), checks: results }
+}
+
+async function run(check: Check): Promise<CheckResult> {
+  const detail = await detailOf(check)
+  return detail === undefined
+    ? { check: check.name, status: 'ok' }
+    : { check: check.name, status: 'wrong', detail }
 }
 
 async function detailOf(check: Check): Promise<string | undefined> {

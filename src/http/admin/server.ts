@@ -27,6 +27,8 @@ export function startAdminServer(address: Address, view: AdminView): AdminServer
       port: address.port,
       reusePort: false,
       development: false,
+      // Seconds. A request in work counts as idle too, and a report on workers that hang takes its time.
+      idleTimeout: 30,
       fetch: async request => {
         const { pathname } = new URL(request.url)
         const route = routes[pathname]
