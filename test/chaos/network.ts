@@ -58,10 +58,25 @@ test('a network that swallows everything is noticed, and its dead connections ar
   })
 })
 
-test('a network that was silent for a moment does not keep what it swallowed', async () => {
+test('with the bounds as they are by default, silence is noticed as well, and recovered from as fast', async () => {
+  const env = { DATABASE_WAIT: '5', STATEMENT_TIMEOUT: '10' }
+  await trial(
+    world,
+    { env, longest: 33_000, logLines: ONE_OUTAGE },
+    async ({ proxy, untilDown, recovers }) => {
+      proxy.become({ is: 'silent' })
+      await untilDown()
+      proxy.become({ is: 'fair' })
+      await recovers()
+    },
+  )
+})
+
+test('a network that was silent for a moment, and forgot all connections, is not waited for', async () => {
   await trial(world, { logLines: { least: 0, most: 6 } }, async ({ proxy, untilServed, recovers }) => {
+    // Long enough for every connection to be in use once, and too short for anybody to look into it.
     proxy.become({ is: 'silent' })
-    await Bun.sleep(300)
+    await Bun.sleep(150)
     proxy.become({ is: 'fair' })
     await recovers()
     await untilServed(50)
