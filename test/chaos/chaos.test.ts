@@ -1,5 +1,5 @@
 // The short version of the chaos suite, for every check; all of it: bun run test:chaos
-import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test'
+import { afterAll, beforeAll, setDefaultTimeout, test } from 'bun:test'
 import { cleanUp, PATIENCE } from '../support/executable.ts'
 import { trial } from './support/trial.ts'
 import { makeWorld, type World } from './support/world.ts'
@@ -22,7 +22,7 @@ test('a database that is killed, silent, or cuts its connections costs refusals,
     { logLines: { least: 4, most: 14 } },
     async ({ proxy, untilDown, untilServed, recovers }) => {
       await world.victim.kill()
-      expect(await untilDown()).toMatch(/database/i)
+      await untilDown()
       await world.victim.start()
       await recovers()
 
@@ -33,7 +33,7 @@ test('a database that is killed, silent, or cuts its connections costs refusals,
       await recovers()
 
       proxy.become({ is: 'silent' })
-      expect(await untilDown()).toMatch(/database/i)
+      await untilDown()
       proxy.become({ is: 'fair' })
       await recovers()
     },

@@ -23,7 +23,7 @@ test('a slow network makes slow answers and no errors', async () => {
   await trial(world, { logLines: { least: 0, most: 2 } }, async ({ proxy, load, watch, untilServed }) => {
     proxy.become({ is: 'slow', milliseconds: 100 })
     await untilServed(100)
-    await watch.ready(200)
+    await watch.ready()
     expect([...load.seen.keys()].filter(what => !what.endsWith(' 200'))).toEqual([])
     proxy.become({ is: 'fair' })
   })
@@ -41,7 +41,7 @@ test('connections that are cut in the middle of an answer cost a repeated reques
 test('connections that are cut at once, so that nothing can be had, are an outage', async () => {
   await trial(world, { logLines: ONE_OUTAGE }, async ({ proxy, untilDown, recovers }) => {
     proxy.become({ is: 'cutting', after: () => Math.floor(Math.random() * 40) })
-    expect(await untilDown()).toMatch(/database/i)
+    await untilDown()
     await Bun.sleep(2000)
     proxy.become({ is: 'fair' })
     await recovers()
@@ -51,17 +51,32 @@ test('connections that are cut at once, so that nothing can be had, are an outag
 test('a network that swallows everything is noticed, and its dead connections are not waited for after', async () => {
   await trial(world, { logLines: ONE_OUTAGE }, async ({ proxy, untilDown, recovers }) => {
     proxy.become({ is: 'silent' })
-    expect(await untilDown()).toMatch(/database/i)
+    await untilDown()
     await Bun.sleep(5000)
     proxy.become({ is: 'fair' })
     await recovers()
   })
 })
 
-test('a network that was silent for a moment does not keep what it swallowed', async () => {
+test('with the bounds as they are by default, silence is noticed as well, and recovered from as fast', async () => {
+  const env = { DATABASE_WAIT: '5', STATEMENT_TIMEOUT: '10' }
+  await trial(
+    world,
+    { env, longest: 33_000, logLines: ONE_OUTAGE },
+    async ({ proxy, untilDown, recovers }) => {
+      proxy.become({ is: 'silent' })
+      await untilDown()
+      proxy.become({ is: 'fair' })
+      await recovers()
+    },
+  )
+})
+
+test('a network that was silent for a moment, and forgot all connections, is not waited for', async () => {
   await trial(world, { logLines: { least: 0, most: 6 } }, async ({ proxy, untilServed, recovers }) => {
+    // Long enough for every connection to be in use once, and too short for anybody to look into it.
     proxy.become({ is: 'silent' })
-    await Bun.sleep(300)
+    await Bun.sleep(150)
     proxy.become({ is: 'fair' })
     await recovers()
     await untilServed(50)
@@ -71,7 +86,7 @@ test('a network that was silent for a moment does not keep what it swallowed', a
 test('a balancer that closes every connection at once is an outage, and no busy loop', async () => {
   await trial(world, { logLines: ONE_OUTAGE }, async ({ proxy, untilDown, recovers }) => {
     proxy.become({ is: 'closing' })
-    expect(await untilDown()).toMatch(/database/i)
+    await untilDown()
     const tried = proxy.accepted
     await Bun.sleep(3000)
     // Requests and /ready may try, but not as fast as the machine can.
@@ -84,7 +99,7 @@ test('a balancer that closes every connection at once is an outage, and no busy 
 test('a port where nobody listens is an outage until somebody does', async () => {
   await trial(world, { logLines: ONE_OUTAGE }, async ({ proxy, untilDown, recovers }) => {
     proxy.redirect(await freePort())
-    expect(await untilDown()).toMatch(/database/i)
+    await untilDown()
     await Bun.sleep(3000)
     proxy.redirect(world.victim.port)
     await recovers()

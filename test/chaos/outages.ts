@@ -23,7 +23,7 @@ test('a database that is shut down and started again is back within 2 s, three t
   await trial(world, { logLines: { least: 6, most: 14 } }, async ({ untilDown, untilServed, recovers }) => {
     for (let round = 0; round < 3; round++) {
       await world.victim.shutDown()
-      expect(await untilDown()).toMatch(/database/i)
+      await untilDown()
       await Bun.sleep(2000)
       await world.victim.start()
       await recovers()
@@ -35,7 +35,7 @@ test('a database that is shut down and started again is back within 2 s, three t
 test('a database that is killed with -9, all of it, is back within 2 s of its start', async () => {
   await trial(world, { logLines: ONE_OUTAGE }, async ({ untilDown, recovers }) => {
     await world.victim.kill()
-    expect(await untilDown()).toMatch(/database/i)
+    await untilDown()
     await Bun.sleep(8000)
     await world.victim.start()
     await recovers()
@@ -55,7 +55,7 @@ test('a backend that is killed with -9 costs the time of the recovery of Postgre
 test('a database that is frozen is refused for, and is back as soon as it goes on', async () => {
   await trial(world, { logLines: ONE_OUTAGE }, async ({ untilDown, recovers }) => {
     await world.victim.freeze()
-    expect(await untilDown()).toMatch(/database/i)
+    await untilDown()
     await Bun.sleep(5000)
     world.victim.thaw()
     await recovers()
@@ -65,7 +65,7 @@ test('a database that is frozen is refused for, and is back as soon as it goes o
 test('a database without a free connection is refused for until there is one', async () => {
   await trial(world, { logLines: ONE_OUTAGE }, async ({ untilDown, recovers }) => {
     await world.victim.starve(world.url)
-    expect(await untilDown()).toMatch(/database/i)
+    await untilDown()
     await Bun.sleep(2000)
     await world.victim.release()
     await recovers()

@@ -19,6 +19,8 @@ export interface Tolerance {
   lostTokens?: boolean
   /** Connections to the service may break, as when one of its processes is killed. */
   brokenConnections?: boolean
+  /** Connections may be refused, as when it has ended; not those that it has accepted. */
+  refusedConnections?: boolean
   /** Milliseconds that any answer may take. */
   longest?: number
 }
@@ -136,6 +138,7 @@ export class Load implements Observer {
   }
 
   failed(kind: Kind, path: string, failure: string): void {
+    if (this.#tolerance.refusedConnections && /ConnectionRefused|ECONNREFUSED/.test(failure)) return
     if (this.#tolerance.brokenConnections && /ECONN|Closed|reset/i.test(failure)) return
     this.fault(`no answer to ${kind} ${path.split('?')[0]}: ${failure}`)
   }

@@ -21,7 +21,7 @@ export async function recovers(client: Client, watch: Watch, id: number): Promis
   const note = (answer: Answer | undefined) => {
     if (answer?.status === 200) after[answer.kind] ??= Math.round(answer.had - start)
   }
-  const ready = watch.ready(200).then(({ at }) => {
+  const ready = watch.ready().then(at => {
     after.ready = Math.round(at - start)
   })
   while (Object.keys(after).length < 4 && performance.now() - start < 30_000) {

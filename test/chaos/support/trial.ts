@@ -3,7 +3,7 @@ import { Load, type Tolerance } from './load.ts'
 import { FlakyProxy } from './proxy.ts'
 import { recovers } from './recovery.ts'
 import { LONGEST_MS, POOL, type Service, startService, stateLines } from './service.ts'
-import { reasonsIn, Watch } from './watch.ts'
+import { Watch } from './watch.ts'
 import type { World } from './world.ts'
 
 /** The service under load behind a proxy. */
@@ -12,7 +12,7 @@ export interface Trial {
   service: Service
   load: Load
   watch: Watch
-  /** Waits until the API refuses by 503, and /ready says why: what it says. */
+  /** Waits until the API refuses by 503, and /ready because of the database: what it says. */
   untilDown(): Promise<string>
   /** Holds that all endpoints and /ready are well within 2 s from this call on. */
   recovers(): Promise<void>
@@ -59,12 +59,12 @@ export async function trial(
   }
   const untilDown = async () => {
     const refused = load.count('list', 503)
-    const { body } = await watch.ready(503)
+    const reason = await watch.unready()
     await until(
       () => load.count('list', 503) > refused,
       () => `no 503: ${load.summary()}`,
     )
-    return reasonsIn(body).join()
+    return reason
   }
   try {
     await probe.askToken()

@@ -28,13 +28,24 @@ export class Watch {
     this.#running = [this.#repeat(() => this.#lookLive()), this.#repeat(() => this.#lookReady())]
   }
 
-  /** What /ready answers to a question that is asked from now on, as soon as it has this status. */
-  async ready(status: 200 | 503): Promise<Reading> {
+  /** Waits until /ready answers 200 to a question that is asked from now on; when it was asked. */
+  async ready(): Promise<number> {
+    return (await this.#until(({ status }) => status === 200)).at
+  }
+
+  /** Waits until /ready answers 503 because of the database; what it says is wrong with it. */
+  async unready(): Promise<string> {
+    const aboutDatabase = ({ status, body }: Reading) =>
+      status === 503 ? reasonsIn(body).find(reason => reason.startsWith('database: ')) : undefined
+    return aboutDatabase(await this.#until(reading => aboutDatabase(reading) !== undefined)) as string
+  }
+
+  async #until(condition: (reading: Reading) => boolean): Promise<Reading> {
     const start = performance.now()
     for (;;) {
-      if (this.#last && this.#last.at >= start && this.#last.status === status) return this.#last
+      if (this.#last && this.#last.at >= start && condition(this.#last)) return this.#last
       if (performance.now() - start > 30_000)
-        throw new Error(`/ready is not ${status} after 30 s: ${JSON.stringify(this.#last)}`)
+        throw new Error(`/ready after 30 s: ${JSON.stringify(this.#last)}`)
       await Bun.sleep(10)
     }
   }
