@@ -11,10 +11,14 @@ const COMMON_HEADERS = {
 }
 
 /**
- * The only place an answer is made. `json` is finished JSON text; `headers` override the common ones. The
+ * The only place an answer is made. `json` is finished JSON; `headers` override the common ones. The
  * length is what would be sent anyway; said here, the request log knows it.
  */
-export function jsonResponse(status: number, json: string, headers: Record<string, string> = {}): Response {
+export function jsonResponse(
+  status: number,
+  json: string | Uint8Array<ArrayBuffer>,
+  headers: Record<string, string> = {},
+): Response {
   const length = String(Buffer.byteLength(json))
   return new Response(json, { status, headers: { ...COMMON_HEADERS, 'content-length': length, ...headers } })
 }

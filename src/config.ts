@@ -94,6 +94,11 @@ export const SETTINGS = {
     meaning: 'Milliseconds from which a request is logged as slow, with level warn.',
     read: wholeNumber(1, 3_600_000),
   },
+  SLOW_STATEMENT_MS: {
+    fallback: '500',
+    meaning: 'Milliseconds from which a statement of a request is logged as slow, with level warn.',
+    read: wholeNumber(1, 3_600_000),
+  },
   SHUTDOWN_DELAY: {
     fallback: '0',
     meaning: 'Seconds to go on serving after SIGTERM, while /ready fails and balancers look away.',

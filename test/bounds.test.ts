@@ -74,6 +74,26 @@ async function raw(parts: string[], pause = 0): Promise<{ answer: string; ms: nu
 const POST = 'POST /oauth/token HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\n'
 
 describe('a request gets', () => {
+  test('a line in the log when its statement is slow, with its text and none of its values', async () => {
+    await start({ SLOW_STATEMENT_MS: '50' })
+    await service.list()
+    await hold()
+    const headers = { authorization: `Bearer ${credentials.token}` }
+    const answer = fetch(`${service.url}/api/v1/ax/assessments?filter[search]=Somebody`, { headers })
+    await until(blocked)
+    await Bun.sleep(60)
+    await sql`rollback`
+    expect((await answer).status).toBe(200)
+    const [line = '', ...others] = service.slow()
+    expect(others).toEqual([])
+    expect(JSON.parse(line)).toMatchObject({
+      level: 40,
+      ms: expect.any(Number),
+      statement: expect.stringMatching(/search_text/),
+    })
+    expect(line.toLowerCase()).not.toContain('somebody')
+  })
+
   test('504 when its statement takes longer than STATEMENT_TIMEOUT, and the server ends the statement', async () => {
     await start({ STATEMENT_TIMEOUT: '0.3' })
     await hold()

@@ -29,12 +29,16 @@ export async function listAssessments(
 ): Promise<Answer> {
   const query = parseListQuery(queryString)
   const page = await readPage(db, memory, reader, query)
-  const { count, documents, size } = page ?? { count: 0, documents: '', size: 0 }
+  const { count, documents, size } = page ?? { count: 0, documents: new Uint8Array(), size: 0 }
   const meta = JSON.stringify({ count, offset: query.offset, page: query.page })
   return {
     caller: page?.caller,
-    respond: () => withFacts(jsonResponse(200, `{"data":[${documents}],"meta":${meta}}`), { records: size }),
+    respond: () => withFacts(jsonResponse(200, bodyOf(documents, meta)), { records: size }),
   }
+}
+
+function bodyOf(documents: Uint8Array, meta: string): Uint8Array<ArrayBuffer> {
+  return Buffer.concat([Buffer.from('{"data":['), documents, Buffer.from(`],"meta":${meta}}`)])
 }
 
 /** GET /api/v1/ax/assessments/:id (spec 4.3). Whatever is not the id of a record in the scope is not found. */

@@ -1,6 +1,7 @@
 import { type SQL, sql } from 'drizzle-orm'
 import { exportState, exportRecords as r } from '../../db/schema.ts'
-import { type Statement, statement } from '../postgres/statement.ts'
+import type { RawRow } from '../postgres/raw-rows.ts'
+import { rawStatement, type Statement } from '../postgres/statement.ts'
 import {
   conditions,
   inScope,
@@ -45,8 +46,8 @@ export interface PageRow {
   count: string | null
   /** With a count: about how many records there are in all, as Postgres estimates; -1 when it has no idea. */
   total: number | null
-  /** The documents of the page, joined by commas. */
-  documents: string
+  /** The documents of the page, joined by commas: UTF-8, as it is sent. */
+  documents: Uint8Array
   /** How many they are. */
   size: number
   /** The last of them; null on an empty page. */
@@ -60,16 +61,34 @@ export interface PageRow {
  */
 const FEW_FILTERS = 1
 
-const statements = new Map<string, Statement<Values, PageRow>>()
+/** Reads a row of a page statement, whose columns are in this order. */
+export function readPageRow(row: RawRow): PageRow {
+  const [caller, version, count, total, documents, size, edgeKey, edgeId] = row
+  if (!version || !documents || !size) throw new Error('the page statement returned no version, or no page')
+  return {
+    caller: text(caller),
+    version: version.toString(),
+    count: text(count),
+    total: total ? Number(total.toString()) : null,
+    documents,
+    size: Number(size.toString()),
+    edge_key: text(edgeKey),
+    edge_id: text(edgeId),
+  }
+}
+
+const text = (column: Buffer | null | undefined) => column?.toString() ?? null
+
+const statements = new Map<string, Statement<Values, RawRow>>()
 
 /** The statement for a shape: made once where such shapes are few, and otherwise for this page alone. */
-export function pageStatement(shape: Shape): Statement<Values, PageRow> {
+export function pageStatement(shape: Shape): Statement<Values, RawRow> {
   const { sort, order, isBackward, way, withCount, isSeek, isSkip, filters } = shape
-  if (filters.length > FEW_FILTERS) return statement(pageSql(shape), false)
+  if (filters.length > FEW_FILTERS) return rawStatement(pageSql(shape), false)
   const key = [sort, order, isBackward, way, withCount, isSeek, isSkip, ...filters].join(' ')
   let known = statements.get(key)
   if (!known) {
-    known = statement(pageSql(shape))
+    known = rawStatement(pageSql(shape))
     statements.set(key, known)
   }
   return known

@@ -14,10 +14,10 @@ export interface Reader {
   scopeDigest: string
 }
 
-/** One page: how many records match, and the documents of the page, joined by commas. */
+/** One page: how many records match, and the documents of the page, joined by commas, as UTF-8. */
 export interface Page {
   count: number
-  documents: string
+  documents: Uint8Array
   size: number
   /** The digest of the scope that the reader's token had in the snapshot of the page; null if it was not live. */
   caller: string | null

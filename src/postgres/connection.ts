@@ -2,6 +2,7 @@ import { connect as openSocket, type Socket } from 'node:net'
 import postgres, { type Options, type ParameterOrJSON, type PostgresType, type Sql } from 'postgres'
 import { arrayTypes } from './array-types.ts'
 import { type Backend, cancelBackend } from './cancel.ts'
+import type { RunOptions } from './statement.ts'
 import type { Address } from './url.ts'
 
 /** Seconds after which the kernel asks whether the other end is still there: firewalls forget sooner than later. */
@@ -95,17 +96,14 @@ export class Connection {
    * Runs one statement.
    * @throws the error of the statement or the connection
    */
-  async run(
-    text: string,
-    parameters: ParameterOrJSON<never>[],
-    options: { prepare: boolean },
-  ): Promise<object> {
+  async run(text: string, parameters: ParameterOrJSON<never>[], options: RunOptions): Promise<object> {
     if (this.#isOver) throw closed()
     // Not a race against one promise for all statements: that would collect them for as long as the connection lives.
     const { promise, resolve, reject } = Promise.withResolvers<object>()
     this.#abandon = reject
     this.runningSince = performance.now()
-    this.sql.unsafe(text, parameters, options).then(resolve, reject)
+    const query = this.sql.unsafe(text, parameters, options)
+    ;(options.bytes ? query.raw() : query).then(resolve, reject)
     try {
       return await promise
     } finally {

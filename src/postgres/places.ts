@@ -10,6 +10,8 @@ export interface PoolBounds {
   wait: number
   /** For a statement. The server ends it then; when nothing is heard a second later, its connection is dropped. */
   statement: number
+  /** From which a statement is logged as slow. */
+  slow: number
 }
 
 /** Opens one more connection; `onEnd` is called once when it has ended. */

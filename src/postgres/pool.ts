@@ -10,7 +10,7 @@ import {
   verdictOn,
 } from './failures.ts'
 import { type Open, Places, type PoolBounds } from './places.ts'
-import type { Runner } from './statement.ts'
+import type { Runner, RunOptions } from './statement.ts'
 import { Watch, type WatchLog } from './watch.ts'
 
 /** Who a statement is run for: a request. */
@@ -22,6 +22,9 @@ export interface Asker {
 /** Milliseconds in which the server has to have passed on that a statement is to be ended. */
 const CANCEL_PATIENCE = 2000
 
+/** Characters of a statement in the log: a line stays well below what is written into a pipe unbroken. */
+const LONGEST_STATEMENT = 1000
+
 /**
  * The connections that all requests share, within bounds: whatever the database does, a statement is answered,
  * or fails with an error that says what happened, in at most `wait` + `statement` + a second; and when the
@@ -32,7 +35,11 @@ export class Pool implements Runner {
   readonly watch: Watch
   readonly #places: Places
 
-  constructor(open: Open, bounds: PoolBounds, log: WatchLog) {
+  constructor(
+    open: Open,
+    private readonly bounds: PoolBounds,
+    private readonly log: WatchLog,
+  ) {
     this.watch = new Watch(log)
     this.#places = new Places(open, bounds, this.watch)
   }
@@ -45,7 +52,7 @@ export class Pool implements Runner {
     return { unsafe: (text, parameters, options) => this.#run(text, parameters, options, asker) }
   }
 
-  unsafe(text: string, parameters: ParameterOrJSON<never>[], options: { prepare: boolean }): Promise<object> {
+  unsafe(text: string, parameters: ParameterOrJSON<never>[], options: RunOptions): Promise<object> {
     return this.#run(text, parameters, options)
   }
 
@@ -78,7 +85,7 @@ export class Pool implements Runner {
   async #run(
     text: string,
     parameters: ParameterOrJSON<never>[],
-    options: { prepare: boolean },
+    options: RunOptions,
     asker?: Asker,
   ): Promise<object> {
     for (let attempt = 1; ; attempt++) {
@@ -95,6 +102,13 @@ export class Pool implements Runner {
           throw this.#failure(error, attempt > 1 && isDouble(error) ? 'cut' : verdict)
       }
     }
+  }
+
+  /** Its text holds none of its values, which are names and ids of people. */
+  #report(text: string, ms: number): void {
+    if (ms < this.bounds.slow) return
+    const statement = text.trim().replaceAll(/\s+/g, ' ').slice(0, LONGEST_STATEMENT)
+    this.log.warn({ ms: Math.round(ms), statement }, 'slow statement')
   }
 
   /** What is thrown instead of the database's own error, where that stands for something known. */
@@ -120,7 +134,7 @@ export class Pool implements Runner {
     connection: Connection,
     text: string,
     parameters: ParameterOrJSON<never>[],
-    options: { prepare: boolean },
+    options: RunOptions,
     signal: AbortSignal | undefined,
   ): Promise<object> {
     let cancelled: Promise<void> | undefined
@@ -129,6 +143,7 @@ export class Pool implements Runner {
       cancelled = connection.cancel(CANCEL_PATIENCE).catch(() => connection.destroy())
     }
     signal?.addEventListener('abort', cancel, { once: true })
+    const started = performance.now()
     try {
       if (signal?.aborted) throw new ClientGone()
       return await connection.run(text, parameters, options)
@@ -137,6 +152,7 @@ export class Pool implements Runner {
       if (verdictOn(error) === 'cut') connection.destroy()
       throw error
     } finally {
+      this.#report(text, performance.now() - started)
       signal?.removeEventListener('abort', cancel)
       await cancelled
       this.#places.giveBack(connection)

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, expect, test } from 'bun:test'
 import postgres, { type Sql } from 'postgres'
 import { PageMemory } from '../../src/assessments/page-memory.ts'
 import { ORDERS } from '../../src/assessments/parameters.ts'
+import type { Runner } from '../../src/postgres/statement.ts'
 import { openTestDatabase, type TestDatabase } from '../support/service.ts'
 import { ASKED_SORTS, type Asked, History, readBody, type Scope } from './plain.ts'
 import { partsOf } from './statements.ts'
@@ -81,16 +82,17 @@ test('a write between the count and the far page makes both be read anew', async
     { sort: 'user_name', order: 'ASC', filter: 0, size: 100 } as const,
   ]
   let statements = 0
-  const writing = {
-    unsafe: async (...parameters: Parameters<Sql['unsafe']>) => {
+  const writing: Runner = {
+    unsafe: async (text, parameters, options) => {
       statements += 1
       if (statements === 2) {
         for (const table of ['rendered', 'export_records'])
           await database.sql.unsafe(`delete from ${table} where id % 2 = 0`)
       }
-      return await pool.unsafe(...parameters)
+      const query = pool.unsafe(text, parameters, options)
+      return await (options.bytes ? query.raw() : query)
     },
-  } as unknown as Sql
+  }
   sent = []
   const body = await readBody(writing, new PageMemory(), scope, asked, 10_050)
   await history.forget()

@@ -2,6 +2,7 @@ import type { Sql } from 'postgres'
 import { type Reader, readPage } from '../../src/assessments/page.ts'
 import type { PageMemory } from '../../src/assessments/page-memory.ts'
 import { parseListQuery } from '../../src/assessments/parse.ts'
+import type { Runner } from '../../src/postgres/statement.ts'
 
 /** What is asked of the list, as a client would put it. */
 export interface Asked {
@@ -67,7 +68,7 @@ export function readerOf({ organizations, products }: Scope): Reader {
 
 /** The body of a page as the service would send it, read without HTTP. */
 export async function readBody(
-  db: Sql,
+  db: Runner,
   memory: PageMemory,
   scope: Scope,
   asked: Asked,

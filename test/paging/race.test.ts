@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import fc from 'fast-check'
-import type { Sql } from 'postgres'
 import { PageMemory } from '../../src/assessments/page-memory.ts'
+import type { Runner } from '../../src/postgres/statement.ts'
 import { openTestDatabase, type TestDatabase } from '../support/service.ts'
 import { ASKED_SORTS, type Asked, History, readBody, type Scope } from './plain.ts'
 import { anyWrite, EMPTY, PRODUCTS, reset, type Write, write } from './world.ts'
@@ -81,15 +81,15 @@ async function whenReleased<Result>(scheduler: fc.Scheduler, work: () => Promise
 }
 
 /** A pool whose statements, and whose answers, wait for their turn. */
-function racing(scheduler: fc.Scheduler): Sql {
-  const unsafe = async (...[text, parameters, options]: Parameters<Sql['unsafe']>) => {
-    const rows = await whenReleased(
-      scheduler,
-      async () => await database.sql.unsafe(text, parameters, options),
-    )
+function racing(scheduler: fc.Scheduler): Runner {
+  const unsafe: Runner['unsafe'] = async (text, parameters, options) => {
+    const rows = await whenReleased(scheduler, async () => {
+      const query = database.sql.unsafe(text, parameters, options)
+      return await (options.bytes ? query.raw() : query)
+    })
     return await whenReleased(scheduler, async () => rows)
   }
-  return { unsafe } as unknown as Sql
+  return { unsafe }
 }
 
 /** An answer, and the steps that were the last ones at its start and at its end. */

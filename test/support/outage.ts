@@ -16,6 +16,8 @@ export interface Troubled {
   token(init?: RequestInit): Promise<Response>
   /** Messages and reasons of its log since it was last asked, without the lines of requests. */
   told(): string[]
+  /** The lines about slow statements since the last told(). */
+  slow(): string[]
   /** Asks until it is answered; fails when that takes more than two seconds, milliseconds otherwise. */
   recovery(ask?: () => Promise<Response>): Promise<number>
   stop(): Promise<void>
@@ -71,11 +73,13 @@ export async function startTroubled(
     told: () => {
       const messages = lines
         .map(line => JSON.parse(line) as { msg: string; reason?: string })
-        .filter(({ msg }) => msg !== 'request')
+        // A statement that is held up is slow as well.
+        .filter(({ msg }) => msg !== 'request' && msg !== 'slow statement')
         .map(({ msg, reason }) => (reason ? `${msg}: ${reason}` : msg))
       lines = []
       return messages
     },
+    slow: () => lines.filter(line => line.includes('"msg":"slow statement"')),
     recovery: async (ask = list) => {
       const start = performance.now()
       for (;;) {
