@@ -224,8 +224,25 @@ const readable = fc.oneof(
   anyText.map(text => ['unknown', uncontrolled(text)]),
 )
 
+const READABLE_NAMES = [
+  'page',
+  'offset',
+  'sort',
+  'order',
+  'filter[search]',
+  'filter[seids][]',
+  'filter[user_ids][]',
+  'filter[start_date]',
+]
+
+/** A pair that is right but for its value, which may be anything: the one thing wrong with its request. */
+const doubtful = fc
+  .tuple(fc.constantFrom(...READABLE_NAMES), anyText)
+  .map(([name, text]) => [name, text.toWellFormed()])
+
 const readableQuery = fc
-  .array(readable, { minLength: 1, maxLength: 4 })
+  .tuple(fc.array(readable, { minLength: 1, maxLength: 4 }), fc.option(doubtful, { freq: 2 }))
+  .map(([pairs, last]) => (last ? [...pairs, last] : pairs))
   .map(
     pairs => `?${pairs.map(([name, value]) => `${name}=${encodeURIComponent(value as string)}`).join('&')}`,
   )

@@ -1,8 +1,11 @@
 import postgres, { type Sql } from 'postgres'
 import { type OwnCluster, startCluster } from '../../support/cluster.ts'
 
-/** The name that the service's connections carry in pg_stat_activity. */
-const SERVICE = 'axport'
+/** The role that serves: not a superuser, for whom there are always places left. */
+export const SERVING_ROLE = 'axport_serve'
+
+/** What connections that only take up places call themselves. */
+const HOARDER = 'hoarder'
 
 /** Connections for superusers alone. */
 const RESERVED = 20
@@ -66,7 +69,7 @@ export class Victim {
     const started = await this.#startOfRecovery()
     const [row] = await this.ask(
       sql => sql<{ pid: number }[]>`
-        select pid from pg_stat_activity where application_name = ${SERVICE} limit 1`,
+        select pid from pg_stat_activity where usename = ${SERVING_ROLE} limit 1`,
     )
     if (!row) throw new Error('the service holds no connection')
     signal(row.pid, 'SIGKILL')
@@ -106,12 +109,12 @@ export class Victim {
   async cutConnections(): Promise<number> {
     const cut = await this.ask(
       sql => sql`
-        select pg_terminate_backend(pid) from pg_stat_activity where application_name = ${SERVICE}`,
+        select pg_terminate_backend(pid) from pg_stat_activity where usename = ${SERVING_ROLE} and application_name <> ${HOARDER}`,
     )
     return cut.length
   }
 
-  /** Cuts the service's connections and takes every one there is, as `role` at `url`, until release(). */
+  /** Cuts the service's connections and takes every place there is, as the same role at `url`, until release(). */
   async starve(url: string): Promise<void> {
     for (;;) {
       while (await this.#hoard(url)) {
@@ -151,7 +154,7 @@ export class Victim {
     const [row] = await this.ask(
       sql => sql<{ open: number; busy: number }[]>`
         select count(*)::int as open, (count(*) filter (where state <> 'idle'))::int as busy
-        from pg_stat_activity where application_name = ${SERVICE}`,
+        from pg_stat_activity where usename = ${SERVING_ROLE} and application_name <> ${HOARDER}`,
     )
     if (!row) throw new Error('a count has one row')
     return row
@@ -172,7 +175,7 @@ export class Victim {
   }
 
   async #hoard(url: string): Promise<boolean> {
-    const sql = postgres(url, { max: 1, onnotice: () => {}, connection: { application_name: 'hoarder' } })
+    const sql = postgres(url, { max: 1, onnotice: () => {}, connection: { application_name: HOARDER } })
     try {
       await sql`select 1`
       this.#hoarded.push(sql)

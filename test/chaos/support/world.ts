@@ -4,7 +4,7 @@ import { sampleNdjson } from '../../../src/sample/generate.ts'
 import { axport } from '../../support/executable.ts'
 import type { Credentials } from '../../support/walk.ts'
 import { type Scope, type Truth, truthOf } from './truth.ts'
-import { Victim } from './victim.ts'
+import { SERVING_ROLE, Victim } from './victim.ts'
 
 /** A database full of sample data, an integration that may read a part of it, and what it has to see. */
 export interface World {
@@ -22,9 +22,6 @@ const ASSESSMENTS = 3000
 /** What the database has room for: enough for two processes of the service, and few enough to be used up. */
 const CONNECTIONS = 40
 
-/** The role that serves, with the least privileges: slots for superusers are not for it. */
-const ROLE = 'axport_serve'
-
 /** Makes a world on a Postgres of its own; `password` is that of the role that serves, `settings` the server's. */
 export async function makeWorld({
   assessments = ASSESSMENTS,
@@ -33,8 +30,8 @@ export async function makeWorld({
 } = {}): Promise<World> {
   const victim = await Victim.start(CONNECTIONS, settings)
   const env = { DATABASE_URL: victim.url }
-  await victim.ask(sql => sql.unsafe(`create role ${ROLE} login password '${password}'`))
-  await succeed(['migrate', '--time-zone', 'America/Chicago', '--grant', ROLE], env)
+  await victim.ask(sql => sql.unsafe(`create role ${SERVING_ROLE} login password '${password}'`))
+  await succeed(['migrate', '--time-zone', 'America/Chicago', '--grant', SERVING_ROLE], env)
   await succeed(['import', '-'], env, [...sampleNdjson({ assessments })].join(''))
   const scope = await victim.ask(async sql => ({
     organizations: await someIds(sql, 'organizations'),
@@ -43,7 +40,7 @@ export async function makeWorld({
   const options = ['--organizations', scope.organizations.join(), '--products', scope.products.join()]
   const created = await succeed(['integration', 'create', 'Chaos', ...options, '--json'], env)
   const url = new URL(victim.url)
-  url.username = ROLE
+  url.username = SERVING_ROLE
   url.password = password
   const truth = await victim.ask(sql => truthOf(sql, scope))
   return { victim, url: url.href, credentials: JSON.parse(created) as Credentials, scope, truth }
