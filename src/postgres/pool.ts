@@ -146,13 +146,16 @@ export class Pool implements Runner {
     const started = performance.now()
     try {
       if (signal?.aborted) throw new ClientGone()
-      return await connection.run(text, parameters, options)
+      const rows = await connection.run(text, parameters, options)
+      this.#report(text, performance.now() - started)
+      return rows
     } catch (error) {
+      // What a database took with it that is gone was not slow by itself.
+      if (isSilence(error) || verdictOn(error) === 'timeout') this.#report(text, performance.now() - started)
       if (isSilence(error)) throw new StatementTimeout()
       if (verdictOn(error) === 'cut') connection.destroy()
       throw error
     } finally {
-      this.#report(text, performance.now() - started)
       signal?.removeEventListener('abort', cancel)
       await cancelled
       this.#places.giveBack(connection)

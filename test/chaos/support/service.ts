@@ -12,7 +12,7 @@ export const POOL = 4
 
 /** Seconds, shorter than the defaults so that an outage does not take a minute to be one. */
 const WAIT = 1
-const STATEMENT = 3
+export const STATEMENT = 3
 
 /** Milliseconds that any answer may take with them: a request has two statements, each of which may wait. */
 export const LONGEST_MS = (2 * (WAIT + STATEMENT) + 3) * 1000
@@ -49,11 +49,11 @@ async function isReady({ adminUrl }: Service): Promise<boolean> {
   )
 }
 
-/** The lines of a service's log that are not about a single request, parsed. */
+/** The lines of a service's log that are not about a single request or its statement, parsed. */
 export function stateLines({ stdout }: Running): Record<string, unknown>[] {
   return stdout()
     .split('\n')
     .filter(line => line !== '')
     .map(line => JSON.parse(line) as Record<string, unknown>)
-    .filter(({ msg }) => msg !== 'request')
+    .filter(({ msg }) => msg !== 'request' && msg !== 'slow statement')
 }

@@ -14,8 +14,8 @@ export interface Trial {
   watch: Watch
   /** Waits until the API refuses by 503, and /ready because of the database: what it says. */
   untilDown(): Promise<string>
-  /** Holds that all endpoints and /ready are well within 2 s from this call on. */
-  recovers(): Promise<void>
+  /** Holds that all endpoints and /ready are well within 2 s, or so many milliseconds, from this call on. */
+  recovers(within?: number): Promise<void>
   /** Waits until the load has had so many more pages. */
   untilServed(pages: number): Promise<void>
 }
@@ -72,8 +72,8 @@ export async function trial(
     await untilServed(20)
     await act({
       ...{ proxy, service, load, watch, untilServed, untilDown },
-      recovers: async () =>
-        console.log(`  recovered (ms): ${JSON.stringify(await recovers(probe, watch, load.someId))}`),
+      recovers: async within =>
+        console.log(`  recovered (ms): ${JSON.stringify(await recovers(probe, watch, load.someId, within))}`),
     })
     // The walk under way may have begun before the end of it all.
     const walks = load.walks + walkers
