@@ -27,6 +27,8 @@ export class Connection {
   runningSince: number | undefined
   readonly bestBefore = this.openedAt + LIFETIME * (0.5 + Math.random() / 2)
   #backend: Backend | undefined
+  /** Whether the last statement failed. */
+  #isUnsettled = false
   #isOver = false
   #abandon: ((error: Error) => void) | undefined
 
@@ -102,15 +104,26 @@ export class Connection {
     const { promise, resolve, reject } = Promise.withResolvers<object>()
     this.#abandon = reject
     this.runningSince = performance.now()
-    const query = this.sql.unsafe(text, parameters, options)
-    ;(options.bytes ? query.raw() : query).then(resolve, reject)
+    this.#send(text, parameters, options).then(resolve, reject)
     try {
       return await promise
+    } catch (error) {
+      this.#isUnsettled = true
+      throw error
     } finally {
       this.#abandon = undefined
       this.runningSince = undefined
       this.usedAt = performance.now()
     }
+  }
+
+  async #send(text: string, parameters: ParameterOrJSON<never>[], options: RunOptions): Promise<object> {
+    // postgres.js 3.4.9 puts the next rows behind those that came before an error: it counts from 0 again
+    // only after a statement that came to its end.
+    if (this.#isUnsettled) await this.sql.unsafe('select 1')
+    this.#isUnsettled = false
+    const query = this.sql.unsafe(text, parameters, options)
+    return await (options.bytes ? query.raw() : query)
   }
 
   /** Ends it because nothing was heard for too long: a statement that is running fails with ETIMEDOUT. */
