@@ -30,6 +30,14 @@ const wholeNumber = (least: number, most: number) => (text: string) => {
   return value
 }
 
+/** Gives milliseconds. */
+const seconds = (least: number, most: number) => (text: string) => {
+  const value = /^\d+(\.\d{1,3})?$/.test(text) ? Number(text) : Number.NaN
+  if (!(value >= least && value <= most))
+    throw new Error(`must be a number of seconds from ${least} to ${most}`)
+  return value * 1000
+}
+
 const oneOf =
   <Value extends string>(...values: Value[]) =>
   (text: string) => {
@@ -38,6 +46,7 @@ const oneOf =
     return value
   }
 
+/** By the name of the variable; in the order in which they are documented. */
 export const SETTINGS = {
   DATABASE_URL: {
     meaning: 'The database: postgres://user:password@host:port/name, or embedded:DIR for the built-in one.',
@@ -52,7 +61,7 @@ export const SETTINGS = {
   },
   DATABASE_POOL_SIZE: {
     fallback: '10',
-    meaning: 'Connections to Postgres that the service holds at most.',
+    meaning: 'Connections to Postgres that each process of the service holds at most.',
     read: wholeNumber(1, 1000),
   },
   HOST: {
@@ -65,10 +74,83 @@ export const SETTINGS = {
     meaning: 'The port to listen on; 0 for any free one.',
     read: wholeNumber(0, 65535),
   },
+  ADMIN_HOST: {
+    fallback: '127.0.0.1',
+    meaning: 'The address to listen on for /live, /ready and /metrics.',
+    read: text,
+  },
+  ADMIN_PORT: {
+    meaning:
+      'The port to listen on for /live, /ready and /metrics; 0 for any free one. Not set: there are none.',
+    read: wholeNumber(0, 65535),
+  },
   LOG_LEVEL: {
     fallback: 'info',
     meaning: 'The least severe line that is logged: debug, info (a line a request), warn, error or silent.',
     read: oneOf('debug', 'info', 'warn', 'error', 'silent'),
+  },
+  SLOW_REQUEST_MS: {
+    fallback: '1000',
+    meaning: 'Milliseconds from which a request is logged as slow, with level warn.',
+    read: wholeNumber(1, 3_600_000),
+  },
+  SLOW_STATEMENT_MS: {
+    fallback: '500',
+    meaning: 'Milliseconds from which a statement of a request is logged as slow, with level warn.',
+    read: wholeNumber(1, 3_600_000),
+  },
+  SHUTDOWN_DELAY: {
+    fallback: '0',
+    meaning: 'Seconds to go on serving after SIGTERM, while /ready fails and balancers look away.',
+    read: wholeNumber(0, 3600),
+  },
+  SHUTDOWN_TIMEOUT: {
+    fallback: '7',
+    meaning: 'Seconds that requests in flight have to finish after SHUTDOWN_DELAY; then they are cut.',
+    read: wholeNumber(1, 3600),
+  },
+  DATABASE_WAIT: {
+    fallback: '5',
+    meaning: 'Seconds that a request waits for a connection, or for any sign of life from the database.',
+    read: seconds(0.1, 60),
+  },
+  STATEMENT_TIMEOUT: {
+    fallback: '10',
+    meaning: 'Seconds that a statement of a request may take in the database.',
+    read: seconds(0.1, 60),
+  },
+  MAX_REQUESTS: {
+    fallback: '500',
+    meaning: 'Requests that each process of the service works on at the same time.',
+    read: wholeNumber(1, 100_000),
+  },
+  MAX_HEADER_SIZE: {
+    fallback: '65536',
+    meaning: 'Bytes of a request line and its headers together.',
+    read: wholeNumber(20_480, 1_048_576),
+  },
+  MAX_BODY_SIZE: {
+    fallback: '16384',
+    meaning: 'Bytes of the body of a token request.',
+    read: wholeNumber(1024, 1_048_576),
+  },
+  BODY_TIMEOUT: {
+    fallback: '10',
+    meaning: 'Seconds in which the body of a token request has to arrive.',
+    read: seconds(0.1, 60),
+  },
+  IDLE_TIMEOUT: {
+    fallback: '75',
+    meaning: 'Seconds after which a connection of a client is closed when nothing moves on it.',
+    read: wholeNumber(4, 255),
+  },
+  TLS_CERT_FILE: {
+    meaning: 'The certificate, with its chain, for HTTPS on the port; PEM. SIGHUP makes it be read again.',
+    read: text,
+  },
+  TLS_KEY_FILE: {
+    meaning: 'The private key of TLS_CERT_FILE; PEM, without a passphrase.',
+    read: text,
   },
   AXPORT_CLIENT_SECRET: {
     meaning: 'The secret of the integration that axport pull reads as.',
@@ -77,8 +159,21 @@ export const SETTINGS = {
   },
 } satisfies Record<string, Setting<unknown>>
 
-export type SettingName = keyof typeof SETTINGS
+/**
+ * Takes libpq's variables (PGHOST, PGPASSWORD, …) out of the environment, in which postgres.js would look them
+ * up: what is connected to is DATABASE_URL's business alone.
+ */
+export function dropForeignSettings(environment: Environment = Bun.env): void {
+  for (const name of Object.keys(environment)) if (/^PG[A-Z]/.test(name)) delete environment[name]
+}
+
+type SettingName = keyof typeof SETTINGS
 type Value<Name extends SettingName> = ReturnType<(typeof SETTINGS)[Name]['read']>
+
+/** Those that have no default. */
+type Optional = {
+  [Name in SettingName]: (typeof SETTINGS)[Name] extends { fallback: string } ? never : Name
+}[SettingName]
 
 /** The environment that settings are read from; process.env by default. */
 export type Environment = Record<string, string | undefined>
@@ -90,9 +185,7 @@ export type Environment = Record<string, string | undefined>
 export function setting<Name extends SettingName>(
   name: Name,
   environment: Environment = Bun.env,
-):
-  | Value<Name>
-  | (Name extends 'DATABASE_URL' | 'DATABASE_URL_FILE' | 'AXPORT_CLIENT_SECRET' ? undefined : never) {
+): Value<Name> | (Name extends Optional ? undefined : never) {
   const definition: Setting<unknown> = SETTINGS[name]
   const given = environment[name]?.trim() || definition.fallback
   try {

@@ -1,8 +1,10 @@
+import { isSurvived } from './cli/last-resort.ts'
 import { run } from './cli/program.ts'
 
 // postgres.js 3.4.9 throws where nobody can catch it when a connection is cut within a transaction. The database
 // has rolled back by then; nothing is half-done.
 process.on('uncaughtException', error => {
+  if (isSurvived(error)) return
   const isCut = /socket\.write/.test(error.message)
   const what = isCut ? 'the connection to the database was lost; nothing half-done is left' : error.message
   process.stderr.write(`axport: ${isCut ? '' : 'unexpected error: '}${what.replaceAll(/\s+/g, ' ')}\n`)

@@ -1,11 +1,10 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import pino from 'pino'
 import postgres from 'postgres'
-import { startServer } from '../src/http/server.ts'
 import { openDatabase } from '../src/postgres/database.ts'
 import { migrate } from '../src/postgres/migrate.ts'
 import { type OwnCluster, startCluster } from './support/cluster.ts'
-import { authorize, type TestService } from './support/service.ts'
+import { authorize, listen, type TestService } from './support/service.ts'
 
 /** In the order of their lower-cased code points; those that fold alike stand in the order of their ids. */
 const ORDERED = [
@@ -88,14 +87,14 @@ async function start(
   }
   await maintenance.end()
   const url = cluster.url(name)
-  const { sql, close } = await openDatabase(url, 2)
+  const { sql, pool, close } = await openDatabase(url, 2)
   await migrate(sql)
-  const server = startServer(sql, pino({ enabled: false }), { host: '127.0.0.1', port: 0 })
+  const server = listen({ pool }, pino({ enabled: false }))
   const stop = async () => {
     await server.stop()
     await close()
   }
-  return { sql, url, baseUrl: server.url, logged: () => '', close: stop }
+  return { sql, url, pool, baseUrl: server.url, logged: () => '', close: stop }
 }
 
 describe.each(DATABASES)('on $title,', database => {

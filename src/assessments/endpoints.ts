@@ -1,5 +1,5 @@
-import type { Sql } from 'postgres'
-import { apiError, jsonResponse } from '../answers.ts'
+import { apiError, jsonResponse, withFacts } from '../answers.ts'
+import type { Runner } from '../postgres/statement.ts'
 import { isBigint } from './conditions.ts'
 import { type Reader, readPage } from './page.ts'
 import type { PageMemory } from './page-memory.ts'
@@ -22,30 +22,34 @@ export interface Answer {
  * The documents are finished JSON; they are joined and sent, never parsed.
  */
 export async function listAssessments(
-  db: Sql,
+  db: Runner,
   memory: PageMemory,
   reader: Reader,
   queryString: string,
 ): Promise<Answer> {
   const query = parseListQuery(queryString)
   const page = await readPage(db, memory, reader, query)
-  const { count, documents } = page ?? { count: 0, documents: '' }
+  const { count, documents, size } = page ?? { count: 0, documents: new Uint8Array(), size: 0 }
   const meta = JSON.stringify({ count, offset: query.offset, page: query.page })
   return {
     caller: page?.caller,
-    respond: () => jsonResponse(200, `{"data":[${documents}],"meta":${meta}}`),
+    respond: () => withFacts(jsonResponse(200, bodyOf(documents, meta)), { records: size }),
   }
 }
 
+function bodyOf(documents: Uint8Array, meta: string): Uint8Array<ArrayBuffer> {
+  return Buffer.concat([Buffer.from('{"data":['), documents, Buffer.from(`],"meta":${meta}}`)])
+}
+
 /** GET /api/v1/ax/assessments/:id (spec 4.3). Whatever is not the id of a record in the scope is not found. */
-export async function retrieveAssessment(db: Sql, reader: Reader, id: string): Promise<Answer> {
+export async function retrieveAssessment(db: Runner, reader: Reader, id: string): Promise<Answer> {
   const isId = /^\d+$/.test(id) && isBigint(id)
   const found = isId ? await selectDocument(db, reader.tokenDigest, id) : undefined
   return {
     caller: isId ? (found?.caller ?? null) : undefined,
     respond: () => {
       if (!found?.document) throw apiError(404, 'Assessment not found')
-      return jsonResponse(200, found.document)
+      return withFacts(jsonResponse(200, found.document), { records: 1 })
     },
   }
 }

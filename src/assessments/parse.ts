@@ -5,7 +5,7 @@ import { Filter, ListQuery, MAX_FILTER_VALUES, MAX_PAGE, ORDERS, SORTS } from '.
 import { readValue, Unreadable } from './values.ts'
 
 /** Bytes of query string that are read; a client that needs more sends several requests. */
-export const MAX_QUERY_BYTES = 16 * 1024
+const MAX_QUERY_BYTES = 16 * 1024
 
 /**
  * Reads the query string of a list request, without its "?" (spec 4.2, design §5). Pure.
@@ -113,10 +113,14 @@ function decode(queryString: string): Parameters {
   })
 }
 
+/**
+ * U+FFFD is what the server puts in the place of bytes that are no UTF-8 (sent raw, without any escape), and what
+ * other programs do: it stands for a text that somebody has lost, and would be looked for in its place.
+ */
 function decodeComponent(component: string): string {
   try {
-    return decodeURIComponent(component.replaceAll('+', ' '))
-  } catch {
-    throw apiError(400, 'The query string is not valid percent-encoded UTF-8')
-  }
+    const text = decodeURIComponent(component.replaceAll('+', ' '))
+    if (!text.includes('\ufffd')) return text
+  } catch {}
+  throw apiError(400, 'The query string is not valid percent-encoded UTF-8')
 }

@@ -1,10 +1,9 @@
 import { sql } from 'drizzle-orm'
-import type { Sql } from 'postgres'
 import { exportState, organizationVersions, exportRecords as r } from '../../db/schema.ts'
-import { statement } from '../postgres/statement.ts'
+import { type Runner, statement } from '../postgres/statement.ts'
 import type { Values } from './conditions.ts'
 import type { Edge } from './page-memory.ts'
-import { type PageRow, pageStatement, type Way } from './page-statement.ts'
+import { type PageRow, pageStatement, readPageRow, type Way } from './page-statement.ts'
 import type { Order, Sort } from './parameters.ts'
 
 /** One page to be read, of the records that match. */
@@ -25,18 +24,18 @@ export interface PageRequest {
 }
 
 /** Reads a page, and with it the version and whether the token is live. */
-export async function selectPage(db: Sql, request: PageRequest): Promise<PageRow> {
+export async function selectPage(db: Runner, request: PageRequest): Promise<PageRow> {
   const { values, after, skip, limit } = request
   const all = { ...values, skip, limit, after_key: after?.key, after_id: after?.id }
   const shape = { ...request, isSeek: after !== undefined, isSkip: skip > 0 }
   const [row] = await pageStatement(shape)(db, all)
   if (!row) throw new Error('the page statement returned no row')
-  return row
+  return readPageRow(row)
 }
 
 /** The present version, and the one at which any of these organizations (a bigint[] as text) last changed. */
 export async function selectVersions(
-  db: Sql,
+  db: Runner,
   organizations: string,
 ): Promise<{ now: bigint; changed: bigint }> {
   const [row] = await versions(db, { organizations })
@@ -53,7 +52,7 @@ export interface RetrievedRow {
 
 /** An assessment in the scope of a live token; undefined when the token is not. `id` must be within bigint. */
 export async function selectDocument(
-  db: Sql,
+  db: Runner,
   tokenDigest: Uint8Array,
   id: string,
 ): Promise<RetrievedRow | undefined> {

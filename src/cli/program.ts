@@ -1,4 +1,5 @@
 import { Command, CommanderError } from 'commander'
+import { dropForeignSettings } from '../config.ts'
 import { Failure, Interrupted, UsageFailure } from '../errors.ts'
 import { completionCommand } from './completion.ts'
 import { configCommand } from './config.ts'
@@ -17,6 +18,7 @@ import { VERSION, versionCommand } from './version.ts'
  * that says what is wrong and what to do.
  */
 export async function run(args: string[]): Promise<number> {
+  dropForeignSettings()
   try {
     await program().parseAsync(args, { from: 'user' })
     return 0

@@ -1,22 +1,45 @@
-import { Command } from 'commander'
-import { setting } from '../config.ts'
-import { Failure } from '../errors.ts'
-import { startServer } from '../http/server.ts'
-import { startPurging } from '../oauth/purge.ts'
+import { availableParallelism } from 'node:os'
+import { Command, InvalidArgumentError, Option } from 'commander'
+import { databaseUrl, setting } from '../config.ts'
+import { Failure, UsageFailure } from '../errors.ts'
 import type { Database } from '../postgres/database.ts'
+import { startAdmin } from './admin.ts'
 import { createLog } from './log.ts'
-import { terminated } from './signals.ts'
+import { Service } from './service.ts'
+import { onHangup, terminated } from './signals.ts'
+import { superviseWorkers } from './supervisor.ts'
 import { withDatabase } from './with-database.ts'
+import { supervised } from './worker.ts'
+
+interface Options {
+  workers?: number | 'auto'
+  worker?: number
+}
 
 /** axport serve */
 export function serveCommand(): Command {
   return new Command('serve')
     .description('Serve the HTTP API on HOST and PORT until SIGTERM or Ctrl-C.')
+    .option('--workers <n>', 'processes that share the port: a number, or auto for one a core', readWorkers)
+    .addOption(
+      new Option('--worker <n>', 'which worker of a supervisor this is').argParser(Number).hideHelp(),
+    )
     .addHelpText(
       'after',
-      '\nExample: DATABASE_URL=postgres://axport@db.internal/axport HOST=0.0.0.0 axport serve',
+      '\nExample: DATABASE_URL=postgres://axport@db.internal/axport HOST=0.0.0.0 axport serve --workers auto',
     )
-    .action(() => withDatabase(serve))
+    .action(async ({ workers, worker }: Options) => {
+      if (worker !== undefined) await serveAsWorker(worker)
+      else if (workers !== undefined) await serveWithWorkers(workers)
+      else await withDatabase(serve)
+    })
+}
+
+function readWorkers(text: string): number | 'auto' {
+  if (text === 'auto') return text
+  const count = /^\d{1,3}$/.test(text) ? Number(text) : 0
+  if (count < 1) throw new InvalidArgumentError('Give a number from 1 to 999, or auto.')
+  return count
 }
 
 /** Serves until a signal; `onListening` is told the address. */
@@ -30,13 +53,55 @@ export async function serve(
     )
   }
   const log = createLog()
-  const terminate = terminated()
-  const server = startServer(database.sql, log, { host: setting('HOST'), port: setting('PORT') })
-  const stopPurging = startPurging(database.sql, log)
-  log.info({ url: server.url, database: database.kind }, 'listening')
-  await onListening(server.url)
-  const signal = await terminate
-  log.info({ signal }, 'stopping')
-  stopPurging()
-  await server.stop()
+  // Before anybody is told that it listens: a signal may follow at once.
+  const signalled = terminated()
+  const service = await Service.open(database, log)
+  const admin = startAdmin(service)
+  try {
+    const url = service.listen(publicAddress())
+    onHangup(() => service.reload())
+    log.info({ url, admin: admin?.url, database: database.kind }, 'listening')
+    await onListening(url)
+    log.info({ signal: await signalled }, 'stopping')
+    await service.end()
+  } finally {
+    await admin?.stop()
+  }
+}
+
+const publicAddress = () => ({ host: setting('HOST'), port: setting('PORT') })
+
+/** The embedded database is one process in itself: more in front of it would only wait for each other. */
+async function serveWithWorkers(workers: number | 'auto'): Promise<void> {
+  if (databaseUrl().startsWith('embedded:')) {
+    if (workers !== 'auto' && workers > 1) {
+      throw new UsageFailure(
+        'the embedded database serves from one process: leave out --workers, or set DATABASE_URL to a Postgres',
+      )
+    }
+    await withDatabase(serve)
+    return
+  }
+  const count = workers === 'auto' ? availableParallelism() : workers
+  await superviseWorkers(count, publicAddress())
+}
+
+async function serveAsWorker(worker: number): Promise<void> {
+  const supervisor = supervised()
+  const work = withDatabase(async database => {
+    const log = createLog({ worker })
+    const port = await Promise.race([supervisor.prepared(), supervisor.stopped])
+    if (port === undefined) return
+    const service = await Service.open(database, log)
+    service.listen({ host: setting('HOST'), port, isShared: true })
+    supervisor.onReload(() => service.reload())
+    log.info({ pid: process.pid }, 'worker listening')
+    supervisor.listening({
+      readiness: () => service.readiness(),
+      metrics: () => service.measured.json(),
+    })
+    await supervisor.stopped
+    await service.end()
+  })
+  await Promise.race([work, supervisor.abandoned])
 }

@@ -1,10 +1,22 @@
+import { setting } from '../config.ts'
 import { Interrupted } from '../errors.ts'
 
-/** Resolves with the name of the first signal that asks the process to end. */
+const SIGNALS = ['SIGINT', 'SIGTERM'] as const
+
+/** Resolves with the name of the first signal that asks the process to end; a second one ends it at once. */
 export function terminated(): Promise<string> {
   return new Promise(resolve => {
-    for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => resolve(signal))
+    const end = (signal: string) => {
+      for (const each of SIGNALS) process.off(each, end)
+      resolve(signal)
+    }
+    for (const each of SIGNALS) process.on(each, end)
   })
+}
+
+/** Calls `reload` at each SIGHUP from now on, when there is something to read again; else that ends the process. */
+export function onHangup(reload: () => void): void {
+  if (setting('TLS_CERT_FILE')) process.on('SIGHUP', reload)
 }
 
 /**

@@ -1,34 +1,42 @@
 import { Elysia } from 'elysia'
-import type { Sql } from 'postgres'
 import { apiError } from '../answers.ts'
 import { listAssessments, retrieveAssessment } from '../assessments/endpoints.ts'
 import { PageMemory } from '../assessments/page-memory.ts'
 import { AssessmentList, AssessmentRecord } from '../assessments/record.ts'
+import type { Counters } from '../counters.ts'
 import { oauthError } from '../oauth/credentials.ts'
 import { issueAccessToken, TokenResponse } from '../oauth/endpoint.ts'
-import { compressed } from './compress.ts'
-import { errorAnswer } from './error-answer.ts'
-import { type Authorized, guard } from './guard.ts'
-import { type Log, requestLog } from './request-log.ts'
 
-const TOKEN = '/oauth/token'
+import type { Pool } from '../postgres/pool.ts'
+import { compressed } from './compress.ts'
+import { errorAnswer, isOfDatabase } from './error-answer.ts'
+import { type Authorized, guard } from './guard.ts'
+import type { Limits } from './limits.ts'
+import { logOf, requestLog, signed, type Watching } from './request-log.ts'
+import { refuseOverload } from './unavailable.ts'
+
+export const TOKEN = '/oauth/token'
 const LIST = '/api/v1/ax/assessments'
 const RETRIEVE = '/api/v1/ax/assessments/:id'
 
 /** Every route there is. Paths are exact: no trailing slash. */
-export function createApp(db: Sql, log: Log) {
+export function createApp(db: Pool, limits: Limits, watching: Watching) {
   return new Elysia({ strictPath: true })
-    .use(requestLog(log))
-    .onError(({ error, code, path, set }) => errorAnswer(error, code, path, set, log))
-    .use(tokenRoutes(db))
-    .use(assessmentRoutes(db))
+    .use(requestLog(watching))
+    .onError(({ error, code, path, set, request }) => {
+      if (isOfDatabase(error)) watching.counters.databaseErrors++
+      return signed(request, errorAnswer(error, code, path, set, logOf(request, watching.log)))
+    })
+    .use(refuseOverload(limits.requests))
+    .use(tokenRoutes(db, limits))
+    .use(assessmentRoutes(db, watching.counters))
 }
 
-function tokenRoutes(db: Sql) {
+function tokenRoutes(db: Pool, limits: Limits) {
   return (
     new Elysia({ name: 'token' })
       // Not parsed by the framework: the errors, the limit and the precedence of both are the protocol's.
-      .post(TOKEN, ({ request }) => issueAccessToken(db, request), {
+      .post(TOKEN, ({ request }) => issueAccessToken(db.during(request), request, limits), {
         parse: 'none',
         response: { 200: TokenResponse },
       })
@@ -47,16 +55,19 @@ interface RetrieveContext extends ListContext {
   params: { id: string }
 }
 
-function assessmentRoutes(db: Sql) {
-  const memory = new PageMemory()
+function assessmentRoutes(pool: Pool, counters: Counters) {
+  const memory = new PageMemory(counters)
   const list = async ({ authorized, request }: ListContext) =>
-    compressed(request, await authorized(caller => listAssessments(db, memory, caller, queryString(request))))
+    compressed(
+      request,
+      await authorized((caller, db) => listAssessments(db, memory, caller, queryString(request))),
+    )
   const retrieve = async ({ authorized, params, request }: RetrieveContext) =>
-    compressed(request, await authorized(caller => retrieveAssessment(db, caller, params.id)))
+    compressed(request, await authorized((caller, db) => retrieveAssessment(db, caller, params.id)))
 
   // HEAD has its own routes because the framework's own drops the headers of a GET.
   const guarded = new Elysia({ name: 'assessments' })
-    .use(guard(db))
+    .use(guard(pool))
     .get(LIST, list, {
       response: { 200: AssessmentList },
     })

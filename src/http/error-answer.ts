@@ -1,10 +1,12 @@
 import { apiError, HttpError, jsonResponse } from '../answers.ts'
 import { oauthError } from '../oauth/credentials.ts'
+import { DatabaseUnavailable, StatementTimeout } from '../postgres/failures.ts'
 import type { Log } from './request-log.ts'
+import { databaseAnswer } from './unavailable.ts'
 
 /**
- * The answer to anything that was thrown. What is not an HttpError is unforeseen: its cause goes to the
- * log and a fixed body to the caller, in the style of the endpoint.
+ * The answer to anything that was thrown. What is neither an HttpError nor of the database's known troubles is
+ * unforeseen: its cause goes to the log and a fixed body to the caller, in the style of the endpoint.
  */
 export function errorAnswer(
   error: unknown,
@@ -14,9 +16,19 @@ export function errorAnswer(
   log: Log,
 ): Response {
   const answer =
-    error instanceof HttpError ? error : code === 'NOT_FOUND' ? notFound() : unforeseen(error, path, log)
+    error instanceof HttpError
+      ? error
+      : code === 'NOT_FOUND'
+        ? notFound()
+        : (databaseAnswer(error, path) ?? unforeseen(error, path, log))
   set.status = answer.httpStatus
   return jsonResponse(answer.httpStatus, JSON.stringify(answer.body), answer.headers)
+}
+
+/** Whether the database, or the connection to it, is what failed. */
+export function isOfDatabase(error: unknown): boolean {
+  if (error instanceof DatabaseUnavailable || error instanceof StatementTimeout) return true
+  return (error as { name?: string }).name === 'PostgresError'
 }
 
 function notFound(): HttpError {
@@ -55,7 +67,8 @@ function loggable(error: unknown): Record<string, unknown> {
     severity,
     routine,
     constraint,
-    message: isFromDatabase ? undefined : error.message,
+    // A log line stays well below the 4 KiB that several processes can write into one pipe unbroken.
+    message: isFromDatabase ? undefined : error.message.slice(0, 500),
     frames,
   }
 }

@@ -1,8 +1,9 @@
 import { bearer } from '@elysiajs/bearer'
 import { Elysia } from 'elysia'
-import type { Sql } from 'postgres'
 import { apiError, HttpError } from '../answers.ts'
 import type { Caller } from '../oauth/tokens.ts'
+import type { Pool } from '../postgres/pool.ts'
+import type { Runner } from '../postgres/statement.ts'
 import { sha256 } from '../random.ts'
 import { CallerMemory } from './caller-memory.ts'
 import { noteCaller } from './request-log.ts'
@@ -14,7 +15,10 @@ import { noteCaller } from './request-log.ts'
 const unguessable = () => crypto.randomUUID()
 
 /** What a route does for its caller: see Answer in assessments/endpoints.ts. */
-type Work = (caller: Caller) => Promise<{ caller: string | null | undefined; respond(): Response }>
+type Work = (
+  caller: Caller,
+  db: Runner,
+) => Promise<{ caller: string | null | undefined; respond(): Response }>
 
 /** Answers for the caller of a request, once it is known to be who it says. */
 export type Authorized = (work: Work) => Promise<Response>
@@ -29,7 +33,7 @@ export type Authorized = (work: Work) => Promise<Response>
  * changed scope honoured, by the very next request on every process.
  * @throws HttpError 401 invalid_token, or 400 for an integration that is not provisioned
  */
-export function guard(db: Sql) {
+export function guard(db: Pool) {
   const callers = new CallerMemory(db)
   return new Elysia({ name: 'guard' })
     .derive({ as: 'scoped' }, ({ headers }) => {
@@ -42,7 +46,9 @@ export function guard(db: Sql) {
       authorized: async work => {
         if (!headers.authorization?.startsWith('Bearer ')) throw invalidToken('absent')
         if (!isToken(token)) throw invalidToken('presented')
-        const { caller, respond } = await verified(callers, sha256(token), work)
+        const tokenDigest = sha256(token)
+        const { caller, respond } = await verified(callers, tokenDigest, db.during(request), work)
+        callers.used(tokenDigest)
         noteCaller(request, caller.clientId)
         return respond()
       },
@@ -53,14 +59,15 @@ export function guard(db: Sql) {
 async function verified(
   callers: CallerMemory,
   tokenDigest: Buffer,
+  db: Runner,
   work: Work,
 ): Promise<{ caller: Caller; respond(): Response }> {
-  let caller = callers.recall(tokenDigest) ?? (await callers.find(tokenDigest))
+  let caller = callers.recall(tokenDigest) ?? (await callers.find(db, tokenDigest))
   while (caller) {
-    const { caller: seen, respond } = await outcome(work, caller)
+    const { caller: seen, respond } = await outcome(work, caller, db)
     if (seen === caller.scopeDigest) return { caller, respond }
     // Nothing was asked of the database yet, or what it says is not what is remembered.
-    const found = seen === null ? undefined : await callers.find(tokenDigest)
+    const found = seen === null ? undefined : await callers.find(db, tokenDigest)
     if (found && seen === undefined && found.scopeDigest === caller.scopeDigest) return { caller, respond }
     if (!found) callers.forget(tokenDigest)
     caller = found
@@ -68,12 +75,13 @@ async function verified(
   throw invalidToken('presented')
 }
 
-/** What the work comes to; an error of it as an answer that nobody has verified yet. */
-async function outcome(work: Work, caller: Caller): ReturnType<Work> {
+/** What the work comes to; where that is an error of the request, nobody has verified yet who may know it. */
+async function outcome(work: Work, caller: Caller, db: Runner): ReturnType<Work> {
   try {
     requireProvisioning(caller)
-    return await work(caller)
+    return await work(caller, db)
   } catch (error) {
+    if (!(error instanceof HttpError)) throw error
     return {
       caller: undefined,
       respond: () => {

@@ -1,75 +1,113 @@
 import http from 'node:http'
-import { isIP } from 'node:net'
-import type { Sql } from 'postgres'
-import { Failure } from '../errors.ts'
+import { type Counters, newCounters } from '../counters.ts'
+import type { Pool } from '../postgres/pool.ts'
+import { type Address, freePort, listenFailure, urlOf } from './address.ts'
 import { createApp } from './app.ts'
-import type { Log } from './request-log.ts'
+import type { Limits } from './limits.ts'
+import type { Answered, Log } from './request-log.ts'
+import type { Certificate } from './tls.ts'
 
 /** A server that is listening. */
 export interface Server {
   /** "http://host:port", the port being the real one where 0 was asked for. */
   url: string
-  /** Accepts nothing more, finishes what is in flight. */
-  stop(): Promise<void>
+  /**
+   * Shows another certificate from now on. Requests in flight are finished; connections between two requests
+   * are closed, and those that are in the middle of their handshake are reset: Bun's stop() knows no other way.
+   */
+  renew(certificate: Certificate): void
+  /** Requests that have arrived and are not answered yet. */
+  inFlight(): number
+  /** From now on every answer asks its client to connect again, elsewhere (RFC 9112 §9.6). */
+  drain(): void
+  /**
+   * Accepts nothing more and finishes what is in flight, for at most `patience` milliseconds.
+   * @returns how many requests were cut then
+   */
+  stop(patience?: number): Promise<number>
 }
 
-/** Bytes of request line and headers together; 16 KiB of query string has to fit. Bun answers 431 past it. */
-const MAX_HEADER_SIZE = 64 * 1024
+/** What a server may be given beside its address and its bounds. */
+export interface ServerOptions {
+  /** For HTTPS. */
+  certificate?: Certificate | undefined
+  /** Milliseconds from which a request is logged as slow. */
+  slowMs?: number
+  counters?: Counters
+  onAnswered?(answered: Answered): void
+}
 
-/**
- * For requests in flight when the server stops. A client that never finishes its own is cut then, early enough
- * for the ten seconds that supervisors usually grant.
- */
-const STOP_PATIENCE_MS = 7_000
+/** Milliseconds. A client that never finishes its own request is cut before the ten seconds that supervisors usually grant. */
+const STOP_PATIENCE = 7000
 
 /**
  * Starts the HTTP service.
  * @throws Failure when host and port can not be listened on
  */
-export function startServer(db: Sql, log: Log, address: { host: string; port: number }): Server {
-  const app = createApp(db, log)
-  // Bun has no such option for a single server: it takes the setting of node:http when one starts to listen.
-  ;(http as { maxHeaderSize: number }).maxHeaderSize = MAX_HEADER_SIZE
-  try {
+export function startServer(
+  db: Pool,
+  log: Log,
+  address: Address,
+  limits: Limits,
+  options: ServerOptions = {},
+): Server {
+  const { certificate, slowMs = Number.POSITIVE_INFINITY } = options
+  const { counters = newCounters(), onAnswered = () => {} } = options
+  let isDraining = false
+  const app = createApp(db, limits, { log, slowMs, counters, onAnswered, isDraining: () => isDraining })
+  // Bun can not change the certificate of a server: another one takes over, on the same port.
+  const isShared = address.isShared === true || certificate !== undefined
+  const port = isShared && !address.isShared ? freePort(address) : address.port
+  const listen = (port: number, tls: Certificate | undefined) => {
+    // Bun has no such option for a single server: it takes the setting of node:http when one starts to listen.
+    ;(http as { maxHeaderSize: number }).maxHeaderSize = limits.headerSize
     app.listen({
       hostname: address.host,
-      port: address.port,
-      // Two processes that silently share a port are a mistake, not a cluster.
-      reusePort: false,
+      port,
+      ...(tls && { tls }),
+      // Two processes that silently share a port are a mistake, unless they are workers of one service.
+      reusePort: isShared,
+      // Seconds. A request in work counts as idle too.
+      idleTimeout: Math.ceil(limits.idle / 1000),
       // Left out, an error that escapes everything would be answered with a page of source code.
       development: false,
       // The token endpoint stops reading at its own limit and answers in its own form; nothing else reads a body.
       maxRequestBodySize: Number.MAX_SAFE_INTEGER,
     })
+  }
+  try {
+    listen(port, certificate)
   } catch (error) {
     throw listenFailure(error, address)
   }
-  const host = address.host.includes(':') ? `[${address.host}]` : address.host
+  const real = app.server?.port ?? port
+  /** Those with earlier certificates, while requests are in flight there. */
+  const former = new Map<Bun.Server<unknown>, Promise<void>>()
+  const servers = () => [...former.keys(), ...(app.server ? [app.server] : [])]
+  const inFlight = () => servers().reduce((sum, server) => sum + server.pendingRequests, 0)
   return {
-    url: `http://${host}:${app.server?.port}`,
-    stop: async () => {
-      const deadline = setTimeout(() => app.server?.stop(true), STOP_PATIENCE_MS)
-      await app.server?.stop()
+    url: urlOf({ host: address.host, port: real }, certificate !== undefined),
+    renew: renewed => {
+      const old = app.server
+      listen(real, renewed)
+      if (!old) return
+      const drained = old.stop().finally(() => former.delete(old))
+      former.set(old, drained)
+    },
+    inFlight,
+    drain: () => {
+      isDraining = true
+    },
+    stop: async (patience = STOP_PATIENCE) => {
+      isDraining = true
+      let cut = 0
+      const deadline = setTimeout(() => {
+        cut = inFlight()
+        for (const server of servers()) void server.stop(true)
+      }, patience)
+      await Promise.all([app.server?.stop(), ...former.values()])
       clearTimeout(deadline)
+      return cut
     },
   }
-}
-
-function listenFailure(error: unknown, { host, port }: { host: string; port: number }): unknown {
-  const { code } = error as { code?: string }
-  // Bun reports a host name that can not be resolved as a port in use.
-  const isNameOrAddress = isIP(host) > 0 || host === 'localhost'
-  if (code === 'EADDRINUSE' && isNameOrAddress) {
-    return new Failure(
-      `port ${port} on ${host} is in use: stop what listens there, or set PORT to another one`,
-    )
-  }
-  if (code === 'EACCES')
-    return new Failure(`port ${port} on ${host} is not permitted: set PORT to one above 1023`)
-  if (code === 'EADDRNOTAVAIL' || code === 'ENOTFOUND' || code === 'EADDRINUSE') {
-    return new Failure(
-      `${host} is not an address of this machine: set HOST to one that is, or to 0.0.0.0 for all`,
-    )
-  }
-  return error
 }

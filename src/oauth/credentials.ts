@@ -1,13 +1,9 @@
 import { HttpError } from '../answers.ts'
 
-/** What a token request presents, blanks left out (RFC 6749 §3.2: an empty parameter equals an omitted one). */
-export interface TokenRequest {
-  grantType?: string
-  clientId?: string
-  clientSecret?: string
-}
-
-/** The parameters that mean anything here; all others are ignored, `scope` among them. */
+/**
+ * The parameters that mean anything here; all others are ignored, `scope` among them. Blanks are left out (RFC 6749
+ * §3.2: an empty parameter equals an omitted one).
+ */
 const PARAMETERS = ['grant_type', 'client_id', 'client_secret'] as const
 type Parameters = Partial<Record<(typeof PARAMETERS)[number], string>>
 

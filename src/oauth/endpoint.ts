@@ -1,11 +1,14 @@
 import { Type as t } from '@sinclair/typebox'
-import type { Sql } from 'postgres'
-import { jsonResponse } from '../answers.ts'
+import { jsonResponse, withFacts } from '../answers.ts'
+import type { Runner } from '../postgres/statement.ts'
 import { invalidClient, NOT_STORED, oauthError, readTokenRequest } from './credentials.ts'
 import { issueToken, TOKEN_LIFETIME } from './tokens.ts'
 
-/** Bytes of a token request's body. The three fields need a few hundred. */
-const MAX_BODY = 16 * 1024
+/** What a token request may take: bytes of its body, and milliseconds for all of it to arrive. */
+export interface BodyLimits {
+  bodySize: number
+  bodyTime: number
+}
 
 /** Spec 2.4. */
 export const TokenResponse = t.Object({
@@ -16,8 +19,8 @@ export const TokenResponse = t.Object({
 })
 
 /** POST /oauth/token (spec 4.1): client credentials for an access token. Reads the body itself. */
-export async function issueAccessToken(db: Sql, request: Request): Promise<Response> {
-  const body = await readLimited(request)
+export async function issueAccessToken(db: Runner, request: Request, limits: BodyLimits): Promise<Response> {
+  const body = await readLimited(request, limits)
   const contentType = request.headers.get('content-type')
   const client = readTokenRequest(contentType, body, request.headers.get('authorization'))
   const issued = await issueToken(db, client.clientId, client.clientSecret)
@@ -28,27 +31,43 @@ export async function issueAccessToken(db: Sql, request: Request): Promise<Respo
     expires_in: TOKEN_LIFETIME,
     created_at: issued.createdAt,
   }
-  return jsonResponse(200, JSON.stringify(response), NOT_STORED)
+  // Only now: what is no client's id may be a secret in the wrong place.
+  return withFacts(jsonResponse(200, JSON.stringify(response), NOT_STORED), { clientId: client.clientId })
 }
 
-/** Stops reading at the limit, so that a large body costs its sender more than us. */
-async function readLimited(request: Request): Promise<string> {
+/** Stops reading at either limit, so that a large or a slow body costs its sender more than us. */
+async function readLimited(request: Request, { bodySize, bodyTime }: BodyLimits): Promise<string> {
+  if (!request.body) return ''
+  const reader = request.body.getReader() as ReadableStreamDefaultReader<Uint8Array>
+  const late = Promise.withResolvers<never>()
+  const timer = setTimeout(() => {
+    const seconds = bodyTime / 1000
+    // What is left of the body would be taken for the next request.
+    const headers = { connection: 'close' }
+    late.reject(oauthError(408, 'invalid_request', `The body took longer than ${seconds} s`, headers))
+  }, bodyTime)
   const chunks: Uint8Array[] = []
   let length = 0
-  const body = (request.body ?? []) as AsyncIterable<Uint8Array>
-  for await (const chunk of unbroken(body)) {
-    length += chunk.byteLength
-    if (length > MAX_BODY)
-      throw oauthError(413, 'invalid_request', `The body is larger than ${MAX_BODY} bytes`)
-    chunks.push(chunk)
+  try {
+    for (;;) {
+      const { done, value } = await Promise.race([unbroken(reader), late.promise])
+      if (done) return Buffer.concat(chunks).toString('utf8')
+      length += value.byteLength
+      if (length > bodySize)
+        throw oauthError(413, 'invalid_request', `The body is larger than ${bodySize} bytes`)
+      chunks.push(value)
+    }
+  } finally {
+    clearTimeout(timer)
+    late.promise.catch(() => {})
+    reader.cancel().catch(() => {})
   }
-  return Buffer.concat(chunks).toString('utf8')
 }
 
 /** A client that hangs up in the middle is its own fault and nothing unforeseen. */
-async function* unbroken(body: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
+async function unbroken(reader: ReadableStreamDefaultReader<Uint8Array>) {
   try {
-    yield* body
+    return await reader.read()
   } catch {
     throw oauthError(400, 'invalid_request', 'The body broke off')
   }

@@ -1,14 +1,22 @@
 import postgres, { type Sql } from 'postgres'
 import { Failure } from '../errors.ts'
+import { Connection } from './connection.ts'
 import { openEmbedded } from './embedded.ts'
 import { connectionFailure } from './failures.ts'
+import type { Open, PoolBounds } from './places.ts'
+import { Pool } from './pool.ts'
+import { type Address, readPostgresUrl } from './url.ts'
+import type { WatchLog } from './watch.ts'
 
 /** An open database: Postgres or the embedded one, spoken to through the same pool. */
 export interface Database {
+  /** For the commands: connections that wait for as long as it takes. */
   sql: Sql
   kind: 'postgres' | 'embedded'
   /** An embedded database that another process runs, and that ends with it. */
   isGuest: boolean
+  /** For requests: connections of their own, within bounds. It must be closed before the database. */
+  pool(bounds: PoolBounds, log: WatchLog): Pool
   close(): Promise<void>
 }
 
@@ -51,38 +59,39 @@ async function answerWithin(seconds: number, sql: Sql): Promise<void> {
   }
 }
 
-function openPostgresPool(url: string, poolSize: number): Database {
-  if (!/^postgres(ql)?:\/\//.test(url) || !URL.canParse(url)) {
-    throw new Failure(
-      'DATABASE_URL (or what DATABASE_URL_FILE holds) must be postgres://user:password@host:port/name, or embedded:DIR',
-    )
-  }
+function openPostgresPool(text: string, poolSize: number): Database {
+  const { url, addresses, ssl } = readPostgresUrl(text)
+  const options = { ...commonOptions(), ...(ssl && { ssl }) }
   let sql: Sql
   try {
-    sql = postgres(url, poolOptions(poolSize))
+    sql = postgres(url, { ...options, max: poolSize })
   } catch (error) {
     if (!(error instanceof URIError)) throw error
     throw new Failure(
       'DATABASE_URL has a % that begins no escape: write a % in a user name or password as %25',
     )
   }
-  return { sql, kind: 'postgres', isGuest: false, close: () => sql.end({ timeout: 1 }) }
+  return {
+    sql,
+    kind: 'postgres',
+    isGuest: false,
+    pool: poolOf(addresses, { ...options, url }),
+    close: () => sql.end({ timeout: 1 }),
+  }
 }
 
 async function openEmbeddedPool(dir: string, poolSize: number): Promise<Database> {
   if (dir === '')
     throw new Failure('DATABASE_URL=embedded:DIR needs the folder to keep the data in, as embedded:./data')
   const embedded = await openEmbedded(dir)
-  const sql = postgres({
-    ...poolOptions(poolSize),
-    path: embedded.socketPath,
-    user: 'postgres',
-    database: 'postgres',
-  })
+  const options = { ...commonOptions(), user: 'postgres', database: 'postgres' }
+  const path = embedded.socketPath
+  const sql = postgres({ ...options, max: poolSize, path })
   return {
     sql,
     kind: 'embedded',
     isGuest: !embedded.owner,
+    pool: poolOf([{ path }], options),
     close: async () => {
       await sql.end({ timeout: 5 })
       await embedded.close()
@@ -90,9 +99,34 @@ async function openEmbeddedPool(dir: string, poolSize: number): Promise<Database
   }
 }
 
-function poolOptions(poolSize: number) {
+type PostgresOptions = Parameters<typeof Connection.open>[0]
+
+/** Several addresses are tried in turn; each new connection begins with the first one again. */
+function poolOf(addresses: Address[], options: PostgresOptions): Database['pool'] {
+  return (bounds, log) => {
+    const connection = { ...options.connection, statement_timeout: bounds.statement }
+    const open: Open = async (patience, onEnd) => {
+      let failure: unknown
+      for (const address of addresses) {
+        try {
+          return await Connection.open(
+            { ...options, connection },
+            address,
+            patience / addresses.length,
+            onEnd,
+          )
+        } catch (error) {
+          failure = error
+        }
+      }
+      throw failure
+    }
+    return new Pool(open, bounds, log)
+  }
+}
+
+function commonOptions() {
   return {
-    max: poolSize,
     connect_timeout: 10,
     onnotice: () => {},
     connection: {

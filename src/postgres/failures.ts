@@ -1,23 +1,39 @@
 import { Failure } from '../errors.ts'
 
+const UNVERIFIED =
+  'its certificate can not be verified: name the file of its authority with sslrootcert in DATABASE_URL'
+
 /** What an operator can do about a database that refuses, by SQLSTATE or by the error of the socket. */
 const ADVICE: Record<string, string> = {
   ECONNREFUSED: 'nothing listens there: is Postgres running, and are host and port of DATABASE_URL right?',
   ENOTFOUND: 'its host name is not known: is the host in DATABASE_URL right?',
   EAI_AGAIN: 'its host name can not be resolved right now: is the host in DATABASE_URL right?',
   ETIMEDOUT: 'it does not answer: is the host in DATABASE_URL right, and may this machine reach it?',
+  EHOSTUNREACH: 'no way leads to its host: is the host in DATABASE_URL right, and is the network up?',
+  ENETUNREACH: 'no way leads to its host: is the host in DATABASE_URL right, and is the network up?',
   CONNECT_TIMEOUT: 'it does not answer: is the host in DATABASE_URL right, and may this machine reach it?',
   NO_ANSWER:
     'what listens there does not speak Postgres: is it Postgres, and are host and port of DATABASE_URL right?',
   ECONNRESET: 'it closed the connection: is it Postgres that listens there?',
   CONNECTION_CLOSED: 'it closed the connection: is it Postgres that listens there?',
+  CONNECTION_DESTROYED:
+    'no server of those in DATABASE_URL is of the kind that target_session_attrs asks for',
   ENOENT: 'its socket does not exist: is Postgres running, and is the path in DATABASE_URL right?',
+  SELF_SIGNED_CERT_IN_CHAIN: UNVERIFIED,
+  DEPTH_ZERO_SELF_SIGNED_CERT: UNVERIFIED,
+  UNABLE_TO_VERIFY_LEAF_SIGNATURE: UNVERIFIED,
+  UNABLE_TO_GET_ISSUER_CERT_LOCALLY: UNVERIFIED,
+  CERT_HAS_EXPIRED: 'its certificate has expired: renew it',
+  ERR_TLS_CERT_ALTNAME_INVALID: 'its certificate is for another name: is the host in DATABASE_URL right?',
   '28P01': 'it refuses the user or password in DATABASE_URL',
   '28000': 'it refuses the user in DATABASE_URL',
   '3D000': 'it has no database of the name in DATABASE_URL: create it with createdb',
   '53300': 'it has no connection left: raise its max_connections, or stop something else',
+  '57P01': 'it is shutting down',
+  '57P02': 'it has crashed and is recovering',
   '57P03': 'it is starting up or shutting down: try again in a moment',
   '42501': 'the user in DATABASE_URL lacks a privilege',
+  '42704': 'it does not know a parameter in DATABASE_URL: take away what stands there after the "?"',
 }
 
 /** What a server that offers no encryption does to a client that asks for it, and what else looks like that. */
@@ -33,4 +49,57 @@ export function connectionFailure(error: unknown, url: string): unknown {
   }
   const advice = code && ADVICE[code]
   return advice ? new Failure(`can not reach the database: ${advice}`) : error
+}
+
+/** Why a database can not be reached, in words for the log: never its own text, which may quote names. */
+export function reasonOf(error: unknown): string {
+  const { code } = error as { code?: string }
+  if (code === 'CONNECTION_CLOSED' || code === 'ECONNRESET') return 'it closes connections'
+  const advice = code ? ADVICE[code] : undefined
+  return advice?.split(':')[0] ?? `it refuses connections (${code ?? (error as Error).name})`
+}
+
+/** No statement can be run now, or one was lost on its way; another attempt may succeed: 503. */
+export class DatabaseUnavailable extends Error {
+  constructor(
+    readonly reason: string,
+    /** Seconds after which another attempt makes sense. */
+    readonly retryAfter = 1,
+  ) {
+    super(reason)
+  }
+}
+
+/** A statement took longer than it may: 504. */
+export class StatementTimeout extends Error {}
+
+/** The client has hung up, so that nobody waits for the rows. */
+export class ClientGone extends Error {}
+
+/** Whether nothing was heard for too long. */
+export function isSilence(error: unknown): boolean {
+  return (error as { code?: string }).code === 'ETIMEDOUT'
+}
+
+/** What became of a statement that failed. */
+export type Verdict =
+  /** Its connection went away: whether it ran is not known. */
+  | 'cut'
+  /** It was rolled back for a reason that passes: a standby's replay, a deadlock, a server short of something. */
+  | 'passing'
+  | 'timeout'
+  | 'read-only'
+  /** The statement itself is wrong. */
+  | 'unforeseen'
+
+/** By SQLSTATE, its class, or the socket's error; Postgres 18, appendix A. */
+export function verdictOn(error: unknown): Verdict {
+  const { code, name } = error as { code?: unknown; name?: string }
+  if (typeof code !== 'string') return 'unforeseen'
+  if (name !== 'PostgresError') return /^(E[A-Z]+|CONNECTION_\w+)$/.test(code) ? 'cut' : 'unforeseen'
+  if (code === '57014') return 'timeout'
+  if (code === '25006') return 'read-only'
+  if (/^(57P|08)/.test(code)) return 'cut'
+  if (/^(53|40)/.test(code)) return 'passing'
+  return 'unforeseen'
 }

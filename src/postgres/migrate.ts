@@ -1,16 +1,14 @@
 import { createHash } from 'node:crypto'
 import type { Sql, TransactionSql } from 'postgres'
 import { Failure } from '../errors.ts'
+import { LOCKS } from './locks.ts'
 import { MIGRATIONS, type Migration } from './migrations.ts'
-
-/** Held by whoever changes the schema or its privileges. Any number that no other program takes will do. */
-export const SCHEMA_LOCK = 7_241_905_833
+import type { Runner } from './statement.ts'
 
 /**
  * Applies what is missing, each migration in a transaction of its own together with its record, and
  * returns the names of those applied. Safe to run from several processes at once: one works, the others
- * wait and find nothing to do. The lock is taken in each transaction, not in the session, so that it holds
- * behind a transaction pooler and dies with a connection.
+ * wait and find nothing to do.
  * @throws Failure for a database that is newer than this program, or has an edited migration
  */
 export async function migrate(sql: Sql, migrations: Migration[] = MIGRATIONS): Promise<string[]> {
@@ -18,7 +16,8 @@ export async function migrate(sql: Sql, migrations: Migration[] = MIGRATIONS): P
   const applied: string[] = []
   for (const migration of migrations) {
     const wasMissing = await sql.begin(async transaction => {
-      await transaction`select pg_advisory_xact_lock(${SCHEMA_LOCK})`
+      await transaction`select pg_advisory_xact_lock(${LOCKS.schema})`
+      await findTrigrams(transaction)
       await createRecord(transaction)
       requireKnownHistory(await readRecord(transaction), migrations)
       const [done] = await transaction`select from schema_migrations where name = ${migration.name}`
@@ -36,9 +35,12 @@ export async function migrate(sql: Sql, migrations: Migration[] = MIGRATIONS): P
  * The names of the migrations that a database lacks; empty when its schema is current.
  * @throws Failure as migrate() does
  */
-export async function missingMigrations(sql: Sql, migrations: Migration[] = MIGRATIONS): Promise<string[]> {
-  const [table] = await sql`select from pg_catalog.pg_class where oid = to_regclass('schema_migrations')`
-  const record = table ? await readRecord(sql) : []
+export async function missingMigrations(db: Runner, migrations: Migration[] = MIGRATIONS): Promise<string[]> {
+  const [table] = await rows(
+    db,
+    `select from pg_catalog.pg_class where oid = to_regclass('schema_migrations')`,
+  )
+  const record = table ? await readRecord(db) : []
   requireKnownHistory(record, migrations)
   const names = new Set(record.map(row => row.name))
   return migrations.map(migration => migration.name).filter(name => !names.has(name))
@@ -48,13 +50,31 @@ export async function missingMigrations(sql: Sql, migrations: Migration[] = MIGR
  * Lets a command go on only with a current schema.
  * @throws Failure that says what to run
  */
-export async function requireCurrentSchema(sql: Sql): Promise<void> {
-  const missing = await missingMigrations(sql)
+export async function requireCurrentSchema(db: Runner): Promise<void> {
+  const missing = await missingMigrations(db)
   if (missing.length > 0) {
     throw new Failure(
       `the database schema is behind by ${missing.length} (${missing.join(', ')}): run axport migrate`,
     )
   }
+}
+
+/**
+ * The migrations name an operator class of pg_trgm without its schema, which a role's search_path need not have:
+ * it comes last, after all that is the role's own. Not where that has no schema to create anything in: the
+ * tables would land among the extension's, and no later command find them.
+ */
+async function findTrigrams(sql: TransactionSql): Promise<void> {
+  await sql`
+    with home as (
+      select coalesce(
+        (select nspname from pg_extension e join pg_namespace n on n.oid = extnamespace where extname = 'pg_trgm'),
+        'public'
+      ) as schema
+    )
+    select set_config('search_path', current_setting('search_path') || ', ' || quote_ident(schema), true)
+    from home
+    where current_schema() is not null and schema <> all (current_schemas(false))`
 }
 
 /** Below 15 the schema is untested; outside UTF8 there are names that can not be stored, and no ICU rules. */
@@ -89,8 +109,12 @@ async function createRecord(sql: TransactionSql): Promise<void> {
     )`
 }
 
-async function readRecord(sql: Sql | TransactionSql): Promise<RecordRow[]> {
-  return await sql<RecordRow[]>`select name, sha256 from schema_migrations order by name`
+async function readRecord(db: Runner): Promise<RecordRow[]> {
+  return await rows(db, 'select name, sha256 from schema_migrations order by name')
+}
+
+async function rows<Row>(db: Runner, text: string): Promise<Row[]> {
+  return (await db.unsafe(text, [], { prepare: false })) as Row[]
 }
 
 function requireKnownHistory(record: RecordRow[], migrations: Migration[]): void {

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { connect } from 'node:net'
+import { hostname } from 'node:os'
 import { axport, cleanUp, complaint, PATIENCE, serve, start } from '../support/executable.ts'
 import { freePort } from '../support/free-port.ts'
 import { load, openTestDatabase, type TestDatabase } from '../support/service.ts'
@@ -224,6 +225,18 @@ describe('serve', () => {
     )
     server.signal('SIGTERM')
     expect((await server.finished).code).toBe(0)
+  })
+
+  test('says that the port is in use when HOST is a name of this machine, and that a name is none', async () => {
+    const HOST = hostname()
+    const server = await serve({ ...env, HOST })
+    const { port } = new URL(server.url)
+    const second = await axport(['serve'], { env: { ...env, HOST, PORT: port } })
+    expect(complaint(second, 1)).toStartWith(`port ${port} on ${HOST} is in use`)
+    server.signal('SIGTERM')
+    expect((await server.finished).code).toBe(0)
+    const third = await axport(['serve'], { env: { ...env, HOST: 'nowhere.invalid', PORT: port } })
+    expect(complaint(third, 1)).toStartWith('nowhere.invalid is not an address of this machine')
   })
 
   test('listens on every address, or on IPv6, where HOST says so', async () => {

@@ -1,13 +1,12 @@
 import { afterAll, beforeAll } from 'bun:test'
 import pino from 'pino'
 import type { Sql } from 'postgres'
-import { startServer } from '../../src/http/server.ts'
 import { type Credentials, createIntegration } from '../../src/integrations/create.ts'
 import type { Ids } from '../../src/integrations/scope.ts'
 import { openDatabase } from '../../src/postgres/database.ts'
 import { openEmbeddedWorld } from './embedded-world.ts'
 import { axport, complaint } from './executable.ts'
-import { type Backend, load, openTestDatabase, type TestDatabase } from './service.ts'
+import { type Backend, listen, load, openTestDatabase, type TestDatabase } from './service.ts'
 
 export const LIST = '/api/v1/ax/assessments'
 
@@ -39,7 +38,7 @@ function assessment(id: number, organization: number, product: number): object {
 }
 
 /** Two services that share nothing but their database, as two processes behind a load balancer do. */
-export interface TwoServices {
+interface TwoServices {
   sql: Sql
   /** A pool of its own on the same database. */
   otherSql: Sql
@@ -52,10 +51,11 @@ export function useTwoServices(backend: Backend): TwoServices {
   const services = {} as TwoServices
   let close = async () => {}
   beforeAll(async () => {
-    const { sql, url, close: drop } = await openWorld(backend)
+    const database = await openWorld(backend)
+    const { sql, url, close: drop } = database
     const other = await openDatabase(url, 5)
     const log = pino({ level: 'silent' })
-    const servers = [sql, other.sql].map(db => startServer(db, log, { host: '127.0.0.1', port: 0 }))
+    const servers = [database, other].map(db => listen(db, log))
     const baseUrls = servers.map(server => server.url) as [string, string]
     Object.assign(services, { sql, otherSql: other.sql, url, baseUrls })
     close = async () => {

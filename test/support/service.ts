@@ -3,12 +3,15 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import pino from 'pino'
 import type { Sql } from 'postgres'
+import { readLimits } from '../../src/cli/limits.ts'
+import type { Environment } from '../../src/config.ts'
 import { startServer } from '../../src/http/server.ts'
 import { importSource } from '../../src/import/import.ts'
 import { ndjson } from '../../src/import/ndjson.ts'
 import { createIntegration } from '../../src/integrations/create.ts'
-import { openDatabase } from '../../src/postgres/database.ts'
+import { type Database, openDatabase } from '../../src/postgres/database.ts'
 import { migrate } from '../../src/postgres/migrate.ts'
+import type { Pool } from '../../src/postgres/pool.ts'
 import { freshDatabase } from './cluster.ts'
 
 /** The two kinds of database behind the one code path; the contract holds on both. */
@@ -19,6 +22,7 @@ export type Backend = (typeof BACKENDS)[number]
 export interface TestDatabase {
   sql: Sql
   url: string
+  pool: Database['pool']
   close(): Promise<void>
 }
 
@@ -42,17 +46,27 @@ export async function openTestDatabase(backend: Backend): Promise<TestDatabase> 
       await database.close()
       await drop()
     }
-    return { sql: database.sql, url, close }
+    return { sql: database.sql, url, pool: database.pool, close }
   }
+  return await openFolder(await migratedFolder())
+}
+
+/** An embedded database with a current schema that nobody has opened. Whoever asks for it removes it. */
+export async function migratedFolder(): Promise<string> {
   const folder = mkdtempSync(join(tmpdir(), 'axport-test-'))
   cpSync(await embeddedTemplate(), folder, { recursive: true })
+  return folder
+}
+
+/** Opens an embedded database that is removed when it is closed. */
+export async function openFolder(folder: string): Promise<TestDatabase> {
   const url = `embedded:${folder}`
   const database = await openDatabase(url, 5)
   const close = async () => {
     await database.close()
     rmSync(folder, { recursive: true, force: true })
   }
-  return { sql: database.sql, url, close }
+  return { sql: database.sql, url, pool: database.pool, close }
 }
 
 let template: Promise<string> | undefined
@@ -78,12 +92,31 @@ export async function startService(backend: Backend): Promise<TestService> {
   const database = await openTestDatabase(backend)
   let output = ''
   const log = pino({ base: null }, { write: (line: string) => (output += line) })
-  const server = startServer(database.sql, log, { host: '127.0.0.1', port: 0 })
+  const { stop, url: baseUrl } = listen(database, log)
   const close = async () => {
-    await server.stop()
+    await stop()
     await database.close()
   }
-  return { ...database, baseUrl: server.url, logged: () => output, close }
+  return { ...database, baseUrl, logged: () => output, close }
+}
+
+/** The service on a database that is open; `settings` are those that are not the defaults. */
+export function listen(
+  { pool: open }: Pick<Database, 'pool'>,
+  log: pino.Logger,
+  settings: Environment = {},
+): { url: string; pool: Pool; stop(): Promise<void> } {
+  const limits = readLimits(settings)
+  const pool = open(limits.pool, log)
+  const server = startServer(pool, log, { host: '127.0.0.1', port: 0 }, limits.http)
+  return {
+    url: server.url,
+    pool,
+    stop: async () => {
+      await server.stop()
+      await pool.close()
+    },
+  }
 }
 
 /** Loads lines of the import format; fails the test when any is refused. */

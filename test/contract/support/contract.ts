@@ -21,7 +21,7 @@ export interface Answer {
 }
 
 /** Spec 2.1, 2.2 and 2.3. */
-export interface ListBody {
+interface ListBody {
   data: {
     id: number
     seid: string | null
@@ -45,7 +45,7 @@ export interface ListBody {
 }
 
 /** A query as it shall stand in the URL, or parameters still to be encoded. */
-export type Query = string | Record<string, string> | [name: string, value: string][]
+type Query = string | Record<string, string> | [name: string, value: string][]
 
 export const LIST = '/api/v1/ax/assessments'
 export const TOKEN = '/oauth/token'

@@ -1,0 +1,187 @@
+import { connect as openSocket, type Socket } from 'node:net'
+import postgres, { type Options, type ParameterOrJSON, type PostgresType, type Sql } from 'postgres'
+import { arrayTypes } from './array-types.ts'
+import { type Backend, cancelBackend } from './cancel.ts'
+import type { RunOptions } from './statement.ts'
+import type { Address } from './url.ts'
+
+/** Seconds after which the kernel asks whether the other end is still there: firewalls forget sooner than later. */
+const KEEP_ALIVE = 30
+
+/** Milliseconds that a connection is of use, half of it at least: its name may lead to another server by then. */
+const LIFETIME = 60 * 60_000
+
+/** Milliseconds for a goodbye. */
+const FAREWELL = 1000
+
+/**
+ * One connection, from its beginning to its end, with one statement at a time. It is never opened again:
+ * postgres.js 3.4.9 tries for ever and without a pause where connections are accepted and closed, and what
+ * was half written when one was cut it sends to the next.
+ */
+export class Connection {
+  /** performance.now() of its beginning, and of when it was last of use. */
+  readonly openedAt = performance.now()
+  usedAt = this.openedAt
+  /** performance.now() of the beginning of the statement that is running. */
+  runningSince: number | undefined
+  readonly bestBefore = this.openedAt + LIFETIME * (0.5 + Math.random() / 2)
+  #backend: Backend | undefined
+  /** Whether the last statement failed. */
+  #isUnsettled = false
+  #isOver = false
+  #abandon: ((error: Error) => void) | undefined
+
+  private constructor(
+    readonly address: Address,
+    private readonly sql: Sql,
+    private readonly socket: () => Socket | undefined,
+  ) {}
+
+  /**
+   * @param options of postgres.js: user, database, startup parameters, encryption
+   * @param patience milliseconds until it has to have answered
+   * @param onEnd called once when it has ended, in whatever way
+   * @throws the error of the socket or of the server; ETIMEDOUT
+   */
+  static async open(
+    { url, ...options }: Options<Record<string, PostgresType>> & { url?: string },
+    address: Address,
+    patience: number,
+    onEnd: (connection: Connection) => void,
+  ): Promise<Connection> {
+    let socket: Socket | undefined
+    const single = {
+      ...options,
+      ...('host' in address ? { host: [address.host], port: [address.port] } : {}),
+      max: 1,
+      max_lifetime: null,
+      idle_timeout: 0,
+      // Ours is the only patience.
+      connect_timeout: 0,
+      keep_alive: KEEP_ALIVE,
+      fetch_types: false,
+      types: arrayTypes(),
+      onclose: () => connection.end(),
+      socket: () => {
+        if (socket) throw closed()
+        socket = 'path' in address ? openSocket(address.path) : openSocket(address.port, address.host)
+        return connected(socket)
+      },
+    } as Options<Record<string, PostgresType>>
+    const sql = url === undefined ? postgres(single) : postgres(url, single)
+    const connection = new Connection(address, sql, () => socket)
+    try {
+      await connection.#greet(patience)
+    } catch (error) {
+      connection.destroy(error as Error)
+      throw error
+    }
+    connection.#onEnd = onEnd
+    if (connection.#isOver) onEnd(connection)
+    return connection
+  }
+
+  #onEnd: (connection: Connection) => void = () => {}
+
+  async #greet(patience: number): Promise<void> {
+    const timer = setTimeout(() => this.giveUp(), patience)
+    try {
+      const rows = await this.run('select 1', [], { prepare: false })
+      this.#backend = (rows as unknown as { state?: Backend }).state
+    } finally {
+      clearTimeout(timer)
+    }
+  }
+
+  /**
+   * Runs one statement.
+   * @throws the error of the statement or the connection
+   */
+  async run(text: string, parameters: ParameterOrJSON<never>[], options: RunOptions): Promise<object> {
+    if (this.#isOver) throw closed()
+    // Not a race against one promise for all statements: that would collect them for as long as the connection lives.
+    const { promise, resolve, reject } = Promise.withResolvers<object>()
+    this.#abandon = reject
+    this.runningSince = performance.now()
+    this.#send(text, parameters, options).then(resolve, reject)
+    try {
+      return await promise
+    } catch (error) {
+      this.#isUnsettled = true
+      throw error
+    } finally {
+      this.#abandon = undefined
+      this.runningSince = undefined
+      this.usedAt = performance.now()
+    }
+  }
+
+  async #send(text: string, parameters: ParameterOrJSON<never>[], options: RunOptions): Promise<object> {
+    // postgres.js 3.4.9 puts the next rows behind those that came before an error: it counts from 0 again
+    // only after a statement that came to its end.
+    if (this.#isUnsettled) await this.sql.unsafe('select 1')
+    this.#isUnsettled = false
+    const query = this.sql.unsafe(text, parameters, options)
+    return await (options.bytes ? query.raw() : query)
+  }
+
+  /** Ends it because nothing was heard for too long: a statement that is running fails with ETIMEDOUT. */
+  giveUp(): void {
+    this.destroy(Object.assign(new Error('no answer in time'), { code: 'ETIMEDOUT' }))
+  }
+
+  /** Whether it still answers; ended when it does not. */
+  async answers(patience: number): Promise<boolean> {
+    return await this.#greet(patience).then(
+      () => true,
+      error => {
+        this.destroy(error as Error)
+        return false
+      },
+    )
+  }
+
+  /**
+   * Asks the server to end the statement that is running. Resolves when the server has passed that on, so
+   * that it can not hit a later statement; until then no other may be run.
+   * @throws when that can not be known
+   */
+  async cancel(patience: number): Promise<void> {
+    if (!this.#backend) throw new Error('the server did not say how to cancel')
+    await cancelBackend(this.address, this.#backend, this.sql.options.ssl, patience)
+  }
+
+  /** Ends it at once; a statement that is running fails with `error`. */
+  destroy(error: Error = closed()): void {
+    this.end()
+    this.#abandon?.(error)
+    this.socket()?.destroy()
+    this.sql.end({ timeout: 0 }).catch(() => {})
+  }
+
+  /** Ends it politely; nothing may be running. */
+  async close(): Promise<void> {
+    this.end()
+    await this.sql.end({ timeout: FAREWELL / 1000 }).catch(() => {})
+    this.socket()?.destroy()
+  }
+
+  private end(): void {
+    if (this.#isOver) return
+    this.#isOver = true
+    this.#onEnd(this)
+  }
+}
+
+function connected(socket: Socket): Promise<Socket> {
+  return new Promise((resolve, reject) => {
+    socket.once('error', reject).once('close', () => reject(closed()))
+    socket.once('connect', () => {
+      socket.removeAllListeners()
+      resolve(socket)
+    })
+  })
+}
+
+const closed = () => Object.assign(new Error('the connection was closed'), { code: 'CONNECTION_CLOSED' })

@@ -1,0 +1,271 @@
+import type { Connection } from './connection.ts'
+import { ClientGone, DatabaseUnavailable, isSilence, reasonOf } from './failures.ts'
+import type { Watch } from './watch.ts'
+
+/** How long what may take; milliseconds. */
+export interface PoolBounds {
+  /** Connections at most. */
+  size: number
+  /** For a connection, and for any sign of life from the database. */
+  wait: number
+  /** For a statement. The server ends it then; when nothing is heard a second later, its connection is dropped. */
+  statement: number
+  /** From which a statement is logged as slow. */
+  slow: number
+}
+
+/** Opens one more connection; `onEnd` is called once when it has ended. */
+export type Open = (patience: number, onEnd: (connection: Connection) => void) => Promise<Connection>
+
+/** Milliseconds of idleness after which a connection is asked whether it is still there: a firewall may have dropped it. */
+const TRUST = 30_000
+const PING_PATIENCE = 1000
+
+/** Milliseconds after its end in which the server has to have said that a statement ran out of time. */
+const GRACE = 1000
+
+/** Milliseconds between two looks at the statements that run. */
+const LONGEST_ROUND = 250
+
+/** Milliseconds between two times that all connections are replaced because the database refuses writes. */
+const RENEWAL = 30_000
+
+/** Seconds after which a client may ask again when the database is gone. */
+const RETRY_AFTER = 2
+
+interface Waiter {
+  take(connection: Connection): void
+  leave(error: Error): void
+}
+
+/** Which connection is whose: at most `size` of them, a line in front, and what is done when they fail. */
+export class Places {
+  /** The one that was used last is taken first. */
+  readonly #idle: Connection[] = []
+  readonly #busy = new Set<Connection>()
+  readonly #waiting = new Set<Waiter>()
+  #opening = 0
+  #isClosed = false
+  #isLooking = false
+  /** performance.now() of the last sign of life, and of the last renewal. */
+  #heardAt = 0
+  #renewedAt = Number.NEGATIVE_INFINITY
+  readonly #rounds: Timer
+  /** Until the next attempt to open one more, or to find a database that is gone. */
+  #pause: Timer | undefined
+
+  constructor(
+    private readonly open: Open,
+    private readonly bounds: PoolBounds,
+    private readonly watch: Watch,
+  ) {
+    // One for all statements: two timers for each would cost as much as the rest of the pool.
+    this.#rounds = setInterval(() => this.#lookAround(), Math.min(this.#doubt, LONGEST_ROUND)).unref()
+  }
+
+  stats() {
+    return { inUse: this.#busy.size, idle: this.#idle.length, waiting: this.#waiting.size }
+  }
+
+  /** Whether the next one has to wait for a connection of somebody else. */
+  isBusy(): boolean {
+    return this.#idle.length === 0 && this.#isFull()
+  }
+
+  /**
+   * A connection for one statement; it must be given back.
+   * @throws DatabaseUnavailable at once when the database is known to be gone, or when none gets free in time
+   * @throws ClientGone
+   */
+  async take(signal: AbortSignal | undefined): Promise<Connection> {
+    for (let connection = this.#idle.pop(); connection; connection = this.#idle.pop()) {
+      this.#busy.add(connection)
+      if (!this.#isFit(connection)) this.#drop(connection)
+      else if (performance.now() - connection.usedAt < TRUST) return connection
+      else if (await connection.answers(PING_PATIENCE)) return connection
+      // Those left were idle for longer.
+      else for (const other of this.#idle.slice()) this.#drop(other)
+    }
+    if (this.#isClosed) throw new DatabaseUnavailable('the service is stopping')
+    if (this.watch.reason !== undefined) throw new DatabaseUnavailable(this.watch.reason, RETRY_AFTER)
+    return await this.#wait(signal)
+  }
+
+  /** For the next statement, unless it has ended meanwhile. */
+  giveBack(connection: Connection): void {
+    if (!this.#busy.delete(connection)) return
+    this.#heardAt = performance.now()
+    if (this.#isFit(connection)) this.#hand(connection)
+    else this.#drop(connection)
+  }
+
+  /** What is open now is used for no further statement. */
+  renew(): void {
+    const now = performance.now()
+    if (now - this.#renewedAt > RENEWAL) this.#renewedAt = now
+  }
+
+  async close(): Promise<void> {
+    this.#isClosed = true
+    clearTimeout(this.#pause)
+    clearInterval(this.#rounds)
+    for (const waiter of this.#waiting) waiter.leave(new DatabaseUnavailable('the service is stopping'))
+    for (const connection of this.#busy) this.#drop(connection)
+    await Promise.all(this.#idle.splice(0).map(connection => connection.close()))
+  }
+
+  #isFit(connection: Connection): boolean {
+    return connection.openedAt > this.#renewedAt && performance.now() < connection.bestBefore
+  }
+
+  async #wait(signal: AbortSignal | undefined): Promise<Connection> {
+    const { promise, resolve, reject } = Promise.withResolvers<Connection>()
+    const waiter: Waiter = {
+      take: connection => {
+        this.#waiting.delete(waiter)
+        resolve(connection)
+      },
+      leave: error => {
+        this.#waiting.delete(waiter)
+        reject(error)
+      },
+    }
+    this.#waiting.add(waiter)
+    const inUse = new DatabaseUnavailable('all connections to the database are in use')
+    const timer = setTimeout(() => waiter.leave(inUse), this.bounds.wait)
+    const hangUp = () => waiter.leave(new ClientGone())
+    signal?.addEventListener('abort', hangUp, { once: true })
+    this.#grow()
+    try {
+      return await promise
+    } finally {
+      clearTimeout(timer)
+      signal?.removeEventListener('abort', hangUp)
+    }
+  }
+
+  /** To whoever has waited longest. */
+  #hand(connection: Connection): void {
+    const [next] = this.#waiting
+    if (next) this.#busy.add(connection)
+    else this.#idle.push(connection)
+    next?.take(connection)
+  }
+
+  #isFull(): boolean {
+    return this.#idle.length + this.#busy.size + this.#opening >= this.bounds.size
+  }
+
+  #grow(): void {
+    if (this.#isClosed || this.#pause) return
+    while (this.#waiting.size > this.#opening && !this.#isFull()) void this.#add()
+  }
+
+  /** Opens one more. The database is gone when that fails and no other connection is left. */
+  async #add(attempt = 1): Promise<void> {
+    const since = performance.now()
+    this.#opening++
+    const opening = this.open(this.bounds.wait, connection => this.#ended(connection))
+    try {
+      this.#welcome(await opening.finally(() => this.#opening--))
+    } catch (error) {
+      const isAlive = this.#idle.length + this.#busy.size > 0
+      // It may have been cut together with all the others, by what has passed.
+      const isSudden = attempt === 1 && this.watch.reason === undefined && !isSilence(error)
+      if (!isAlive && isSudden) await this.#add(2)
+      else if (isAlive && (!isSilence(error) || this.#heardAt > since)) this.#growLater(error)
+      else this.#lose(reasonOf(error))
+    }
+  }
+
+  #welcome(connection: Connection): void {
+    this.#heardAt = performance.now()
+    if (this.#isClosed || this.#idle.length + this.#busy.size >= this.bounds.size) {
+      void connection.close()
+      return
+    }
+    this.watch.found()
+    this.#hand(connection)
+    clearTimeout(this.#pause)
+    this.#pause = undefined
+    this.#grow()
+  }
+
+  /** Those that are there go on; who waits gets one of them. */
+  #growLater(error: unknown): void {
+    this.watch.refusedConnection(reasonOf(error))
+    this.#pause ??= setTimeout(() => {
+      this.#pause = undefined
+      this.#grow()
+    }, this.watch.pause())
+  }
+
+  #lose(reason: string): void {
+    if (this.#isClosed) return
+    const isNews = this.watch.lost(reason)
+    for (const waiter of this.#waiting) waiter.leave(new DatabaseUnavailable(reason, RETRY_AFTER))
+    for (const connection of [...this.#idle, ...this.#busy]) this.#drop(connection)
+    if (!isNews) return
+    clearTimeout(this.#pause)
+    this.#probeLater()
+  }
+
+  /** The next one does not wait for an answer to this one: where none comes, that would take too long. */
+  #probeLater(): void {
+    this.#pause = setTimeout(() => {
+      void this.#add()
+      this.#probeLater()
+    }, this.watch.pause())
+  }
+
+  /** Milliseconds of silence after which it is looked into. */
+  get #doubt(): number {
+    return this.bounds.wait / 5
+  }
+
+  /** Ends what can not be heard of any more, and looks into a long silence. */
+  #lookAround(): void {
+    const now = performance.now()
+    let isSilent = false
+    for (const connection of this.#busy) {
+      const ran = now - (connection.runningSince ?? now)
+      if (ran > this.bounds.statement + GRACE) connection.giveUp()
+      else isSilent ||= ran > this.#doubt
+    }
+    if (isSilent && now - this.#heardAt > this.#doubt) void this.#look()
+  }
+
+  /** Whether the database lets in somebody else, or says at least why not. */
+  async #look(): Promise<void> {
+    if (this.#isLooking || this.watch.reason !== undefined) return
+    const since = performance.now()
+    this.#isLooking = true
+    try {
+      const patience = this.bounds.wait - this.#doubt
+      this.#welcome(await this.open(patience, connection => this.#ended(connection)))
+    } catch (error) {
+      if (isSilence(error) && this.#heardAt < since) this.#lose(reasonOf(error))
+    } finally {
+      this.#isLooking = false
+    }
+  }
+
+  /** Not by us: what cut this one may have cut the idle ones too, and that is still to be heard. */
+  #ended(connection: Connection): void {
+    if (!this.#remove(connection)) return
+    for (const other of this.#idle) other.usedAt = Number.NEGATIVE_INFINITY
+    this.#grow()
+  }
+
+  #drop(connection: Connection): void {
+    this.#remove(connection)
+    connection.destroy()
+    this.#grow()
+  }
+
+  #remove(connection: Connection): boolean {
+    const index = this.#idle.indexOf(connection)
+    if (index >= 0) this.#idle.splice(index, 1)
+    return this.#busy.delete(connection) || index >= 0
+  }
+}

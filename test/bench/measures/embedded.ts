@@ -1,0 +1,62 @@
+import { join } from 'node:path'
+import { axport, timedImport, writeSample } from '../executable.ts'
+import { runLoad } from '../job.ts'
+import { median, type Result } from '../results.ts'
+import { authorize, FIRST_PAGE, startService } from '../service.ts'
+import type { Measure } from '../stage.ts'
+import { createIntegration } from '../world.ts'
+
+const MOST = 10_000
+
+/** Integrations that ask before it counts: the first of all, and one more on statements that are prepared. */
+const WARM = 2
+
+/** The built-in database with ten thousand assessments: the first page of integrations that were never there. */
+export const embedded: Measure = {
+  name: 'embedded',
+  async run({ executable, folder, options }) {
+    const DATABASE_URL = `embedded:${join(folder, 'embedded')}`
+    const records = Math.min(MOST, options.records)
+    await axport(executable, ['migrate'], { DATABASE_URL })
+    const sample = await writeSample(executable, records, folder)
+    const imported = await timedImport(executable, DATABASE_URL, sample)
+    const ids = (type: string, text: string) =>
+      [...text.matchAll(new RegExp(`"type":"${type}","id":(\\d+)`, 'g'))].map(([, id]) => id as string)
+    const head = await Bun.file(sample).slice(0, 100_000).text()
+    const organizations = ids('organization', head)
+    const products = ids('product', head)
+    const service = await startService(executable, DATABASE_URL)
+    try {
+      const fresh: number[] = []
+      const known: number[] = []
+      for (let round = 0; round < options.rounds + WARM; round++) {
+        // One product less, another one each time: a scope of which nothing is known.
+        const scope = { organizations, products: products.filter((_, at) => at !== round % products.length) }
+        const credentials = await createIntegration(executable, DATABASE_URL, scope)
+        const headers = await authorize(service.url, credentials)
+        // Who asks is known already: that is not what is measured.
+        const paths = [`${FIRST_PAGE}&filter[user_ids][]=1`, FIRST_PAGE, FIRST_PAGE]
+        const { latencies } = await runLoad({ url: service.url, connections: 1, headers, paths })
+        fresh.push(latencies[1] ?? Number.NaN)
+        known.push(latencies[2] ?? Number.NaN)
+      }
+      const result = (what: string, times: number[]): Result => ({
+        measure: `embedded, ${records.toLocaleString('en-US')}: first page, ${what}`,
+        figure: median(times.slice(WARM)),
+        unit: 'ms',
+        reach: { of: 'value', atMost: 25 },
+        rounds: times.slice(WARM).map(figure => ({ figure })),
+      })
+      const rate = Math.round(records / imported.seconds)
+      return [
+        {
+          ...result('counted', fresh),
+          note: `the very first: ${fresh[0]?.toFixed(0)} ms; imported at ${rate}/s`,
+        },
+        result('count known', known),
+      ]
+    } finally {
+      await service.stop()
+    }
+  },
+}

@@ -1,0 +1,145 @@
+import { copy, WITHOUT_PSQL } from '../programs.ts'
+import { median, type Result } from '../results.ts'
+import { compared, inTurns } from '../rounds.ts'
+import { broadScope, sizeOf } from '../scopes.ts'
+import { LIST } from '../service.ts'
+import { type Measure, onStage } from '../stage.ts'
+import type { Scope, World } from '../world.ts'
+
+const PAGE = 100
+
+/** The paths of a walk over `count` records, from the first page to the last. */
+export function walkPaths(count: number, further = ''): string[] {
+  return Array.from(
+    { length: Math.ceil(count / PAGE) },
+    (_, at) => `${LIST}?page=${PAGE}&offset=${at * PAGE}${further}`,
+  )
+}
+
+/**
+ * A full export by one client, page after page, each time from a service that remembers nothing; how its pages
+ * get slower; what COPY needs for the same documents, and a tenth of the records for the same walk.
+ */
+export const fullExport: Measure = {
+  name: 'export',
+  async run(world) {
+    const all = await exportOf(world, world.databaseUrl)
+    const tenth = await aTenth(world)
+    const depths: number[] = []
+    const copied = copy(world.databaseUrl, selectOf(all.scope))
+    const figures = await inTurns<string>(roundsFor(world), {
+      walk: () => walkOnce(world, all, depths),
+      ...(copied && { copied }),
+      ...('scope' in tenth && { tenth: () => walkOnce(world, tenth) }),
+    })
+    const { walk = [], copied: copies, tenth: tenths } = figures
+    return [
+      {
+        measure: `full export of ${all.count.toLocaleString('en-US')} by one client ÷ COPY`,
+        ...compared(walk, copies),
+        unit: 's',
+        beside: 'COPY',
+        reach: { of: 'ratio', atMost: 4 },
+        note: copied ? 'aim: 3' : WITHOUT_PSQL,
+      },
+      depthResult(depths),
+      tenthResult(compared(walk, tenths), 'why' in tenth ? tenth.why : undefined),
+    ]
+  },
+}
+
+/** What is walked, and how large it is. */
+interface Export {
+  databaseUrl: string
+  scope: Scope
+  count: number
+  bytes: number
+}
+
+async function exportOf(world: World, databaseUrl: string): Promise<Export> {
+  const sql = world.connect(databaseUrl)
+  try {
+    const scope = await broadScope(sql)
+    return { databaseUrl, scope, ...(await sizeOf(sql, scope)) }
+  } finally {
+    await sql.end()
+  }
+}
+
+/** Seconds of one walk by a service that remembers nothing. */
+async function walkOnce(
+  world: World,
+  { databaseUrl, scope, count, bytes }: Export,
+  depths?: number[],
+): Promise<number> {
+  const paths = walkPaths(count)
+  return await onStage(
+    world,
+    scope,
+    async ({ load }) => {
+      const outcome = await load({ paths, connections: 1 })
+      requireAll(outcome.bytes, paths.length, count, bytes)
+      if (depths) {
+        const back = await load({ paths: walkPaths(count, '&order=desc'), connections: 1 })
+        depths.push(depthOf(back.latencies))
+      }
+      return outcome.seconds
+    },
+    { databaseUrl },
+  )
+}
+
+/**
+ * How many times as long as a first page one at 90 % depth takes. In a second walk, the other way round: that
+ * nobody has gone before, and the process has run itself warm, which would make the first pages look slow.
+ */
+function depthOf(latencies: number[]): number {
+  const some = Math.ceil(latencies.length / 50)
+  const deep = Math.floor(latencies.length * 0.9)
+  return median(latencies.slice(deep, deep + some)) / median(latencies.slice(0, some))
+}
+
+/** Every document came, once: the bytes are those of the documents, the commas between, and the envelopes. */
+function requireAll(received: number, pages: number, count: number, bytes: number): void {
+  const offsets = Array.from({ length: pages }, (_, at) => at * PAGE)
+  const envelopes = offsets.map(
+    offset => `{"data":[],"meta":{"count":${count},"offset":${offset},"page":100}}`,
+  )
+  const expected = bytes + (count - pages) + envelopes.reduce((sum, text) => sum + text.length, 0)
+  if (received !== expected) throw new Error(`the export has ${received} bytes instead of ${expected}`)
+}
+
+const selectOf = ({ organizations, products }: Scope) =>
+  `select document from export_records where organization_id = any ('{${organizations}}') and product_id = any ('{${products}}')`
+
+/** A walk over millions takes minutes. */
+const roundsFor = ({ options }: World) => Math.min(3, options.rounds)
+
+const MOST = 10_000_000
+
+/** At ten million: the same export over a tenth of the records, in a database of its own. */
+async function aTenth(world: World): Promise<Export | { why: string }> {
+  if (world.records !== MOST) return { why: 'not measured: needs --records 10000000' }
+  const url = await world.another(MOST / 10)
+  return url ? await exportOf(world, url) : { why: 'not measured: the Postgres at --database is not our own' }
+}
+
+function depthResult(depths: number[]): Result {
+  return {
+    measure: 'page at 90 % depth ÷ first page, in a walk',
+    figure: median(depths),
+    unit: '',
+    reach: { of: 'value', atMost: 1.2 },
+    rounds: depths.map(figure => ({ figure })),
+  }
+}
+
+function tenthResult(found: ReturnType<typeof compared>, why: string | undefined): Result {
+  const result: Result = {
+    measure: 'full export at 10,000,000 ÷ at 1,000,000',
+    unit: 's',
+    beside: 'at 1,000,000',
+    reach: { of: 'ratio', atMost: 11 },
+  }
+  return why === undefined ? { ...result, ...found } : { ...result, note: why }
+}

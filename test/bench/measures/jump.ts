@@ -1,0 +1,48 @@
+import { median, type Reach, type Result } from '../results.ts'
+import { inTurns } from '../rounds.ts'
+import { broadScope, sizeOf } from '../scopes.ts'
+import { FIRST_PAGE } from '../service.ts'
+import { type Measure, onStage } from '../stage.ts'
+
+/**
+ * The first jump to a depth where nobody has been, each time on a service of its own: one that has seen the
+ * first page only, and so knows the count, and one that has seen nothing.
+ */
+export const jump: Measure = {
+  name: 'jump',
+  async run(world) {
+    const scope = await broadScope(world.sql)
+    const { count } = await sizeOf(world.sql, scope)
+    // 600,000 of a million, of which some 700,000 match; as deep where the share is another one.
+    const wanted = world.records * 0.6
+    const deep = hundreds(wanted < count ? wanted : count * 0.85)
+    const middle = hundreds(count / 2)
+    const timed = (...paths: string[]) =>
+      onStage(world, scope, async ({ load }) => {
+        const { latencies } = await load({ paths, connections: 1 })
+        return latencies.at(-1) ?? Number.NaN
+      })
+    const at = (offset: number) => `${FIRST_PAGE}&offset=${offset}`
+    const times = await inTurns(world.options.rounds, {
+      afterFirstPage: () => timed(FIRST_PAGE, at(deep)),
+      unknown: () => timed(at(deep)),
+      middle: () => timed(at(middle)),
+    })
+    const result = (offset: number, when: string, figures: number[], reach?: Reach): Result => ({
+      measure: `first jump to offset ${offset.toLocaleString('en-US')}, ${when}`,
+      figure: median(figures),
+      unit: 'ms',
+      ...(reach && { reach }),
+      rounds: figures.map(figure => ({ figure })),
+    })
+    const reach = { of: 'value', atMost: 200 } as const
+    return [
+      result(deep, 'after a first page', times.afterFirstPage, reach),
+      result(deep, 'nothing known', times.unknown, reach),
+      // The farthest there is: as far from the start as from the end.
+      result(middle, 'nothing known', times.middle),
+    ]
+  },
+}
+
+const hundreds = (offset: number) => Math.floor(offset / 100) * 100

@@ -1,0 +1,26 @@
+import { freePort } from '../../support/free-port.ts'
+import { median } from '../results.ts'
+import { startService } from '../service.ts'
+import type { Measure } from '../stage.ts'
+
+/** From spawning the executable to its first answer, on a current schema. */
+export const start: Measure = {
+  name: 'start',
+  async run(world) {
+    const times: number[] = []
+    for (let round = 0; round < world.options.rounds; round++) {
+      const service = await startService(world.executable, world.databaseUrl, { port: await freePort() })
+      times.push(service.startedIn)
+      await service.stop()
+    }
+    return [
+      {
+        measure: 'start of the executable to first answer',
+        figure: median(times),
+        unit: 'ms',
+        reach: { of: 'value', atMost: 250 },
+        rounds: times.map(figure => ({ figure })),
+      },
+    ]
+  },
+}

@@ -1,0 +1,46 @@
+import { cpus, totalmem } from 'node:os'
+import { axport } from './executable.ts'
+import { type Result, verdict } from './results.ts'
+import { SETTINGS, type World } from './world.ts'
+
+/** The results, and on what they were measured. */
+export interface Report {
+  records: number
+  machine: string
+  date: string
+  /** Of the executable: version, commit, the Bun inside. */
+  axport: Record<string, unknown>
+  postgres: { version: string; settings: Record<string, string> | 'of its own' }
+  rounds: number
+  seconds: number
+  connections: number
+  results: (Result & { reached: string })[]
+}
+
+/** Puts the results together with where they come from. */
+export async function report(world: World, results: Result[]): Promise<Report> {
+  const { rounds, seconds, connections, database } = world.options
+  const [row] = await world.sql<{ server_version: string }[]>`show server_version`
+  return {
+    records: world.records,
+    machine: machine(),
+    date: new Date().toISOString(),
+    axport: JSON.parse(await axport(world.executable, ['version', '--json'])),
+    postgres: { version: row?.server_version ?? '', settings: database ? 'of its own' : SETTINGS },
+    rounds,
+    seconds,
+    connections,
+    results: results.map(result => ({ ...result, reached: verdict(result) })),
+  }
+}
+
+function machine(): string {
+  const gigabytes = Math.round(totalmem() / 2 ** 30)
+  return `${cpus().length} × ${cpus()[0]?.model.trim() ?? 'unknown processor'}, ${gigabytes} GB`
+}
+
+/** What stands above the table. */
+export function titleOf({ records, machine, axport, postgres, date }: Report): string {
+  const what = `${records.toLocaleString('en-US')} assessments, axport ${axport.version} ${axport.commit}`
+  return `${what}, Postgres ${postgres.version}, ${machine}, ${date.slice(0, 10)}`
+}

@@ -1,0 +1,82 @@
+/** What a measure must reach; `of` says whether the value itself or its ratio to the limit is held to it. */
+export interface Reach {
+  of: 'value' | 'ratio'
+  atLeast?: number
+  atMost?: number
+}
+
+/** One line of the table. */
+export interface Result {
+  measure: string
+  figure?: number
+  unit: string
+  /** What the value is set beside, and how much that was. */
+  beside?: string
+  limit?: number
+  ratio?: number
+  reach?: Reach
+  /** What else there is to know, or why it was not measured. */
+  note?: string
+  /** What the medians are of. */
+  rounds?: { figure: number; limit?: number }[]
+}
+
+/** Whether a result reaches what it must; empty where nothing was asked. */
+export function verdict({ figure, ratio, reach }: Result): 'yes' | 'no' | 'not measured' | '' {
+  if (!reach) return ''
+  const value = reach.of === 'value' ? figure : ratio
+  if (value === undefined) return 'not measured'
+  return value >= (reach.atLeast ?? value) && value <= (reach.atMost ?? value) ? 'yes' : 'no'
+}
+
+const HEADINGS = ['measure', 'value', 'limit', 'ratio', 'reach', 'reached?', 'note']
+
+/** The results as a table for people, in Markdown. */
+export function tableOf(results: Result[]): string {
+  const rows = [HEADINGS, ...results.map(cellsOf)]
+  const widths = HEADINGS.map((_, at) => Math.max(...rows.map(row => row[at]?.length ?? 0)))
+  const line = (row: string[]) => `| ${row.map((cell, at) => cell.padEnd(widths[at] ?? 0)).join(' | ')} |\n`
+  const rule = `| ${widths.map(width => '-'.repeat(width)).join(' | ')} |\n`
+  const [head = '', ...others] = rows.map(line)
+  return [head, rule, ...others].join('')
+}
+
+/** One result on a line, for progress. */
+export function lineOf(result: Result): string {
+  const [measure, ...others] = cellsOf(result)
+  return `${measure}: ${others.filter(cell => cell !== '').join(', ')}`
+}
+
+function cellsOf(result: Result): string[] {
+  const { measure, figure, unit, beside, limit, ratio, reach, note } = result
+  return [
+    measure,
+    figure === undefined ? '' : withUnit(figure, unit),
+    limit === undefined ? '' : `${withUnit(limit, unit)} ${beside ?? ''}`,
+    ratio === undefined ? '' : ratio.toFixed(2),
+    reach === undefined ? '' : describe(reach, unit),
+    verdict(result),
+    note ?? '',
+  ]
+}
+
+function describe({ of, atLeast, atMost }: Reach, unit: string): string {
+  const sign = atLeast === undefined ? '≤' : '≥'
+  const bound = atLeast ?? atMost ?? Number.NaN
+  return `${sign} ${of === 'ratio' ? bound : withUnit(bound, unit)}`
+}
+
+const withUnit = (value: number, unit: string) => `${rounded(value)} ${unit}`.trim()
+
+function rounded(value: number): string {
+  if (value >= 100) return Math.round(value).toLocaleString('en-US')
+  return Number(value.toPrecision(3)).toString()
+}
+
+/** The middle of some figures. */
+export function median(values: number[]): number {
+  const sorted = [...values].sort((a, b) => a - b)
+  const middle = sorted.length >> 1
+  const upper = sorted[middle] ?? Number.NaN
+  return sorted.length % 2 === 1 ? upper : (upper + (sorted[middle - 1] ?? Number.NaN)) / 2
+}

@@ -1,0 +1,105 @@
+// Measures the service beside its limits: `bun run bench`; see options.ts for what can be asked for.
+import { handleExits } from './at-exit.ts'
+import { builtExecutable } from './executable.ts'
+import { compressedWalk } from './measures/compressed.ts'
+import { embedded } from './measures/embedded.ts'
+import { fullExport } from './measures/export.ts'
+import { few } from './measures/few.ts'
+import { filters } from './measures/filters.ts'
+import { firstPage } from './measures/first-page.ts'
+import { importing } from './measures/import.ts'
+import { jump } from './measures/jump.ts'
+import { memory } from './measures/memory.ts'
+import { retrieve } from './measures/retrieve.ts'
+import { start } from './measures/start.ts'
+import { tokens } from './measures/tokens.ts'
+import { workers } from './measures/workers.ts'
+import { type Options, readOptions, USAGE } from './options.ts'
+import { missingPrograms } from './programs.ts'
+import { report, titleOf } from './report.ts'
+import { lineOf, type Result, tableOf } from './results.ts'
+import type { Measure } from './stage.ts'
+import { createWorld, type World } from './world.ts'
+
+const MEASURES = [
+  firstPage,
+  fullExport,
+  jump,
+  few,
+  filters,
+  retrieve,
+  compressedWalk,
+  tokens,
+  memory,
+  start,
+  embedded,
+  importing,
+  workers,
+] satisfies Measure[]
+
+/** Progress goes to standard error; the table alone to standard output. */
+const say = (text: string) => void process.stderr.write(`${text}\n`)
+
+/** The measures one after the other; one that fails is reported and takes no other with it. */
+async function measureAll(world: World, chosen: Measure[]): Promise<{ results: Result[]; failed: number }> {
+  const results: Result[] = []
+  let failed = 0
+  for (const { name, run } of chosen) {
+    say(`${name} …`)
+    try {
+      for (const result of await run(world)) {
+        results.push(result)
+        say(`  ${lineOf(result)}`)
+      }
+    } catch (error) {
+      failed++
+      results.push({ measure: name, unit: '', note: 'failed' })
+      say(`  failed: ${error instanceof Error ? error.stack : error}`)
+    }
+  }
+  return { results, failed }
+}
+
+/** Gives the exit code: a benchmark fails when it can not measure, and not when something is slow. */
+async function bench(options: Options, chosen: Measure[]): Promise<number> {
+  const missing = missingPrograms()
+  if (missing) say(missing)
+  const world = await createWorld(options, await builtExecutable(), say)
+  try {
+    const { results, failed } = await measureAll(world, chosen)
+    const whole = await report(world, results)
+    console.log(`${titleOf(whole)}\n\n${tableOf(results)}`)
+    if (options.out) await Bun.write(options.out, `${JSON.stringify(whole, null, 2)}\n`)
+    return failed > 0 ? 1 : 0
+  } finally {
+    await world.close()
+  }
+}
+
+function choose(only: string[]): Measure[] {
+  const unknown = only.filter(name => !MEASURES.some(measure => measure.name === name))
+  if (unknown.length > 0) {
+    throw new Error(`--only takes ${MEASURES.map(({ name }) => name).join(', ')}, not ${unknown.join(', ')}`)
+  }
+  return MEASURES.filter(({ name }) => only.length === 0 || only.includes(name))
+}
+
+/** What a wrong call comes to: its line and the usage. */
+function readCall(): { options: Options; chosen: Measure[] } {
+  try {
+    const options = readOptions(Bun.argv.slice(2))
+    return { options, chosen: choose(options.only) }
+  } catch (error) {
+    say(`${error instanceof Error ? error.message : error}\n${USAGE}`)
+    process.exit(2)
+  }
+}
+
+const { options, chosen } = readCall()
+handleExits()
+try {
+  process.exit(await bench(options, chosen))
+} catch (error) {
+  say(`the benchmark can not run: ${error instanceof Error ? error.message : error}`)
+  process.exit(1)
+}

@@ -1,0 +1,126 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import postgres, { type Sql } from 'postgres'
+import { startCluster } from '../support/own-cluster.ts'
+import type { Credentials } from '../support/walk.ts'
+import { atExit } from './at-exit.ts'
+import { axport, type Imported, timedImport, writeSample } from './executable.ts'
+import type { Options } from './options.ts'
+import type { Session } from './tap.ts'
+
+/** What all measures work on. */
+export interface World {
+  options: Options
+  executable: string
+  /** For files; goes in the end. */
+  folder: string
+  databaseUrl: string
+  /** How many assessments there are. */
+  records: number
+  sql: Sql
+  /** The file that was imported, and how that went; undefined where the data was there. */
+  source: (Imported & { file: string }) | undefined
+  /** A connection with these settings. */
+  connect(databaseUrl: string, session?: Session): Sql
+  /** A database of its own in the same Postgres, filled with `records`; undefined where the Postgres is not ours. */
+  another(records: number): Promise<string | undefined>
+  /** An integration with this scope, made when it is asked for first. */
+  provision(databaseUrl: string, scope: Scope): Promise<Credentials>
+  close(): Promise<void>
+}
+
+/** Ids of what an integration may read. */
+export interface Scope {
+  organizations: string[]
+  products: string[]
+}
+
+/**
+ * As Postgres comes, and so safe, but for a cache that holds the hot part, a disk that can seek, and
+ * checkpoints that are far between. Vacuum comes with the import and at no other time, so that it disturbs
+ * no round.
+ */
+export const SETTINGS = {
+  fsync: 'on',
+  full_page_writes: 'on',
+  shared_buffers: '1GB',
+  random_page_cost: '1.1',
+  max_wal_size: '8GB',
+  autovacuum: 'off',
+}
+
+/** Makes the data, or takes those at --database. */
+export async function createWorld(
+  options: Options,
+  executable: string,
+  say: (text: string) => void,
+): Promise<World> {
+  const cluster = options.database ? undefined : await startCluster({ settings: SETTINGS })
+  const folder = mkdtempSync(join(tmpdir(), 'axport-bench-'))
+  const removeFolder = () => rmSync(folder, { recursive: true, force: true })
+  atExit(removeFolder)
+  const databaseUrl = options.database ?? (cluster?.url() as string)
+  const connect = (url: string, session: Session = {}) =>
+    postgres(url, { max: 1, onnotice: () => {}, connection: session })
+  const sql = connect(databaseUrl)
+  const provisioned = new Map<string, { url: string; credentials: Credentials }>()
+
+  const fill = async (url: string, records: number) => {
+    say(`making and importing ${records} assessments …`)
+    await axport(executable, ['migrate'], { DATABASE_URL: url })
+    const file = await writeSample(executable, records, folder)
+    return { file, ...(await timedImport(executable, url, file)) }
+  }
+  const another = async (records: number) => {
+    if (!cluster) return undefined
+    const name = `records_${records}`
+    await sql.unsafe(`create database ${name}`)
+    await fill(cluster.url(name), records)
+    return cluster.url(name)
+  }
+  const provision = async (url: string, scope: Scope) => {
+    const key = JSON.stringify([url, scope])
+    const known = provisioned.get(key)?.credentials
+    if (known) return known
+    const credentials = await createIntegration(executable, url, scope)
+    provisioned.set(key, { url, credentials })
+    return credentials
+  }
+  const close = async () => {
+    await sql.end()
+    if (options.database) {
+      // Somebody else's database is left as it was found.
+      for (const { url, credentials } of provisioned.values()) {
+        await axport(executable, ['integration', 'delete', credentials.client_id], { DATABASE_URL: url })
+      }
+    }
+    await cluster?.stop()
+    removeFolder()
+  }
+  const world = { options, executable, folder, databaseUrl, sql, connect, another, provision, close }
+  try {
+    const source = options.database ? undefined : await fill(databaseUrl, options.records)
+    return { ...world, source, records: await countRecords(sql) }
+  } catch (error) {
+    await close()
+    throw error
+  }
+}
+
+/** Creates an integration with this scope by the command line. */
+export async function createIntegration(
+  executable: string,
+  databaseUrl: string,
+  { organizations, products }: Scope,
+): Promise<Credentials> {
+  const ids = ['--organizations', organizations.join(), '--products', products.join()]
+  const command = ['integration', 'create', 'Benchmark', ...ids, '--json']
+  return JSON.parse(await axport(executable, command, { DATABASE_URL: databaseUrl })) as Credentials
+}
+
+async function countRecords(sql: Sql): Promise<number> {
+  const [row] = await sql<{ count: number }[]>`select count(*)::integer as count from export_records`
+  if (!row?.count) throw new Error('there are no assessments in the database')
+  return row.count
+}
