@@ -162,7 +162,7 @@ describe('a pull that was interrupted', () => {
   async function brokenOff(out = outputIn()): Promise<string> {
     front.hook = n => (n > 2 ? new Response('', { status: 503 }) : undefined)
     await expect(pullFrom(front.baseUrl, client, out, { retryForMs: 1 })).rejects.toThrow(
-      'answered 503; gave up after 1 attempt; 199 of 320 assessments are kept: the same command goes on',
+      'answered 503; gave up after 1 attempt; 199 of 320 assessments are kept: the same command goes on from there',
     )
     front.hook = () => {}
     front.lists = []

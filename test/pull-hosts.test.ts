@@ -3,10 +3,10 @@ import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { createServer, type Server, type Socket } from 'node:net'
 import { dirname } from 'node:path'
 import { Failure } from '../src/errors.ts'
+import { selfSigned } from './support/certificate.ts'
 import { cleanUp } from './support/executable.ts'
 import { freePort } from './support/free-port.ts'
 import { ANYBODY, outputIn, type PullOptions, pullFrom, record, startStub } from './support/pull.ts'
-import { SELF_SIGNED } from './support/self-signed.ts'
 
 setDefaultTimeout(60_000)
 afterAll(cleanUp)
@@ -49,7 +49,10 @@ async function tcp(answer: (socket: Socket, request: string) => void): Promise<s
 }
 
 /** An HTTP server that answers everything alike; counts. */
-function http(answer: (request: Request) => Response | Promise<Response>, tls?: typeof SELF_SIGNED) {
+function http(
+  answer: (request: Request) => Response | Promise<Response>,
+  tls?: ReturnType<typeof selfSigned>,
+) {
   const asked: string[] = []
   const server = Bun.serve({
     hostname: '127.0.0.1',
@@ -114,9 +117,16 @@ describe('a host that is no axport:', () => {
   })
 
   test('its certificate is signed by nobody', async () => {
-    const { port } = http(token, SELF_SIGNED)
+    const { port } = http(token, selfSigned('nobody'))
     expect(await complaintOf(`https://localhost:${port}`)).toMatch(
       /^the certificate of https:\/\/localhost:\d+ is not trusted \(DEPTH_ZERO_SELF_SIGNED_CERT\): name .* NODE_EXTRA_CA_CERTS$/,
+    )
+  })
+
+  test('it speaks nothing but TLS', async () => {
+    const { port } = http(token, selfSigned('nobody'))
+    expect(await complaintOf(`http://127.0.0.1:${port}`)).toBe(
+      `http://127.0.0.1:${port} broke the connection off, as a port for https:// does; gave up after 1 attempt`,
     )
   })
 
@@ -184,6 +194,13 @@ describe('a service that refuses', () => {
     expect(await complaintOf(url)).toMatch(said)
   })
 
+  test.each([414, 431])('a list as too long (%i) is told so', async status => {
+    const { url } = listing(() => new Response('<html>', { status }))
+    expect(await complaintOf(url)).toBe(
+      `${url}/api/v1/ax/assessments answered ${status}, the request is too long: give the filters fewer values`,
+    )
+  })
+
   test('for longer than a pull has patience is not waited for', async () => {
     const { url } = http(() => new Response('', { status: 503, headers: { 'retry-after': '3600' } }))
     expect(await complaintOf(url, { retryForMs: 300_000 })).toBe(
@@ -201,7 +218,7 @@ describe('a service that breaks', () => {
     }
     const failed = pullFrom(stub.baseUrl, ANYBODY, out, { retryForMs: 1 })
     await expect(failed).rejects.toThrow(
-      /; gave up after 1 attempt; 100 of 250 assessments are kept: the same command goes on$/,
+      /; gave up after 1 attempt; 100 of 250 assessments are kept: the same command goes on from there$/,
     )
     expect(readFileSync(out, 'utf8')).toBe('earlier')
     expect(existsSync(`${out}.partial`)).toBe(true)
@@ -209,7 +226,9 @@ describe('a service that breaks', () => {
 
   test('its answers off is told so', async () => {
     const url = await tcp(socket => socket.destroy())
-    expect(await complaintOf(url)).toBe(`${url} broke the connection off; gave up after 1 attempt`)
+    expect(await complaintOf(url)).toBe(
+      `${url} broke the connection off, as a port for https:// does; gave up after 1 attempt`,
+    )
   })
 
   test('never answers, or never ends an answer, is left after the time-out', async () => {

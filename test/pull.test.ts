@@ -183,10 +183,11 @@ describe('a pull', () => {
   })
 
   test('comes again after what passes by itself', async () => {
-    const passing = [429, 500, 502, 503, 504]
+    const passing = [408, 429, 500, 502, 503, 504]
+    // Every other time, so that each is the first for its page.
     front.hook = n => {
-      const status = passing[n - 3]
-      return status && new Response('<html>', { status, headers: { 'retry-after': '0' } })
+      const status = passing[(n - 3) / 2]
+      return status && new Response('<html>', { status })
     }
     const out = outputIn()
     await pullFrom(front.baseUrl, client, out)
@@ -206,6 +207,32 @@ describe('a pull', () => {
     const { pauses } = await pullFrom(front.baseUrl, client, outputIn())
     expect(waited).toBeGreaterThanOrEqual(995)
     expect(pauses).toEqual([[`${front.baseUrl}/api/v1/ax/assessments answered 503`, 1000]])
+  })
+
+  test.each(['0', new Date(0).toUTCString()])(
+    'does not come again at once, though Retry-After is %s',
+    async retryAfter => {
+      front.hook = n =>
+        n === 3 ? new Response('', { status: 503, headers: { 'retry-after': retryAfter } }) : undefined
+      const { pauses } = await pullFrom(front.baseUrl, client, outputIn())
+      expect(pauses).toEqual([[expect.any(String), expect.any(Number)]])
+      expect(pauses[0]?.[1]).toBeWithin(250, 501)
+    },
+  )
+
+  test('asks for compressed pages across a network, and for plain ones on its own machine', async () => {
+    const codings = new Set<string | null>()
+    front.hook = (_, request) => {
+      codings.add(request.headers.get('accept-encoding'))
+    }
+    await pullFrom(front.baseUrl, client, outputIn())
+    expect([...codings]).toEqual(['identity'])
+    codings.clear()
+    // This machine, under an address that does not show it.
+    const out = outputIn()
+    await pullFrom(front.baseUrl.replace('127.0.0.1', '0.0.0.0'), client, out)
+    expect(linesOf(out)).toEqual(expected)
+    expect([...codings]).toEqual([expect.stringMatching(/\bzstd\b/)])
   })
 
   test('comes again, later and later, when the connection breaks in the middle of an answer', async () => {

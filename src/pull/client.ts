@@ -1,6 +1,6 @@
 import { Failure } from '../errors.ts'
 import { isJson, readJson, refusal } from './refusal.ts'
-import { type Answer, isLoopback, request, Unanswered } from './request.ts'
+import { type Answer, BrokenOff, isLoopback, request, Unanswered } from './request.ts'
 import { type OnPause, retrying } from './retry.ts'
 
 /** A service and who asks it. */
@@ -92,9 +92,15 @@ export class Client {
   }
 
   private async send(url: string, init: RequestInit): Promise<Answer> {
-    const answer = await request(url, init, this.patience.timeoutMs)
-    this.hasAnswered = true
-    return answer
+    try {
+      const answer = await request(url, init, this.patience.timeoutMs)
+      this.hasAnswered = true
+      return answer
+    } catch (error) {
+      if (error instanceof BrokenOff && !this.hasAnswered && url.startsWith('http:'))
+        throw new Unanswered(`${error.message}, as a port for https:// does`)
+      throw error
+    }
   }
 
   private patienceMs(): number {

@@ -33,7 +33,7 @@ export async function pullIntoFile(job: PullJob, output: string, watcher: Watche
     partial.leave()
     if (!(error instanceof Failure) || records === 0) throw error
     throw new Failure(
-      `${error.message}; ${records} of ${position.count} assessments are kept: the same command goes on`,
+      `${error.message}; ${records} of ${position.count} assessments are kept: the same command goes on from there`,
     )
   }
 }

@@ -5,6 +5,9 @@ import { readRetryAfter } from './retry.ts'
 /** What passes by itself: overload, a restart, a proxy whose service is away. */
 const PASSING = new Set([408, 429, 500, 502, 503, 504])
 
+/** A proxy may bear fewer bytes of a request than the service does. */
+const TOO_LONG = new Set([414, 431])
+
 /**
  * What an answer that is not a success means, in words for whoever runs the pull.
  * @param url of the request, without its query: that may hold names
@@ -14,6 +17,8 @@ export function refusal(answer: Answer, url: string): Unanswered | Failure {
   if (PASSING.has(status))
     return new Unanswered(`${url} answered ${status}`, readRetryAfter(headers.get('retry-after')))
   if (status >= 300 && status < 400) return redirected(url, headers.get('location'))
+  if (TOO_LONG.has(status))
+    return new Failure(`${url} answered ${status}, the request is too long: give the filters fewer values`)
   const message = messageOf(answer)
   if (message && /(tenant|product) ids/.test(message))
     return new Failure(

@@ -23,6 +23,9 @@ export class Unanswered extends Error {
   }
 }
 
+/** The other side closed the connection without a whole answer. */
+export class BrokenOff extends Unanswered {}
+
 /** Bytes of an answer. A page of 100 records has some 50,000. */
 const MAX_ANSWER = 64 * 1024 * 1024
 
@@ -76,15 +79,19 @@ function explain(error: unknown, origin: string, timeoutMs: number): Error {
     return new Unanswered(`${origin} did not finish an answer within ${timeoutMs / 1000} s`)
   const { code = '', message } = error as { code?: string; message: string }
   if (code === 'ECONNREFUSED') return new Unanswered(`nothing listens at ${origin}`)
-  if (code === 'ECONNRESET') return new Unanswered(`${origin} broke the connection off`)
+  if (code === 'ECONNRESET') return new BrokenOff(`${origin} broke the connection off`)
   if (/^(ENOTFOUND|EAI_|EDNS)/.test(code))
     return new Unanswered(`the host of ${origin} can not be found (${code})`)
-  if (HANDSHAKE.test(code))
-    return new Failure(
-      `the certificate of ${origin} is not trusted (${code}): name the file of its authority in NODE_EXTRA_CA_CERTS`,
-    )
+  if (HANDSHAKE.test(code)) return new Failure(`the certificate of ${origin} ${wrongCertificate(code)}`)
   if (code === 'EPROTO')
     return new Failure(`${origin} does not speak TLS there: is it http://, or another port?`)
   if (NO_HTTP.includes(code)) return new Failure(`${origin} does not speak HTTP: is it the right port?`)
   return new Unanswered(`the request to ${origin} failed (${code || message.replaceAll(/\s+/g, ' ')})`)
+}
+
+function wrongCertificate(code: string): string {
+  if (code.includes('ALTNAME')) return 'is for another name: give the one that it is for as --base-url'
+  if (/EXPIRED|NOT_YET/.test(code))
+    return `is not valid at this time (${code}): its operator has to renew it, or the clock here is wrong`
+  return `is not trusted (${code}): name the file of its authority in NODE_EXTRA_CA_CERTS`
 }

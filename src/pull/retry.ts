@@ -9,7 +9,7 @@ export type OnPause = (reason: string, milliseconds: number) => void
 
 /**
  * Does work again as long as it ends in Unanswered, after pauses that double, with jitter so that many clients
- * do not come back at once. A Retry-After is honoured.
+ * do not come back at once. A Retry-After is honoured, but not waited for beyond the patience.
  * @param patienceMs asked each time: how long to go on since the first attempt
  * @throws Failure when patience is over
  */
@@ -46,11 +46,14 @@ function givingUp(message: string, retryAfterMs: number | undefined, attempts: n
   )
 }
 
-/** A Retry-After header (RFC 9110 §10.2.3), seconds or a date, in milliseconds; undefined when it says nothing. */
+/**
+ * A Retry-After header (RFC 9110 §10.2.3), seconds or a date, in milliseconds. Undefined when it says nothing, or to
+ * come back at once: a crowd that does so keeps a service down.
+ */
 export function readRetryAfter(header: string | null): number | undefined {
   if (!header) return undefined
   const milliseconds = /^\d{1,9}$/.test(header.trim())
     ? Number(header) * 1000
     : Date.parse(header) - Date.now()
-  return Number.isNaN(milliseconds) ? undefined : Math.max(0, milliseconds)
+  return milliseconds > 0 ? milliseconds : undefined
 }

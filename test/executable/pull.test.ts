@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from '
 import { existsSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { sampleNdjson } from '../../src/sample/generate.ts'
+import { selfSigned } from '../support/certificate.ts'
 import { axport, cleanUp, complaint, emptyFolder, PATIENCE, shell, start } from '../support/executable.ts'
 import { freePort } from '../support/free-port.ts'
 import { importText } from '../support/import.ts'
@@ -103,7 +104,7 @@ describe('axport pull', () => {
     ['--end-date', '2024-02-29', 'filter[end_date]=2024-02-29'],
     ['--product-ids', '1,2', 'filter[product_ids][]=1&filter[product_ids][]=2'],
     ['--user-ids', '9223372036854775807', 'filter[user_ids][]=9223372036854775807'],
-    ['--seids', 'A b,0012', 'filter[seids][]=A b&filter[seids][]=0012'],
+    ['--seid', 'Ruiz, A b', 'filter[seids][]=Ruiz, A b'],
     ['--proctor-ids', '101', 'filter[proctor_ids][]=101'],
     ['--organization-ids', '1', 'filter[organization_ids][]=1'],
     [
@@ -126,8 +127,11 @@ describe('axport pull', () => {
 
   test('takes a list option again and again', async () => {
     front.lists = []
-    await axport(pulling('x.ndjson', '--user-ids', '1,2', '--user-ids', '3'), { env })
-    expect(new URLSearchParams(front.lists[0]).getAll('filter[user_ids][]')).toEqual(['1', '2', '3'])
+    const lists = ['--user-ids', '1,2', '--user-ids', '3', '--seid', 'A,B', '--seid', '0012']
+    await axport(pulling('x.ndjson', ...lists), { env })
+    const asked = new URLSearchParams(front.lists[0])
+    expect(asked.getAll('filter[user_ids][]')).toEqual(['1', '2', '3'])
+    expect(asked.getAll('filter[seids][]')).toEqual(['A,B', '0012'])
   })
 })
 
@@ -207,6 +211,39 @@ describe('a pull that ends before its time', () => {
   })
 })
 
+describe('over HTTPS', () => {
+  const certificate = selfSigned('ours')
+  let secure: Front
+  let trusting: Record<string, string>
+  beforeAll(() => {
+    secure = startFront(service, certificate)
+    const authority = join(emptyFolder(), 'authority.pem')
+    writeFileSync(authority, certificate.cert)
+    trusting = { ...env, NODE_EXTRA_CA_CERTS: authority }
+  })
+  afterAll(async () => {
+    await secure?.stop()
+  })
+
+  test('it reads from a service whose authority NODE_EXTRA_CA_CERTS names, and from no other', async () => {
+    const out = join(emptyFolder(), 'out.ndjson')
+    const args = pulling(out, '--base-url', secure.baseUrl)
+    expect(await axport(args, { env: trusting })).toMatchObject({ code: 0, stderr: '' })
+    expect(linesOf(out)).toEqual(expected)
+    expect(complaint(await axport(args, { env }), 1)).toBe(
+      `the certificate of ${secure.baseUrl} is not trusted (DEPTH_ZERO_SELF_SIGNED_CERT): name the file of its authority in NODE_EXTRA_CA_CERTS`,
+    )
+  })
+
+  test('a certificate for another name is told so', async () => {
+    const elsewhere = secure.baseUrl.replace('127.0.0.1', '0.0.0.0')
+    const args = pulling('x.ndjson', '--base-url', elsewhere)
+    expect(complaint(await axport(args, { env: trusting }), 1)).toBe(
+      `the certificate of ${elsewhere} is for another name: give the one that it is for as --base-url`,
+    )
+  })
+})
+
 describe('a disk that does not take it', () => {
   test('is told in one line: a full device, standard output on it', async () => {
     expect(complaint(await axport(pulling('/dev/full', '--format', 'ndjson'), { env }), 1)).toBe(
@@ -227,7 +264,7 @@ describe('a disk that does not take it', () => {
       const limited = `trap '' XFSZ; ulimit -f ${blocks}; "$AXPORT" ${pulling(out).join(' ')}`
       const failed = complaint(await shell(limited, { env }), 1)
       expect(failed).toMatch(
-        /^can not write .*out\.\w+\.partial: the file would be larger than is permitted; \d+ of 1000 assessments are kept: the same command goes on$/,
+        /^can not write .*out\.\w+\.partial: the file would be larger than is permitted; \d+ of 1000 assessments are kept: the same command goes on from there$/,
       )
       expect(readFileSync(out, 'utf8')).toBe('earlier')
       expect((await axport(pulling(out), { env })).code).toBe(0)
@@ -292,8 +329,9 @@ describe('a wrong pull', () => {
     [['--out', '-', '--json'], /both write to standard output/],
     [['--format', 'xml'], /Give one of ndjson, csv, parquet\.$/],
     [['--search', ' '], /It is blank/],
-    [['--seids', ''], /It is blank/],
-    [['--seids', 'a,,b'], /It is blank/],
+    [['--seid', ''], /It is blank/],
+    [['--seids', 'A,B'], /unknown option '--seids' \(Did you mean --seid\?\)/],
+    [['--product-ids', '1,,2'], /It is blank/],
     [['--user-ids', 'all'], /Give whole numbers, as 1,2,3\.$/],
     [['--user-ids', '1,x'], /"x" is not an id/],
     [['--user-ids', '9223372036854775808'], /is not an id/],

@@ -23,12 +23,13 @@ export interface Front {
   stop(): Promise<void>
 }
 
-/** Passes requests on to the service, bytes and headers as they are. */
-export function startFront(service: { baseUrl: string }): Front {
+/** Passes requests on to the service, bytes and headers as they are; with a certificate over HTTPS. */
+export function startFront(service: { baseUrl: string }, tls?: { cert: string; key: string }): Front {
   const server = Bun.serve({
     hostname: '127.0.0.1',
     port: 0,
     idleTimeout: 0,
+    ...(tls && { tls }),
     async fetch(request): Promise<Response> {
       const { pathname, search } = new URL(request.url)
       if (pathname === '/oauth/token') front.tokens++
@@ -43,7 +44,7 @@ export function startFront(service: { baseUrl: string }): Front {
     },
   })
   const front: Front = {
-    baseUrl: `http://127.0.0.1:${server.port}`,
+    baseUrl: `${tls ? 'https' : 'http'}://127.0.0.1:${server.port}`,
     lists: [],
     tokens: 0,
     hook: () => {},

@@ -9,39 +9,62 @@ export interface FilterOptions {
   order: Query['order']
 }
 
-const IDS = { ids: '<ids>', read: many(readId) }
+/** The option of a filter; it gives the values of the filter, of which `before` came from the same option. */
+interface FilterOption {
+  flags: string
+  help: string
+  read(text: string, before?: string[]): string[]
+}
 
-/** What each filter's option takes, and what it matches (spec 4.2). */
-const TAKES: Record<
-  FilterName,
-  { value: string; read: (text: string, before?: string[]) => string[]; help: string }
-> = {
-  search: { value: '<text>', read: one(readText), help: 'part of an assessment, first or last name' },
-  start_date: { value: '<day>', read: one(readDay), help: 'completed on or after this day, 2026-03-01' },
-  end_date: { value: '<day>', read: one(readDay), help: 'completed on or before this day' },
-  product_ids: { value: IDS.ids, read: IDS.read, help: 'these assessments: 1,2' },
-  user_ids: { value: IDS.ids, read: IDS.read, help: 'these educators' },
-  seids: { value: '<seids>', read: many(readText), help: 'educators with these State Educator IDs' },
-  proctor_ids: { value: IDS.ids, read: IDS.read, help: 'supervised by these proctors' },
-  organization_ids: { value: IDS.ids, read: IDS.read, help: 'these organizations' },
+/**
+ * What each filter's option takes, and what it matches (spec 4.2). Lists have commas; a State Educator ID may have
+ * one in it, so that its option takes a single one, and is not named as the filter: --seids A,B would find nobody.
+ */
+const TAKES: Record<FilterName, FilterOption> = {
+  search: {
+    flags: '--search <text>',
+    help: 'part of an assessment, first or last name',
+    read: last(readText),
+  },
+  start_date: {
+    flags: '--start-date <day>',
+    help: 'completed on or after this day, 2026-03-01',
+    read: last(readDay),
+  },
+  end_date: { flags: '--end-date <day>', help: 'completed on or before this day', read: last(readDay) },
+  product_ids: { flags: '--product-ids <ids>', help: 'these assessments: 1,2', read: list(readId) },
+  user_ids: { flags: '--user-ids <ids>', help: 'these educators: 1,2', read: list(readId) },
+  seids: {
+    flags: '--seid <seid>',
+    help: 'the educator with this State Educator ID; once for each',
+    read: (text, before = []) => [...before, readText(text)],
+  },
+  proctor_ids: {
+    flags: '--proctor-ids <ids>',
+    help: 'supervised by these proctors: 1,2',
+    read: list(readId),
+  },
+  organization_ids: {
+    flags: '--organization-ids <ids>',
+    help: 'these organizations: 1,2',
+    read: list(readId),
+  },
   user_record_status: {
-    value: '<status>',
-    read: many(oneOf('active', 'archived')),
-    help: 'active, archived',
+    flags: '--user-record-status <status>',
+    help: 'educators who are active, archived',
+    read: list(oneOf('active', 'archived')),
   },
   legacy_record: {
-    value: '<boolean>',
-    read: many(oneOf('true', 'false')),
+    flags: '--legacy-record <boolean>',
     help: 'true: migrated, false: not',
+    read: list(oneOf('true', 'false')),
   },
 }
 
-/** One for each filter, named as the spec does, and the two for the order. */
+/** One for each filter, and the two for the order. */
 export function filterOptions(): Option[] {
   return [
-    ...Object.entries(TAKES).map(([name, { value, read, help }]) =>
-      new Option(`--${name.replaceAll('_', '-')} ${value}`, help).argParser(read),
-    ),
+    ...Object.values(TAKES).map(({ flags, help, read }) => new Option(flags, help).argParser(read)),
     new Option('--sort <by>', SORTS.join(', ')).argParser(oneOf(...SORTS)).default(SORTS[0]),
     new Option('--order <order>', ORDERS.join(', ')).argParser(oneOf(...ORDERS)).default(ORDERS[0]),
   ]
@@ -52,23 +75,20 @@ export function queryOf(options: FilterOptions): Query {
   const { sort, order } = options
   const filter: Query['filter'] = {}
   for (const name of Object.keys(FILTERS) as FilterName[]) {
-    const values = options[name.replaceAll(/_(\w)/g, (_, letter: string) => letter.toUpperCase())]
+    const values = options[new Option(TAKES[name].flags).attributeName()]
     if (values) filter[name] = values as string[]
   }
   return { filter, sort, order }
 }
 
-/** The last one holds. */
-function one(read: (text: string) => string) {
-  return (text: string) => [read(text)]
+/** One value; the last one holds. */
+function last(read: (text: string) => string): FilterOption['read'] {
+  return text => [read(text)]
 }
 
-/** Separated by commas, or given again and again. */
-function many(read: (text: string) => string) {
-  return (text: string, before: string[] = []) => [
-    ...before,
-    ...text.split(',').map(value => read(value.trim())),
-  ]
+/** Values with commas between them, or the option again and again. */
+function list(read: (text: string) => string): FilterOption['read'] {
+  return (text, before = []) => [...before, ...text.split(',').map(value => read(value.trim()))]
 }
 
 /** A blank filter equals an omitted one (spec 4.2): an empty variable of a script would export everything. */
