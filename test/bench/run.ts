@@ -10,6 +10,7 @@ import { firstPage } from './measures/first-page.ts'
 import { importing } from './measures/import.ts'
 import { jump } from './measures/jump.ts'
 import { memory } from './measures/memory.ts'
+import { pulling } from './measures/pull.ts'
 import { retrieve } from './measures/retrieve.ts'
 import { start } from './measures/start.ts'
 import { tokens } from './measures/tokens.ts'
@@ -24,6 +25,7 @@ import { createWorld, type World } from './world.ts'
 const MEASURES = [
   firstPage,
   fullExport,
+  pulling,
   jump,
   few,
   filters,
