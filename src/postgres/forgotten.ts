@@ -24,11 +24,11 @@ export async function forgottenOf(
   const known = silent.filter(({ server }) => server !== undefined && server === witness.server)
   if (known.length === 0) return []
   const processes = (await witness.ask(PROCESSES, patience)) as Process[]
-  const idleOf = new Map(processes.map(process => [process.pid, process.idle]))
-  return known.filter(({ pid }) => {
-    if (pid === undefined || !idleOf.has(pid)) return pid !== undefined
-    return Number(idleOf.get(pid) ?? 0) > idle
-  })
+  const idleOf = new Map<number | undefined, number>(
+    processes.map(process => [process.pid, Number(process.idle ?? 0)]),
+  )
+  // One that is gone has nothing to do either.
+  return known.filter(({ pid }) => (idleOf.get(pid) ?? Number.POSITIVE_INFINITY) > idle)
 }
 
 /** All of them: an array of pids as a parameter would need its type asked for, and there are few. */
