@@ -35,12 +35,12 @@ export async function perform(
     JOB: typeof job === 'string' ? job : 'pause',
   }
   const program = launch(await command(), { env, stdin: 'open' })
-  const end = ended(program, { patience: 40_000 })
+  const end = ended(program, {})
   if (typeof job !== 'string') {
     await program.shows(/^paused$/m)
     await job.paused()
+    await program.stdin.write('go on\n')
   }
-  await program.stdin.write('go on\n')
   program.stdin.end()
   const { code, stdout, stderr } = await end
   if (code !== 0) throw new Error(`exit code ${code}: ${stdout}${stderr}`)

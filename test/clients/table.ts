@@ -16,6 +16,8 @@ export interface Client {
   name: string
   /** Undefined when it is not on this machine. */
   version: string | undefined
+  /** Its version is the one of package.json, not the machine's. */
+  isOfNpm?: boolean
   /** How its program is started. */
   command(): string[] | Promise<string[]>
   /** In which it can send the credentials. */
@@ -108,11 +110,16 @@ export const CLIENTS: Client[] = [
   },
 ]
 
-function npm(name: string): Pick<Client, 'name' | 'version' | 'command'> {
+function npm(name: string): Pick<Client, 'name' | 'version' | 'isOfNpm' | 'command'> {
   const { version } = JSON.parse(
     readFileSync(join(import.meta.dir, '..', '..', 'node_modules', name, 'package.json'), 'utf8'),
   ) as { version: string }
-  return { name, version, command: () => [process.execPath, '--no-env-file', program(`${name}.ts`)] }
+  return {
+    name,
+    version,
+    isOfNpm: true,
+    command: () => [process.execPath, '--no-env-file', program(`${name}.ts`)],
+  }
 }
 
 /** With the library's sources as the system has them, so nothing is downloaded. */
