@@ -57,7 +57,8 @@ function faultOf(request: HostileRequest, answer: WireAnswer): string | undefine
   if (!/\bno-store\b/.test(headers.get('cache-control') ?? '')) return 'it may be stored'
   if (status === 405 && !headers.has('allow')) return 'no Allow'
   if (status === 401 && !headers.has('www-authenticate')) return 'no challenge'
-  if (status === 200 && !request.isBroken && !isEntitled(request, endpoint)) return 'nobody should get in'
+  if (status === 200 && !request.isBroken && !isEntitled(request, endpoint, text))
+    return 'nobody should get in'
   if (request.method === 'HEAD' && body.length === 0) return undefined
   if (headers.has('content-encoding'))
     return status === 200 && body.length > 0 ? undefined : 'an error in a coding'
@@ -81,8 +82,11 @@ function endpointOf(target: string): Endpoint {
     : 'other'
 }
 
-const isEntitled = ({ token, client }: HostileRequest, endpoint: Endpoint) =>
-  endpoint === 'token' ? client !== 'none' : token !== 'none'
+/** Where dots in a path lead, only the answer tells. */
+function isEntitled({ token, client }: HostileRequest, endpoint: Endpoint, text: string): boolean {
+  const isToken = endpoint === 'token' || (endpoint === 'other' && SUCCESS.token(parsed(text)))
+  return (isToken ? client : token) !== 'none'
+}
 
 function isDocumented(endpoint: Endpoint, status: number, text: string): boolean {
   const body = parsed(text)
