@@ -184,7 +184,7 @@ describe('a pull that was interrupted', () => {
     await brokenOff(out)
     expect(readFileSync(out, 'utf8')).toBe('earlier')
     expect(linesOf(`${out}.partial`)).toEqual((await documents(service)).slice(0, 199))
-    expect(statSync(`${out}.partial`).mode & 0o777).toBe(0o600)
+    for (const name of ['.partial', '.partial.state']) expect(statSync(out + name).mode & 0o777).toBe(0o600)
     await pullFrom(front.baseUrl, client, out)
     expect(readdirSync(dirname(out))).toEqual(['out.ndjson'])
     expect(statSync(out).mode & 0o777).toBe(0o640)

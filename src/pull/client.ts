@@ -45,7 +45,7 @@ export class Client {
    */
   async list(queryString: string): Promise<Uint8Array> {
     const url = `${this.service.baseUrl}/api/v1/ax/assessments`
-    // Across a network a page gets through six times as fast compressed; on one machine that is only work.
+    // Across a network a page is a fifth of its size compressed; on one machine that is only work.
     const coding: Record<string, string> = isLoopback(url) ? { 'accept-encoding': 'identity' } : {}
     let refusals = 0
     const attempt = async () => {

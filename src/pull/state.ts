@@ -1,7 +1,7 @@
 import { Database } from 'bun:sqlite'
-import { rmSync } from 'node:fs'
+import { chmodSync, rmSync } from 'node:fs'
 import { Failure } from '../errors.ts'
-import { writeFailure } from './files.ts'
+import { PRIVATE, writeFailure } from './files.ts'
 
 /** What an unfinished run has to be known by. */
 export interface RunState {
@@ -28,6 +28,8 @@ export class StateFile {
     let database: Database | undefined
     try {
       database = new Database(path)
+      // From the digest somebody could find out by trying what was filtered for.
+      chmodSync(path, PRIVATE)
       // The lock that the first transaction takes is kept.
       database.run('pragma locking_mode = exclusive')
       database.run('begin immediate; create table if not exists run (state text); commit')
