@@ -12,6 +12,7 @@ export function timeLeft(part: number, whole: number, seconds: number): string {
   return left < 60 ? `, ${left} s left` : `, ${Math.ceil(left / 60)} min left`
 }
 
+/** "12 %", rounded down; all, where there is nothing to do. */
 export function percent(part: number, whole: number): string {
   return `${whole === 0 ? 100 : Math.floor((100 * part) / whole)} %`
 }

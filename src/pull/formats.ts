@@ -5,6 +5,7 @@ import { writeParquet } from './parquet.ts'
 /** Writes whole NDJSON lines in another form. */
 export type Format = (lines: AsyncIterable<Uint8Array>, write: Write) => Promise<void>
 
+/** By the names that --format takes. */
 export const FORMATS = {
   ndjson: async (lines, write) => {
     for await (const chunk of lines) await write(chunk)

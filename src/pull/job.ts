@@ -29,6 +29,7 @@ export interface Watcher {
   signal: AbortSignal
 }
 
+/** What a finished pull has done. */
 export interface PullResult {
   records: number
   /** How many of them an earlier, interrupted run had read. */

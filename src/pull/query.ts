@@ -17,6 +17,7 @@ export type FilterName = keyof typeof FILTERS
 /** Records that are asked for at once: the most that the service gives (spec 8). */
 export const PAGE_SIZE = 100
 
+/** Spec 4.2; the first of each is the default. */
 export const SORTS = ['certified_on', 'user_name', 'proctor_name', 'product_name'] as const
 export const ORDERS = ['ASC', 'DESC'] as const
 

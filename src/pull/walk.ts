@@ -27,6 +27,7 @@ export interface Position {
   count: number | undefined
 }
 
+/** Where every walk begins. */
 export function startOfList(): Position {
   return { lastId: undefined, ids: new IdSet(), count: undefined }
 }

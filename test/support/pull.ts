@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { connect, createServer } from 'node:net'
 import { join } from 'node:path'
+import { parquetReadObjects } from 'hyparquet'
 import type { FormatName } from '../../src/pull/formats.ts'
 import type { PullProgress, PullResult } from '../../src/pull/job.ts'
 import { pull } from '../../src/pull/pull.ts'
@@ -179,4 +180,11 @@ export async function documents({ sql }: TestService): Promise<string[]> {
     { document: string }[]
   >`select document from export_records order by certified_on, id`
   return rows.map(({ document }) => document)
+}
+
+/** The rows of a Parquet file. */
+export function readParquet(path: string): Promise<Record<string, unknown>[]> {
+  const { buffer, byteOffset, byteLength } = readFileSync(path)
+  const file = buffer.slice(byteOffset, byteOffset + byteLength) as ArrayBuffer
+  return parquetReadObjects({ file, compressors: { ZSTD: bytes => Bun.zstdDecompressSync(bytes) } })
 }
