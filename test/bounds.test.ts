@@ -47,11 +47,11 @@ async function connections(state = '%'): Promise<number> {
   return rows.count
 }
 
-/** The server processes that are at work for the service, and since when. */
-async function atWork(): Promise<object[]> {
+/** The server processes that wait for what `sql` holds, and since when. */
+async function held(): Promise<object[]> {
   return await watcher`
     select pid, query_start::text from pg_stat_activity
-    where datname = current_database() and state = 'active' and application_name = 'axport'`
+    where datname = current_database() and wait_event_type = 'Lock' and application_name = 'axport'`
 }
 
 /** Connections to the database that there have been so far. */
@@ -189,12 +189,12 @@ describe('a statement that is at work for long', () => {
     await start({ DATABASE_WAIT: '0.5' })
     await hold()
     const list = service.list()
-    await until(blocked)
-    const before = await atWork()
+    await until(async () => (await held()).length === 1)
+    const before = await held()
     // Several looks, each of which opens a connection.
     const looks = await sessions()
     await until(async () => (await sessions()) - looks >= 5)
-    expect(await atWork()).toEqual(before)
+    expect(await held()).toEqual(before)
     await sql`rollback`
     expect((await list).status).toBe(200)
     expect(service.told()).toEqual([])
