@@ -1,6 +1,7 @@
 import { apiError, jsonResponse } from '../answers.ts'
 import type { Runner } from '../postgres/statement.ts'
 import { isBigint } from './conditions.ts'
+import { nextLink } from './next-link.ts'
 import { type Reader, readPage } from './page.ts'
 import type { PageMemory } from './page-memory.ts'
 import { parseListQuery } from './parse.ts'
@@ -33,7 +34,8 @@ export async function listAssessments(
   const meta = JSON.stringify({ count, offset: query.offset, page: query.page })
   return {
     caller: page?.caller,
-    respond: () => jsonResponse(200, `{"data":[${documents}],"meta":${meta}}`),
+    respond: () =>
+      jsonResponse(200, `{"data":[${documents}],"meta":${meta}}`, { ...nextLink(queryString, query, count) }),
   }
 }
 
