@@ -1,4 +1,4 @@
-import { apiError, jsonResponse } from '../answers.ts'
+import { apiError, type HttpError, jsonResponse } from '../answers.ts'
 import type { Runner } from '../postgres/statement.ts'
 import { isBigint } from './conditions.ts'
 import { nextLink } from './next-link.ts'
@@ -46,8 +46,13 @@ export async function retrieveAssessment(db: Runner, reader: Reader, id: string)
   return {
     caller: isId ? (found?.caller ?? null) : undefined,
     respond: () => {
-      if (!found?.document) throw apiError(404, 'Assessment not found')
+      if (!found?.document) throw assessmentNotFound()
       return jsonResponse(200, found.document)
     },
   }
+}
+
+/** Whatever the reason: outside the scope, a part's id, or no id at all. */
+export function assessmentNotFound(): HttpError {
+  return apiError(404, 'Assessment not found')
 }

@@ -1,9 +1,7 @@
 import { Elysia } from 'elysia'
-import { apiError } from '../answers.ts'
 import { listAssessments, retrieveAssessment } from '../assessments/endpoints.ts'
 import { PageMemory } from '../assessments/page-memory.ts'
 import { AssessmentList, AssessmentRecord } from '../assessments/record.ts'
-import { oauthError } from '../oauth/credentials.ts'
 import { issueAccessToken, TokenResponse } from '../oauth/endpoint.ts'
 
 import type { Pool } from '../postgres/pool.ts'
@@ -11,6 +9,8 @@ import { compressed } from './compress.ts'
 import { errorAnswer } from './error-answer.ts'
 import { type Authorized, guard } from './guard.ts'
 import type { Limits } from './limits.ts'
+import { useGet, usePost } from './methods.ts'
+import { openApiRoutes } from './openapi/routes.ts'
 import { type Log, requestLog } from './request-log.ts'
 import { refuseOverload } from './unavailable.ts'
 
@@ -26,6 +26,7 @@ export function createApp(db: Pool, log: Log, limits: Limits) {
     .use(refuseOverload(limits.requests))
     .use(tokenRoutes(db, limits))
     .use(assessmentRoutes(db))
+    .use(openApiRoutes(limits))
 }
 
 function tokenRoutes(db: Pool, limits: Limits) {
@@ -37,7 +38,7 @@ function tokenRoutes(db: Pool, limits: Limits) {
         response: { 200: TokenResponse },
       })
       .all(TOKEN, () => {
-        throw oauthError(405, 'invalid_request', 'Use POST', { allow: 'POST' })
+        throw usePost()
       })
   )
 }
@@ -75,7 +76,7 @@ function assessmentRoutes(pool: Pool) {
 
   // Other methods are refused before anybody is asked for a token.
   const refuse = () => {
-    throw apiError(405, 'Use GET', { allow: 'GET, HEAD' })
+    throw useGet()
   }
   return new Elysia({ name: 'api' }).use(guarded).all(LIST, refuse).all(RETRIEVE, refuse)
 }

@@ -1,5 +1,5 @@
 import { Type as t } from '@sinclair/typebox'
-import { jsonResponse } from '../answers.ts'
+import { type HttpError, jsonResponse } from '../answers.ts'
 import type { Runner } from '../postgres/statement.ts'
 import { invalidClient, NOT_STORED, oauthError, readTokenRequest } from './credentials.ts'
 import { issueToken, TOKEN_LIFETIME } from './tokens.ts'
@@ -13,7 +13,7 @@ export interface BodyLimits {
 /** Spec 2.4. */
 export const TokenResponse = t.Object({
   access_token: t.String({ description: 'Opaque bearer token.' }),
-  token_type: t.Literal('Bearer'),
+  token_type: t.Literal('Bearer', { description: 'Always Bearer.' }),
   expires_in: t.Integer({ description: 'Lifetime in seconds; 7200.' }),
   created_at: t.Integer({ description: 'Creation time as a Unix timestamp (seconds).' }),
 })
@@ -39,12 +39,7 @@ async function readLimited(request: Request, { bodySize, bodyTime }: BodyLimits)
   if (!request.body) return ''
   const reader = request.body.getReader() as ReadableStreamDefaultReader<Uint8Array>
   const late = Promise.withResolvers<never>()
-  const timer = setTimeout(() => {
-    const seconds = bodyTime / 1000
-    // What is left of the body would be taken for the next request.
-    const headers = { connection: 'close' }
-    late.reject(oauthError(408, 'invalid_request', `The body took longer than ${seconds} s`, headers))
-  }, bodyTime)
+  const timer = setTimeout(() => late.reject(bodyTooSlow(bodyTime)), bodyTime)
   const chunks: Uint8Array[] = []
   let length = 0
   try {
@@ -52,8 +47,7 @@ async function readLimited(request: Request, { bodySize, bodyTime }: BodyLimits)
       const { done, value } = await Promise.race([unbroken(reader), late.promise])
       if (done) return Buffer.concat(chunks).toString('utf8')
       length += value.byteLength
-      if (length > bodySize)
-        throw oauthError(413, 'invalid_request', `The body is larger than ${bodySize} bytes`)
+      if (length > bodySize) throw bodyTooLarge(bodySize)
       chunks.push(value)
     }
   } finally {
@@ -61,6 +55,18 @@ async function readLimited(request: Request, { bodySize, bodyTime }: BodyLimits)
     late.promise.catch(() => {})
     reader.cancel().catch(() => {})
   }
+}
+
+/** For a body of which not all arrived in `milliseconds`. */
+export function bodyTooSlow(milliseconds: number): HttpError {
+  // What is left of the body would be taken for the next request.
+  const headers = { connection: 'close' }
+  return oauthError(408, 'invalid_request', `The body took longer than ${milliseconds / 1000} s`, headers)
+}
+
+/** For a body of more than `bytes`. */
+export function bodyTooLarge(bytes: number): HttpError {
+  return oauthError(413, 'invalid_request', `The body is larger than ${bytes} bytes`)
 }
 
 /** A client that hangs up in the middle is its own fault and nothing unforeseen. */
