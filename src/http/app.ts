@@ -6,6 +6,7 @@ import { issueAccessToken, TokenResponse } from '../oauth/endpoint.ts'
 
 import type { Pool } from '../postgres/pool.ts'
 import { compressed } from './compress.ts'
+import { docsRoutes } from './docs/routes.ts'
 import { errorAnswer } from './error-answer.ts'
 import { type Authorized, guard } from './guard.ts'
 import type { Limits } from './limits.ts'
@@ -27,6 +28,7 @@ export function createApp(db: Pool, log: Log, limits: Limits) {
     .use(tokenRoutes(db, limits))
     .use(assessmentRoutes(db))
     .use(openApiRoutes(limits))
+    .use(limits.docs ? docsRoutes(limits) : new Elysia())
 }
 
 function tokenRoutes(db: Pool, limits: Limits) {

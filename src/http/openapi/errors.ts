@@ -99,7 +99,7 @@ function answer(description: string, errors: Errors): Json {
     headers: answerHeaders(all.flatMap(({ headers }) => Object.keys(headers))),
     content: {
       'application/json': {
-        schema: refTo(isOAuth ? 'OAuthError' : 'Errors'),
+        schema: refTo(isOAuth ? 'OAuthError' : 'ApiError'),
         examples: Object.fromEntries(examples),
       },
     },

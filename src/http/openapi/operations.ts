@@ -18,6 +18,9 @@ export function tokenOperation(limits: BodyLimits): Json {
     description:
       'Takes the credentials in any one of three ways: as form parameters, as a JSON body, or by HTTP Basic with `grant_type` in the body. Other parameters are ignored; there are no scopes. Every request issues a further token.',
     security: [{}, { clientBasic: [] }],
+    'x-codeSamples': curl(
+      'curl -s BASE_URL/oauth/token -d grant_type=client_credentials \\\n  -d client_id=CLIENT_ID -d client_secret=CLIENT_SECRET',
+    ),
     requestBody: {
       required: true,
       content: {
@@ -44,6 +47,10 @@ export function listOperation(): Json {
     description:
       'The completed assessments in the scope of the integration, filtered, sorted, a page at a time. An empty page is a success. HEAD answers the same without the body.',
     security: [{ clientCredentials: [] }],
+    'x-codeSamples': curl(
+      // curl would take brackets for a range without -g.
+      `curl -sg -H "Authorization: Bearer $TOKEN" \\\n  'BASE_URL/api/v1/ax/assessments?page=100&offset=0&filter[start_date]=2026-01-01'`,
+    ),
     parameters: listParameters(),
     responses: {
       200: answer('A page of assessments.', 'AssessmentList', examples.list, ['vary', 'link']),
@@ -60,6 +67,9 @@ export function retrieveOperation(): Json {
     summary: 'Retrieve one assessment',
     description: 'One completed assessment, as it stands in a list. HEAD answers the same without the body.',
     security: [{ clientCredentials: [] }],
+    'x-codeSamples': curl(
+      `curl -s -H "Authorization: Bearer $TOKEN" BASE_URL/api/v1/ax/assessments/${examples.record.id}`,
+    ),
     parameters: [
       {
         name: 'id',
@@ -75,6 +85,9 @@ export function retrieveOperation(): Json {
     },
   }
 }
+
+/** Known to Redocly, Scalar and others, and to our own page. */
+const curl = (source: string) => [{ lang: 'Shell', label: 'curl', source }]
 
 function answer(description: string, schema: SchemaName, example: object, headers: string[]): Json {
   return {

@@ -13,7 +13,7 @@ const NAMED = {
   ResultPart,
   TokenRequest: TokenParameters,
   TokenResponse,
-  Errors: ErrorsBody,
+  ApiError: ErrorsBody,
   OAuthError: OAuthErrorBody,
 }
 export type SchemaName = keyof typeof NAMED
