@@ -84,3 +84,10 @@ export interface ListQuery {
   order: Order
   filter: Filter
 }
+
+/** What may be sent, by the names in the query string: for typed clients. Ids may be strings, lest they be rounded. */
+export type ListParameters = Partial<Omit<ListQuery, 'filter'>> & {
+  [Name in keyof Filter as NonNullable<Filter[Name]> extends unknown[]
+    ? `filter[${Name}][]`
+    : `filter[${Name}]`]?: Name extends `${string}_ids` ? (string | number)[] : NonNullable<Filter[Name]>
+}

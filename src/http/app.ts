@@ -1,16 +1,16 @@
 import { Elysia } from 'elysia'
 import { listAssessments, retrieveAssessment } from '../assessments/endpoints.ts'
 import { PageMemory } from '../assessments/page-memory.ts'
-import { AssessmentList, AssessmentRecord } from '../assessments/record.ts'
-import { issueAccessToken, TokenResponse } from '../oauth/endpoint.ts'
+import { issueAccessToken } from '../oauth/endpoint.ts'
 
 import type { Pool } from '../postgres/pool.ts'
+import { listTypes, retrieveTypes, tokenTypes } from './client-types.ts'
 import { compressed } from './compress.ts'
 import { docsRoutes } from './docs/routes.ts'
 import { errorAnswer } from './error-answer.ts'
 import { type Authorized, guard } from './guard.ts'
 import type { Limits } from './limits.ts'
-import { useGet, usePost } from './methods.ts'
+import { refuseOthers, useGet, usePost } from './methods.ts'
 import { openApiRoutes } from './openapi/routes.ts'
 import { type Log, requestLog } from './request-log.ts'
 import { refuseOverload } from './unavailable.ts'
@@ -18,6 +18,9 @@ import { refuseOverload } from './unavailable.ts'
 const TOKEN = '/oauth/token'
 const LIST = '/api/v1/ax/assessments'
 const RETRIEVE = '/api/v1/ax/assessments/:id'
+
+/** The service as a type, for clients in TypeScript (Eden). */
+export type App = ReturnType<typeof createApp>
 
 /** Every route there is. Paths are exact: no trailing slash. */
 export function createApp(db: Pool, log: Log, limits: Limits) {
@@ -37,11 +40,9 @@ function tokenRoutes(db: Pool, limits: Limits) {
       // Not parsed by the framework: the errors, the limit and the precedence of both are the protocol's.
       .post(TOKEN, ({ request }) => issueAccessToken(db.during(request), request, limits), {
         parse: 'none',
-        response: { 200: TokenResponse },
+        ...tokenTypes,
       })
-      .all(TOKEN, () => {
-        throw usePost()
-      })
+      .use(refuseOthers(TOKEN, usePost))
   )
 }
 
@@ -67,20 +68,15 @@ function assessmentRoutes(pool: Pool) {
   // HEAD has its own routes because the framework's own drops the headers of a GET.
   const guarded = new Elysia({ name: 'assessments' })
     .use(guard(pool))
-    .get(LIST, list, {
-      response: { 200: AssessmentList },
-    })
+    .get(LIST, list, listTypes)
     .head(LIST, list)
-    .get(RETRIEVE, retrieve, {
-      response: { 200: AssessmentRecord },
-    })
+    .get(RETRIEVE, retrieve, retrieveTypes)
     .head(RETRIEVE, retrieve)
 
-  // Other methods are refused before anybody is asked for a token.
-  const refuse = () => {
-    throw useGet()
-  }
-  return new Elysia({ name: 'api' }).use(guarded).all(LIST, refuse).all(RETRIEVE, refuse)
+  return new Elysia({ name: 'api' })
+    .use(guarded)
+    .use(refuseOthers(LIST, useGet))
+    .use(refuseOthers(RETRIEVE, useGet))
 }
 
 /** As it was sent: the framework's own parser splits at commas and drops repeated keys. */

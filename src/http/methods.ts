@@ -1,3 +1,4 @@
+import { Elysia } from 'elysia'
 import { apiError, type HttpError } from '../answers.ts'
 import { oauthError } from '../oauth/credentials.ts'
 
@@ -9,4 +10,14 @@ export function useGet(): HttpError {
 /** 405 of the token endpoint. */
 export function usePost(): HttpError {
   return oauthError(405, 'invalid_request', 'Use POST', { allow: 'POST' })
+}
+
+/**
+ * Refuses the methods that the route of a path does not have, before anybody is asked for a token. The type
+ * names none of them, or a typed client (Eden) would offer every method there is.
+ */
+export function refuseOthers(path: string, refusal: () => HttpError): Elysia {
+  return new Elysia({ name: `others of ${path}` }).all(path, () => {
+    throw refusal()
+  }) as unknown as Elysia
 }

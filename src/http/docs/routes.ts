@@ -2,7 +2,7 @@ import { Elysia } from 'elysia'
 import { jsonResponse } from '../../answers.ts'
 import type { BodyLimits } from '../../oauth/endpoint.ts'
 import { compressed } from '../compress.ts'
-import { useGet } from '../methods.ts'
+import { refuseOthers, useGet } from '../methods.ts'
 import { openApiDocument } from '../openapi/document.ts'
 import script from './page.browser.js' with { type: 'text' }
 import style from './page.css' with { type: 'text' }
@@ -43,11 +43,7 @@ export function docsRoutes(limits: BodyLimits) {
   for (const [path, [type, text]] of Object.entries(files)) {
     const send = ({ request }: { request: Request }) =>
       compressed(request, jsonResponse(200, text(), { ...HEADERS, 'content-type': `${type}; charset=utf-8` }))
-    app.get(path, send)
-    app.head(path, send)
-    app.all(path, () => {
-      throw useGet()
-    })
+    app.get(path, send).head(path, send).use(refuseOthers(path, useGet))
   }
   return app
 }

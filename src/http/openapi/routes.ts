@@ -2,7 +2,7 @@ import { Elysia } from 'elysia'
 import { jsonResponse } from '../../answers.ts'
 import type { BodyLimits } from '../../oauth/endpoint.ts'
 import { compressed } from '../compress.ts'
-import { useGet } from '../methods.ts'
+import { refuseOthers, useGet } from '../methods.ts'
 import { openApiDocument } from './document.ts'
 
 const PATH = '/openapi.json'
@@ -14,10 +14,5 @@ export function openApiRoutes(limits: BodyLimits) {
     json ??= JSON.stringify(openApiDocument(limits))
     return compressed(request, jsonResponse(200, json, { 'cache-control': 'no-cache' }))
   }
-  return new Elysia({ name: 'openapi' })
-    .get(PATH, send)
-    .head(PATH, send)
-    .all(PATH, () => {
-      throw useGet()
-    })
+  return new Elysia({ name: 'openapi' }).get(PATH, send).head(PATH, send).use(refuseOthers(PATH, useGet))
 }
