@@ -13,10 +13,36 @@ const COMMON_HEADERS = {
 }
 
 /**
- * The only place an answer is made. `json` is finished JSON text; `headers` override the common ones.
+ * The only place an answer is made. `json` is finished JSON; `headers` override the common ones. The
+ * length is what would be sent anyway; said here, the request log knows it.
  */
-export function jsonResponse(status: number, json: string, headers: Record<string, string> = {}): Response {
-  return new Response(json, { status, headers: { ...COMMON_HEADERS, ...headers } })
+export function jsonResponse(
+  status: number,
+  json: string | Uint8Array<ArrayBuffer>,
+  headers: Record<string, string> = {},
+): Response {
+  const length = String(Buffer.byteLength(json))
+  return new Response(json, { status, headers: { ...COMMON_HEADERS, 'content-length': length, ...headers } })
+}
+
+/** What the request log says of an answer that its status and headers do not. */
+export interface Facts {
+  /** Who is answered. */
+  clientId?: string
+  /** Records of the export that it carries. */
+  records?: number
+}
+
+const facts = new WeakMap<Response, Facts>()
+
+/** The same answer, with what the request log is to say of it. */
+export function withFacts(answer: Response, known: Facts): Response {
+  facts.set(answer, known)
+  return answer
+}
+
+export function factsOf(answer: Response): Facts {
+  return facts.get(answer) ?? {}
 }
 
 /** An HTTP answer other than success. `body` is sent as JSON, exactly as it is. */

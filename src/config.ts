@@ -46,6 +46,7 @@ const oneOf =
     return value
   }
 
+/** By the name of the variable; in the order in which they are documented. */
 export const SETTINGS = {
   DATABASE_URL: {
     meaning: 'The database: postgres://user:password@host:port/name, or embedded:DIR for the built-in one.',
@@ -73,10 +74,40 @@ export const SETTINGS = {
     meaning: 'The port to listen on; 0 for any free one.',
     read: wholeNumber(0, 65535),
   },
+  ADMIN_HOST: {
+    fallback: '127.0.0.1',
+    meaning: 'The address to listen on for /live, /ready and /metrics.',
+    read: text,
+  },
+  ADMIN_PORT: {
+    meaning:
+      'The port to listen on for /live, /ready and /metrics; 0 for any free one. Not set: there are none.',
+    read: wholeNumber(0, 65535),
+  },
   LOG_LEVEL: {
     fallback: 'info',
     meaning: 'The least severe line that is logged: debug, info (a line a request), warn, error or silent.',
     read: oneOf('debug', 'info', 'warn', 'error', 'silent'),
+  },
+  SLOW_REQUEST_MS: {
+    fallback: '1000',
+    meaning: 'Milliseconds from which a request is logged as slow, with level warn.',
+    read: wholeNumber(1, 3_600_000),
+  },
+  SLOW_STATEMENT_MS: {
+    fallback: '500',
+    meaning: 'Milliseconds from which a statement of a request is logged as slow, with level warn.',
+    read: wholeNumber(1, 3_600_000),
+  },
+  SHUTDOWN_DELAY: {
+    fallback: '0',
+    meaning: 'Seconds to go on serving after SIGTERM, while /ready fails and balancers look away.',
+    read: wholeNumber(0, 3600),
+  },
+  SHUTDOWN_TIMEOUT: {
+    fallback: '7',
+    meaning: 'Seconds that requests in flight have to finish after SHUTDOWN_DELAY; then they are cut.',
+    read: wholeNumber(1, 3600),
   },
   DATABASE_WAIT: {
     fallback: '5',
@@ -136,8 +167,13 @@ export function dropForeignSettings(environment: Environment = Bun.env): void {
   for (const name of Object.keys(environment)) if (/^PG[A-Z]/.test(name)) delete environment[name]
 }
 
-export type SettingName = keyof typeof SETTINGS
+type SettingName = keyof typeof SETTINGS
 type Value<Name extends SettingName> = ReturnType<(typeof SETTINGS)[Name]['read']>
+
+/** Those that have no default. */
+type Optional = {
+  [Name in SettingName]: (typeof SETTINGS)[Name] extends { fallback: string } ? never : Name
+}[SettingName]
 
 /** The environment that settings are read from; process.env by default. */
 export type Environment = Record<string, string | undefined>
@@ -149,7 +185,7 @@ export type Environment = Record<string, string | undefined>
 export function setting<Name extends SettingName>(
   name: Name,
   environment: Environment = Bun.env,
-): Value<Name> | ((typeof SETTINGS)[Name] extends { fallback: string } ? never : undefined) {
+): Value<Name> | (Name extends Optional ? undefined : never) {
   const definition: Setting<unknown> = SETTINGS[name]
   const given = environment[name]?.trim() || definition.fallback
   try {

@@ -1,5 +1,5 @@
 // Makes the executable: `bun test/build.ts [--outfile dist/axport]`.
-import { readFileSync, rmSync, statSync } from 'node:fs'
+import { rmSync, statSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { parseArgs } from 'node:util'
 
@@ -20,7 +20,6 @@ async function build(outfile: string): Promise<void> {
     // Without it an unexpected error prints pages of squeezed library code instead of a file and a line.
     sourcemap: 'linked',
     define: {
-      AXPORT_VERSION: JSON.stringify(version()),
       AXPORT_COMMIT: JSON.stringify(commit()),
       // Fixed at build time in any case; otherwise to "development".
       'process.env.NODE_ENV': '"production"',
@@ -36,10 +35,6 @@ async function build(outfile: string): Promise<void> {
   })
   // The executable has its source map inside.
   rmSync(`${outfile}.map`, { force: true })
-}
-
-function version(): string {
-  return (JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as { version: string }).version
 }
 
 /** Empty where there is no git or no repository, as in a source archive. */

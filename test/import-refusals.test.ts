@@ -1,24 +1,9 @@
 import { describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { everything, importLines, importText, problems, useDatabase } from './support/import.ts'
+import { common, part, parted, people, removal, single, user } from './support/import-lines.ts'
 import { BACKENDS } from './support/service.ts'
 
 setDefaultTimeout(120_000)
-
-const organization = (id: number) => ({ type: 'organization', id, name: 'o' })
-const product = (id: number) => ({ type: 'product', id, name: 'p' })
-const user = (id: number) => ({ type: 'user', id, name: 'u' })
-const people = [organization(1), product(1), user(1), user(2)]
-const common = {
-  type: 'assessment',
-  user_id: 1,
-  organization_id: 1,
-  product_id: 1,
-  certified_at: '2026-03-01',
-}
-const single = (id: number, changes: object = {}) => ({ ...common, id, proctor_id: 2, ...changes })
-const part = (id: number, proctor_id = 2) => ({ id, name: `n${id}`, certified_at: '2026-02-01', proctor_id })
-const parted = (id: number, ...parts: number[]) => ({ ...common, id, parts: parts.map(id => part(id)) })
-const removal = (type: string, id: number) => ({ type, id, deleted: true })
 
 describe.each(BACKENDS)('an import into %s', backend => {
   const database = useDatabase(backend)

@@ -6,25 +6,11 @@ import type { Reject } from '../src/import/import.ts'
 import { RejectsFile } from '../src/import/rejects-file.ts'
 import { describePlace } from '../src/import/report.ts'
 import { importLines, importText, staleRecords, useDatabase } from './support/import.ts'
+import { parted, people, removal, single, user } from './support/import-lines.ts'
 import { BACKENDS } from './support/service.ts'
 
 setDefaultTimeout(120_000)
 
-const organization = (id: number) => ({ type: 'organization', id, name: 'o' })
-const product = (id: number) => ({ type: 'product', id, name: 'p' })
-const user = (id: number) => ({ type: 'user', id, name: 'u' })
-const people = [organization(1), product(1), user(1), user(2)]
-const common = {
-  type: 'assessment',
-  user_id: 1,
-  organization_id: 1,
-  product_id: 1,
-  certified_at: '2026-03-01',
-}
-const single = (id: number, changes: object = {}) => ({ ...common, id, proctor_id: 2, ...changes })
-const part = (id: number) => ({ id, name: `n${id}`, certified_at: '2026-02-01', proctor_id: 2 })
-const parted = (id: number, ...parts: number[]) => ({ ...common, id, parts: parts.map(part) })
-const removal = (type: string, id: number) => ({ type, id, deleted: true })
 const missing = (column: string, what: string) =>
   `${column}: ${what} is neither in the file nor in the database`
 

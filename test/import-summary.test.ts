@@ -1,25 +1,20 @@
 import { describe, expect, setDefaultTimeout, test } from 'bun:test'
 import type { Sql } from 'postgres'
 import { everything, importLines, importText, staleRecords, useDatabase } from './support/import.ts'
+import {
+  common,
+  organization,
+  part,
+  parted,
+  people,
+  product,
+  removal,
+  single,
+  user,
+} from './support/import-lines.ts'
 import { BACKENDS } from './support/service.ts'
 
 setDefaultTimeout(120_000)
-
-const organization = (id: number, name = 'o') => ({ type: 'organization', id, name })
-const product = (id: number, name = 'p') => ({ type: 'product', id, name })
-const user = (id: number, name = 'u') => ({ type: 'user', id, name })
-const people = [organization(1), product(1), user(1), user(2)]
-const common = {
-  type: 'assessment',
-  user_id: 1,
-  organization_id: 1,
-  product_id: 1,
-  certified_at: '2026-03-01',
-}
-const single = (id: number, proctor_id = 2) => ({ ...common, id, proctor_id })
-const part = (id: number) => ({ id, name: `n${id}`, certified_at: '2026-02-01', proctor_id: 2 })
-const parted = (id: number, ...parts: number[]) => ({ ...common, id, parts: parts.map(part) })
-const removal = (type: string, id: number) => ({ type, id, deleted: true })
 
 const counts = (inserted: number, updated: number, unchanged: number, deleted: number) => ({
   inserted,
@@ -84,7 +79,13 @@ describe.each(BACKENDS)('the summary of an import into %s', backend => {
   })
 
   test('counts several lines for one id as one', async () => {
-    const summary = await summaryOf(...people, user(1, 'x'), single(10), single(10, 1), user(1))
+    const summary = await summaryOf(
+      ...people,
+      user(1, 'x'),
+      single(10),
+      single(10, { proctor_id: 1 }),
+      user(1),
+    )
     expect([summary.users, summary.assessments]).toEqual([counts(2, 0, 0, 0), counts(1, 0, 0, 0)])
   })
 

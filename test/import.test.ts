@@ -1,6 +1,17 @@
 import { describe, expect, setDefaultTimeout, test } from 'bun:test'
 import type { Sql } from 'postgres'
 import { everything, importLines, importText, staleRecords, useDatabase } from './support/import.ts'
+import {
+  common,
+  organization,
+  part,
+  parted,
+  people,
+  product,
+  removal,
+  single,
+  user,
+} from './support/import-lines.ts'
 import { BACKENDS } from './support/service.ts'
 
 setDefaultTimeout(120_000)
@@ -24,22 +35,6 @@ const SINGLE =
   '{"id":9001,"seid":"1234567890","name":"Ana M. Ruiz","first_name":"Ana","last_name":"Ruiz","email":"ana@example.org",' +
   '"organization_id":12,"organization_name":"Lakeside District","assessment_name":"Reading Observation","certified_on":"2026-03-01",' +
   '"results":[{"assessment_id":9001,"assessment_name":"Reading Observation","certified_on":"2026-03-01","proctor_id":77,"proctor_name":"Pat Proctor"}]}'
-
-const organization = (id: number, name = 'o') => ({ type: 'organization', id, name })
-const product = (id: number, name = 'p') => ({ type: 'product', id, name })
-const user = (id: number, name = 'u') => ({ type: 'user', id, name })
-const people = [organization(1), product(1), user(1), user(2)]
-const common = {
-  type: 'assessment',
-  user_id: 1,
-  organization_id: 1,
-  product_id: 1,
-  certified_at: '2026-03-01',
-}
-const single = (id: number, proctor_id = 2) => ({ ...common, id, proctor_id })
-const part = (id: number, proctor_id = 2) => ({ id, name: `n${id}`, certified_at: '2026-02-01', proctor_id })
-const parted = (id: number, ...parts: number[]) => ({ ...common, id, parts: parts.map(id => part(id)) })
-const removal = (type: string, id: number) => ({ type, id, deleted: true })
 
 const documents = async (sql: Sql) =>
   (await sql<{ document: string }[]>`select document from export_records order by id`).map(
@@ -161,7 +156,7 @@ describe.each(BACKENDS)('an import into %s', backend => {
       removal('product', 1),
     ]
     const changed = [
-      { ...single(10, 5), ...moved },
+      { ...single(10, { proctor_id: 5 }), ...moved },
       { ...common, ...moved, id: 20, parts: [part(21, 5)] },
     ]
     expect(await loaded(...removals, ...changed, ...others)).toEqual({ 10: [10], 20: [21] })
@@ -213,7 +208,7 @@ describe.each(BACKENDS)('an import into %s', backend => {
         union all select 'assessment', id, ctid::text, xmin::text from assessments order by 1, 2`
     const version = async () => Number((await database.sql`select version from export_state`)[0]?.version)
     const [before, versionBefore] = [await places(), await version()]
-    await loaded(...people, single(10, 1), parted(20, 21, 22))
+    await loaded(...people, single(10, { proctor_id: 1 }), parted(20, 21, 22))
     const written = (await places()).filter(row => !before.some(old => Bun.deepEquals(old, row)))
     expect(written.map(({ kind, id }) => `${kind} ${id}`)).toEqual(['part 10', 'record 10'])
     expect(await version()).toBeGreaterThan(versionBefore)

@@ -7,13 +7,13 @@ setDefaultTimeout(60_000)
 const root = join(import.meta.dir, '..')
 
 const FEATURES = ['assessments', 'doctor', 'import', 'integrations', 'oauth', 'sample']
-const LEAVES = ['src/answers.ts', 'src/config.ts', 'src/errors.ts', 'src/random.ts']
+const LEAVES = ['src/answers.ts', 'src/config.ts', 'src/counters.ts', 'src/errors.ts', 'src/random.ts']
 
 /**
  * What each part of the house may import besides itself: the one direction is main → cli → http → feature →
- * postgres → db. `answers`, `errors` and `random` are for everybody; `config` is for the command line.
+ * postgres → db. `answers`, `counters`, `errors` and `random` are for everybody; `config` is for the command line.
  */
-const COMMON = ['answers', 'errors', 'random']
+const COMMON = ['answers', 'counters', 'errors', 'random']
 const MAY_IMPORT: Record<string, string[]> = {
   main: ['cli'],
   cli: ['http', 'config', 'postgres', ...FEATURES, ...COMMON],
@@ -22,6 +22,7 @@ const MAY_IMPORT: Record<string, string[]> = {
   postgres: ['db', ...COMMON],
   db: [],
   answers: [],
+  counters: [],
   config: ['errors'],
   errors: [],
   random: [],
@@ -147,6 +148,14 @@ describe('the modules of src and db', () => {
     expect(using(/\bprocess\.(exit|abort|exitCode|kill|reallyExit)\b/)).toEqual(['src/main.ts'])
     expect(using(/\bconsole\./)).toEqual([])
   })
+})
+
+test('what answers requests makes none of its own, and starts no program', () => {
+  const answering = modules.filter(({ part }) => ['http', 'oauth', 'assessments', 'answers'].includes(part))
+  const asking =
+    /\bfetch\b(?!:)|\bWebSocket\b|\bBun\.(connect|spawn|spawnSync|udpSocket|\$)|\bhttp\.(request|get)\b|['"]node:(https|child_process|dgram)['"]|\b(connect|createConnection)\(/
+  expect(answering.length).toBeGreaterThan(15)
+  expect(answering.filter(({ source }) => asking.test(source)).map(({ path }) => path)).toEqual([])
 })
 
 test('importing every module but main opens nothing, prints nothing and lets the process end by itself', async () => {

@@ -1,9 +1,11 @@
 import { afterEach, beforeEach, expect, test } from 'bun:test'
 import type { Sql } from 'postgres'
+import { newCounters } from '../src/counters.ts'
 import { createIntegration } from '../src/integrations/create.ts'
 import { startPurging } from '../src/oauth/purge.ts'
-import { issueToken, purgeExpiredTokens } from '../src/oauth/tokens.ts'
+import { issueToken, purgeEndedSecrets, purgeEndedTokens, purgeExpiredTokens } from '../src/oauth/tokens.ts'
 import { type Database, openDatabase } from '../src/postgres/database.ts'
+import { LOCKS } from '../src/postgres/locks.ts'
 import { openTestDatabase, type TestDatabase } from './support/service.ts'
 
 let database: TestDatabase
@@ -39,7 +41,7 @@ async function tokens(): Promise<number> {
 /** A log that fails the test when something is said. */
 function quietLog() {
   const said: string[] = []
-  return { said, warn: (_: object, message: string) => void said.push(message) }
+  return { said, info: () => {}, warn: (_: object, message: string) => void said.push(message) }
 }
 
 test('The first purge comes soon after the start, and takes every expired token in batches', async () => {
@@ -87,7 +89,7 @@ test('A process deletes nothing while another one is at it, and does not wait fo
   await issue(10)
   const busy = await other.sql.reserve()
   await busy`begin`
-  await busy`select pg_advisory_xact_lock(7241905835)`
+  await busy`select pg_advisory_xact_lock(${LOCKS.purge})`
   expect(await purgeExpiredTokens(sql, 10)).toEqual({ count: 0, last: '-infinity' })
   expect(await tokens()).toBe(11)
   await busy`rollback`
@@ -110,9 +112,57 @@ test('A purge that fails is reported with its code, and tried again', async () =
   await issue(10)
   await sql`alter table access_tokens rename to away`
   const failed = Promise.withResolvers<object>()
-  const stop = startPurging(sql, { log: { warn: failed.resolve }, first: 0, interval: 10 })
+  const stop = startPurging(sql, { log: { info: () => {}, warn: failed.resolve }, first: 0, interval: 10 })
   expect(await failed.promise).toEqual({ code: '42P01' })
   await sql`alter table away rename to access_tokens`
   while ((await tokens()) > 1) await Bun.sleep(10)
   await stop()
+})
+
+test('A round of the purge that deleted anything is a line in the log, and counted; an idle one is silent', async () => {
+  await issue(2500)
+  await sql`
+    insert into integration_secrets (integration_id, digest, expires_at)
+    select id, sha256('ended'), now() - interval '1 hour' from integrations`
+  await sql`
+    insert into access_tokens (digest, secret_id, expires_at)
+    select sha256(('of ended ' || i)::bytea), max(s.id), now() + interval '1 hour'
+    from generate_series(1, 1500) i, integration_secrets s group by i`
+  const lines: object[] = []
+  const counters = newCounters()
+  const log = {
+    info: (details: object, message: string) => void lines.push({ ...details, message }),
+    warn: (details: object) => void lines.push(details),
+  }
+  const stop = startPurging(sql, { log, counters, first: 0, interval: 10 })
+  while (lines.length === 0) await Bun.sleep(10)
+  // Rounds of 10 ms that find nothing.
+  await Bun.sleep(100)
+  await stop()
+  expect(lines).toEqual([{ tokens: 4000, secrets: 1, message: 'purged expired tokens and ended secrets' }])
+  expect(counters).toMatchObject({ purgedTokens: 4000, purgedSecrets: 1 })
+  expect(await tokens()).toBe(1)
+  expect(await sql`select from integration_secrets where expires_at <= now()`).toHaveLength(0)
+})
+
+test('The tokens of an ended secret go in batches, before it', async () => {
+  await issue(0)
+  await sql`
+    insert into access_tokens (digest, secret_id, expires_at)
+    select sha256(('live ' || i)::bytea), s.id, now() + interval '1 hour'
+    from generate_series(1, 24) i, integration_secrets s`
+  expect(await purgeEndedTokens(sql, 10)).toBe(0)
+  await sql`update integration_secrets set expires_at = now()`
+  const busy = await other.sql.reserve()
+  await busy`begin`
+  await busy`select pg_advisory_xact_lock(7241905835)`
+  expect(await purgeEndedTokens(sql, 10)).toBe(0)
+  expect(await purgeEndedSecrets(sql)).toBe(0)
+  await busy`rollback`
+  busy.release()
+  expect([await purgeEndedTokens(sql, 10), await purgeEndedTokens(sql, 10), await tokens()]).toEqual([
+    10, 10, 5,
+  ])
+  expect(await purgeEndedSecrets(sql)).toBe(1)
+  expect(await tokens()).toBe(0)
 })

@@ -27,9 +27,9 @@ const START = `
   insert into assessment_parts values (1, 1, 1, null, null, 3), (11, 2, 1, 'One', now(), 3), (12, 2, 2, 'Two', now(), 2);
   update export_state set time_zone = 'UTC'`
 
-/** A deadlock; a broken constraint; a serialization failure for whoever asked for more than READ COMMITTED. */
+/** A broken constraint; a serialization failure for whoever asked for more than READ COMMITTED. */
 function mayFail(code: string, isolation: Isolation): boolean {
-  return ['40P01', '23503', '23505'].includes(code) || (code === '40001' && isolation !== 'read committed')
+  return ['23503', '23505'].includes(code) || (code === '40001' && isolation !== 'read committed')
 }
 
 let db: TestDatabase
@@ -143,10 +143,15 @@ async function differences(): Promise<string[]> {
   return rows.map(row => row.line)
 }
 
-/** The writers end as they may, and the data are right. */
+/**
+ * The writers end as they may, and the data are right. Only a TRUNCATE, which locks its table before any trigger
+ * runs, may still end in a deadlock.
+ */
 async function expectRight(scripts: Script[], order: number[]): Promise<string[]> {
   const outcomes = await interleave(scripts, order)
-  for (const outcome of outcomes) expect(outcome).toMatch(/^(committed|\w{5})$/)
+  const hasTruncate = scripts.some(statements => JSON.stringify(statements).includes('truncate'))
+  const mayEnd = hasTruncate ? /^(committed|\w{5}|40P01 .*)$/ : /^(committed|\w{5})$/
+  for (const outcome of outcomes) expect(outcome).toMatch(mayEnd)
   expect({ order, outcomes, differences: await differences() }).toEqual({ order, outcomes, differences: [] })
   return outcomes
 }
@@ -162,6 +167,11 @@ const WRITES = {
   'renames somebody without assessments': [rename('users', 4)],
   'renames two': [rename('users', 1), rename('organizations', 1)],
   'renames the same two the other way round': [rename('organizations', 1), rename('users', 1)],
+  'adds somebody and renames the educator': [`insert into users values (50, 'Newest')`, rename('users', 1)],
+  'renames the educator and adds the same somebody': [
+    rename('users', 1),
+    `insert into users values (50, 'Newest')`,
+  ],
   'adds an assessment': [
     `insert into assessments values (20, 1, 1, 1, '2024-03-10T05:00Z')`,
     `insert into assessment_parts values (20, 20, 1, null, null, 3)`,
@@ -231,6 +241,7 @@ describe('writers at the same time leave the read model equal to its source', ()
     ['moves one without parts elsewhere', 'adds a part to one that has none'],
     ['adds an assessment under the same id', 'adds a part under a free id'],
     ['renames two', 'renames the same two the other way round'],
+    ['adds somebody and renames the educator', 'renames the educator and adds the same somebody'],
     ['deletes an assessment', 'adds parts'],
     ['changes the time zone', 'adds an assessment'],
   ]

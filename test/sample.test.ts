@@ -47,7 +47,7 @@ describe('the output', () => {
   // A deliberate change of the sample changes this line; another machine or runtime must not.
   test('is the same on every machine', () => {
     expect(hash(text({ assessments: 1000 }))).toBe(
-      '90ba883896e1a05f1e0216d66b3d065f2a13805d90ddf0b36c3411e0954024d2',
+      'ae4b847f91714d3c84ebe138508182cb09e6ab3dbfa8e36d615fc64e47fab9c6',
     )
   })
 
@@ -67,6 +67,34 @@ describe('the output', () => {
       expect(chunk.length).toBeGreaterThanOrEqual(65_536)
       expect(chunk.length).toBeLessThan(68_000)
     }
+  })
+
+  test.each([
+    [10, 400],
+    [2000, 30_000],
+  ])('of %d has its organizations, products and users in the output of %d', (small, large) => {
+    const kept = (count: number) =>
+      text({ assessments: count })
+        .split('\n')
+        .filter(line => line !== '' && !line.startsWith('{"type":"assessment"'))
+    const largest = new Set(kept(large))
+    expect(kept(small).filter(line => !largest.has(line))).toEqual([])
+  })
+
+  test('never gives an assessment the id that a part has in an output of another size', () => {
+    const idsOf = (count: number) => {
+      const lines = ofType(parse(text({ assessments: count })), 'assessment')
+      const parts = lines.flatMap(({ id, parts }) => (parts ?? []).map(part => [part.id, id] as const))
+      return { assessments: new Set(lines.map(({ id }) => id)), parts: new Map(parts) }
+    }
+    const sizes = [300, 2000, 7777].map(idsOf)
+    for (const { assessments } of sizes) {
+      for (const { parts } of sizes) expect([...parts.keys()].filter(id => assessments.has(id))).toEqual([])
+    }
+    // Nor a part that of a part of another assessment.
+    const [, some, more] = sizes
+    for (const [id, assessmentId] of some?.parts ?? [])
+      expect(more?.parts.get(id) ?? assessmentId).toBe(assessmentId)
   })
 
   test('is refused for a number, a seed or a date that makes no sense', () => {

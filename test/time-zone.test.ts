@@ -163,6 +163,16 @@ describe.each(BACKENDS)('the platform has a time zone, on %s:', backend => {
     expect([...(await state())]).toEqual([...before])
   })
 
+  const ELSEWHERE_ANOTHER = ['localtime', 'posixrules', 'Factory', 'posix/Europe/Berlin', 'right/UTC']
+  test.each(ELSEWHERE_ANOTHER)('the zone "%s" is refused, which servers do not agree on', async zone => {
+    await setTimeZone(service.sql, 'Europe/Berlin')
+    const refusal = await setTimeZone(service.sql, zone).catch(error => error)
+    expect(refusal).toBeInstanceOf(Failure)
+    expect(refusal.message).toMatch(/^the time zone .* for example (Europe\/Berlin|UTC)$/)
+    const [state] = await service.sql`select time_zone from export_state`
+    expect(state?.time_zone).toBe('Europe/Berlin')
+  })
+
   const UNKNOWN = [
     'Mars/Olympus_Mons',
     '',

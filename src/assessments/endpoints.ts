@@ -1,4 +1,4 @@
-import { apiError, type HttpError, jsonResponse } from '../answers.ts'
+import { apiError, type HttpError, jsonResponse, withFacts } from '../answers.ts'
 import type { Runner } from '../postgres/statement.ts'
 import { isBigint } from './conditions.ts'
 import { nextLink } from './next-link.ts'
@@ -30,13 +30,19 @@ export async function listAssessments(
 ): Promise<Answer> {
   const query = parseListQuery(queryString)
   const page = await readPage(db, memory, reader, query)
-  const { count, documents } = page ?? { count: 0, documents: '' }
+  const { count, documents, size } = page ?? { count: 0, documents: new Uint8Array(), size: 0 }
   const meta = JSON.stringify({ count, offset: query.offset, page: query.page })
   return {
     caller: page?.caller,
     respond: () =>
-      jsonResponse(200, `{"data":[${documents}],"meta":${meta}}`, { ...nextLink(queryString, query, count) }),
+      withFacts(jsonResponse(200, bodyOf(documents, meta), nextLink(queryString, query, count)), {
+        records: size,
+      }),
   }
+}
+
+function bodyOf(documents: Uint8Array, meta: string): Uint8Array<ArrayBuffer> {
+  return Buffer.concat([Buffer.from('{"data":['), documents, Buffer.from(`],"meta":${meta}}`)])
 }
 
 /** GET /api/v1/ax/assessments/:id (spec 4.3). Whatever is not the id of a record in the scope is not found. */
@@ -47,7 +53,7 @@ export async function retrieveAssessment(db: Runner, reader: Reader, id: string)
     caller: isId ? (found?.caller ?? null) : undefined,
     respond: () => {
       if (!found?.document) throw assessmentNotFound()
-      return jsonResponse(200, found.document)
+      return withFacts(jsonResponse(200, found.document), { records: 1 })
     },
   }
 }

@@ -1,3 +1,5 @@
+import { type Counters, newCounters } from '../counters.ts'
+
 /** A record's place in the order of a sort: its sort key as text, and its id. */
 export interface Edge {
   key: string
@@ -28,7 +30,20 @@ export class PageMemory {
   private readonly selections = new Map<string, Selection>()
   private bytes = 0
 
-  constructor(private readonly budget = 32 * 1024 * 1024) {}
+  /**
+   * @param counters of pages that were read by what is remembered, and of those that could not be
+   * @param budget in bytes
+   */
+  constructor(
+    private readonly counters: Pick<Counters, 'pageMemoryHits' | 'pageMemoryMisses'> = newCounters(),
+    private readonly budget = 32 * 1024 * 1024,
+  ) {}
+
+  /** Counts a page that was read. */
+  count(isHit: boolean): void {
+    if (isHit) this.counters.pageMemoryHits++
+    else this.counters.pageMemoryMisses++
+  }
 
   /** The facts about a selection, and from now on the most recently used ones. */
   recall(key: string): Selection | undefined {

@@ -14,10 +14,10 @@ export interface Reader {
   scopeDigest: string
 }
 
-/** One page: how many records match, and the documents of the page, joined by commas. */
+/** One page: how many records match, and the documents of the page, joined by commas, as UTF-8. */
 export interface Page {
   count: number
-  documents: string
+  documents: Uint8Array
   size: number
   /** The digest of the scope that the reader's token had in the snapshot of the page; null if it was not live. */
   caller: string | null
@@ -47,6 +47,7 @@ export async function readPage(
     selectPage(db, { ...placeOf(asking, known), way: wayOf(organizations, filters, known), filters, values })
 
   let known = memory.recall(key)
+  const recalled = known
   if (!known && query.offset >= FAR) {
     // To know the count first halves the way at least: the end may be nearer than the start.
     known = selectionOf(await read(undefined, { ...query, page: 0, offset: 0 }))
@@ -56,6 +57,7 @@ export async function readPage(
     known = undefined
     row = await read(undefined)
   }
+  memory.count(known !== undefined && known === recalled)
   known ??= selectionOf(row)
   if (row.edge_key !== null && row.edge_id !== null) {
     known.note(orderOf(query), query.offset + row.size, { key: row.edge_key, id: row.edge_id })

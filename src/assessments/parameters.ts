@@ -17,6 +17,7 @@ const Id = t.Unsafe<string>({ type: 'integer', format: 'int64' })
 const ids = (description: string) => t.Optional(t.Array(Id, { maxItems: MAX_FILTER_VALUES, description }))
 const day = (description: string) => t.Optional(t.String({ format: 'date', description }))
 
+/** The filters, by their names in filter[…]. */
 export const Filter = t.Object({
   search: t.Optional(
     t.String({
@@ -50,12 +51,17 @@ export const Filter = t.Object({
   ),
 })
 
+/** What can be sorted by; the first is the default. */
 export const SORTS = ['certified_on', 'user_name', 'proctor_name', 'product_name'] as const
+/** One of SORTS. */
 export type Sort = (typeof SORTS)[number]
 
+/** The directions; the first is the default. */
 export const ORDERS = ['ASC', 'DESC'] as const
+/** One of ORDERS. */
 export type Order = (typeof ORDERS)[number]
 
+/** The parameters of a list request. */
 export const ListQuery = t.Object({
   page: t.Integer({
     minimum: 1,
@@ -74,16 +80,11 @@ export const ListQuery = t.Object({
   filter: Filter,
 })
 
+/** Filters that have been read: every value valid, blank ones absent, ids as decimal strings. */
 export type Filter = Static<typeof Filter>
 
 /** A list request that has been read: every value valid, blanks dropped, defaults and the cap applied. */
-export interface ListQuery {
-  page: number
-  offset: number
-  sort: Sort
-  order: Order
-  filter: Filter
-}
+export type ListQuery = Static<typeof ListQuery>
 
 /** What may be sent, by the names in the query string: for typed clients. Ids may be strings, lest they be rounded. */
 export type ListParameters = Partial<Omit<ListQuery, 'filter'>> & {

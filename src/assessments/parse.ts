@@ -113,10 +113,14 @@ function decode(queryString: string): Parameters {
   })
 }
 
+/**
+ * U+FFFD is what the server puts in the place of bytes that are no UTF-8 (sent raw, without any escape), and what
+ * other programs do: it stands for a text that somebody has lost, and would be looked for in its place.
+ */
 function decodeComponent(component: string): string {
   try {
-    return decodeURIComponent(component.replaceAll('+', ' '))
-  } catch {
-    throw apiError(400, 'The query string is not valid percent-encoded UTF-8')
-  }
+    const text = decodeURIComponent(component.replaceAll('+', ' '))
+    if (!text.includes('\ufffd')) return text
+  } catch {}
+  throw apiError(400, 'The query string is not valid percent-encoded UTF-8')
 }

@@ -3,7 +3,7 @@ import { exportState, organizationVersions, exportRecords as r } from '../../db/
 import { type Runner, statement } from '../postgres/statement.ts'
 import type { Values } from './conditions.ts'
 import type { Edge } from './page-memory.ts'
-import { type PageRow, pageStatement, type Way } from './page-statement.ts'
+import { type PageRow, pageStatement, readPageRow, type Way } from './page-statement.ts'
 import type { Order, Sort } from './parameters.ts'
 
 /** One page to be read, of the records that match. */
@@ -30,7 +30,7 @@ export async function selectPage(db: Runner, request: PageRequest): Promise<Page
   const shape = { ...request, isSeek: after !== undefined, isSkip: skip > 0 }
   const [row] = await pageStatement(shape)(db, all)
   if (!row) throw new Error('the page statement returned no row')
-  return row
+  return readPageRow(row)
 }
 
 /** The present version, and the one at which any of these organizations (a bigint[] as text) last changed. */

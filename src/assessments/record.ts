@@ -6,6 +6,7 @@ import { Type as t } from '@sinclair/typebox'
 const Id = (description: string) => t.Integer({ format: 'int64', description })
 const Day = (description: string) => t.String({ format: 'date', description })
 
+/** Spec 2.2. */
 export const ResultPart = t.Object({
   assessment_id: Id('ID of that individual part; the retrieve endpoint does not take it.'),
   assessment_name: t.String({ description: 'Name of the part.' }),
@@ -14,6 +15,7 @@ export const ResultPart = t.Object({
   proctor_name: t.String({ description: "The proctor's name." }),
 })
 
+/** Spec 2.1: an element of `data`, and the answer of the retrieve endpoint. */
 export const AssessmentRecord = t.Object({
   id: Id('ID of the overall assessment; the only one the retrieve endpoint takes.'),
   seid: t.Union([t.String(), t.Null()], { description: 'State Educator ID; null if never recorded.' }),
@@ -31,6 +33,7 @@ export const AssessmentRecord = t.Object({
   }),
 })
 
+/** Spec 4.2: the answer of the list endpoint, with the meta object of 2.3. */
 export const AssessmentList = t.Object({
   data: t.Array(AssessmentRecord),
   meta: t.Object({

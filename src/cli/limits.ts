@@ -22,7 +22,12 @@ export function readLimits(environment?: Environment): { pool: PoolBounds; http:
     )
   }
   return {
-    pool: { size: setting('DATABASE_POOL_SIZE', environment), wait, statement },
+    pool: {
+      size: setting('DATABASE_POOL_SIZE', environment),
+      wait,
+      statement,
+      slow: setting('SLOW_STATEMENT_MS', environment),
+    },
     http: {
       requests: setting('MAX_REQUESTS', environment),
       headerSize: setting('MAX_HEADER_SIZE', environment),

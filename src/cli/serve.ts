@@ -3,8 +3,9 @@ import { Command, InvalidArgumentError, Option } from 'commander'
 import { databaseUrl, setting } from '../config.ts'
 import { Failure, UsageFailure } from '../errors.ts'
 import type { Database } from '../postgres/database.ts'
+import { startAdmin } from './admin.ts'
 import { createLog } from './log.ts'
-import { startService } from './service.ts'
+import { Service } from './service.ts'
 import { onHangup, terminated } from './signals.ts'
 import { superviseWorkers } from './supervisor.ts'
 import { withDatabase } from './with-database.ts'
@@ -52,15 +53,23 @@ export async function serve(
     )
   }
   const log = createLog()
-  const terminate = terminated()
-  const service = await startService(database, log, { host: setting('HOST'), port: setting('PORT') })
-  onHangup(service.reload)
-  log.info({ url: service.url, database: database.kind }, 'listening')
-  await onListening(service.url)
-  const signal = await terminate
-  log.info({ signal }, 'stopping')
-  await service.stop()
+  // Before anybody is told that it listens: a signal may follow at once.
+  const signalled = terminated()
+  const service = await Service.open(database, log)
+  const admin = startAdmin(service)
+  try {
+    const url = service.listen(publicAddress())
+    onHangup(() => service.reload())
+    log.info({ url, admin: admin?.url, database: database.kind }, 'listening')
+    await onListening(url)
+    log.info({ signal: await signalled }, 'stopping')
+    await service.end()
+  } finally {
+    await admin?.stop()
+  }
 }
+
+const publicAddress = () => ({ host: setting('HOST'), port: setting('PORT') })
 
 /** The embedded database is one process in itself: more in front of it would only wait for each other. */
 async function serveWithWorkers(workers: number | 'auto'): Promise<void> {
@@ -74,7 +83,7 @@ async function serveWithWorkers(workers: number | 'auto'): Promise<void> {
     return
   }
   const count = workers === 'auto' ? availableParallelism() : workers
-  await superviseWorkers(count, { host: setting('HOST'), port: setting('PORT') })
+  await superviseWorkers(count, publicAddress())
 }
 
 async function serveAsWorker(worker: number): Promise<void> {
@@ -83,12 +92,16 @@ async function serveAsWorker(worker: number): Promise<void> {
     const log = createLog({ worker })
     const port = await Promise.race([supervisor.prepared(), supervisor.stopped])
     if (port === undefined) return
-    const service = await startService(database, log, { host: setting('HOST'), port, isShared: true })
-    supervisor.onReload(service.reload)
+    const service = await Service.open(database, log)
+    service.listen({ host: setting('HOST'), port, isShared: true })
+    supervisor.onReload(() => service.reload())
     log.info({ pid: process.pid }, 'worker listening')
-    supervisor.listening()
+    supervisor.listening({
+      readiness: () => service.readiness(),
+      metrics: () => service.measured.json(),
+    })
     await supervisor.stopped
-    await service.stop()
+    await service.end()
   })
   await Promise.race([work, supervisor.abandoned])
 }

@@ -1,69 +1,123 @@
 import type { Logger } from 'pino'
 import { setting } from '../config.ts'
+import { type Counters, newCounters } from '../counters.ts'
 import { Failure } from '../errors.ts'
-import { type Address, startServer } from '../http/server.ts'
-import { type Certificate, readCertificate } from '../http/tls.ts'
+import type { Address } from '../http/address.ts'
+import { databaseChecks, exportVersion } from '../http/admin/database-checks.ts'
+import { Metrics } from '../http/admin/metrics.ts'
+import { type Check, type Readiness, readinessOf, within } from '../http/admin/readiness.ts'
+import type { AdminView } from '../http/admin/server.ts'
+import { type Server, startServer } from '../http/server.ts'
 import { startPurging } from '../oauth/purge.ts'
 import type { Database } from '../postgres/database.ts'
+import type { Pool } from '../postgres/pool.ts'
+import { readTls } from './certificate.ts'
 import { surviveCuts } from './last-resort.ts'
 import { readLimits } from './limits.ts'
-
-/** The service of one process: what answers requests, and what runs beside them. */
-export interface Service {
-  url: string
-  /** Reads the certificate again; keeps the old one, and says why, when that fails. */
-  reload(): void
-  /** Accepts nothing more, finishes what is in flight, ends its connections to the database. */
-  stop(): Promise<void>
-}
+import { BUILD } from './version.ts'
 
 /**
- * Starts to serve a database whose schema is current. Its `sql` is ended: requests have connections of their own.
- * @throws Failure for wrong settings, or an address that can not be listened on
+ * Milliseconds of serving on at least: clients that are busy on open connections learn by an answer that they
+ * are to connect again, and do not send into a connection that is just being closed.
  */
-export async function startService(database: Database, log: Logger, address: Address): Promise<Service> {
-  const limits = readLimits()
-  const certificate = readTls()
-  surviveCuts(log)
-  await database.sql.end({ timeout: 1 })
-  const pool = database.pool(limits.pool, log)
-  const server = startServer(pool, log, address, limits.http, certificate)
-  const stopPurging = startPurging(pool, { log })
-  return {
-    url: server.url,
-    reload: () => {
-      try {
-        const renewed = readTls()
-        if (!certificate || !renewed) throw new Failure('TLS is off: set TLS_CERT_FILE and TLS_KEY_FILE')
-        server.renew(renewed)
-        log.info({}, 'the certificate was read again')
-      } catch (error) {
-        log.error(
-          { reason: (error as Error).message },
-          'the certificate could not be read again; the old one stays',
-        )
+const LEAST_DELAY = 100
+
+/** What a process that serves is made of: the HTTP service, the purge, and what operators see of both. */
+export class Service implements AdminView {
+  private readonly counters: Counters = newCounters()
+  private readonly checks: Check[]
+  readonly measured: Metrics
+  private server: Server | undefined
+  private stopPurging = async () => {}
+  private state: 'starting' | 'serving' | 'stopping' = 'starting'
+  // Read at the start: a wrong one must not be found at the end.
+  private readonly slowMs = setting('SLOW_REQUEST_MS')
+  private readonly delay = Math.max(LEAST_DELAY, setting('SHUTDOWN_DELAY') * 1000)
+  private readonly patience = setting('SHUTDOWN_TIMEOUT') * 1000
+  private readonly certificate = readTls()
+
+  private constructor(
+    private readonly pool: Pool,
+    private readonly limits: ReturnType<typeof readLimits>,
+    private readonly log: Logger,
+  ) {
+    this.checks = [
+      { name: 'service', run: async () => (this.state === 'serving' ? undefined : `it is ${this.state}`) },
+      ...databaseChecks(pool),
+    ]
+    this.measured = new Metrics({
+      build: BUILD,
+      counters: this.counters,
+      inFlight: () => this.server?.inFlight() ?? 0,
+      exportVersion: exportVersion(pool),
+      pool: () => pool.stats(),
+    })
+  }
+
+  /**
+   * On a database whose schema is current. Its `sql` is ended: requests have connections of their own.
+   * @throws Failure for wrong settings
+   */
+  static async open(database: Database, log: Logger): Promise<Service> {
+    const limits = readLimits()
+    const service = new Service(database.pool(limits.pool, log), limits, log)
+    surviveCuts(log)
+    await database.sql.end({ timeout: 1 })
+    return service
+  }
+
+  /**
+   * Starts to serve.
+   * @returns the address as a URL
+   * @throws Failure when it can not be listened on
+   */
+  listen(address: Address): string {
+    const { pool, log, limits, certificate, slowMs, counters } = this
+    const onAnswered: Metrics['observe'] = answered => this.measured.observe(answered)
+    const options = { certificate, slowMs, counters, onAnswered }
+    this.server = startServer(pool, log, address, limits.http, options)
+    this.stopPurging = startPurging(pool, { log, counters })
+    this.state = 'serving'
+    return this.server.url
+  }
+
+  /** Reads the certificate again; keeps the old one, and says why, when that fails. */
+  reload(): void {
+    try {
+      const renewed = readTls()
+      if (!this.certificate || !renewed) {
+        throw new Failure('TLS is off: set TLS_CERT_FILE and TLS_KEY_FILE, and restart')
       }
-    },
-    stop: async () => {
-      await Promise.all([stopPurging(), server.stop()])
-      await pool.close()
-    },
+      this.server?.renew(renewed)
+      this.log.info({}, 'the certificate was read again')
+    } catch (error) {
+      const { message: reason } = error as Error
+      this.log.error({ reason }, 'the certificate could not be read again; the old one stays')
+    }
   }
-}
 
-/** Whether the port speaks HTTPS. */
-export function isEncrypted(): boolean {
-  return setting('TLS_CERT_FILE') !== undefined
-}
-
-function readTls(): Certificate | undefined {
-  const certFile = setting('TLS_CERT_FILE')
-  const keyFile = setting('TLS_KEY_FILE')
-  if (certFile && keyFile) return readCertificate(certFile, keyFile)
-  if (certFile || keyFile) {
-    throw new Failure(
-      `${certFile ? 'TLS_KEY_FILE' : 'TLS_CERT_FILE'} is not set: set both of TLS_CERT_FILE and TLS_KEY_FILE, or none`,
-    )
+  /**
+   * Ends it without cutting what was accepted: serves on for SHUTDOWN_DELAY, each answer asking its client to
+   * connect elsewhere; then accepts no more and finishes what is in flight, for SHUTDOWN_TIMEOUT at most.
+   */
+  async end(): Promise<void> {
+    this.state = 'stopping'
+    this.server?.drain()
+    await Bun.sleep(this.delay)
+    const [cut] = await Promise.all([
+      this.server?.stop(this.patience),
+      // A batch that the database does not answer is not waited for either.
+      within(this.patience, this.stopPurging(), undefined),
+    ])
+    if (cut) this.log.warn({ requests: cut }, 'SHUTDOWN_TIMEOUT is over: requests in flight are cut')
+    await this.pool.close()
   }
-  return undefined
+
+  async readiness(): Promise<Readiness> {
+    return await readinessOf(this.checks)
+  }
+
+  async metrics(): Promise<string> {
+    return await this.measured.text()
+  }
 }

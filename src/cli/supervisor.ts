@@ -1,8 +1,12 @@
 import type { Logger } from 'pino'
+import { setting } from '../config.ts'
 import { Failure } from '../errors.ts'
-import { type Address, freePort, urlOf } from '../http/server.ts'
+import { type Address, freePort, urlOf } from '../http/address.ts'
+import { within } from '../http/admin/readiness.ts'
+import { startAdmin } from './admin.ts'
+import { isEncrypted } from './certificate.ts'
+import { Fleet } from './fleet.ts'
 import { createLog } from './log.ts'
-import { isEncrypted } from './service.ts'
 import { onHangup, terminated } from './signals.ts'
 import { startWorker, type WorkerProcess } from './worker-process.ts'
 
@@ -11,40 +15,38 @@ const HEALTHY = 10_000
 const SHORTEST_PAUSE = 100
 const LONGEST_PAUSE = 10_000
 
+/** Milliseconds that a worker may take beyond its own deadlines to end, the closing of its database among them. */
+const END_PATIENCE = 8000
+
 /**
  * Runs `count` workers on one port until a signal, and replaces those that end. While all of them start, a
  * worker that fails is the service failing, with the worker's own line; once they have listened it is
  * trouble that passes, as when the database is restarted.
- * @throws Failure when a worker can not start, or the port is in use
+ * @throws Failure when a worker can not start, a port is in use, or a worker had to be killed in the end
  */
 export async function superviseWorkers(count: number, address: Address): Promise<void> {
   const log = createLog()
   const signalled = terminated()
-  const numbers = Array.from({ length: count }, (_, index) => index + 1)
-  const workers = new Map(numbers.map(number => [number, startWorker(number)]))
-  const port = await startTogether(workers, address, signalled)
-  if (port !== undefined)
-    log.info({ url: urlOf({ ...address, port }, isEncrypted()), workers: count }, 'listening')
-
-  onHangup(() => {
-    for (const worker of workers.values()) worker.tell({ kind: 'reload' })
-  })
-  const stopping = Promise.withResolvers<void>()
-  let isStopping = port === undefined
-  const kept = [...workers].map(async ([number, first]) => {
-    await keepOne(number, first, {
-      log,
-      port: port ?? 0,
-      stopping: stopping.promise,
-      isStopping: () => isStopping,
-      onReplaced: worker => workers.set(number, worker),
+  const fleet = new Fleet()
+  const patience = (setting('SHUTDOWN_DELAY') + setting('SHUTDOWN_TIMEOUT')) * 1000 + END_PATIENCE
+  const admin = startAdmin(fleet)
+  try {
+    for (let number = 1; number <= count; number++) await fleet.put(number, startWorker(number))
+    onHangup(() => {
+      for (const worker of fleet.all()) worker.tell({ kind: 'reload' })
     })
-  })
-  log.info({ signal: await signalled }, 'stopping')
-  isStopping = true
-  stopping.resolve()
-  for (const worker of workers.values()) worker.tell({ kind: 'stop' })
-  await Promise.all(kept)
+    const port = await startTogether(fleet.all(), address, signalled)
+    if (port !== undefined) {
+      fleet.state = 'serving'
+      log.info(
+        { url: urlOf({ ...address, port }, isEncrypted()), admin: admin?.url, workers: count },
+        'listening',
+      )
+    }
+    await keepUntil(signalled, { fleet, log, port: port ?? 0, patience })
+  } finally {
+    await admin?.stop()
+  }
 }
 
 /**
@@ -53,57 +55,81 @@ export async function superviseWorkers(count: number, address: Address): Promise
  * and their listening, in which a process of the same user that shares ports too could slip in.
  */
 async function startTogether(
-  workers: Map<number, WorkerProcess>,
+  workers: WorkerProcess[],
   address: Address,
   signalled: Promise<string>,
 ): Promise<number | undefined> {
-  const all = [...workers.values()]
   const failed = Promise.race(
-    all.map(async worker => {
+    workers.map(async worker => {
       const { how, complaint } = await worker.ended
+      // A signal to the whole group ends workers that do not listen for it yet; it is on its way to us as well.
+      if (how === 'SIGINT' || how === 'SIGTERM') await within(1000, signalled, '')
       throw new Failure(complaint ?? `a worker ended while it started (${how})`)
     }),
   )
   // Later on they are expected to end.
   failed.catch(() => {})
   const started = (async () => {
-    await Promise.all(all.map(worker => worker.prepared))
+    await Promise.all(workers.map(worker => worker.prepared))
     const port = freePort(address)
-    for (const worker of all) worker.tell({ kind: 'listen', port })
-    await Promise.all(all.map(worker => worker.listening))
+    for (const worker of workers) worker.tell({ kind: 'listen', port })
+    await Promise.all(workers.map(worker => worker.listening))
     return port
   })()
   try {
     return await Promise.race([started, failed, signalled.then(() => undefined)])
   } catch (error) {
-    for (const worker of all) worker.kill()
-    await Promise.all(all.map(worker => worker.ended))
+    for (const worker of workers) worker.kill()
+    await Promise.all(workers.map(worker => worker.ended))
     throw error
   }
 }
 
 interface Keeping {
+  fleet: Fleet
   log: Logger
   port: number
-  stopping: Promise<void>
-  isStopping(): boolean
-  onReplaced(worker: WorkerProcess): void
+  /** Milliseconds that all workers together have to end. */
+  patience: number
+}
+
+/** Keeps every place filled until a signal, then lets all workers finish. */
+async function keepUntil(signalled: Promise<string>, keeping: Keeping): Promise<void> {
+  const { fleet, log, patience } = keeping
+  const kept = Promise.all(
+    fleet.all().map((worker, index) => keepOne(index + 1, worker, keeping, signalled)),
+  ).then(() => true)
+  log.info({ signal: await Promise.race([signalled, kept.then(() => signalled)]) }, 'stopping')
+  fleet.state = 'stopping'
+  for (const worker of fleet.all()) worker.tell({ kind: 'stop' })
+  if (await within(patience, kept, false)) return
+  for (const worker of fleet.all()) worker.kill()
+  throw new Failure('a worker did not end within SHUTDOWN_TIMEOUT and was killed')
 }
 
 /** Keeps one place filled until the service stops; then resolves when its worker has ended. */
-async function keepOne(number: number, first: WorkerProcess, keeping: Keeping): Promise<void> {
-  const { log, port } = keeping
+async function keepOne(
+  number: number,
+  first: WorkerProcess,
+  { fleet, log, port }: Keeping,
+  signalled: Promise<string>,
+): Promise<void> {
   let worker = first
   let pause = 0
   for (;;) {
     const { how, complaint } = await worker.ended
-    if (keeping.isStopping()) return
+    if (fleet.isStopping()) return
     pause = performance.now() - worker.started > HEALTHY ? 0 : nextPause(pause)
     log.error({ worker: number, pid: worker.pid, how, complaint, pause }, 'worker ended; replacing it')
-    await Promise.race([Bun.sleep(pause), keeping.stopping])
-    if (keeping.isStopping()) return
-    worker = startWorker(number)
-    keeping.onReplaced(worker)
+    await Promise.race([Bun.sleep(pause), signalled])
+    if (fleet.isStopping()) return
+    try {
+      worker = startWorker(number)
+    } catch (error) {
+      log.error({ worker: number, code: (error as { code?: string }).code }, 'worker can not be started')
+      continue
+    }
+    await fleet.put(number, worker)
     // To this very worker: by the time it is prepared, a later one may have its place.
     const replacement = worker
     replacement.prepared.then(() => replacement.tell({ kind: 'listen', port }))

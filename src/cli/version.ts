@@ -8,6 +8,9 @@ declare const AXPORT_COMMIT: string | undefined
 
 const COMMIT = typeof AXPORT_COMMIT === 'string' ? AXPORT_COMMIT : ''
 
+/** What was built; without a commit when run from source. */
+export const BUILD = { version, commit: COMMIT }
+
 /** "0.1.0 (abc1234)". */
 export const VERSION = COMMIT ? `${version} (${COMMIT})` : version
 

@@ -1,4 +1,5 @@
-import type { FromWorker, ToWorker } from './worker-messages.ts'
+import { within } from '../http/admin/readiness.ts'
+import type { FromWorker, Reports, ToWorker } from './worker-messages.ts'
 
 /** How a worker ended. */
 export interface Ended {
@@ -15,10 +16,16 @@ export interface WorkerProcess {
   started: number
   prepared: Promise<void>
   listening: Promise<void>
+  isListening(): boolean
   ended: Promise<Ended>
   tell(message: ToWorker): void
+  /** What it reports, or undefined when it does not answer: it has ended, or it hangs. */
+  ask<About extends keyof Reports>(about: About): Promise<Reports[About] | undefined>
   kill(): void
 }
+
+/** Milliseconds for a report: more than its parts take, less than Prometheus waits. */
+const REPORT_PATIENCE = 5000
 
 /**
  * Starts this program again as worker `number`. It writes its log straight to our standard output, each line
@@ -27,21 +34,47 @@ export interface WorkerProcess {
 export function startWorker(number: number): WorkerProcess {
   const prepared = Promise.withResolvers<void>()
   const listening = Promise.withResolvers<void>()
+  const asked = new Map<number, (report: unknown) => void>()
+  let isListening = false
+  let questions = 0
   const child = Bun.spawn([...thisProgram(), 'serve', '--worker', String(number)], {
     stdin: 'ignore',
     stdout: 'inherit',
     stderr: 'pipe',
-    ipc: (message: FromWorker) => (message.kind === 'prepared' ? prepared : listening).resolve(),
+    ipc: (message: FromWorker) => {
+      if (message.kind === 'prepared') prepared.resolve()
+      if (message.kind === 'report') asked.get(message.question)?.(message.report)
+      if (message.kind === 'listening') {
+        isListening = true
+        listening.resolve()
+      }
+    },
   })
+  const hasEnded = () => child.exitCode !== null || child.signalCode !== null
+  const tell = (message: ToWorker) => {
+    // It may have ended in this very moment; then it has nothing to be told.
+    if (!hasEnded()) child.send(message)
+  }
   return {
     pid: child.pid,
     started: performance.now(),
     prepared: prepared.promise,
     listening: listening.promise,
+    isListening: () => isListening && !hasEnded(),
     ended: endOf(child),
-    tell: message => {
-      // It may have ended in this very moment; then it has nothing to be told.
-      if (child.exitCode === null && child.signalCode === null) child.send(message)
+    tell,
+    ask: async <About extends keyof Reports>(about: About) => {
+      const question = ++questions
+      const report = new Promise(resolve => asked.set(question, resolve))
+      tell({ kind: 'ask', question, about })
+      try {
+        const ended = child.exited.then(() => undefined)
+        return (await within(REPORT_PATIENCE, Promise.race([report, ended]), undefined)) as
+          | Reports[About]
+          | undefined
+      } finally {
+        asked.delete(question)
+      }
     },
     kill: () => child.kill('SIGKILL'),
   }

@@ -1,11 +1,15 @@
 import { Interrupted, UsageFailure } from '../errors.ts'
-import type { FromWorker, ToWorker } from './worker-messages.ts'
+import type { FromWorker, Reports, ToWorker } from './worker-messages.ts'
+
+/** What a worker is asked for by its supervisor. */
+export type Reporter = { [About in keyof Reports]: () => Promise<Reports[About]> }
 
 /** A worker's side of the channel to its supervisor. */
 export interface Supervised {
   /** Says that the worker could listen now, and resolves with the port when it is its turn. */
   prepared(): Promise<number>
-  listening(): void
+  /** Says that it listens, and from now on answers what it is asked. */
+  listening(reporter: Reporter): void
   /** Calls back each time the certificate is to be read again. */
   onReload(reload: () => void): void
   /** Resolves when the worker is to finish what is in flight and end. */
@@ -27,20 +31,28 @@ export function supervised(): Supervised {
   const port = Promise.withResolvers<number>()
   const stopped = Promise.withResolvers<void>()
   let reload = () => {}
-  process.on('message', (message: ToWorker) => {
-    if (message.kind === 'listen') port.resolve(message.port)
-    else if (message.kind === 'reload') reload()
-    else stopped.resolve()
-  })
   const tell = (message: FromWorker) => void process.send?.(message)
+  let reporter: Reporter | undefined
+  process.on('message', async (message: ToWorker) => {
+    if (message.kind === 'listen') port.resolve(message.port)
+    if (message.kind === 'reload') reload()
+    if (message.kind === 'stop') stopped.resolve()
+    if (message.kind === 'ask' && reporter) {
+      const report = await reporter[message.about]()
+      tell({ kind: 'report', question: message.question, report })
+    }
+  })
   return {
     prepared: () => {
       tell({ kind: 'prepared' })
       return port.promise
     },
-    listening: () => tell({ kind: 'listening' }),
     onReload: callback => {
       reload = callback
+    },
+    listening: answering => {
+      reporter = answering
+      tell({ kind: 'listening' })
     },
     stopped: stopped.promise,
     abandoned: abandoned.promise,

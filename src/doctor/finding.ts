@@ -6,6 +6,7 @@ export interface Finding {
   detail: string
 }
 
+/** The four outcomes of a check, each with its detail. */
 export const ok = (check: string, detail: string): Finding => ({ check, status: 'ok', detail })
 export const warning = (check: string, detail: string): Finding => ({ check, status: 'warning', detail })
 export const wrong = (check: string, detail: string): Finding => ({ check, status: 'wrong', detail })

@@ -6,7 +6,7 @@ import { type Finding, ok, skipped, wrong } from './finding.ts'
 import { unreadable } from './reading.ts'
 
 /** What is known of the schema, and whether the checks of its contents can run. */
-export interface SchemaState {
+interface SchemaState {
   finding: Finding
   /** 'unknown' to a role that may not look: its privileges can be checked, and nothing else. */
   state: 'current' | 'unknown' | 'other'

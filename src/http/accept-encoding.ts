@@ -1,5 +1,7 @@
 /** The codings that a body can be sent in, the cheapest first: it is taken when the client likes several alike. */
 const CODINGS = ['zstd', 'gzip'] as const
+
+/** A coding as Accept-Encoding and Content-Encoding name it. */
 export type Coding = (typeof CODINGS)[number]
 
 /** What a client takes: the coding that suits it best, if any, and whether the body may go as it is. */

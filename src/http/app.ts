@@ -1,21 +1,22 @@
 import { Elysia } from 'elysia'
 import { listAssessments, retrieveAssessment } from '../assessments/endpoints.ts'
 import { PageMemory } from '../assessments/page-memory.ts'
+import type { Counters } from '../counters.ts'
 import { issueAccessToken } from '../oauth/endpoint.ts'
 
 import type { Pool } from '../postgres/pool.ts'
 import { listTypes, retrieveTypes, tokenTypes } from './client-types.ts'
 import { compressed } from './compress.ts'
 import { docsRoutes } from './docs/routes.ts'
-import { errorAnswer } from './error-answer.ts'
+import { errorAnswer, isOfDatabase } from './error-answer.ts'
 import { type Authorized, guard } from './guard.ts'
 import type { Limits } from './limits.ts'
 import { refuseOthers, useGet, usePost } from './methods.ts'
 import { openApiRoutes } from './openapi/routes.ts'
-import { type Log, requestLog } from './request-log.ts'
+import { logOf, requestLog, signed, type Watching } from './request-log.ts'
 import { refuseOverload } from './unavailable.ts'
 
-const TOKEN = '/oauth/token'
+export const TOKEN = '/oauth/token'
 const LIST = '/api/v1/ax/assessments'
 const RETRIEVE = '/api/v1/ax/assessments/:id'
 
@@ -23,13 +24,16 @@ const RETRIEVE = '/api/v1/ax/assessments/:id'
 export type App = ReturnType<typeof createApp>
 
 /** Every route there is. Paths are exact: no trailing slash. */
-export function createApp(db: Pool, log: Log, limits: Limits) {
+export function createApp(db: Pool, limits: Limits, watching: Watching) {
   return new Elysia({ strictPath: true })
-    .use(requestLog(log))
-    .onError(({ error, code, path, set }) => errorAnswer(error, code, path, set, log))
+    .use(requestLog(watching))
+    .onError(({ error, code, path, set, request }) => {
+      if (isOfDatabase(error)) watching.counters.databaseErrors++
+      return signed(request, errorAnswer(error, code, path, set, logOf(request, watching.log)))
+    })
     .use(refuseOverload(limits.requests))
     .use(tokenRoutes(db, limits))
-    .use(assessmentRoutes(db))
+    .use(assessmentRoutes(db, watching.counters))
     .use(openApiRoutes(limits))
     .use(limits.docs ? docsRoutes(limits) : new Elysia())
 }
@@ -55,8 +59,8 @@ interface RetrieveContext extends ListContext {
   params: { id: string }
 }
 
-function assessmentRoutes(pool: Pool) {
-  const memory = new PageMemory()
+function assessmentRoutes(pool: Pool, counters: Counters) {
+  const memory = new PageMemory(counters)
   const list = async ({ authorized, request }: ListContext) =>
     compressed(
       request,

@@ -15,21 +15,22 @@ export class CallerMemory {
 
   /** The caller that was last found behind a token. */
   recall(tokenDigest: Buffer): Caller | undefined {
-    const known = this.callers.get(keyOf(tokenDigest))
-    if (known && performance.now() - known.notedAt > MINUTE_MS) {
-      known.notedAt = performance.now()
-      this.noteUse(tokenDigest)
-    }
-    return known?.caller
+    const key = keyOf(tokenDigest)
+    const known = this.callers.get(key)
+    if (!known) return undefined
+    this.callers.delete(key)
+    this.callers.set(key, known)
+    return known.caller
   }
 
   /** Asks the database, and remembers what it says. */
   async find(db: Runner, tokenDigest: Buffer): Promise<Caller | undefined> {
     const caller = await findCaller(db, tokenDigest)
     if (!caller) return undefined
-    this.forget(tokenDigest)
-    this.callers.set(keyOf(tokenDigest), { caller, notedAt: performance.now() })
-    this.noteUse(tokenDigest)
+    const key = keyOf(tokenDigest)
+    const notedAt = this.callers.get(key)?.notedAt ?? Number.NEGATIVE_INFINITY
+    this.callers.delete(key)
+    this.callers.set(key, { caller, notedAt })
     for (const oldest of this.callers.keys()) {
       if (this.callers.size <= MAX_CALLERS) break
       this.callers.delete(oldest)
@@ -37,13 +38,19 @@ export class CallerMemory {
     return caller
   }
 
-  forget(tokenDigest: Buffer): void {
-    this.callers.delete(keyOf(tokenDigest))
+  /**
+   * To be called when a request was let through: notes that its token was used, at most once a minute. Not
+   * awaited: no request depends on it, and the one a minute later writes it again.
+   */
+  used(tokenDigest: Buffer): void {
+    const known = this.callers.get(keyOf(tokenDigest))
+    if (!known || performance.now() - known.notedAt <= MINUTE_MS) return
+    known.notedAt = performance.now()
+    noteUse(this.db, tokenDigest).catch(() => {})
   }
 
-  /** Not awaited: no request depends on it, and the one a minute later writes it again. */
-  private noteUse(tokenDigest: Buffer): void {
-    noteUse(this.db, tokenDigest).catch(() => {})
+  forget(tokenDigest: Buffer): void {
+    this.callers.delete(keyOf(tokenDigest))
   }
 }
 

@@ -1,3 +1,4 @@
+import { factsOf, withFacts } from '../answers.ts'
 import { type Coding, readAcceptEncoding } from './accept-encoding.ts'
 
 /**
@@ -34,7 +35,10 @@ export async function compressed(request: Request, answer: Response): Promise<Re
   if (!coding || answer.headers.has('content-encoding')) return answer
   const { status, headers } = answer
   const body = new Uint8Array(await answer.arrayBuffer())
-  if (plain && body.length < THRESHOLD) return new Response(body, { status, headers })
+  if (plain && body.length < THRESHOLD)
+    return withFacts(new Response(body, { status, headers }), factsOf(answer))
+  const sent = COMPRESS[coding](body)
   headers.set('content-encoding', coding)
-  return new Response(COMPRESS[coding](body), { status, headers })
+  headers.set('content-length', String(sent.length))
+  return withFacts(new Response(sent, { status, headers }), factsOf(answer))
 }

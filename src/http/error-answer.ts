@@ -1,5 +1,6 @@
 import { apiError, HttpError, jsonResponse } from '../answers.ts'
 import { oauthError } from '../oauth/credentials.ts'
+import { DatabaseUnavailable, StatementTimeout } from '../postgres/failures.ts'
 import type { Log } from './request-log.ts'
 import { databaseAnswer } from './unavailable.ts'
 
@@ -22,6 +23,12 @@ export function errorAnswer(
         : (databaseAnswer(error, path) ?? unforeseen(error, path, log))
   set.status = answer.httpStatus
   return jsonResponse(answer.httpStatus, JSON.stringify(answer.body), answer.headers)
+}
+
+/** Whether the database, or the connection to it, is what failed. */
+export function isOfDatabase(error: unknown): boolean {
+  if (error instanceof DatabaseUnavailable || error instanceof StatementTimeout) return true
+  return (error as { name?: string }).name === 'PostgresError'
 }
 
 function notFound(): HttpError {

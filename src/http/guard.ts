@@ -46,7 +46,9 @@ export function guard(db: Pool) {
       authorized: async work => {
         if (!headers.authorization?.startsWith('Bearer ')) throw invalidToken('absent')
         if (!isToken(token)) throw invalidToken('presented')
-        const { caller, respond } = await verified(callers, sha256(token), db.during(request), work)
+        const tokenDigest = sha256(token)
+        const { caller, respond } = await verified(callers, tokenDigest, db.during(request), work)
+        callers.used(tokenDigest)
         noteCaller(request, caller.clientId)
         return respond()
       },

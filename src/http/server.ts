@@ -1,9 +1,10 @@
 import http from 'node:http'
-import { Failure } from '../errors.ts'
+import { type Counters, newCounters } from '../counters.ts'
 import type { Pool } from '../postgres/pool.ts'
+import { type Address, freePort, listenFailure, urlOf } from './address.ts'
 import { createApp } from './app.ts'
 import type { Limits } from './limits.ts'
-import type { Log } from './request-log.ts'
+import type { Answered, Log } from './request-log.ts'
 import type { Certificate } from './tls.ts'
 
 /** A server that is listening. */
@@ -12,26 +13,32 @@ export interface Server {
   url: string
   /**
    * Shows another certificate from now on. Requests in flight are finished; connections between two requests
-   * are closed, and one that is being made at this very moment may be reset.
+   * are closed, and those that are in the middle of their handshake are reset: Bun's stop() knows no other way.
    */
   renew(certificate: Certificate): void
-  /** Accepts nothing more, finishes what is in flight. */
-  stop(): Promise<void>
+  /** Requests that have arrived and are not answered yet. */
+  inFlight(): number
+  /** From now on every answer asks its client to connect again, elsewhere (RFC 9112 §9.6). */
+  drain(): void
+  /**
+   * Accepts nothing more and finishes what is in flight, for at most `patience` milliseconds.
+   * @returns how many requests were cut then
+   */
+  stop(patience?: number): Promise<number>
 }
 
-/** Where to listen. */
-export interface Address {
-  host: string
-  port: number
-  /** Other processes of the same user listen there too, and the system deals out the connections. */
-  isShared?: boolean
+/** What a server may be given beside its address and its bounds. */
+export interface ServerOptions {
+  /** For HTTPS. */
+  certificate?: Certificate | undefined
+  /** Milliseconds from which a request is logged as slow. */
+  slowMs?: number
+  counters?: Counters
+  onAnswered?(answered: Answered): void
 }
 
-/**
- * For requests in flight when the server stops. A client that never finishes its own is cut then, early enough
- * for the ten seconds that supervisors usually grant.
- */
-const STOP_PATIENCE_MS = 7_000
+/** Milliseconds. A client that never finishes its own request is cut before the ten seconds that supervisors usually grant. */
+const STOP_PATIENCE = 7000
 
 /**
  * Starts the HTTP service.
@@ -42,9 +49,12 @@ export function startServer(
   log: Log,
   address: Address,
   limits: Limits,
-  certificate?: Certificate,
+  options: ServerOptions = {},
 ): Server {
-  const app = createApp(db, log, limits)
+  const { certificate, slowMs = Number.POSITIVE_INFINITY } = options
+  const { counters = newCounters(), onAnswered = () => {} } = options
+  let isDraining = false
+  const app = createApp(db, limits, { log, slowMs, counters, onAnswered, isDraining: () => isDraining })
   // Bun can not change the certificate of a server: another one takes over, on the same port.
   const isShared = address.isShared === true || certificate !== undefined
   const port = isShared && !address.isShared ? freePort(address) : address.port
@@ -71,68 +81,33 @@ export function startServer(
     throw listenFailure(error, address)
   }
   const real = app.server?.port ?? port
-  const draining = new Set<Promise<void>>()
+  /** Those with earlier certificates, while requests are in flight there. */
+  const former = new Map<Bun.Server<unknown>, Promise<void>>()
+  const servers = () => [...former.keys(), ...(app.server ? [app.server] : [])]
+  const inFlight = () => servers().reduce((sum, server) => sum + server.pendingRequests, 0)
   return {
     url: urlOf({ host: address.host, port: real }, certificate !== undefined),
     renew: renewed => {
       const old = app.server
       listen(real, renewed)
-      const drained = (old?.stop() ?? Promise.resolve()).finally(() => draining.delete(drained))
-      draining.add(drained)
+      if (!old) return
+      const drained = old.stop().finally(() => former.delete(old))
+      former.set(old, drained)
     },
-    stop: async () => {
-      const deadline = setTimeout(() => app.server?.stop(true), STOP_PATIENCE_MS)
-      await Promise.all([app.server?.stop(), ...draining])
+    inFlight,
+    drain: () => {
+      isDraining = true
+    },
+    stop: async (patience = STOP_PATIENCE) => {
+      isDraining = true
+      let cut = 0
+      const deadline = setTimeout(() => {
+        cut = inFlight()
+        for (const server of servers()) void server.stop(true)
+      }, patience)
+      await Promise.all([app.server?.stop(), ...former.values()])
       clearTimeout(deadline)
+      return cut
     },
-  }
-}
-
-/**
- * The port of an address that nobody listens on: its own, or any one where that is 0. It is free again when
- * this returns, so whoever comes in between gets it.
- * @throws Failure when host and port can not be listened on
- */
-export function freePort({ host, port }: Address): number {
-  try {
-    const probe = Bun.serve({ hostname: host, port, reusePort: false, fetch: () => new Response() })
-    const free = probe.port ?? port
-    probe.stop(true)
-    return free
-  } catch (error) {
-    throw listenFailure(error, { host, port })
-  }
-}
-
-/** "http://host:port", or https. */
-export function urlOf({ host, port }: Address, isEncrypted: boolean): string {
-  return `http${isEncrypted ? 's' : ''}://${host.includes(':') ? `[${host}]` : host}:${port}`
-}
-
-function listenFailure(error: unknown, { host, port }: Address): unknown {
-  const { code } = error as { code?: string }
-  // Bun reports a host name that can not be resolved as a port in use, too.
-  if (code === 'EADDRINUSE' && canListenOn(host)) {
-    return new Failure(
-      `port ${port} on ${host} is in use: stop what listens there, or set PORT to another one`,
-    )
-  }
-  if (code === 'EACCES')
-    return new Failure(`port ${port} on ${host} is not permitted: set PORT to one above 1023`)
-  if (code === 'EADDRNOTAVAIL' || code === 'ENOTFOUND' || code === 'EADDRINUSE') {
-    return new Failure(
-      `${host} is not an address of this machine: set HOST to one that is, or to 0.0.0.0 for all`,
-    )
-  }
-  return error
-}
-
-/** Whether a host is this machine, by any name or address of it. */
-function canListenOn(host: string): boolean {
-  try {
-    Bun.serve({ hostname: host, port: 0, reusePort: false, fetch: () => new Response() }).stop(true)
-    return true
-  } catch {
-    return false
   }
 }

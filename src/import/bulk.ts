@@ -11,7 +11,7 @@ import type { TransactionSql } from 'postgres'
  * import ends nobody else can use the source tables, which `axport serve` never does; and in a first load
  * nobody can read the export, which is empty.
  */
-export interface Relief {
+interface Relief {
   /** The triggers are off: whoever writes has to render. */
   rendersLater: boolean
   /** Checks and builds what was put off, and puts the triggers back. */
@@ -24,8 +24,12 @@ const FEW = 20_000
 const SOURCE = ['assessments', 'assessment_parts']
 const WRITTEN = [...SOURCE, 'export_records']
 
-/** How long the locks may be waited for: as long readers wait behind this import in turn. */
-const PATIENCE = '2s'
+/**
+ * How long each lock may be waited for: as long others wait behind this import in turn. Less than Postgres'
+ * deadlock_timeout, so that where a writer goes on from one of the tables to another it is the import that
+ * gives way, and never the writer.
+ */
+const PATIENCE = '900ms'
 
 /** @param changed how many assessments will be written */
 export async function relieve(sql: TransactionSql, changed: number): Promise<Relief> {
@@ -112,12 +116,12 @@ async function drop(sql: TransactionSql, objects: Droppable[], mustBeEmpty: bool
   } catch (error) {
     if (error instanceof NotEmpty) return false
     const { code } = error as { code?: string }
-    if (code === INSUFFICIENT_PRIVILEGE || code === LOCK_NOT_AVAILABLE) return false
+    if (code && IN_THE_WAY.includes(code)) return false
     throw error
   }
 }
 
 class NotEmpty extends Error {}
 
-const INSUFFICIENT_PRIVILEGE = '42501'
-const LOCK_NOT_AVAILABLE = '55P03'
+/** Privileges that are missing; a lock that took too long; a deadlock that was found sooner. */
+const IN_THE_WAY = ['42501', '55P03', '40P01']

@@ -3,7 +3,7 @@ import { type RowType, TABLE_OF } from './record.ts'
 import { STAGED } from './staging.ts'
 
 /** What an import does to one type of row. */
-export interface Counts {
+interface Counts {
   inserted: number
   updated: number
   unchanged: number

@@ -2,7 +2,7 @@ import type { TransactionSql } from 'postgres'
 import { SYNC_PLACE } from './sync.ts'
 
 /** A record that can not be loaded, and why. `otherLine` is the place of another record that completes the reason. */
-export interface StagedProblem {
+interface StagedProblem {
   line: number
   reason: string
   otherLine: number | undefined

@@ -11,7 +11,7 @@ import { StagingBatch } from './staging-batch.ts'
 import { findUnknown, type MaxRemoved, stageRemovals } from './sync.ts'
 
 /** Bad records that are described; the others are counted. */
-export const MAX_DESCRIBED = 100
+const MAX_DESCRIBED = 100
 
 /** How far an import is. `size` is unknown for the bytes of standard input. */
 export type Progress =

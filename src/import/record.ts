@@ -15,7 +15,7 @@ export const TABLE_OF: Record<RowType, string> = {
 }
 
 /** Whose row it is, as far as that could be read. */
-export interface Subject {
+interface Subject {
   type: RowType
   id: number
 }
@@ -64,6 +64,7 @@ export interface RecordSource {
   read(onBytes: (bytes: number) => void): AsyncIterable<SourceRecord[]>
 }
 
+/** Whether a JSON value is an object, and not null or an array. */
 export function isObject(value: unknown): value is Row {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }

@@ -5,7 +5,7 @@ import { STAGED } from './staging.ts'
 import { SYNC_PLACE } from './sync.ts'
 
 /** A record that is left out: its place, why, and how it stands in the source where that was not too long. */
-export interface StagedReject {
+interface StagedReject {
   line: number
   reasons: { reason: string; otherLine: number | undefined }[]
   text: string | undefined

@@ -1,17 +1,15 @@
 import type { Sql, TransactionSql } from 'postgres'
+import { LOCKS } from '../postgres/locks.ts'
 import type { Summary } from './changes.ts'
 
 /** What an import needs of the database besides its tables. */
 
-/** Any number will do, so long as no other program takes the same one. */
-const LOCK = 7_241_905_834
-
 /** One import at a time. `onWait` is called when there is another one. */
 export async function waitForTurn(sql: TransactionSql, onWait: () => void): Promise<void> {
-  const [lock] = await sql<{ taken: boolean }[]>`select pg_try_advisory_xact_lock(${LOCK}) as taken`
+  const [lock] = await sql<{ taken: boolean }[]>`select pg_try_advisory_xact_lock(${LOCKS.import}) as taken`
   if (lock?.taken) return
   onWait()
-  await sql`select pg_advisory_xact_lock(${LOCK})`
+  await sql`select pg_advisory_xact_lock(${LOCKS.import})`
 }
 
 /**

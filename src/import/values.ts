@@ -3,7 +3,7 @@ import { BadLine, type Row } from './record.ts'
 /** The values of fields, and what is wrong with them. Pure. */
 
 /** Reads a value, or throws the BadLine that says what it must be. */
-export type Reader<Value> = (value: unknown) => Value
+type Reader<Value> = (value: unknown) => Value
 
 /** A field that must be there. */
 export function required<Value>(object: Row, name: string, read: Reader<Value>, prefix = ''): Value {

@@ -2,7 +2,7 @@ import type { Sql, TransactionSql } from 'postgres'
 import { Failure } from '../errors.ts'
 
 /** The parts of an integration's row that its changes depend on; ids as decimal strings. */
-export interface IntegrationRow {
+interface IntegrationRow {
   id: string
   name: string
   organizationIds: string[]
@@ -14,7 +14,7 @@ export interface IntegrationRow {
  * Finds an integration by its client id and keeps others from changing it until the transaction ends.
  * @throws Failure when there is none
  */
-export async function lockIntegration(sql: TransactionSql, clientId: string): Promise<IntegrationRow> {
+async function lockIntegration(sql: TransactionSql, clientId: string): Promise<IntegrationRow> {
   const [row] = await sql<IntegrationRow[]>`
     select
       id,
@@ -29,6 +29,7 @@ export async function lockIntegration(sql: TransactionSql, clientId: string): Pr
   return row
 }
 
+/** The failure of a command that names an integration there is none of. */
 export function unknownIntegration(clientId: string): Failure {
   return new Failure(`there is no integration ${clientId}: axport integration list shows those there are`)
 }

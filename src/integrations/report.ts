@@ -1,4 +1,4 @@
-import type { Sql } from 'postgres'
+import type { Fragment, Sql } from 'postgres'
 import { type ExactNumber, exactNumber } from './exact-ids.ts'
 import { unknownIntegration } from './find.ts'
 
@@ -45,8 +45,8 @@ export async function listIntegrations(db: Sql): Promise<IntegrationSummary[]> {
         select count(*) from access_tokens t join integration_secrets s on s.id = t.secret_id
         where s.integration_id = i.id and t.expires_at > now() and (s.expires_at is null or s.expires_at > now())
       ),
-      'created_at', ${iso(db, 'i.created_at')},
-      'last_used_at', ${iso(db, '(select max(last_used_at) from integration_secrets s where s.integration_id = i.id)')}
+      'created_at', ${iso(db, db`i.created_at`)},
+      'last_used_at', ${iso(db, db`(select max(last_used_at) from integration_secrets s where s.integration_id = i.id)`)}
     ) as summary
     from integrations i order by i.id`
   return rows.map(row => row.summary)
@@ -61,7 +61,7 @@ export async function reportIntegration(db: Sql, clientId: string): Promise<Inte
   if (!summary) throw unknownIntegration(clientId)
   const [row] = await db<{ report: StoredReport }[]>`
     select json_build_object(
-      'disabled_at', ${iso(db, 'i.disabled_at')},
+      'disabled_at', ${iso(db, db`i.disabled_at`)},
       'organizations', (
         select coalesce(json_agg(json_build_object('id', id::text, 'name', o.name) order by id), '[]')
         from unnest(i.organization_ids) as id left join organizations o using (id)
@@ -72,9 +72,9 @@ export async function reportIntegration(db: Sql, clientId: string): Promise<Inte
       ),
       'secrets', (
         select coalesce(json_agg(json_build_object(
-          'created_at', ${iso(db, 's.created_at')},
-          'ends_at', ${iso(db, 's.expires_at')},
-          'last_used_at', ${iso(db, 's.last_used_at')},
+          'created_at', ${iso(db, db`s.created_at`)},
+          'ends_at', ${iso(db, db`s.expires_at`)},
+          'last_used_at', ${iso(db, db`s.last_used_at`)},
           'live_tokens', (select count(*) from access_tokens t where t.secret_id = s.id and t.expires_at > now())
         ) order by s.id), '[]')
         from integration_secrets s
@@ -127,7 +127,7 @@ function obstacles(report: Omit<IntegrationReport, 'obstacles'>): string[] {
   return found
 }
 
-/** SQL that prints a timestamptz expression, which is never user input. */
-function iso(db: Sql, expression: string) {
-  return db.unsafe(`to_char(${expression} at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"')`)
+/** SQL that prints a timestamptz expression. */
+function iso(db: Sql, expression: Fragment) {
+  return db`to_char(${expression} at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"')`
 }

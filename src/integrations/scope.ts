@@ -18,6 +18,7 @@ export interface ChangedScope {
   products: ChangedSet
 }
 
+/** One set of a scope after a change: its ids as decimal strings, and how many came and went. */
 export interface ChangedSet {
   ids: string[]
   added: number

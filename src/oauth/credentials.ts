@@ -1,14 +1,10 @@
 import { Type as t } from '@sinclair/typebox'
 import { HttpError } from '../answers.ts'
 
-/** What a token request presents, blanks left out (RFC 6749 §3.2: an empty parameter equals an omitted one). */
-export interface TokenRequest {
-  grantType?: string
-  clientId?: string
-  clientSecret?: string
-}
-
-/** The parameters that mean anything here; all others are ignored, `scope` among them. */
+/**
+ * The parameters that mean anything here; all others are ignored, `scope` among them. Blanks are left out (RFC 6749
+ * §3.2: an empty parameter equals an omitted one).
+ */
 export const TokenParameters = t.Object({
   grant_type: t.Literal('client_credentials', { description: 'Must be client_credentials.' }),
   client_id: t.Optional(

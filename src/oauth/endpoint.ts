@@ -1,5 +1,5 @@
 import { Type as t } from '@sinclair/typebox'
-import { type HttpError, jsonResponse } from '../answers.ts'
+import { type HttpError, jsonResponse, withFacts } from '../answers.ts'
 import type { Runner } from '../postgres/statement.ts'
 import { invalidClient, NOT_STORED, oauthError, readTokenRequest } from './credentials.ts'
 import { issueToken, TOKEN_LIFETIME } from './tokens.ts'
@@ -31,7 +31,8 @@ export async function issueAccessToken(db: Runner, request: Request, limits: Bod
     expires_in: TOKEN_LIFETIME,
     created_at: issued.createdAt,
   }
-  return jsonResponse(200, JSON.stringify(response), NOT_STORED)
+  // Only now: what is no client's id may be a secret in the wrong place.
+  return withFacts(jsonResponse(200, JSON.stringify(response), NOT_STORED), { clientId: client.clientId })
 }
 
 /** Stops reading at either limit, so that a large or a slow body costs its sender more than us. */

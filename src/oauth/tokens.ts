@@ -1,5 +1,6 @@
 import { sql } from 'drizzle-orm'
 import { liveSecrets, integrationSecrets as s, accessTokens as t } from '../../db/schema.ts'
+import { LOCKS } from '../postgres/locks.ts'
 import { type Runner, statement } from '../postgres/statement.ts'
 import { randomText, SECRET_LENGTH, sha256 } from '../random.ts'
 
@@ -9,7 +10,7 @@ export const TOKEN_LIFETIME = 7200
 const FOREIGN_KEY_VIOLATION = '23503'
 
 /** A new token, and when it was made (Unix seconds, by the database's clock). */
-export interface IssuedToken {
+interface IssuedToken {
   accessToken: string
   createdAt: number
 }
@@ -26,7 +27,9 @@ export interface Caller {
 /**
  * Issues a token to a client, or undefined when there is no such client with such a secret. One statement,
  * the same for every outcome: an unknown client, a wrong secret and a disabled integration cost the same.
- * The secret is compared as a digest, so the time a comparison takes tells nothing about the secret.
+ * The secret is looked up by its digest, in an index and not in constant time: what that could tell is how far
+ * two digests agree, and nobody can choose a secret for its digest, nor guess the 256 random bits behind one.
+ * The same holds for a token in findCaller().
  */
 export async function issueToken(
   db: Runner,
@@ -70,13 +73,26 @@ export async function noteUse(db: Runner, tokenDigest: Uint8Array): Promise<void
   await updateLastUse(db, { token_digest: tokenDigest })
 }
 
-/** Deletes secrets past the end of their grace, with their tokens. */
-export async function purgeEndedSecrets(db: Runner): Promise<void> {
-  await deleteEnded(db, {})
+/**
+ * Deletes at most `limit` tokens of secrets past the end of their grace, and returns how many; none while
+ * another process is at it.
+ */
+export async function purgeEndedTokens(db: Runner, limit: number): Promise<number> {
+  const [row] = await deleteEndedTokens(db, { limit })
+  return row?.count ?? 0
+}
+
+/**
+ * Deletes secrets past the end of their grace, with what is left of their tokens, and returns how many; none
+ * while another process is at it.
+ */
+export async function purgeEndedSecrets(db: Runner): Promise<number> {
+  const [row] = await deleteEndedSecrets(db, {})
+  return row?.count ?? 0
 }
 
 /** What a batch of the purge did: how many tokens it deleted, and until when they were good. */
-export interface PurgedBatch {
+interface PurgedBatch {
   count: number
   last: string
 }
@@ -101,8 +117,6 @@ const updateLastUse = statement<{ token_digest: Uint8Array }, never>(sql`
   where ${s.id} = (select ${t.secretId} from ${t} where ${t.digest} = ${sql.placeholder('token_digest')}::bytea)
     and coalesce(${s.lastUsedAt} < now() - interval '1 minute', true)`)
 
-const deleteEnded = statement<Record<string, never>, never>(sql`select purge_ended_secrets()`)
-
 const insertToken = statement<Record<string, unknown>, { created_at: string }>(sql`
   insert into ${t} (digest, secret_id, created_at, expires_at)
   select ${sql.placeholder('token_digest')}::bytea, ${liveSecrets.id}, now(), now() + make_interval(secs => ${sql.placeholder('lifetime')})
@@ -118,13 +132,32 @@ const selectCaller = statement<
   select client_id, organization_ids, product_ids, scope_digest
   from live_token(${sql.placeholder('token_digest')}::bytea)`)
 
-/** Any number will do, so long as no other program takes the same one. */
-const PURGE_LOCK = 7_241_905_835
+/** Whether it is this process's turn, until the end of the statement. */
+const turn = sql`turn as materialized (
+    select pg_try_advisory_xact_lock(${LOCKS.purge}) as is_ours
+  )`
+
+const deleteEndedTokens = statement<{ limit: number }, { count: number }>(sql`
+  with ${turn}, deleted as (
+    delete from ${t}
+    where (select is_ours from turn)
+      and ${t.digest} in (
+        select ${t.digest} from ${s} join ${t} on ${t.secretId} = ${s.id}
+        where ${s.expiresAt} <= now()
+        limit ${sql.placeholder('limit')}
+      )
+    returning 1
+  )
+  select count(*)::int as count from deleted`)
+
+const deleteEndedSecrets = statement<Record<string, never>, { count: number }>(sql`
+  with ${turn}, ended as materialized (
+    select count(*)::int as count from ${s} where ${s.expiresAt} <= now() and (select is_ours from turn)
+  )
+  select count, case when count > 0 then purge_ended_secrets() end from ended`)
 
 const deleteExpired = statement<{ limit: number; after: string }, { count: number; last: string | null }>(sql`
-  with turn as materialized (
-    select pg_try_advisory_xact_lock(${sql.raw(String(PURGE_LOCK))}) as is_ours
-  ), deleted as (
+  with ${turn}, deleted as (
     delete from ${t}
     where (select is_ours from turn)
       and ${t.digest} in (

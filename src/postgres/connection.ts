@@ -2,6 +2,7 @@ import { connect as openSocket, type Socket } from 'node:net'
 import postgres, { type Options, type ParameterOrJSON, type PostgresType, type Sql } from 'postgres'
 import { arrayTypes } from './array-types.ts'
 import { type Backend, cancelBackend } from './cancel.ts'
+import type { RunOptions } from './statement.ts'
 import type { Address } from './url.ts'
 
 /** Seconds after which the kernel asks whether the other end is still there: firewalls forget sooner than later. */
@@ -22,8 +23,12 @@ export class Connection {
   /** performance.now() of its beginning, and of when it was last of use. */
   readonly openedAt = performance.now()
   usedAt = this.openedAt
+  /** performance.now() of the beginning of the statement that is running. */
+  runningSince: number | undefined
   readonly bestBefore = this.openedAt + LIFETIME * (0.5 + Math.random() / 2)
   #backend: Backend | undefined
+  /** Whether the last statement failed. */
+  #isUnsettled = false
   #isOver = false
   #abandon: ((error: Error) => void) | undefined
 
@@ -80,38 +85,55 @@ export class Connection {
   #onEnd: (connection: Connection) => void = () => {}
 
   async #greet(patience: number): Promise<void> {
-    const rows = await this.run('select 1', [], { prepare: false }, patience)
-    this.#backend = (rows as unknown as { state?: Backend }).state
+    const timer = setTimeout(() => this.giveUp(), patience)
+    try {
+      const rows = await this.run('select 1', [], { prepare: false })
+      this.#backend = (rows as unknown as { state?: Backend }).state
+    } finally {
+      clearTimeout(timer)
+    }
   }
 
   /**
-   * Runs one statement. When it is not answered in time the connection is destroyed.
-   * @throws the error of the statement or the connection; ETIMEDOUT
+   * Runs one statement.
+   * @throws the error of the statement or the connection
    */
-  async run(
-    text: string,
-    parameters: ParameterOrJSON<never>[],
-    options: { prepare: boolean },
-    patience: number,
-  ): Promise<object> {
+  async run(text: string, parameters: ParameterOrJSON<never>[], options: RunOptions): Promise<object> {
     if (this.#isOver) throw closed()
     // Not a race against one promise for all statements: that would collect them for as long as the connection lives.
     const { promise, resolve, reject } = Promise.withResolvers<object>()
-    const timer = setTimeout(() => this.destroy(timedOut()), patience)
     this.#abandon = reject
-    this.sql.unsafe(text, parameters, options).then(resolve, reject)
+    this.runningSince = performance.now()
+    this.#send(text, parameters, options).then(resolve, reject)
     try {
       return await promise
+    } catch (error) {
+      this.#isUnsettled = true
+      throw error
     } finally {
-      clearTimeout(timer)
       this.#abandon = undefined
+      this.runningSince = undefined
       this.usedAt = performance.now()
     }
   }
 
+  async #send(text: string, parameters: ParameterOrJSON<never>[], options: RunOptions): Promise<object> {
+    // postgres.js 3.4.9 puts the next rows behind those that came before an error: it counts from 0 again
+    // only after a statement that came to its end.
+    if (this.#isUnsettled) await this.sql.unsafe('select 1')
+    this.#isUnsettled = false
+    const query = this.sql.unsafe(text, parameters, options)
+    return await (options.bytes ? query.raw() : query)
+  }
+
+  /** Ends it because nothing was heard for too long: a statement that is running fails with ETIMEDOUT. */
+  giveUp(): void {
+    this.destroy(Object.assign(new Error('no answer in time'), { code: 'ETIMEDOUT' }))
+  }
+
   /** Whether it still answers; ended when it does not. */
   async answers(patience: number): Promise<boolean> {
-    return await this.run('select 1', [], { prepare: false }, patience).then(
+    return await this.#greet(patience).then(
       () => true,
       error => {
         this.destroy(error as Error)
@@ -163,4 +185,3 @@ function connected(socket: Socket): Promise<Socket> {
 }
 
 const closed = () => Object.assign(new Error('the connection was closed'), { code: 'CONNECTION_CLOSED' })
-const timedOut = () => Object.assign(new Error('no answer in time'), { code: 'ETIMEDOUT' })

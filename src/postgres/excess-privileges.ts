@@ -2,7 +2,7 @@ import type { Sql, TransactionSql } from 'postgres'
 import { SERVE_FUNCTION, SERVE_PRIVILEGES } from './serve-privileges.ts'
 
 /** Something that a role can do with the schema beyond what `axport serve` needs. */
-export interface ExcessPrivilege {
+interface ExcessPrivilege {
   /** As "select on users". */
   what: string
   /** The statement that takes it away, which depends on how the role comes by it. */

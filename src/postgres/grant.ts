@@ -1,7 +1,7 @@
 import type { Sql, TransactionSql } from 'postgres'
 import { Failure } from '../errors.ts'
 import { excessPrivileges } from './excess-privileges.ts'
-import { SCHEMA_LOCK } from './migrate.ts'
+import { LOCKS } from './locks.ts'
 import { SERVE_FUNCTION, SERVE_PRIVILEGES } from './serve-privileges.ts'
 
 /**
@@ -13,7 +13,7 @@ import { SERVE_FUNCTION, SERVE_PRIVILEGES } from './serve-privileges.ts'
 export async function grantServe(db: Sql, role: string): Promise<void> {
   await db.begin(async sql => {
     // Two that change the privileges of one table at the same moment fail each other.
-    await sql`select pg_advisory_xact_lock(${SCHEMA_LOCK})`
+    await sql`select pg_advisory_xact_lock(${LOCKS.schema})`
     await requireOrdinaryRole(sql, role)
     for (const statement of [...(await revocations(sql, role)), ...(await grants(sql, role))]) {
       await sql.unsafe(statement)

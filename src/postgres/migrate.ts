@@ -1,17 +1,14 @@
 import { createHash } from 'node:crypto'
 import type { Sql, TransactionSql } from 'postgres'
 import { Failure } from '../errors.ts'
+import { LOCKS } from './locks.ts'
 import { MIGRATIONS, type Migration } from './migrations.ts'
 import type { Runner } from './statement.ts'
-
-/** Held by whoever changes the schema or its privileges. Any number that no other program takes will do. */
-export const SCHEMA_LOCK = 7_241_905_833
 
 /**
  * Applies what is missing, each migration in a transaction of its own together with its record, and
  * returns the names of those applied. Safe to run from several processes at once: one works, the others
- * wait and find nothing to do. The lock is taken in each transaction, not in the session, so that it holds
- * behind a transaction pooler and dies with a connection.
+ * wait and find nothing to do.
  * @throws Failure for a database that is newer than this program, or has an edited migration
  */
 export async function migrate(sql: Sql, migrations: Migration[] = MIGRATIONS): Promise<string[]> {
@@ -19,7 +16,8 @@ export async function migrate(sql: Sql, migrations: Migration[] = MIGRATIONS): P
   const applied: string[] = []
   for (const migration of migrations) {
     const wasMissing = await sql.begin(async transaction => {
-      await transaction`select pg_advisory_xact_lock(${SCHEMA_LOCK})`
+      await transaction`select pg_advisory_xact_lock(${LOCKS.schema})`
+      await findTrigrams(transaction)
       await createRecord(transaction)
       requireKnownHistory(await readRecord(transaction), migrations)
       const [done] = await transaction`select from schema_migrations where name = ${migration.name}`
@@ -59,6 +57,24 @@ export async function requireCurrentSchema(db: Runner): Promise<void> {
       `the database schema is behind by ${missing.length} (${missing.join(', ')}): run axport migrate`,
     )
   }
+}
+
+/**
+ * The migrations name an operator class of pg_trgm without its schema, which a role's search_path need not have:
+ * it comes last, after all that is the role's own. Not where that has no schema to create anything in: the
+ * tables would land among the extension's, and no later command find them.
+ */
+async function findTrigrams(sql: TransactionSql): Promise<void> {
+  await sql`
+    with home as (
+      select coalesce(
+        (select nspname from pg_extension e join pg_namespace n on n.oid = extnamespace where extname = 'pg_trgm'),
+        'public'
+      ) as schema
+    )
+    select set_config('search_path', current_setting('search_path') || ', ' || quote_ident(schema), true)
+    from home
+    where current_schema() is not null and schema <> all (current_schemas(false))`
 }
 
 /** Below 15 the schema is untested; outside UTF8 there are names that can not be stored, and no ICU rules. */

@@ -39,12 +39,15 @@ export class Messages {
   }
 }
 
+/** What a client may send in place of a startup packet: a question for encryption, by its code. */
 export const SSL_REQUEST = 80877103
 export const GSS_REQUEST = 80877104
+/** The startup packet by which the engine's one session begins. */
 export const STARTUP = Buffer.from('\0\0\0\x29\0\x03\0\0user\0postgres\0database\0postgres\0\0')
-export const SYNC = message('S')
-export const ROLLBACK = message('Q', 'rollback\0')
-export const RESET = message('Q', 'reset session authorization; reset all\0')
+const SYNC = message('S')
+const ROLLBACK = message('Q', 'rollback\0')
+const RESET = message('Q', 'reset session authorization; reset all\0')
+/** The next connection must not find the unnamed statement of the one before. */
 export const FORGET_UNNAMED = Buffer.concat([message('C', 'S\0'), SYNC])
 
 /**

@@ -31,7 +31,7 @@ import {
  * connection a message is from, so that it could neither forget the prepared statements of one that has
  * gone nor cut one that sits on an open transaction.
  */
-export interface PgliteServer {
+interface PgliteServer {
   /** Cuts all connections, rolls back what they left open, and stops the engine with everything flushed. */
   close(): Promise<void>
 }

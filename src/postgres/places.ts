@@ -10,6 +10,8 @@ export interface PoolBounds {
   wait: number
   /** For a statement. The server ends it then; when nothing is heard a second later, its connection is dropped. */
   statement: number
+  /** From which a statement is logged as slow. */
+  slow: number
 }
 
 /** Opens one more connection; `onEnd` is called once when it has ended. */
@@ -18,6 +20,12 @@ export type Open = (patience: number, onEnd: (connection: Connection) => void) =
 /** Milliseconds of idleness after which a connection is asked whether it is still there: a firewall may have dropped it. */
 const TRUST = 30_000
 const PING_PATIENCE = 1000
+
+/** Milliseconds after its end in which the server has to have said that a statement ran out of time. */
+const GRACE = 1000
+
+/** Milliseconds between two looks at the statements that run. */
+const LONGEST_ROUND = 250
 
 /** Milliseconds between two times that all connections are replaced because the database refuses writes. */
 const RENEWAL = 30_000
@@ -42,6 +50,7 @@ export class Places {
   /** performance.now() of the last sign of life, and of the last renewal. */
   #heardAt = 0
   #renewedAt = Number.NEGATIVE_INFINITY
+  readonly #rounds: Timer
   /** Until the next attempt to open one more, or to find a database that is gone. */
   #pause: Timer | undefined
 
@@ -49,10 +58,18 @@ export class Places {
     private readonly open: Open,
     private readonly bounds: PoolBounds,
     private readonly watch: Watch,
-  ) {}
+  ) {
+    // One for all statements: two timers for each would cost as much as the rest of the pool.
+    this.#rounds = setInterval(() => this.#lookAround(), Math.min(this.#doubt, LONGEST_ROUND)).unref()
+  }
 
   stats() {
     return { inUse: this.#busy.size, idle: this.#idle.length, waiting: this.#waiting.size }
+  }
+
+  /** Whether the next one has to wait for a connection of somebody else. */
+  isBusy(): boolean {
+    return this.#idle.length === 0 && this.#isFull()
   }
 
   /**
@@ -88,18 +105,10 @@ export class Places {
     if (now - this.#renewedAt > RENEWAL) this.#renewedAt = now
   }
 
-  /**
-   * From now on, until the returned function is called, a long silence is looked into: whether the database
-   * lets in somebody else, or says at least why not.
-   */
-  doubt(): () => void {
-    const timer = setInterval(() => void this.#look(), this.bounds.wait / 5)
-    return () => clearInterval(timer)
-  }
-
   async close(): Promise<void> {
     this.#isClosed = true
     clearTimeout(this.#pause)
+    clearInterval(this.#rounds)
     for (const waiter of this.#waiting) waiter.leave(new DatabaseUnavailable('the service is stopping'))
     for (const connection of this.#busy) this.#drop(connection)
     await Promise.all(this.#idle.splice(0).map(connection => connection.close()))
@@ -153,7 +162,7 @@ export class Places {
   }
 
   /** Opens one more. The database is gone when that fails and no other connection is left. */
-  async #add(): Promise<void> {
+  async #add(attempt = 1): Promise<void> {
     const since = performance.now()
     this.#opening++
     const opening = this.open(this.bounds.wait, connection => this.#ended(connection))
@@ -161,7 +170,10 @@ export class Places {
       this.#welcome(await opening.finally(() => this.#opening--))
     } catch (error) {
       const isAlive = this.#idle.length + this.#busy.size > 0
-      if (isAlive && (!isSilence(error) || this.#heardAt > since)) this.#growLater(error)
+      // It may have been cut together with all the others, by what has passed.
+      const isSudden = attempt === 1 && this.watch.reason === undefined && !isSilence(error)
+      if (!isAlive && isSudden) await this.#add(2)
+      else if (isAlive && (!isSilence(error) || this.#heardAt > since)) this.#growLater(error)
       else this.#lose(reasonOf(error))
     }
   }
@@ -206,13 +218,30 @@ export class Places {
     }, this.watch.pause())
   }
 
+  /** Milliseconds of silence after which it is looked into. */
+  get #doubt(): number {
+    return this.bounds.wait / 5
+  }
+
+  /** Ends what can not be heard of any more, and looks into a long silence. */
+  #lookAround(): void {
+    const now = performance.now()
+    let isSilent = false
+    for (const connection of this.#busy) {
+      const ran = now - (connection.runningSince ?? now)
+      if (ran > this.bounds.statement + GRACE) connection.giveUp()
+      else isSilent ||= ran > this.#doubt
+    }
+    if (isSilent && now - this.#heardAt > this.#doubt) void this.#look()
+  }
+
+  /** Whether the database lets in somebody else, or says at least why not. */
   async #look(): Promise<void> {
+    if (this.#isLooking || this.watch.reason !== undefined) return
     const since = performance.now()
-    if (this.#isLooking || this.watch.reason !== undefined || since - this.#heardAt < this.bounds.wait / 5)
-      return
     this.#isLooking = true
     try {
-      const patience = (this.bounds.wait * 4) / 5
+      const patience = this.bounds.wait - this.#doubt
       this.#welcome(await this.open(patience, connection => this.#ended(connection)))
     } catch (error) {
       if (isSilence(error) && this.#heardAt < since) this.#lose(reasonOf(error))

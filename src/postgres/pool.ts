@@ -10,22 +10,20 @@ import {
   verdictOn,
 } from './failures.ts'
 import { type Open, Places, type PoolBounds } from './places.ts'
-import type { Runner } from './statement.ts'
+import type { Runner, RunOptions } from './statement.ts'
 import { Watch, type WatchLog } from './watch.ts'
 
-/** Who a statement is run for. */
+/** Who a statement is run for: a request. */
 export interface Asker {
   /** Aborted when the client hangs up: the statement is cancelled, the place in the line given up. */
   signal: AbortSignal
-  /** A request of a safe method (RFC 9110 §9.2.1): what it asked may be asked once more. */
-  method: string
 }
-
-/** Milliseconds after its end in which the server has to have said that a statement ran out of time. */
-const GRACE = 1000
 
 /** Milliseconds in which the server has to have passed on that a statement is to be ended. */
 const CANCEL_PATIENCE = 2000
+
+/** Characters of a statement in the log: a line stays well below what is written into a pipe unbroken. */
+const LONGEST_STATEMENT = 1000
 
 /**
  * The connections that all requests share, within bounds: whatever the database does, a statement is answered,
@@ -40,24 +38,43 @@ export class Pool implements Runner {
   constructor(
     open: Open,
     private readonly bounds: PoolBounds,
-    log: WatchLog,
+    private readonly log: WatchLog,
   ) {
     this.watch = new Watch(log)
     this.#places = new Places(open, bounds, this.watch)
   }
 
-  /** The pool for the statements of one request. */
+  /**
+   * The pool for the statements of one request. One that was cut is run once more: requests read, or insert what
+   * has its key with it, so that nothing is done twice.
+   */
   during(asker: Asker): Runner {
     return { unsafe: (text, parameters, options) => this.#run(text, parameters, options, asker) }
   }
 
-  unsafe(text: string, parameters: ParameterOrJSON<never>[], options: { prepare: boolean }): Promise<object> {
+  unsafe(text: string, parameters: ParameterOrJSON<never>[], options: RunOptions): Promise<object> {
     return this.#run(text, parameters, options)
+  }
+
+  /** Why requests can not be answered now, in words that anybody may read; undefined when they can. */
+  async trouble(): Promise<string | undefined> {
+    try {
+      // That all connections are in use is no trouble of the database, and no reason to stand in the line as well.
+      if (!this.isBusy()) await this.unsafe('select 1', [], { prepare: false })
+    } catch (error) {
+      if (!(error instanceof DatabaseUnavailable)) throw error
+    }
+    return this.watch.reason
   }
 
   /** Connections in use and idle, and statements that wait for one. */
   stats(): { inUse: number; idle: number; waiting: number } {
     return this.#places.stats()
+  }
+
+  /** Whether the next statement has to wait for a connection of another one. */
+  isBusy(): boolean {
+    return this.#places.isBusy()
   }
 
   /** Ends every connection; statements that still run or wait fail. */
@@ -68,23 +85,30 @@ export class Pool implements Runner {
   async #run(
     text: string,
     parameters: ParameterOrJSON<never>[],
-    options: { prepare: boolean },
+    options: RunOptions,
     asker?: Asker,
   ): Promise<object> {
-    const isRepeatable = asker !== undefined && (asker.method === 'GET' || asker.method === 'HEAD')
     for (let attempt = 1; ; attempt++) {
       const connection = await this.#places.take(asker?.signal)
       try {
         const rows = await this.#runOn(connection, text, parameters, options, asker?.signal)
-        if (!isRepeatable) this.watch.wrote()
+        if (isWrite(rows)) this.watch.wrote()
         return rows
       } catch (error) {
         if (asker?.signal.aborted) throw new ClientGone()
         const verdict = verdictOn(error)
         const mayPass = verdict === 'cut' || verdict === 'passing'
-        if (!mayPass || !isRepeatable || attempt > 1) throw this.#failure(error, verdict)
+        if (!mayPass || !asker || attempt > 1)
+          throw this.#failure(error, attempt > 1 && isDouble(error) ? 'cut' : verdict)
       }
     }
+  }
+
+  /** Its text holds none of its values, which are names and ids of people. */
+  #report(text: string, ms: number): void {
+    if (ms < this.bounds.slow) return
+    const statement = text.trim().replaceAll(/\s+/g, ' ').slice(0, LONGEST_STATEMENT)
+    this.log.warn({ ms: Math.round(ms), statement }, 'slow statement')
   }
 
   /** What is thrown instead of the database's own error, where that stands for something known. */
@@ -110,7 +134,7 @@ export class Pool implements Runner {
     connection: Connection,
     text: string,
     parameters: ParameterOrJSON<never>[],
-    options: { prepare: boolean },
+    options: RunOptions,
     signal: AbortSignal | undefined,
   ): Promise<object> {
     let cancelled: Promise<void> | undefined
@@ -119,19 +143,28 @@ export class Pool implements Runner {
       cancelled = connection.cancel(CANCEL_PATIENCE).catch(() => connection.destroy())
     }
     signal?.addEventListener('abort', cancel, { once: true })
-    const stopDoubting = this.#places.doubt()
+    const started = performance.now()
     try {
       if (signal?.aborted) throw new ClientGone()
-      return await connection.run(text, parameters, options, this.bounds.statement + GRACE)
+      const rows = await connection.run(text, parameters, options)
+      this.#report(text, performance.now() - started)
+      return rows
     } catch (error) {
+      // What a database took with it that is gone was not slow by itself.
+      if (isSilence(error) || verdictOn(error) === 'timeout') this.#report(text, performance.now() - started)
       if (isSilence(error)) throw new StatementTimeout()
       if (verdictOn(error) === 'cut') connection.destroy()
       throw error
     } finally {
-      stopDoubting()
       signal?.removeEventListener('abort', cancel)
       await cancelled
       this.#places.giveBack(connection)
     }
   }
 }
+
+const isWrite = (rows: object) =>
+  /^(INSERT|UPDATE|DELETE)$/.test((rows as { command?: string }).command ?? '')
+
+/** What was cut had been done: its answer is lost. */
+const isDouble = (error: unknown) => (error as { code?: string }).code === '23505'

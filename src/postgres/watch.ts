@@ -16,7 +16,8 @@ export class Watch {
   /** Why it can not be reached; undefined when it can, as far as is known. */
   reason: string | undefined
   isReadOnly = false
-  #isShort = false
+  /** Attempts in a row to open one more connection that failed while others were of use. */
+  #refusals = 0
   #attempts = 0
   #since = 0
 
@@ -35,7 +36,7 @@ export class Watch {
 
   /** A connection was opened. */
   found(): void {
-    this.#isShort = false
+    this.#refusals = 0
     this.#attempts = 0
     if (this.reason === undefined) return
     this.reason = undefined
@@ -43,10 +44,9 @@ export class Watch {
     this.log.info({ seconds }, 'the database can be reached again')
   }
 
-  /** One more connection could not be opened, while others are of use. */
+  /** One more connection could not be opened, while others are of use. Told when it happens again at once. */
   refusedConnection(reason: string): void {
-    if (this.#isShort) return
-    this.#isShort = true
+    if (++this.#refusals !== 2) return
     this.log.warn({ reason }, 'the database takes no further connection; requests share those that are open')
   }
 

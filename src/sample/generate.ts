@@ -61,8 +61,6 @@ function createWorld({ assessments, seed = 1, until = new Date('2026-06-30T23:59
     })),
     chance,
     calendar: createCalendar(until),
-    /** Assessments and their parts are numbered by one counter. */
-    nextId: 9001,
   }
 }
 
@@ -80,9 +78,9 @@ function* lines(world: World): Generator<string> {
 
 const DOMAINS = ['org', 'com', 'net']
 
-const proctorId = (index: number) => 101 + 2 * index + (mix(index) & 1)
-const educatorId = (world: World, index: number) =>
-  101 + 2 * world.proctors + 3 * index + ((mix(index) >>> 0) % 3)
+// Ids do not depend on how many there are: a larger sample has the users of a smaller one, and more.
+const educatorId = (index: number) => 101 + 4 * index + ((mix(index) >>> 0) % 3)
+const proctorId = (index: number) => 104 + 4 * index
 
 /** Most proctors are known by name only; the others are full users. */
 function proctorLine({ chance }: World, index: number): string {
@@ -98,7 +96,7 @@ function educatorLine(world: World, index: number): string {
   const number = (index * 236_067_977 + 4_815_162_342) % 10_000_000_000
   const seid = roll < 0.05 ? `TX${number.toString(36).toUpperCase()}` : String(number).padStart(10, '0')
   const status = chance.draw() < 0.06 ? 'archived' : 'active'
-  return userLine(educatorId(world, index), chance, true, roll < 0.9 ? seid : null, status)
+  return userLine(educatorId(index), chance, true, roll < 0.9 ? seid : null, status)
 }
 
 function userLine(id: number, chance: Chance, full: boolean, seid: string | null, status: string): string {
@@ -112,6 +110,9 @@ function userLine(id: number, chance: Chance, full: boolean, seid: string | null
 }
 
 // --- Assessments ---
+
+/** Room for the most parts an assessment has, so that an id is one's or the other's in samples of every size. */
+const assessmentId = (index: number) => 9001 + 6 * index + (mix(index) & 1)
 
 function assessmentLine(world: World, index: number): string {
   const { chance, calendar, proctors } = world
@@ -132,15 +133,13 @@ function assessmentLine(world: World, index: number): string {
   const zone = legacy && chance.draw() < 0.5 ? DAY_ONLY : chance.draw() < 0.12 ? 1 + chance.below(7) : UTC
   // One of the five proctors nearest to the educator.
   const proctor = Math.floor(home * proctors) + chance.below(5)
-  const id = world.nextId
+  const id = assessmentId(index)
   const { parts } = item(world.products, product)
-  // Now and then a number is missing: an assessment begun and never completed.
-  world.nextId += 1 + parts.length + (chance.draw() < 0.1 ? 1 + chance.below(3) : 0)
   const ending = parts.length
     ? `"parts":[${partList(world, parts, { id, moment, zone, proctor })}]`
     : `"proctor_id":${proctorId(proctor % proctors)}`
   return (
-    `{"type":"assessment","id":${id},"user_id":${educatorId(world, educator)},` +
+    `{"type":"assessment","id":${id},"user_id":${educatorId(educator)},` +
     `"organization_id":${organizationId},"product_id":${item(world.productIds, product)},` +
     `"certified_at":"${stampOf(moment, zone)}","legacy_record":${legacy},${ending}}\n`
   )

@@ -4,13 +4,13 @@
  */
 
 /** A draw of at least 0 and less than 1. */
-export type Draw = () => number
+type Draw = () => number
 
 /** A name as it is shown, and its Latin letters for an email address. */
 type Word = { shown: string; latin: string }
 
 /** How a person is called. `login` is unique only together with a number behind it. */
-export interface Person {
+interface Person {
   name: string
   first: string
   last: string

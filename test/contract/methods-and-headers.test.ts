@@ -136,6 +136,21 @@ contract('The API', setup, api => {
       }
     })
 
+    test('lets no page of another origin read an answer', async () => {
+      const origin = { origin: 'https://elsewhere.example' }
+      const headers = { authorization: `Bearer ${api.clients.main.token}`, ...origin }
+      const preflight = { ...origin, 'access-control-request-method': 'GET' }
+      const answers = [
+        await api.request(LIST, { headers }),
+        await api.request(LIST, { method: 'OPTIONS', headers: preflight }),
+        await api.request(TOKEN, { method: 'OPTIONS', headers: preflight }),
+      ]
+      expect(answers.map(({ status }) => status)).toEqual([200, 405, 405])
+      for (const { headers } of answers) {
+        expect([...headers.keys()].filter(name => name.startsWith('access-control-'))).toEqual([])
+      }
+    })
+
     test('does not change its answer for Accept or a content type', async () => {
       const plain = await api.tryList()
       const headers = { authorization: `Bearer ${api.clients.main.token}` }

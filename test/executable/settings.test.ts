@@ -196,6 +196,10 @@ describe('the schema', () => {
 describe('a setting', () => {
   test.each([
     ['PORT', ['http', '-1', '65536', '80.5', '1e3', '0x50'], /^PORT must be a whole number from 0 to 65535$/],
+    ['ADMIN_PORT', ['http', '65536'], /^ADMIN_PORT must be a whole number from 0 to 65535$/],
+    ['SLOW_REQUEST_MS', ['0', '1s'], /^SLOW_REQUEST_MS must be a whole number from 1 to 3600000$/],
+    ['SHUTDOWN_DELAY', ['-1', '5s'], /^SHUTDOWN_DELAY must be a whole number from 0 to 3600$/],
+    ['SHUTDOWN_TIMEOUT', ['0', '5s'], /^SHUTDOWN_TIMEOUT must be a whole number from 1 to 3600$/],
     ['LOG_LEVEL', ['loud', 'INFO', '30'], /^LOG_LEVEL must be one of debug, info, warn, error, silent$/],
     [
       'DATABASE_POOL_SIZE',

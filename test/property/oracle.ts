@@ -4,7 +4,7 @@
  * is written the long way.
  */
 
-export interface Named {
+interface Named {
   id: number
   name: string
 }
@@ -188,7 +188,7 @@ function sortKey({ record }: View, sort: string | undefined): string {
 }
 
 /** By code point. The language's own `<` compares UTF-16 units and puts U+1F600 before U+FF21. */
-export function compareCodePoints(a: string, b: string): number {
+function compareCodePoints(a: string, b: string): number {
   const [left, right] = [[...a], [...b]]
   for (const [at, character] of left.entries()) {
     const other = right[at]

@@ -5,7 +5,7 @@ import { startCluster } from './own-cluster.ts'
 export { type ClusterOptions, type OwnCluster, startCluster } from './own-cluster.ts'
 
 /** The Postgres that the tests of one process share. */
-export interface Cluster {
+interface Cluster {
   /** A superuser's postgres:// URL of one of its databases (default: the maintenance database). */
   url(database?: string): string
   /** Ends it, or lets go of it when it is the server at TEST_DATABASE_URL. Not needed at the end of tests. */

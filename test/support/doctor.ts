@@ -58,7 +58,7 @@ async function prepare(url: string): Promise<void> {
 }
 
 /** What doctor found, and the line on standard error: null where nothing is wrong. */
-export interface Diagnosis {
+interface Diagnosis {
   findings: Finding[]
   line: string | null
 }

@@ -1,9 +1,8 @@
 import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { openDatabase } from '../../src/postgres/database.ts'
-import { migrate } from '../../src/postgres/migrate.ts'
 import { emptyFolder } from './executable.ts'
-import { load, type TestDatabase } from './service.ts'
+import { load, migratedFolder, openFolder, type TestDatabase } from './service.ts'
 
 /** The files of a folder by their paths in it, undefined for folders; kept in memory, so that nothing is left behind. */
 type Files = Map<string, Uint8Array | undefined>
@@ -28,21 +27,13 @@ export async function embeddedWorld(lines: object[]): Promise<string> {
 
 /** The same, open. */
 export async function openEmbeddedWorld(lines: object[]): Promise<TestDatabase> {
-  const folder = await embeddedWorld(lines)
-  const url = `embedded:${folder}`
-  const database = await openDatabase(url, 5)
-  const close = async () => {
-    await database.close()
-    rmSync(folder, { recursive: true, force: true })
-  }
-  return { sql: database.sql, url, pool: database.pool, close }
+  return await openFolder(await embeddedWorld(lines))
 }
 
 async function makeTemplate(lines: object[]): Promise<Files> {
-  const folder = emptyFolder()
+  const folder = await migratedFolder()
   try {
     const { sql, close } = await openDatabase(`embedded:${folder}`, 1)
-    await migrate(sql)
     await load(sql, lines)
     await close()
     return readFolder(folder)

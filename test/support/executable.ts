@@ -6,7 +6,7 @@ import { dirname, join } from 'node:path'
 export const PATIENCE = 300_000
 
 /** How a run of the executable ended. */
-export interface Finished {
+interface Finished {
   code: number
   stdout: string
   stderr: string
@@ -22,14 +22,14 @@ export interface Running {
   shows(pattern: RegExp): Promise<RegExpExecArray>
   /** Standard input, where it was asked for; a write resolves when it is in the pipe. */
   stdin: { write(text: string): Promise<void>; end(): void }
-  signal(name: 'SIGINT' | 'SIGTERM' | 'SIGKILL'): void
+  signal(name: 'SIGINT' | 'SIGTERM' | 'SIGHUP' | 'SIGKILL'): void
   /** undefined as long as it runs. */
   exitCode(): number | undefined
   /** Code, and all output. */
   finished: Promise<Finished>
 }
 
-export interface RunOptions {
+interface RunOptions {
   /** The whole environment: nothing is passed on. */
   env?: Record<string, string>
   /** Default: an empty folder. */

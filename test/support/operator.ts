@@ -38,7 +38,7 @@ function assessment(id: number, organization: number, product: number): object {
 }
 
 /** Two services that share nothing but their database, as two processes behind a load balancer do. */
-export interface TwoServices {
+interface TwoServices {
   sql: Sql
   /** A pool of its own on the same database. */
   otherSql: Sql

@@ -4,12 +4,14 @@ import { join } from 'node:path'
 import pino from 'pino'
 import type { Sql } from 'postgres'
 import { readLimits } from '../../src/cli/limits.ts'
+import type { Environment } from '../../src/config.ts'
 import { startServer } from '../../src/http/server.ts'
 import { importSource } from '../../src/import/import.ts'
 import { ndjson } from '../../src/import/ndjson.ts'
 import { createIntegration } from '../../src/integrations/create.ts'
 import { type Database, openDatabase } from '../../src/postgres/database.ts'
 import { migrate } from '../../src/postgres/migrate.ts'
+import type { Pool } from '../../src/postgres/pool.ts'
 import { freshDatabase } from './cluster.ts'
 
 /** The two kinds of database behind the one code path; the contract holds on both. */
@@ -46,8 +48,18 @@ export async function openTestDatabase(backend: Backend): Promise<TestDatabase> 
     }
     return { sql: database.sql, url, pool: database.pool, close }
   }
+  return await openFolder(await migratedFolder())
+}
+
+/** An embedded database with a current schema that nobody has opened. Whoever asks for it removes it. */
+export async function migratedFolder(): Promise<string> {
   const folder = mkdtempSync(join(tmpdir(), 'axport-test-'))
   cpSync(await embeddedTemplate(), folder, { recursive: true })
+  return folder
+}
+
+/** Opens an embedded database that is removed when it is closed. */
+export async function openFolder(folder: string): Promise<TestDatabase> {
   const url = `embedded:${folder}`
   const database = await openDatabase(url, 5)
   const close = async () => {
@@ -88,16 +100,18 @@ export async function startService(backend: Backend): Promise<TestService> {
   return { ...database, baseUrl, logged: () => output, close }
 }
 
-/** The service on a database that is open, with the default settings. */
+/** The service on a database that is open; `settings` are those that are not the defaults. */
 export function listen(
   { pool: open }: Pick<Database, 'pool'>,
   log: pino.Logger,
-): { url: string; stop(): Promise<void> } {
-  const limits = readLimits({})
+  settings: Environment = {},
+): { url: string; pool: Pool; stop(): Promise<void> } {
+  const limits = readLimits(settings)
   const pool = open(limits.pool, log)
   const server = startServer(pool, log, { host: '127.0.0.1', port: 0 }, limits.http)
   return {
     url: server.url,
+    pool,
     stop: async () => {
       await server.stop()
       await pool.close()

@@ -7,7 +7,7 @@ export interface Credentials {
 }
 
 /** A record, as far as a walk looks at it. */
-export interface WalkedRecord {
+interface WalkedRecord {
   id: number
   certified_on: string
 }

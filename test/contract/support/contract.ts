@@ -46,7 +46,7 @@ export interface ListBody {
 }
 
 /** A query as it shall stand in the URL, or parameters still to be encoded. */
-export type Query = string | Record<string, string> | [name: string, value: string][]
+type Query = string | Record<string, string> | [name: string, value: string][]
 
 export const LIST = '/api/v1/ax/assessments'
 export const TOKEN = '/oauth/token'

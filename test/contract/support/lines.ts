@@ -2,7 +2,7 @@
 export type Line = { type: string; id: number } & Record<string, unknown>
 
 /** A separately proctored part, as an assessment's line holds it. */
-export interface PartLine {
+interface PartLine {
   id: number
   name: string
   certified_at: string

@@ -2,7 +2,7 @@ import { connect } from 'node:net'
 import { expectDocumented } from './documented.ts'
 
 /** An answer as it came over the wire; header names are lower case. */
-export interface RawAnswer {
+interface RawAnswer {
   status: number
   headers: Map<string, string>
   body: string

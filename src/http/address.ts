@@ -1,0 +1,63 @@
+import { Failure } from '../errors.ts'
+
+/** Where to listen. */
+export interface Address {
+  host: string
+  port: number
+  /** The settings that say so, for messages; HOST and PORT by default. */
+  settings?: { host: string; port: string }
+  /** Other processes of the same user listen there too, and the system deals out the connections. */
+  isShared?: boolean
+}
+
+/**
+ * The port of an address that nobody listens on: its own, or any one where that is 0. It is free again when
+ * this returns, so whoever comes in between gets it.
+ * @throws Failure when host and port can not be listened on
+ */
+export function freePort(address: Address): number {
+  const { host, port } = address
+  try {
+    const probe = Bun.serve({ hostname: host, port, reusePort: false, fetch: () => new Response() })
+    const free = probe.port ?? port
+    probe.stop(true)
+    return free
+  } catch (error) {
+    throw listenFailure(error, address)
+  }
+}
+
+/** "http://host:port", or https. */
+export function urlOf({ host, port }: Address, isEncrypted = false): string {
+  return `http${isEncrypted ? 's' : ''}://${host.includes(':') ? `[${host}]` : host}:${port}`
+}
+
+/** The one-line error for an address that can not be listened on; an unknown error comes back as it is. */
+export function listenFailure(error: unknown, { host, port, settings }: Address): unknown {
+  const { code } = error as { code?: string }
+  const set = settings ?? { host: 'HOST', port: 'PORT' }
+  // Bun reports a host name that can not be resolved as a port in use, too.
+  if (code === 'EADDRINUSE' && canListenOn(host)) {
+    return new Failure(
+      `port ${port} on ${host} is in use: stop what listens there, or set ${set.port} to another one`,
+    )
+  }
+  if (code === 'EACCES')
+    return new Failure(`port ${port} on ${host} is not permitted: set ${set.port} to one above 1023`)
+  if (code === 'EADDRNOTAVAIL' || code === 'ENOTFOUND' || code === 'EADDRINUSE') {
+    return new Failure(
+      `${host} is not an address of this machine: set ${set.host} to one that is, or to 0.0.0.0 for all`,
+    )
+  }
+  return error
+}
+
+/** Whether a host is this machine, by any name or address of it. */
+function canListenOn(host: string): boolean {
+  try {
+    Bun.serve({ hostname: host, port: 0, reusePort: false, fetch: () => new Response() }).stop(true)
+    return true
+  } catch {
+    return false
+  }
+}

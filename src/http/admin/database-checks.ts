@@ -1,0 +1,66 @@
+import { Failure } from '../../errors.ts'
+import { missingMigrations } from '../../postgres/migrate.ts'
+import type { Pool } from '../../postgres/pool.ts'
+import { type Check, shared, within } from './readiness.ts'
+
+/** What requests need of the database: that it answers, that its schema is not behind, and that it can be written. */
+export function databaseChecks(pool: Pool): Check[] {
+  return [
+    { name: 'database', run: shared(() => pool.trouble()) },
+    { name: 'schema', after: 'database', run: unlessBusy(pool, () => behind(pool)) },
+    { name: 'writable', after: 'database', run: unlessBusy(pool, () => readOnly(pool)) },
+  ]
+}
+
+/** Milliseconds for the version: metrics are read without it rather than not at all. */
+const VERSION_PATIENCE = 1000
+
+/** Reads the version of the data; undefined when the database does not answer. */
+export function exportVersion(pool: Pool): () => Promise<number | undefined> {
+  const read = unlessBusy(pool, async () => {
+    const [row] = (await pool.unsafe('select version from export_state', [], { prepare: false })) as {
+      version: string
+    }[]
+    return row && Number(row.version)
+  })
+  return () => within(VERSION_PATIENCE, read(), undefined).catch(() => undefined)
+}
+
+/** What was read last, while all connections are in use: who looks must not stand in the line as well. */
+function unlessBusy<Result>(
+  pool: Pool,
+  read: () => Promise<Result | undefined>,
+): () => Promise<Result | undefined> {
+  let last: Result | undefined
+  const reread = shared(async () => {
+    last = await read()
+    return last
+  })
+  return async () => (pool.isBusy() ? last : await reread())
+}
+
+/** A standby answers, but no token can be issued on it. */
+async function readOnly(pool: Pool): Promise<string | undefined> {
+  const [row] = (await pool.unsafe('show transaction_read_only', [], { prepare: false })) as Row[]
+  return row?.transaction_read_only === 'on' ? 'it is read-only: no tokens can be issued' : undefined
+}
+
+interface Row {
+  transaction_read_only: string
+}
+
+/**
+ * A schema that is ahead is no fault here: it is what every process sees between the migration and the
+ * restarts of an upgrade, and all of them failing at once would be an outage.
+ */
+async function behind(pool: Pool): Promise<string | undefined> {
+  try {
+    const missing = await missingMigrations(pool)
+    return missing.length === 0
+      ? undefined
+      : `behind by ${missing.length} (${missing.join(', ')}): run axport migrate`
+  } catch (error) {
+    if (error instanceof Failure) return undefined
+    throw error
+  }
+}

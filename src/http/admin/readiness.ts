@@ -1,0 +1,81 @@
+/** One thing that has to be right before requests can be answered. */
+export interface Check {
+  name: string
+  /** Resolves with what is wrong, in words that anybody may read, or with nothing. */
+  run(): Promise<string | undefined>
+  /** The name of a check that stands before it: while that one is wrong, this one says nothing. */
+  after?: string
+}
+
+/** What became of a check; `detail` says what is wrong. */
+export interface CheckResult {
+  check: string
+  status: 'ok' | 'wrong' | 'skipped'
+  detail?: string
+}
+
+/** The body of /ready. */
+export interface Readiness {
+  ready: boolean
+  checks: CheckResult[]
+}
+
+/** Milliseconds for a check; who probes waits no longer, as a rule. */
+const PATIENCE = 2000
+
+/** Runs the checks one after the other: each may need what another has. One that throws or takes too long is wrong. */
+export async function readinessOf(checks: Check[]): Promise<Readiness> {
+  const results: CheckResult[] = []
+  for (const check of checks) {
+    const before = results.find(result => result.check === check.after)
+    results.push(
+      before && before.status !== 'ok' ? { check: check.name, status: 'skipped' } : await run(check),
+    )
+  }
+  return { ready: results.every(({ status }) => status === 'ok'), checks: results }
+}
+
+async function run(check: Check): Promise<CheckResult> {
+  const detail = await detailOf(check)
+  return detail === undefined
+    ? { check: check.name, status: 'ok' }
+    : { check: check.name, status: 'wrong', detail }
+}
+
+async function detailOf(check: Check): Promise<string | undefined> {
+  try {
+    return await within(PATIENCE, check.run(), `no answer within ${PATIENCE / 1000} seconds`)
+  } catch (error) {
+    // Never its text: a database's own may quote names, a driver's the whole URL.
+    const { code, name } = error as { code?: string; name?: string }
+    return `failed (${code ?? name ?? 'unknown error'})`
+  }
+}
+
+/** What `work` comes to, or `otherwise` when that takes longer than so many milliseconds. */
+export async function within<Result>(
+  milliseconds: number,
+  work: Promise<Result>,
+  otherwise: Result,
+): Promise<Result> {
+  let timer: Timer | undefined
+  const late = new Promise<Result>(resolve => {
+    timer = setTimeout(() => resolve(otherwise), milliseconds)
+  })
+  try {
+    return await Promise.race([work, late])
+  } finally {
+    clearTimeout(timer)
+  }
+}
+
+/** The same work for all who ask while it is going on: a database that hangs is asked once, not once a probe. */
+export function shared<Result>(work: () => Promise<Result>): () => Promise<Result> {
+  let running: Promise<Result> | undefined
+  return () => {
+    running ??= work().finally(() => {
+      running = undefined
+    })
+    return running
+  }
+}

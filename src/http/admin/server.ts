@@ -1,0 +1,69 @@
+import { type Address, listenFailure, urlOf } from '../address.ts'
+import type { Readiness } from './readiness.ts'
+
+/** What the operator's port shows. */
+export interface AdminView {
+  readiness(): Promise<Readiness>
+  /** The metrics as text (Prometheus, version 0.0.4). */
+  metrics(): Promise<string>
+}
+
+/** The operator's server, listening. */
+export interface AdminServer {
+  url: string
+  stop(): Promise<void>
+}
+
+const METRICS_TYPE = 'text/plain; version=0.0.4; charset=utf-8'
+
+/**
+ * Starts the operator's server: /live, /ready and /metrics, apart from the port that integrations use.
+ * @throws Failure when the address can not be listened on
+ */
+export function startAdminServer(address: Address, view: AdminView): AdminServer {
+  try {
+    const server = Bun.serve({
+      hostname: address.host,
+      port: address.port,
+      reusePort: false,
+      development: false,
+      // Seconds. A request in work counts as idle too, and a report on workers that hang takes its time.
+      idleTimeout: 30,
+      fetch: async request => {
+        const { pathname } = new URL(request.url)
+        const route = routes[pathname]
+        if (!route) return json(404, { error: 'Not found: there are /live, /ready and /metrics' })
+        if (request.method !== 'GET' && request.method !== 'HEAD')
+          return json(405, { error: 'Use GET' }, { allow: 'GET, HEAD' })
+        return await route(view)
+      },
+      error: () => json(500, { error: 'Internal server error' }),
+    })
+    return {
+      url: urlOf({ host: address.host, port: server.port ?? address.port }),
+      stop: () => server.stop(true),
+    }
+  } catch (error) {
+    throw listenFailure(error, address)
+  }
+}
+
+const routes: Record<string, (view: AdminView) => Promise<Response>> = {
+  // Says that the process runs its event loop, and nothing about what it depends on: a restart would not mend that.
+  '/live': async () => json(200, { live: true }),
+  '/ready': async view => {
+    const readiness = await view.readiness()
+    return json(readiness.ready ? 200 : 503, readiness)
+  },
+  '/metrics': async view =>
+    new Response(await view.metrics(), {
+      headers: { 'content-type': METRICS_TYPE, 'cache-control': 'no-store' },
+    }),
+}
+
+function json(status: number, body: object, headers: Record<string, string> = {}): Response {
+  return new Response(`${JSON.stringify(body)}\n`, {
+    status,
+    headers: { 'content-type': 'application/json; charset=utf-8', 'cache-control': 'no-store', ...headers },
+  })
+}

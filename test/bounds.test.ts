@@ -1,0 +1,242 @@
+import { afterAll, afterEach, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
+import { connect } from 'node:net'
+import postgres from 'postgres'
+import { emptyDatabase, type TestDatabase } from './support/cluster.ts'
+import { fill, startTroubled, type Troubled } from './support/outage.ts'
+
+setDefaultTimeout(120_000)
+
+let database: TestDatabase
+let sql: postgres.Sql
+/** Outside of any transaction: within one, what it sees of the others does not change. */
+let watcher: postgres.Sql
+let credentials: Awaited<ReturnType<typeof fill>>
+let service: Troubled
+
+beforeAll(async () => {
+  database = await emptyDatabase()
+  credentials = await fill(database.url)
+  const open = () => postgres(database.url, { max: 1, fetch_types: false, onnotice: () => {} })
+  sql = open()
+  watcher = open()
+})
+afterEach(async () => {
+  await sql`rollback`
+  await service.stop()
+})
+afterAll(async () => {
+  await Promise.all([sql.end(), watcher.end()])
+  await database.drop()
+})
+
+const start = async (settings: Record<string, string> = {}) => {
+  service = await startTroubled(database.url, credentials, settings)
+}
+
+/** Every statement of a request waits from now on, until `sql` rolls back. */
+async function hold(): Promise<void> {
+  await sql`begin`
+  await sql`lock table export_records, access_tokens in access exclusive mode`
+}
+
+/** How many connections others have, in all or with a statement that runs. */
+async function connections(state = '%'): Promise<number> {
+  const rows = await watcher`
+    select from pg_stat_activity
+    where datname = current_database() and state like ${state} and application_name = 'axport'`
+  return rows.count
+}
+
+const blocked = () => connections('active')
+
+async function until(condition: () => unknown): Promise<void> {
+  while (!(await condition())) await Bun.sleep(5)
+}
+
+/** Sends bytes as they are, one after the other; what comes back, and after how many milliseconds it was over. */
+async function raw(parts: string[], pause = 0): Promise<{ answer: string; ms: number }> {
+  const begin = performance.now()
+  const socket = connect(Number(new URL(service.url).port), '127.0.0.1')
+  let answer = ''
+  socket.on('data', chunk => {
+    answer += chunk
+  })
+  const closed = new Promise(resolve => socket.on('close', resolve).on('error', () => {}))
+  for (const part of parts) {
+    socket.write(part)
+    await Promise.race([closed, Bun.sleep(pause)])
+    if (socket.destroyed) break
+  }
+  await closed
+  return { answer, ms: performance.now() - begin }
+}
+
+const POST = 'POST /oauth/token HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\n'
+
+describe('a request gets', () => {
+  test('a line in the log when its statement is slow, with its text and none of its values', async () => {
+    await start({ SLOW_STATEMENT_MS: '50' })
+    await service.list()
+    await hold()
+    const headers = { authorization: `Bearer ${credentials.token}` }
+    const answer = fetch(`${service.url}/api/v1/ax/assessments?filter[search]=Somebody`, { headers })
+    await until(blocked)
+    await Bun.sleep(60)
+    await sql`rollback`
+    expect((await answer).status).toBe(200)
+    const [line = '', ...others] = service.slow()
+    expect(others).toEqual([])
+    expect(JSON.parse(line)).toMatchObject({
+      level: 40,
+      ms: expect.any(Number),
+      statement: expect.stringMatching(/search_text/),
+    })
+    expect(line.toLowerCase()).not.toContain('somebody')
+  })
+
+  test('504 when its statement takes longer than STATEMENT_TIMEOUT, and the server ends the statement', async () => {
+    await start({ STATEMENT_TIMEOUT: '0.3' })
+    await hold()
+    const [list, token] = await Promise.all([service.list(), service.token()])
+    expect([list.status, token.status]).toEqual([504, 504])
+    expect(await list.json()).toEqual({ errors: [{ message: expect.stringContaining('took too long') }] })
+    expect(await token.json()).toMatchObject({ error: 'temporarily_unavailable' })
+    expect(await blocked()).toBe(0)
+    await sql`rollback`
+    expect((await service.list()).status).toBe(200)
+    expect(service.told()).toEqual([])
+  })
+
+  test('503 when no connection gets free in DATABASE_WAIT, and nobody behind it gets its place', async () => {
+    await start({ DATABASE_WAIT: '0.4', DATABASE_POOL_SIZE: '2' })
+    await hold()
+    const held = [service.list(), service.list()]
+    await until(async () => (await blocked()) === 2)
+    const late = await service.list()
+    expect(late.status).toBe(503)
+    expect(late.headers.get('retry-after')).toBe('1')
+    expect(service.pool.stats()).toEqual({ inUse: 2, idle: 0, waiting: 0 })
+    await sql`rollback`
+    expect((await Promise.all(held)).map(({ status }) => status)).toEqual([200, 200])
+    expect(service.told()).toEqual([])
+  })
+
+  test('503 when MAX_REQUESTS are in work, and an answer again as soon as one is done', async () => {
+    await start({ MAX_REQUESTS: '3' })
+    await hold()
+    const held = [service.list(), service.list(), service.token()]
+    await until(async () => (await blocked()) === 3)
+    const [list, token] = await Promise.all([service.list(), service.token()])
+    for (const refused of [list, token]) {
+      expect(refused.status).toBe(503)
+      expect(refused.headers.get('retry-after')).toBe('1')
+    }
+    expect(await list.json()).toEqual({ errors: [{ message: expect.any(String) }] })
+    expect(await token.json()).toMatchObject({ error: 'temporarily_unavailable' })
+    await sql`rollback`
+    await Promise.all(held)
+    expect((await service.list()).status).toBe(200)
+  })
+
+  test('408 when its body does not arrive in BODY_TIMEOUT, byte by byte or not at all', async () => {
+    await start({ BODY_TIMEOUT: '0.5' })
+    const head = `${POST}content-length: 1000\r\n\r\n`
+    const answers = await Promise.all([
+      raw([head]),
+      raw([head, ...'{"grant_type":"client_credentials"'.split('')], 50),
+    ])
+    for (const { answer, ms } of answers) {
+      expect(answer).toStartWith('HTTP/1.1 408')
+      expect(answer.toLowerCase()).toContain('connection: close')
+      expect(answer).toContain('"error":"invalid_request"')
+      expect(ms).toBeWithin(400, 3000)
+    }
+  })
+
+  test('413 when its body is larger than MAX_BODY_SIZE, in whatever pieces', async () => {
+    await start({ MAX_BODY_SIZE: '1024' })
+    const body = 'x'.repeat(2000)
+    expect((await service.token({ body })).status).toBe(413)
+    const chunks = `7d0\r\n${body}\r\n`
+    const { answer } = await raw([`${POST}connection: close\r\ntransfer-encoding: chunked\r\n\r\n`, chunks])
+    expect(answer).toStartWith('HTTP/1.1 413')
+  })
+
+  test('431 when its request line and headers are larger than MAX_HEADER_SIZE', async () => {
+    await start({ MAX_HEADER_SIZE: '20480' })
+    const headers = { authorization: `Bearer ${credentials.token}` }
+    expect((await service.list({ headers: { ...headers, 'x-more': 'x'.repeat(18_000) } })).status).toBe(200)
+    expect((await service.list({ headers: { ...headers, 'x-more': 'x'.repeat(21_000) } })).status).toBe(431)
+  })
+})
+
+describe('a connection is closed without an answer', () => {
+  test('when nothing moves on it for IDLE_TIMEOUT', async () => {
+    await start({ IDLE_TIMEOUT: '6', DATABASE_WAIT: '0.5', STATEMENT_TIMEOUT: '0.5' })
+    const { answer, ms } = await raw(['GET / HTTP/1.1\r\nhost: x\r\n\r\n'])
+    expect(answer).toStartWith('HTTP/1.1 404')
+    // Bun looks every four seconds.
+    expect(ms).toBeWithin(4000, 13_000)
+  })
+
+  test('when the headers of its first request take longer than some twelve seconds, byte by byte too', async () => {
+    await start()
+    const trickle = 'GET /api/v1/ax/assessments HTTP/1.1\r\nhost: x\r\nx-slow: '
+    const [nothing, slow] = await Promise.all([raw([]), raw([trickle, ...'x'.repeat(40).split('')], 500)])
+    for (const { answer, ms } of [nothing, slow]) {
+      expect(answer).toBe('')
+      expect(ms).toBeWithin(8000, 18_000)
+    }
+  })
+})
+
+describe('a client that hangs up', () => {
+  test('frees its statement, its connection and its place in the line', async () => {
+    // Long enough that it is not what ends them.
+    await start({ DATABASE_POOL_SIZE: '2', STATEMENT_TIMEOUT: '60', IDLE_TIMEOUT: '200' })
+    await hold()
+    const clients = Array.from({ length: 5 }, () => new AbortController())
+    const asked = clients.map(({ signal }) => service.list({ signal }).catch(({ name }) => name))
+    await until(() => service.pool.stats().waiting === 3)
+    const hungUp = performance.now()
+    for (const client of clients) client.abort()
+    await until(async () => (await blocked()) === 0 || performance.now() - hungUp > 10_000)
+    expect(await blocked()).toBe(0)
+    await until(() => service.pool.stats().inUse === 0)
+    expect(service.pool.stats()).toEqual({ inUse: 0, idle: 2, waiting: 0 })
+    expect(await Promise.all(asked)).toEqual(clients.map(() => 'AbortError'))
+    await sql`rollback`
+    expect((await service.list()).status).toBe(200)
+    expect(service.told()).toEqual([])
+  })
+
+  test('a hundred times over neither takes more connections than there are, nor ends a statement of others', async () => {
+    await start({ DATABASE_POOL_SIZE: '3' })
+    let most = 0
+    let isOver = false
+    const watched = (async () => {
+      while (!isOver) most = Math.max(most, await connections())
+    })()
+    const others = (async () => {
+      const statuses = new Set<number>()
+      while (!isOver) statuses.add((await service.list()).status)
+      return statuses
+    })()
+    const hangUps = Array.from({ length: 4 }, async () => {
+      for (let i = 0; i < 25; i++) {
+        const client = new AbortController()
+        const asked = service.list({ signal: client.signal }).catch(() => {})
+        // As far as it gets in the time of a few statements.
+        await Bun.sleep(Math.random() * 5)
+        client.abort()
+        await asked
+      }
+    })
+    await Promise.all(hangUps)
+    isOver = true
+    await watched
+    expect(await others).toEqual(new Set([200]))
+    expect(most).toBeWithin(1, 4)
+    expect(service.told()).toEqual([])
+  })
+})

@@ -1,0 +1,60 @@
+import { generateKeyPairSync, type KeyObject, sign } from 'node:crypto'
+
+/** A certificate that signs itself, for localhost and 127.0.0.1, and its key; both PEM. */
+export function selfSigned(name: string): { cert: string; key: string } {
+  const { privateKey, publicKey } = generateKeyPairSync('ec', { namedCurve: 'prime256v1' })
+  const subject = sequence(set(sequence(object('2.5.4.3'), der(0x0c, Buffer.from(name)))))
+  const names = sequence(der(0x82, Buffer.from('localhost')), der(0x87, Buffer.of(127, 0, 0, 1)))
+  const isAuthority = sequence(object('2.5.29.19'), der(0x04, sequence(der(0x01, Buffer.of(0xff)))))
+  const body = sequence(
+    der(0xa0, integer(2)),
+    integer(Math.floor(Math.random() * 2 ** 30) + 1),
+    SIGNED_BY,
+    subject,
+    sequence(der(0x17, Buffer.from('200101000000Z')), der(0x17, Buffer.from('491231000000Z'))),
+    subject,
+    publicKey.export({ type: 'spki', format: 'der' }),
+    der(0xa3, sequence(isAuthority, sequence(object('2.5.29.17'), der(0x04, names)))),
+  )
+  return { cert: pem('CERTIFICATE', signed(body, privateKey)), key: pemOf(privateKey) }
+}
+
+const der = (tag: number, ...parts: Buffer[]): Buffer => {
+  const body = Buffer.concat(parts)
+  const size = body.length
+  const length = size < 128 ? [size] : size < 256 ? [0x81, size] : [0x82, size >> 8, size & 0xff]
+  return Buffer.concat([Buffer.of(tag, ...length), body])
+}
+
+const sequence = (...parts: Buffer[]) => der(0x30, ...parts)
+const set = (...parts: Buffer[]) => der(0x31, ...parts)
+const integer = (value: number) => {
+  const hex = value.toString(16)
+  const bytes = Buffer.from(hex.length % 2 ? `0${hex}` : hex, 'hex')
+  // A first bit of 1 would make it negative.
+  return (bytes[0] ?? 0) < 0x80 ? der(0x02, bytes) : der(0x02, Buffer.of(0), bytes)
+}
+
+function object(dotted: string): Buffer {
+  const [first = 0, second = 0, ...rest] = dotted.split('.').map(Number)
+  const bytes = rest.flatMap(part => {
+    const digits = [part & 0x7f]
+    for (let more = part >> 7; more > 0; more >>= 7) digits.unshift((more & 0x7f) | 0x80)
+    return digits
+  })
+  return der(0x06, Buffer.of(first * 40 + second, ...bytes))
+}
+
+/** ecdsa-with-SHA256 */
+const SIGNED_BY = sequence(object('1.2.840.10045.4.3.2'))
+
+const signed = (body: Buffer, key: KeyObject) =>
+  sequence(body, SIGNED_BY, der(0x03, Buffer.of(0), sign('sha256', body, key)))
+
+const pem = (label: string, bytes: Buffer) =>
+  `-----BEGIN ${label}-----\n${bytes
+    .toString('base64')
+    .match(/.{1,64}/g)
+    ?.join('\n')}\n-----END ${label}-----\n`
+
+const pemOf = (key: KeyObject) => key.export({ type: 'pkcs8', format: 'pem' }) as string

@@ -1,0 +1,116 @@
+import { expect } from 'bun:test'
+import pino from 'pino'
+import { openDatabase } from '../../src/postgres/database.ts'
+import { migrate } from '../../src/postgres/migrate.ts'
+import { authorize, listen, load } from './service.ts'
+
+const LIST = '/api/v1/ax/assessments'
+
+/** A service whose database can be troubled, and a client of it with a token. */
+export interface Troubled {
+  url: string
+  pool: ReturnType<typeof listen>['pool']
+  /** GET a page, or the path given. */
+  list(init?: RequestInit): Promise<Response>
+  /** POST for a token. */
+  token(init?: RequestInit): Promise<Response>
+  /** Messages and reasons of its log since it was last asked, without the lines of requests. */
+  told(): string[]
+  /** The lines about slow statements since the last told(). */
+  slow(): string[]
+  /** Asks until it is answered; fails when that takes more than two seconds, milliseconds otherwise. */
+  recovery(ask?: () => Promise<Response>): Promise<number>
+  stop(): Promise<void>
+}
+
+/** Fills an empty database with one record, and lets an integration read it. */
+export async function fill(url: string): Promise<{ clientId: string; clientSecret: string; token: string }> {
+  const database = await openDatabase(url, 2)
+  await migrate(database.sql)
+  await load(database.sql, [
+    { type: 'organization', id: 12, name: 'Lakeside District' },
+    { type: 'product', id: 7, name: 'Reading Observation' },
+    { type: 'user', id: 501, name: 'Ana Ruiz' },
+    {
+      type: 'assessment',
+      id: 9001,
+      user_id: 501,
+      organization_id: 12,
+      product_id: 7,
+      certified_at: '2026-03-01',
+      proctor_id: 501,
+    },
+  ])
+  const server = listen(database, pino({ enabled: false }))
+  const credentials = await authorize({ ...database, url, baseUrl: server.url, logged: () => '' }, [12], [7])
+  await server.stop()
+  await database.close()
+  return credentials
+}
+
+/** Starts a service on a filled database; `settings` are those that are not the defaults. */
+export async function startTroubled(
+  url: string,
+  { clientId, clientSecret, token }: Awaited<ReturnType<typeof fill>>,
+  settings: Record<string, string>,
+): Promise<Troubled> {
+  const database = await openDatabase(url, 1)
+  await database.sql.end()
+  let lines: string[] = []
+  const log = pino({ base: null }, { write: (line: string) => void lines.push(line) })
+  const server = listen(database, log, settings)
+  const list = (init?: RequestInit) =>
+    fetch(`${server.url}${LIST}`, { headers: { authorization: `Bearer ${token}` }, ...init })
+  return {
+    url: server.url,
+    pool: server.pool,
+    list,
+    token: init => {
+      const credentials = { client_id: clientId, client_secret: clientSecret }
+      const body = new URLSearchParams({ grant_type: 'client_credentials', ...credentials })
+      return fetch(`${server.url}/oauth/token`, { method: 'POST', body, ...init })
+    },
+    told: () => {
+      const messages = lines
+        .map(line => JSON.parse(line) as { msg: string; reason?: string })
+        // A statement that is held up is slow as well.
+        .filter(({ msg }) => msg !== 'request' && msg !== 'slow statement')
+        .map(({ msg, reason }) => (reason ? `${msg}: ${reason}` : msg))
+      lines = []
+      return messages
+    },
+    slow: () => lines.filter(line => line.includes('"msg":"slow statement"')),
+    recovery: async (ask = list) => {
+      const start = performance.now()
+      for (;;) {
+        const { status } = await ask()
+        const passed = performance.now() - start
+        if (status === 200) return passed
+        expect(status).toBe(503)
+        if (passed > 2000) throw new Error('it did not recover within two seconds')
+        await Bun.sleep(20)
+      }
+    },
+    stop: async () => {
+      await server.stop()
+      await database.close()
+    },
+  }
+}
+
+/** Both endpoints say 503, in their own style, and when to come back; within `patience` milliseconds. */
+export async function expectUnavailable(service: Troubled, patience: number): Promise<void> {
+  const start = performance.now()
+  const [list, token] = await Promise.all([service.list(), service.token()])
+  expect(performance.now() - start).toBeLessThan(patience)
+  const description = expect.stringContaining('temporarily unavailable')
+  expect(list.status).toBe(503)
+  expect(await list.json()).toEqual({ errors: [{ message: description }] })
+  expect(token.status).toBe(503)
+  expect(await token.json()).toEqual({ error: 'temporarily_unavailable', error_description: description })
+  expect(token.headers.get('cache-control')).toBe('no-store')
+  for (const { headers } of [list, token]) {
+    expect(headers.get('retry-after')).toMatch(/^[1-9]$/)
+    expect(headers.get('content-type')).toBe('application/json; charset=utf-8')
+  }
+}
