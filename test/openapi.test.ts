@@ -154,10 +154,14 @@ describe('the OpenAPI document', () => {
     const wrong = `grant_type=client_credentials&client_id=${main.clientId}&client_secret=x`
     const large = `grant_type=client_credentials&${'x'.repeat(20_000)}`
     const repeated = 'grant_type=client_credentials&client_id=a&client_id=b'
-    const notJson = { method: 'POST', headers: { 'content-type': 'application/json' }, body: '{' }
+    const json = (body: string) => ({ method: 'POST', headers: { 'content-type': 'application/json' }, body })
+    const basic = { authorization: `Basic ${btoa('a:b')}` }
+    const twice = form('grant_type=client_credentials&client_secret=a')
+    const inBoth = { ...twice, headers: { ...twice.headers, ...basic } }
     const cases: [shown: [string, string, number, string], path: string, init: RequestInit][] = [
       [['get', LIST, 400, 'unreadable'], `${LIST}?page=0&filter[user_ids][]=abc`, bearer(main.token)],
       [['get', LIST, 400, 'encoding'], `${LIST}?filter[search]=%FF`, bearer(main.token)],
+      [['get', LIST, 400, 'tooLong'], `${LIST}?${'x'.repeat(20_000)}`, bearer(main.token)],
       [['get', LIST, 400, 'noOrganizations'], LIST, bearer(withoutOrganizations.token)],
       [['get', LIST, 400, 'noProducts'], LIST, bearer(withoutProducts.token)],
       [['get', LIST, 401, 'missing'], LIST, {}],
@@ -166,7 +170,10 @@ describe('the OpenAPI document', () => {
       [['get', `${LIST}/{id}`, 404, 'notFound'], `${LIST}/1`, bearer(main.token)],
       [['post', '/oauth/token', 400, 'grantType'], '/oauth/token', form('grant_type=password')],
       [['post', '/oauth/token', 400, 'repeated'], '/oauth/token', form(repeated)],
-      [['post', '/oauth/token', 400, 'notJson'], '/oauth/token', notJson],
+      [['post', '/oauth/token', 400, 'inBoth'], '/oauth/token', inBoth],
+      [['post', '/oauth/token', 400, 'notJson'], '/oauth/token', json('{')],
+      [['post', '/oauth/token', 400, 'notObject'], '/oauth/token', json('[]')],
+      [['post', '/oauth/token', 400, 'notString'], '/oauth/token', json('{"grant_type":1}')],
       [['post', '/oauth/token', 401, 'client'], '/oauth/token', form(wrong)],
       [['post', '/oauth/token', 405, 'method'], '/oauth/token', {}],
       [['post', '/oauth/token', 413, 'large'], '/oauth/token', form(large)],

@@ -1,6 +1,6 @@
 import { HttpError } from '../../answers.ts'
 import { assessmentNotFound } from '../../assessments/endpoints.ts'
-import { parseListQuery } from '../../assessments/parse.ts'
+import { MAX_QUERY_BYTES, parseListQuery } from '../../assessments/parse.ts'
 import { invalidClient, readTokenRequest } from '../../oauth/credentials.ts'
 import { type BodyLimits, bodyTooLarge, bodyTooSlow } from '../../oauth/endpoint.ts'
 import { DatabaseUnavailable, StatementTimeout } from '../../postgres/failures.ts'
@@ -37,6 +37,7 @@ export function listErrors(): Json {
   return apiErrors({
     unreadable: thrown(() => parseListQuery('page=0&filter[user_ids][]=abc')),
     encoding: thrown(() => parseListQuery('filter[search]=%FF')),
+    tooLong: thrown(() => parseListQuery('x'.repeat(MAX_QUERY_BYTES + 1))),
   })
 }
 
@@ -50,19 +51,24 @@ export function retrieveErrors(): Json {
 /** The errors of POST /oauth/token (RFC 6749 §5.2). */
 export function tokenErrors(limits: BodyLimits): Json {
   const form = 'application/x-www-form-urlencoded'
+  const json = 'application/json'
+  const grant = 'grant_type=client_credentials'
   return {
     400: answer('The request is wrong in itself. Repeating it does not help.', {
       grantType: thrown(() => readTokenRequest(null, '', null)),
-      repeated: thrown(() =>
-        readTokenRequest(form, 'grant_type=client_credentials&client_id=a&client_id=b', null),
-      ),
-      notJson: thrown(() => readTokenRequest('application/json', '{', null)),
+      repeated: thrown(() => readTokenRequest(form, `${grant}&client_id=a&client_id=b`, null)),
+      inBoth: thrown(() => readTokenRequest(form, `${grant}&client_secret=a`, `Basic ${btoa('a:b')}`)),
+      notJson: thrown(() => readTokenRequest(json, '{', null)),
+      notObject: thrown(() => readTokenRequest(json, '[]', null)),
+      notString: thrown(() => readTokenRequest(json, '{"grant_type":1}', null)),
     }),
     401: answer('The client ID or the secret is wrong, or the integration is disabled.', {
       client: invalidClient(),
     }),
     405: answer('Another method than POST.', { method: usePost() }),
-    408: answer('The body took too long to arrive.', { slow: bodyTooSlow(limits.bodyTime) }),
+    408: answer('The body took too long to arrive. The connection is closed; the request may be repeated.', {
+      slow: bodyTooSlow(limits.bodyTime),
+    }),
     413: answer('The body is too large.', { large: bodyTooLarge(limits.bodySize) }),
     ...passing(TOKEN),
   }

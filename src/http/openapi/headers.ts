@@ -20,6 +20,10 @@ const HEADERS: Record<string, Json> = {
   ),
   'retry-after': text('Seconds to wait before the request is repeated.', '1', 'integer'),
   vary: text('The body is compressed for clients that accept that (gzip, zstd).', 'Accept-Encoding'),
+  'x-request-id': text(
+    'The operator finds the request by it in the log. A request may bring one of its own: up to 64 letters, digits, dots, dashes and underscores.',
+    '9f1c6a52-3c0e-4f5b-9d0f-0a6b1d6a7e21',
+  ),
   'www-authenticate': text(
     'What is asked for (RFC 6750 §3, RFC 7617).',
     'Bearer realm="axport", error="invalid_token", error_description="The access token is invalid"',
@@ -31,9 +35,9 @@ export const HEADER_COMPONENTS: Json = Object.fromEntries(
   Object.entries(HEADERS).map(([name, header]) => [usual(name), header]),
 )
 
-/** The headers of one response: those named, as far as they are described, and the one that all have. */
+/** The headers of one response: those named, as far as they are described, and the two that all have. */
 export function answerHeaders(names: string[]): Json {
-  const known = new Set(['cache-control', ...names].filter(name => name in HEADERS))
+  const known = new Set(['cache-control', 'x-request-id', ...names].filter(name => name in HEADERS))
   return Object.fromEntries(
     [...known].map(name => [usual(name), { $ref: `#/components/headers/${usual(name)}` }]),
   )

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect } from 'bun:test'
+import { expectDocumented } from '../../support/documented.ts'
 import { authorize, BACKENDS, load, startService, type TestService } from '../../support/service.ts'
-import { expectDocumented } from './documented.ts'
 import type { Line } from './lines.ts'
 
 /** What an integration may read: organization ids, product ids. */

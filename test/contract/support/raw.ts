@@ -1,5 +1,5 @@
 import { connect } from 'node:net'
-import { expectDocumented } from './documented.ts'
+import { expectDocumented } from '../../support/documented.ts'
 
 /** An answer as it came over the wire; header names are lower case. */
 interface RawAnswer {
