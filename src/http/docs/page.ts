@@ -1,6 +1,6 @@
 import { GUIDE, SUMMARY } from '../openapi/guide.ts'
 import { described, html } from './html.ts'
-import { operationSection, schemaSection } from './reference.ts'
+import { headersSection, operationSection, schemaSection } from './reference.ts'
 import type { ShownDocument } from './shown.ts'
 import { trySection } from './try.ts'
 
@@ -33,8 +33,12 @@ export function docsPage(document: ShownDocument): string {
 <nav aria-label="Contents">
   <strong>${info.title}</strong>
   <a href="#try">Try it</a>
+  <span>Guide</span>
   ${GUIDE.map(({ title }) => html`<a href="#${title.toLowerCase()}">${title}</a>`)}
+  <span>Requests</span>
   ${operations.map(({ operation }) => html`<a href="#${operation.operationId}">${operation.summary}</a>`)}
+  <span>Answers</span>
+  <a href="#headers">Headers</a>
   ${SHOWN.map(name => html`<a class="schema" href="#${name}">${name}</a>`)}
   <a href="openapi.json">openapi.json</a>
 </nav>
@@ -53,6 +57,7 @@ ${GUIDE.map(
 </section>`,
 )}
 ${operations.map(({ method, path, operation }) => operationSection(document, method, path, operation))}
+${headersSection(document)}
 ${SHOWN.map(name => schemaSection(name, components.schemas[name]))}
 </main>
 </body>

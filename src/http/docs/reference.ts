@@ -26,13 +26,22 @@ export function operationSection(
   ${parameters.length > 0 && html`<h3>Parameters</h3>${parameterTable(parameters)}`}
   ${body && html`<h3>Body</h3><p>A form or JSON.</p>${fieldTable(document.components.schemas[nameOf(body)])}`}
   <h3>Answers</h3>
-  ${Object.entries(responses).map(([status, answer]) => answerBlock(document, status, answer))}
+  ${Object.entries(responses).map(([status, answer]) => answerBlock(status, answer))}
 </section>`
 }
 
 /** A schema of the document with its fields. */
 export function schemaSection(name: string, schema: Schema | undefined): Html {
   return html`<section id="${name}"><h2>${name}</h2>${fieldTable(schema)}</section>`
+}
+
+/** The headers of answers, each with an example. */
+export function headersSection({ components }: ShownDocument): Html {
+  const rows = Object.entries(components.headers).map(
+    ([name, { example, description }]) => html`
+    <tr id="header-${name}"><th scope="row"><code>${name}</code></th><td><code>${example}</code></td><td>${described(description)}</td></tr>`,
+  )
+  return html`<section id="headers"><h2>Headers</h2>${table(['Name', 'Example', 'Meaning'], rows)}</section>`
 }
 
 function parameterTable(parameters: Parameter[]): Html {
@@ -46,19 +55,17 @@ function parameterTable(parameters: Parameter[]): Html {
   return table(['Name', 'Type', 'Meaning'], rows)
 }
 
-function fieldTable({ properties = {}, required = [] }: Schema = {}): Html {
-  const rows = Object.entries(properties).flatMap(([name, schema]) => {
-    const row = html`
-    <tr><th scope="row"><code>${name}</code>${!required.includes(name) && html` <small>optional</small>`}</th><td>${typeOf(schema)}</td><td>${described(schema.description)}</td></tr>`
+function fieldTable(schema: Schema = {}): Html {
+  return table(['Field', 'Type', 'Meaning'], fieldRows(schema, ''))
+}
+
+function fieldRows({ properties = {}, required = [] }: Schema, prefix: string): Html[] {
+  return Object.entries(properties).flatMap(([name, schema]) => [
+    html`
+    <tr><th scope="row"><code>${prefix}${name}</code>${!required.includes(name) && html` <small>optional</small>`}</th><td>${typeOf(schema)}</td><td>${described(schema.description)}</td></tr>`,
     // An object without a name of its own shows its fields in place.
-    const prefix = schema.items ? `${name}[]` : name
-    const inner = Object.entries((schema.items ?? schema).properties ?? {}).map(
-      ([field, schema]) => html`
-    <tr><th scope="row"><code>${prefix}.${field}</code></th><td>${typeOf(schema)}</td><td>${described(schema.description)}</td></tr>`,
-    )
-    return [row, ...inner]
-  })
-  return table(['Field', 'Type', 'Meaning'], rows)
+    ...fieldRows(schema.items ?? schema, `${prefix}${name}${schema.items ? '[]' : ''}.`),
+  ])
 }
 
 function table(headings: string[], rows: Html[]): Html {
@@ -69,27 +76,19 @@ function table(headings: string[], rows: Html[]): Html {
   </table>`
 }
 
-function answerBlock(
-  document: ShownDocument,
-  status: string,
-  { description, headers = {}, content }: Answer,
-): Html {
+function answerBlock(status: string, { description, headers = {}, content }: Answer): Html {
   const { schema, example, examples = {} } = content?.['application/json'] ?? {}
   const shown = example === undefined ? Object.values(examples) : [{ summary: undefined, value: example }]
   return html`
   <details class="answer"${status === '200' && html` open`}>
     <summary><span class="status s${status[0]}">${status}</span> ${described(description)}</summary>
-    ${schema && html`<p>Body: ${typeOf(schema)}. Headers: ${headerList(document, Object.keys(headers))}.</p>`}
+    ${schema && html`<p>Body: ${typeOf(schema)}. Headers: ${headerList(Object.keys(headers))}.</p>`}
     ${shown.map(({ value }) => html`<pre>${JSON.stringify(value, null, 2)}</pre>`)}
   </details>`
 }
 
-function headerList(document: ShownDocument, names: string[]): Html {
-  const items = names.map(
-    (name, at) =>
-      html`${at > 0 && ', '}<abbr tabindex="0" title="${document.components.headers[name]?.description}">${name}</abbr>`,
-  )
-  return html`${items}`
+function headerList(names: string[]): Html[] {
+  return names.map((name, at) => html`${at > 0 && ', '}<a href="#header-${name}">${name}</a>`)
 }
 
 /** "array of integer", "one of ASC, DESC", "string or null", or a link to a named schema. */

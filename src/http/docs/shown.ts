@@ -51,6 +51,7 @@ export interface Schema {
 
 interface Header {
   description: string
+  example: string | number
 }
 
 /** The name at the end of a reference. */

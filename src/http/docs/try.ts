@@ -7,6 +7,7 @@ import type { Parameter, Schema, ShownDocument } from './shown.ts'
  */
 export function trySection(document: ShownDocument): Html {
   const list = document.paths['/api/v1/ax/assessments']?.get?.parameters ?? []
+  const retrieve = document.paths['/api/v1/ax/assessments/{id}']?.get?.parameters ?? []
   const filters = list.filter(({ name }) => name.startsWith('filter'))
   const others = list.filter(({ name }) => !name.startsWith('filter'))
   return html`
@@ -31,29 +32,35 @@ export function trySection(document: ShownDocument): Html {
   </form>
   <form id="retrieve-form" autocomplete="off">
     <h3>3. One assessment</h3>
-    <div class="fields"><label><code>id</code> <input name="id" inputmode="numeric" required></label></div>
+    <div class="fields">${retrieve.map(field)}</div>
     <p><button>Retrieve it</button></p>
   </form>
   <div id="result" hidden>
     <h3 id="result-status" role="status" tabindex="-1"></h3>
-    <pre id="result-request"></pre>
-    <pre id="result-headers"></pre>
     <p><button id="next" type="button" hidden>Next page</button></p>
+    <h4>Request</h4>
+    <pre id="result-request"></pre>
+    <h4>Headers of the answer</h4>
+    <pre id="result-headers"></pre>
+    <h4>Body of the answer</h4>
     <pre id="result-body" tabindex="0"></pre>
   </div>
 </section>`
 }
 
-function field({ name, schema }: Parameter): Html {
+function field({ name, schema, description, required }: Parameter): Html {
   const label = html`<code>${name}</code>`
+  const [hint] = /^.*?\.(?= |$)/.exec(description) ?? []
   const { items } = schema
-  if (items?.enum || items?.type === 'boolean') return boxes(name, items.enum ?? ['true', 'false'])
+  if (items?.enum || items?.type === 'boolean') {
+    return html`<fieldset><legend>${label}</legend>${boxes(name, items.enum ?? ['true', 'false'])} <small>${hint}</small></fieldset>`
+  }
   if (items) {
-    return html`<label>${label} <textarea name="${name}" rows="2" placeholder="one a line" spellcheck="false"></textarea></label>`
+    return html`<label>${label} <textarea name="${name}" rows="2" placeholder="one a line" spellcheck="false"></textarea> <small>${hint}</small></label>`
   }
   if (schema.enum) return html`<label>${label} ${choice(name, schema)}</label>`
   const kind = schema.format === 'date' ? 'date' : schema.type === 'integer' ? 'number' : 'text'
-  return html`<label>${label} <input name="${name}" type="${kind}" placeholder="${schema.default as string}"></label>`
+  return html`<label>${label} <input name="${name}" type="${kind}" placeholder="${schema.default as string}"${required && html` required`}> <small>${hint}</small></label>`
 }
 
 function choice(name: string, { enum: values = [], default: preset }: Schema): Html {
@@ -61,10 +68,9 @@ function choice(name: string, { enum: values = [], default: preset }: Schema): H
   return html`<select name="${name}">${options}</select>`
 }
 
-function boxes(name: string, values: string[]): Html {
-  const each = values.map(
+function boxes(name: string, values: string[]): Html[] {
+  return values.map(
     value =>
       html` <label class="box"><input type="checkbox" name="${name}" value="${value}"> ${value}</label>`,
   )
-  return html`<fieldset><legend><code>${name}</code></legend>${each}</fieldset>`
 }

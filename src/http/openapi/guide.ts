@@ -46,8 +46,8 @@ export const GUIDE: Chapter[] = [
   {
     title: 'Errors',
     paragraphs: [
-      '400: mend the request, or have the operator provision the integration; repeating it does not help. 401: get a new token; at the token endpoint, check ID and secret. 404: there is no such assessment in the scope.',
-      '503 and 504: repeat the request, after `Retry-After` seconds where it says so, and with growing pauses after that. The same goes for a connection that breaks.',
+      '400: mend the request, or have the operator provision the integration; repeating it does not help. 401: get a new token; at the token endpoint, check ID and secret. 404: there is no such assessment in the scope. 500: tell the operator, with the `X-Request-Id` of the answer.',
+      '408, 503 and 504: repeat the request, after `Retry-After` seconds where it says so, and with growing pauses after that. The same goes for a connection that breaks.',
     ],
   },
 ]

@@ -19,7 +19,7 @@ export function tokenOperation(limits: BodyLimits): Json {
       'Takes the credentials in any one of three ways: as form parameters, as a JSON body, or by HTTP Basic with `grant_type` in the body. Other parameters are ignored; there are no scopes. Every request issues a further token.',
     security: [{}, { clientBasic: [] }],
     'x-codeSamples': curl(
-      'curl -s BASE_URL/oauth/token -d grant_type=client_credentials \\\n  -d client_id=CLIENT_ID -d client_secret=CLIENT_SECRET',
+      'curl -s BASE_URL/oauth/token -d grant_type=client_credentials \\\n-d client_id=CLIENT_ID -d client_secret=CLIENT_SECRET',
     ),
     requestBody: {
       required: true,
@@ -49,7 +49,7 @@ export function listOperation(): Json {
     security: [{ clientCredentials: [] }],
     'x-codeSamples': curl(
       // curl would take brackets for a range without -g.
-      `curl -sg -H "Authorization: Bearer $TOKEN" \\\n  'BASE_URL/api/v1/ax/assessments?page=100&offset=0&filter[start_date]=2026-01-01'`,
+      `curl -sg -H "Authorization: Bearer $TOKEN" \\\n'BASE_URL/api/v1/ax/assessments?page=100&offset=0&filter[start_date]=2026-01-01'`,
     ),
     parameters: listParameters(),
     responses: {
