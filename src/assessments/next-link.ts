@@ -1,7 +1,7 @@
 import type { ListQuery } from './parameters.ts'
 
 /** Everything but what may stand in the query of a URI as it is (RFC 3986 §3.4). Brackets may not. */
-const UNSAFE = /[^\w\-.~!$&'()*+,;=:@/?%]/gu
+const UNSAFE = /[^\w\-.~!$&'()*+,;=:@/?%]+/gu
 
 /** `offset` in any spelling that the parser takes: followed by brackets, or in some. */
 const OFFSET = /^\[?offset(?:[[\]]|$)/
