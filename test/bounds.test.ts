@@ -47,6 +47,19 @@ async function connections(state = '%'): Promise<number> {
   return rows.count
 }
 
+/** The server processes that are at work for the service, and since when. */
+async function atWork(): Promise<object[]> {
+  return await watcher`
+    select pid, query_start::text from pg_stat_activity
+    where datname = current_database() and state = 'active' and application_name = 'axport'`
+}
+
+/** Connections to the database that there have been so far. */
+async function sessions(): Promise<number> {
+  const [row] = await watcher`select sessions from pg_stat_database where datname = current_database()`
+  return Number(row?.sessions)
+}
+
 const blocked = () => connections('active')
 
 async function until(condition: () => unknown): Promise<void> {
@@ -167,6 +180,24 @@ describe('a request gets', () => {
     const headers = { authorization: `Bearer ${credentials.token}` }
     expect((await service.list({ headers: { ...headers, 'x-more': 'x'.repeat(18_000) } })).status).toBe(200)
     expect((await service.list({ headers: { ...headers, 'x-more': 'x'.repeat(21_000) } })).status).toBe(431)
+  })
+})
+
+describe('a statement that is at work for long', () => {
+  test('is waited for, and not begun again', async () => {
+    // A fifth of it is when a silence is looked into.
+    await start({ DATABASE_WAIT: '0.5' })
+    await hold()
+    const list = service.list()
+    await until(blocked)
+    const before = await atWork()
+    // Several looks, each of which opens a connection.
+    const looks = await sessions()
+    await until(async () => (await sessions()) - looks >= 5)
+    expect(await atWork()).toEqual(before)
+    await sql`rollback`
+    expect((await list).status).toBe(200)
+    expect(service.told()).toEqual([])
   })
 })
 

@@ -37,23 +37,42 @@ export async function issueAccessToken(db: Runner, request: Request, limits: Bod
 
 /** Stops reading at either limit, so that a large or a slow body costs its sender more than us. */
 async function readLimited(request: Request, { bodySize, bodyTime }: BodyLimits): Promise<string> {
-  if (!request.body) return ''
-  const reader = request.body.getReader() as ReadableStreamDefaultReader<Uint8Array>
   const late = Promise.withResolvers<never>()
   const timer = setTimeout(() => late.reject(bodyTooSlow(bodyTime)), bodyTime)
+  try {
+    return await Promise.race([readBody(request, bodySize), late.promise])
+  } finally {
+    clearTimeout(timer)
+  }
+}
+
+async function readBody(request: Request, bodySize: number): Promise<string> {
+  const length = request.headers.get('content-length')
+  const body =
+    length === null ? await readStream(request, bodySize) : await readWhole(request, Number(length), bodySize)
+  return body.toString('utf8')
+}
+
+/** What tells its length is not read as a stream, which takes a tenth of the time of a token. */
+async function readWhole(request: Request, length: number, bodySize: number): Promise<Buffer> {
+  if (length > bodySize) throw bodyTooLarge(bodySize)
+  return Buffer.from(await unbroken(request.arrayBuffer()))
+}
+
+async function readStream(request: Request, bodySize: number): Promise<Buffer> {
   const chunks: Uint8Array[] = []
+  if (!request.body) return Buffer.concat(chunks)
+  const reader = request.body.getReader() as ReadableStreamDefaultReader<Uint8Array>
   let length = 0
   try {
     for (;;) {
-      const { done, value } = await Promise.race([unbroken(reader), late.promise])
-      if (done) return Buffer.concat(chunks).toString('utf8')
+      const { done, value } = await unbroken(reader.read())
+      if (done) return Buffer.concat(chunks)
       length += value.byteLength
       if (length > bodySize) throw bodyTooLarge(bodySize)
       chunks.push(value)
     }
   } finally {
-    clearTimeout(timer)
-    late.promise.catch(() => {})
     reader.cancel().catch(() => {})
   }
 }
@@ -71,9 +90,9 @@ export function bodyTooLarge(bytes: number): HttpError {
 }
 
 /** A client that hangs up in the middle is its own fault and nothing unforeseen. */
-async function unbroken(reader: ReadableStreamDefaultReader<Uint8Array>) {
+async function unbroken<Result>(reading: Promise<Result>): Promise<Result> {
   try {
-    return await reader.read()
+    return await reading
   } catch {
     throw oauthError(400, 'invalid_request', 'The body broke off')
   }

@@ -14,6 +14,14 @@ const LIFETIME = 60 * 60_000
 /** Milliseconds for a goodbye. */
 const FAREWELL = 1000
 
+interface Who {
+  pid: number
+  server: string
+}
+
+/** Whoever answers: a process of a server, which differs from all others in the microsecond of its start. */
+const WHO = 'select pg_backend_pid() as pid, extract(epoch from pg_postmaster_start_time())::text as server'
+
 /**
  * One connection, from its beginning to its end, with one statement at a time. It is never opened again:
  * postgres.js 3.4.9 tries for ever and without a pause where connections are accepted and closed, and what
@@ -26,7 +34,12 @@ export class Connection {
   /** performance.now() of the beginning of the statement that is running. */
   runningSince: number | undefined
   readonly bestBefore = this.openedAt + LIFETIME * (0.5 + Math.random() / 2)
+  /** Which server it leads to; undefined when a pooler is in between. */
+  server: string | undefined
   #backend: Backend | undefined
+  /** Bytes that had come when that was looked at, and performance.now() of the look that found more than before. */
+  #bytesRead = 0
+  #heardAt = 0
   /** Whether the last statement failed. */
   #isUnsettled = false
   #isOver = false
@@ -71,12 +84,7 @@ export class Connection {
     } as Options<Record<string, PostgresType>>
     const sql = url === undefined ? postgres(single) : postgres(url, single)
     const connection = new Connection(address, sql, () => socket)
-    try {
-      await connection.#greet(patience)
-    } catch (error) {
-      connection.destroy(error as Error)
-      throw error
-    }
+    await connection.#greet(patience)
     connection.#onEnd = onEnd
     if (connection.#isOver) onEnd(connection)
     return connection
@@ -85,13 +93,33 @@ export class Connection {
   #onEnd: (connection: Connection) => void = () => {}
 
   async #greet(patience: number): Promise<void> {
+    const rows = (await this.ask(WHO, patience)) as Who[] & { state?: Backend }
+    const [who] = rows
+    this.#backend = rows.state
+    // A pooler makes up the pid that it tells, and may run the next statement elsewhere.
+    this.server = who?.pid === this.pid ? who?.server : undefined
+  }
+
+  /**
+   * Runs a statement that has no parameters.
+   * @param patience milliseconds until it has to have been answered
+   * @throws as run(), and ends the connection; ETIMEDOUT
+   */
+  async ask(text: string, patience: number): Promise<object> {
     const timer = setTimeout(() => this.giveUp(), patience)
     try {
-      const rows = await this.run('select 1', [], { prepare: false })
-      this.#backend = (rows as unknown as { state?: Backend }).state
+      return await this.run(text, [], { prepare: false })
+    } catch (error) {
+      this.destroy(error as Error)
+      throw error
     } finally {
       clearTimeout(timer)
     }
+  }
+
+  /** Of the server's process, as the server told it. */
+  get pid(): number | undefined {
+    return this.#backend?.pid
   }
 
   /**
@@ -126,6 +154,17 @@ export class Connection {
     return await (options.bytes ? query.raw() : query)
   }
 
+  /**
+   * Milliseconds in which nothing came, not even a part of an answer, while a statement runs; 0 when none does.
+   * As exact as the looks are frequent: `now` counts as when it came.
+   */
+  silence(now: number): number {
+    const bytesRead = this.socket()?.bytesRead ?? 0
+    if (bytesRead !== this.#bytesRead) this.#heardAt = now
+    this.#bytesRead = bytesRead
+    return this.runningSince === undefined ? 0 : now - Math.max(this.runningSince, this.#heardAt)
+  }
+
   /** Ends it because nothing was heard for too long: a statement that is running fails with ETIMEDOUT. */
   giveUp(): void {
     this.destroy(Object.assign(new Error('no answer in time'), { code: 'ETIMEDOUT' }))
@@ -135,10 +174,7 @@ export class Connection {
   async answers(patience: number): Promise<boolean> {
     return await this.#greet(patience).then(
       () => true,
-      error => {
-        this.destroy(error as Error)
-        return false
-      },
+      () => false,
     )
   }
 

@@ -1,5 +1,6 @@
 import type { Connection } from './connection.ts'
 import { ClientGone, DatabaseUnavailable, isSilence, reasonOf } from './failures.ts'
+import { forgottenOf } from './forgotten.ts'
 import type { Watch } from './watch.ts'
 
 /** How long what may take; milliseconds. */
@@ -47,8 +48,9 @@ export class Places {
   #opening = 0
   #isClosed = false
   #isLooking = false
-  /** performance.now() of the last sign of life, and of the last renewal. */
+  /** performance.now() of the last sign of life, of the last look, and of the last renewal. */
   #heardAt = 0
+  #lookedAt = 0
   #renewedAt = Number.NEGATIVE_INFINITY
   readonly #rounds: Timer
   /** Until the next attempt to open one more, or to find a database that is gone. */
@@ -226,23 +228,25 @@ export class Places {
   /** Ends what can not be heard of any more, and looks into a long silence. */
   #lookAround(): void {
     const now = performance.now()
-    let isSilent = false
+    const silent: Connection[] = []
     for (const connection of this.#busy) {
       const ran = now - (connection.runningSince ?? now)
       if (ran > this.bounds.statement + GRACE) connection.giveUp()
-      else isSilent ||= ran > this.#doubt
+      else if (connection.silence(now) > this.#doubt) silent.push(connection)
     }
-    if (isSilent && now - this.#heardAt > this.#doubt) void this.#look()
+    if (silent.length > 0 && now - this.#lookedAt > this.#doubt) void this.#look(silent, now)
   }
 
-  /** Whether the database lets in somebody else, or says at least why not. */
-  async #look(): Promise<void> {
+  /** Whether the database lets in somebody else, or says at least why not, and has anything to do for the silent ones. */
+  async #look(silent: Connection[], since: number): Promise<void> {
     if (this.#isLooking || this.watch.reason !== undefined) return
-    const since = performance.now()
     this.#isLooking = true
+    this.#lookedAt = since
     try {
       const patience = this.bounds.wait - this.#doubt
-      this.#welcome(await this.open(patience, connection => this.#ended(connection)))
+      const witness = await this.open(patience, connection => this.#ended(connection))
+      this.#forget(await forgottenOf(witness, silent, this.#doubt, patience), since)
+      this.#welcome(witness)
     } catch (error) {
       if (isSilence(error) && this.#heardAt < since) this.#lose(reasonOf(error))
     } finally {
@@ -250,11 +254,26 @@ export class Places {
     }
   }
 
-  /** Not by us: what cut this one may have cut the idle ones too, and that is still to be heard. */
+  /** Whoever waits for these has waited since then: the requests go on by other connections. */
+  #forget(forgotten: Connection[], since: number): void {
+    const now = performance.now()
+    for (const connection of forgotten) {
+      if (connection.silence(now) <= now - since) continue
+      this.#drop(connection)
+      this.#doubtIdle()
+    }
+  }
+
+  /** Not by us. */
   #ended(connection: Connection): void {
     if (!this.#remove(connection)) return
-    for (const other of this.#idle) other.usedAt = Number.NEGATIVE_INFINITY
+    this.#doubtIdle()
     this.#grow()
+  }
+
+  /** What cut one may have cut the idle ones too, and that is still to be heard. */
+  #doubtIdle(): void {
+    for (const other of this.#idle) other.usedAt = Number.NEGATIVE_INFINITY
   }
 
   #drop(connection: Connection): void {

@@ -68,7 +68,8 @@ function faultOf(request: HostileRequest, answer: WireAnswer): string | undefine
   if (!/\bno-store\b/.test(headers.get('cache-control') ?? '')) return 'it may be stored'
   if (status === 405 && !headers.has('allow')) return 'no Allow'
   if (status === 401 && !headers.has('www-authenticate')) return 'no challenge'
-  if (status === 200 && !request.isBroken && !isEntitled(request, endpoint)) return 'nobody should get in'
+  if (status === 200 && !request.isBroken && !isEntitled(request, endpoint, text))
+    return 'nobody should get in'
   if (request.method === 'HEAD' && body.length === 0) return undefined
   if (headers.has('content-encoding'))
     return status === 200 && body.length > 0 ? undefined : 'an error in a coding'
@@ -103,18 +104,21 @@ function endpointOf(target: string): Endpoint {
     : 'other'
 }
 
-const isEntitled = ({ token, client }: HostileRequest, endpoint: Endpoint) =>
-  endpoint === 'token' ? client !== 'none' : token !== 'none'
+/** Where dots in a path lead, only the answer tells. */
+function isEntitled({ token, client }: HostileRequest, endpoint: Endpoint, text: string): boolean {
+  const isToken = endpoint === 'token' || (endpoint === 'other' && SUCCESS.token(parsed(text)))
+  return (isToken ? client : token) !== 'none'
+}
 
 function isDocumented(endpoint: Endpoint, status: number, text: string): boolean {
   const body = parsed(text)
-  if (status === 200) return (SUCCESS[endpoint] ?? isSuccess)(body)
+  if (status === 200) return endpoint === 'other' ? isSuccess(body) : SUCCESS[endpoint](body)
   const asOAuth = hasKeys(body, 'error', 'error_description') && Object.values(body).every(isText)
   if (endpoint === 'token' || status === 401) return asOAuth
   return (endpoint === 'other' && asOAuth) || isErrors(body)
 }
 
-const SUCCESS: Partial<Record<Endpoint, (body: unknown) => boolean>> = {
+const SUCCESS: Record<Exclude<Endpoint, 'other'>, (body: unknown) => boolean> = {
   list: body =>
     hasKeys(body, 'data', 'meta') &&
     Array.isArray(body.data) &&
@@ -127,6 +131,8 @@ const SUCCESS: Partial<Record<Endpoint, (body: unknown) => boolean>> = {
     hasKeys(body, 'access_token', 'token_type', 'expires_in', 'created_at') &&
     body.token_type === 'Bearer' &&
     body.expires_in === 7200,
+  // Judged before.
+  public: () => false,
 }
 
 const isSuccess = (body: unknown) => Object.values(SUCCESS).some(is => is(body))

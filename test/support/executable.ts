@@ -103,12 +103,13 @@ export async function shell(line: string, options: RunOptions = {}): Promise<Fin
 }
 
 /** A run that hangs is a failure of its test alone, not a time-out that takes everything with it. */
-async function ended(running: Running, { patience = 90_000 }: RunOptions): Promise<Finished> {
+export async function ended(running: Running, { patience = 90_000 }: RunOptions): Promise<Finished> {
   const timer = setTimeout(() => running.signal('SIGKILL'), patience)
   return await running.finished.finally(() => clearTimeout(timer))
 }
 
-function launch(command: string[], { env = {}, cwd = emptyFolder(), stdin }: RunOptions): Running {
+/** Starts a program that need not be the executable; cleanUp ends it, too. */
+export function launch(command: string[], { env = {}, cwd = emptyFolder(), stdin }: RunOptions): Running {
   const child = Bun.spawn(command, {
     cwd,
     env,

@@ -12,7 +12,7 @@ export const POOL = 4
 
 /** Seconds, shorter than the defaults so that an outage does not take a minute to be one. */
 const WAIT = 1
-export const STATEMENT = 3
+const STATEMENT = 3
 
 /** Milliseconds that any answer may take with them: a request has two statements, each of which may wait. */
 export const LONGEST_MS = (2 * (WAIT + STATEMENT) + 3) * 1000
