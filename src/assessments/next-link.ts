@@ -13,7 +13,8 @@ const OFFSET = /^\[?offset(?:[[\]]|$)/
 export const MAX_LINK = 3000
 
 /**
- * The Link header (RFC 8288) of a page of `count` matching records; none on the last page, and none that is too long. Pure.
+ * The Link header (RFC 8288) of a page of `count` matching records; none on the last page, and none that is too
+ * long. Pure.
  *
  * The address has every parameter of the request as it was sent, but for the offset. It is relative to that
  * of the request, because only the client knows the latter: proxies change scheme, host and the front of the

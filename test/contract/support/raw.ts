@@ -10,7 +10,8 @@ interface RawAnswer {
 
 /**
  * Sends bytes that fetch would refuse or normalise, and reads until the server closes. `head` is the request
- * line and the headers, without Host and Connection, which are added. The answer has to be one that the OpenAPI document describes.
+ * line and the headers, without Host and Connection, which are added. The answer has to be one that the OpenAPI
+ * document describes.
  */
 export function exchange(
   baseUrl: string,
