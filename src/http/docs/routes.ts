@@ -9,6 +9,7 @@ import style from './page.css' with { type: 'text' }
 import { docsPage } from './page.ts'
 import type { ShownDocument } from './shown.ts'
 import tryStyle from './try.css' with { type: 'text' }
+import widths from './widths.css' with { type: 'text' }
 
 /** Nothing from outside, nothing inline, nothing sent anywhere but here, and no page around it. */
 const POLICY = [
@@ -36,7 +37,7 @@ export function docsRoutes(limits: BodyLimits) {
   let page: string | undefined
   const files: Record<string, [type: string, text: () => string]> = {
     '/docs': ['text/html', () => (page ??= docsPage(openApiDocument(limits) as unknown as ShownDocument))],
-    '/docs/page.css': ['text/css', () => style + tryStyle],
+    '/docs/page.css': ['text/css', () => style + tryStyle + widths],
     '/docs/page.js': ['text/javascript', () => script],
   }
   const app = new Elysia({ name: 'docs' })
