@@ -1,3 +1,5 @@
+import { type Static, Type as t } from '@sinclair/typebox'
+
 /**
  * The answers of the HTTP interface: what every one of them carries, and the errors among them. Anything
  * that is thrown and is not an HttpError is unforeseen: a 500 with a fixed body, logged with its cause.
@@ -54,22 +56,25 @@ export class HttpError extends Error {
   }
 }
 
-/** One thing that is wrong with an API request; `parameter` names the query parameter where there is one. */
-export interface ErrorItem {
-  message: string
-  parameter?: string
-}
+/** One thing that is wrong with an API request. */
+const ErrorItem = t.Object({
+  message: t.String({ description: 'What is wrong, for people to read.' }),
+  parameter: t.Optional(
+    t.String({ description: 'The query parameter that it is about, where it is about one.' }),
+  ),
+})
+export type ErrorItem = Static<typeof ErrorItem>
 
 /** The body of the API's errors other than 401 (spec 7.1). */
-interface ErrorsBody {
-  errors: ErrorItem[]
-}
+export const ErrorsBody = t.Object({ errors: t.Array(ErrorItem, { minItems: 1 }) })
+export type ErrorsBody = Static<typeof ErrorsBody>
 
 /** The body of the token endpoint's errors and of every 401 (spec 7.1, RFC 6749 §5.2). */
-interface OAuthErrorBody {
-  error: string
-  error_description: string
-}
+export const OAuthErrorBody = t.Object({
+  error: t.String({ description: 'A code for programs, of RFC 6749 or RFC 6750.' }),
+  error_description: t.String({ description: 'What is wrong, for people to read.' }),
+})
+export type OAuthErrorBody = Static<typeof OAuthErrorBody>
 
 /** The API's error with one message. */
 export function apiError(status: number, message: string, headers?: Record<string, string>): HttpError {

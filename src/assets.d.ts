@@ -19,3 +19,13 @@ declare module '*.sql' {
   const text: string
   export default text
 }
+
+declare module '*.css' {
+  const text: string
+  export default text
+}
+
+declare module '*.browser.js' {
+  const text: string
+  export default text
+}

@@ -144,6 +144,11 @@ export const SETTINGS = {
     meaning: 'Seconds after which a connection of a client is closed when nothing moves on it.',
     read: wholeNumber(4, 255),
   },
+  DOCS: {
+    fallback: 'on',
+    meaning: 'Whether there is a reference page at /docs: on or off. /openapi.json is there in any case.',
+    read: (text: string) => oneOf('on', 'off')(text) === 'on',
+  },
   TLS_CERT_FILE: {
     meaning: 'The certificate, with its chain, for HTTPS on the port; PEM. SIGHUP makes it be read again.',
     read: text,

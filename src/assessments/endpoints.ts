@@ -1,6 +1,7 @@
-import { apiError, jsonResponse, withFacts } from '../answers.ts'
+import { apiError, type HttpError, jsonResponse, withFacts } from '../answers.ts'
 import type { Runner } from '../postgres/statement.ts'
 import { isBigint } from './conditions.ts'
+import { nextLink } from './next-link.ts'
 import { type Reader, readPage } from './page.ts'
 import type { PageMemory } from './page-memory.ts'
 import { parseListQuery } from './parse.ts'
@@ -33,7 +34,10 @@ export async function listAssessments(
   const meta = JSON.stringify({ count, offset: query.offset, page: query.page })
   return {
     caller: page?.caller,
-    respond: () => withFacts(jsonResponse(200, bodyOf(documents, meta)), { records: size }),
+    respond: () =>
+      withFacts(jsonResponse(200, bodyOf(documents, meta), nextLink(queryString, query, count)), {
+        records: size,
+      }),
   }
 }
 
@@ -48,8 +52,13 @@ export async function retrieveAssessment(db: Runner, reader: Reader, id: string)
   return {
     caller: isId ? (found?.caller ?? null) : undefined,
     respond: () => {
-      if (!found?.document) throw apiError(404, 'Assessment not found')
+      if (!found?.document) throw assessmentNotFound()
       return withFacts(jsonResponse(200, found.document), { records: 1 })
     },
   }
+}
+
+/** Whatever the reason: outside the scope, a part's id, or no id at all. */
+export function assessmentNotFound(): HttpError {
+  return apiError(404, 'Assessment not found')
 }

@@ -85,3 +85,10 @@ export type Filter = Static<typeof Filter>
 
 /** A list request that has been read: every value valid, blanks dropped, defaults and the cap applied. */
 export type ListQuery = Static<typeof ListQuery>
+
+/** What may be sent, by the names in the query string: for typed clients. Ids may be strings, lest they be rounded. */
+export type ListParameters = Partial<Omit<ListQuery, 'filter'>> & {
+  [Name in keyof Filter as NonNullable<Filter[Name]> extends unknown[]
+    ? `filter[${Name}][]`
+    : `filter[${Name}]`]?: Name extends `${string}_ids` ? (string | number)[] : NonNullable<Filter[Name]>
+}

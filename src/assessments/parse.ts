@@ -5,7 +5,7 @@ import { Filter, ListQuery, MAX_FILTER_VALUES, MAX_PAGE, ORDERS, SORTS } from '.
 import { readValue, Unreadable } from './values.ts'
 
 /** Bytes of query string that are read; a client that needs more sends several requests. */
-const MAX_QUERY_BYTES = 16 * 1024
+export const MAX_QUERY_BYTES = 16 * 1024
 
 /**
  * Reads the query string of a list request, without its "?" (spec 4.2, design §5). Pure.

@@ -34,6 +34,7 @@ export function readLimits(environment?: Environment): { pool: PoolBounds; http:
       bodySize: setting('MAX_BODY_SIZE', environment),
       bodyTime: setting('BODY_TIMEOUT', environment),
       idle,
+      docs: setting('DOCS', environment),
     },
   }
 }

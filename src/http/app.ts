@@ -1,23 +1,27 @@
 import { Elysia } from 'elysia'
-import { apiError } from '../answers.ts'
 import { listAssessments, retrieveAssessment } from '../assessments/endpoints.ts'
 import { PageMemory } from '../assessments/page-memory.ts'
-import { AssessmentList, AssessmentRecord } from '../assessments/record.ts'
 import type { Counters } from '../counters.ts'
-import { oauthError } from '../oauth/credentials.ts'
-import { issueAccessToken, TokenResponse } from '../oauth/endpoint.ts'
+import { issueAccessToken } from '../oauth/endpoint.ts'
 
 import type { Pool } from '../postgres/pool.ts'
+import { listTypes, retrieveTypes, tokenTypes } from './client-types.ts'
 import { compressed } from './compress.ts'
+import { docsRoutes } from './docs/routes.ts'
 import { errorAnswer, isOfDatabase } from './error-answer.ts'
 import { type Authorized, guard } from './guard.ts'
 import type { Limits } from './limits.ts'
+import { refuseOthers, useGet, usePost } from './methods.ts'
+import { openApiRoutes } from './openapi/routes.ts'
 import { logOf, requestLog, signed, type Watching } from './request-log.ts'
 import { refuseOverload } from './unavailable.ts'
 
 export const TOKEN = '/oauth/token'
 const LIST = '/api/v1/ax/assessments'
 const RETRIEVE = '/api/v1/ax/assessments/:id'
+
+/** The service as a type, for clients in TypeScript (Eden). */
+export type App = ReturnType<typeof createApp>
 
 /** Every route there is. Paths are exact: no trailing slash. */
 export function createApp(db: Pool, limits: Limits, watching: Watching) {
@@ -30,6 +34,8 @@ export function createApp(db: Pool, limits: Limits, watching: Watching) {
     .use(refuseOverload(limits.requests))
     .use(tokenRoutes(db, limits))
     .use(assessmentRoutes(db, watching.counters))
+    .use(openApiRoutes(limits))
+    .use(limits.docs ? docsRoutes(limits) : new Elysia())
 }
 
 function tokenRoutes(db: Pool, limits: Limits) {
@@ -38,11 +44,9 @@ function tokenRoutes(db: Pool, limits: Limits) {
       // Not parsed by the framework: the errors, the limit and the precedence of both are the protocol's.
       .post(TOKEN, ({ request }) => issueAccessToken(db.during(request), request, limits), {
         parse: 'none',
-        response: { 200: TokenResponse },
+        ...tokenTypes,
       })
-      .all(TOKEN, () => {
-        throw oauthError(405, 'invalid_request', 'Use POST', { allow: 'POST' })
-      })
+      .use(refuseOthers(TOKEN, usePost))
   )
 }
 
@@ -68,20 +72,15 @@ function assessmentRoutes(pool: Pool, counters: Counters) {
   // HEAD has its own routes because the framework's own drops the headers of a GET.
   const guarded = new Elysia({ name: 'assessments' })
     .use(guard(pool))
-    .get(LIST, list, {
-      response: { 200: AssessmentList },
-    })
+    .get(LIST, list, listTypes)
     .head(LIST, list)
-    .get(RETRIEVE, retrieve, {
-      response: { 200: AssessmentRecord },
-    })
+    .get(RETRIEVE, retrieve, retrieveTypes)
     .head(RETRIEVE, retrieve)
 
-  // Other methods are refused before anybody is asked for a token.
-  const refuse = () => {
-    throw apiError(405, 'Use GET', { allow: 'GET, HEAD' })
-  }
-  return new Elysia({ name: 'api' }).use(guarded).all(LIST, refuse).all(RETRIEVE, refuse)
+  return new Elysia({ name: 'api' })
+    .use(guarded)
+    .use(refuseOthers(LIST, useGet))
+    .use(refuseOthers(RETRIEVE, useGet))
 }
 
 /** As it was sent: the framework's own parser splits at commas and drops repeated keys. */

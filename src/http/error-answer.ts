@@ -37,6 +37,11 @@ function notFound(): HttpError {
 
 function unforeseen(error: unknown, path: string, log: Log): HttpError {
   log.error({ error: loggable(error) }, 'unforeseen error')
+  return internalError(path)
+}
+
+/** The fixed body of a 500, in the style of the endpoint. */
+export function internalError(path: string): HttpError {
   return path.startsWith('/oauth/')
     ? oauthError(500, 'server_error', 'Internal server error')
     : apiError(500, 'Internal server error')

@@ -100,7 +100,7 @@ function isToken(text: string | undefined): text is string {
  * One text for missing, malformed, unknown, expired and revoked. Only the challenge differs: a client
  * that presented nothing is told the realm alone (RFC 6750 §3.1).
  */
-function invalidToken(token: 'absent' | 'presented'): HttpError {
+export function invalidToken(token: 'absent' | 'presented'): HttpError {
   const error = 'invalid_token'
   const description = 'The access token is invalid'
   const details = token === 'presented' ? `, error="${error}", error_description="${description}"` : ''
@@ -112,7 +112,7 @@ function invalidToken(token: 'absent' | 'presented'): HttpError {
 }
 
 /** Spec 5, rule 9: not cured by retrying; the operator must attach organizations or assessments. */
-function requireProvisioning(caller: Caller): void {
+export function requireProvisioning(caller: Pick<Caller, 'organizationIds' | 'productIds'>): void {
   if (caller.organizationIds.length === 0) throw apiError(400, 'Invalid or missing tenant ids')
   if (caller.productIds.length === 0) throw apiError(400, 'Invalid or missing product ids')
 }

@@ -1,10 +1,22 @@
+import { Type as t } from '@sinclair/typebox'
 import { HttpError } from '../answers.ts'
 
 /**
  * The parameters that mean anything here; all others are ignored, `scope` among them. Blanks are left out (RFC 6749
  * §3.2: an empty parameter equals an omitted one).
  */
-const PARAMETERS = ['grant_type', 'client_id', 'client_secret'] as const
+export const TokenParameters = t.Object({
+  grant_type: t.Literal('client_credentials', { description: 'Must be client_credentials.' }),
+  client_id: t.Optional(
+    t.String({
+      description: 'Public identifier of the integration; here, or as the user name of HTTP Basic.',
+    }),
+  ),
+  client_secret: t.Optional(
+    t.String({ description: 'Secret of the integration; here, or as the password of HTTP Basic.' }),
+  ),
+})
+const PARAMETERS = Object.keys(TokenParameters.properties) as (keyof typeof TokenParameters.properties)[]
 type Parameters = Partial<Record<(typeof PARAMETERS)[number], string>>
 
 /**

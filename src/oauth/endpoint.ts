@@ -1,5 +1,5 @@
 import { Type as t } from '@sinclair/typebox'
-import { jsonResponse, withFacts } from '../answers.ts'
+import { type HttpError, jsonResponse, withFacts } from '../answers.ts'
 import type { Runner } from '../postgres/statement.ts'
 import { invalidClient, NOT_STORED, oauthError, readTokenRequest } from './credentials.ts'
 import { issueToken, TOKEN_LIFETIME } from './tokens.ts'
@@ -13,7 +13,7 @@ export interface BodyLimits {
 /** Spec 2.4. */
 export const TokenResponse = t.Object({
   access_token: t.String({ description: 'Opaque bearer token.' }),
-  token_type: t.Literal('Bearer'),
+  token_type: t.Literal('Bearer', { description: 'Always Bearer.' }),
   expires_in: t.Integer({ description: 'Lifetime in seconds; 7200.' }),
   created_at: t.Integer({ description: 'Creation time as a Unix timestamp (seconds).' }),
 })
@@ -38,12 +38,7 @@ export async function issueAccessToken(db: Runner, request: Request, limits: Bod
 /** Stops reading at either limit, so that a large or a slow body costs its sender more than us. */
 async function readLimited(request: Request, { bodySize, bodyTime }: BodyLimits): Promise<string> {
   const late = Promise.withResolvers<never>()
-  const timer = setTimeout(() => {
-    const seconds = bodyTime / 1000
-    // What is left of the body would be taken for the next request.
-    const headers = { connection: 'close' }
-    late.reject(oauthError(408, 'invalid_request', `The body took longer than ${seconds} s`, headers))
-  }, bodyTime)
+  const timer = setTimeout(() => late.reject(bodyTooSlow(bodyTime)), bodyTime)
   try {
     return await Promise.race([readBody(request, bodySize), late.promise])
   } finally {
@@ -60,7 +55,7 @@ async function readBody(request: Request, bodySize: number): Promise<string> {
 
 /** What tells its length is not read as a stream, which takes a tenth of the time of a token. */
 async function readWhole(request: Request, length: number, bodySize: number): Promise<Buffer> {
-  if (length > bodySize) throw tooLarge(bodySize)
+  if (length > bodySize) throw bodyTooLarge(bodySize)
   return Buffer.from(await unbroken(request.arrayBuffer()))
 }
 
@@ -74,7 +69,7 @@ async function readStream(request: Request, bodySize: number): Promise<Buffer> {
       const { done, value } = await unbroken(reader.read())
       if (done) return Buffer.concat(chunks)
       length += value.byteLength
-      if (length > bodySize) throw tooLarge(bodySize)
+      if (length > bodySize) throw bodyTooLarge(bodySize)
       chunks.push(value)
     }
   } finally {
@@ -82,8 +77,17 @@ async function readStream(request: Request, bodySize: number): Promise<Buffer> {
   }
 }
 
-const tooLarge = (bodySize: number) =>
-  oauthError(413, 'invalid_request', `The body is larger than ${bodySize} bytes`)
+/** For a body of which not all arrived in `milliseconds`. */
+export function bodyTooSlow(milliseconds: number): HttpError {
+  // What is left of the body would be taken for the next request.
+  const headers = { connection: 'close' }
+  return oauthError(408, 'invalid_request', `The body took longer than ${milliseconds / 1000} s`, headers)
+}
+
+/** For a body of more than `bytes`. */
+export function bodyTooLarge(bytes: number): HttpError {
+  return oauthError(413, 'invalid_request', `The body is larger than ${bytes} bytes`)
+}
 
 /** A client that hangs up in the middle is its own fault and nothing unforeseen. */
 async function unbroken<Result>(reading: Promise<Result>): Promise<Result> {

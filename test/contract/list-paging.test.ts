@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'bun:test'
-import { contract, expectUnreadable } from './support/contract.ts'
+import { contract, expectUnreadable, LIST, type ListBody } from './support/contract.ts'
 import { assessment, educator, organization, proctor, product, world } from './support/lines.ts'
 
 const COUNT = 130
@@ -186,6 +186,39 @@ contract('The paging', setup, api => {
     test('with a filter meets each match once', async () => {
       const ids = await walk('filter[organization_ids][]=20&sort=user_name', 10)
       expect(ids.toSorted((a, b) => a - b)).toEqual(numbers.filter(id => id % 5 === 0))
+    })
+
+    test.each([
+      'page=7',
+      'page=100&sort=user_name&order=DESC',
+      'filter[organization_ids][]=20&filter%5Bsearch%5D=Reading+Obs&page=4&x=%22%3E',
+    ])('by Link, for %s, meets the same pages as one by offset, and ends', async query => {
+      const page = Number(/page=(\d+)/.exec(query)?.[1])
+      const ids: number[] = []
+      let url: URL | undefined = new URL(`${LIST}?${query}`, api.service.baseUrl)
+      while (url) {
+        const { status, headers, body } = await api.get(url.pathname + url.search)
+        expect(status).toBe(200)
+        ids.push(...(body as ListBody).data.map(record => record.id))
+        const [, next]: (string | undefined)[] = /^<(.+)>; rel="next"$/.exec(headers.get('link') ?? '') ?? []
+        expect(next === undefined).toBe(ids.length === (body as ListBody).meta.count)
+        url = next === undefined ? undefined : new URL(next, url)
+      }
+      expect(ids.length).toBeGreaterThan(page)
+      expect(ids).toEqual(await walk(query.replace(/page=\d+/, ''), page))
+    })
+
+    test('has the same Link for HEAD and in every coding, and none on errors and single records', async () => {
+      const { token } = api.clients.main
+      const expected = '<assessments?page=9&offset=14>; rel="next"'
+      for (const method of ['GET', 'HEAD'])
+        for (const coding of ['identity', 'gzip', 'zstd']) {
+          const headers = { authorization: `Bearer ${token}`, 'accept-encoding': coding }
+          const answer = await api.request(`${LIST}?offset=5&page=9`, { method, headers })
+          expect([method, coding, answer.headers.get('link')]).toEqual([method, coding, expected])
+        }
+      for (const path of [`${LIST}?page=0`, `${LIST}/1`])
+        expect((await api.get(path)).headers.get('link')).toBeNull()
     })
 
     test('takes an offset that is no multiple of the page', async () => {

@@ -264,7 +264,7 @@ const query = fc.oneof(
   { weight: 1, arbitrary: fc.tuple(anyText, spelling).map(([text, spell]) => `?${spell(text)}`) },
 )
 
-/** Targets on and beside the three endpoints. */
+/** Targets on and beside the three endpoints, and what describes them. */
 export function targets({ ids }: Keys): fc.Arbitrary<string> {
   const id = fc.oneof(
     fc.constantFrom(...ids).map(String),
@@ -275,6 +275,7 @@ export function targets({ ids }: Keys): fc.Arbitrary<string> {
     { weight: 5, arbitrary: id.map(id => `${LIST}/${id}`) },
     { weight: 6, arbitrary: fc.constant(TOKEN) },
     { weight: 2, arbitrary: fc.constantFrom(...BESIDE) },
+    { weight: 1, arbitrary: fc.constantFrom('/openapi.json', '/docs', '/docs/page.css', '/docs/page.js') },
     { weight: 1, arbitrary: fc.tuple(anyText, spelling).map(([text, spell]) => `/${spell(text)}`) },
   )
   return fc.tuple(path, query).map(([path, query]) => path + query)
@@ -309,6 +310,8 @@ const BESIDE = [
   ],
   ...[
     '/favicon.ico',
+    '/docs/',
+    '/docs/page.ts',
     '/.env',
     '/api/v1/ax/assessments/%2e%2e',
     `/${'a/'.repeat(2000)}`,

@@ -2,14 +2,23 @@ import type { Conversation, HostileRequest } from './hostile.ts'
 import { LIST, TOKEN } from './hostile-targets.ts'
 import type { Received, WireAnswer } from './wire.ts'
 
-type Endpoint = 'list' | 'retrieve' | 'token' | 'other'
+type Endpoint = 'list' | 'retrieve' | 'token' | 'public' | 'other'
 
 /** Statuses that an endpoint may answer with (spec 7, README). */
 const STATUSES: Record<Endpoint, number[]> = {
   list: [200, 400, 401, 405],
   retrieve: [200, 400, 401, 404, 405],
   token: [200, 400, 401, 405, 413],
+  public: [200, 405],
   other: [200, 400, 401, 404, 405, 413],
+}
+
+/** What there is for everybody to read, and its content type. */
+const PUBLIC: Record<string, string> = {
+  '/openapi.json': 'application/json',
+  '/docs': 'text/html',
+  '/docs/page.css': 'text/css',
+  '/docs/page.js': 'text/javascript',
 }
 
 /** What the server itself may answer, without a body, to what is no HTTP, or too much of it. */
@@ -50,6 +59,8 @@ function faultOf(request: HostileRequest, answer: WireAnswer): string | undefine
   const { status, headers, body } = answer
   const text = body.toString('utf8')
   if (isRefusal(answer)) return request.isBroken ? undefined : 'a refusal by the server itself'
+  const publicType = PUBLIC[pathOf(request.target)]
+  if (status === 200 && publicType) return faultOfPublic(publicType, request, answer)
   const endpoint = request.isBroken ? 'other' : endpointOf(request.target)
   if (!STATUSES[endpoint].includes(status)) return `an undocumented status of ${endpoint}`
   if (headers.get('content-type') !== 'application/json; charset=utf-8') return 'another content type'
@@ -66,12 +77,23 @@ function faultOf(request: HostileRequest, answer: WireAnswer): string | undefine
   return isDocumented(endpoint, status, text) ? undefined : 'an undocumented body'
 }
 
+function faultOfPublic(type: string, { method }: HostileRequest, { headers, body }: WireAnswer) {
+  if (headers.get('content-type') !== `${type}; charset=utf-8`) return 'another content type'
+  if (headers.get('x-content-type-options') !== 'nosniff') return 'no nosniff'
+  if (headers.get('cache-control') !== 'no-cache') return 'an old one may be shown'
+  if (type === 'text/html' && !headers.has('content-security-policy')) return 'no policy'
+  return (body.length === 0) === (method === 'HEAD') ? undefined : 'a body for HEAD, or none for GET'
+}
+
 /** The server's own answers have no body and close the connection. */
 const isRefusal = ({ status, headers, body }: WireAnswer) =>
   REFUSALS.includes(status) && body.length === 0 && !headers.has('content-type')
 
+const pathOf = (target: string) => target.split('?', 1)[0] ?? ''
+
 function endpointOf(target: string): Endpoint {
-  const path = target.split('?')[0] ?? ''
+  const path = pathOf(target)
+  if (path in PUBLIC) return 'public'
   if (path === LIST) return 'list'
   if (path === TOKEN) return 'token'
   // Dots and further slashes may lead elsewhere.
@@ -109,6 +131,8 @@ const SUCCESS: Record<Exclude<Endpoint, 'other'>, (body: unknown) => boolean> = 
     hasKeys(body, 'access_token', 'token_type', 'expires_in', 'created_at') &&
     body.token_type === 'Bearer' &&
     body.expires_in === 7200,
+  // Judged before.
+  public: () => false,
 }
 
 const isSuccess = (body: unknown) => Object.values(SUCCESS).some(is => is(body))

@@ -2,6 +2,7 @@ import { expect } from 'bun:test'
 import pino from 'pino'
 import { openDatabase } from '../../src/postgres/database.ts'
 import { migrate } from '../../src/postgres/migrate.ts'
+import { expectDocumented } from './documented.ts'
 import { authorize, listen, load } from './service.ts'
 
 const LIST = '/api/v1/ax/assessments'
@@ -59,8 +60,14 @@ export async function startTroubled(
   let lines: string[] = []
   const log = pino({ base: null }, { write: (line: string) => void lines.push(line) })
   const server = listen(database, log, settings)
-  const list = (init?: RequestInit) =>
-    fetch(`${server.url}${LIST}`, { headers: { authorization: `Bearer ${token}` }, ...init })
+  /** Whatever the trouble, the OpenAPI document has to describe the answer. */
+  const ask = async (path: string, init: RequestInit) => {
+    const answer = await fetch(server.url + path, init)
+    const { status, headers } = answer
+    expectDocumented(init.method ?? 'GET', path, { status, headers, text: await answer.clone().text() })
+    return answer
+  }
+  const list = (init?: RequestInit) => ask(LIST, { headers: { authorization: `Bearer ${token}` }, ...init })
   return {
     url: server.url,
     pool: server.pool,
@@ -68,7 +75,7 @@ export async function startTroubled(
     token: init => {
       const credentials = { client_id: clientId, client_secret: clientSecret }
       const body = new URLSearchParams({ grant_type: 'client_credentials', ...credentials })
-      return fetch(`${server.url}/oauth/token`, { method: 'POST', body, ...init })
+      return ask('/oauth/token', { method: 'POST', body, ...init })
     },
     told: () => {
       const messages = lines
@@ -80,10 +87,10 @@ export async function startTroubled(
       return messages
     },
     slow: () => lines.filter(line => line.includes('"msg":"slow statement"')),
-    recovery: async (ask = list) => {
+    recovery: async (attempt = list) => {
       const start = performance.now()
       for (;;) {
-        const { status } = await ask()
+        const { status } = await attempt()
         const passed = performance.now() - start
         if (status === 200) return passed
         expect(status).toBe(503)

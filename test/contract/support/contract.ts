@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect } from 'bun:test'
+import { expectDocumented } from '../../support/documented.ts'
 import { authorize, BACKENDS, load, startService, type TestService } from '../../support/service.ts'
 import type { Line } from './lines.ts'
 
@@ -21,7 +22,7 @@ export interface Answer {
 }
 
 /** Spec 2.1, 2.2 and 2.3. */
-interface ListBody {
+export interface ListBody {
   data: {
     id: number
     seid: string | null
@@ -61,11 +62,13 @@ export class Api<I extends string> {
     this.#default = defaultClient
   }
 
-  /** Any request, with exactly these headers. */
+  /** Any request, with exactly these headers. Its answer has to be one that the OpenAPI document describes. */
   async request(path: string, init: RequestInit = {}): Promise<Answer> {
     const response = await fetch(this.service.baseUrl + path, { redirect: 'manual', ...init })
     const text = await response.text()
-    return { status: response.status, headers: response.headers, text, body: parsed(text) }
+    const answer = { status: response.status, headers: response.headers, text, body: parsed(text) }
+    expectDocumented(init.method ?? 'GET', path, answer)
+    return answer
   }
 
   /** GET with a token: that of an integration, or the one in `bearer`. */

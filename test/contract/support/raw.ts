@@ -1,4 +1,5 @@
 import { connect } from 'node:net'
+import { expectDocumented } from '../../support/documented.ts'
 
 /** An answer as it came over the wire; header names are lower case. */
 interface RawAnswer {
@@ -9,7 +10,8 @@ interface RawAnswer {
 
 /**
  * Sends bytes that fetch would refuse or normalise, and reads until the server closes. `head` is the request
- * line and the headers, without Host and Connection, which are added.
+ * line and the headers, without Host and Connection, which are added. The answer has to be one that the OpenAPI
+ * document describes.
  */
 export function exchange(
   baseUrl: string,
@@ -29,7 +31,14 @@ export function exchange(
   socket.on('error', reject)
   socket.on('end', () => {
     socket.destroy()
-    resolve(parse(Buffer.concat(received).toString()))
+    const answer = parse(Buffer.concat(received).toString())
+    const [method = '', target = ''] = head[0]?.split(' ') ?? []
+    try {
+      expectDocumented(method, target, { ...answer, text: answer.body })
+      resolve(answer)
+    } catch (error) {
+      reject(error)
+    }
   })
   return promise
 }
