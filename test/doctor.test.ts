@@ -1,13 +1,12 @@
 import { afterAll, describe, expect, test } from 'bun:test'
 import { mkdirSync, readdirSync, writeFileSync } from 'node:fs'
-import { createServer } from 'node:net'
 import { join } from 'node:path'
 import postgres from 'postgres'
 import { MIGRATIONS } from '../src/postgres/migrations.ts'
 import { cluster, emptyDatabase } from './support/cluster.ts'
 import { ailments, CHECKS, detailOf, diagnose, usePatients } from './support/doctor.ts'
 import { embeddedWorld } from './support/embedded-world.ts'
-import { axport, cleanUp, complaint, emptyFolder, start } from './support/executable.ts'
+import { axport, cleanUp, complaint, emptyFolder } from './support/executable.ts'
 import { freePort } from './support/free-port.ts'
 import { everything } from './support/import.ts'
 import { openWorld, succeed, WORLD } from './support/operator.ts'
@@ -121,22 +120,6 @@ describe('axport doctor names what is wrong with', () => {
     expect(await ailments(missing)).toEqual([
       expect.stringMatching(/^database: wrong, can not reach the database: it has no database of the name/),
     ])
-  })
-
-  test('a database behind something that takes connections and closes them without a word', async () => {
-    const proxy = createServer(socket => {
-      socket.on('error', () => {})
-      socket.end()
-    })
-    const { promise: isListening, resolve: listening } = Promise.withResolvers<void>()
-    proxy.listen(0, '127.0.0.1', listening)
-    await isListening
-    const { port } = proxy.address() as { port: number }
-    const env = { DATABASE_URL: `postgres://postgres@127.0.0.1:${port}/axport` }
-    const running = await start(['doctor'], { env })
-    const outcome = await running.finished
-    proxy.close()
-    expect(outcome).toMatchObject({ code: 1, stdout: expect.stringContaining('does not speak Postgres') })
   })
 
   test('a schema that is behind, and where to start', async () => {

@@ -3,7 +3,6 @@ import { listAssessments, retrieveAssessment } from '../assessments/endpoints.ts
 import { PageMemory } from '../assessments/page-memory.ts'
 import type { Counters } from '../counters.ts'
 import { issueAccessToken } from '../oauth/endpoint.ts'
-
 import type { Pool } from '../postgres/pool.ts'
 import { listTypes, retrieveTypes, tokenTypes } from './client-types.ts'
 import { compressed } from './compress.ts'

@@ -88,18 +88,23 @@ describe('DATABASE_URL', () => {
   })
 
   test('with a port where something listens that is no Postgres, or a load balancer without one, says so', async () => {
-    const complaints = ['HTTP/1.1 400 Bad Request\r\n\r\n', ''].map(async answer => {
+    const answers = ['HTTP/1.1 400 Bad Request\r\n\r\n', '']
+    const told = answers.map(async answer => {
       const other = createServer(socket => {
         socket.on('error', () => {}).on('data', () => socket.end(answer))
       })
       const port = await freePort()
       await new Promise<void>(resolve => other.listen(port, '127.0.0.1', resolve))
       const env = { DATABASE_URL: urlWith({ port: String(port) }) }
-      const finished = await axport(['serve'], { env, patience: 20_000 })
+      // At once, because each of them waits for as long as a database may take to answer.
+      const [serve, doctor] = await Promise.all(
+        ['serve', 'doctor'].map(command => axport([command], { env, patience: 20_000 })),
+      )
       other.close()
-      return complaint(finished, 1)
+      expect(doctor).toMatchObject({ code: 1, stdout: expect.stringContaining('is it Postgres') })
+      return complaint(serve, 1)
     })
-    for (const text of await Promise.all(complaints)) expect(text).toMatch(/is it Postgres/)
+    for (const text of await Promise.all(told)) expect(text).toMatch(/is it Postgres/)
   })
 
   test('with a wrong password or user says that they are refused', async () => {
