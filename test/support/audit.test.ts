@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'bun:test'
 import { readAudit } from './audit.ts'
 
-/** As registry.npmjs.org answers POST /-/npm/v1/security/advisories/bulk. */
+/** As the registry of npm answers a question for advisories in bulk. */
 const advisory = (severity: string) => ({
   id: 1094500,
   url: 'https://github.com/advisories/GHSA-hrpp-h998-j3pp',
