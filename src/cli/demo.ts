@@ -93,7 +93,7 @@ curl -s -H "Authorization: Bearer $TOKEN" ${url}/api/v1/ax/assessments/${id}
 # with filters (-g keeps curl from reading the brackets itself)
 curl -s -g -H "Authorization: Bearer $TOKEN" '${url}/api/v1/ax/assessments?page=2&sort=user_name&order=desc&filter[search]=observation&filter[user_record_status][]=active'
 
-Ctrl-C ends it and removes the data.
+${setting('DOCS') ? `# or in a browser, with the client id and the secret of the first line\n${url}/docs\n\n` : ''}Ctrl-C ends it and removes the data.
 
 `
 }

@@ -45,6 +45,8 @@ describe('demo', () => {
     // Which takes no notice of the database that is set.
     const running = await demo({ DATABASE_URL: 'nonsense', DATABASE_URL_FILE: '/nowhere' })
     expect(running.commands).toHaveLength(4)
+    const [docs] = /^http:\S+\/docs$/m.exec(running.stdout()) ?? []
+    expect((await fetch(docs ?? '')).status).toBe(200)
     expect(readdirSync(running.temporary)).toHaveLength(1)
     const { code, stdout, stderr } = await shell(
       running.commands
