@@ -97,9 +97,8 @@ describe('DATABASE_URL', () => {
       await new Promise<void>(resolve => other.listen(port, '127.0.0.1', resolve))
       const env = { DATABASE_URL: urlWith({ port: String(port) }) }
       // At once, because each of them waits for as long as a database may take to answer.
-      const [serve, doctor] = await Promise.all(
-        ['serve', 'doctor'].map(command => axport([command], { env, patience: 20_000 })),
-      )
+      const run = (command: string) => axport([command], { env, patience: 20_000 })
+      const [serve, doctor] = await Promise.all([run('serve'), run('doctor')])
       other.close()
       expect(doctor).toMatchObject({ code: 1, stdout: expect.stringContaining('is it Postgres') })
       return complaint(serve, 1)
