@@ -47,9 +47,11 @@ async function readLimited(request: Request, { bodySize, bodyTime }: BodyLimits)
 }
 
 async function readBody(request: Request, bodySize: number): Promise<string> {
-  const length = request.headers.get('content-length')
-  const body =
-    length === null ? await readStream(request, bodySize) : await readWhole(request, Number(length), bodySize)
+  const length = request.headers.get('content-length') ?? ''
+  // A length that is sent twice comes as "5, 5".
+  const body = /^\d+$/.test(length)
+    ? await readWhole(request, Number(length), bodySize)
+    : await readStream(request, bodySize)
   return body.toString('utf8')
 }
 
