@@ -1,6 +1,6 @@
 import type { Connection } from './connection.ts'
 
-/** A process of a server, and the milliseconds that it has had nothing to do; null while it works. */
+/** A process of a server, and the milliseconds since it began to work or ended that; null unless it waits for us. */
 interface Process {
   pid: number
   idle: string | null
@@ -8,9 +8,10 @@ interface Process {
 
 /**
  * Of connections that wait for an answer, those that can not get one: a network or a firewall has forgotten them,
- * and the server has finished with their statement, or never got it. A statement that is at work is as silent.
+ * and the server has finished with their statement, never got it, or can not get rid of its answer. A statement
+ * that is at work is as silent.
  * @param witness a connection to the same server that was opened just now
- * @param idle milliseconds: for so long the server must have had nothing to do for them
+ * @param idle milliseconds: for so long nothing must have begun or ended there
  * @returns none where a server can not be asked: behind a pooler, or behind an address that leads to several
  * @param patience milliseconds for the answer; the witness is ended when it does not come, or is an error
  * @throws the error of the witness
@@ -33,5 +34,6 @@ export async function forgottenOf(
 
 /** All of them: an array of pids as a parameter would need its type asked for, and there are few. */
 const PROCESSES = `
-  select pid, case state when 'idle' then extract(epoch from clock_timestamp() - state_change) * 1000 end as idle
+  select pid, case when wait_event in ('ClientRead', 'ClientWrite')
+    then extract(epoch from clock_timestamp() - state_change) * 1000 end as idle
   from pg_stat_activity`
