@@ -225,12 +225,12 @@ describe('a pull that was interrupted', () => {
     expect(front.lists[0]).toEndWith('&offset=0')
   })
 
-  test('is not gone on with after a day', async () => {
+  test('is not gone on with after six hours', async () => {
     const out = await brokenOff()
     const state = new Database(`${out}.partial.state`)
     const [row] = state.query<{ state: string }, []>('select state from run').all()
     const { started, ...rest } = JSON.parse(row?.state as string)
-    state.run('update run set state = ?', [JSON.stringify({ ...rest, started: started - 24 * 3_600_000 })])
+    state.run('update run set state = ?', [JSON.stringify({ ...rest, started: started - 6 * 3_600_000 })])
     state.close()
     expect((await pullFrom(front.baseUrl, client, out)).result).toEqual({
       records: COUNT,

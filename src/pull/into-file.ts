@@ -22,7 +22,15 @@ export async function pullIntoFile(job: PullJob, output: string, watcher: Watche
   watcher.signal.addEventListener('abort', () => partial.leave())
   try {
     const resumed = await partial.resume()
-    if (resumed > 0) watcher.onNote(`going on after ${resumed} assessments of an interrupted run`)
+    if (resumed > 0) {
+      watcher.onNote(`going on after ${resumed} assessments of an interrupted run`)
+      watcher.onProgress({
+        phase: 'pulling',
+        done: resumed,
+        total: partial.position.count ?? resumed,
+        resumed,
+      })
+    }
     const restarts = await fill(partial, job, watcher)
     const { records } = partial
     if (job.format === 'ndjson') await partial.publish()
@@ -46,7 +54,9 @@ async function fill(partial: PartialFile, job: PullJob, watcher: Watcher): Promi
       return restarts
     } catch (error) {
       if (!(error instanceof Changed)) throw error
+      const total = partial.position.count ?? 0
       partial.clear()
+      watcher.onProgress({ phase: 'pulling', done: 0, total, resumed: 0 })
       if (restarts + 1 === MOST_STARTS)
         throw new Failure(
           `the data changed ${MOST_STARTS} times while it was read (${error.message}): pull when nothing is imported`,

@@ -6,8 +6,8 @@ import { readId } from './page.ts'
 import { StateFile } from './state.ts'
 import { type Batch, type Position, startOfList } from './walk.ts'
 
-/** What is older belongs to another day's data, whatever its count and order look like. */
-const OLDEST_MS = 24 * 3600 * 1000
+/** An import of another night may have come since, whatever count and order look like. */
+const OLDEST_MS = 6 * 3600 * 1000
 
 const [NEWLINE, CLOSE_OBJECT] = [0x0a, 0x7d]
 

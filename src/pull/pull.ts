@@ -1,6 +1,6 @@
-import { closeSync, openSync } from 'node:fs'
+import { type FileHandle, open } from 'node:fs/promises'
 import { Failure } from '../errors.ts'
-import { isDevice, outputPath, type Write, writeFailure, writeFully } from './files.ts'
+import { isDevice, outputPath, type Write, writeFailure } from './files.ts'
 import { FORMATS } from './formats.ts'
 import { pullIntoFile } from './into-file.ts'
 import type { PullJob, PullResult, Watcher } from './job.ts'
@@ -19,17 +19,22 @@ export async function pull(job: PullJob, watcher: Watcher): Promise<PullResult> 
     : await pullIntoFile(job, outputPath(out), watcher)
 }
 
+/** Nobody may read a pipe: what waits for that must not keep Ctrl-C from being heard. */
 async function pullIntoDevice(job: PullJob, path: string, watcher: Watcher): Promise<PullResult> {
-  let descriptor: number | undefined
+  let file: FileHandle | undefined
   try {
-    const opened = openSync(path, 'w')
-    descriptor = opened
-    return await pullIntoStream(job, bytes => writeFully(opened, bytes), watcher)
+    const opened = await open(path, 'w')
+    file = opened
+    return await pullIntoStream(job, bytes => writeAll(opened, bytes), watcher)
   } catch (error) {
     throw writeFailure(error, path)
   } finally {
-    if (descriptor !== undefined) closeSync(descriptor)
+    await file?.close()
   }
+}
+
+async function writeAll(file: FileHandle, bytes: Uint8Array): Promise<void> {
+  for (let done = 0; done < bytes.length; ) done += (await file.write(bytes, done)).bytesWritten
 }
 
 async function pullIntoStream(job: PullJob, write: Write, watcher: Watcher): Promise<PullResult> {

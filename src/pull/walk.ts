@@ -7,11 +7,15 @@ import { PAGE_SIZE } from './query.ts'
 /**
  * Reads a whole list, page after page, and notices when it moves.
  *
- * Each page is asked for from the last record that is known, which has to come first in it. So if anything was
- * added to the records before, or taken away, between two pages, the place of that record has changed and the
- * walk ends in Changed: else the next page would skip as many records as were taken away. The count alone would
- * not tell, since as many may have come at the end. What changes in the part that is still to come does no harm;
- * the walk ends where the count says then. In the end every id has to be there once, and as many as the count.
+ * Each page is asked for from the last record that is known, which has to come first in it. So if more was
+ * added to the records before than taken away, or less, between two pages, the place of that record has changed
+ * and the walk ends in Changed: else the next page would skip as many records as were taken away. The count alone
+ * would not tell, since as many may have come at the end. What changes in the part that is still to come does no
+ * harm; the walk ends where the count says then. In the end every id has to be there once, and as many as the count.
+ *
+ * What can not be seen: as many added as taken away, all of them before the last record, between the same two
+ * pages. The contract has nothing that tells. In the order by certified_on that takes an assessment that is
+ * recorded late, and another one that is deleted, in one transaction.
  *
  * The order with the fewest moves is certified_on, ascending: what is completed today comes last, and a new
  * name or proctor moves nothing. The service breaks ties by the id.

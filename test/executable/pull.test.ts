@@ -77,14 +77,30 @@ describe('axport pull', () => {
     const { code, stdout, stderr } = await axport(pulling('-'), { env })
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
     expect(stdout).toBe(expected.map(line => `${line}\n`).join(''))
-    const piped = `"$AXPORT" ${pulling('-').join(' ')} | head -n 2`
+    const piped = `("$AXPORT" ${pulling('-').join(' ')}; echo $? >&2) | head -n 2`
     expect(await shell(piped, { env })).toEqual({
       code: 0,
       stdout: `${expected[0]}\n${expected[1]}\n`,
-      stderr: '',
+      // Quietly, and not as if all had been taken.
+      stderr: '130\n',
     })
     const csv = await axport(pulling('-', '--format', 'csv'), { env })
     expect(csv.stdout.split('\n').length).toBeGreaterThan(1200)
+  })
+
+  test('into a pipe that nobody reads on from ends when it is told to', async () => {
+    const lines = [
+      'mkfifo pipe',
+      `"$AXPORT" ${pulling('pipe', '--format', 'ndjson').join(' ')} & pull=$!`,
+      // It writes from then on, and waits when the pipe is full.
+      'exec 3< pipe; head -c 1 <&3 > /dev/null',
+      'kill -TERM $pull; wait $pull; echo $?',
+    ]
+    expect(await shell(lines.join('\n'), { env, cwd: emptyFolder() })).toEqual({
+      code: 0,
+      stdout: '130\n',
+      stderr: 'axport: interrupted: what was written is not all\n',
+    })
   })
 
   test('writes through a link to the file behind it', async () => {
@@ -190,7 +206,7 @@ describe('a pull that ends before its time', () => {
     expect(await running.finished).toEqual({
       code: 130,
       stdout: '',
-      stderr: 'axport: interrupted: nothing was read\n',
+      stderr: 'axport: interrupted: nothing is kept\n',
     })
     held.release()
     expect(readdirSync(folder)).toEqual([])

@@ -1,5 +1,5 @@
 import { Command, Option } from 'commander'
-import { Failure, UsageFailure } from '../../errors.ts'
+import { Failure, Interrupted, UsageFailure } from '../../errors.ts'
 import { isDevice } from '../../pull/files.ts'
 import { FORMATS, type FormatName, formatOf } from '../../pull/formats.ts'
 import type { PullJob, PullResult, Watcher } from '../../pull/job.ts'
@@ -82,8 +82,8 @@ async function runPull(options: Options): Promise<void> {
     status.end()
     if (!isStdout) await report(result, options, format)
   } catch (error) {
-    // Whoever reads the output has had enough of it, as head does.
-    if ((error as { code?: string }).code !== 'EPIPE') throw error
+    // Whoever reads the output has had enough of it, as head does, or has failed: not everything was taken.
+    throw (error as { code?: string }).code === 'EPIPE' ? new Interrupted('') : error
   } finally {
     status.end()
   }

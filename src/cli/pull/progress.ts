@@ -27,9 +27,9 @@ export class PullStatus {
   /** What Ctrl-C leaves behind, in words. */
   interrupted(isStream: boolean): string {
     if (isStream) return 'interrupted: what was written is not all'
-    if (!this.last) return 'interrupted: nothing was read'
-    const { done, total } =
-      this.last.phase === 'pulling' ? this.last : { done: this.last.total, total: this.last.total }
+    const { phase, done: read, total } = this.last ?? { phase: 'pulling', done: 0, total: 0 }
+    const done = phase === 'pulling' ? read : total
+    if (done === 0) return 'interrupted: nothing is kept'
     return `interrupted: ${done} of ${total} assessments are kept, the same command goes on from there`
   }
 
