@@ -12,6 +12,8 @@ addEventListener('pagehide', () => {
   token = ''
   for (const form of document.forms) form.reset()
   $('result').hidden = true
+  for (const part of ['status', 'request', 'headers', 'body']) $(`result-${part}`).textContent = ''
+  $('next').onclick = null
   $('token-state').textContent = ''
 })
 
