@@ -61,7 +61,8 @@ export const SETTINGS = {
   },
   DATABASE_POOL_SIZE: {
     fallback: '10',
-    meaning: 'Connections to Postgres that each process of the service holds at most.',
+    meaning:
+      'Connections to Postgres that each process holds at most; for a moment one more, which looks after silent ones.',
     read: wholeNumber(1, 1000),
   },
   HOST: {
