@@ -129,6 +129,7 @@ const BREAKS: Record<string, (bytes: Buffer, seed: number) => Buffer> = {
   'a longer body is announced than comes': bytes =>
     replaced(bytes, /\r\n\r\n/, '\r\nContent-Length: 99999\r\n\r\n'),
   'lengths contradict': bytes => replaced(bytes, /\r\n/, '\r\nContent-Length: 3\r\nContent-Length: 7\r\n'),
+  'a length is told twice': bytes => replaced(bytes, /(Content-Length: \d+)\r\n/, '$1\r\n$1\r\n'),
   'a length is no number': bytes => replaced(bytes, /\r\n/, '\r\nContent-Length: -1\r\n'),
   'a length is beyond all numbers': bytes =>
     replaced(bytes, /\r\n/, '\r\nContent-Length: 99999999999999999999999\r\n'),
