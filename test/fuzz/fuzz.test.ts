@@ -14,7 +14,7 @@ import { converse } from './wire.ts'
 const MINUTES = Number(process.env.TEST_FUZZ_MINUTES ?? 0)
 const REQUESTS = 20_000
 /** Requests before these, after which the service has as much memory as it needs for such a load. */
-const WARM_UP = 5000
+const WARM_UP = 15_000
 /** Megabytes that the second half of the requests may add: 10 are usual, 35 when each keeps 16 KB. */
 const MORE_MEMORY = 25
 /** Connections at a time. */
