@@ -28,6 +28,7 @@ const ourRecord = fc.tuple(
     maxLength: 3,
   }),
 )
+const RECORD: [object, number, object] = [{}, 0, {}]
 const anyPage = fc.record({
   records: fc.array(anyRecord, { maxLength: 8 }),
   count: fc.nat(),
@@ -54,6 +55,8 @@ describe('a page', () => {
         expect(page.starts.map(start => page.lines[start])).toEqual(texts.map(() => 0x7b))
         expect([page.count, page.offset, page.page]).toEqual([count, offset, 100])
       }),
+      // More records than the count leaves room for, and none with results at its end.
+      { examples: [[{ records: [RECORD, RECORD], count: 18, offset: 17 }]] },
     )
   })
 

@@ -35,7 +35,8 @@ export function readPage(body: Uint8Array): Page {
 const HEAD = '{"data":[{"id":'
 /** The end of a record, whose results come last and are never empty, and the beginning of the next one. */
 const SEAM = Buffer.from('}]},{"id":')
-const TAIL = /}\],"meta":\{"count":(\d{1,15}),"offset":(\d{1,15}),"page":(\d{1,15})\}\}$/
+/** The end of the last record, and what follows it. */
+const TAIL = /}\]}\],"meta":\{"count":(\d{1,15}),"offset":(\d{1,15}),"page":(\d{1,15})\}\}$/
 const LONGEST_TAIL = 100
 
 /**
@@ -56,8 +57,7 @@ function cutAtSeams(body: Uint8Array): Page | undefined {
     bounds.push(start, at + 3)
     start = at + 4
   }
-  // The tail begins with the last byte of the last record.
-  bounds.push(start, bytes.length - tail[0].length + 1)
+  bounds.push(start, bytes.length - tail[0].length + '}]}'.length)
   if (bounds.length !== 2 * Math.min(page, count - offset)) return undefined
   const ids: bigint[] = []
   for (let at = 0; at < bounds.length; at += 2) {
