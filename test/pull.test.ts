@@ -10,20 +10,19 @@ import {
 } from 'bun:test'
 import { readFileSync } from 'node:fs'
 import { parse } from 'csv-parse/sync'
-import { sampleNdjson } from '../src/sample/generate.ts'
 import { cleanUp } from './support/executable.ts'
-import { importText } from './support/import.ts'
 import {
   documents,
   type Front,
   linesOf,
   outputIn,
+  provisionSample,
   pullFrom,
   readParquet,
   startFront,
   startRelay,
 } from './support/pull.ts'
-import { authorize, startService, type TestService } from './support/service.ts'
+import { startService, type TestService } from './support/service.ts'
 
 setDefaultTimeout(60_000)
 
@@ -34,10 +33,7 @@ let expected: string[]
 
 beforeAll(async () => {
   service = await startService('postgres')
-  await importText(service.sql, [...sampleNdjson({ assessments: 1000 })].join(''))
-  const ids = async (table: string) =>
-    (await service.sql<{ id: string }[]>`select id from ${service.sql(table)}`).map(row => Number(row.id))
-  client = await authorize(service, await ids('organizations'), await ids('products'))
+  client = await provisionSample(service)
   expected = await documents(service)
 })
 afterAll(async () => {

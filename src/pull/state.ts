@@ -4,7 +4,7 @@ import { Failure } from '../errors.ts'
 import { PRIVATE, writeFailure } from './files.ts'
 
 /** What an unfinished run has to be known by. */
-export interface RunState {
+interface RunState {
   /** Of everything that two runs must agree in to be one. Not in the clear: filters may hold names. */
   digest: string
   /** Milliseconds since 1970. */

@@ -1,12 +1,10 @@
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { existsSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { sampleNdjson } from '../../src/sample/generate.ts'
 import { selfSigned } from '../support/certificate.ts'
 import { axport, cleanUp, complaint, emptyFolder, PATIENCE, shell, start } from '../support/executable.ts'
-import { importText } from '../support/import.ts'
-import { documents, type Front, linesOf, startFront } from '../support/pull.ts'
-import { authorize, startService, type TestService } from '../support/service.ts'
+import { documents, type Front, linesOf, provisionSample, startFront } from '../support/pull.ts'
+import { startService, type TestService } from '../support/service.ts'
 
 setDefaultTimeout(PATIENCE)
 
@@ -18,10 +16,7 @@ let env: Record<string, string>
 
 beforeAll(async () => {
   service = await startService('postgres')
-  await importText(service.sql, [...sampleNdjson({ assessments: 1000 })].join(''))
-  const ids = async (table: string) =>
-    (await service.sql<{ id: string }[]>`select id from ${service.sql(table)}`).map(row => Number(row.id))
-  client = await authorize(service, await ids('organizations'), await ids('products'))
+  client = await provisionSample(service)
   expected = await documents(service)
   front = startFront(service)
   env = { AXPORT_CLIENT_SECRET: client.clientSecret }

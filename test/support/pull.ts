@@ -6,8 +6,18 @@ import type { FormatName } from '../../src/pull/formats.ts'
 import type { PullProgress, PullResult } from '../../src/pull/job.ts'
 import { pull } from '../../src/pull/pull.ts'
 import type { Query } from '../../src/pull/query.ts'
+import { sampleNdjson } from '../../src/sample/generate.ts'
 import { emptyFolder } from './executable.ts'
-import type { TestService } from './service.ts'
+import { importText } from './import.ts'
+import { authorize, type TestService } from './service.ts'
+
+/** Loads 1,000 sample assessments into a service, and gives an integration all of them. */
+export async function provisionSample(service: TestService) {
+  await importText(service.sql, [...sampleNdjson({ assessments: 1000 })].join(''))
+  const ids = async (table: string) =>
+    (await service.sql<{ id: string }[]>`select id from ${service.sql(table)}`).map(row => Number(row.id))
+  return await authorize(service, await ids('organizations'), await ids('products'))
+}
 
 /** What happens before the n-th request for the list (1 is the first); a Response is the answer to it. */
 export type Hook = (n: number, request: Request) => unknown

@@ -4,7 +4,7 @@ import { MAX_QUERY_BYTES } from '../../assessments/parse.ts'
 import { TOKEN_LIFETIME } from '../../oauth/tokens.ts'
 
 /** What an integration has to know beside the operations; backticks mark code. */
-export interface Chapter {
+interface Chapter {
   title: string
   paragraphs: string[]
 }
