@@ -1,9 +1,8 @@
-// Writes the type of the service for clients in TypeScript: `bun test/types.ts [--outfile dist/axport.d.ts]`.
+// Writes the type of the service for clients in TypeScript: `bun scripts/types.ts [--outfile dist/axport.d.ts]`.
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join, resolve } from 'node:path'
 import { parseArgs } from 'node:util'
-import { ORDERS, SORTS } from '../src/assessments/parameters.ts'
 
 const root = join(import.meta.dir, '..')
 
@@ -29,21 +28,13 @@ function declare(): string {
     const { success, stdout } = Bun.spawnSync([process.execPath, tsc, '-p', folder])
     if (!success) throw new Error(`the types can not be made: ${stdout.toString()}`)
     const inferred = readFileSync(join(folder, 'out', 'src', 'http', 'app.d.ts'), 'utf8')
-    const [, found] = /^export declare function createApp\(.*?\): (Elysia<.*?^}>;)$/ms.exec(inferred) ?? []
-    const type = found
-      // The compiler names these two.
-      ?.replaceAll('import("../assessments/parameters.ts").Sort', oneOf(SORTS))
-      .replaceAll('import("../assessments/parameters.ts").Order', oneOf(ORDERS))
+    const [, type] = /^export declare function createApp\(.*?\): (Elysia<.*?^}>;)$/ms.exec(inferred) ?? []
     if (!type || /import\("\./.test(type))
       throw new Error('the compiler declares createApp in another form than expected')
     return `import type { Elysia } from 'elysia'\n\n/** The Assessment Export Service, for Eden. */\nexport type App = ${type}\n`
   } finally {
     rmSync(folder, { recursive: true, force: true })
   }
-}
-
-function oneOf(values: readonly string[]): string {
-  return values.map(value => JSON.stringify(value)).join(' | ')
 }
 
 const { values } = parseArgs({

@@ -1,4 +1,4 @@
-// Makes the executable: `bun test/build.ts [--outfile dist/axport]`.
+// Makes the executable: `bun scripts/build.ts [--outfile dist/axport]`.
 import { rmSync, statSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { parseArgs } from 'node:util'

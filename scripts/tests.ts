@@ -1,0 +1,68 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { cpus, tmpdir } from 'node:os'
+import { join } from 'node:path'
+
+/** Which tests run: `fast` leaves out the files named *.long.test.ts. */
+export type Tier = 'fast' | 'all'
+
+/** One run of `bun test`: the files that it was given, its JUnit report if it wrote one, and whether it exited with 0. */
+export interface TestRun {
+  files: string[]
+  report: string | null
+  ok: boolean
+}
+
+/** Most tests wait for a process, a socket or a time-out, so that one worker does not keep a core busy. */
+const WORKERS_PER_CORE = 2
+
+/** All test files, of all tiers, as paths from `root`. */
+export const testFiles = (root: string) => [...new Bun.Glob('test/**/*.test.ts').scanSync(root)].sort()
+
+export const isLong = (file: string) => file.endsWith('.long.test.ts')
+const isAlone = (file: string) => file.includes('.alone.')
+
+/**
+ * Runs the tests of a tier with the executable at `executable`: first, in several processes side by side, all but the
+ * files named *.alone.*; then those, in one process, because they depend on the clock. Each process has a Postgres of
+ * its own. Failures are printed as they come. `env` is added to the environment. `isTimed` writes how long each file took to
+ * timings.json, by which the slowest files are begun first.
+ */
+export async function runTests(
+  root: string,
+  tier: Tier,
+  executable: string,
+  env: Record<string, string>,
+  isTimed: boolean,
+): Promise<TestRun[]> {
+  const folder = mkdtempSync(join(tmpdir(), 'axport-check-'))
+  const all = testFiles(root).filter(file => tier === 'all' || !isLong(file))
+  const parallel = [`--parallel=${cpus().length * WORKERS_PER_CORE}`, '--no-isolate']
+  const timings = ['--timings=scripts/timings.json', ...(isTimed ? ['--update-timings'] : [])]
+  const given = { CHECK: tier, AXPORT_EXECUTABLE: executable, TEST_RUN_FOLDER: folder, ...env }
+  const run = async (name: string, files: string[], options: string[]): Promise<TestRun> => {
+    const report = join(folder, `${name}.xml`)
+    // The first test of a process waits for a Postgres to start, which takes its time on a busy machine.
+    const common = ['--timeout=120000', '--only-failures', '--reporter=junit', `--reporter-outfile=${report}`]
+    const command = [process.execPath, 'test', ...common, ...options, ...files.map(file => `./${file}`)]
+    const { exited } = Bun.spawn(command, {
+      cwd: root,
+      env: { ...process.env, ...given },
+      stdio: ['ignore', 'inherit', 'inherit'],
+    })
+    const ok = (await exited) === 0
+    const text = await Bun.file(report)
+      .text()
+      .catch(() => null)
+    return { files, report: text, ok }
+  }
+  try {
+    const together = all.filter(file => !isAlone(file))
+    const alone = all.filter(isAlone)
+    return [
+      await run('together', together, [...parallel, ...timings]),
+      ...(alone.length > 0 ? [await run('alone', alone, [])] : []),
+    ]
+  } finally {
+    rmSync(folder, { recursive: true, force: true })
+  }
+}
