@@ -7,8 +7,10 @@ import {
   integer,
   pgTable,
   pgView,
+  smallint,
   text,
   timestamp,
+  uuid,
 } from 'drizzle-orm/pg-core'
 
 /**
@@ -68,9 +70,23 @@ export const exportState = pgTable('export_state', {
   timeZone: text('time_zone').notNull().default('UTC'),
 })
 
-export const organizationVersions = pgTable('organization_versions', {
-  organizationId: id('organization_id').primaryKey(),
-  version: id('version').notNull(),
+export const exportChanges = pgTable('export_changes', {
+  position: id('position').primaryKey().generatedAlwaysAsIdentity(),
+  tag: uuid('tag').notNull().default(sql`gen_random_uuid()`),
+  delta: smallint('delta'),
+  id: id('id'),
+  organizationId: id('organization_id'),
+  productId: id('product_id'),
+  userId: id('user_id'),
+  seid: text('seid'),
+  isArchived: boolean('is_archived'),
+  legacyRecord: boolean('legacy_record'),
+  proctorIds: id('proctor_ids').array(),
+  certifiedOn: date('certified_on'),
+  userNameKey: text('user_name_key'),
+  proctorNameKey: text('proctor_name_key'),
+  productNameKey: text('product_name_key'),
+  searchText: text('search_text'),
 })
 
 export const exportRecords = pgTable('export_records', {
@@ -79,15 +95,24 @@ export const exportRecords = pgTable('export_records', {
   productId: id('product_id').notNull(),
   userId: id('user_id').notNull(),
   seid: text('seid'),
-  recordStatus: text('record_status').notNull(),
+  isArchived: boolean('is_archived').notNull(),
   legacyRecord: boolean('legacy_record').notNull(),
   proctorIds: id('proctor_ids').array().notNull(),
   certifiedOn: date('certified_on').notNull(),
   userNameKey: text('user_name_key').notNull(),
   proctorNameKey: text('proctor_name_key').notNull(),
   productNameKey: text('product_name_key').notNull(),
-  searchText: text('search_text').notNull(),
   document: text('document').notNull(),
+})
+
+export const exportPeople = pgTable('export_people', {
+  userId: id('user_id').primaryKey(),
+  namesKey: text('names_key').notNull(),
+})
+
+export const exportProducts = pgTable('export_products', {
+  productId: id('product_id').primaryKey(),
+  nameKey: text('name_key').notNull(),
 })
 
 export const integrations = pgTable('integrations', {

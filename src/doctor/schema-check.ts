@@ -72,4 +72,4 @@ function statementOf(name: string): string {
 }
 
 /** What makes pg_trgm work again, the index included that it took with it. */
-export const TRIGRAM_REPAIR = `create extension pg_trgm; ${statementOf('export_records_search')}`
+export const TRIGRAM_REPAIR = `create extension pg_trgm; ${statementOf('export_people_names_key')}`

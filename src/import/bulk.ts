@@ -22,7 +22,7 @@ interface Relief {
 const FEW = 20_000
 
 const SOURCE = ['assessments', 'assessment_parts']
-const WRITTEN = [...SOURCE, 'export_records']
+const WRITTEN = [...SOURCE, 'export_records', 'export_people']
 
 /**
  * How long each lock may be waited for: as long others wait behind this import in turn. Less than Postgres'

@@ -54,5 +54,6 @@ export async function vacuumChanged(db: Sql, summary: Summary): Promise<void> {
     .map(([table]) => table)
   if (changed.includes('assessments')) changed.push('assessment_parts')
   // A rename changes records too.
-  if (changed.length > 0) await db.unsafe(`vacuum (analyze) ${[...changed, 'export_records'].join(', ')}`)
+  if (changed.length > 0)
+    await db.unsafe(`vacuum (analyze) ${[...changed, 'export_records', 'export_people'].join(', ')}`)
 }

@@ -28,9 +28,8 @@ export function arrayTypes(): Record<string, PostgresType> {
   )
 }
 
-/** What is text already was rendered by whoever sends it again and again. */
-function toArrayText(values: unknown): string {
-  if (typeof values === 'string') return values
+/** An array as Postgres reads it: {"1",null,"a \"quoted\" one"}. */
+export function toArrayText(values: unknown): string {
   if (!Array.isArray(values)) throw new TypeError('an array was expected')
   const items = values.map(value =>
     value === null ? 'null' : `"${String(value).replaceAll(/["\\]/g, '\\$&')}"`,

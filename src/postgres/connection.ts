@@ -1,6 +1,6 @@
 import { connect as openSocket, type Socket } from 'node:net'
 import postgres, { type Options, type ParameterOrJSON, type PostgresType, type Sql } from 'postgres'
-import { arrayTypes } from './array-types.ts'
+import { arrayTypes, toArrayText } from './array-types.ts'
 import { type Backend, cancelBackend } from './cancel.ts'
 import type { RunOptions } from './statement.ts'
 import type { Address } from './url.ts'
@@ -150,7 +150,10 @@ export class Connection {
     // only after a statement that came to its end.
     if (this.#isUnsettled) await this.sql.unsafe('select 1')
     this.#isUnsettled = false
-    const query = this.sql.unsafe(text, parameters, options)
+    // Behind a pooler the next statement may be run by another process, which has nothing prepared.
+    const prepare = options.prepare && this.server !== undefined
+    const query = this.sql.unsafe(text, prepare ? parameters : parameters.map(asText), { prepare })
+    if (!prepare) sendAtOnce(query)
     return await (options.bytes ? query.raw() : query)
   }
 
@@ -219,5 +222,16 @@ function connected(socket: Socket): Promise<Socket> {
     })
   })
 }
+
+/**
+ * postgres.js 3.4.9 asks the server for the types of the parameters of a statement that is not prepared, and waits for
+ * the answer, before it sends their values. With every value as text that Postgres reads by its cast, one round
+ * trip does.
+ */
+function sendAtOnce(query: object): void {
+  Object.defineProperty(query, 'describeFirst', { get: () => false, set: () => {} })
+}
+
+const asText = (value: ParameterOrJSON<never>) => (Array.isArray(value) ? toArrayText(value) : value)
 
 const closed = () => Object.assign(new Error('the connection was closed'), { code: 'CONNECTION_CLOSED' })

@@ -26,15 +26,20 @@ export interface Database {
  * @throws Failure for a URL that is not one, or a database that can not be reached
  */
 export async function openDatabase(url: string, poolSize: number): Promise<Database> {
+  return await openWith(url, poolSize, ONLY_FOR_SPEED)
+}
+
+async function openWith(url: string, poolSize: number, forSpeed: Record<string, string>): Promise<Database> {
   const database = url.startsWith('embedded:')
     ? await openEmbeddedPool(url.slice('embedded:'.length), poolSize)
-    : openPostgresPool(url, poolSize)
+    : openPostgresPool(url, poolSize, forSpeed)
   try {
     // The embedded one answers when its turn comes: another command may be in a long import.
     if (database.kind === 'embedded') await database.sql`select 1`
     else await answerWithin(PATIENCE, database.sql)
   } catch (error) {
     await database.close()
+    if (isParameterRefused(error) && forSpeed === ONLY_FOR_SPEED) return await openWith(url, poolSize, {})
     throw connectionFailure(error, url)
   }
   return database
@@ -59,12 +64,12 @@ async function answerWithin(seconds: number, sql: Sql): Promise<void> {
   }
 }
 
-function openPostgresPool(text: string, poolSize: number): Database {
+function openPostgresPool(text: string, poolSize: number, forSpeed: Record<string, string>): Database {
   const { url, addresses, ssl } = readPostgresUrl(text)
   const options = { ...commonOptions(), ...(ssl && { ssl }) }
   let sql: Sql
   try {
-    sql = postgres(url, { ...options, max: poolSize })
+    sql = postgres(url, { ...options, connection: { ...options.connection, ...forSpeed }, max: poolSize })
   } catch (error) {
     if (!(error instanceof URIError)) throw error
     throw new Failure(
@@ -86,7 +91,8 @@ async function openEmbeddedPool(dir: string, poolSize: number): Promise<Database
   const embedded = await openEmbedded(dir)
   const options = { ...commonOptions(), user: 'postgres', database: 'postgres' }
   const path = embedded.socketPath
-  const sql = postgres({ ...options, max: poolSize, path })
+  const connection = { ...options.connection, ...ONLY_FOR_SPEED }
+  const sql = postgres({ ...options, connection, max: poolSize, path })
   return {
     sql,
     kind: 'embedded',
@@ -104,17 +110,24 @@ type PostgresOptions = Parameters<typeof Connection.open>[0]
 /** Several addresses are tried in turn; each new connection begins with the first one again. */
 function poolOf(addresses: Address[], options: PostgresOptions): Database['pool'] {
   return (bounds, log) => {
-    const connection = { ...options.connection, statement_timeout: bounds.statement }
+    const bound = { jit: 'off', statement_timeout: bounds.statement }
+    const openOne: OpenOne = async (address, patience, onEnd) => {
+      const open = (further: object) => {
+        const connection = { ...options.connection, ...further }
+        return Connection.open({ ...options, connection }, address, patience, onEnd)
+      }
+      try {
+        return await open(bound)
+      } catch (error) {
+        if (!isParameterRefused(error)) throw error
+        return await open({})
+      }
+    }
     const open: Open = async (patience, onEnd) => {
       let failure: unknown
       for (const address of addresses) {
         try {
-          return await Connection.open(
-            { ...options, connection },
-            address,
-            patience / addresses.length,
-            onEnd,
-          )
+          return await openOne(address, patience / addresses.length, onEnd)
         } catch (error) {
           failure = error
         }
@@ -125,16 +138,28 @@ function poolOf(addresses: Address[], options: PostgresOptions): Database['pool'
   }
 }
 
+type OpenOne = (address: Address, ...of: Parameters<Open>) => ReturnType<Open>
+
+/** PgBouncer takes those parameters alone that it restores for its next client; `serve` can do without the others. */
+function isParameterRefused(error: unknown): boolean {
+  const { code, message } = error as { code?: string; message?: string }
+  return code === '08P01' && /startup parameter/.test(message ?? '')
+}
+
+/** For the statements of commands. */
+const ONLY_FOR_SPEED = {
+  // A generic plan takes "= any($1)" for ten values, whatever its length.
+  plan_cache_mode: 'force_custom_plan',
+  // Compiling a plan costs more than any statement takes.
+  jit: 'off',
+}
+
 function commonOptions() {
   return {
     connect_timeout: 10,
     onnotice: () => {},
     connection: {
       application_name: 'axport',
-      // A generic plan takes "= any($1)" for ten values and sorts the whole export: 700 ms instead of 1.
-      plan_cache_mode: 'force_custom_plan',
-      // Compiling a plan costs more than any statement of the service takes.
-      jit: 'off',
       TimeZone: 'UTC',
       // A day is read back as it was written: it is where a page ended.
       DateStyle: 'ISO',

@@ -89,6 +89,8 @@ export type Verdict =
   | 'passing'
   | 'timeout'
   | 'read-only'
+  /** The server's disk is full. What needs no more of it, as most reading, goes on. */
+  | 'disk-full'
   /** The statement itself is wrong. */
   | 'unforeseen'
 
@@ -99,6 +101,7 @@ export function verdictOn(error: unknown): Verdict {
   if (name !== 'PostgresError') return /^(E[A-Z]+|CONNECTION_\w+)$/.test(code) ? 'cut' : 'unforeseen'
   if (code === '57014') return 'timeout'
   if (code === '25006') return 'read-only'
+  if (code === '53100') return 'disk-full'
   if (/^(57P|08)/.test(code)) return 'cut'
   if (/^(53|40)/.test(code)) return 'passing'
   return 'unforeseen'

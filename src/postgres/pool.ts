@@ -122,10 +122,13 @@ export class Pool implements Runner {
       case 'timeout':
         return new StatementTimeout()
       case 'read-only':
-        this.watch.refusedWrite()
+        this.watch.refusedWrite('the database is read-only')
         // After a failover these may be connections to a server that was the primary.
         this.#places.renew()
         return new DatabaseUnavailable('the database is read-only', 5)
+      case 'disk-full':
+        this.watch.refusedWrite('the disk of the database is full')
+        return new DatabaseUnavailable('the disk of the database is full', 5)
       default:
         return error
     }

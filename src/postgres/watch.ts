@@ -15,7 +15,8 @@ const LONGEST_PAUSE = 1000
 export class Watch {
   /** Why it can not be reached; undefined when it can, as far as is known. */
   reason: string | undefined
-  isReadOnly = false
+  /** Why it takes no writes; undefined when it does, as far as is known. */
+  refusal: string | undefined
   /** Attempts in a row to open one more connection that failed while others were of use. */
   #refusals = 0
   #attempts = 0
@@ -50,15 +51,16 @@ export class Watch {
     this.log.warn({ reason }, 'the database takes no further connection; requests share those that are open')
   }
 
-  refusedWrite(): void {
-    if (this.isReadOnly) return
-    this.isReadOnly = true
-    this.log.warn({}, 'the database is read-only: no tokens can be issued')
+  /** A write was refused for a reason that holds for all writes. */
+  refusedWrite(reason: string): void {
+    if (this.refusal === reason) return
+    this.refusal = reason
+    this.log.warn({}, `${reason}: no tokens can be issued`)
   }
 
   wrote(): void {
-    if (!this.isReadOnly) return
-    this.isReadOnly = false
+    if (this.refusal === undefined) return
+    this.refusal = undefined
     this.log.info({}, 'the database takes writes again')
   }
 
