@@ -3,8 +3,8 @@ import type { ListQuery } from './parameters.ts'
 /** Everything but what may stand in the query of a URI as it is (RFC 3986 §3.4). Brackets may not. */
 const UNSAFE = /[^\w\-.~!$&'()*+,;=:@/?%]+/gu
 
-/** `offset` in any spelling that the parser takes: followed by brackets, or in some. */
-const OFFSET = /^\[?offset(?:[[\]]|$)/
+/** `offset` in any spelling that the parser takes. */
+const OFFSET = /^offset(?:\[|$)/
 
 /**
  * Bytes of the header at most. nginx answers 502 to headers past 4 KiB unless told otherwise, and a request that
@@ -29,7 +29,12 @@ export function nextLink(queryString: string, query: ListQuery, count: number): 
   return link.length > MAX_LINK ? {} : { link }
 }
 
-/** The query string has been parsed, so that it decodes. */
+/** Only what is below `sort` or `order` may have been taken without being UTF-8. */
 function nameOf(pair: string): string {
-  return decodeURIComponent(pair.split('=', 1)[0] ?? '')
+  const [name = ''] = pair.split('=', 1)
+  try {
+    return decodeURIComponent(name)
+  } catch {
+    return name
+  }
 }

@@ -1,34 +1,34 @@
 import { type Counters, newCounters } from '../counters.ts'
+import { sha256 } from '../random.ts'
+import { Recent } from '../recent.ts'
+import type { Access } from './access.ts'
+import type { Filter } from './parameters.ts'
+import type { Moment, PageRow } from './queries.ts'
 
-/** A record's place in the order of a sort: its sort key as text, and its id. */
-export interface Edge {
-  key: string
-  id: string
-}
+/** Tokens that are remembered: a hundred integrations with ten live tokens each. */
+const MAX_TOKENS = 1000
+
+const keyOf = (tokenDigest: Uint8Array) => Buffer.from(tokenDigest).toString('base64')
 
 /**
- * What a server remembers between requests, so that a page at any depth is entered at once and its count
- * costs nothing: for a selection (a scope and filters) how many records match, and for each of its orders
- * where pages ended. An answer that used it equals plain OFFSET and count(*) on the data of its snapshot:
+ * What a server remembers between requests, so that a page at any depth is entered at once and its count costs
+ * nothing: which scope a token had, how many records of a scope matched, and where pages ended. All of it is a
+ * hint. The statement that reads a page is given the hint, corrects it by the log of changes in its own snapshot,
+ * and says when it cannot (db/migrations/0003):
  *
- * 1. A Selection holds facts about the records of some organizations at `version`. Any change of such a
- *    record gives its organization, in the same transaction, a version that was never there before
- *    (db/migrations/0004), and writers commit one after the other in the order of versions. So the facts
- *    hold in every snapshot in which no organization of the selection has a version above `version`.
- * 2. A page statement returns the version of its own snapshot. Equal to `version`: the facts held in it.
- * 3. Not equal: versions are asked again, in a later snapshot. If even there no organization of the
- *    selection is above `version`, none was in the page's earlier snapshot. Otherwise the page is thrown
- *    away and read anew without any facts, which needs none to be right.
- * 4. A database that was set back to an older state shows a version below the one at which the facts were
- *    first found: they are not used. At or above it, it is a state that they held in.
- * 5. Facts are only added from answers that passed 2 or 3. Under another scope or other filters the key is
- *    another one, so that they are never mixed.
- *
- * Bounded: a budget of bytes, the least recently used selection out first.
+ * 1. A fact is of a moment: a position in the log and its random tag. Writers commit in the order of positions, so
+ *    that a snapshot with this very row has all that the fact was found in, and the rows behind it say what
+ *    has changed since. Without the row the fact is of a history that is gone, or too old.
+ * 2. A count is corrected by the records of the scope and the filters that came and went; how many are up to a
+ *    place, by those of them that stand before it in the order. Only SQL compares keys.
+ * 3. A row without a delta says that more has changed in an organization than the log holds: facts of a scope
+ *    with that organization cannot be corrected.
+ * 4. Facts are kept by the digest of the scope and the filters. A token with another scope than remembered is
+ *    found out by the digest that the statement reads beside the token.
  */
 export class PageMemory {
-  private readonly selections = new Map<string, Selection>()
-  private bytes = 0
+  private readonly tokens = new Recent<Access>(MAX_TOKENS)
+  private readonly selections: Recent<Selection>
 
   /**
    * @param counters of pages that were read by what is remembered, and of those that could not be
@@ -36,133 +36,126 @@ export class PageMemory {
    */
   constructor(
     private readonly counters: Pick<Counters, 'pageMemoryHits' | 'pageMemoryMisses'> = newCounters(),
-    private readonly budget = 32 * 1024 * 1024,
-  ) {}
+    budget = 32 * 1024 * 1024,
+  ) {
+    this.selections = new Recent(budget)
+  }
 
-  /** Counts a page that was read. */
-  count(isHit: boolean): void {
-    if (isHit) this.counters.pageMemoryHits++
+  /** What the token last gave access to. */
+  accessOf(tokenDigest: Uint8Array): Access | undefined {
+    return this.tokens.get(keyOf(tokenDigest))
+  }
+
+  /** Remembers what a statement says of a token. */
+  note(tokenDigest: Uint8Array, access: PageRow['access']): void {
+    if (access.kind === 'access') this.tokens.set(keyOf(tokenDigest), access)
+    else this.tokens.delete(keyOf(tokenDigest))
+  }
+
+  /** The facts about the records of a scope that match a filter. */
+  recall(scope: string, filter: Filter): Selection | undefined {
+    return this.selections.get(selectionKey(scope, filter))
+  }
+
+  /** Keeps what a page has shown: with `facts`, which it was read by, or in their place. */
+  learn(scope: string, filter: Filter, facts: Selection | undefined, row: PageRow): Selection {
+    if (facts) this.counters.pageMemoryHits++
     else this.counters.pageMemoryMisses++
-  }
-
-  /** The facts about a selection, and from now on the most recently used ones. */
-  recall(key: string): Selection | undefined {
-    const selection = this.selections.get(key)
-    if (selection) {
-      this.selections.delete(key)
-      this.selections.set(key, selection)
-    }
+    const selection = facts ?? new Selection(row.total ?? -1)
+    selection.count = row.count
+    selection.moment = row.moment
+    const key = selectionKey(scope, filter)
+    this.selections.set(key, selection, selection.bytes + 2 * key.length)
     return selection
-  }
-
-  /** Keeps the facts that `selection` now holds under this key, in the place of any others. */
-  remember(key: string, selection: Selection): void {
-    this.forget(key)
-    this.selections.set(key, selection)
-    selection.keptBytes = selection.bytes + 2 * key.length
-    this.bytes += selection.keptBytes
-    for (const oldest of this.selections.keys()) {
-      if (this.bytes <= this.budget) break
-      this.forget(oldest)
-    }
-  }
-
-  private forget(key: string): void {
-    const selection = this.selections.get(key)
-    if (!selection) return
-    this.selections.delete(key)
-    this.bytes -= selection.keptBytes
   }
 }
 
-/** Pages closer together than this share one edge: the records between them are skipped in the index. */
-const EDGE_DISTANCE = 50
+/** A digest: a key must be short, and hold nobody's name. */
+function selectionKey(scope: string, filter: Filter): string {
+  const asked = JSON.stringify(filter)
+  return asked === '{}' ? scope : sha256(scope + asked).toString('base64')
+}
 
-/** Past it, every other edge goes: what is skipped then is still little beside a page, and memory is bounded. */
-const MOST_EDGES = 20_000
+/** `offset` records of an order are up to the one with this key and id. */
+export interface Place {
+  offset: number
+  key: string
+  id: string
+  moment: Moment
+}
 
-/** Estimate for an edge beside its texts, and for a selection: objects, arrays, map entries. */
-const EDGE_BYTES = 120
+/** Pages of so many records share one place: the records between are skipped in the index. */
+const DISTANCE = 50
+
+/** Past it, every other place goes: what is skipped then is still little beside a page, and memory is bounded. */
+const MOST_PLACES = 20_000
+
+/** Rows that the log of changes keeps (db/migrations/0003). */
+const LOG_LENGTH = 10_000
+
+/** Estimates: objects, arrays, map entries. */
+const PLACE_BYTES = 140
 const SELECTION_BYTES = 500
 
-/** Where pages ended in one order: ascending offsets, each with the record before it. */
+/** Where pages ended in one order, by ascending offsets. */
 interface Walk {
   distance: number
-  offsets: number[]
-  edges: Edge[]
+  places: Place[]
 }
 
 /** Facts about the records of one selection. */
 export class Selection {
-  /** What the memory has accounted for. */
-  keptBytes = 0
   bytes = SELECTION_BYTES
-  /** The version at which the facts were first found. */
-  private readonly since: bigint
+  /** How many records match, and when that was. */
+  count = 0
+  moment: Moment = { position: 0, tag: '' }
   private readonly walks = new Map<string, Walk>()
 
-  /**
-   * @param version the latest at which they are known to hold
-   * @param count how many records match
-   * @param total about how many records there are in all; nothing depends on it but the way to a page
-   */
-  constructor(
-    public version: bigint,
-    readonly count: number,
-    readonly total: number,
-  ) {
-    this.since = version
+  /** @param total about how many records there are in all; nothing depends on it but the way to a page */
+  constructor(readonly total: number) {}
+
+  /** The place from which the fewest records are skipped to the page of `size` records behind `offset`. */
+  nearest(order: string, offset: number, size: number): { from: 'start' | 'end' | Place; skip: number } {
+    const ways: { from: 'start' | 'end' | Place; skip: number }[] = [{ from: 'start', skip: offset }]
+    const { places } = this.walks.get(order) ?? { places: [] }
+    const index = lastAtMost(places, offset)
+    for (const place of places.slice(Math.max(0, index), index + 2)) {
+      const skip = place.offset <= offset ? offset - place.offset : Math.max(0, place.offset - offset - size)
+      if (place.moment.position > this.moment.position - LOG_LENGTH) ways.push({ from: place, skip })
+    }
+    ways.push({ from: 'end', skip: Math.max(0, this.count - offset - size) })
+    return ways.reduce((best, way) => (way.skip < best.skip ? way : best))
   }
 
-  /**
-   * Whether the facts held in a snapshot of `version`, when a later one shows that the version is `now` and
-   * that the organizations of the selection last changed at `changed`.
-   */
-  heldAt(version: bigint, { now, changed }: { now: bigint; changed: bigint }): boolean {
-    const held = version >= this.since && now >= version && changed <= this.version
-    if (held && now > this.version) this.version = now
-    return held
-  }
-
-  /** The remembered place in this order that is nearest before `offset`: skip from there. */
-  nearest(order: string, offset: number): { offset: number; edge: Edge | undefined } {
-    const walk = this.walks.get(order)
-    const index = walk ? lastAtMost(walk.offsets, offset) : -1
-    return { offset: walk?.offsets[index] ?? 0, edge: walk?.edges[index] }
-  }
-
-  /** `edge` is the record before `offset` in this order. */
-  note(order: string, offset: number, edge: Edge): void {
-    const walk = this.walks.get(order) ?? { distance: EDGE_DISTANCE, offsets: [], edges: [] }
-    const index = lastAtMost(walk.offsets, offset) + 1
-    const before = walk.offsets[index - 1] ?? 0
-    const after = walk.offsets[index] ?? Number.POSITIVE_INFINITY
-    if (offset - before < walk.distance || after - offset < walk.distance) return
+  /** A page of this order has ended at a place. Of each `distance` records the newest place is kept. */
+  note(order: string, place: Place): void {
+    const walk = this.walks.get(order) ?? { distance: DISTANCE, places: [] }
     this.walks.set(order, walk)
-    walk.offsets.splice(index, 0, offset)
-    walk.edges.splice(index, 0, edge)
-    this.bytes += edgeBytes(edge)
-    if (walk.edges.length > MOST_EDGES) this.thin(walk)
+    const { places, distance } = walk
+    const spanOf = (other: Place | undefined) => other && Math.floor(other.offset / distance)
+    const before = lastAtMost(places, place.offset)
+    const at = spanOf(places[before]) === spanOf(place) ? before : before + 1
+    const replaced = places.splice(at, spanOf(places[at]) === spanOf(place) ? 1 : 0, place)
+    this.bytes += bytesOf(place) - replaced.reduce((sum, other) => sum + bytesOf(other), 0)
+    if (places.length > MOST_PLACES) this.thin(walk)
   }
 
   private thin(walk: Walk): void {
-    const isKept = (_: unknown, index: number) => index % 2 === 1
-    for (const edge of walk.edges.filter((_, index) => index % 2 === 0)) this.bytes -= edgeBytes(edge)
     walk.distance *= 2
-    walk.offsets = walk.offsets.filter(isKept)
-    walk.edges = walk.edges.filter(isKept)
+    this.bytes -= walk.places.reduce((sum, place, index) => sum + (index % 2 === 0 ? bytesOf(place) : 0), 0)
+    walk.places = walk.places.filter((_, index) => index % 2 === 1)
   }
 }
 
-const edgeBytes = ({ key, id }: Edge) => EDGE_BYTES + 2 * (key.length + id.length)
+const bytesOf = ({ key, id }: Place) => PLACE_BYTES + 2 * (key.length + id.length)
 
-/** The index of the last of ascending `numbers` that is at most `limit`; -1 when there is none. */
-function lastAtMost(numbers: number[], limit: number): number {
+/** The index of the last of ascending places that is at most at `offset`; -1 when there is none. */
+function lastAtMost(places: Place[], offset: number): number {
   let low = 0
-  let high = numbers.length
+  let high = places.length
   while (low < high) {
     const middle = (low + high) >> 1
-    if ((numbers[middle] as number) <= limit) low = middle + 1
+    if ((places[middle] as Place).offset <= offset) low = middle + 1
     else high = middle
   }
   return low - 1

@@ -1,132 +1,121 @@
 import type { Runner } from '../postgres/statement.ts'
-import { sha256 } from '../random.ts'
-import { constraints } from './conditions.ts'
-import { type PageMemory, Selection } from './page-memory.ts'
-import type { PageRow, Way } from './page-statement.ts'
+import { type Access, type PageOutcome, requireAccess } from './access.ts'
+import { constraints, isBigint, NARROW_FILTERS } from './conditions.ts'
+import type { PageMemory, Selection } from './page-memory.ts'
+import { reachOf, type Shape, type Way } from './page-statement.ts'
 import type { ListQuery } from './parameters.ts'
-import { type PageRequest, selectPage, selectVersions } from './queries.ts'
-
-/** Who asks, and what they may read (spec 1): ids as decimal strings, and the digest of them. */
-export interface Reader {
-  tokenDigest: Uint8Array
-  organizationIds: string[]
-  productIds: string[]
-  scopeDigest: string
-}
-
-/** One page: how many records match, and the documents of the page, joined by commas, as UTF-8. */
-export interface Page {
-  count: number
-  documents: Uint8Array
-  size: number
-  /** The digest of the scope that the reader's token had in the snapshot of the page; null if it was not live. */
-  caller: string | null
-}
+import { type PageRow, selectPage } from './queries.ts'
+import { searchOf } from './search.ts'
 
 /**
- * The page of the reader's scope that a query asks for, and the count beside it, as plain OFFSET and count(*)
- * would find them in one snapshot of the present data; the argument stands in page-memory.ts.
- * Undefined when the request and the scope have no organization or no product in common: nothing was asked.
+ * The page that a query asks for of what a token may read, and the count beside it, as plain OFFSET and count(*) find
+ * them in one snapshot of the present data.
+ *
+ * It is read by what is remembered. Where that does not hold, it is read once more without: that second answer is
+ * right by itself. A token that was not seen before is looked up first, so that a page of a scope that is known
+ * is not counted again for it.
  */
 export async function readPage(
   db: Runner,
   memory: PageMemory,
-  reader: Reader,
+  tokenDigest: Uint8Array,
   query: ListQuery,
-): Promise<Page | undefined> {
-  const organizations = narrowed(reader.organizationIds, query.filter.organization_ids)
-  const products = narrowed(reader.productIds, query.filter.product_ids)
-  if (organizations.length === 0 || products.length === 0) return undefined
+): Promise<PageOutcome> {
+  const known = memory.accessOf(tokenDigest) ?? (await requireAccess(db, tokenDigest))
+  if (known.kind !== 'access') return known
+  let facts = memory.recall(known.scope, query.filter)
+  let row = await read(db, tokenDigest, query, known, facts)
+  if (row.access.kind === 'access' && !row.isHeld) {
+    facts = undefined
+    row = await read(db, tokenDigest, query, row.access, undefined)
+  }
+  const { access, count, documents, size, last, moment } = row
+  memory.note(tokenDigest, access)
+  if (access.kind !== 'access') return access
+  const learned = memory.learn(access.scope, query.filter, facts, row)
+  if (last) learned.note(orderOf(query), { offset: query.offset + size, ...last, moment })
+  return { kind: 'page', clientId: access.clientId, count, documents, size }
+}
 
-  const asked = constraints(query.filter)
+const orderOf = ({ sort, order }: ListQuery) => `${sort} ${order}`
+
+async function read(
+  db: Runner,
+  token: Uint8Array,
+  query: ListQuery,
+  { scope, organizations }: Access,
+  facts: Selection | undefined,
+): Promise<PageRow> {
+  const { sort, order, offset, page: limit, filter } = query
+  const { organization_ids, product_ids } = filter
+  const asked = constraints(filter)
   const filters = Object.keys(asked)
-  const sets = { organizations: arrayText(organizations), products: arrayText(products) }
-  const values = Object.assign({ token: reader.tokenDigest, ...sets }, ...Object.values(asked))
-  const key = selectionKey(reader, query)
-  const read = (known: Selection | undefined, asking = query) =>
-    selectPage(db, { ...placeOf(asking, known), way: wayOf(organizations, filters, known), filters, values })
-
-  let known = memory.recall(key)
-  const recalled = known
-  if (!known && query.offset >= FAR) {
-    // To know the count first halves the way at least: the end may be nearer than the start.
-    known = selectionOf(await read(undefined, { ...query, page: 0, offset: 0 }))
+  const { from, skip } = facts?.nearest(orderOf(query), offset, limit) ?? { from: 'start', skip: offset }
+  const place = typeof from === 'object' ? from : undefined
+  const shape: Shape = {
+    sort,
+    order,
+    way: wayOf(
+      filters,
+      Math.min(organizations, organization_ids?.length ?? organizations),
+      skip + limit,
+      facts,
+    ),
+    filters,
+    narrowed: [
+      ...(organization_ids ? (['organizations'] as const) : []),
+      ...(product_ids ? (['products'] as const) : []),
+    ],
+    from: typeof from === 'object' ? 'place' : from,
+    isCounted: facts === undefined,
+    reach: reachOf(skip + limit),
   }
-  let row = await read(known)
-  if (known && !(await held(db, known, row, sets.organizations))) {
-    known = undefined
-    row = await read(undefined)
+  const values = {
+    token,
+    scope,
+    offset,
+    limit,
+    organizations: organization_ids?.filter(isBigint),
+    products: product_ids?.filter(isBigint),
+    count: facts?.count,
+    count_position: facts?.moment.position,
+    count_tag: facts?.moment.tag,
+    at: place?.offset,
+    key: place?.key,
+    id: place?.id,
+    place_position: place?.moment.position,
+    place_tag: place?.moment.tag,
   }
-  memory.count(known !== undefined && known === recalled)
-  known ??= selectionOf(row)
-  if (row.edge_key !== null && row.edge_id !== null) {
-    known.note(orderOf(query), query.offset + row.size, { key: row.edge_key, id: row.edge_id })
-  }
-  memory.remember(key, known)
-  return { count: known.count, documents: row.documents, size: row.size, caller: row.caller }
+  return await selectPage(db, shape, Object.assign(values, ...Object.values(asked)))
 }
 
-/** From here on a page that nothing is known of is worth a count of its own before. */
-const FAR = 10_000
-
-/** Where a page is entered: behind the nearest remembered record, or from the end where that is nearer. */
-function placeOf({ sort, order, offset, page }: ListQuery, known: Selection | undefined) {
-  const start = known?.nearest(orderOf({ sort, order }), offset) ?? { offset: 0, edge: undefined }
-  // To read on behind the last one would be to read all that do not match.
-  const left = Math.max(0, (known?.count ?? Number.POSITIVE_INFINITY) - offset)
-  const limit = Math.min(page, left)
-  const forward = { after: start.edge, isBackward: false, skip: offset - start.offset }
-  const backward = { after: undefined, isBackward: true, skip: left - limit }
-  const place = limit > 0 && backward.skip < forward.skip ? backward : forward
-  return { sort, order, ...place, limit, withCount: known === undefined } satisfies Partial<PageRequest>
-}
-
-/** Past this, looking into the index of each organization reads more than it spares. */
+/** Until it is known what part of all records matches: a look into the index of each of more takes too long. */
 const FEW_ORGANIZATIONS = 16
 
-/** Where at least one of so many records matches, the next one that matches is never far. */
+/** Where one of so many records matches, the next one is near, and its document at hand. */
 const MOST = 3
 
-function wayOf(organizations: string[], filters: string[], known: Selection | undefined): Way {
-  if (filters.length > 0) return 'planned'
-  if (known && known.total >= 0 && known.count * MOST >= known.total) return 'most'
-  return organizations.length <= FEW_ORGANIZATIONS ? 'few' : 'planned'
-}
+/** So many records, found by a search, are put in order at once. */
+const RARE = 5000
 
-const orderOf = ({ sort, order }: Pick<ListQuery, 'sort' | 'order'>) => `${sort} ${order}`
+/** What it takes to put a record in order, beside reading the index entry of one. */
+const SORTING = 2
 
-/** The facts that a page read without any has shown. */
-function selectionOf({ version, count, total }: PageRow): Selection {
-  return new Selection(BigInt(version), Number(count), total ?? -1)
-}
-
-/** Whether the facts held in the snapshot of the page that was read with them. */
-async function held(db: Runner, known: Selection, row: PageRow, organizations: string): Promise<boolean> {
-  const version = BigInt(row.version)
-  return version === known.version || known.heldAt(version, await selectVersions(db, organizations))
-}
-
-/** Names the selection of a scope and filters. A digest: a key must be short, and hold nobody's name. */
-function selectionKey({ scopeDigest }: Reader, { filter }: ListQuery): string {
-  const asked = JSON.stringify(filter)
-  return asked === '{}' ? scopeDigest : sha256(scopeDigest + asked).toString('base64')
-}
-
-/** An organization or product of the request that is not in the scope is not in the answer either. */
-function narrowed(scope: string[], wanted: string[] | undefined): string[] {
-  if (!wanted) return scope
-  const set = new Set(wanted)
-  return scope.filter(id => set.has(id))
-}
-
-const texts = new WeakMap<string[], string>()
-
-/** Decimal ids as a bigint[]; a scope's are rendered once, and not with every request. */
-function arrayText(ids: string[]): string {
-  let known = texts.get(ids)
-  if (known === undefined) {
-    known = `{${ids.join()}}`
-    texts.set(ids, known)
+/** Each way gives the same page: what is not known makes it slower and not wrong. */
+function wayOf(
+  filters: string[],
+  organizations: number,
+  distance: number,
+  facts: Selection | undefined,
+): Way {
+  if (filters.some(name => NARROW_FILTERS.includes(name))) return 'picked'
+  const isPlain = filters.length === 0
+  const passed = facts && facts.total > 0 ? facts.total / Math.max(1, facts.count) : undefined
+  if (isPlain && facts && passed) {
+    const looks = SORTING * Math.min(organizations * distance, facts.count)
+    if (looks < distance * passed) return 'few'
+    return passed <= MOST && distance <= 200 ? 'whole' : 'along'
   }
-  return known
+  if (organizations <= FEW_ORGANIZATIONS) return 'few'
+  return searchOf(filters) && (facts?.count ?? 0) <= RARE ? 'picked' : 'along'
 }

@@ -1,75 +1,64 @@
 import { sql } from 'drizzle-orm'
-import { exportState, organizationVersions, exportRecords as r } from '../../db/schema.ts'
-import { type Runner, statement } from '../postgres/statement.ts'
+import { exportRecords as r } from '../../db/schema.ts'
+import { text } from '../postgres/raw-rows.ts'
+import { type Runner, rawStatement } from '../postgres/statement.ts'
+import { ACCESS, type Access, accessOf, type RecordOutcome, type Refusal } from './access.ts'
 import type { Values } from './conditions.ts'
-import type { Edge } from './page-memory.ts'
-import { type PageRow, pageStatement, readPageRow, type Way } from './page-statement.ts'
-import type { Order, Sort } from './parameters.ts'
+import { pageStatement, type Shape } from './page-statement.ts'
 
-/** One page to be read, of the records that match. */
-export interface PageRequest {
-  sort: Sort
-  order: Order
-  /** Names of the filters' conditions, and the values of their placeholders, of the two sets and the token. */
-  filters: string[]
-  values: Values
-  way: Way
-  /** Read from behind this record (or from the end backward), and skip `skip` records from there. */
-  after: Edge | undefined
-  isBackward: boolean
-  skip: number
-  limit: number
-  /** Count all that match as well. */
-  withCount: boolean
+/** A position in the log of changes, and what was there at that position. */
+export interface Moment {
+  position: number
+  tag: string
 }
 
-/** Reads a page, and with it the version and whether the token is live. */
-export async function selectPage(db: Runner, request: PageRequest): Promise<PageRow> {
-  const { values, after, skip, limit } = request
-  const all = { ...values, skip, limit, after_key: after?.key, after_id: after?.id }
-  const shape = { ...request, isSeek: after !== undefined, isSkip: skip > 0 }
-  const [row] = await pageStatement(shape)(db, all)
+/** What a page statement found, all of it in one snapshot. */
+export interface PageRow {
+  access: Access | Refusal
+  /** Whether the remembered facts could be used; if not, the rest means nothing. */
+  isHeld: boolean
+  count: number
+  /** The newest change of that snapshot: what is remembered of the row is of this moment. */
+  moment: Moment
+  /** With a count: about how many records there are in all, as Postgres estimates; -1 when it has no idea. */
+  total: number | undefined
+  /** The documents of the page, joined by commas: UTF-8, as it is sent; and how many they are. */
+  documents: Uint8Array
+  size: number
+  /** The sort key and the id of the last of them; undefined on an empty page. */
+  last: { key: string; id: string } | undefined
+}
+
+/** Runs the page statement of a shape. */
+export async function selectPage(db: Runner, shape: Shape, values: Values): Promise<PageRow> {
+  const [row] = await pageStatement(shape)(db, values)
   if (!row) throw new Error('the page statement returned no row')
-  return readPageRow(row)
+  const [isHeld, count, position, tag, total, , size, key, id] = row.slice(4).map(text)
+  return {
+    access: accessOf(row),
+    isHeld: isHeld === 't',
+    count: Number(count),
+    moment: { position: Number(position), tag: tag ?? '' },
+    total: total == null ? undefined : Number(total),
+    documents: row[9] ?? new Uint8Array(),
+    size: Number(size),
+    last: key == null || id == null ? undefined : { key, id },
+  }
 }
 
-/** The present version, and the one at which any of these organizations (a bigint[] as text) last changed. */
-export async function selectVersions(
-  db: Runner,
-  organizations: string,
-): Promise<{ now: bigint; changed: bigint }> {
-  const [row] = await versions(db, { organizations })
-  if (!row) throw new Error('export_state is empty')
-  return { now: BigInt(row.now), changed: BigInt(row.changed) }
-}
-
-/** What there is for a live token: the finished JSON of an assessment, if it is in the token's scope. */
-export interface RetrievedRow {
-  /** The digest of the scope. */
-  caller: string
-  document: string | null
-}
-
-/** An assessment in the scope of a live token; undefined when the token is not. `id` must be within bigint. */
-export async function selectDocument(
-  db: Runner,
-  tokenDigest: Uint8Array,
-  id: string,
-): Promise<RetrievedRow | undefined> {
+/** The assessment with this id, if it is in the scope of a live token. `id` must be within bigint. */
+export async function readRecord(db: Runner, tokenDigest: Uint8Array, id: string): Promise<RecordOutcome> {
   const [row] = await retrieve(db, { id, token: tokenDigest })
-  return row
+  const access = accessOf(row)
+  if (access.kind !== 'access') return access
+  const document = row?.[4]
+  return document ? { ...access, kind: 'record', document } : { ...access, kind: 'absent' }
 }
 
-const retrieve = statement<Values, RetrievedRow>(sql`
-  select token.scope_digest as caller, ${r.document} as document
-  from live_token(${sql.placeholder('token')}::bytea) as token
+const retrieve = rawStatement(sql`
+  select ${ACCESS}, ${r.document} as document
+  from live_tokens as token
   left join ${r} on ${r.id} = ${sql.placeholder('id')}::bigint
     and ${r.organizationId} = any (token.organization_ids)
-    and ${r.productId} = any (token.product_ids)`)
-
-const versions = statement<Values, { now: string; changed: string }>(sql`
-  select ${exportState.version} as now, coalesce((
-    select max(${organizationVersions.version}) from ${organizationVersions}
-    where ${organizationVersions.organizationId} = any (${sql.placeholder('organizations')}::bigint[])
-  ), 0) as changed
-  from ${exportState}`)
+    and ${r.productId} = any (token.product_ids)
+  where token.digest = ${sql.placeholder('token')}::bytea`)
