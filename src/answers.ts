@@ -1,49 +1,23 @@
 import { type Static, Type as t } from '@sinclair/typebox'
 
 /**
- * The answers of the HTTP interface: what every one of them carries, and the errors among them. Anything
- * that is thrown and is not an HttpError is unforeseen: a 500 with a fixed body, logged with its cause.
+ * The answers of the HTTP interface, as data until http/respond.ts makes Responses of them, and the errors among
+ * them. Anything that is thrown and is not an HttpError is unforeseen: a 500 with a fixed body, logged with its cause.
  */
 
-/** What every answer carries: nobody caches personal data, nobody guesses at content types. */
-const COMMON_HEADERS = {
-  'content-type': 'application/json; charset=utf-8',
-  'cache-control': 'private, no-store',
-  'x-content-type-options': 'nosniff',
+/** An answer. */
+export interface Answer {
+  status: number
+  /** Beside those that every answer carries, or in their place. */
+  headers: Record<string, string>
+  /** Finished: JSON, unless the headers have another content-type. */
+  body: string | Uint8Array<ArrayBuffer>
+  /** What the request log says of it that status and headers do not: who is answered, and how many records are sent. */
+  facts?: { clientId?: string; records?: number }
 }
 
-/**
- * The only place an answer is made. `json` is finished JSON; `headers` override the common ones. The
- * length is what would be sent anyway; said here, the request log knows it.
- */
-export function jsonResponse(
-  status: number,
-  json: string | Uint8Array<ArrayBuffer>,
-  headers: Record<string, string> = {},
-): Response {
-  const length = String(Buffer.byteLength(json))
-  return new Response(json, { status, headers: { ...COMMON_HEADERS, 'content-length': length, ...headers } })
-}
-
-/** What the request log says of an answer that its status and headers do not. */
-export interface Facts {
-  /** Who is answered. */
-  clientId?: string
-  /** Records of the export that it carries. */
-  records?: number
-}
-
-const facts = new WeakMap<Response, Facts>()
-
-/** The same answer, with what the request log is to say of it. */
-export function withFacts(answer: Response, known: Facts): Response {
-  facts.set(answer, known)
-  return answer
-}
-
-export function factsOf(answer: Response): Facts {
-  return facts.get(answer) ?? {}
-}
+/** The header of an answer that may be compressed, and so depends on what its client accepts. */
+export const COMPRESSIBLE = { vary: 'Accept-Encoding' }
 
 /** An HTTP answer other than success. `body` is sent as JSON, exactly as it is. */
 export class HttpError extends Error {
@@ -75,6 +49,14 @@ export const OAuthErrorBody = t.Object({
   error_description: t.String({ description: 'What is wrong, for people to read.' }),
 })
 export type OAuthErrorBody = Static<typeof OAuthErrorBody>
+
+/** An error as an answer. */
+export function errorAnswer({ httpStatus, headers, body }: HttpError, facts: Answer['facts'] = {}): Answer {
+  return { status: httpStatus, headers, body: JSON.stringify(body), facts }
+}
+
+/** How an endpoint words an error that is not about its own parameters. */
+export type ErrorStyle = (status: number, description: string, headers?: Record<string, string>) => HttpError
 
 /** The API's error with one message. */
 export function apiError(status: number, message: string, headers?: Record<string, string>): HttpError {

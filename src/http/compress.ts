@@ -1,4 +1,4 @@
-import { factsOf, withFacts } from '../answers.ts'
+import { type Answer, COMPRESSIBLE } from '../answers.ts'
 import { type Coding, readAcceptEncoding } from './accept-encoding.ts'
 
 /**
@@ -22,23 +22,20 @@ const COMPRESS: Record<Coding, (body: Uint8Array<ArrayBuffer>) => Uint8Array<Arr
 }
 
 /**
- * A successful answer of the API as the client likes it: in a coding that it accepts, where that is worth
- * it. It says that this depended on Accept-Encoding in any case. Called for HEAD as for GET, so that both
- * say the same. Errors are a few hundred bytes and never come here.
+ * Body and headers of an answer as the client likes them: in a coding that it accepts (`acceptEncoding` is its
+ * header), where the answer may be compressed and that is worth it. Pure. Used for HEAD as for GET, so that both say the
+ * same.
  *
  * BREACH needs a secret beside something an attacker chooses in one compressed body: here are no secrets
  * of ours, and nothing of a request is repeated but its page and offset.
  */
-export async function compressed(request: Request, answer: Response): Promise<Response> {
-  answer.headers.append('vary', 'Accept-Encoding')
-  const { coding, plain } = readAcceptEncoding(request.headers.get('accept-encoding'))
-  if (!coding || answer.headers.has('content-encoding')) return answer
-  const { status, headers } = answer
-  const body = new Uint8Array(await answer.arrayBuffer())
-  if (plain && body.length < THRESHOLD)
-    return withFacts(new Response(body, { status, headers }), factsOf(answer))
-  const sent = COMPRESS[coding](body)
-  headers.set('content-encoding', coding)
-  headers.set('content-length', String(sent.length))
-  return withFacts(new Response(sent, { status, headers }), factsOf(answer))
+export function compressed(
+  { headers, body }: Answer,
+  acceptEncoding: string | null,
+): Pick<Answer, 'headers' | 'body'> {
+  if (headers.vary !== COMPRESSIBLE.vary) return { headers, body }
+  const { coding, plain } = readAcceptEncoding(acceptEncoding)
+  if (!coding || (plain && Buffer.byteLength(body) < THRESHOLD)) return { headers, body }
+  const bytes = typeof body === 'string' ? Buffer.from(body) : body
+  return { headers: { ...headers, 'content-encoding': coding }, body: COMPRESS[coding](bytes) }
 }

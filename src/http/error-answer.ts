@@ -1,50 +1,45 @@
-import { apiError, HttpError, jsonResponse } from '../answers.ts'
-import { oauthError } from '../oauth/credentials.ts'
+import { ParseError } from 'elysia'
+import { type Answer, apiError, type ErrorStyle, errorAnswer, HttpError } from '../answers.ts'
 import { DatabaseUnavailable, StatementTimeout } from '../postgres/failures.ts'
-import type { Log } from './request-log.ts'
+import { logOf, type Watching } from './request-log.ts'
 import { databaseAnswer } from './unavailable.ts'
 
+/** What the framework tells of a failed request. */
+interface Failed {
+  error: unknown
+  code: string | number
+  request: Request
+}
+
 /**
- * The answer to anything that was thrown. What is neither an HttpError nor of the database's known troubles is
- * unforeseen: its cause goes to the log and a fixed body to the caller, in the style of the endpoint.
+ * Gives the answer to anything that is thrown, in the style of an endpoint. What is neither an HttpError nor of the
+ * database's known troubles is unforeseen: its cause goes to the log and a fixed body to the caller.
  */
-export function errorAnswer(
-  error: unknown,
-  code: string | number,
-  path: string,
-  set: { status?: number | string },
-  log: Log,
-): Response {
-  const answer =
-    error instanceof HttpError
-      ? error
-      : code === 'NOT_FOUND'
-        ? notFound()
-        : (databaseAnswer(error, path) ?? unforeseen(error, path, log))
-  set.status = answer.httpStatus
-  return jsonResponse(answer.httpStatus, JSON.stringify(answer.body), answer.headers)
+export function answerErrors(style: ErrorStyle, { log, counters }: Watching) {
+  return ({ error, code, request }: Failed): Answer => {
+    // The framework wraps what is thrown while a body is read.
+    const cause = error instanceof ParseError ? error.cause : error
+    if (isOfDatabase(cause)) counters.databaseErrors++
+    const known =
+      cause instanceof HttpError
+        ? cause
+        : code === 'NOT_FOUND'
+          ? apiError(404, 'Not found')
+          : databaseAnswer(cause, style)
+    if (!known) logOf(request, log).error({ error: loggable(cause) }, 'unforeseen error')
+    return errorAnswer(known ?? internalError(style))
+  }
 }
 
 /** Whether the database, or the connection to it, is what failed. */
-export function isOfDatabase(error: unknown): boolean {
+function isOfDatabase(error: unknown): boolean {
   if (error instanceof DatabaseUnavailable || error instanceof StatementTimeout) return true
-  return (error as { name?: string }).name === 'PostgresError'
+  return error instanceof Error && error.name === 'PostgresError'
 }
 
-function notFound(): HttpError {
-  return apiError(404, 'Not found')
-}
-
-function unforeseen(error: unknown, path: string, log: Log): HttpError {
-  log.error({ error: loggable(error) }, 'unforeseen error')
-  return internalError(path)
-}
-
-/** The fixed body of a 500, in the style of the endpoint. */
-export function internalError(path: string): HttpError {
-  return path.startsWith('/oauth/')
-    ? oauthError(500, 'server_error', 'Internal server error')
-    : apiError(500, 'Internal server error')
+/** The fixed body of a 500. */
+export function internalError(style: ErrorStyle): HttpError {
+  return style(500, 'Internal server error')
 }
 
 /**

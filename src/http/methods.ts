@@ -1,6 +1,7 @@
-import { Elysia } from 'elysia'
-import { apiError, type HttpError } from '../answers.ts'
+import type { AnyElysia } from 'elysia'
+import { apiError, errorAnswer, type HttpError } from '../answers.ts'
 import { oauthError } from '../oauth/credentials.ts'
+import { respond } from './respond.ts'
 
 /** 405 of everything that is read; HEAD works where GET does. */
 export function useGet(): HttpError {
@@ -13,11 +14,9 @@ export function usePost(): HttpError {
 }
 
 /**
- * Refuses the methods that the route of a path does not have, before anybody is asked for a token. The type
- * names none of them, or a typed client (Eden) would offer every method there is.
+ * Refuses the methods that the route of a path does not have. The type of the routes does not learn of them, or a typed
+ * client (Eden) would offer every method there is.
  */
-export function refuseOthers(path: string, refusal: () => HttpError): Elysia {
-  return new Elysia({ name: `others of ${path}` }).all(path, () => {
-    throw refusal()
-  }) as unknown as Elysia
+export function refuseOthers(routes: AnyElysia, path: string, refusal: () => HttpError): void {
+  routes.all(path, ({ request }) => respond(request, errorAnswer(refusal())))
 }

@@ -1,6 +1,6 @@
 import { Elysia } from 'elysia'
 import type { Logger } from 'pino'
-import { factsOf } from '../answers.ts'
+import type { Answer } from '../answers.ts'
 import type { Counters } from '../counters.ts'
 import { requestId } from './request-id.ts'
 
@@ -26,6 +26,8 @@ export interface Watching {
   /** Milliseconds from which a request is slow. */
   slowMs: number
   counters: Counters
+  /** Requests that have arrived and are not answered yet. */
+  inFlight(): number
   /** Whether the service is about to stop, and clients are to connect elsewhere. */
   isDraining(): boolean
   onAnswered(answered: Answered): void
@@ -35,19 +37,11 @@ interface Exchange {
   id: string
   started: number
   watching: Watching
-  clientId?: string
-  answer?: Response
-  /** Read before the answer is sent: Bun takes the header of some away then. */
+  answer?: Answer
   bytes: number
 }
 
 const exchanges = new WeakMap<Request, Exchange>()
-
-/** The client id that the line of a request will name. */
-export function noteCaller(request: Request, clientId: string): void {
-  const exchange = exchanges.get(request)
-  if (exchange) exchange.clientId = clientId
-}
 
 /** A log whose lines name the request that they are about. */
 export function logOf(request: Request, log: Log): Log {
@@ -57,22 +51,23 @@ export function logOf(request: Request, log: Log): Log {
   return { info: to('info'), warn: to('warn'), error: to('error') } as Log
 }
 
-/** Puts the headers on an answer that depend on the request and the state of the service. */
-export function signed(request: Request, answer: Response): Response {
+/**
+ * Takes note of the answer to a request, with the bytes of its body as it is sent.
+ * @returns the headers that depend on the request and the state of the service
+ */
+export function noteAnswer(request: Request, answer: Answer, bytes: number): Record<string, string> {
   const exchange = exchanges.get(request)
-  if (!exchange) return answer
+  if (!exchange) return {}
   exchange.answer = answer
-  exchange.bytes = Number(answer.headers.get('content-length') ?? 0)
-  answer.headers.set('x-request-id', exchange.id)
+  exchange.bytes = bytes
+  const headers = { 'x-request-id': exchange.id }
   // RFC 9112 §9.6: the client does not send another request on a connection that is about to be closed.
-  if (exchange.watching.isDraining()) answer.headers.set('connection', 'close')
-  return answer
+  return exchange.watching.isDraining() ? { ...headers, connection: 'close' } : headers
 }
 
 /**
  * One line a request, after its answer: never a query string or a path, which hold names and seids, and
- * never a header, which holds tokens and secrets. Answers that are thrown have to be `signed` by whoever
- * turns errors into answers.
+ * never a header, which holds tokens and secrets.
  */
 export function requestLog(watching: Watching) {
   return new Elysia({ name: 'request-log' })
@@ -80,29 +75,25 @@ export function requestLog(watching: Watching) {
       const id = requestId(request.headers.get('x-request-id'))
       exchanges.set(request, { id, started: performance.now(), watching, bytes: 0 })
     })
-    .onAfterHandle({ as: 'global' }, ({ request, response }) => {
-      if (response instanceof Response) signed(request, response)
-    })
     .onAfterResponse({ as: 'global' }, ({ request, route }) => {
       const exchange = exchanges.get(request)
       if (exchange?.answer) report(request, route || undefined, exchange, exchange.answer)
     })
 }
 
-function report(request: Request, route: string | undefined, exchange: Exchange, answer: Response): void {
+function report(request: Request, route: string | undefined, exchange: Exchange, answer: Answer): void {
   const { watching, started, id } = exchange
-  const facts = factsOf(answer)
+  const { status, facts = {} } = answer
   const isHead = request.method === 'HEAD'
   const ms = Math.round((performance.now() - started) * 10) / 10
   const records = isHead ? undefined : facts.records
   const bytes = isHead ? 0 : exchange.bytes
-  const { status } = answer
   const isSlow = ms >= watching.slowMs
   watching.onAnswered({ route, status, ms, records, bytes })
   watching.log[isSlow ? 'warn' : 'info'](
     {
       request_id: id,
-      client_id: exchange.clientId ?? facts.clientId,
+      client_id: facts.clientId,
       method: request.method,
       route,
       status,

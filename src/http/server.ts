@@ -54,7 +54,12 @@ export function startServer(
   const { certificate, slowMs = Number.POSITIVE_INFINITY } = options
   const { counters = newCounters(), onAnswered = () => {} } = options
   let isDraining = false
-  const app = createApp(db, limits, { log, slowMs, counters, onAnswered, isDraining: () => isDraining })
+  /** Those with earlier certificates, while requests are in flight there. */
+  const former = new Map<Bun.Server<unknown>, Promise<void>>()
+  const servers = () => [...former.keys(), ...(app.server ? [app.server] : [])]
+  const inFlight = () => servers().reduce((sum, server) => sum + server.pendingRequests, 0)
+  const watching = { log, slowMs, counters, inFlight, isDraining: () => isDraining, onAnswered }
+  const app = createApp(db, limits, watching)
   // Bun can not change the certificate of a server: another one takes over, on the same port.
   const isShared = address.isShared === true || certificate !== undefined
   const port = isShared && !address.isShared ? freePort(address) : address.port
@@ -81,10 +86,6 @@ export function startServer(
     throw listenFailure(error, address)
   }
   const real = app.server?.port ?? port
-  /** Those with earlier certificates, while requests are in flight there. */
-  const former = new Map<Bun.Server<unknown>, Promise<void>>()
-  const servers = () => [...former.keys(), ...(app.server ? [app.server] : [])]
-  const inFlight = () => servers().reduce((sum, server) => sum + server.pendingRequests, 0)
   return {
     url: urlOf({ host: address.host, port: real }, certificate !== undefined),
     renew: renewed => {

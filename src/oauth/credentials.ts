@@ -1,4 +1,4 @@
-import { Type as t } from '@sinclair/typebox'
+import { type Static, Type as t } from '@sinclair/typebox'
 import { HttpError } from '../answers.ts'
 
 /**
@@ -16,22 +16,42 @@ export const TokenParameters = t.Object({
     t.String({ description: 'Secret of the integration; here, or as the password of HTTP Basic.' }),
   ),
 })
-const PARAMETERS = Object.keys(TokenParameters.properties) as (keyof typeof TokenParameters.properties)[]
-type Parameters = Partial<Record<(typeof PARAMETERS)[number], string>>
+export type TokenParameters = Static<typeof TokenParameters>
+
+const NAMES = ['grant_type', 'client_id', 'client_secret'] as const
+type Texts = Partial<Record<(typeof NAMES)[number], string>>
 
 /**
- * Reads a token request in any of the three ways of spec 4.1. Pure. The steps are in the order in which
- * their errors take precedence: shape of the body, grant type (400), client (401).
- * @throws HttpError 400 or 401, in the form of RFC 6749 §5.2
+ * Reads the body of a token request: a form, or what was JSON. Pure. The steps are in the order in which their errors
+ * take precedence.
+ * @throws HttpError 400, in the form of RFC 6749 §5.2
  */
-export function readTokenRequest(
-  contentType: string | null,
-  body: string,
+export function readTokenParameters(body: unknown): TokenParameters {
+  const { grant_type, ...client } = textsOf(body)
+  if (grant_type !== 'client_credentials') {
+    throw oauthError(400, 'unsupported_grant_type', 'grant_type must be client_credentials')
+  }
+  return { grant_type, ...client }
+}
+
+/**
+ * The client that a request names, in its body or by HTTP Basic (`authorization` is the header). RFC 6749 §2.3: not
+ * more than one way of authentication in a request.
+ * @throws HttpError 400 or 401
+ */
+export function clientOf(
+  { client_id: clientId, client_secret: clientSecret }: TokenParameters,
   authorization: string | null,
-): { clientId: string; clientSecret: string } {
-  const parameters = readBody(contentType, body)
-  requireClientCredentials(parameters)
-  return clientOf(parameters, readBasic(authorization))
+): Client {
+  const basic = readBasic(authorization)
+  if (basic && clientSecret) {
+    const description = 'Send the client credentials in the header or in the body, not in both'
+    throw oauthError(400, 'invalid_request', description)
+  }
+  if (basic && clientId && clientId !== basic.clientId) throw invalidClient()
+  if (basic) return basic
+  if (!clientId || !clientSecret) throw invalidClient()
+  return { clientId, clientSecret }
 }
 
 /** The only 401 of this endpoint: unknown, wrong and disabled clients can not be told apart. */
@@ -54,77 +74,38 @@ export function oauthError(
   return new HttpError(status, { error, error_description: description }, { ...NOT_STORED, ...headers })
 }
 
-function requireClientCredentials(parameters: Parameters): void {
-  if (parameters.grant_type !== 'client_credentials') {
-    throw oauthError(400, 'unsupported_grant_type', 'grant_type must be client_credentials')
-  }
+/** RFC 6749 has no codes for trouble of the service at this endpoint; these two it has for the other one (§4.1.2.1). */
+export function oauthTrouble(status: number, description: string, headers?: Record<string, string>) {
+  return oauthError(status, status === 500 ? 'server_error' : 'temporarily_unavailable', description, headers)
 }
 
-/** RFC 6749 §2.3: not more than one way of authentication in a request. */
-function clientOf(parameters: Parameters, basic: BasicCredentials | undefined) {
-  const { client_id: clientId, client_secret: clientSecret } = parameters
-  if (basic) {
-    if (clientSecret) {
-      throw oauthError(
-        400,
-        'invalid_request',
-        'Send the client credentials in the header or in the body, not in both',
-      )
-    }
-    if (clientId && clientId !== basic.clientId) throw invalidClient()
-    return basic
-  }
-  if (!clientId || !clientSecret) throw invalidClient()
-  return { clientId, clientSecret }
-}
-
-/** A body of another or no content type holds no parameters, as does the query string (it ends up in logs). */
-function readBody(contentType: string | null, body: string): Parameters {
-  const mediaType = contentType?.split(';')[0]?.trim().toLowerCase()
-  if (mediaType === 'application/x-www-form-urlencoded') return readForm(body)
-  if (mediaType === 'application/json') return readJson(body)
-  return {}
-}
-
-function readForm(body: string): Parameters {
-  const form = new URLSearchParams(body)
-  const parameters: Parameters = {}
-  for (const name of PARAMETERS) {
-    const [value, ...repeated] = form.getAll(name)
-    if (repeated.length > 0) throw oauthError(400, 'invalid_request', `${name} must not be repeated`)
-    if (value) parameters[name] = value
-  }
-  return parameters
-}
-
-function readJson(body: string): Parameters {
-  let json: unknown
-  try {
-    json = JSON.parse(body)
-  } catch {
-    throw oauthError(400, 'invalid_request', 'The body is not valid JSON')
-  }
-  if (typeof json !== 'object' || json === null || Array.isArray(json)) {
+function textsOf(body: unknown): Texts {
+  const isForm = body instanceof URLSearchParams
+  if (!isForm && (typeof body !== 'object' || body === null || Array.isArray(body))) {
     throw oauthError(400, 'invalid_request', 'The body must be a JSON object')
   }
-  const parameters: Parameters = {}
-  for (const name of PARAMETERS) {
-    const value = Object.hasOwn(json, name) ? (json as Record<string, unknown>)[name] : undefined
+  const sent: [name: string, value: unknown][] = isForm ? [...body] : Object.entries(body)
+  const texts: Texts = {}
+  for (const name of NAMES) {
+    const [found, ...repeated] = sent.filter(([given]) => given === name)
+    const value = found?.[1]
+    if (repeated.length > 0) throw oauthError(400, 'invalid_request', `${name} must not be repeated`)
     if (value !== undefined && typeof value !== 'string') {
       throw oauthError(400, 'invalid_request', `${name} must be a string`)
     }
-    if (value) parameters[name] = value
+    if (value) texts[name] = value
   }
-  return parameters
+  return texts
 }
 
-interface BasicCredentials {
+/** Who asks for a token. */
+interface Client {
   clientId: string
   clientSecret: string
 }
 
 /** RFC 7617, with the form encoding of both halves that RFC 6749 §2.3.1 asks of clients. */
-function readBasic(authorization: string | null): BasicCredentials | undefined {
+function readBasic(authorization: string | null): Client | undefined {
   const [, encoded] = /^basic\b\s*(.*)$/i.exec(authorization?.trim() ?? '') ?? []
   if (encoded === undefined) return undefined
   const pair = Buffer.from(encoded, 'base64').toString('utf8')

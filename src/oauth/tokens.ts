@@ -15,21 +15,12 @@ interface IssuedToken {
   createdAt: number
 }
 
-/** Who presents a token, and what it may read: ids as decimal strings, and the digest that names the two sets. */
-export interface Caller {
-  tokenDigest: Uint8Array
-  clientId: string
-  organizationIds: string[]
-  productIds: string[]
-  scopeDigest: string
-}
-
 /**
  * Issues a token to a client, or undefined when there is no such client with such a secret. One statement,
  * the same for every outcome: an unknown client, a wrong secret and a disabled integration cost the same.
  * The secret is looked up by its digest, in an index and not in constant time: what that could tell is how far
  * two digests agree, and nobody can choose a secret for its digest, nor guess the 256 random bits behind one.
- * The same holds for a token in findCaller().
+ * The same holds for a token in live_token().
  */
 export async function issueToken(
   db: Runner,
@@ -52,20 +43,6 @@ export async function issueToken(
     if ((error as { code?: string }).code === FOREIGN_KEY_VIOLATION) return undefined
     throw error
   }
-}
-
-/** The caller behind a token's digest, or undefined: unknown, expired and revoked are the same to everybody. */
-export async function findCaller(db: Runner, tokenDigest: Uint8Array): Promise<Caller | undefined> {
-  const [row] = await selectCaller(db, { token_digest: tokenDigest })
-  return (
-    row && {
-      tokenDigest,
-      clientId: row.client_id,
-      organizationIds: row.organization_ids,
-      productIds: row.product_ids,
-      scopeDigest: row.scope_digest,
-    }
-  )
 }
 
 /** Notes that a token, and with it its secret, was used, unless that was noted within the last minute. */
@@ -124,13 +101,6 @@ const insertToken = statement<Record<string, unknown>, { created_at: string }>(s
   where ${liveSecrets.clientId} = ${sql.placeholder('client_id')}
     and ${liveSecrets.digest} = ${sql.placeholder('secret_digest')}::bytea
   returning floor(extract(epoch from created_at))::bigint as created_at`)
-
-const selectCaller = statement<
-  Record<string, unknown>,
-  { client_id: string; organization_ids: string[]; product_ids: string[]; scope_digest: string }
->(sql`
-  select client_id, organization_ids, product_ids, scope_digest
-  from live_token(${sql.placeholder('token_digest')}::bytea)`)
 
 /** Whether it is this process's turn, until the end of the statement. */
 const turn = sql`turn as materialized (

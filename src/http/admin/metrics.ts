@@ -6,8 +6,8 @@ import {
   type MetricValue,
   Registry,
 } from 'prom-client'
-import { TOKEN } from '../app.ts'
 import type { Answered } from '../request-log.ts'
+import { TOKEN } from '../token-routes.ts'
 import { addProcessMetrics } from './process-metrics.ts'
 import { addSourceMetrics, type Sources } from './source-metrics.ts'
 

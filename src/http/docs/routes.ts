@@ -1,9 +1,9 @@
 import { Elysia } from 'elysia'
-import { jsonResponse } from '../../answers.ts'
-import type { BodyLimits } from '../../oauth/endpoint.ts'
-import { compressed } from '../compress.ts'
+import { COMPRESSIBLE } from '../../answers.ts'
+import type { BodyLimits } from '../../oauth/body.ts'
 import { refuseOthers, useGet } from '../methods.ts'
 import { openApiDocument } from '../openapi/document.ts'
+import { respond } from '../respond.ts'
 import script from './page.browser.js' with { type: 'text' }
 import style from './page.css' with { type: 'text' }
 import { docsPage } from './page.ts'
@@ -25,6 +25,7 @@ const POLICY = [
 ].join('; ')
 
 const HEADERS = {
+  ...COMPRESSIBLE,
   'cache-control': 'no-cache',
   'content-security-policy': POLICY,
   'cross-origin-opener-policy': 'same-origin',
@@ -43,8 +44,13 @@ export function docsRoutes(limits: BodyLimits) {
   const app = new Elysia({ name: 'docs' })
   for (const [path, [type, text]] of Object.entries(files)) {
     const send = ({ request }: { request: Request }) =>
-      compressed(request, jsonResponse(200, text(), { ...HEADERS, 'content-type': `${type}; charset=utf-8` }))
-    app.get(path, send).head(path, send).use(refuseOthers(path, useGet))
+      respond(request, {
+        status: 200,
+        headers: { ...HEADERS, 'content-type': `${type}; charset=utf-8` },
+        body: text(),
+      })
+    app.get(path, send).head(path, send)
+    refuseOthers(app, path, useGet)
   }
   return app
 }

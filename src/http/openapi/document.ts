@@ -1,4 +1,4 @@
-import type { BodyLimits } from '../../oauth/endpoint.ts'
+import type { BodyLimits } from '../../oauth/body.ts'
 import { GUIDE, SUMMARY } from './guide.ts'
 import { HEADER_COMPONENTS } from './headers.ts'
 import { listOperation, retrieveOperation, tokenOperation } from './operations.ts'
@@ -8,8 +8,8 @@ import { type Json, namedSchemas } from './schema.ts'
  * The OpenAPI 3.1 document of the service. It is put together from the schemas that the code reads requests by
  * and from the errors that it answers with.
  *
- * Not by @elysiajs/openapi, which describes a route by the schemas that it validates with: a schema of the query
- * would bring the framework's own parser of query strings into play, which splits values at commas.
+ * Not by @elysiajs/openapi, which describes a route by the schemas that it validates with: ours read what the
+ * framework's own parsers of query strings and bodies would not (see http/validator.ts).
  */
 export function openApiDocument(limits: BodyLimits): Json {
   return {

@@ -1,11 +1,11 @@
-import { HttpError } from '../../answers.ts'
+import { apiError, type ErrorStyle, HttpError } from '../../answers.ts'
 import { assessmentNotFound } from '../../assessments/endpoints.ts'
 import { MAX_QUERY_BYTES, parseListQuery } from '../../assessments/parse.ts'
-import { invalidClient, readTokenRequest } from '../../oauth/credentials.ts'
-import { type BodyLimits, bodyTooLarge, bodyTooSlow } from '../../oauth/endpoint.ts'
+import { type BodyLimits, bodyTooLarge, bodyTooSlow, readJson } from '../../oauth/body.ts'
+import { clientOf, invalidClient, oauthTrouble, readTokenParameters } from '../../oauth/credentials.ts'
 import { DatabaseUnavailable, StatementTimeout } from '../../postgres/failures.ts'
 import { internalError } from '../error-answer.ts'
-import { invalidToken, requireProvisioning } from '../guard.ts'
+import { invalidToken, refusal } from '../guard.ts'
 import { useGet, usePost } from '../methods.ts'
 import { databaseAnswer } from '../unavailable.ts'
 import { answerHeaders } from './headers.ts'
@@ -14,22 +14,19 @@ import { type Json, refTo } from './schema.ts'
 /** Errors of one status, by the word that names them as an example. All are made by the code that answers. */
 type Errors = Record<string, HttpError>
 
-const LIST = '/api/'
-const TOKEN = '/oauth/'
-
 /** What every request of the API may be answered with, but for 200 and 404. */
 const apiErrors = (parameters: Errors): Json => ({
   400: answer('The request can not be answered as it is. Repeating it does not help.', {
     ...parameters,
-    noOrganizations: thrown(() => requireProvisioning({ organizationIds: [], productIds: ['1'] })),
-    noProducts: thrown(() => requireProvisioning({ organizationIds: ['1'], productIds: [] })),
+    noOrganizations: refusal({ kind: 'unprovisioned', clientId: '', missing: 'organizations' }),
+    noProducts: refusal({ kind: 'unprovisioned', clientId: '', missing: 'products' }),
   }),
   401: answer('The token is missing, malformed, expired or revoked. Get a new one and repeat the request.', {
     missing: invalidToken('absent'),
     invalid: invalidToken('presented'),
   }),
   405: answer('Another method than GET or HEAD.', { method: useGet() }),
-  ...passing(LIST),
+  ...passing(apiError),
 })
 
 /** The errors of GET /api/v1/ax/assessments. */
@@ -50,17 +47,16 @@ export function retrieveErrors(): Json {
 
 /** The errors of POST /oauth/token (RFC 6749 §5.2). */
 export function tokenErrors(limits: BodyLimits): Json {
-  const form = 'application/x-www-form-urlencoded'
-  const json = 'application/json'
-  const grant = 'grant_type=client_credentials'
+  const grant = { grant_type: 'client_credentials' } as const
+  const form = (text: string) => thrown(() => readTokenParameters(new URLSearchParams(text)))
   return {
     400: answer('The request is wrong in itself. Repeating it does not help.', {
-      grantType: thrown(() => readTokenRequest(null, '', null)),
-      repeated: thrown(() => readTokenRequest(form, `${grant}&client_id=a&client_id=b`, null)),
-      inBoth: thrown(() => readTokenRequest(form, `${grant}&client_secret=a`, `Basic ${btoa('a:b')}`)),
-      notJson: thrown(() => readTokenRequest(json, '{', null)),
-      notObject: thrown(() => readTokenRequest(json, '[]', null)),
-      notString: thrown(() => readTokenRequest(json, '{"grant_type":1}', null)),
+      grantType: form(''),
+      repeated: form('client_id=a&client_id=b'),
+      inBoth: thrown(() => clientOf({ ...grant, client_secret: 'a' }, `Basic ${btoa('a:b')}`)),
+      notJson: thrown(() => readJson('{')),
+      notObject: thrown(() => readTokenParameters([])),
+      notString: thrown(() => readTokenParameters({ grant_type: 1 })),
     }),
     401: answer('The client ID or the secret is wrong, or the integration is disabled.', {
       client: invalidClient(),
@@ -70,18 +66,18 @@ export function tokenErrors(limits: BodyLimits): Json {
       slow: bodyTooSlow(limits.bodyTime),
     }),
     413: answer('The body is too large.', { large: bodyTooLarge(limits.bodySize) }),
-    ...passing(TOKEN),
+    ...passing(oauthTrouble),
   }
 }
 
-/** What passes by itself, sooner or later, in the style of the endpoint at `path`. */
-function passing(path: string): Json {
-  const unavailable = databaseAnswer(new DatabaseUnavailable(''), path)
-  const timeout = databaseAnswer(new StatementTimeout(), path)
+/** What passes by itself, sooner or later, in the style of an endpoint. */
+function passing(style: ErrorStyle): Json {
+  const unavailable = databaseAnswer(new DatabaseUnavailable(''), style)
+  const timeout = databaseAnswer(new StatementTimeout(), style)
   if (!unavailable || !timeout) throw new Error('the answers to known troubles are missing')
   return {
     431: { description: 'Request line and headers are too long together. There is no body.' },
-    500: answer('An error of the service, which has logged its cause.', { internal: internalError(path) }),
+    500: answer('An error of the service, which has logged its cause.', { internal: internalError(style) }),
     503: answer(
       'The service is overloaded or without its database. Wait for Retry-After and repeat the request.',
       {

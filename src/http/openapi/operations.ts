@@ -1,4 +1,4 @@
-import type { BodyLimits } from '../../oauth/endpoint.ts'
+import type { BodyLimits } from '../../oauth/body.ts'
 import { listErrors, retrieveErrors, tokenErrors } from './errors.ts'
 import * as examples from './examples.ts'
 import { answerHeaders } from './headers.ts'

@@ -1,19 +1,13 @@
 import type { TSchema } from '@sinclair/typebox'
-import { ListQuery } from '../../assessments/parameters.ts'
+import { ListParameters } from '../../assessments/parameters.ts'
 import { type Json, schemaOf } from './schema.ts'
 
 /**
- * The parameters of the list, from the schemas that the parser reads them by. Each filter is a parameter of its
+ * The parameters of the list, from the schema that the parser reads them by. Each filter is a parameter of its
  * own, brackets in its name: the style "deepObject" does not say how arrays are written (OpenAPI 3.1.1, §4.12.2).
  */
 export function listParameters(): Json[] {
-  const { filter, ...others } = ListQuery.properties
-  return [
-    ...Object.entries(others).map(([name, schema]) => inQuery(name, schema)),
-    ...Object.entries(filter.properties).map(([name, schema]) =>
-      inQuery(schema.type === 'array' ? `filter[${name}][]` : `filter[${name}]`, schema),
-    ),
-  ]
+  return Object.entries(ListParameters.properties).map(([name, schema]) => inQuery(name, schema))
 }
 
 function inQuery(name: string, { description, ...schema }: TSchema): Json {

@@ -1,8 +1,8 @@
 import { Elysia } from 'elysia'
-import { jsonResponse } from '../../answers.ts'
-import type { BodyLimits } from '../../oauth/endpoint.ts'
-import { compressed } from '../compress.ts'
+import { COMPRESSIBLE } from '../../answers.ts'
+import type { BodyLimits } from '../../oauth/body.ts'
 import { refuseOthers, useGet } from '../methods.ts'
+import { respond } from '../respond.ts'
 import { openApiDocument } from './document.ts'
 
 const PATH = '/openapi.json'
@@ -12,7 +12,13 @@ export function openApiRoutes(limits: BodyLimits) {
   let json: string | undefined
   const send = ({ request }: { request: Request }) => {
     json ??= JSON.stringify(openApiDocument(limits))
-    return compressed(request, jsonResponse(200, json, { 'cache-control': 'no-cache' }))
+    return respond(request, {
+      status: 200,
+      headers: { ...COMPRESSIBLE, 'cache-control': 'no-cache' },
+      body: json,
+    })
   }
-  return new Elysia({ name: 'openapi' }).get(PATH, send).head(PATH, send).use(refuseOthers(PATH, useGet))
+  const routes = new Elysia({ name: 'openapi' }).get(PATH, send).head(PATH, send)
+  refuseOthers(routes, PATH, useGet)
+  return routes
 }

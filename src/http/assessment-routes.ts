@@ -1,0 +1,88 @@
+import { Elysia } from 'elysia'
+import { type Answer, apiError, ErrorsBody, errorAnswer, HttpError, OAuthErrorBody } from '../answers.ts'
+import { listAssessments, type Outcome, refused, retrieveAssessment } from '../assessments/endpoints.ts'
+import { PageMemory } from '../assessments/page-memory.ts'
+import type { ListParameters } from '../assessments/parameters.ts'
+import { parseListQuery } from '../assessments/parse.ts'
+import { AssessmentList, AssessmentRecord } from '../assessments/record.ts'
+import type { Pool } from '../postgres/pool.ts'
+import { answerErrors } from './error-answer.ts'
+import { guard, refusal } from './guard.ts'
+import { LastUse } from './last-use.ts'
+import type { Limits } from './limits.ts'
+import { refuseOthers, useGet } from './methods.ts'
+import type { Watching } from './request-log.ts'
+import { respond } from './respond.ts'
+import { refuseOverload } from './unavailable.ts'
+import { validator } from './validator.ts'
+
+const LIST = '/api/v1/ax/assessments'
+const RETRIEVE = '/api/v1/ax/assessments/:id'
+
+const errors = { 400: ErrorsBody, 401: OAuthErrorBody, 500: ErrorsBody, 503: ErrorsBody, 504: ErrorsBody }
+
+/** The two endpoints of the API. */
+export function assessmentRoutes(pool: Pool, limits: Limits, watching: Watching) {
+  const memory = new PageMemory(watching.counters)
+  const lastUse = new LastUse(pool)
+  const answerOf = (tokenDigest: Buffer, outcome: Outcome): Answer => {
+    if (outcome.kind !== 'unauthorized') lastUse.note(tokenDigest)
+    if (outcome.kind === 'answer') return outcome.answer
+    return errorAnswer(
+      refusal(outcome),
+      outcome.kind === 'unprovisioned' ? { clientId: outcome.clientId } : {},
+    )
+  }
+  const list = async ({ tokenDigest, query, request }: Asked & { query: ListParameters }) => {
+    const db = pool.during(request)
+    const found = await listAssessments(db, memory, tokenDigest, query, queryString(request))
+    return respond(request, answerOf(tokenDigest, found))
+  }
+  const retrieve = async ({ tokenDigest, params, request }: Asked & { params: { id: string } }) => {
+    const found = await retrieveAssessment(pool.during(request), tokenDigest, params.id)
+    return respond(request, answerOf(tokenDigest, found))
+  }
+  const errorOf = answerErrors(apiError, watching)
+  const listTypes = {
+    query: validator(raw => parseListQuery(String(raw))),
+    response: { 200: AssessmentList, ...errors },
+  }
+  const retrieveTypes = { response: { 200: AssessmentRecord, ...errors, 404: ErrorsBody } }
+  // HEAD has its own routes because the framework's own drops the headers of a GET.
+  const guarded = new Elysia({ name: 'assessments' })
+    .onTransform(refuseOverload(limits, watching, apiError))
+    .use(guard())
+    .onError(async ({ error, code, request, tokenDigest }) => {
+      const asked = { error, code, request }
+      if (!tokenDigest || !(error instanceof HttpError)) return respond(request, errorOf(asked))
+      // The query was read before anybody had looked the token up.
+      return await refused(pool.during(request), tokenDigest, error).then(
+        outcome => respond(request, answerOf(tokenDigest, outcome)),
+        failure => respond(request, errorOf({ ...asked, error: failure })),
+      )
+    })
+    // As it was sent: the framework's own parser splits at commas, reads lists in brackets, and keeps bad escapes.
+    .onTransform((context: { request: Request; query: unknown }) => {
+      const { request } = context
+      context.query = queryString(request)
+    })
+    .get(LIST, list, listTypes)
+    .head(LIST, list, listTypes)
+    .get(RETRIEVE, retrieve, retrieveTypes)
+    .head(RETRIEVE, retrieve, retrieveTypes)
+  const routes = new Elysia({ name: 'api' }).use(guarded)
+  refuseOthers(routes, LIST, useGet)
+  refuseOthers(routes, RETRIEVE, useGet)
+  return routes
+}
+
+/** What the guard leaves of a request. */
+interface Asked {
+  tokenDigest: Buffer
+  request: Request
+}
+
+function queryString(request: Request): string {
+  const start = request.url.indexOf('?')
+  return start < 0 ? '' : request.url.slice(start + 1)
+}
