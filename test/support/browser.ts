@@ -1,7 +1,4 @@
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-import { type BrowserContext, type BrowserContextOptions, chromium, type Page } from 'playwright-core'
+import { type Browser, type BrowserContextOptions, chromium, type Page } from 'playwright-core'
 
 /** Chromium of this machine, or undefined. CHROMIUM names one that is not on PATH. */
 export const CHROMIUM =
@@ -16,33 +13,33 @@ export interface Visit {
   complaints: string[]
 }
 
-/** A real Chromium, headless, without the connections that it makes by itself, and with a new profile. */
+/** A real Chromium, headless, without the connections that it makes by itself. */
 const ARGUMENTS = [
-  '--headless',
-  '--no-sandbox',
-  '--disable-gpu',
-  '--disable-quic',
-  '--no-first-run',
-  '--disable-background-networking',
-  '--disable-component-update',
-  '--disable-sync',
+  ...['--headless', '--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run'],
+  ...['--disable-background-networking', '--disable-component-update', '--disable-sync'],
 ]
 
-/** Visits with a browser that is closed in the end, whatever happens. */
+let browser: Promise<Browser> | undefined
+
+/** Ends the browser that all visits share. */
+export async function closeBrowser(): Promise<void> {
+  await (await browser)?.close()
+  browser = undefined
+}
+
+/** Visits with a new profile, which is gone in the end, whatever happens. */
 export async function visiting(
   options: BrowserContextOptions,
   visit: (visit: Visit) => Promise<void>,
 ): Promise<void> {
-  const profile = mkdtempSync(join(tmpdir(), 'axport-chromium-'))
-  let context: BrowserContext | undefined
+  browser ??= chromium.launch({
+    ...(CHROMIUM && { executablePath: CHROMIUM }),
+    args: ARGUMENTS,
+    timeout: 60_000,
+  })
+  const context = await (await browser).newContext(options)
   try {
-    context = await chromium.launchPersistentContext(profile, {
-      ...options,
-      ...(CHROMIUM && { executablePath: CHROMIUM }),
-      args: ARGUMENTS,
-      timeout: 60_000,
-    })
-    const page = context.pages()[0] ?? (await context.newPage())
+    const page = await context.newPage()
     page.setDefaultTimeout(30_000)
     const requested: string[] = []
     const complaints: string[] = []
@@ -53,7 +50,6 @@ export async function visiting(
     page.on('pageerror', error => complaints.push(error.message))
     await visit({ page, requested, complaints })
   } finally {
-    await context?.close()
-    rmSync(profile, { recursive: true, force: true })
+    await context.close()
   }
 }

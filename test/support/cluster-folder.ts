@@ -26,7 +26,8 @@ async function removeLeftovers(temporary: string): Promise<void> {
   }
 }
 
-function isAlive(pid: number): boolean {
+/** Whether a process with this id runs, of whatever user. */
+export function isAlive(pid: number): boolean {
   try {
     process.kill(pid, 0)
     return true

@@ -1,6 +1,7 @@
-import { mkdtempSync, readdirSync, rmSync, statSync } from 'node:fs'
+import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { dirname, join } from 'node:path'
+import { join } from 'node:path'
+import { madeOnce } from './made-once.ts'
 
 /** Milliseconds for a test: one that times out takes the child processes of all others with it. */
 export const PATIENCE = 300_000
@@ -42,41 +43,21 @@ interface RunOptions {
 
 const children = new Set<Bun.Subprocess>()
 const folders = new Set<string>()
-let built: Promise<string> | undefined
 
-/** The executable at AXPORT_EXECUTABLE, or one that is built now, once for all tests. */
+/** The executable at AXPORT_EXECUTABLE, or one that is built now, once for all tests of a run. */
 export function executable(): Promise<string> {
-  built ??= process.env.AXPORT_EXECUTABLE ? Promise.resolve(process.env.AXPORT_EXECUTABLE) : build()
-  return built
+  const { AXPORT_EXECUTABLE: given } = process.env
+  return given ? Promise.resolve(given) : madeOnce('axport', build)
 }
 
-async function build(): Promise<string> {
-  removeLeftovers()
-  const outfile = join(mkdtempSync(join(tmpdir(), BUILDS)), 'axport')
-  const script = join(import.meta.dir, '..', 'build.ts')
+async function build(outfile: string): Promise<void> {
+  const script = join(import.meta.dir, '..', '..', 'scripts', 'build.ts')
   const run = Bun.spawn([process.execPath, script, '--outfile', outfile], {
     stdout: 'ignore',
     stderr: 'pipe',
   })
   const complaint = await new Response(run.stderr).text()
   if ((await run.exited) !== 0) throw new Error(`the executable can not be built: ${complaint}`)
-  return outfile
-}
-
-const BUILDS = 'axport-build-'
-
-/** Executables that were left behind by test runs which were killed: 130 MB each. No run takes an hour. */
-function removeLeftovers(): void {
-  for (const name of readdirSync(tmpdir())) {
-    const path = join(tmpdir(), name)
-    const found = name.startsWith(BUILDS) ? statSync(path, { throwIfNoEntry: false }) : undefined
-    if (found && Date.now() - found.mtimeMs > 3_600_000) rmSync(path, { recursive: true, force: true })
-  }
-}
-
-/** For the preload of the test run: the last thing a test process does. */
-export async function removeBuiltExecutable(): Promise<void> {
-  if (built && !process.env.AXPORT_EXECUTABLE) rmSync(dirname(await built), { recursive: true, force: true })
 }
 
 /** A new folder with nothing in it. */

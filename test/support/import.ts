@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, beforeEach } from 'bun:test'
+import { afterAll, beforeAll, beforeEach, expect } from 'bun:test'
 import type { Sql } from 'postgres'
 import {
   type ImportOptions,
@@ -7,10 +7,11 @@ import {
   type Progress,
 } from '../../src/import/import.ts'
 import { ndjson } from '../../src/import/ndjson.ts'
+import { ndjsonOf } from './fixtures.ts'
 import { type Backend, openTestDatabase, type TestDatabase } from './service.ts'
 
 /** A database of its own for the tests of one group, empty at the start of each; open while they run. */
-export function useDatabase(backend: Backend): { readonly sql: Sql } {
+export function useDatabase(backend: Backend): { readonly sql: Sql; readonly url: string } {
   let database: TestDatabase
   beforeAll(async () => {
     database = await openTestDatabase(backend)
@@ -24,18 +25,20 @@ export function useDatabase(backend: Backend): { readonly sql: Sql } {
     get sql() {
       return database.sql
     },
+    get url() {
+      return database.url
+    },
   }
 }
 
-/** Imports text as the file that holds it; `halfway` runs when half of it has been read. */
-export function importText(
-  sql: Sql,
-  text: string,
-  options: ImportOptions & {
-    halfway?: () => Promise<void> | void
-    onProgress?: (progress: Progress) => void
-  } = {},
-): Promise<ImportResult> {
+interface Importing extends ImportOptions {
+  /** Runs when half of the file has been read. */
+  halfway?: () => Promise<void> | void
+  onProgress?: (progress: Progress) => void
+}
+
+/** Imports text as the file that holds it. */
+export function importText(sql: Sql, text: string, options: Importing = {}): Promise<ImportResult> {
   const bytes = new TextEncoder().encode(text)
   const half = Math.floor(bytes.length / 2)
   const chunks = (async function* () {
@@ -46,9 +49,18 @@ export function importText(
   return importSource(sql, ndjson({ chunks }), options.onProgress ?? (() => {}), options)
 }
 
-/** Imports lines, each an object. */
-export function importLines(sql: Sql, ...lines: object[]): Promise<ImportResult> {
-  return importText(sql, lines.map(line => JSON.stringify(line)).join('\n'))
+/** Imports lines, each an object or its text. */
+export function importLines(sql: Sql, ...lines: (object | string)[]): Promise<ImportResult> {
+  return importText(sql, ndjsonOf(lines))
+}
+
+/** The same with options. */
+export function importWith(
+  sql: Sql,
+  options: Importing,
+  ...lines: (object | string)[]
+): Promise<ImportResult> {
+  return importText(sql, ndjsonOf(lines), options)
 }
 
 /** The bad lines of an import that loaded nothing, as "number: reason". */
@@ -72,10 +84,30 @@ export async function everything(sql: Sql): Promise<unknown> {
   return { state, tables }
 }
 
+/** The ids of a table's rows in their order. */
+export async function idsOf(sql: Sql, table: string): Promise<number[]> {
+  const rows = await sql<{ id: string }[]>`select id from ${sql(table)} order by id`
+  return rows.map(({ id }) => Number(id))
+}
+
+/** The parts of each assessment in their order, as { 9100: [9101, 9102] }; the read model has to be right. */
+export async function partsOf(sql: Sql): Promise<Record<string, number[]>> {
+  expect(await staleRecords(sql)).toBeEmpty()
+  const rows = await sql<{ id: string; parts: string[] }[]>`
+    select a.id, array_remove(array_agg(p.id order by p.position), null) as parts
+    from assessments a left join assessment_parts p on p.assessment_id = a.id group by a.id order by a.id`
+  return Object.fromEntries(rows.map(row => [row.id, row.parts.map(Number)]))
+}
+
+/** The version of the read model. */
+export async function versionOf(sql: Sql): Promise<bigint> {
+  const [row] = await sql<{ version: string }[]>`select version from export_state`
+  return BigInt(row?.version ?? 0)
+}
+
 /** The records in which the read model differs from a full rendering of its source. */
 export async function staleRecords(sql: Sql): Promise<{ id: string }[]> {
   return await sql<{ id: string }[]>`
-    (table export_records except all table export_records_rendered)
-    union all
-    (table export_records_rendered except all table export_records)`
+    select id from export_records as stored full join export_records_rendered as rendered using (id)
+    where stored is distinct from rendered`
 }

@@ -1,31 +1,53 @@
-import { chown, writeFile } from 'node:fs/promises'
+import { randomBytes } from 'node:crypto'
+import { chown, mkdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { makeClusterFolder } from './cluster-folder.ts'
+import { madeOnce } from './made-once.ts'
 import type { PostgresBinaries } from './postgres-binaries.ts'
 
-/** Makes the data folder `folder`/data of a cluster whose superuser is `postgres` with `password`. */
-export async function initDataFolder(
-  { initdb, owner }: PostgresBinaries,
+/**
+ * Makes the data folder `folder`/data of a new cluster; the password of its superuser `postgres`. initdb takes
+ * seconds, and is run once for all clusters of one locale in a run of the tests.
+ */
+export async function newDataFolder(
+  binaries: PostgresBinaries,
   folder: string,
-  password: string,
   locale: string,
 ): Promise<string> {
-  const dataDir = join(folder, 'data')
+  const name = `cluster-${Bun.hash(`${binaries.initdb} ${locale}`)}`
+  const made = await madeOnce(name, async draft => {
+    // As root it is run as another user, who is not allowed into the folder of the run.
+    const scratch = await makeClusterFolder(binaries.owner)
+    await runInitdb(binaries, scratch, locale)
+    await mkdir(draft)
+    await copy(draft, join(scratch, 'data'), join(scratch, 'password'))
+    await rm(scratch, { recursive: true })
+  })
+  await copy(folder, join(made, 'data'))
+  return await readFile(join(made, 'password'), 'utf8')
+}
+
+async function runInitdb({ initdb, owner }: PostgresBinaries, folder: string, locale: string): Promise<void> {
+  // A password although only this machine can connect: it has other users, and tests try wrong ones.
   const passwordFile = join(folder, 'password')
-  await writeFile(passwordFile, password, { mode: 0o600 })
+  await writeFile(passwordFile, randomBytes(16).toString('hex'), { mode: 0o600 })
   if (owner) await chown(passwordFile, owner.uid, owner.gid)
   const access = ['--username=postgres', '--auth=password', `--pwfile=${passwordFile}`]
   const text = [`--locale=${locale}`, '--encoding=UTF8']
-  const run = Bun.spawn([initdb, `--pgdata=${dataDir}`, ...access, ...text, '--no-sync'], {
-    cwd: folder,
-    env: postgresEnvironment(),
-    stdin: 'ignore',
-    stdout: 'ignore',
-    stderr: 'pipe',
-    ...owner,
-  })
-  const complaint = await new Response(run.stderr).text()
-  if ((await run.exited) !== 0) throw new Error(`initdb failed: ${complaint.trim()}`)
-  return dataDir
+  const command = [initdb, `--pgdata=${join(folder, 'data')}`, ...access, ...text, '--no-sync']
+  await run(command, { cwd: folder, env: postgresEnvironment(), ...owner })
+}
+
+/** With owners and permissions, which Postgres looks at. */
+const copy = (to: string, ...from: string[]) => run(['cp', '-Rp', ...from, to], {})
+
+async function run(
+  command: string[],
+  options: { cwd?: string; env?: Record<string, string>; uid?: number; gid?: number },
+): Promise<void> {
+  const child = Bun.spawn(command, { ...options, stdin: 'ignore', stdout: 'ignore', stderr: 'pipe' })
+  const complaint = await new Response(child.stderr).text()
+  if ((await child.exited) !== 0) throw new Error(`${command[0]} failed: ${complaint.trim()}`)
 }
 
 /** Nothing of the caller's environment (PGOPTIONS, locale, time zone) may reach the server. */

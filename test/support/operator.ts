@@ -4,38 +4,28 @@ import type { Sql } from 'postgres'
 import { type Credentials, createIntegration } from '../../src/integrations/create.ts'
 import type { Ids } from '../../src/integrations/scope.ts'
 import { openDatabase } from '../../src/postgres/database.ts'
-import { openEmbeddedWorld } from './embedded-world.ts'
 import { axport, complaint } from './executable.ts'
-import { type Backend, listen, load, openTestDatabase, type TestDatabase } from './service.ts'
+import { assessment, educator, organization, proctor, product } from './fixtures.ts'
+import { postToken, tryList, type Answer as WholeAnswer } from './http.ts'
 
-export const LIST = '/api/v1/ax/assessments'
+export { LIST, newToken } from './http.ts'
+
+import { type Backend, listen, load, openTestDatabase, type TestDatabase } from './service.ts'
 
 /** Organizations 10 to 12, of which 12 has no assessment; products 1 to 3; three assessments. */
 export const WORLD = [
-  { type: 'organization', id: 10, name: 'Lakeside District' },
-  { type: 'organization', id: 11, name: 'Oak Valley' },
-  { type: 'organization', id: 12, name: 'Riverton' },
-  { type: 'product', id: 1, name: 'Reading Observation' },
-  { type: 'product', id: 2, name: 'Writing Observation' },
-  { type: 'product', id: 3, name: 'Never Taken' },
-  { type: 'user', id: 501, name: 'Ana Ruiz', first_name: 'Ana', last_name: 'Ruiz' },
-  { type: 'user', id: 77, name: 'Pat Proctor' },
-  assessment(9001, 10, 1),
-  assessment(9002, 11, 1),
-  assessment(9003, 10, 2),
+  organization(10, 'Lakeside District'),
+  organization(11, 'Oak Valley'),
+  organization(12, 'Riverton'),
+  product(1, 'Reading Observation'),
+  product(2, 'Writing Observation'),
+  product(3, 'Never Taken'),
+  educator(501, { name: 'Ana Ruiz', first_name: 'Ana', last_name: 'Ruiz' }),
+  proctor(77, 'Pat Proctor'),
+  assessment(9001),
+  assessment(9002, { organization_id: 11 }),
+  assessment(9003, { product_id: 2 }),
 ]
-
-function assessment(id: number, organization: number, product: number): object {
-  return {
-    type: 'assessment',
-    id,
-    user_id: 501,
-    organization_id: organization,
-    product_id: product,
-    certified_at: '2026-03-01T18:20:00Z',
-    proctor_id: 77,
-  }
-}
 
 /** Two services that share nothing but their database, as two processes behind a load balancer do. */
 interface TwoServices {
@@ -70,7 +60,6 @@ export function useTwoServices(backend: Backend): TwoServices {
 
 /** A database that holds WORLD. */
 export async function openWorld(backend: Backend): Promise<TestDatabase> {
-  if (backend === 'embedded') return await openEmbeddedWorld(WORLD)
   const database = await openTestDatabase(backend)
   await load(database.sql, WORLD)
   return database
@@ -93,40 +82,20 @@ export interface Answer {
   body: Record<string, unknown>
 }
 
-async function answer(response: Response): Promise<Answer> {
-  return {
-    status: response.status,
-    challenge: response.headers.get('www-authenticate'),
-    body: (await response.json()) as Record<string, unknown>,
-  }
-}
+const told = ({ status, headers, body }: WholeAnswer): Answer => ({
+  status,
+  challenge: headers.get('www-authenticate'),
+  body: body as Record<string, unknown>,
+})
 
 /** What the token endpoint answers to these credentials. */
 export async function requestToken(baseUrl: string, credentials: Credentials): Promise<Answer> {
-  return await answer(
-    await fetch(`${baseUrl}/oauth/token`, {
-      method: 'POST',
-      body: new URLSearchParams({
-        grant_type: 'client_credentials',
-        client_id: credentials.clientId,
-        client_secret: credentials.clientSecret,
-      }),
-    }),
-  )
-}
-
-/** A token for credentials that are good. */
-export async function newToken(baseUrl: string, credentials: Credentials): Promise<string> {
-  const { status, body } = await requestToken(baseUrl, credentials)
-  if (status !== 200) throw new Error(`no token: ${JSON.stringify(body)}`)
-  return body.access_token as string
+  return told(await postToken(baseUrl, credentials))
 }
 
 /** What the list endpoint answers to this token. */
 export async function getList(baseUrl: string, token: string): Promise<Answer> {
-  return await answer(
-    await fetch(`${baseUrl}${LIST}?page=100`, { headers: { authorization: `Bearer ${token}` } }),
-  )
+  return told(await tryList(baseUrl, token, 'page=100'))
 }
 
 /** The ids that a list answer holds, in its order. */

@@ -1,12 +1,12 @@
-import { randomBytes } from 'node:crypto'
 import { readFile, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import postgres from 'postgres'
 import { makeClusterFolder } from './cluster-folder.ts'
 import { freePort } from './free-port.ts'
-import { initDataFolder, postgresEnvironment } from './initdb.ts'
+import { newDataFolder, postgresEnvironment } from './initdb.ts'
 import { type PostgresBinaries, postgresBinaries } from './postgres-binaries.ts'
 import { type Supervised, startSupervised } from './supervised.ts'
+import { until } from './until.ts'
 
 /** A Postgres of one's own, which may be taken down and brought back. */
 export interface OwnCluster {
@@ -29,6 +29,8 @@ export interface ClusterOptions {
   port?: number
   /** The locale of its databases (default: `C`). The code under test must not depend on it. */
   locale?: string
+  /** Which Postgres (default: the one that npm installed). */
+  binaries?: PostgresBinaries
 }
 
 // Quick rather than safe: these data live as long as one test run.
@@ -44,12 +46,10 @@ const testSettings = {
 
 /** Starts a new, separate Postgres. It ends with this process, in whatever way the process ends. */
 export async function startCluster(options: ClusterOptions = {}): Promise<OwnCluster> {
-  const binaries = await postgresBinaries()
+  const binaries = options.binaries ?? (await postgresBinaries())
   const folder = await makeClusterFolder(binaries.owner)
   try {
-    // A password although only this machine can connect: it has other users, and tests try wrong ones.
-    const password = randomBytes(16).toString('hex')
-    await initDataFolder(binaries, folder, password, options.locale ?? 'C')
+    const password = await newDataFolder(binaries, folder, options.locale ?? 'C')
     const server = new Server(binaries, folder, password, options.settings)
     await server.start(options.port)
     return server
@@ -137,16 +137,13 @@ class Server implements OwnCluster {
   }
 
   async #untilReady(launched: Supervised): Promise<void> {
-    const deadline = Date.now() + 30_000
-    while (Date.now() < deadline) {
-      if (launched.hasEnded()) throw new Error('Postgres ended while starting')
+    const answers = async () => {
       const sql = postgres(this.url(), { max: 1, connect_timeout: 5 })
       // Asks who answers: somebody else's server could have taken the port in the meantime.
-      const answer = await sql`show data_directory`.catch(() => null)
-      await sql.end({ timeout: 0 })
-      if (answer?.[0]?.data_directory === this.dataDir) return
-      await Bun.sleep(25)
+      const [row] = await sql`show data_directory`.finally(() => sql.end({ timeout: 0 }))
+      return row?.data_directory === this.dataDir
     }
-    throw new Error('Postgres does not answer after 30 s')
+    await until('Postgres answers', async () => launched.hasEnded() || (await answers()), 30_000)
+    if (launched.hasEnded()) throw new Error('Postgres ended while starting')
   }
 }

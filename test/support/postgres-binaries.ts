@@ -22,6 +22,12 @@ export async function postgresBinaries(): Promise<PostgresBinaries> {
   return { ...programsIn(await copyForOthers(installed)), owner }
 }
 
+/** The Postgres of a Debian package `postgresql-MAJOR`, whether it is installed or not. */
+export function debianBinaries(major: number): PostgresBinaries {
+  const programs = programsIn(`/usr/lib/postgresql/${major}`)
+  return process.getuid?.() === 0 ? { ...programs, owner: nobody() } : programs
+}
+
 interface InstalledPackage {
   name: string
   version: string

@@ -1,5 +1,4 @@
 import { readFileSync } from 'node:fs'
-import { connect, createServer } from 'node:net'
 import { join } from 'node:path'
 import { parquetReadObjects } from 'hyparquet'
 import type { FormatName } from '../../src/pull/formats.ts'
@@ -9,14 +8,23 @@ import type { Query } from '../../src/pull/query.ts'
 import { sampleNdjson } from '../../src/sample/generate.ts'
 import { emptyFolder } from './executable.ts'
 import { importText } from './import.ts'
+import { asking, Oracle } from './oracle.ts'
+import { scopesOf } from './platform.ts'
 import { authorize, type TestService } from './service.ts'
+import { readPlatform } from './stored-platform.ts'
 
 /** Loads 1,000 sample assessments into a service, and gives an integration all of them. */
 export async function provisionSample(service: TestService) {
   await importText(service.sql, [...sampleNdjson({ assessments: 1000 })].join(''))
-  const ids = async (table: string) =>
-    (await service.sql<{ id: string }[]>`select id from ${service.sql(table)}`).map(row => Number(row.id))
-  return await authorize(service, await ids('organizations'), await ids('products'))
+  const [{ organizations, products }] = scopesOf(await readPlatform(service.sql))
+  return await authorize(service, organizations, products)
+}
+
+/** The records of everything that a service has, as it has to send them to a query in the spelling of spec 4.2. */
+export async function documents({ sql }: TestService, query = ''): Promise<string[]> {
+  const platform = await readPlatform(sql)
+  const [everything] = scopesOf(platform)
+  return new Oracle(platform).documents(everything, asking(query))
 }
 
 /** What happens before the n-th request for the list (1 is the first); a Response is the answer to it. */
@@ -34,96 +42,53 @@ export interface Front {
   stop(): Promise<void>
 }
 
-/** Passes requests on to the service, bytes and headers as they are; with a certificate over HTTPS. */
-export function startFront(service: { baseUrl: string }, tls?: { cert: string; key: string }): Front {
+/** A server that notes what is asked, and answers what the hook does not; with a certificate over HTTPS. */
+export function startServer(
+  answer: (request: Request, url: URL) => Response | Promise<Response>,
+  tls?: { cert: string; key: string },
+): Front {
   const server = Bun.serve({
     hostname: '127.0.0.1',
     port: 0,
     idleTimeout: 0,
     ...(tls && { tls }),
     async fetch(request): Promise<Response> {
-      const { pathname, search } = new URL(request.url)
-      if (pathname === '/oauth/token') front.tokens++
+      const url = new URL(request.url)
+      if (url.pathname === '/oauth/token') front.tokens++
       else {
-        front.lists.push(search.slice(1))
-        const answer = await front.hook(front.lists.length, request)
-        if (answer instanceof Response) return answer
+        front.lists.push(url.search.slice(1))
+        const hooked = await front.hook(front.lists.length, request)
+        if (hooked instanceof Response) return hooked
       }
-      const { method, headers } = request
-      const body = method === 'POST' ? await request.arrayBuffer() : null
-      return await fetch(service.baseUrl + pathname + search, { method, headers, body, decompress: false })
+      return await answer(request, url)
     },
   })
-  const front: Front = {
-    baseUrl: `${tls ? 'https' : 'http'}://127.0.0.1:${server.port}`,
-    lists: [],
-    tokens: 0,
-    hook: () => {},
-    stop: () => server.stop(true),
-  }
+  const baseUrl = `${tls ? 'https' : 'http'}://127.0.0.1:${server.port}`
+  const front: Front = { baseUrl, lists: [], tokens: 0, hook: () => {}, stop: () => server.stop(true) }
   return front
+}
+
+/** Passes requests on to the service, bytes and headers as they are. */
+export function startFront(service: { baseUrl: string }, tls?: { cert: string; key: string }): Front {
+  const passOn = async ({ method, headers, body }: Request, { pathname, search }: URL) =>
+    await fetch(service.baseUrl + pathname + search, { method, headers, body, decompress: false })
+  return startServer(passOn, tls)
 }
 
 /** A service that needs no database: these records (texts of JSON) behind the API, page by page. */
 export function startStub(records: string[], page = pageOf): Front {
-  const server = Bun.serve({
-    hostname: '127.0.0.1',
-    port: 0,
-    async fetch(request): Promise<Response> {
-      const { pathname, searchParams } = new URL(request.url)
-      if (pathname === '/oauth/token') {
-        stub.tokens++
-        return Response.json({
-          access_token: `t${stub.tokens}`,
-          token_type: 'Bearer',
-          expires_in: 7200,
-          created_at: 1,
-        })
-      }
-      stub.lists.push(searchParams.toString())
-      const answer = await stub.hook(stub.lists.length, request)
-      if (answer instanceof Response) return answer
-      const offset = Number(searchParams.get('offset'))
-      return json(page(records.slice(offset, offset + 100), records.length, offset))
-    },
+  return startServer((_, { pathname, searchParams }) => {
+    if (pathname === '/oauth/token') return token()
+    const offset = Number(searchParams.get('offset'))
+    return json(page(records.slice(offset, offset + 100), records.length, offset))
   })
-  const stub: Front = {
-    baseUrl: `http://127.0.0.1:${server.port}`,
-    lists: [],
-    tokens: 0,
-    hook: () => {},
-    stop: () => server.stop(true),
-  }
-  return stub
 }
+
+export const token = () =>
+  Response.json({ access_token: 'abc', token_type: 'Bearer', expires_in: 7200, created_at: 1 })
 
 export const json = (body: string) =>
   new Response(body, { headers: { 'content-type': 'application/json; charset=utf-8' } })
-
-/** Passes connections on, and breaks off in the middle of the next `cuts` answers. */
-export async function startRelay(target: {
-  baseUrl: string
-}): Promise<{ baseUrl: string; cuts: number; stop(): void }> {
-  const { hostname, port } = new URL(target.baseUrl)
-  const server = createServer(client => {
-    const upstream = connect(Number(port), hostname)
-    client.on('error', () => upstream.destroy()).on('close', () => upstream.destroy())
-    upstream.on('error', () => client.destroy()).on('close', () => client.destroy())
-    client.on('data', bytes => upstream.write(bytes))
-    upstream.on('data', (bytes: Buffer) => {
-      if (relay.cuts === 0) return client.write(bytes)
-      relay.cuts--
-      return client.write(bytes.subarray(0, bytes.length >> 1), () => client.destroy())
-    })
-  })
-  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
-  const relay = {
-    baseUrl: `http://127.0.0.1:${(server.address() as { port: number }).port}`,
-    cuts: 0,
-    stop: () => void server.close(),
-  }
-  return relay
-}
 
 /** A list answer as the service writes it. */
 export function pageOf(records: string[], count: number, offset: number): string {
@@ -183,14 +148,6 @@ export const ANYBODY = { clientId: 'id', clientSecret: 'Xq7Secret' }
 export const outputIn = (name = 'out.ndjson') => join(emptyFolder(), name)
 
 export const linesOf = (path: string) => readFileSync(path, 'utf8').split('\n').slice(0, -1)
-
-/** The finished documents of everything the service has, in the order of the export. */
-export async function documents({ sql }: TestService): Promise<string[]> {
-  const rows = await sql<
-    { document: string }[]
-  >`select document from export_records order by certified_on, id`
-  return rows.map(({ document }) => document)
-}
 
 /** The rows of a Parquet file. */
 export function readParquet(path: string): Promise<Record<string, unknown>[]> {

@@ -1,6 +1,4 @@
-import { cpSync, mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { cpSync } from 'node:fs'
 import pino from 'pino'
 import type { Sql } from 'postgres'
 import { readLimits } from '../../src/cli/limits.ts'
@@ -13,10 +11,20 @@ import { type Database, openDatabase } from '../../src/postgres/database.ts'
 import { migrate } from '../../src/postgres/migrate.ts'
 import type { Pool } from '../../src/postgres/pool.ts'
 import { freshDatabase } from './cluster.ts'
+import { borrowEngine, embeddedTemplate } from './engine.ts'
+import { emptyFolder } from './executable.ts'
+import { ndjsonOf } from './fixtures.ts'
+import { thorough } from './tier.ts'
 
 /** The two kinds of database behind the one code path; the contract holds on both. */
 export const BACKENDS = ['postgres', 'embedded'] as const
 export type Backend = (typeof BACKENDS)[number]
+
+/**
+ * Where facts are stated that are no rule of the contract and that both decide by the same SQL: Postgres, and under
+ * CHECK=all the embedded database, which takes five times as long.
+ */
+export const BACKENDS_OF_TIER: readonly Backend[] = thorough ? BACKENDS : ['postgres']
 
 /** A database with a current schema and nothing in it. */
 export interface TestDatabase {
@@ -48,44 +56,14 @@ export async function openTestDatabase(backend: Backend): Promise<TestDatabase> 
     }
     return { sql: database.sql, url, pool: database.pool, close }
   }
-  return await openFolder(await migratedFolder())
+  return await borrowEngine()
 }
 
-/** An embedded database with a current schema that nobody has opened. Whoever asks for it removes it. */
+/** The folder of an embedded database with a current schema that nobody has opened; cleanUp() removes it. */
 export async function migratedFolder(): Promise<string> {
-  const folder = mkdtempSync(join(tmpdir(), 'axport-test-'))
+  const folder = emptyFolder()
   cpSync(await embeddedTemplate(), folder, { recursive: true })
   return folder
-}
-
-/** Opens an embedded database that is removed when it is closed. */
-export async function openFolder(folder: string): Promise<TestDatabase> {
-  const url = `embedded:${folder}`
-  const database = await openDatabase(url, 5)
-  const close = async () => {
-    await database.close()
-    rmSync(folder, { recursive: true, force: true })
-  }
-  return { sql: database.sql, url, pool: database.pool, close }
-}
-
-let template: Promise<string> | undefined
-
-/** A migrated folder to copy from, made once a process: a first start of the engine takes seconds. */
-function embeddedTemplate(): Promise<string> {
-  template ??= (async () => {
-    const folder = mkdtempSync(join(tmpdir(), 'axport-test-template-'))
-    const database = await openDatabase(`embedded:${folder}`, 1)
-    await migrate(database.sql)
-    await database.close()
-    return folder
-  })()
-  return template
-}
-
-/** For the preload of the test run: the last thing a test process does. */
-export async function removeEmbeddedTemplate(): Promise<void> {
-  if (template) rmSync(await template, { recursive: true, force: true })
 }
 
 export async function startService(backend: Backend): Promise<TestService> {
@@ -121,7 +99,7 @@ export function listen(
 
 /** Loads lines of the import format; fails the test when any is refused. */
 export async function load(sql: Sql, lines: object[]): Promise<void> {
-  const bytes = new TextEncoder().encode(lines.map(line => `${JSON.stringify(line)}\n`).join(''))
+  const bytes = new TextEncoder().encode(ndjsonOf(lines))
   const chunks = (async function* () {
     yield bytes
   })()

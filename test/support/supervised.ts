@@ -1,5 +1,6 @@
 import { closeSync, constants, existsSync, openSync, writeSync } from 'node:fs'
 import { join } from 'node:path'
+import { until } from './until.ts'
 
 // Runs in the background and holds the reading end of a named pipe, the lifeline, whose writing end the test
 // process keeps open. So it notices the end of that process in whatever way it came (Ctrl-C, crash, kill -9)
@@ -68,29 +69,14 @@ export async function startSupervised(command: string[], surroundings: Surroundi
       isOpen = false
       if (options?.keepFolder) writeSync(pipe, 'keep\n')
       closeSync(pipe)
-      await until(() => (options?.keepFolder ? hasEnded() : !existsSync(folder)))
+      const isOver = () => (options?.keepFolder ? hasEnded() : !existsSync(folder))
+      await until('the supervisor has ended the server', isOver, 30_000)
     },
   }
 }
 
 /** Without waiting in the system call: that would stop this process for good if the reader failed to come. */
 async function openForWriting(pipe: string): Promise<number> {
-  let descriptor: number | undefined
-  await until(() => {
-    try {
-      descriptor = openSync(pipe, constants.O_WRONLY | constants.O_NONBLOCK)
-    } catch (error) {
-      if ((error as NodeJS.ErrnoException).code !== 'ENXIO') throw error
-    }
-    return descriptor !== undefined
-  })
-  return descriptor as number
-}
-
-async function until(condition: () => boolean): Promise<void> {
-  const deadline = Date.now() + 30_000
-  while (!condition()) {
-    if (Date.now() > deadline) throw new Error('the supervisor of the test server does not answer')
-    await Bun.sleep(5)
-  }
+  const open = () => openSync(pipe, constants.O_WRONLY | constants.O_NONBLOCK)
+  return await until('the supervisor reads its pipe', open, 30_000)
 }

@@ -1,15 +1,10 @@
 import { axport } from './executable.ts'
+import { type AssessmentRecord, list, newToken } from './http.ts'
 
 /** What `axport integration create --json` prints. */
 export interface Credentials {
   client_id: string
   client_secret: string
-}
-
-/** A record, as far as a walk looks at it. */
-interface WalkedRecord {
-  id: number
-  certified_on: string
 }
 
 /** Creates an integration that may read every organization and product of import lines. */
@@ -28,21 +23,12 @@ export async function provision(env: Record<string, string>, lines: string): Pro
  * Fetches a token and then page after page until offset reaches meta.count (spec 4.2, paging rule).
  * Throws when an answer is no page, or the count changes on the way.
  */
-export async function walk(url: string, credentials: Credentials): Promise<WalkedRecord[]> {
-  const body = new URLSearchParams({ grant_type: 'client_credentials', ...credentials })
-  const token = await fetch(`${url}/oauth/token`, { method: 'POST', body })
-  const { access_token } = (await token.json()) as { access_token: string }
-  const headers = { authorization: `Bearer ${access_token}` }
-  const records: WalkedRecord[] = []
+export async function walk(url: string, credentials: Credentials): Promise<AssessmentRecord[]> {
+  const token = await newToken(url, credentials)
+  const records: AssessmentRecord[] = []
   let count: number | undefined
   for (let offset = 0; count === undefined || offset < count; offset += 100) {
-    const response = await fetch(`${url}/api/v1/ax/assessments?page=100&offset=${offset}`, { headers })
-    if (response.status !== 200)
-      throw new Error(`HTTP ${response.status} at offset ${offset}: ${await response.text()}`)
-    const { data, meta } = (await response.json()) as {
-      data: WalkedRecord[]
-      meta: { count: number; offset: number; page: number }
-    }
+    const { data, meta } = await list(url, token, `page=100&offset=${offset}`)
     if (meta.offset !== offset || meta.page !== 100 || (count !== undefined && meta.count !== count))
       throw new Error(`meta is ${JSON.stringify(meta)} at offset ${offset}, the count was ${count}`)
     count = meta.count

@@ -1,0 +1,112 @@
+import { describe, expect, test } from 'bun:test'
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
+import postgres from 'postgres'
+import { cluster, emptyDatabase, freshDatabase, type OwnCluster, startCluster } from './cluster.ts'
+import { until } from './until.ts'
+
+async function query<T>(url: string, ask: (sql: postgres.Sql) => Promise<T>): Promise<T> {
+  const sql = postgres(url, { max: 1, connect_timeout: 5, onnotice: () => {} })
+  try {
+    return await ask(sql)
+  } finally {
+    await sql.end({ timeout: 0 })
+  }
+}
+
+describe('the shared Postgres', () => {
+  test('is one real server for the whole process, version 15 or newer', async () => {
+    const [first, second] = [await cluster(), await cluster()]
+    expect(second.url()).toBe(first.url())
+    const [row] = await query(first.url(), sql => sql`select current_setting('server_version_num')::int as n`)
+    expect(row?.n).toBeGreaterThanOrEqual(150_000)
+  })
+
+  test('has pg_trgm and the "und-x-icu" collation, and folds case by it whatever its locale', async () => {
+    const { url, drop } = await emptyDatabase()
+    const [row] = await query(url, async sql => {
+      await sql`create extension pg_trgm`
+      return sql`select similarity('reading', 'reading') as alike, lower('ÉCOLE' collate "und-x-icu") as folded`
+    })
+    await drop()
+    expect(row).toEqual({ alike: 1, folded: 'école' })
+  })
+})
+
+describe('a fresh database', () => {
+  let prepared = 0
+  const prepare = async (url: string) => {
+    prepared++
+    await query(url, sql => sql`create table notes as select 'from the template' as text`)
+  }
+  const texts = (url: string) =>
+    query(url, async sql => (await sql`select text from notes`).map(row => row.text))
+
+  test('holds what its template was filled with, once per process', async () => {
+    const databases = await Promise.all([1, 2, 3].map(() => freshDatabase('notes', prepare)))
+    for (const { url, drop } of databases) {
+      expect(await texts(url)).toEqual(['from the template'])
+      await drop()
+    }
+    expect(prepared).toBe(1)
+  })
+
+  test('is independent of its siblings', async () => {
+    const one = await freshDatabase('notes', prepare)
+    const other = await freshDatabase('notes', prepare)
+    await query(one.url, sql => sql`insert into notes values ('mine')`)
+    expect(await texts(one.url)).toEqual(['from the template', 'mine'])
+    expect(await texts(other.url)).toEqual(['from the template'])
+    await Promise.all([one.drop(), other.drop()])
+  })
+
+  test('is gone after drop, even while somebody is connected', async () => {
+    const { url, drop } = await emptyDatabase()
+    const sql = postgres(url, { max: 1, onnotice: () => {} })
+    await sql`select 1`
+    await drop()
+    await sql.end({ timeout: 0 })
+    expect(await query(url, other => other`select 1`).catch(error => error.code)).toBe('3D000')
+  })
+})
+
+describe('an own cluster', () => {
+  const counted = (own: OwnCluster) =>
+    query(own.url(), async sql => (await sql`select count(*)::int as n from kept`)[0]?.n)
+
+  test('takes settings, can crash and come back with its data, and leaves nothing behind', async () => {
+    const own = await startCluster({ settings: { max_connections: '17' } })
+    const [row] = await query(own.url(), sql => sql`show max_connections`)
+    expect(row?.max_connections).toBe('17')
+    await query(own.url(), sql => sql`create table kept as select 1`)
+    const address = own.url()
+
+    await own.crash()
+    expect(await query(address, sql => sql`select 1`).catch(error => error.code)).toBe('ECONNREFUSED')
+
+    await own.restart()
+    expect(own.url()).toBe(address)
+    expect(await counted(own)).toBe(1)
+
+    process.kill(own.pid, 'SIGKILL')
+    await own.restart()
+    expect(await counted(own)).toBe(1)
+
+    await own.stop()
+    expect(existsSync(own.dataDir)).toBe(false)
+  })
+
+  test('does not outlive a process that is killed', async () => {
+    const script = `
+        import { startCluster } from ${JSON.stringify(join(import.meta.dir, 'cluster.ts'))}
+        const { dataDir, pid } = await startCluster()
+        console.log(JSON.stringify({ dataDir, pid }))
+        await new Promise(() => setInterval(() => {}, 1000))`
+    const victim = Bun.spawn([process.execPath, '-e', script], { stdout: 'pipe', stderr: 'inherit' })
+    const { value } = await victim.stdout.getReader().read()
+    const { dataDir } = JSON.parse(new TextDecoder().decode(value)) as { dataDir: string }
+    expect(existsSync(dataDir)).toBe(true)
+    victim.kill('SIGKILL')
+    await until('its server and its files are gone', () => !existsSync(dataDir), 30_000)
+  })
+})

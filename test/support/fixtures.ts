@@ -1,0 +1,117 @@
+/** Lines of the import format, with values that a test only names where they matter to it. */
+
+/** One line of the import format: an organization, a product, a user or an assessment. */
+export type Line = { type: string; id: number } & Record<string, unknown>
+
+/** A separately proctored part, as the line of its assessment holds it. */
+export interface PartLine {
+  id: number
+  name: string
+  certified_at: string
+  proctor_id: number
+}
+
+/** What `world()` holds: the smallest data an assessment can refer to. */
+export const ORGANIZATION = 10
+export const PRODUCT = 1
+export const EDUCATOR = 501
+export const PROCTOR = 77
+
+/** One organization, product, educator and proctor, which `assessment()` refers to unless told otherwise. */
+export function world(): Line[] {
+  return [
+    organization(ORGANIZATION, 'Lakeside District'),
+    product(PRODUCT, 'Reading Observation'),
+    educator(EDUCATOR, {
+      name: 'Ana M. Ruiz',
+      first_name: 'Ana',
+      last_name: 'Ruiz',
+      email: 'ana@example.org',
+      seid: '1234567890',
+    }),
+    proctor(PROCTOR, 'Paul Proctor'),
+  ]
+}
+
+/** The same four as their builders make them by default, for tests that send one of them again. */
+export const PEOPLE = [organization(ORGANIZATION), product(PRODUCT), educator(EDUCATOR), proctor(PROCTOR)]
+
+/** An organization. */
+export function organization(id: number, name = `Organization ${id}`): Line {
+  return { type: 'organization', id, name }
+}
+
+/** A product: an assessment that can be taken. */
+export function product(id: number, name = `Product ${id}`): Line {
+  return { type: 'product', id, name }
+}
+
+/** A user with every name, an email and a seid of their own unless `fields` say otherwise. */
+export function educator(id: number, fields: Record<string, unknown> = {}): Line {
+  return {
+    type: 'user',
+    id,
+    name: `Given${id} Family${id}`,
+    first_name: `Given${id}`,
+    last_name: `Family${id}`,
+    email: `educator${id}@example.org`,
+    seid: `S-${id}`,
+    ...fields,
+  }
+}
+
+/** A user with nothing but a name, as a proctor needs no more. */
+export function proctor(id: number, name = `Proctor ${id}`): Line {
+  return { type: 'user', id, name }
+}
+
+/** An assessment without separate parts. */
+export function assessment(id: number, fields: Record<string, unknown> = {}): Line {
+  return { ...overall(id), proctor_id: PROCTOR, ...fields }
+}
+
+/** An assessment of separately proctored parts; a number stands for the part that has it as its id. */
+export function multiPart(
+  id: number,
+  parts: readonly (PartLine | number)[],
+  fields: Record<string, unknown> = {},
+): Line {
+  const lines = parts.map(of => (typeof of === 'number' ? part(of) : of))
+  return { ...overall(id), ...fields, parts: lines }
+}
+
+/** A part, completed before the assessments are. */
+export function part(id: number, fields: Partial<PartLine> = {}): PartLine {
+  return { id, name: `Part ${id}`, certified_at: '2026-02-01T12:00:00Z', proctor_id: PROCTOR, ...fields }
+}
+
+/** The line that removes what another line of its type and id brought. */
+export function removal(type: string, id: number): Line {
+  return { type, id, deleted: true }
+}
+
+/** `count` lines, made of 0, 1, 2 and so on. */
+export function range(count: number, line: (index: number) => Line): Line[] {
+  return Array.from({ length: count }, (_, index) => line(index))
+}
+
+/** `count` lines, made of 0, 1, 2 and so on. */
+export function lines(count: number, line: (index: number) => Line): Line[] {
+  return Array.from({ length: count }, (_, index) => line(index))
+}
+
+/** The text of a file that holds these lines; what is a text already stands in it as it is. */
+export function ndjsonOf(lines: readonly (object | string)[]): string {
+  return lines.map(line => `${typeof line === 'string' ? line : JSON.stringify(line)}\n`).join('')
+}
+
+function overall(id: number): Line {
+  return {
+    type: 'assessment',
+    id,
+    user_id: EDUCATOR,
+    organization_id: ORGANIZATION,
+    product_id: PRODUCT,
+    certified_at: '2026-03-01T12:00:00Z',
+  }
+}

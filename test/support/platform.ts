@@ -1,0 +1,132 @@
+import fc from 'fast-check'
+import type { Scope } from './oracle.ts'
+import type { Assessment, Part, Platform } from './oracle-records.ts'
+
+// Far west and far east of UTC, a quarter of an hour off, and the two great families of clock changes.
+const ZONES = [
+  'UTC',
+  'America/New_York',
+  'Pacific/Kiritimati',
+  'Pacific/Niue',
+  'Asia/Kathmandu',
+  'Europe/Berlin',
+]
+
+/** Words that fold, order or match in surprising ways, and those that they could be mistaken for. */
+const WORDS = [
+  'Ana ana ANA an Zoë ZOË Élodie élodie École ecole Øst Åsa Öz zz',
+  'İpek ipek Ipek ısı Straße STRASSE ẞ ß ǅ \u212a k ſ Ирина ИРИНА 李',
+  // Greek, whose last sigma of a word folds differently; beyond the BMP, and what UTF-16 would put behind it.
+  'ΣΊΣΥΦΟΣ σίσυφος 𝔸da 𐐀 𐐨 😀 Ａ \ufb01 e\u0301 E\u0301',
+  `100% 1_0 % _ \\ a\\ O'Neil "Q" a&b=c a+b #1 ~ - {} null 1 10`,
+].flatMap(line => line.split(' '))
+
+const word = fc.constantFrom(...WORDS)
+const name = fc.oneof(
+  word,
+  fc.tuple(word, word).map(words => words.join(' ')),
+  fc.tuple(word, word).map(words => words.join('')),
+)
+const maybeNothing = fc.oneof({ weight: 5, arbitrary: name }, { weight: 1, arbitrary: fc.constant('') })
+
+/** Like names, they are told apart by case; some look like numbers and some like syntax. */
+export const SEIDS = ['0012', '12', 'TX9', 'tx9', 'é', 'É', 'a,b', '1&2=3', '[]', '%', ' 7', 'null', '1 2']
+
+const seid = fc.oneof(
+  { weight: 3, arbitrary: fc.constantFrom(...SEIDS) },
+  { weight: 1, arbitrary: fc.constant(null) },
+)
+
+const user = fc.record({
+  name,
+  first_name: maybeNothing,
+  last_name: maybeNothing,
+  email: fc.constantFrom('', 'ana@example.org', 'é"\\@example.org'),
+  seid,
+  record_status: fc.constantFrom('active', 'archived'),
+})
+
+// Clock changes of both families, a leap day, and the ends of a year.
+const DAYS = '2024-03-10 2024-03-31 2024-10-27 2024-11-03 2024-02-29 2024-12-31 2025-01-01'.split(' ')
+// Midnights of the zones above, by standard and by summer time, and the hours around their clock changes.
+const MINUTES = [0, 60, 120, 300, 360, 420, 1380, 240, 600, 660, 1095, 1320]
+
+const micros = fc
+  .tuple(fc.constantFrom(...DAYS), fc.constantFrom(...MINUTES), fc.constantFrom(0, 0, -1, 1, 43_200_000_000))
+  .map(([day, minutes, shift]) => (Date.parse(day) + minutes * 60_000) * 1000 + shift)
+
+const part = fc.record({ name, micros, proctor: fc.nat() })
+
+/** Mostly without separate parts, sometimes of several, seldom without any part. */
+const assessment = fc.record({
+  user: fc.nat(),
+  organization: fc.nat(),
+  product: fc.nat(),
+  micros,
+  legacy_record: fc.boolean(),
+  parts: fc.oneof(
+    { weight: 20, arbitrary: fc.nat() },
+    { weight: 10, arbitrary: fc.array(part, { minLength: 1, maxLength: 4 }) },
+    { weight: 1, arbitrary: fc.array(part, { maxLength: 0 }) },
+  ),
+})
+
+/**
+ * A random platform: references that hold, names that clash, instants around midnights. Ids are neither in
+ * the order of insertion nor always small; now and then there are more assessments than fit on a page.
+ */
+export const platform: fc.Arbitrary<Platform> = fc
+  .record({
+    zone: fc.constantFrom(...ZONES),
+    organizations: fc.array(name, { minLength: 1, maxLength: 4 }),
+    products: fc.array(name, { minLength: 1, maxLength: 4 }),
+    users: fc.array(user, { minLength: 1, maxLength: 8 }),
+    assessments: fc.array(assessment, { maxLength: 30, size: 'max' }),
+    copies: fc.oneof(
+      { weight: 4, arbitrary: fc.constant(1) },
+      { weight: 1, arbitrary: fc.integer({ min: 2, max: 6 }) },
+    ),
+    salt: fc.nat(1000),
+    scale: fc.constantFrom(1, 1, 900_000_000_000),
+  })
+  .map(drawn => {
+    let last = drawn.salt
+    // One to one, because 10,007 is prime; times the scale still below 2^53.
+    const nextId = () => ((++last * 7919) % 10_007) * drawn.scale + 1
+    const pick = <T>(rows: T[], at: number) => rows[at % rows.length] as T
+    const organizations = drawn.organizations.map(name => ({ id: nextId(), name }))
+    const products = drawn.products.map(name => ({ id: nextId(), name }))
+    const users = drawn.users.map(user => ({ id: nextId(), ...user }))
+    const partOf = (
+      id: number,
+      proctor: number,
+      name: string | null = null,
+      micros: number | null = null,
+    ): Part => ({
+      ...{ id, name, micros },
+      proctor_id: pick(users, proctor).id,
+    })
+    const copies = Array.from({ length: drawn.copies }, () => drawn.assessments).flat()
+    const assessments = copies.map(({ user, organization, product, parts, ...row }): Assessment => {
+      const id = nextId()
+      return {
+        ...{ id, ...row },
+        user_id: pick(users, user).id,
+        organization_id: pick(organizations, organization).id,
+        product_id: pick(products, product).id,
+        parts:
+          typeof parts === 'number'
+            ? [partOf(id, parts)]
+            : parts.map(({ name, micros, proctor }) => partOf(nextId(), proctor, name, micros)),
+      }
+    })
+    return { zone: drawn.zone, organizations, products, users, assessments }
+  })
+
+/** Everything, one organization, one product, and one of both. */
+export function scopesOf({ organizations, products }: Platform): [Scope, Scope, Scope, Scope] {
+  const all = { organizations: organizations.map(row => row.id), products: products.map(row => row.id) }
+  const organization = { ...all, organizations: all.organizations.slice(0, 1) }
+  const product = { ...all, products: all.products.slice(-1) }
+  return [all, organization, product, { ...organization, products: product.products }]
+}

@@ -1,0 +1,187 @@
+import { connect, type Socket } from 'node:net'
+
+/** An answer as it came over the wire. Header names are lower case; a repeated header is joined by ", " (RFC 9110 §5.3). */
+export interface RawAnswer {
+  status: number
+  headers: Map<string, string>
+  /** Without the framing of chunks; a content coding is left as it is. */
+  body: Buffer<ArrayBuffer>
+}
+
+/** Milliseconds that a server may take for an answer, or to close, on a busy machine. */
+const PATIENCE = 20_000
+
+/** Connects to the host and port of a URL, without TLS. */
+export function dial(url: string): RawConnection {
+  const { hostname, port } = new URL(url)
+  return new RawConnection(connect({ port: Number(port), host: hostname, noDelay: true }))
+}
+
+/**
+ * Sends one request that fetch would refuse or normalise, and reads the one answer. `head` is the request line and
+ * the headers; Host and "Connection: close" are added. Throws unless exactly one answer comes and the server closes.
+ */
+export async function exchange(
+  url: string,
+  head: readonly string[],
+  body: string | Uint8Array = '',
+): Promise<RawAnswer> {
+  const [requestLine = '', ...headers] = head
+  const connection = dial(url)
+  connection.write(
+    [requestLine, `Host: ${new URL(url).host}`, 'Connection: close', ...headers, '', ''].join('\r\n'),
+  )
+  connection.write(Buffer.from(body))
+  try {
+    const answer = await connection.next(requestLine.split(' ')[0])
+    const rest = await connection.toEnd()
+    if (answer && rest.length === 0) return answer
+    throw new Error(`${requestLine} was not answered with one answer; what is more: ${rest.toString()}`)
+  } finally {
+    connection.destroy()
+  }
+}
+
+/** A connection to a server, whose answers are read one by one. */
+export class RawConnection {
+  readonly #socket: Socket
+  #received: Buffer<ArrayBuffer> = Buffer.alloc(0)
+  #isClosed = false
+  #wake = () => {}
+
+  constructor(socket: Socket) {
+    this.#socket = socket
+    // A reset: the server has closed, which is all that a reader has to know.
+    socket.on('error', () => {})
+    socket.on('data', (chunk: Buffer) => {
+      this.#received = Buffer.concat([this.#received, chunk])
+      this.#wake()
+    })
+    for (const end of ['end', 'close'] as const) {
+      socket.on(end, () => {
+        this.#isClosed = true
+        this.#wake()
+      })
+    }
+  }
+
+  /** Whether the server has closed, or destroy() was called. */
+  get isClosed(): boolean {
+    return this.#isClosed
+  }
+
+  /** What came and was not read yet. */
+  get rest(): Buffer {
+    return this.#received
+  }
+
+  /** Sends bytes; each character of a string is the byte of its number (latin1), so that any byte can be sent. */
+  write(bytes: string | Uint8Array): void {
+    this.#socket.write(typeof bytes === 'string' ? Buffer.from(bytes, 'latin1') : bytes)
+  }
+
+  /** Says that no more will be sent. */
+  end(): void {
+    this.#socket.end()
+  }
+
+  /** Hangs up. */
+  destroy(): void {
+    this.#isClosed = true
+    this.#socket.destroy()
+  }
+
+  /**
+   * The next answer, to a request of this method: HEAD has no body. Interim answers are passed over. undefined when
+   * the server closes before it, or has not sent the whole of it within `deadline` milliseconds.
+   */
+  async next(method = 'GET', deadline = PATIENCE): Promise<RawAnswer | undefined> {
+    let taken: Taken | undefined
+    await this.#waitUntil(() => {
+      taken = takeAnswer(this.#received, method)
+      return taken !== undefined
+    }, deadline)
+    if (taken) this.#received = this.#received.subarray(taken.end)
+    return taken?.answer
+  }
+
+  /** What comes until the server closes; throws when it does not within `deadline` milliseconds. */
+  async toEnd(deadline = PATIENCE): Promise<Buffer> {
+    await this.#waitUntil(() => this.#isClosed, deadline)
+    if (!this.#isClosed) throw new Error(`the server did not close within ${deadline} ms`)
+    return this.#received
+  }
+
+  async #waitUntil(condition: () => boolean, deadline: number): Promise<void> {
+    let isLate = false
+    const timer = setTimeout(() => {
+      isLate = true
+      this.#wake()
+    }, deadline)
+    while (!condition() && !this.#isClosed && !isLate) {
+      await new Promise<void>(resolve => {
+        this.#wake = resolve
+      })
+    }
+    clearTimeout(timer)
+  }
+}
+
+/** An answer, and where in the bytes it ends. */
+interface Taken {
+  answer: RawAnswer
+  end: number
+}
+
+/** The first answer in the bytes (RFC 9112 §6); undefined while it is not complete, or when it is none. */
+function takeAnswer(bytes: Buffer<ArrayBuffer>, method: string, start = 0): Taken | undefined {
+  const headEnd = bytes.indexOf('\r\n\r\n', start)
+  if (headEnd < 0) return undefined
+  const [statusLine = '', ...lines] = bytes.subarray(start, headEnd).toString('latin1').split('\r\n')
+  const [, status = ''] = /^HTTP\/1\.1 (\d{3})(?: |$)/.exec(statusLine) ?? []
+  if (status === '') return undefined
+  if (status.startsWith('1')) return takeAnswer(bytes, method, headEnd + 4)
+  const headers = readHeaders(lines)
+  const body = takeBody(bytes, headEnd + 4, method, headers)
+  return body && { answer: { status: Number(status), headers, body: body.bytes }, end: body.end }
+}
+
+function readHeaders(lines: string[]): Map<string, string> {
+  const headers = new Map<string, string>()
+  for (const line of lines) {
+    const colon = line.indexOf(':')
+    const name = line.slice(0, colon).toLowerCase()
+    const value = line.slice(colon + 1).trim()
+    const known = headers.get(name)
+    headers.set(name, known === undefined ? value : `${known}, ${value}`)
+  }
+  return headers
+}
+
+type Bytes = { bytes: Buffer<ArrayBuffer>; end: number }
+
+function takeBody(
+  bytes: Buffer<ArrayBuffer>,
+  start: number,
+  method: string,
+  headers: Map<string, string>,
+): Bytes | undefined {
+  if (method === 'HEAD') return { bytes: Buffer.alloc(0), end: start }
+  if (headers.get('transfer-encoding') === 'chunked') return takeChunks(bytes, start)
+  const end = start + Number(headers.get('content-length') ?? 0)
+  return bytes.length < end ? undefined : { bytes: bytes.subarray(start, end), end }
+}
+
+function takeChunks(bytes: Buffer<ArrayBuffer>, start: number): Bytes | undefined {
+  const chunks: Buffer[] = []
+  for (let at = start; ; ) {
+    const lineEnd = bytes.indexOf('\r\n', at)
+    if (lineEnd < 0) return undefined
+    const size = Number.parseInt(bytes.subarray(at, lineEnd).toString('latin1'), 16)
+    const chunkEnd = lineEnd + 2 + size
+    if (bytes.length < chunkEnd + 2) return undefined
+    if (size === 0) return { bytes: Buffer.concat(chunks), end: chunkEnd + 2 }
+    chunks.push(bytes.subarray(lineEnd + 2, chunkEnd))
+    at = chunkEnd + 2
+  }
+}
