@@ -4,9 +4,12 @@ import { join } from 'node:path'
 export async function builtExecutable(): Promise<string> {
   if (process.env.AXPORT_EXECUTABLE) return process.env.AXPORT_EXECUTABLE
   const outfile = join(import.meta.dir, '..', '..', 'dist', 'axport')
-  const build = Bun.spawn([process.execPath, join(import.meta.dir, '..', 'build.ts'), '--outfile', outfile], {
-    stdio: ['ignore', 'ignore', 'inherit'],
-  })
+  const build = Bun.spawn(
+    [process.execPath, join(import.meta.dir, '..', '..', 'scripts', 'build.ts'), '--outfile', outfile],
+    {
+      stdio: ['ignore', 'ignore', 'inherit'],
+    },
+  )
   if ((await build.exited) !== 0) throw new Error('the executable can not be built')
   return outfile
 }

@@ -23,8 +23,6 @@ interface Seen {
   user: string
   seid: string
   proctor: string
-  /** First name, last name and product name, a line each. */
-  text: string
 }
 
 /** What to look for: from the rarest to the commonest of what there is, by one value and by many. */
@@ -37,9 +35,6 @@ export async function needlesOf(sql: Sql, scope: Scope, rounds: number): Promise
   const byProctor = commonestFirst(seen.map(one => new Set([one.proctor])))
   const busiest = byProctor[0] as string
   return [
-    ...(await searches(sql, scope, 'of 3 letters', commonestFirst(seen.map(fragments)), rounds)),
-    ...(await searches(sql, scope, 'for a word', commonestFirst(seen.map(wordsOf)), rounds)),
-    needle('search for first and last name', values(fullName), 1, rounds, ([name]) => search(name as string)),
     needle('user_ids, 1', users, 1, rounds, many('user_ids')),
     needle('user_ids, 100', users, 100, rounds, many('user_ids')),
     needle('seids, 1', seids, 1, rounds, many('seids')),
@@ -56,33 +51,13 @@ export async function needlesOf(sql: Sql, scope: Scope, rounds: number): Promise
 /** Some records of the scope, anywhere in the data, the same ones each time. */
 async function look(sql: Sql, { organizations, products }: Scope): Promise<Seen[]> {
   const seen = await sql<Seen[]>`
-    select user_id as user, seid, proctor_ids[1] as proctor, search_text as text
+    select user_id as user, seid, proctor_ids[1] as proctor
     from export_records
     where organization_id = any (${organizations}::bigint[]) and product_id = any (${products}::bigint[])
       and seid is not null
     order by hashint8(id), id limit ${LOOKED_AT}`
   if (seen.length === 0) throw new Error('no record in the scope has a seid')
   return seen
-}
-
-/** Searches for the rarest of these texts, for a typical one, and for the commonest. */
-async function searches(
-  sql: Sql,
-  scope: Scope,
-  name: string,
-  texts: string[],
-  rounds: number,
-): Promise<Needle[]> {
-  const chosen = { rare: texts.at(-1), typical: texts[texts.length >> 1], common: texts[0] }
-  const warm = texts.filter(text => !Object.values(chosen).includes(text)).slice(-WARM)
-  return await Promise.all(
-    Object.entries(chosen).map(async ([rank, text = '']) => ({
-      name: `search ${name}, ${rank}`,
-      warm: repeated(warm.map(search), WARM),
-      queries: Array(rounds).fill(search(text)),
-      matches: await count(sql, scope, sql`search_text like '%' || search_folded(${text}) || '%'`),
-    })),
-  )
 }
 
 /** Values of which `size` are asked for at once, others in every round and before. */
@@ -99,36 +74,12 @@ function needle(
   return { name, warm: queries.slice(0, WARM), queries: queries.slice(WARM) }
 }
 
-const search = (text: string) => `filter[search]=${encodeURIComponent(text)}`
-
 const many = (name: string) => (values: string[]) =>
   values.map(value => `filter[${name}][]=${encodeURIComponent(value)}`).join('&')
 
 /** The first of these values, from the start again where they are too few. */
 const repeated = (values: string[], size: number) =>
   Array.from({ length: size }, (_, at) => values[at % values.length] as string)
-
-const lines = ({ text }: Seen) => text.split('\n')
-
-/** Every three letters in a row. */
-function fragments(one: Seen): Set<string> {
-  const windows = lines(one).flatMap(line => {
-    const letters = [...line]
-    return letters.map((_, at) => letters.slice(at, at + 3).join(''))
-  })
-  return new Set(windows.filter(window => /^\p{L}{3}$/u.test(window)))
-}
-
-/** Every word of more than three letters. */
-function wordsOf(one: Seen): Set<string> {
-  return new Set(lines(one).flatMap(line => line.split(/\s+/).filter(word => /^\p{L}{4,}$/u.test(word))))
-}
-
-/** Where both are a single word: more are looked for as one phrase (spec 4.2). */
-function fullName(one: Seen): string[] {
-  const [first = '', last = ''] = lines(one)
-  return [first, last].every(name => /^\p{L}+$/u.test(name)) ? [`${first} ${last}`] : []
-}
 
 /** All texts, by how many of the sets hold them. */
 function commonestFirst(sets: Set<string>[]): string[] {

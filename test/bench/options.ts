@@ -15,6 +15,10 @@ export interface Options {
   out: string | undefined
   /** A database that holds imported data; without it, one is made and removed. */
   database: string | undefined
+  /** The major version of the Postgres that is started; the tests' own where none is given. */
+  postgres: number | undefined
+  /** Another executable, to import the same beside. */
+  against: string | undefined
 }
 
 export const USAGE = `Usage: bun run bench [options]
@@ -23,7 +27,9 @@ export const USAGE = `Usage: bun run bench [options]
   --out FILE       write the results as JSON
   --seconds S      length of one measurement under load (default 3)
   --rounds R       rounds of which the median counts (default 5)
-  --database URL   measure a Postgres that holds imported data instead of starting one and importing`
+  --database URL   measure a Postgres that holds imported data instead of starting one and importing
+  --postgres N     start Postgres N, as Debian installs it, instead of the one that the tests have
+  --against FILE   another axport, to compare the import with`
 
 /**
  * Reads the arguments of `bun run bench`.
@@ -39,6 +45,8 @@ export function readOptions(args: string[]): Options {
       seconds: { type: 'string', default: '3' },
       rounds: { type: 'string', default: '5' },
       database: { type: 'string' },
+      postgres: { type: 'string' },
+      against: { type: 'string' },
     },
   })
   return {
@@ -50,6 +58,8 @@ export function readOptions(args: string[]): Options {
     only: values.only,
     out: values.out,
     database: values.database,
+    postgres: values.postgres === undefined ? undefined : numberOf('postgres', values.postgres, 15),
+    against: values.against,
   }
 }
 

@@ -48,7 +48,8 @@ export function pgbench(
     const output = await run(
       [command, '-n', '-M', 'prepared', ...amount, ...definitions, '-f', '-', url],
       session,
-      script,
+      // A value is not seen where the script ends behind its name.
+      `${script}\n`,
     )
     const perSecond = /tps = ([\d.]+)/.exec(output)?.[1]
     if (perSecond === undefined) throw new Error(`pgbench gives no rate: ${output}`)

@@ -1,6 +1,8 @@
 // Measures the service beside its limits: `bun run bench`; see options.ts for what can be asked for.
 import { handleExits } from './at-exit.ts'
 import { builtExecutable } from './executable.ts'
+import { again } from './measures/again.ts'
+import { cold } from './measures/cold.ts'
 import { compressedWalk } from './measures/compressed.ts'
 import { embedded } from './measures/embedded.ts'
 import { fullExport } from './measures/export.ts'
@@ -12,9 +14,11 @@ import { jump } from './measures/jump.ts'
 import { memory } from './measures/memory.ts'
 import { pulling } from './measures/pull.ts'
 import { retrieve } from './measures/retrieve.ts'
+import { search } from './measures/search.ts'
 import { start } from './measures/start.ts'
 import { tokens } from './measures/tokens.ts'
 import { workers } from './measures/workers.ts'
+import { writes } from './measures/writes.ts'
 import { type Options, readOptions, USAGE } from './options.ts'
 import { missingPrograms } from './programs.ts'
 import { report, titleOf } from './report.ts'
@@ -26,8 +30,12 @@ const MEASURES = [
   firstPage,
   fullExport,
   pulling,
+  writes,
   jump,
+  again,
   few,
+  cold,
+  search,
   filters,
   retrieve,
   compressedWalk,

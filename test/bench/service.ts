@@ -11,6 +11,8 @@ export interface Service {
   startedIn: number
   /** Memory of the process in MB: now, and at most so far. Undefined where there is no /proc. */
   memory(): { now: number; peak: number } | undefined
+  /** Microseconds of processor time of the process so far. Undefined where there is no /proc. */
+  cpu(): number | undefined
   stop(): Promise<void>
 }
 
@@ -61,7 +63,23 @@ export async function startService(
     }
     await Bun.sleep(2)
   }
-  return { url, startedIn: performance.now() - started, memory: () => memoryOf(child.pid), stop }
+  const startedIn = performance.now() - started
+  return { url, startedIn, memory: () => memoryOf(child.pid), cpu: () => cpuOf(child.pid), stop }
+}
+
+/** Linux counts in hundredths of a second (USER_HZ), whatever its clock. */
+const TICK = 10_000
+
+function cpuOf(pid: number): number | undefined {
+  try {
+    const stat = readFileSync(`/proc/${pid}/stat`, 'utf8')
+    // The name of the program, in parentheses, may hold spaces. User time is field 14, system time 15.
+    const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
+    return (Number(fields[11]) + Number(fields[12])) * TICK
+  } catch {
+    // Another system than Linux.
+    return undefined
+  }
 }
 
 function memoryOf(pid: number): { now: number; peak: number } | undefined {

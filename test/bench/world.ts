@@ -1,8 +1,10 @@
-import { mkdtempSync, rmSync } from 'node:fs'
+import { existsSync, mkdtempSync, rmSync } from 'node:fs'
+import { readFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import postgres, { type Sql } from 'postgres'
-import { startCluster } from '../support/own-cluster.ts'
+import { type OwnCluster, startCluster } from '../support/own-cluster.ts'
+import { debianBinaries } from '../support/postgres-binaries.ts'
 import type { Credentials } from '../support/walk.ts'
 import { atExit } from './at-exit.ts'
 import { axport, type Imported, timedImport, writeSample } from './executable.ts'
@@ -25,6 +27,8 @@ export interface World {
   connect(databaseUrl: string, session?: Session): Sql
   /** A database of its own in the same Postgres, filled with `records`; undefined where the Postgres is not ours. */
   another(records: number): Promise<string | undefined>
+  /** Runs `work` on an empty database in the same Postgres; undefined where the Postgres is not ours. */
+  onEmpty: (<Value>(work: (databaseUrl: string) => Promise<Value>) => Promise<Value>) | undefined
   /** An integration with this scope, made when it is asked for first. */
   provision(databaseUrl: string, scope: Scope): Promise<Credentials>
   close(): Promise<void>
@@ -56,7 +60,7 @@ export async function createWorld(
   executable: string,
   say: (text: string) => void,
 ): Promise<World> {
-  const cluster = options.database ? undefined : await startCluster({ settings: SETTINGS })
+  const cluster = options.database ? undefined : await startPostgres(options)
   const folder = mkdtempSync(join(tmpdir(), 'axport-bench-'))
   const removeFolder = () => rmSync(folder, { recursive: true, force: true })
   atExit(removeFolder)
@@ -79,6 +83,14 @@ export async function createWorld(
     await fill(cluster.url(name), records)
     return cluster.url(name)
   }
+  const onEmpty = async <Value>(work: (url: string) => Promise<Value>) => {
+    await sql`create database empty`
+    try {
+      return await work(cluster?.url('empty') ?? '')
+    } finally {
+      await sql`drop database empty with (force)`
+    }
+  }
   const provision = async (url: string, scope: Scope) => {
     const key = JSON.stringify([url, scope])
     const known = provisioned.get(key)?.credentials
@@ -98,7 +110,8 @@ export async function createWorld(
     await cluster?.stop()
     removeFolder()
   }
-  const world = { options, executable, folder, databaseUrl, sql, connect, another, provision, close }
+  const own = { another, onEmpty: cluster && onEmpty, provision, close }
+  const world = { options, executable, folder, databaseUrl, sql, connect, ...own }
   try {
     const source = options.database ? undefined : await fill(databaseUrl, options.records)
     return { ...world, source, records: await countRecords(sql) }
@@ -106,6 +119,17 @@ export async function createWorld(
     await close()
     throw error
   }
+}
+
+/** Starts the Postgres of the version that was asked for. */
+async function startPostgres({ postgres: major }: Options): Promise<OwnCluster> {
+  const debian = major === undefined ? undefined : debianBinaries(major)
+  const isThere = debian !== undefined && existsSync(debian.postgres)
+  const cluster = await startCluster({ settings: SETTINGS, ...(isThere && { binaries: debian }) })
+  const found = Number.parseInt(await readFile(join(cluster.dataDir, 'PG_VERSION'), 'utf8'), 10)
+  if (major === undefined || found === major) return cluster
+  await cluster.stop()
+  throw new Error(`Postgres ${major} is not installed: apt-get install postgresql-${major}`)
 }
 
 /** Creates an integration with this scope by the command line. */

@@ -39,8 +39,8 @@ export const fullExport: Measure = {
         ...compared(walk, copies),
         unit: 's',
         beside: 'COPY',
-        reach: { of: 'ratio', atMost: 4 },
-        note: copied ? 'aim: 3' : WITHOUT_PSQL,
+        reach: { of: 'ratio', atMost: 2.5 },
+        note: copied ? 'aim: 1.8' : WITHOUT_PSQL,
       },
       depthResult(depths),
       tenthResult(compared(walk, tenths), 'why' in tenth ? tenth.why : undefined),
@@ -139,7 +139,7 @@ function tenthResult(found: ReturnType<typeof compared>, why: string | undefined
     measure: 'full export at 10,000,000 ÷ at 1,000,000',
     unit: 's',
     beside: 'at 1,000,000',
-    reach: { of: 'ratio', atMost: 11 },
+    reach: { of: 'ratio', atMost: 10.5 },
   }
   return why === undefined ? { ...result, ...found } : { ...result, note: why }
 }

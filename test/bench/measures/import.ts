@@ -1,10 +1,14 @@
-import { timedImport } from '../executable.ts'
+import { axport, timedImport } from '../executable.ts'
+import type { Result } from '../results.ts'
+import { compared, inTurns } from '../rounds.ts'
 import type { Measure } from '../stage.ts'
+import type { World } from '../world.ts'
 
-/** How the data came in, and how the same file does once more. */
+/** How the data came in, how the same file does once more, and how another executable imports it. */
 export const importing: Measure = {
   name: 'import',
-  async run({ executable, databaseUrl, records, source }) {
+  async run(world) {
+    const { executable, databaseUrl, records, source } = world
     if (!source) return [{ measure: 'import', unit: '/s', note: 'not measured: the data was there' }]
     const again = await timedImport(executable, databaseUrl, source.file)
     return [
@@ -30,6 +34,31 @@ export const importing: Measure = {
         unit: 'MB',
         reach: { of: 'value', atMost: 300 },
       },
+      await againstAnother(world, source.file),
     ]
   },
+}
+
+/** The same file into an empty database by this executable and by another, in the same hour. */
+async function againstAnother(
+  { executable, options, records, onEmpty }: World,
+  file: string,
+): Promise<Result> {
+  const result: Result = {
+    measure: 'import into an empty database ÷ the same by another executable',
+    unit: '/s',
+    beside: 'the other',
+    reach: { of: 'ratio', atLeast: 1.4 },
+    note: 'aim: 2',
+  }
+  const { against } = options
+  if (against === undefined) return { ...result, note: 'not measured: needs --against' }
+  if (!onEmpty) return { ...result, note: 'not measured: the Postgres at --database is not our own' }
+  const rate = (program: string) => () =>
+    onEmpty(async databaseUrl => {
+      await axport(program, ['migrate'], { DATABASE_URL: databaseUrl })
+      return records / (await timedImport(program, databaseUrl, file)).seconds
+    })
+  const rates = await inTurns(Math.min(3, options.rounds), { ours: rate(executable), theirs: rate(against) })
+  return { ...result, ...compared(rates.ours, rates.theirs) }
 }

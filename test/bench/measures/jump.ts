@@ -1,6 +1,6 @@
 import { median, type Reach, type Result } from '../results.ts'
 import { inTurns } from '../rounds.ts'
-import { broadScope, sizeOf } from '../scopes.ts'
+import { broadScope, hundreds, sizeOf } from '../scopes.ts'
 import { FIRST_PAGE } from '../service.ts'
 import { type Measure, onStage } from '../stage.ts'
 
@@ -44,5 +44,3 @@ export const jump: Measure = {
     ]
   },
 }
-
-const hundreds = (offset: number) => Math.floor(offset / 100) * 100

@@ -1,8 +1,8 @@
 import { pgbench, WITHOUT_PGBENCH } from '../programs.ts'
 import { compare } from '../rounds.ts'
 import { broadScope } from '../scopes.ts'
-import { FIRST_PAGE, TOKEN, tokenRequest } from '../service.ts'
-import { type Measure, onlyOne, onStage, onTap } from '../stage.ts'
+import { TOKEN, tokenRequest } from '../service.ts'
+import { type Measure, onStage } from '../stage.ts'
 
 /** Tokens issued, against pgbench inserting the same row without asking who wants it. */
 export const tokens: Measure = {
@@ -10,7 +10,6 @@ export const tokens: Measure = {
   async run(world) {
     const { rounds, seconds } = world.options
     const scope = await broadScope(world.sql)
-    const { session } = onlyOne(await onTap(world, scope, ask => ask(FIRST_PAGE, FIRST_PAGE)))
     const { client_id } = await world.provision(world.databaseUrl, scope)
     const [secret] = await world.sql<{ id: string }[]>`
       select s.id from integration_secrets s join integrations i on i.id = s.integration_id
@@ -20,7 +19,7 @@ export const tokens: Measure = {
         values (sha256(uuid_send(gen_random_uuid())), $1, now(), now() + interval '2 hours')
         returning floor(extract(epoch from created_at))::bigint`,
       parameters: [secret?.id ?? null],
-      session,
+      session: {},
     }
     const limit = pgbench(world.databaseUrl, insert, world.options)
     const compared = await onStage(world, scope, async ({ credentials, rate }) => {
@@ -34,8 +33,8 @@ export const tokens: Measure = {
         ...compared,
         unit: '/s',
         beside: 'pgbench',
-        reach: { of: 'ratio', atLeast: 0.5 },
-        ...(!limit && { note: WITHOUT_PGBENCH }),
+        reach: { of: 'ratio', atLeast: 0.6 },
+        note: limit ? 'aim: 0.8' : WITHOUT_PGBENCH,
       },
     ]
   },

@@ -1,0 +1,125 @@
+import type { Sql } from 'postgres'
+import { median, type Result } from '../results.ts'
+import { broadScope, inScope } from '../scopes.ts'
+import { FIRST_PAGE } from '../service.ts'
+import { type Measure, onStage } from '../stage.ts'
+import type { World } from '../world.ts'
+
+const SORTS = ['certified_on', 'user_name', 'proctor_name', 'product_name']
+
+/** A filter as a request has it, and as a condition on the narrow copy. */
+interface Filter {
+  name: string
+  query: string
+  condition: string
+}
+
+/**
+ * First pages with a count that nobody has asked for, of each filter that leaves many and in each sort, against a
+ * parallel count(*) of the same over a copy of the data that has no more than what is filtered by.
+ */
+export const cold: Measure = {
+  name: 'cold',
+  async run(world) {
+    await narrowCopy(world.sql)
+    try {
+      const filters = await manyLeft(world.sql)
+      const pages = filters.map((): number[][] => SORTS.map(() => []))
+      const counts = filters.map((): number[] => [])
+      for (let round = 0; round < world.options.rounds; round++) {
+        for (const [at, found] of (await timedCounts(world, filters)).entries()) counts[at]?.push(found)
+        for (const [nth, sort] of SORTS.entries()) {
+          for (const [at, found] of (await timedPages(world, filters, sort)).entries())
+            pages[at]?.[nth]?.push(found)
+        }
+      }
+      return filters.map(({ name }, at) => resultOf(name, pages[at] ?? [], counts[at] ?? []))
+    } finally {
+      await world.sql`drop table bench_narrow`
+    }
+  },
+}
+
+async function narrowCopy(sql: Sql): Promise<void> {
+  await sql`drop table if exists bench_narrow`
+  await sql`
+    create table bench_narrow as
+    select id::int, organization_id::int, product_id::int, user_id::int, certified_on, legacy_record,
+      is_archived
+    from export_records order by id`
+  await sql`vacuum analyze bench_narrow`
+}
+
+/** Every filter of the list request that no index of its own answers with a few records. */
+async function manyLeft(sql: Sql): Promise<Filter[]> {
+  const [half] = await sql<{ day: string }[]>`
+    select percentile_disc(0.5) within group (order by certified_on)::text as day from bench_narrow`
+  const [product] = await sql<{ id: number }[]>`
+    select product_id as id from bench_narrow group by 1 order by count(*) desc, 1 limit 1`
+  const organizations = await sql<{ id: number }[]>`
+    select organization_id as id from bench_narrow group by 1 order by 1`
+  const some = organizations.filter((_, at) => at % 2 === 0).map(({ id }) => id)
+  const list = some.map(id => `filter[organization_ids][]=${id}`).join('&')
+  return [
+    { name: 'no filter', query: '', condition: 'true' },
+    {
+      name: 'start_date',
+      query: `filter[start_date]=${half?.day}`,
+      condition: `certified_on >= '${half?.day}'`,
+    },
+    { name: 'end_date', query: `filter[end_date]=${half?.day}`, condition: `certified_on <= '${half?.day}'` },
+    {
+      name: 'product_ids',
+      query: `filter[product_ids][]=${product?.id}`,
+      condition: `product_id = ${product?.id}`,
+    },
+    { name: 'organization_ids, half', query: list, condition: `organization_id = any ('{${some}}')` },
+    {
+      name: 'user_record_status',
+      query: 'filter[user_record_status][]=archived',
+      condition: 'is_archived',
+    },
+    { name: 'legacy_record', query: 'filter[legacy_record][]=true', condition: 'legacy_record' },
+  ]
+}
+
+/** Milliseconds of the first page of each filter, from a service that has answered for a single person only. */
+async function timedPages(world: World, filters: Filter[], sort: string): Promise<number[]> {
+  const warm = Array.from({ length: 4 }, (_, at) => `${FIRST_PAGE}&filter[user_ids][]=${at + 1}`)
+  const asked = filters.map(({ query }) => `${FIRST_PAGE}&sort=${sort}&${query}`)
+  return await onStage(world, await broadScope(world.sql), async ({ load }) => {
+    const { latencies } = await load({ paths: [...warm, ...asked], connections: 1 })
+    return latencies.slice(warm.length)
+  })
+}
+
+/** Milliseconds of the count of each filter. */
+async function timedCounts(world: World, filters: Filter[]): Promise<number[]> {
+  const scope = inScope(await broadScope(world.sql))
+  const times: number[] = []
+  for (const { condition } of filters) {
+    const start = performance.now()
+    await world.sql.unsafe(`select count(*) from bench_narrow where ${scope} and ${condition}`)
+    times.push(performance.now() - start)
+  }
+  return times
+}
+
+/** Of the sort that takes longest. */
+function resultOf(name: string, pages: number[][], counts: number[]): Result {
+  const medians = pages.map(median)
+  const figure = Math.max(...medians)
+  const limit = median(counts)
+  const slowest = medians.indexOf(figure)
+  return {
+    measure: `cold first page with count: ${name} ÷ parallel count(*) over a narrow copy`,
+    figure,
+    limit,
+    ratio: figure / limit,
+    unit: 'ms',
+    beside: 'count(*)',
+    reach: { of: 'ratio', atMost: 1.5 },
+    note: `slowest by ${SORTS[slowest]}; aim: 1`,
+    rounds: (pages[slowest] ?? []).map((page, at) => ({ figure: page, limit: counts[at] ?? limit })),
+  }
+}

@@ -1,0 +1,72 @@
+import type { Sql } from 'postgres'
+import { compared, inTurns } from '../rounds.ts'
+import { broadScope, hundreds, inScope, sizeOf } from '../scopes.ts'
+import { FIRST_PAGE } from '../service.ts'
+import { type Measure, onStage } from '../stage.ts'
+import type { Scope, World } from '../world.ts'
+
+const PAGES = 1500
+
+/** Milliseconds between two writes: ten a second. */
+const PAUSE = 100
+
+/** A walk from the middle of the data while somebody writes into it, against the same walk in peace. */
+export const writes: Measure = {
+  name: 'writes',
+  async run(world) {
+    const scope = await broadScope(world.sql)
+    const { count } = await sizeOf(world.sql, scope)
+    const start = hundreds(count / 2)
+    const pages = Math.min(PAGES, Math.floor((count - start) / 100))
+    /** Seconds for the pages behind the first, which looks for the middle. */
+    const walk = () =>
+      onStage(world, scope, async ({ load }) => {
+        const offsets = Array.from({ length: pages + 1 }, (_, at) => start + at * 100)
+        const paths = offsets.map(offset => `${FIRST_PAGE}&offset=${offset}`)
+        const [, ...latencies] = (await load({ paths, connections: 1 })).latencies
+        return latencies.reduce((sum, ms) => sum + ms, 0) / 1000
+      })
+    const times = await inTurns(Math.min(3, world.options.rounds), {
+      busy: () => whileWriting(world, scope, walk),
+      quiet: walk,
+    })
+    return [
+      {
+        measure: `${pages.toLocaleString('en-US')} pages from the middle, 10 writes a second ÷ none`,
+        ...compared(times.busy, times.quiet),
+        unit: 's',
+        beside: 'none',
+        reach: { of: 'ratio', atMost: 1.3 },
+        note: 'aim: 1.1',
+      },
+    ]
+  },
+}
+
+/** Does `work` while single assessments of a scope change and change back. */
+async function whileWriting<Value>(world: World, scope: Scope, work: () => Promise<Value>): Promise<Value> {
+  const writer = world.connect(world.databaseUrl)
+  const rows = await writer.unsafe<{ id: string }[]>(
+    `select id from export_records where ${inScope(scope)} order by hashint8(id) limit 1000`,
+  )
+  let isOver = false
+  const writing = (async () => {
+    // Twice each: the data end as they were found.
+    for (let at = 0; !isOver || at % 2 === 1; at++) {
+      await change(writer, rows[(at >> 1) % rows.length]?.id ?? '0')
+      await Bun.sleep(PAUSE)
+    }
+  })()
+  try {
+    return await work()
+  } finally {
+    isOver = true
+    await writing
+    await writer.end()
+  }
+}
+
+async function change(writer: Sql, id: string): Promise<void> {
+  const { count } = await writer`update assessments set legacy_record = not legacy_record where id = ${id}`
+  if (count !== 1) throw new Error('the writer changed nothing')
+}

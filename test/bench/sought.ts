@@ -1,0 +1,84 @@
+import type { Sql } from 'postgres'
+import { inScope } from './scopes.ts'
+import type { Scope } from './world.ts'
+
+/** A text to search for. */
+export interface Sought {
+  /** What kind it is, and never the text itself. */
+  name: string
+  text: string
+  /** How many records of the scope match. */
+  matches: number
+  /** Texts of the same kind. */
+  others: string[]
+  /** Milliseconds for the first page with its count, and for the next. */
+  reach: { first: number; next: number }
+}
+
+/** Records that are looked at to find out what is rare and what is common. */
+const LOOKED_AT = 5000
+
+/** The names that are searched of a record: first name, last name, product name. */
+const NAMES = `
+  select users.first_name, users.last_name, products.name
+  from export_records
+  join users on users.id = user_id
+  join products on products.id = product_id`
+
+/** A rare text, one that a record in a hundred has, one that a record in five has, and two that are short. */
+export async function soughtIn(sql: Sql, scope: Scope): Promise<Sought[]> {
+  const rows = await sql.unsafe<Record<string, string>[]>(
+    `${NAMES} where ${inScope(scope)} order by hashint8(export_records.id) limit ${LOOKED_AT}`,
+  )
+  const seen = rows.map(row => Object.values(row).map(name => name.toLowerCase()))
+  const words = shares(seen, name => name.match(/\p{L}{3,}/gu) ?? [])
+  const single = shares(seen, name => name.match(/\p{L}/gu) ?? [])
+  const pairs = shares(seen, pairsOf)
+  const chosen: [name: string, of: Map<string, number>, share: number, first: number, next: number][] = [
+    ['rare', words, 0, 10, 12],
+    ['typical', words, 0.01, 25, 12],
+    ['common', words, 0.18, 300, 12],
+    ['two letters', pairs, 0.2, 300, 60],
+    ['a rare letter', single, 0.005, 300, 60],
+  ]
+  return await Promise.all(
+    chosen.map(async ([name, of, share, first, next]) => {
+      const [text = '', ...others] = nearest(of, share)
+      return { name, text, others, matches: await count(sql, scope, text), reach: { first, next } }
+    }),
+  )
+}
+
+/** Every two letters in a row. */
+function pairsOf(name: string): string[] {
+  const letters = [...name]
+  return letters
+    .map((letter, at) => letter + (letters[at + 1] ?? ''))
+    .filter(pair => /^\p{L}{2}$/u.test(pair))
+}
+
+/** The texts that records hold, each with the share of records that hold it. */
+function shares(seen: string[][], textsOf: (name: string) => string[]): Map<string, number> {
+  const found = new Map<string, number>()
+  for (const names of seen) {
+    for (const text of new Set(names.flatMap(textsOf))) {
+      found.set(text, (found.get(text) ?? 0) + 1 / seen.length)
+    }
+  }
+  return found
+}
+
+/** All texts, the one whose share is nearest to `share` first. */
+function nearest(of: Map<string, number>, share: number): string[] {
+  const distance = (text: string) => Math.abs((of.get(text) ?? 0) - share)
+  return [...of.keys()].sort((a, b) => distance(a) - distance(b) || (a < b ? -1 : 1))
+}
+
+async function count(sql: Sql, scope: Scope, text: string): Promise<number> {
+  const [row] = await sql.unsafe<{ count: number }[]>(
+    `select count(*)::integer as count from (${NAMES} where ${inScope(scope)}) as names (first, last, product)
+     where concat_ws(E'\\n', first, last, product) ilike '%' || $1 || '%'`,
+    [text],
+  )
+  return row?.count ?? 0
+}
