@@ -1,7 +1,7 @@
-import { describe, expect, test } from 'bun:test'
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { assessment, multiPart, part, removal, world } from '../support/fixtures.ts'
 import { load } from '../support/service.ts'
-import { type Api, contract, LIST } from './support/contract.ts'
-import { assessment, multiPart, world } from './support/lines.ts'
+import { contract, LIST } from './support/contract.ts'
 
 const at = (id: number, certified_at: string) => assessment(id, { certified_at })
 
@@ -24,29 +24,22 @@ const setup = {
     multiPart(
       20,
       [
-        { id: 21, name: 'Part 1', certified_at: '2027-01-01T04:30:00Z', proctor_id: 77 },
-        { id: 22, name: 'Part 2', certified_at: '2027-01-01T09:59:59Z', proctor_id: 77 },
+        part(21, { certified_at: '2027-01-01T04:30:00Z' }),
+        part(22, { certified_at: '2027-01-01T09:59:59Z' }),
       ],
       { certified_at: '2027-01-01T10:00:00Z' },
     ),
   ],
-  integrations: { main: [[10], [1]] },
+  integrations: { main: { organizations: [10], products: [1] } },
 } as const
-
-/** Runs `use` with the platform in another time zone, and puts it back. */
-async function inZone(api: Api<'main'>, timeZone: string, use: () => Promise<void>): Promise<void> {
-  const { sql } = api.service
-  await sql`update export_state set time_zone = ${timeZone}`
-  try {
-    await use()
-  } finally {
-    await sql`update export_state set time_zone = 'UTC'`
-  }
-}
 
 contract('The dates', setup, api => {
   const between = (start: string, end: string) =>
     api.ids(`filter[start_date]=${start}&filter[end_date]=${end}`)
+  /** Puts the platform into another time zone, which renders every record anew. */
+  const moveTo = async (timeZone: string) => {
+    await api.service.sql`update export_state set time_zone = ${timeZone}`
+  }
   const dayOf = async (id: number) => {
     const { body } = await api.get(`${LIST}/${id}`)
     const record = body as { certified_on: string; results: { certified_on: string }[] }
@@ -54,16 +47,23 @@ contract('The dates', setup, api => {
   }
 
   describe('filter', () => {
+    // rule: 4.2 start_date
     test('start_date has that day and later ones', async () => {
       expect(await api.ids('filter[start_date]=2026-11-01')).toEqual([9, 10, 11, 12, 20])
       expect(await api.ids('filter[start_date]=2026-11-02')).toEqual([11, 12, 20])
       expect(await api.ids('filter[start_date]=2027-01-02')).toEqual([])
     })
 
+    // rule: 4.2 end_date
     test('end_date has that day, all of it, and earlier ones', async () => {
       expect(await api.ids('filter[end_date]=2026-03-01')).toEqual([1, 2])
       expect(await api.ids('filter[end_date]=2026-03-02')).toEqual([1, 2, 3, 4])
       expect(await api.ids('filter[end_date]=2026-02-28')).toEqual([])
+    })
+
+    test('goes by UTC unless the platform is told otherwise', async () => {
+      expect(await dayOf(1)).toEqual(['2026-03-01', '2026-03-01'])
+      expect(await between('2026-03-01', '2026-03-01')).toEqual([1, 2])
     })
 
     test('both with the same day have that day', async () => {
@@ -77,17 +77,13 @@ contract('The dates', setup, api => {
     })
 
     test('goes by the overall assessment, not by its parts', async () => {
-      const lines = [
-        multiPart(30, [{ id: 31, name: 'Early', certified_at: '2020-01-01', proctor_id: 77 }], {
-          certified_at: '2030-01-01',
-        }),
-      ]
-      await load(api.service.sql, lines)
+      const early = part(31, { certified_at: '2020-01-01' })
+      await load(api.service.sql, [multiPart(30, [early], { certified_at: '2030-01-01' })])
       try {
         expect(await between('2020-01-01', '2020-01-01')).toEqual([])
         expect(await between('2030-01-01', '2030-01-01')).toEqual([30])
       } finally {
-        await load(api.service.sql, [{ type: 'assessment', id: 30, deleted: true }])
+        await load(api.service.sql, [removal('assessment', 30)])
       }
     })
 
@@ -100,56 +96,43 @@ contract('The dates', setup, api => {
   })
 
   describe('in New York', () => {
-    test('begin and end at midnight there, to the microsecond', async () => {
-      await inZone(api, 'America/New_York', async () => {
-        expect(await between('2026-02-28', '2026-02-28')).toEqual([1])
-        expect(await between('2026-03-01', '2026-03-01')).toEqual([2, 3])
-        expect(await between('2026-03-02', '2026-03-02')).toEqual([4])
-        expect(await api.ids('filter[end_date]=2026-03-01')).toEqual([1, 2, 3])
-      })
+    beforeAll(() => moveTo('America/New_York'))
+    afterAll(() => moveTo('UTC'))
+
+    // rule: 4.2 filter rule 3
+    test('begin and end at midnight there, to the microsecond, and have 23 and 25 hours when the clocks change', async () => {
+      const winter = { '2026-02-28': [1], '2026-03-01': [2, 3], '2026-03-02': [4], '2026-03-07': [5] }
+      const changes = { '2026-03-08': [6, 7], '2026-03-09': [8], '2026-11-01': [10, 11], '2026-11-02': [12] }
+      for (const [day, ids] of Object.entries({ ...winter, ...changes, '2026-10-31': [9] }))
+        expect([day, await between(day, day)]).toEqual([day, ids])
+      expect(await api.ids('filter[end_date]=2026-03-01')).toEqual([1, 2, 3])
     })
 
-    test('have 23 and 25 hours when the clocks change', async () => {
-      await inZone(api, 'America/New_York', async () => {
-        expect(await between('2026-03-07', '2026-03-07')).toEqual([5])
-        expect(await between('2026-03-08', '2026-03-08')).toEqual([6, 7])
-        expect(await between('2026-03-09', '2026-03-09')).toEqual([8])
-        expect(await between('2026-10-31', '2026-10-31')).toEqual([9])
-        expect(await between('2026-11-01', '2026-11-01')).toEqual([10, 11])
-        expect(await between('2026-11-02', '2026-11-02')).toEqual([12])
-      })
-    })
-
+    // rule: 2.1 certified_on; 2.2 parts
     test('are shown as they are there, of the assessment and of each part', async () => {
-      expect(await dayOf(1)).toEqual(['2026-03-01', '2026-03-01'])
-      expect(await dayOf(20)).toEqual(['2027-01-01', '2027-01-01', '2027-01-01'])
-      await inZone(api, 'America/New_York', async () => {
-        expect(await dayOf(1)).toEqual(['2026-02-28', '2026-02-28'])
-        expect(await dayOf(20)).toEqual(['2027-01-01', '2026-12-31', '2027-01-01'])
-      })
-      expect(await dayOf(1)).toEqual(['2026-03-01', '2026-03-01'])
+      expect(await dayOf(1)).toEqual(['2026-02-28', '2026-02-28'])
+      expect(await dayOf(20)).toEqual(['2027-01-01', '2026-12-31', '2027-01-01'])
     })
 
     test('without a time are the start of the day there', async () => {
-      await inZone(api, 'America/New_York', async () => {
-        await load(api.service.sql, [at(40, '2026-06-10')])
-        expect(await between('2026-06-10', '2026-06-10')).toEqual([40])
-        await api.service.sql`update export_state set time_zone = 'UTC'`
-        expect(await between('2026-06-10', '2026-06-10')).toEqual([40])
-        await api.service.sql`update export_state set time_zone = 'America/Chicago'`
-        expect(await between('2026-06-09', '2026-06-09')).toEqual([40])
-        await load(api.service.sql, [{ type: 'assessment', id: 40, deleted: true }])
-      })
+      await load(api.service.sql, [at(40, '2026-06-10')])
+      expect(await between('2026-06-10', '2026-06-10')).toEqual([40])
+      await moveTo('America/Chicago')
+      expect(await between('2026-06-09', '2026-06-09')).toEqual([40])
+      await load(api.service.sql, [removal('assessment', 40)])
     })
   })
 
-  test.each([
-    ['Pacific/Kiritimati', ['2027-01-02', '2027-01-01', '2027-01-01']],
-    ['Pacific/Pago_Pago', ['2026-12-31', '2026-12-31', '2026-12-31']],
-    ['Asia/Kathmandu', ['2027-01-01', '2027-01-01', '2027-01-01']],
-    ['UTC', ['2027-01-01', '2027-01-01', '2027-01-01']],
-  ])('are those of %s when the platform is there', async (timeZone, days) => {
-    await inZone(api, timeZone, async () => {
+  describe('elsewhere', () => {
+    afterAll(() => moveTo('UTC'))
+
+    test.each([
+      ['Pacific/Kiritimati', ['2027-01-02', '2027-01-01', '2027-01-01']],
+      ['Pacific/Pago_Pago', ['2026-12-31', '2026-12-31', '2026-12-31']],
+      ['Asia/Kathmandu', ['2027-01-01', '2027-01-01', '2027-01-01']],
+      ['UTC', ['2027-01-01', '2027-01-01', '2027-01-01']],
+    ])('are those of %s when the platform is there', async (timeZone, days) => {
+      await moveTo(timeZone)
       expect(await dayOf(20)).toEqual(days)
       const [day = ''] = days
       expect(await between(day, day)).toEqual([20])

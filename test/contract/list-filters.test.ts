@@ -1,6 +1,15 @@
 import { describe, expect, test } from 'bun:test'
+import {
+  assessment,
+  educator,
+  multiPart,
+  organization,
+  part,
+  proctor,
+  product,
+  world,
+} from '../support/fixtures.ts'
 import { contract } from './support/contract.ts'
-import { assessment, educator, multiPart, organization, proctor, product, world } from './support/lines.ts'
 
 /** Days are the order of the ids, so that a list in its default order is in the order of ids. */
 const day = (n: number) => ({ certified_at: `2026-01-0${n}T12:00:00Z` })
@@ -23,11 +32,7 @@ const setup = {
     assessment(3, { ...day(3), user_id: 503, product_id: 2, legacy_record: true }),
     multiPart(
       4,
-      [
-        { id: 401, name: 'Part 1', certified_at: '2026-01-01', proctor_id: 79 },
-        { id: 402, name: 'Part 2', certified_at: '2026-01-02', proctor_id: 78 },
-        { id: 403, name: 'Part 3', certified_at: '2026-01-02', proctor_id: 78 },
-      ],
+      [part(401, { proctor_id: 79 }), part(402, { proctor_id: 78 }), part(403, { proctor_id: 78 })],
       { ...day(4), organization_id: 20, product_id: 2, legacy_record: true },
     ),
     assessment(5, { ...day(5), user_id: 504 }),
@@ -35,21 +40,19 @@ const setup = {
     assessment(7, { ...day(7), product_id: 3, user_id: 503 }),
   ],
   integrations: {
-    main: [
-      [10, 20, 40],
-      [1, 2],
-    ],
-    all: [
-      [10, 20, 30, 40],
-      [1, 2, 3],
-    ],
-    one: [[30], [1]],
-    idle: [[40], [1, 2, 3]],
+    main: { organizations: [10, 20, 40], products: [1, 2] },
+    all: { organizations: [10, 20, 30, 40], products: [1, 2, 3] },
+    one: { organizations: [30], products: [1] },
+    idle: { organizations: [40], products: [1, 2, 3] },
   },
 } as const
 
+/** Of the integration `main`. */
+const ALL = [1, 2, 3, 4, 5]
+
 contract('The list', setup, api => {
   describe('without filters', () => {
+    // rule: 1 scope
     test('holds what is in the organizations and in the assessments of the integration', async () => {
       expect(await api.ids()).toEqual([1, 2, 3, 4, 5])
       expect(await api.ids('', 'all')).toEqual([1, 2, 3, 4, 5, 6, 7])
@@ -60,63 +63,54 @@ contract('The list', setup, api => {
 
   describe('filtered', () => {
     const facts: [fact: string, query: string, ids: number[]][] = [
+      // rule: 4.2 product_ids
       ['by product_ids has these assessments', 'filter[product_ids][]=2', [3, 4]],
-      [
-        'by several product_ids has any of them',
-        'filter[product_ids][]=2&filter[product_ids][]=1',
-        [1, 2, 3, 4, 5],
-      ],
+      ['by several product_ids has any of them', 'filter[product_ids][]=2&filter[product_ids][]=1', ALL],
+      // rule: 4.2 user_ids
       ['by user_ids has these educators', 'filter[user_ids][]=503', [3]],
       ['by several user_ids has any of them', 'filter[user_ids][]=503&filter[user_ids][]=502', [2, 3]],
       ['by user_ids does not mean proctors', 'filter[user_ids][]=78', []],
+      // rule: 4.2 seids
       ['by seids has these educators', 'filter[seids][]=1234567890', [1, 4]],
       ['by several seids has any of them', 'filter[seids][]=123&filter[seids][]=1234567890', [1, 4, 5]],
       ['by seids takes them as text: leading zeros count', 'filter[seids][]=00123', [3]],
       ['by seids takes them whole', 'filter[seids][]=12345&filter[seids][]=23&filter[seids][]=%25', []],
       ['by an unknown seid has nothing', 'filter[seids][]=nobody', []],
+      // rule: 4.2 filter rule 5
       ['by seids never matches an educator without one', 'filter[seids][]=null&filter[user_ids][]=502', []],
       ['by seids has known ones next to unknown ones', 'filter[seids][]=nobody&filter[seids][]=123', [5]],
+      // rule: 4.2 proctor_ids
       ['by proctor_ids has these proctors', 'filter[proctor_ids][]=77', [1, 3, 5]],
       ['by proctor_ids has what its first part was supervised by', 'filter[proctor_ids][]=79', [4]],
+      // rule: 4.2 proctor_ids
       ['by proctor_ids has what any other part was supervised by', 'filter[proctor_ids][]=78', [2, 4]],
-      [
-        'by proctor_ids of two parts has a record once',
-        'filter[proctor_ids][]=78&filter[proctor_ids][]=79',
-        [2, 4],
-      ],
+      ['by proctor_ids of two parts, once', 'filter[proctor_ids][]=78&filter[proctor_ids][]=79', [2, 4]],
       ['by proctor_ids does not mean educators', 'filter[proctor_ids][]=501', []],
+      // rule: 4.2 organization_ids
       ["by organization_ids goes by the assessment's", 'filter[organization_ids][]=20', [2, 4]],
-      [
-        'by two organization_ids has both',
-        'filter[organization_ids][]=20&filter[organization_ids][]=10',
-        [1, 2, 3, 4, 5],
-      ],
+      ['by two organizations', 'filter[organization_ids][]=20&filter[organization_ids][]=10', ALL],
       ['by an organization without assessments has nothing', 'filter[organization_ids][]=40', []],
+      // rule: 4.2 user_record_status
       ['by the status active', 'filter[user_record_status][]=active', [1, 2, 4, 5]],
+      // rule: 4.2 user_record_status
       ['by the status archived', 'filter[user_record_status][]=archived', [3]],
-      [
-        'by both statuses has everything',
-        'filter[user_record_status][]=archived&filter[user_record_status][]=active',
-        [1, 2, 3, 4, 5],
-      ],
+      ['by both', 'filter[user_record_status][]=archived&filter[user_record_status][]=active', ALL],
+      // rule: 4.2 legacy_record
       ['by legacy_record true has migrated records', 'filter[legacy_record][]=true', [3, 4]],
+      // rule: 4.2 legacy_record
       ['by legacy_record false has native records', 'filter[legacy_record][]=false', [1, 2, 5]],
-      [
-        'by both values of legacy_record has everything',
-        'filter[legacy_record][]=true&filter[legacy_record][]=false',
-        [1, 2, 3, 4, 5],
-      ],
+      ['by both values of legacy_record', 'filter[legacy_record][]=true&filter[legacy_record][]=false', ALL],
     ]
     test.each(facts)('%s', async (_, query, ids) => {
       expect(await api.ids(query)).toEqual(ids)
     })
 
-    test.each(['true', 'TRUE', 'True', '1'])('by legacy_record %s means true', async value => {
-      expect(await api.ids([['filter[legacy_record][]', value]])).toEqual([3, 4])
-    })
-
-    test.each(['false', 'FALSE', 'False', '0'])('by legacy_record %s means false', async value => {
-      expect(await api.ids([['filter[legacy_record][]', value]])).toEqual([1, 2, 5])
+    test('by legacy_record takes both values in any case, and as 1 and 0', async () => {
+      for (const [value, ids] of [
+        ...['true', 'TRUE', 'True', '1'].map(text => [text, [3, 4]] as const),
+        ...['false', 'FALSE', 'False', '0'].map(text => [text, [1, 2, 5]] as const),
+      ])
+        expect([value, await api.ids([['filter[legacy_record][]', value]])]).toEqual([value, [...ids]])
     })
 
     test('by the same value twice has each record once', async () => {
@@ -126,14 +120,8 @@ contract('The list', setup, api => {
     })
 
     test('by values that nothing has, in any size, has nothing', async () => {
-      const beyond = [
-        '9223372036854775807',
-        '9223372036854775808',
-        '9'.repeat(100),
-        '-1',
-        '0',
-        `-${'9'.repeat(100)}`,
-      ]
+      const far = ['9223372036854775807', '9223372036854775808', '9'.repeat(100), `-${'9'.repeat(100)}`]
+      const beyond = [...far, '-1', '0']
       for (const name of ['product_ids', 'user_ids', 'proctor_ids', 'organization_ids']) {
         for (const value of beyond) {
           const { status, text } = await api.tryList([[`filter[${name}][]`, value]])
@@ -148,35 +136,24 @@ contract('The list', setup, api => {
       expect(await api.ids(both)).toEqual([3, 4])
     })
 
+    // rule: 4.2 filter rule 1
     test('combines all filters with AND', async () => {
-      const matching = [
-        'filter[search]=coach',
-        'filter[start_date]=2026-01-04',
-        'filter[end_date]=2026-01-04',
-        'filter[product_ids][]=2',
-        'filter[user_ids][]=501',
-        'filter[seids][]=1234567890',
-        'filter[proctor_ids][]=78',
-        'filter[organization_ids][]=20',
-        'filter[user_record_status][]=active',
-        'filter[legacy_record][]=true',
+      const filters = [
+        ['[search]=coach', '[search]=reading'],
+        ['[start_date]=2026-01-04', '[start_date]=2026-01-05'],
+        ['[end_date]=2026-01-04', '[end_date]=2026-01-03'],
+        ['[product_ids][]=2', '[product_ids][]=1'],
+        ['[user_ids][]=501', '[user_ids][]=502'],
+        ['[seids][]=1234567890', '[seids][]=123'],
+        ['[proctor_ids][]=78', '[proctor_ids][]=77'],
+        ['[organization_ids][]=20', '[organization_ids][]=10'],
+        ['[user_record_status][]=active', '[user_record_status][]=archived'],
+        ['[legacy_record][]=true', '[legacy_record][]=false'],
       ]
+      const matching = filters.map(([match]) => `filter${match}`)
       expect(await api.ids(matching.join('&'))).toEqual([4])
-      const missing = [
-        'filter[search]=reading',
-        'filter[start_date]=2026-01-05',
-        'filter[end_date]=2026-01-03',
-        'filter[product_ids][]=1',
-        'filter[user_ids][]=502',
-        'filter[seids][]=123',
-        'filter[proctor_ids][]=77',
-        'filter[organization_ids][]=10',
-        'filter[user_record_status][]=archived',
-        'filter[legacy_record][]=false',
-      ]
-      for (const [index, filter] of missing.entries()) {
-        expect([filter, await api.ids(matching.with(index, filter).join('&'))]).toEqual([filter, []])
-      }
+      for (const [index, [, miss]] of filters.entries())
+        expect([miss, await api.ids(matching.with(index, `filter${miss}`).join('&'))]).toEqual([miss, []])
     })
 
     test('is narrowed by each pair of filters to what both let through', async () => {
@@ -196,12 +173,14 @@ contract('The list', setup, api => {
   })
 
   describe('never goes beyond the scope', () => {
+    // rule: 4.2 filter rule 4; 7.3 empty
     test('by an organization outside: no records and no error', async () => {
       const { status, text } = await api.tryList('filter[organization_ids][]=30')
       expect(status).toBe(200)
       expect(text).toBe('{"data":[],"meta":{"count":0,"offset":0,"page":50}}')
     })
 
+    // rule: 1 scope; 4.2 filter rule 4
     test('by organizations inside and outside: those inside', async () => {
       const query =
         'filter[organization_ids][]=30&filter[organization_ids][]=20&filter[organization_ids][]=999'
@@ -230,6 +209,7 @@ contract('The list', setup, api => {
       expect(await api.ids(query, 'all')).toEqual(everything)
     })
 
+    // rule: 4.2 filter rule 5
     test('by a seid: no assessments, outside the scope and never recorded look alike', async () => {
       const texts = []
       for (const query of ['nobody', '123&filter[organization_ids][]=20', 'null&filter[user_ids][]=502']) {

@@ -1,9 +1,26 @@
 import { describe, expect, test } from 'bun:test'
+import {
+  assessment,
+  educator,
+  multiPart,
+  organization,
+  proctor,
+  product,
+  world,
+} from '../support/fixtures.ts'
 import { contract, LIST } from './support/contract.ts'
-import { assessment, educator, multiPart, organization, proctor, product, world } from './support/lines.ts'
 
 const ODD = `"q" \\b\\ /s/ </script> tab\t nl\n cr\r bell\u0007 us\u001f del\u007f ls\u2028 {}[]:, 'single' %s $1 \${x}`
 const FAR = 'Ñandú Łukasz Ὀδυσσεύς Наталія 山田太郎 محمد e\u0301 ﬁ 😀👩‍👩‍👧'
+
+const EDUCATOR_OF_FAR = {
+  seid: null,
+  name: `Name ${FAR}`,
+  first_name: `First ${FAR}`,
+  last_name: `Last ${FAR}`,
+  email: 'ñ@example.org',
+}
+const EDUCATOR_OF_ODD = { seid: ODD, name: ODD, first_name: ODD, last_name: ODD, email: ODD }
 
 const setup = {
   lines: [
@@ -11,29 +28,9 @@ const setup = {
     organization(20, `École ${FAR}`),
     product(2, `Étude ${FAR}`),
     product(3, ODD),
-    educator(502, {
-      name: `Name ${FAR}`,
-      first_name: `First ${FAR}`,
-      last_name: `Last ${FAR}`,
-      email: 'ñ@example.org',
-      seid: null,
-    }),
-    educator(503, {
-      name: ODD,
-      first_name: ODD,
-      last_name: ODD,
-      email: ODD,
-      seid: ODD,
-      record_status: 'archived',
-    }),
-    {
-      type: 'user',
-      id: 504,
-      name: 'Never Recorded',
-      first_name: 'Never',
-      last_name: 'Recorded',
-      email: 'n@x.org',
-    },
+    educator(502, EDUCATOR_OF_FAR),
+    educator(503, { ...EDUCATOR_OF_ODD, record_status: 'archived' }),
+    { type: 'user', id: 504, name: 'No Seid', first_name: 'No', last_name: 'Seid', email: 'n@x.org' },
     proctor(78, `Proctor ${FAR}`),
     proctor(79, ODD),
     assessment(9001),
@@ -52,11 +49,8 @@ const setup = {
     assessment(9004, { user_id: 504 }),
   ],
   integrations: {
-    main: [
-      [10, 20],
-      [1, 2, 3],
-    ],
-    narrow: [[10], [1]],
+    main: { organizations: [10, 20], products: [1, 2, 3] },
+    narrow: { organizations: [10], products: [1] },
   },
 } as const
 
@@ -71,24 +65,18 @@ const SINGLE = {
   organization_name: 'Lakeside District',
   assessment_name: 'Reading Observation',
   certified_on: '2026-03-01',
-  results: [
-    {
-      assessment_id: 9001,
-      assessment_name: 'Reading Observation',
-      certified_on: '2026-03-01',
-      proctor_id: 77,
-      proctor_name: 'Paul Proctor',
-    },
-  ],
+  results: [part(9001, 'Reading Observation', '2026-03-01', 77, 'Paul Proctor')],
 }
 
-const part = (id: number, name: string, certifiedOn: string, proctorId: number, proctorName: string) => ({
-  assessment_id: id,
-  assessment_name: name,
-  certified_on: certifiedOn,
-  proctor_id: proctorId,
-  proctor_name: proctorName,
-})
+function part(id: number, name: string, certifiedOn: string, proctorId: number, proctorName: string) {
+  return {
+    assessment_id: id,
+    assessment_name: name,
+    certified_on: certifiedOn,
+    proctor_id: proctorId,
+    proctor_name: proctorName,
+  }
+}
 
 contract('The list', setup, api => {
   const recordOf = async (id: number) => {
@@ -99,12 +87,14 @@ contract('The list', setup, api => {
   }
 
   describe('record', () => {
+    // rule: 2.1 fields
     test('has exactly the fields of the specification, in its order, in compact JSON', async () => {
       const { text } = await api.tryList('filter[user_ids][]=501&filter[product_ids][]=1&page=1')
       const body = { data: [SINGLE], meta: { count: 3, offset: 0, page: 1 } }
       expect(text).toBe(JSON.stringify(body))
     })
 
+    // rule: 2.2 without parts
     test('without separate parts has one result, which describes itself', async () => {
       expect((await recordOf(9001)).results).toEqual(SINGLE.results)
       expect((await recordOf(9002)).results).toEqual([
@@ -112,6 +102,7 @@ contract('The list', setup, api => {
       ])
     })
 
+    // rule: 2.2 parts
     test('of several parts lists each, in the order in which they were imported', async () => {
       const { data } = await api.list('sort=certified_on&order=DESC&page=1')
       const expected = {
@@ -127,12 +118,14 @@ contract('The list', setup, api => {
       expect(JSON.stringify(data)).toBe(JSON.stringify([expected]))
     })
 
+    // rule: 2.2 parts
     test('of one separate part lists that part, whose id is not its own', async () => {
       expect((await recordOf(9200)).results).toEqual([
         part(9201, 'The only part', '2026-02-28', 77, 'Paul Proctor'),
       ])
     })
 
+    // rule: 2.1 seid
     test('has a seid of null where none was ever recorded', async () => {
       const { text } = await api.tryList('filter[user_ids][]=502&filter[user_ids][]=504')
       expect(text.match(/"seid":null/g)).toHaveLength(2)
@@ -143,11 +136,7 @@ contract('The list', setup, api => {
     test('keeps non-ASCII text as it was loaded', async () => {
       expect(await recordOf(9002)).toEqual({
         id: 9002,
-        seid: null,
-        name: `Name ${FAR}`,
-        first_name: `First ${FAR}`,
-        last_name: `Last ${FAR}`,
-        email: 'ñ@example.org',
+        ...EDUCATOR_OF_FAR,
         organization_id: 20,
         organization_name: `École ${FAR}`,
         assessment_name: `Étude ${FAR}`,
@@ -159,11 +148,7 @@ contract('The list', setup, api => {
     test('survives quotes, backslashes and control characters', async () => {
       expect(await recordOf(9003)).toEqual({
         id: 9003,
-        seid: ODD,
-        name: ODD,
-        first_name: ODD,
-        last_name: ODD,
-        email: ODD,
+        ...EDUCATOR_OF_ODD,
         organization_id: 10,
         organization_name: 'Lakeside District',
         assessment_name: ODD,
@@ -172,6 +157,7 @@ contract('The list', setup, api => {
       })
     })
 
+    // rule: 2.1 one record an assessment
     test('appears once for each completed assessment of an educator', async () => {
       expect(await api.ids('filter[user_ids][]=501')).toEqual([9001, 9200, 9100])
     })
@@ -181,6 +167,7 @@ contract('The list', setup, api => {
       for (const record of (await api.list()).data) expect(Object.keys(record)).toEqual(keys)
     })
 
+    // rule: 2.1 id
     test('has ids that are exact up to the largest', async () => {
       const { sql } = api.service
       const ids = ['9007199254740993', '9223372036854775807']
@@ -210,6 +197,7 @@ contract('The list', setup, api => {
   })
 
   describe('body', () => {
+    // rule: 2.3 meta; 4.2 response
     test('has exactly data and meta, and meta exactly count, offset and page', async () => {
       const { status, body, headers } = await api.tryList('page=2&offset=1')
       expect(status).toBe(200)
@@ -219,12 +207,14 @@ contract('The list', setup, api => {
       expect((body as { data: unknown[] }).data).toHaveLength(2)
     })
 
+    // rule: 7.3 empty
     test('is a 200 with empty data and a count of 0 where nothing matches', async () => {
       const { status, text } = await api.tryList('filter[seids][]=nobody')
       expect(status).toBe(200)
       expect(text).toBe('{"data":[],"meta":{"count":0,"offset":0,"page":50}}')
     })
 
+    // rule: 1 scope is hidden
     test('shows nothing of the scope: a record is the same under a narrow one', async () => {
       const query = 'filter[user_ids][]=501'
       const wide = await api.tryList(query)

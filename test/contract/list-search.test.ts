@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test'
+import { assessment, educator, multiPart, organization, part, proctor, product } from '../support/fixtures.ts'
 import { contract } from './support/contract.ts'
-import { assessment, educator, multiPart, organization, proctor, product } from './support/lines.ts'
 
 const named = (id: number, first: string, last: string, name = `#${id}`) =>
   educator(id, {
@@ -26,6 +26,7 @@ const people = [
   named(11, 'Plus+Sign', 'a=b;c&d,e'),
   named(12, 'Emoji😀', '"Quoted"'),
   named(13, '', 'Cher'),
+  named(14, 'Anna\nMaria Lou', 'De\r\nVries\nBo Ti'),
 ]
 
 const setup = {
@@ -34,21 +35,18 @@ const setup = {
     product(1, 'Basic Skills'),
     product(2, 'Reading Observation Level Two'),
     product(3, 'MÖBEL 50%_off C:\\New'),
+    product(4, 'Upper\nHalf Way'),
     proctor(77, 'Procname'),
     ...people,
     ...people.map(({ id }) => assessment(id, { user_id: id })),
     assessment(101, { user_id: 4, product_id: 2 }),
     assessment(102, { user_id: 4, product_id: 3 }),
-    multiPart(
-      103,
-      [
-        { id: 104, name: 'Partname one', certified_at: '2026-01-01', proctor_id: 77 },
-        { id: 105, name: 'Partname two', certified_at: '2026-01-02', proctor_id: 77 },
-      ],
-      { user_id: 6 },
-    ),
+    assessment(106, { user_id: 1, product_id: 4 }),
+    multiPart(103, [part(104, { name: 'Partname one' }), part(105, { name: 'Partname two' })], {
+      user_id: 6,
+    }),
   ],
-  integrations: { main: [[10], [1, 2, 3]] },
+  integrations: { main: { organizations: [10], products: [1, 2, 3, 4] } },
 } as const
 
 contract('The search', setup, api => {
@@ -59,20 +57,22 @@ contract('The search', setup, api => {
       expect(await search(value)).toEqual(ids)
     })
 
+  // rule: 4.2 search
   describe('matches a part of the assessment name, the first name or the last name:', () => {
     table([
       ['Observation', [101]],
       ['serva', [101]],
-      ['Ana', [1, 2]],
-      ['Ruiz', [1, 2]],
+      ['Ana', [1, 2, 106]],
+      ['Ruiz', [1, 2, 106]],
       ['mith', [3, 4, 101, 102]],
-      ['Skills', [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 103]],
+      ['Skills', [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 103]],
       ['Mary', [3]],
       ['Cher', [13]],
       ['nobody', []],
     ])
   })
 
+  // rule: 4.2 search
   describe('matches no other field:', () => {
     table([
       ['Dr.', []],
@@ -88,12 +88,13 @@ contract('The search', setup, api => {
     ])
   })
 
+  // rule: 4.2 search
   describe('of two words is the first name followed by the last, a part of each, or a phrase:', () => {
     table([
-      ['Ana Ruiz', [1]],
-      ['na ui', [1]],
-      ['AN RU', [1]],
-      ['a u', [1]],
+      ['Ana Ruiz', [1, 106]],
+      ['na ui', [1, 106]],
+      ['AN RU', [1, 106]],
+      ['a u', [1, 106]],
       ['Ruiz Ana', [2]],
       ['Ana Smith', []],
       ['Mary Jo', [3]],
@@ -123,9 +124,10 @@ contract('The search', setup, api => {
 
   describe('is trimmed, and words may be any white space apart:', () => {
     table([
-      ['  Ana  ', [1, 2]],
-      [' Ana Ruiz ', [1]],
-      ['Ana   Ruiz', [1]],
+      ['  Ana  ', [1, 2, 106]],
+      [' Ana Ruiz ', [1, 106]],
+      ['Ana   Ruiz', [1, 106]],
+      ['\u00a0Ana\u2003Ruiz\ufeff', [1, 106]],
     ])
   })
 
@@ -168,9 +170,10 @@ contract('The search', setup, api => {
     ])
   })
 
+  // rule: 4.2 search
   describe('folds case, beyond ASCII too:', () => {
     table([
-      ['aNA rUIZ', [1]],
+      ['aNA rUIZ', [1, 106]],
       ['READING observation', [101]],
       ['élodie', [8]],
       ['Élodie', [8]],
@@ -190,6 +193,47 @@ contract('The search', setup, api => {
       ['möbel', [102]],
       ['EMOJI😀', [12]],
       ['elodie', []],
+    ])
+  })
+
+  describe('takes a line break inside a name for a space, and crosses none between two fields:', () => {
+    table([
+      ['Anna Maria Lou', [14]],
+      ['Anna Lou', []],
+      ['Maria Vries', [14]],
+      ['Vries Bo Ti', [14]],
+      ['De Ti', []],
+      ['Vries Anna', []],
+      ['Lou De', [14]],
+      ['Maria Lou De', []],
+      ['Ti Basic', []],
+      ['Upper Half Way', [106]],
+      ['r h', [3, 106]],
+      ['Ruiz Upper', []],
+      ['Half Upper', []],
+    ])
+  })
+
+  describe('takes one and two characters, ASCII and not:', () => {
+    table([
+      ['x', [6, 103]],
+      ['Q', [12]],
+      ['w', [101, 102, 106]],
+      ['jo', [3, 4, 101, 102]],
+      ['zg', [9]],
+      ['x p', [6, 103]],
+      ['é', [8]],
+      ['ß', [8]],
+      ['Ö', [9, 102]],
+      ['ÖB', [102]],
+      ['ς', [9]],
+      ['Σ', [9]],
+      ['я', [10]],
+      ['山', [10]],
+      ['山田', [10]],
+      ['я 田', [10]],
+      ['ñ', []],
+      ['qx', []],
     ])
   })
 

@@ -1,29 +1,22 @@
 import { describe, expect, test } from 'bun:test'
-import { contract } from './support/contract.ts'
-import { assessment, educator, multiPart, organization, proctor, product, world } from './support/lines.ts'
+import {
+  assessment,
+  educator,
+  multiPart,
+  organization,
+  part,
+  proctor,
+  product,
+  world,
+} from '../support/fixtures.ts'
+import { contract, LIST } from './support/contract.ts'
 
 /** In their order: lower-cased, then by code point. The two in one line are equal but for their case. */
 const NAMES: string[][] = [
-  ['10 x'],
-  ['9 x'],
-  ['a b'],
-  ['A_b'],
-  ['ab'],
+  ...['10 x', '9 x', 'a b', 'A_b', 'ab'].map(name => [name]),
   ['APPLE', 'apple'],
-  ['aZb'],
-  ['Banana'],
-  ['cherry'],
-  ['eclair'],
-  ['zebra'],
-  ['zoe'],
-  ['ZOÉ'],
-  ['~tilde'],
-  ['ßeta'],
-  ['Éclair'],
-  ['Ωmega'],
-  ['Яна'],
-  ['Ａwide'],
-  ['😀smile'],
+  ...['aZb', 'Banana', 'cherry', 'eclair', 'zebra', 'zoe', 'ZOÉ', '~tilde'].map(name => [name]),
+  ...['ßeta', 'Éclair', 'Ωmega', 'Яна', 'Ａwide', '😀smile'].map(name => [name]),
 ]
 const FLAT = NAMES.flat()
 const COUNT = FLAT.length
@@ -72,30 +65,20 @@ const setup = {
     proctor(81, 'Abe'),
     proctor(82, 'mia'),
     proctor(83, 'Zed'),
-    multiPart(
-      301,
-      [
-        { id: 312, name: 'B', certified_at: '2026-01-02', proctor_id: 83 },
-        { id: 311, name: 'A', certified_at: '2026-01-01', proctor_id: 81 },
-      ],
-      { organization_id: PARTED },
-    ),
-    multiPart(
-      302,
-      [
-        { id: 322, name: 'B', certified_at: '2026-01-02', proctor_id: 81 },
-        { id: 321, name: 'A', certified_at: '2026-01-01', proctor_id: 83 },
-      ],
-      { organization_id: PARTED },
-    ),
+    // The first is neither the earliest nor the one with the least id.
+    ...[
+      { id: 301, first: 83, second: 81 },
+      { id: 302, first: 81, second: 83 },
+    ].map(({ id, first, second }) => {
+      const late = part(id * 10 + 2, { certified_at: '2026-01-02', proctor_id: first })
+      const early = part(id * 10 + 1, { certified_at: '2026-01-01', proctor_id: second })
+      return multiPart(id, [late, early], { organization_id: PARTED })
+    }),
     assessment(303, { organization_id: PARTED, proctor_id: 82 }),
     ...[4010, 401, 4002].map(id => assessment(id, { organization_id: TIED })),
   ],
   integrations: {
-    main: [
-      [NAMED, DATED, PARTED, TIED],
-      [1, ...each.map(k => 1000 + k)],
-    ],
+    main: { organizations: [NAMED, DATED, PARTED, TIED], products: [1, ...each.map(k => 1000 + k)] },
   },
 } as const
 
@@ -103,7 +86,8 @@ contract('The sort', setup, api => {
   const inOrganization = (id: number, query: string) => api.ids(`filter[organization_ids][]=${id}&${query}`)
   const byDate = [99, 209, 203, 205, 201]
 
-  describe.each(['user_name', 'product_name', 'proctor_name'] as const)('%s', sort => {
+  // rule: 4.2 sort; 4.2 order
+  describe.each(['user_name', 'product_name', 'proctor_name'] as const)('by %s', sort => {
     test('goes by lower-cased name, then code points, equal names by id', async () => {
       expect(await inOrganization(NAMED, `sort=${sort}`)).toEqual(expected(sort))
       expect(await inOrganization(NAMED, `sort=${sort}&order=ASC`)).toEqual(expected(sort))
@@ -114,12 +98,14 @@ contract('The sort', setup, api => {
     })
   })
 
+  // rule: 4.2 sort
   test('certified_on goes by day; on one day by id, whatever the time', async () => {
     expect(await inOrganization(DATED, 'sort=certified_on')).toEqual(byDate)
     expect(await inOrganization(DATED, 'sort=certified_on&order=DESC')).toEqual(byDate.toReversed())
   })
 
-  test('is certified_on, ascending, unless asked otherwise', async () => {
+  // rule: 4.2 sort; 4.2 order
+  test('is by certified_on, ascending, unless asked otherwise', async () => {
     expect(await inOrganization(DATED, '')).toEqual(byDate)
     expect(await inOrganization(DATED, 'sort=&order=')).toEqual(byDate)
     expect(await inOrganization(DATED, 'order=DESC')).toEqual(byDate.toReversed())
@@ -138,42 +124,65 @@ contract('The sort', setup, api => {
     },
   )
 
+  // rule: 4.2 sort; 7.3 sort and order
   test.each([
-    'bogus',
-    'id',
-    'name',
-    'USER_NAME',
-    'user_name,id',
-    '-user_name',
-    'user_name desc',
-    "user_name' --",
-    'toString',
-    'constructor',
-    '__proto__',
-    'x'.repeat(60),
+    ...['bogus', 'id', 'name', 'USER_NAME', 'user_name,id', '-user_name', 'user_name desc', "user_name' --"],
+    ...['toString', 'constructor', '__proto__', 'user_name\0', 'x'.repeat(8000)],
   ])('%s is not one, and falls back to certified_on', async sort => {
     const encoded = encodeURIComponent(sort)
     expect(await inOrganization(DATED, `sort=${encoded}`)).toEqual(byDate)
     expect(await inOrganization(DATED, `sort=${encoded}&order=DESC`)).toEqual(byDate.toReversed())
   })
 
-  test.each(['DESC', 'desc', 'Desc', 'dEsC'])('order %s descends', async order => {
+  // rule: 4.2 order
+  test.each(['DESC', 'desc', 'Desc', 'dEsC', '+desc+', '%E2%80%83DESC'])('order %s descends', async order => {
     expect(await inOrganization(DATED, `order=${order}`)).toEqual(byDate.toReversed())
   })
 
+  // rule: 4.2 order; 7.3 sort and order
   test.each([
-    'ASC',
-    'asc',
-    'Asc',
-    'descending',
-    'DESC,ASC',
-    'down',
-    '-1',
-    '1',
-    'constructor',
-    "desc'",
-    '%20',
+    ...['ASC', 'asc', 'Asc', 'descending', 'DESC,ASC', 'down', '-1', '1', 'constructor', "desc'"],
+    ...['%20', '%01desc', 'desc%00', '%7F'],
   ])('order %s ascends', async order => {
     expect(await inOrganization(DATED, `order=${order}`)).toEqual(byDate)
+  })
+
+  // rule: 7.3 sort and order
+  describe.each(['sort', 'order'])('%s is never an error, and falls back, in the shape', name => {
+    test.each([
+      ...['=%FF', '=%C3%28', '=%ED%A0%80', '=%EF%BF%BD', '=100%', '[%FF]=desc', '=desc&NAME=%FF'],
+      ...['[x]=user_name', '[x][y]=desc', '[a][b][c][d]=1', '[__proto__]=desc', '[=desc', '', '=', '[]='],
+      ...[`${'[]'.repeat(2000)}=desc`, '[]=user_name&NAME[x]=desc', '=user_name&NAME=bogus'],
+    ])('%s', async shape => {
+      const query = name + shape.replaceAll('NAME', name)
+      expect(await inOrganization(DATED, query)).toEqual(byDate)
+    })
+  })
+
+  test.each([
+    'order[]=desc',
+    'order[][]=desc',
+    'order[0]=asc&order[1]=desc',
+    `${'order=asc&'.repeat(500)}order=desc`,
+    'order=%FF&order=desc',
+    'sort[]=certified_on&order=desc',
+  ])('order is the last of a list: %s', async query => {
+    expect(await inOrganization(DATED, query)).toEqual(byDate.toReversed())
+  })
+
+  test.each(['sort%FF=1', 'order=desc&x=%FF', 'sort=%FF&filter[search]=%FF', '%FF=sort'])(
+    'what is no sort and no order stays an error: %s',
+    async query => {
+      expect((await api.tryList(query)).status).toBe(400)
+    },
+  )
+
+  test('a bare byte that is not UTF-8 is none, and the Link to the next page keeps it', async () => {
+    const head = [`GET ${LIST}?sort=\xff&page=1 HTTP/1.1`, `Authorization: ${api.bearer().authorization}`]
+    const { status, headers } = await api.raw(head)
+    expect(status).toBe(200)
+    const [, next = ''] = /^<(.+)>; rel="next"$/.exec(headers.get('link') ?? '') ?? []
+    expect(next).toBe('assessments?sort=%EF%BF%BD&page=1&offset=1')
+    expect((await api.get(new URL(next, `http://x${LIST}`).href.slice('http://x'.length))).status).toBe(200)
   })
 })

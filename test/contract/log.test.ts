@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test'
-import { basic, contract, LIST, oauthError, TOKEN } from './support/contract.ts'
-import { assessment, educator, proctor, world } from './support/lines.ts'
+import { assessment, educator, proctor, world } from '../support/fixtures.ts'
+import { contract, LIST, oauthError, TOKEN } from './support/contract.ts'
 
 const PERSONAL = {
   name: 'Zdenka Q. Personname',
@@ -18,25 +18,15 @@ const setup = {
     educator(502, PERSONAL),
     assessment(9001, { user_id: 502, proctor_id: 78 }),
   ],
-  integrations: { main: [[10], [1]], empty: [[], []] },
+  integrations: { main: { organizations: [10], products: [1] }, empty: { organizations: [], products: [] } },
 } as const
 
 contract('The log', setup, api => {
   const secrets = () => {
     const { main, empty } = api.clients
-    const texts = [
-      main.token,
-      main.clientSecret,
-      empty.token,
-      empty.clientSecret,
-      ...Object.values(PERSONAL),
-      'Proctorperson',
-      SEARCHED,
-      'zdenka',
-    ]
-    // Digests would let a reader of the log recognise what is stored.
-    const basics = basic(main.clientId, main.clientSecret).slice('Basic '.length)
-    return [...texts, ...texts.map(encodeURIComponent), basics]
+    const credentials = [main.token, main.clientSecret, empty.token, empty.clientSecret]
+    const texts = [...credentials, ...Object.values(PERSONAL), 'Proctorperson', SEARCHED, 'zdenka']
+    return [...texts, ...texts.map(encodeURIComponent), api.basic().authorization.slice('Basic '.length)]
   }
 
   const expectNothingPersonal = () => {
@@ -52,9 +42,7 @@ contract('The log', setup, api => {
     const got = async (answer: Promise<{ status: number }>) => statuses.push((await answer).status)
     await got(api.tokenByForm(api.credentials()))
     await got(api.tokenByJson(api.credentials()))
-    await got(
-      api.tokenByForm({ grant_type: 'client_credentials' }, { authorization: basic(clientId, clientSecret) }),
-    )
+    await got(api.tokenByForm({ grant_type: 'client_credentials' }, api.basic()))
     await got(api.tokenByForm({ ...api.credentials(), client_id: clientSecret }))
     await got(api.tokenByJson({ ...api.credentials(), grant_type: clientSecret }))
     await got(api.tokenByJson(`{"client_secret":"${clientSecret}"`))
@@ -65,17 +53,8 @@ contract('The log', setup, api => {
     await got(api.tryList('', 'empty'))
     await got(api.request(`${LIST}?access_token=${token}`))
     for (const value of [SEARCHED, name, last_name, email, seid]) {
-      for (const parameter of [
-        'filter[search]',
-        'filter[seids][]',
-        'filter[user_ids][]',
-        'filter[start_date]',
-        'page',
-        'sort',
-        'x',
-      ]) {
-        await got(api.tryList([[parameter, value]]))
-      }
+      const names = 'filter[search] filter[seids][] filter[user_ids][] filter[start_date] page sort x'
+      for (const name of names.split(' ')) await got(api.tryList([[name, value]]))
       await got(api.tryList(`filter[search]=${encodeURIComponent(value)}%00`))
       await got(api.tryList(`filter[search]=${encodeURIComponent(value)}%FF`))
       await got(api.tryList(`${encodeURIComponent(value)}=1`))
@@ -105,7 +84,7 @@ contract('The log', setup, api => {
         await api.tryList([['filter[seids][]', PERSONAL.seid]]),
         await api.get(`${LIST}/9001`),
       ]) {
-        expect([500, 503]).toContain(answer.status)
+        expect(answer.status).toBe(500)
         expect(answer.headers.get('content-type')).toMatch(/^application\/json(;|$)/)
         expect(answer.headers.get('x-content-type-options')).toBe('nosniff')
         expect(answer.text).not.toMatch(leaking)
@@ -117,11 +96,11 @@ contract('The log', setup, api => {
     await sql`alter table access_tokens rename to access_tokens_away`
     try {
       const answer = await api.tokenByForm(api.credentials())
-      expect([500, 503]).toContain(answer.status)
+      expect(answer.status).toBe(500)
       expect(answer.headers.get('content-type')).toBe('application/json; charset=utf-8')
       expect(answer.headers.get('cache-control')).toBe('no-store')
       expect(answer.text).not.toMatch(leaking)
-      expect(answer.body).toEqual(oauthError(expect.any(String)))
+      expect(answer.body).toEqual(oauthError('server_error'))
     } finally {
       await sql`alter table access_tokens_away rename to access_tokens`
     }

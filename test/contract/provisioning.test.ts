@@ -1,14 +1,14 @@
 import { expect, test } from 'bun:test'
+import { assessment, world } from '../support/fixtures.ts'
 import { contract, LIST, messageOnly } from './support/contract.ts'
-import { assessment, world } from './support/lines.ts'
 
 const setup = {
   lines: [...world(), assessment(9001)],
   integrations: {
-    complete: [[10], [1]],
-    noOrganizations: [[], [1]],
-    noProducts: [[10], []],
-    nothing: [[], []],
+    complete: { organizations: [10], products: [1] },
+    noOrganizations: { organizations: [], products: [1] },
+    noProducts: { organizations: [10], products: [] },
+    nothing: { organizations: [], products: [] },
   },
 } as const
 const PATHS = [LIST, `${LIST}/9001`]
@@ -16,32 +16,19 @@ const TENANTS = /\b(invalid|missing)\b.*\btenant ids\b/i
 const PRODUCTS = /\b(invalid|missing)\b.*\bproduct ids\b/i
 
 contract('An integration that is not fully provisioned', setup, api => {
-  test('without organizations gets 400 about tenant ids', async () => {
+  test.each([
+    // rule: 7.1 no organizations; 7.2 provisioning
+    ['without organizations gets 400 about tenant ids', 'noOrganizations', TENANTS],
+    // rule: 7.1 no assessments; 7.2 provisioning
+    ['without assessments gets 400 about product ids', 'noProducts', PRODUCTS],
+    ['without either is told of the organizations first', 'nothing', TENANTS],
+  ] as const)('%s', async (_, integration, message) => {
     for (const path of PATHS) {
-      const { status, body, headers } = await api.get(path, 'noOrganizations')
-      expect(status).toBe(400)
-      expect(body).toEqual(messageOnly(TENANTS))
-      expect(headers.get('content-type')).toMatch(/^application\/json/)
+      const { status, body, headers } = await api.get(path, integration)
+      expect([status, body]).toEqual([400, messageOnly(message)])
+      expect(headers.get('content-type')).toBe('application/json; charset=utf-8')
       expect(headers.get('www-authenticate')).toBeNull()
       expect(headers.get('x-content-type-options')).toBe('nosniff')
-    }
-  })
-
-  test('without assessments gets 400 about product ids', async () => {
-    for (const path of PATHS) {
-      const { status, body, headers } = await api.get(path, 'noProducts')
-      expect(status).toBe(400)
-      expect(body).toEqual(messageOnly(PRODUCTS))
-      expect(headers.get('content-type')).toMatch(/^application\/json/)
-      expect(headers.get('www-authenticate')).toBeNull()
-    }
-  })
-
-  test('without either is told of the organizations first', async () => {
-    for (const path of PATHS) {
-      const { status, body } = await api.get(path, 'nothing')
-      expect(status).toBe(400)
-      expect((body as { errors: { message: string }[] }).errors[0]?.message).toMatch(TENANTS)
     }
   })
 
@@ -53,14 +40,12 @@ contract('An integration that is not fully provisioned', setup, api => {
   })
 
   test('is told so only with a valid token', async () => {
-    const { sql } = api.service
     const bearer = await api.newToken('nothing')
-    await sql`
-      update access_tokens set expires_at = now() - interval '1 second'
-      where digest = sha256(convert_to(${bearer}, 'UTF8'))`
+    await api.expire(bearer)
     for (const path of PATHS) expect((await api.get(path, { bearer })).status).toBe(401)
   })
 
+  // rule: 7.1 no organizations
   test('is not cured by retrying, but by the operator', async () => {
     const { sql } = api.service
     const { clientId } = api.clients.noOrganizations

@@ -1,32 +1,31 @@
 import { describe, expect, test } from 'bun:test'
 import { createHash } from 'node:crypto'
+import { world } from '../support/fixtures.ts'
 import { type Api, basic, contract, expectOAuthError, expectToken, TOKEN } from './support/contract.ts'
-import { world } from './support/lines.ts'
 
 type Clients = 'main' | 'other'
 const setup = {
   lines: world(),
-  integrations: { main: [[10], [1]], other: [[10], [1]] },
+  integrations: {
+    main: { organizations: [10], products: [1] },
+    other: { organizations: [10], products: [1] },
+  },
 } as const
 const GRANT = { grant_type: 'client_credentials' }
 
 contract('A token request', setup, api => {
   describe('the client', () => {
     test('is not read from the query string', async () => {
-      const { clientId, clientSecret } = api.clients.main
-      const headers = { 'content-type': 'application/x-www-form-urlencoded' }
-      const query = `client_id=${clientId}&client_secret=${clientSecret}`
-      const body = 'grant_type=client_credentials'
-      expectOAuthError(
-        await api.request(`${TOKEN}?${query}`, { method: 'POST', headers, body }),
-        401,
-        'invalid_client',
-      )
-      const complete = new URLSearchParams(api.credentials()).toString()
-      const wrongInQuery = `${TOKEN}?client_id=nobody&client_secret=x&grant_type=password`
-      await expectToken(api, await api.request(wrongInQuery, { method: 'POST', headers, body: complete }))
+      const { client_id, client_secret } = api.credentials()
+      const by = (query: string, params: Record<string, string>) =>
+        api.request(`${TOKEN}?${query}`, { method: 'POST', body: new URLSearchParams(params) })
+      const inQuery = await by(`client_id=${client_id}&client_secret=${client_secret}`, GRANT)
+      expectOAuthError(inQuery, 401, 'invalid_client')
+      const wrongInQuery = 'client_id=nobody&client_secret=x&grant_type=password'
+      await expectToken(api, await by(wrongInQuery, api.credentials()))
     })
 
+    // rule: 7.1 invalid_client
     test('that is unknown, has a wrong secret, is disabled or lost its secret gets the very same answer', async () => {
       const { sql } = api.service
       const { clientId, clientSecret } = api.clients.main
@@ -66,16 +65,12 @@ contract('A token request', setup, api => {
     })
 
     test('with a secret whose time is over is refused like any wrong one', async () => {
-      const { clientId } = api.clients.main
+      const params = { ...api.credentials(), client_secret: 'graced' }
       await withSecret(api, 'graced', async id => {
-        await expectToken(
-          api,
-          await api.tokenByForm({ ...GRANT, client_id: clientId, client_secret: 'graced' }),
-        )
+        await expectToken(api, await api.tokenByForm(params))
         await api.service.sql`
-        update integration_secrets set expires_at = now() - interval '1 second' where id = ${id}`
-        const answer = await api.tokenByForm({ ...GRANT, client_id: clientId, client_secret: 'graced' })
-        expectOAuthError(answer, 401, 'invalid_client')
+          update integration_secrets set expires_at = now() - interval '1 second' where id = ${id}`
+        expectOAuthError(await api.tokenByForm(params), 401, 'invalid_client')
       })
     })
 
@@ -106,8 +101,7 @@ contract('A token request', setup, api => {
     )
 
     test.each(['basic', 'BASIC', 'bAsIc'])('may be sent under the scheme word %s', async scheme => {
-      const { clientId, clientSecret } = api.clients.main
-      const authorization = basic(clientId, clientSecret, scheme)
+      const authorization = api.basic().authorization.replace('Basic', scheme)
       await expectToken(api, await api.tokenByForm(GRANT, { authorization }))
     })
 

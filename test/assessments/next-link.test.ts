@@ -1,0 +1,126 @@
+import { describe, expect, test } from 'bun:test'
+import fc from 'fast-check'
+import { MAX_LINK, nextLink } from '../../src/assessments/next-link.ts'
+import { queryOf } from '../../src/assessments/parameters.ts'
+import { parseListQuery } from '../../src/assessments/parse.ts'
+import { holds } from '../support/property.ts'
+
+/** The query string that a client arrives at by following the Link of an answer; undefined without one. */
+function followed(queryString: string, count: number): string | undefined {
+  const { link } = nextLink(queryString, queryOf(parseListQuery(queryString)), count)
+  if (link === undefined) return undefined
+  const [, reference] = /^<([\x21\x23-\x3b=\x3f-\x5b\x5d\x5f\x61-\x7a\x7e]+)>; rel="next"$/.exec(link) ?? []
+  expect({ link, reference }).toEqual({ link, reference: expect.stringMatching(/^assessments\?/) })
+  return new URL(reference as string, 'https://api.example/behind/api/v1/ax/assessments').search.slice(1)
+}
+
+/** Pieces of query strings, honest and hostile, that the parser takes in some combination. */
+const pair = fc.oneof(
+  fc.constantFrom(
+    '',
+    'page=3',
+    'page=',
+    'page[]=7',
+    'sort=user_name',
+    'order=desc',
+    '=',
+    '?',
+    'filter[seids][]=',
+  ),
+  fc.constantFrom('filter[search]=a"<b>|^{c}`\\', 'filter%5Bseids%5D%5B%5D=%C3%A9', 'filter[seids][]=é😀'),
+  fc.constantFrom(
+    'filter[seids][]=a=b]=c',
+    'filter[seids][5]=x',
+    'filter[search]=a+b%2Bc%26',
+    'x=%3E%3Cnext',
+  ),
+  fc.constantFrom(
+    'offset=4',
+    'offset=',
+    'offset',
+    'offset[]=2',
+    'offset%5B7%5D=1',
+    'offset[500]=1',
+    '%6Fffset=6',
+  ),
+  fc.constantFrom(
+    '[offset]=3',
+    '[offset][]=3',
+    '[offset][500]=2',
+    'offset=5]=7',
+    'offset[x',
+    'offset=%20',
+    'offsets=9',
+  ),
+  fc.tuple(fc.string(), fc.string({ unit: 'binary' })).map(([name, value]) => {
+    const encode = (text: string) => encodeURIComponent(text.replaceAll(/\p{Cc}/gu, '').toWellFormed())
+    return `${encode(name)}=${encode(value)}`
+  }),
+)
+const pairs = fc.array(pair, { maxLength: 6 })
+
+/** Undefined for what is answered with 400. */
+function read(queryString: string) {
+  try {
+    return queryOf(parseListQuery(queryString))
+  } catch {
+    return undefined
+  }
+}
+
+describe('the Link of a list', () => {
+  test('is absent on the last page and past it, and there before', () => {
+    for (const [queryString, count, expected] of [
+      ['', 0, undefined],
+      ['', 50, undefined],
+      ['', 51, 'offset=50'],
+      ['page=10&offset=41', 51, undefined],
+      ['page=10&offset=40', 51, 'page=10&offset=50'],
+      ['page=1000', 101, 'page=1000&offset=100'],
+      ['offset=9007199254740991', 51, undefined],
+    ] as const)
+      expect([queryString, count, followed(queryString, count)]).toEqual([queryString, count, expected])
+  })
+
+  test('keeps the other parameters as they were sent, in their order', () => {
+    expect(followed('sort=user_name&offset=5&filter%5Bseids%5D%5B%5D=a+b&x&page=10&x', 99)).toBe(
+      'sort=user_name&filter%5Bseids%5D%5B%5D=a+b&x&page=10&x&offset=15',
+    )
+  })
+
+  test('encodes what may not stand in a URI, brackets among it', () => {
+    expect(nextLink('filter[search]=a"<é>', queryOf(parseListQuery('filter[search]=a"<é>')), 51).link).toBe(
+      '<assessments?filter%5Bsearch%5D=a%22%3C%C3%A9%3E&offset=50>; rel="next"',
+    )
+  })
+
+  test('asks for the same with the next offset, whatever the request was', async () => {
+    const property = fc.property(pairs, parts => {
+      const queryString = parts.join('&')
+      const query = read(queryString)
+      fc.pre(query !== undefined)
+      const next = followed(queryString, query.offset + query.page + 1)
+      expect(queryOf(parseListQuery(next as string))).toEqual({ ...query, offset: query.offset + query.page })
+    })
+    await holds(property, { runs: 1000, thorough: 20_000 })
+  })
+
+  test('does not grow from page to page', async () => {
+    const property = fc.property(pairs, parts => {
+      const queryString = parts.join('&')
+      fc.pre(read(queryString) !== undefined)
+      let next = followed(queryString, 1_000_000) as string
+      const { length } = next
+      for (let page = 0; page < 5; page++) next = followed(next, 1_000_000) as string
+      expect(next.length).toBeLessThanOrEqual(length + 1)
+    })
+    await holds(property, { runs: 200, thorough: 2000 })
+  })
+
+  test('is left out where it would be longer than proxies take', () => {
+    const linkOf = (size: number) => nextLink('x'.repeat(size), queryOf(parseListQuery('')), 51).link
+    const longest = MAX_LINK - '<assessments?&offset=50>; rel="next"'.length
+    expect(linkOf(longest)).toHaveLength(MAX_LINK)
+    expect(linkOf(longest + 1)).toBeUndefined()
+  })
+})

@@ -1,0 +1,85 @@
+import { beforeAll, describe, expect, test } from 'bun:test'
+import { requireAccess } from '../../../src/assessments/access.ts'
+import { PageMemory } from '../../../src/assessments/page-memory.ts'
+import { readRecord } from '../../../src/assessments/queries.ts'
+import type { Runner } from '../../../src/postgres/statement.ts'
+import { type IdScope, read } from './explain.ts'
+import { PRODUCTS_35, useManyRecords } from './many-records.ts'
+
+/** How the database goes about who asks, and about a single record. */
+
+const many = useManyRecords()
+/** 400 of 500 organizations and 35 of 40 products. */
+let broad: IdScope
+
+beforeAll(async () => {
+  // As many integrations and live tokens as make a look through all of them dear.
+  await many.database.sql.unsafe(`
+    insert into integrations (client_id, name, organization_ids, product_ids)
+    select 'client' || n, 'Client ' || n, '{1,2,3}', '{1,2}' from generate_series(1, 2000) n;
+    insert into integration_secrets (integration_id, digest)
+    select id, sha256(client_id::bytea) from integrations;
+    insert into access_tokens (digest, secret_id, expires_at)
+    select sha256(('token' || n)::bytea), s.id, now() + interval '1 hour'
+    from integration_secrets s cross join generate_series(1, 5) m, lateral (select s.id * 10 + m as n) as numbered;
+    analyze integrations, integration_secrets, access_tokens`)
+  // The look-up is planned once a connection, and a planner looks into indexes, too.
+  for (let time = 0; time < 10; time++) {
+    await many.explainer.scansOf(sql => requireAccess(sql, Buffer.alloc(32)))
+    await many.explainer.scansOf(sql => readRecord(sql, Buffer.alloc(32), '1'))
+  }
+  const organizations = many.organizations.filter((_, at) => at % 5 !== 0)
+  broad = { organizationIds: organizations.map(row => row.id), productIds: PRODUCTS_35 }
+})
+
+describe('who asks is found by three keys and nothing else', () => {
+  const token = () => Buffer.from(new Bun.CryptoHasher('sha256').update('token1001').digest())
+  const BY_KEYS = [
+    { table: 'access_tokens', all: 0, byIndex: 1 },
+    { table: 'integration_secrets', all: 0, byIndex: 1 },
+    { table: 'integrations', all: 0, byIndex: 1 },
+  ]
+
+  test('before a page, and with it', async () => {
+    const scans = await many.explainer.scansOf(sql => read(sql, new PageMemory(), broad, {}, token()))
+    expect(scans.filter(scan => BY_KEYS.some(({ table }) => table === scan.table))).toEqual(
+      BY_KEYS.map(scan => ({ ...scan, byIndex: 2 })),
+    )
+  })
+
+  test('with a single record, which is found by its key, in one statement', async () => {
+    const [row] = await many.database.sql<{ id: string }[]>`
+      select id from export_records where organization_id = 1 and product_id = 1 limit 1`
+    for (const [id, isThere] of [
+      [row?.id ?? '', true],
+      ['999999999', false],
+    ] as const) {
+      const work = async (sql: Runner) => {
+        const found = await readRecord(sql, token(), id)
+        expect(found.kind).toBe(isThere ? 'record' : 'absent')
+      }
+      expect(await many.explainer.explainSent(work)).toHaveLength(1)
+      expect(await many.explainer.scansOf(work)).toEqual([
+        ...BY_KEYS.slice(0, 1),
+        { table: 'export_records', all: 0, byIndex: 1 },
+        ...BY_KEYS.slice(1),
+      ])
+    }
+  })
+
+  test('when nothing is known of the token', async () => {
+    const scans = await many.explainer.scansOf(async sql => {
+      expect(await requireAccess(sql, token())).toMatchObject({
+        clientId: expect.stringMatching(/^client\d+$/),
+      })
+    })
+    expect(scans).toEqual(BY_KEYS)
+  })
+
+  test('when nobody has such a token, by one', async () => {
+    const scans = await many.explainer.scansOf(async sql => {
+      expect(await requireAccess(sql, Buffer.alloc(32))).toEqual({ kind: 'unauthorized' })
+    })
+    expect(scans).toEqual(BY_KEYS.slice(0, 1))
+  })
+})

@@ -1,0 +1,32 @@
+import { afterAll, beforeAll } from 'bun:test'
+import postgres, { type Sql } from 'postgres'
+import { openTestDatabase } from '../../support/service.ts'
+import { reset } from './world.ts'
+
+/** A database of its own for the tests of a file. */
+export interface PagingDatabase {
+  /** For writers, and for the truth. */
+  sql: Sql
+  url: string
+  /** A single connection, which notes the texts of its statements in `sent`. */
+  pool: Sql
+  sent: string[]
+}
+
+/** Opens it before the tests, with `records` of world.ts where that is given, and closes it after them. */
+export function useDatabase(records?: number): PagingDatabase {
+  const db = { sent: [] as string[] } as PagingDatabase
+  let close: () => Promise<void>
+  beforeAll(async () => {
+    const opened = await openTestDatabase('postgres')
+    close = opened.close
+    Object.assign(db, { sql: opened.sql, url: opened.url })
+    db.pool = postgres(db.url, { max: 1, debug: (_connection, text) => db.sent.push(text) })
+    if (records !== undefined) await reset(db.sql, records)
+  })
+  afterAll(async () => {
+    await db.pool?.end()
+    await close?.()
+  })
+  return db
+}

@@ -1,0 +1,126 @@
+import { beforeAll, describe, expect, test } from 'bun:test'
+import { PageMemory } from '../../../src/assessments/page-memory.ts'
+import type { Oracle, Scope } from '../../support/oracle.ts'
+import { readOracle } from '../../support/stored-platform.ts'
+import { thorough } from '../../support/tier.ts'
+import { useDatabase } from './database.ts'
+import { type Asked, issueTokens, readBody, rightPage, SORTED } from './questions.ts'
+import { partsOf, wayOf } from './statements.ts'
+import { EMPTY, PRODUCTS } from './world.ts'
+
+/**
+ * Every page in every order, found in each way and entered from everywhere: whatever is known,
+ * the answer is the right one.
+ */
+
+const RECORDS = 201
+
+/** Sizes of pages, and of the steps from one page to another that is nowhere near. */
+const SIZES = thorough ? [1, 7, 50, 60, 100] : [7, 60]
+const STEP = thorough ? 3 : 10
+
+/** A scope for each way to a page once its count is known. */
+const WAYS: { way: ReturnType<typeof wayOf>; scope: Scope }[] = [
+  { way: 'few', scope: { organizations: [2, 5], products: [1, 2, 3] } },
+  { way: 'whole', scope: { organizations: [1, 2, 3, 4, 6], products: [1, 2, 4] } },
+  { way: 'along', scope: { organizations: [1, 4, ...EMPTY], products: [1, 3, 4] } },
+]
+
+const SOME: Scope = { organizations: [1, 2, 3, 4], products: PRODUCTS }
+
+const db = useDatabase(RECORDS)
+let oracle: Oracle
+
+beforeAll(async () => {
+  await issueTokens(db.sql, ...WAYS.map(({ scope }) => scope), SOME)
+  await db.sql`analyze export_records`
+  oracle = await readOracle(db.sql)
+})
+
+/** What a page asked of the database, after it was compared with the right one. */
+async function compare(memory: PageMemory, scope: Scope, asked: Asked, offset: number): Promise<string[]> {
+  db.sent = []
+  const body = await readBody(db.pool, memory, scope, asked, offset)
+  const texts = db.sent.filter(text => text.includes('as documents'))
+  expect({ asked, offset, body }).toEqual({ asked, offset, body: rightPage(oracle, scope, asked, offset) })
+  return texts
+}
+
+describe.each(WAYS)('by the way "$way"', ({ way, scope }) => {
+  let count: number
+  beforeAll(async () => {
+    count = oracle.documents(scope, { lists: {} }).length
+  })
+
+  test.each(SORTED)('each page by $sort $order is right, from an empty memory', async ({ sort, order }) => {
+    for (const size of SIZES.filter(size => size > 1)) {
+      for (let offset = 0; offset <= count + size; offset += size) {
+        const texts = await compare(new PageMemory(), scope, { sort, order, filter: 0, size }, offset)
+        expect(partsOf(texts)).toEqual(['start and count'])
+      }
+    }
+  })
+
+  test.each(SORTED)('each page by $sort $order is right, when the count alone is known', async asked => {
+    const entries = new Set<string>()
+    const ways = new Set<string>()
+    for (const size of SIZES) {
+      for (let offset = 0; offset <= count + STEP; offset += STEP) {
+        const memory = new PageMemory()
+        // Another order knows the count, and no place in this one.
+        const other = { ...asked, order: asked.order === 'ASC' ? ('DESC' as const) : ('ASC' as const) }
+        await readBody(db.pool, memory, scope, { ...other, filter: 0, size: 100 }, 0)
+        const texts = await compare(memory, scope, { ...asked, filter: 0, size }, offset)
+        const limit = Math.min(size, Math.max(0, count - offset))
+        const isNearEnd = Math.max(0, count - offset - limit) < offset
+        expect(partsOf(texts)).toEqual([isNearEnd ? 'end' : 'start'])
+        for (const text of texts) ways.add(wayOf(text))
+        entries.add(isNearEnd ? 'end' : 'start')
+      }
+    }
+    expect([...entries].sort()).toEqual(['end', 'start'])
+    expect(ways).toContain(way)
+  })
+
+  test.each(SORTED)('a walk by $sort $order is right, forward and back', async ({ sort, order }) => {
+    for (const size of SIZES) {
+      const memory = new PageMemory()
+      const asked = { sort, order, filter: 0, size }
+      const offsets = Array.from({ length: Math.ceil(count / size) + 1 }, (_, page) => page * size)
+      for (const offset of offsets) await compare(memory, scope, asked, offset)
+      for (const offset of offsets.reverse()) await compare(memory, scope, asked, offset)
+      // Between the remembered places.
+      for (const offset of offsets) await compare(memory, scope, asked, offset + 3)
+    }
+  })
+
+  test.each(SORTED)('what a page from the end by $sort $order leaves is right for the next', async asked => {
+    for (const size of [50, 60]) {
+      const memory = new PageMemory()
+      const question = { ...asked, filter: 0, size }
+      await compare(memory, scope, question, 0)
+      for (let offset = count - 1; offset > 0; offset -= 11) {
+        await compare(memory, scope, question, offset)
+        await compare(memory, scope, question, offset + size)
+      }
+    }
+  })
+})
+
+describe('a filter', () => {
+  // Of FILTERS: one with an index of its own, days, and a search.
+  test.each([5, 2, 4, 6, 12, 13, 14])(
+    '(number %d) gives the right pages from the start, behind and from the end',
+    async filter => {
+      const parts = new Set<string>()
+      for (const { sort, order } of SORTED) {
+        const memory = new PageMemory()
+        for (const offset of [0, 50, 51, 1, 40, 60, 100, 120, 50, 20, 0]) {
+          for (const part of partsOf(await compare(memory, SOME, { sort, order, filter, size: 50 }, offset)))
+            parts.add(part)
+        }
+      }
+      expect([...parts]).toEqual(expect.arrayContaining(['start and count', 'end']))
+    },
+  )
+})

@@ -1,0 +1,206 @@
+import postgres, { type Sql } from 'postgres'
+import { requireAccess } from '../../../src/assessments/access.ts'
+import { readPage } from '../../../src/assessments/page.ts'
+import { PageMemory } from '../../../src/assessments/page-memory.ts'
+import type { ListQuery, Sort } from '../../../src/assessments/parameters.ts'
+import { issueTokens, tokenOf } from './questions.ts'
+
+/** A node of a plan, as far as the tests look at it. */
+export interface Plan {
+  'Node Type': string
+  'Subplan Name'?: string
+  'Relation Name'?: string
+  'Index Name'?: string
+  'Index Cond'?: string
+  'Scan Direction'?: string
+  'Heap Fetches'?: number
+  'Actual Rows': number
+  'Actual Loops': number
+  'Rows Removed by Filter'?: number
+  'Rows Removed by Index Recheck'?: number
+  Plans?: Plan[]
+}
+
+/** The plan of a statement, from the root down: the text it is of, and all of its nodes. */
+export interface Explained {
+  text: string
+  whole: Plan[]
+}
+
+/** The plan of a page statement, and of its nodes those that choose the page. */
+export interface ExplainedPage extends Explained {
+  page: Plan[]
+}
+
+/** A scope of ids as they stand in a request. */
+export interface IdScope {
+  organizationIds: string[]
+  productIds: string[]
+}
+
+/** Scans of a table. */
+export interface Scans {
+  table: string
+  all: number
+  byIndex: number
+}
+
+export const PAGE = 100
+
+/** What a server asks for, and at which offsets it has asked before. */
+export type Place = [offset: number, visited: number[]]
+
+/** The index that has all records in the order of a sort. */
+export const INDEX: Record<Sort, string> = {
+  certified_on: 'export_records_certified_on',
+  user_name: 'export_records_user_name',
+  proctor_name: 'export_records_proctor_name',
+  product_name: 'export_records_product_name',
+}
+
+/** Shows how the database goes about the statements that the service really sends, with the values it sends. */
+export class Explainer {
+  private sent: { text: string; parameters: unknown[] }[] = []
+  private readonly pool: Sql
+
+  private constructor(url: string, settings: Record<string, string>) {
+    this.pool = postgres(url, {
+      max: 1,
+      onnotice: () => {},
+      connection: settings,
+      debug: (_connection, text, parameters) => this.sent.push({ text, parameters: [...parameters] }),
+    })
+  }
+
+  /** On a connection that is set up like those of `serviceDb`. */
+  static async create(url: string, serviceDb: Sql): Promise<Explainer> {
+    const [settings] = await serviceDb<Record<string, string>[]>`
+      select 'auto' as plan_cache_mode, current_setting('jit') as jit,
+             current_setting('TimeZone') as "TimeZone"`
+    return new Explainer(url, { ...settings })
+  }
+
+  async end(): Promise<void> {
+    await this.pool.end()
+  }
+
+  /** The plan of the statement for a page by a server that has seen the pages at `visited` before. */
+  async explain(scope: IdScope, query: Partial<ListQuery>, visited: number[] = []): Promise<ExplainedPage> {
+    const plans = await this.explainAll(scope, query, visited)
+    const [plan, ...others] = plans
+    if (!plan || others.length > 0) throw new Error(`${plans.length} statements for one page`)
+    return plan
+  }
+
+  /** The plans of all statements that such a server sends for a page. */
+  async explainAll(
+    scope: IdScope,
+    query: Partial<ListQuery>,
+    visited: number[] = [],
+  ): Promise<ExplainedPage[]> {
+    const memory = new PageMemory()
+    await issueTokens(this.pool, ofIds(scope))
+    const token = tokenOf(ofIds(scope))
+    memory.note(token, await requireAccess(this.pool, token))
+    for (const offset of visited) await read(this.pool, memory, scope, { ...query, offset })
+    const plans = await this.explainSent(sql => read(sql, memory, scope, query))
+    return plans.map(plan => {
+      const { whole } = plan
+      const page =
+        whole.find(node => node['Subplan Name'] === 'CTE page') ??
+        whole.find(node => node['Node Type'] === 'Limit')
+      if (!page) throw new Error(`the page is no part of the plan of ${plan.text}`)
+      return { ...plan, page: nodes(page) }
+    })
+  }
+
+  /** The plans of whatever statements `work` sends, with the values that it sends. */
+  async explainSent(work: (sql: Sql) => Promise<unknown>): Promise<Explained[]> {
+    await this.pool`select 1`
+    this.sent = []
+    await work(this.pool)
+    const plans: Explained[] = []
+    for (const { text, parameters } of [...this.sent]) {
+      const rows = await this.pool.unsafe<{ 'QUERY PLAN': { Plan: Plan }[] }[]>(
+        `explain (analyze, timing off, format json) ${text}`,
+        parameters as string[],
+      )
+      plans.push({ text, whole: rows.flatMap(row => row['QUERY PLAN']).flatMap(({ Plan }) => nodes(Plan)) })
+    }
+    return plans
+  }
+
+  /** How often `work` read through each table, and how often it looked into one of its indexes. */
+  async scansOf(work: (sql: Sql) => Promise<unknown>): Promise<Scans[]> {
+    const scans = await this.pool.begin(async sql => {
+      // What a backend has not reported yet of earlier transactions is counted as well.
+      const soFar = () => sql<Scans[]>`
+        select relname as table, seq_scan::integer as "all", idx_scan::integer as "byIndex"
+        from pg_stat_xact_user_tables order by relname`
+      const before = new Map((await soFar()).map(scan => [scan.table, scan]))
+      await work(sql as unknown as Sql)
+      return (await soFar()).map(({ table, all, byIndex }) => ({
+        table,
+        all: all - (before.get(table)?.all ?? 0),
+        byIndex: byIndex - (before.get(table)?.byIndex ?? 0),
+      }))
+    })
+    return scans.filter(({ all, byIndex }) => all + byIndex > 0)
+  }
+}
+
+/** Reads a page; what is not asked for is the default. */
+export async function read(
+  sql: Sql,
+  memory: PageMemory,
+  scope: IdScope,
+  query: Partial<ListQuery>,
+  tokenDigest = tokenOf(ofIds(scope)),
+): Promise<void> {
+  const rest = { page: PAGE, offset: 0, sort: 'certified_on', order: 'ASC', filter: {} } as const
+  const found = await readPage(sql, memory, tokenDigest, { ...rest, ...query })
+  if (found.kind !== 'page') throw new Error(found.kind)
+}
+
+/** As issueTokens() takes it. */
+export const ofIds = ({ organizationIds, productIds }: IdScope) => ({
+  organizations: organizationIds.map(Number),
+  products: productIds.map(Number),
+})
+
+export function nodes(plan: Plan): Plan[] {
+  return [plan, ...(plan.Plans ?? []).flatMap(nodes)]
+}
+
+export const types = (plans: Plan[]): string[] => plans.map(node => node['Node Type'])
+export const indexes = (plans: Plan[]): string[] => plans.flatMap(node => node['Index Name'] ?? [])
+
+/** The indexes by which records are read, and not who asks for them. */
+export const indexesOfRecords = (plans: Plan[]): string[] =>
+  indexes(plans).filter(name => name.startsWith('export_records_'))
+
+/** Whether all records were read through without an index: a plan may hold a scan that never began. */
+export const readsAll = (plans: Plan[]): boolean =>
+  plans.some(
+    node =>
+      node['Node Type'] === 'Seq Scan' &&
+      node['Relation Name'] === 'export_records' &&
+      node['Actual Loops'] > 0,
+  )
+
+/** Look-ups in the table for what an index could not answer alone. */
+export const heapFetches = (plans: Plan[]): number =>
+  plans.reduce((sum, node) => sum + (node['Heap Fetches'] ?? 0), 0)
+
+/** How many records the scans of a plan looked at, those included that they then dropped. */
+export function recordsRead(plans: Plan[]): number {
+  const scans = plans.filter(node => node['Relation Name'] === 'export_records')
+  const looked = scans.map(
+    node =>
+      node['Actual Loops'] *
+      (node['Actual Rows'] +
+        (node['Rows Removed by Filter'] ?? 0) +
+        (node['Rows Removed by Index Recheck'] ?? 0)),
+  )
+  return looked.reduce((sum, rows) => sum + rows, 0)
+}

@@ -1,0 +1,49 @@
+import { beforeAll, expect, test } from 'bun:test'
+import { PageMemory } from '../../../src/assessments/page-memory.ts'
+import type { Oracle, Scope } from '../../support/oracle.ts'
+import { readOracle } from '../../support/stored-platform.ts'
+import { useDatabase } from './database.ts'
+import { type Asked, issueTokens, readBody, rightPage, SORTED } from './questions.ts'
+import { partsOf } from './statements.ts'
+import { EMPTY, PRODUCTS } from './world.ts'
+
+/** Pages beyond the reach of the statements that are kept. */
+
+/** Of which the scopes have five sixths. */
+const RECORDS = 13_200
+const COUNT = (RECORDS * 5) / 6
+const SCOPES: Scope[] = [
+  { organizations: [1, 2, 3, 4, 5], products: PRODUCTS },
+  { organizations: [1, 2, 3, 4, 5, ...EMPTY], products: PRODUCTS },
+]
+
+const db = useDatabase(RECORDS)
+let oracle: Oracle
+
+beforeAll(async () => {
+  await issueTokens(db.sql, ...SCOPES)
+  oracle = await readOracle(db.sql)
+})
+
+const OFFSETS = [9_999, 10_000, 10_001, 10_555, COUNT - 100, COUNT - 37, COUNT - 1, COUNT, COUNT + 1]
+
+test.each(SORTED)(
+  'far pages by $sort $order are right, from an empty memory and then from its places',
+  async order => {
+    const asked: Asked = { ...order, filter: 0, size: 100 }
+    for (const scope of SCOPES) {
+      for (const offset of OFFSETS) {
+        const memory = new PageMemory()
+        db.sent = []
+        expect(await readBody(db.pool, memory, scope, asked, offset)).toBe(
+          rightPage(oracle, scope, asked, offset),
+        )
+        expect(partsOf(db.sent)).toEqual(['start and count'])
+        for (const next of [offset, offset + 100])
+          expect(await readBody(db.pool, memory, scope, asked, next)).toBe(
+            rightPage(oracle, scope, asked, next),
+          )
+      }
+    }
+  },
+)

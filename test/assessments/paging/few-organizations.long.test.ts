@@ -1,0 +1,87 @@
+import { describe, expect, test } from 'bun:test'
+import type { Filter } from '../../../src/assessments/parameters.ts'
+import { heapFetches, indexes, PAGE, type Place, readsAll, recordsRead } from './explain.ts'
+import { RECORDS, scopeOf, useManyRecords } from './many-records.ts'
+import { SORTED } from './questions.ts'
+
+/**
+ * A few of 500 organizations: what is read must depend on the few, not on the whole. Three are the hard middle, too
+ * many for one index entry after the other and too few for a walk through everybody's records.
+ */
+
+const many = useManyRecords()
+const few = (number: number, rank: number) => scopeOf(many, many.organizations.slice(rank, rank + number))
+
+/** Postgres rounds what the loops of each organization read on average. */
+const roundingOf = (number: number) => (number === 1 ? 0 : number)
+
+/** How many organizations, the rank in size of the first, and whether no record of others may be read. */
+const FEW: [number: number, rank: number, isExact: boolean][] = [
+  ...[0, 300].map((rank): [number, number, boolean] => [1, rank, true]),
+  ...[20, 100, 490].map((rank): [number, number, boolean] => [3, rank, true]),
+  ...[10, 400].map((rank): [number, number, boolean] => [30, rank, false]),
+]
+
+describe.each(SORTED)('by $sort $order', asked => {
+  test.each(FEW)(
+    '%d organizations from rank %d on are read without the others, from the start, behind and from the end',
+    async (number, rank, isExact) => {
+      const { scope, records, all } = await few(number, rank)
+      const middle = Math.floor(records / 2)
+      const places: Place[] = [
+        [0, []],
+        [middle, [0]],
+        [middle, [Math.max(0, middle - PAGE)]],
+        [records - 7, [0]],
+      ]
+      // Of many organizations, a far page of which nothing is known is walked to among everybody's records.
+      if (isExact) places.push([middle, []])
+      for (const [offset, visited] of places) {
+        const { whole, page } = await many.explainer.explain(scope, { ...asked, offset }, visited)
+        expect(readsAll(whole)).toBe(false)
+        expect(heapFetches(page)).toBe(0)
+        if (!isExact) {
+          expect(recordsRead(page)).toBeLessThan(RECORDS / 4)
+          continue
+        }
+        expect([...new Set(indexes(page))].join()).toMatch(/^export_records_organization_\w+$/)
+        expect(recordsRead(page)).toBeLessThanOrEqual(all + roundingOf(number))
+        // The page, its documents, and the count.
+        expect(recordsRead(whole)).toBeLessThanOrEqual(2 * all + PAGE + roundingOf(number))
+      }
+    },
+  )
+
+  test('the largest organization ends where the page is full, three of the largest never take a tenth of all', async () => {
+    const largest = await few(1, 0)
+    const { page } = await many.explainer.explain(largest.scope, asked)
+    expect(recordsRead(page)).toBeLessThan(2 * PAGE)
+    const { scope, records } = await few(3, 2)
+    for (const offset of [0, Math.floor(records / 2)]) {
+      const { page, whole } = await many.explainer.explain(scope, { ...asked, offset })
+      expect(readsAll(whole)).toBe(false)
+      expect(recordsRead(page)).toBeLessThan(RECORDS / 10)
+    }
+  })
+})
+
+describe('within three of 500 organizations, whatever else is asked,', () => {
+  test.each<[string, Filter]>([
+    ['days', { start_date: '2018-01-01', end_date: '2018-12-31' }],
+    ['a user', { user_ids: ['77'] }],
+    ['a seid', { seids: ['S-77'] }],
+    ['a proctor', { proctor_ids: ['7'] }],
+    ['active educators', { user_record_status: ['active'] }],
+    ['native records', { legacy_record: [false] }],
+    ['a rare search', { search: 'zzz' }],
+    ['a common search', { search: 'product' }],
+    ['a product', { product_ids: ['7'] }],
+  ])('%s: no more is read than these hold', async (_, filter) => {
+    const { scope, all } = await few(3, 100)
+    for (const asked of SORTED) {
+      const { whole } = await many.explainer.explain(scope, { ...asked, filter })
+      expect(readsAll(whole)).toBe(false)
+      expect(recordsRead(whole)).toBeLessThanOrEqual(2 * all + PAGE + roundingOf(3))
+    }
+  })
+})

@@ -1,0 +1,161 @@
+import { beforeEach, describe, expect, test } from 'bun:test'
+import fc from 'fast-check'
+import { requireAccess } from '../../../src/assessments/access.ts'
+import { sha256 } from '../../../src/random.ts'
+import { holds } from '../../support/property.ts'
+import { until } from '../../support/until.ts'
+import { useDatabase } from './database.ts'
+
+/** Who a token is good for, and under which scope, as the database says it. */
+
+const db = useDatabase()
+
+describe('the digest of a scope', () => {
+  const digest = async (organizations: bigint[], products: bigint[]): Promise<string> => {
+    const [row] = await db.sql<{ digest: string }[]>`
+      select scope_digest(${organizations.map(String)}::bigint[], ${products.map(String)}::bigint[]) as digest`
+    return row?.digest ?? ''
+  }
+
+  const id = fc.oneof(fc.bigInt({ min: 0n, max: 12n }), fc.bigInt({ min: -(2n ** 63n), max: 2n ** 63n - 1n }))
+  const ids = fc.uniqueArray(id, { maxLength: 6 })
+  const scope = fc.tuple(ids, ids)
+
+  test('is equal for equal sets and for no others', async () => {
+    const seen = new Map<string, string>()
+    const property = fc.asyncProperty(scope, async ([organizations, products]) => {
+      const text = `${organizations.join()} ${products.join()}`
+      const found = await digest(organizations, products)
+      expect(seen.get(found) ?? text).toBe(text)
+      seen.set(found, text)
+      expect(await digest(organizations, products)).toBe(found)
+    })
+    await holds(property, { runs: 150, thorough: 1500 })
+  })
+
+  test.each<[string, [bigint[], bigint[]], [bigint[], bigint[]]]>([
+    ['an id in the other set', [[1n, 2n], [3n]], [[1n], [2n, 3n]]],
+    ['the sets exchanged', [[1n], [2n]], [[2n], [1n]]],
+    ['an empty set and the other one', [[1n], []], [[], [1n]]],
+    ['one id and two with the same digits', [[12n], [3n]], [[1n, 2n], [3n]]],
+    ['digits that go over to the next set', [[1n], [23n]], [[12n], [3n]]],
+    ['a sign', [[1n], [1n]], [[-1n], [1n]]],
+  ])('tells apart %s', async (_, one, other) => {
+    expect(await digest(...one)).not.toBe(await digest(...other))
+  })
+
+  test('is of ascending sets, each id once, however they are written', async () => {
+    await db.sql`
+      insert into integrations (client_id, name, organization_ids, product_ids)
+      values ('ordered', 'O', '{7,null,-3,7,12}', '{2,1}')`
+    const [row] = await db.sql`
+      select organization_ids, product_ids, scope_digest from integrations where client_id = 'ordered'`
+    const [organization_ids, product_ids] = [
+      ['-3', '7', '12'],
+      ['1', '2'],
+    ]
+    expect(row).toEqual({
+      organization_ids,
+      product_ids,
+      scope_digest: await digest([-3n, 7n, 12n], [1n, 2n]),
+    })
+  })
+
+  test('is kept beside every integration, and follows each change of either set', async () => {
+    const { sql } = db
+    await sql`
+      insert into integrations (client_id, name, organization_ids, product_ids) values ('digest', 'D', '{1,2}', '{3}')`
+    const kept = async () => {
+      const [row] = await sql`select scope_digest from integrations where client_id = 'digest'`
+      return row?.scope_digest
+    }
+    expect(await kept()).toBe(await digest([1n, 2n], [3n]))
+    await sql`update integrations set organization_ids = '{1}' where client_id = 'digest'`
+    expect(await kept()).toBe(await digest([1n], [3n]))
+    await sql`update integrations set product_ids = '{}' where client_id = 'digest'`
+    expect(await kept()).toBe(await digest([1n], []))
+  })
+})
+
+describe('what is live', () => {
+  const TOKEN = sha256('token')
+  const SECRET = sha256('secret')
+
+  beforeEach(async () => {
+    await db.sql.unsafe(`
+      truncate integrations cascade;
+      insert into integrations (client_id, name, organization_ids, product_ids) values ('one', 'One', '{5,7}', '{9}'),
+        ('other', 'Other', '{1}', '{2}');
+      insert into integration_secrets (integration_id, digest)
+        select id, case client_id when 'one' then sha256('secret') else sha256('another') end from integrations;
+      insert into access_tokens (digest, secret_id, expires_at)
+        select case digest when sha256('secret') then sha256('token') else sha256('anothers') end, id, now() + interval '1 minute'
+        from integration_secrets`)
+  })
+
+  const secret = async () => await db.sql`select * from live_secrets where digest = ${SECRET}`
+  const token = async () => await db.sql`select * from live_tokens where digest = ${TOKEN}`
+  const LIVE = { client_id: 'one', organization_ids: ['5', '7'], product_ids: ['9'] }
+
+  test('names the client and its scope, by the view, the function and the service alike', async () => {
+    expect(await secret()).toMatchObject([LIVE])
+    expect(await token()).toMatchObject([LIVE])
+    expect([...(await db.sql`select * from live_token(${TOKEN})`)]).toEqual([...(await token())])
+    expect(await requireAccess(db.sql, TOKEN)).toEqual({
+      kind: 'access',
+      clientId: 'one',
+      scope: (await token())[0]?.scope_digest,
+      organizations: 2,
+    })
+  })
+
+  test.each<[string, string, boolean, boolean]>([
+    ['at the beginning', 'select 1', true, true],
+    ['when its integration is disabled', 'update integrations set disabled_at = now()', false, false],
+    [
+      'when it was disabled and enabled',
+      'update integrations set disabled_at = now(); update integrations set disabled_at = null',
+      true,
+      true,
+    ],
+    ['within a grace', `update integration_secrets set expires_at = now() + interval '1 minute'`, true, true],
+    ['at the end of a grace', 'update integration_secrets set expires_at = now()', false, false],
+    ['when the token has expired', 'update access_tokens set expires_at = now()', true, false],
+    ['when the token is deleted', 'delete from access_tokens', true, false],
+    ['when the secret is deleted', 'delete from integration_secrets', false, false],
+    ['when the integration is deleted', 'delete from integrations', false, false],
+    [
+      'when another is disabled',
+      `update integrations set disabled_at = now() where client_id = 'other'`,
+      true,
+      true,
+    ],
+  ])('%s', async (_, statement, isSecretLive, isTokenLive) => {
+    await db.sql.unsafe(statement)
+    expect((await secret()).length > 0).toBe(isSecretLive)
+    expect((await token()).length > 0).toBe(isTokenLive)
+    expect((await db.sql`select * from live_token(${TOKEN})`).length > 0).toBe(isTokenLive)
+    expect((await requireAccess(db.sql, TOKEN)).kind).toBe(isTokenLive ? 'access' : 'unauthorized')
+  })
+
+  test('is what it was in the snapshot of the statement that asks, not what it has become since', async () => {
+    const { sql } = db
+    const other = await sql.reserve()
+    try {
+      await other`select pg_advisory_lock(77)`
+      const asked = sql<{ client: string | null }[]>`
+        select pg_advisory_xact_lock_shared(77), (select client_id from live_token(${TOKEN})) as client`.execute()
+      await until('the statement waits for the lock', async () => {
+        const waiting = await sql`
+          select from pg_locks where locktype = 'advisory' and objid = 77 and not granted`
+        return waiting.length > 0
+      })
+      await sql`delete from access_tokens`
+      await other`select pg_advisory_unlock(77)`
+      expect((await asked)[0]?.client).toBe('one')
+      expect(await token()).toHaveLength(0)
+    } finally {
+      other.release()
+    }
+  })
+})

@@ -1,0 +1,68 @@
+import { afterAll, beforeAll } from 'bun:test'
+import type { Sql } from 'postgres'
+import { openTestDatabase, type TestDatabase } from '../../support/service.ts'
+import { Explainer, type IdScope } from './explain.ts'
+
+/** How many records `fillReadModel` makes, of how many organizations. */
+export const RECORDS = 60_000
+export const ORGANIZATIONS = 500
+
+/** 35 of its 40 products. */
+export const PRODUCTS_35 = Array.from({ length: 35 }, (_, n) => String(n + 1))
+
+/** A database on which a plan shows whether it is a good one: on a few rows every plan is. */
+export interface ManyRecords {
+  database: TestDatabase
+  explainer: Explainer
+  /** Ids with their records, the largest first. */
+  organizations: { id: string; records: number }[]
+}
+
+/** A database for the tests of a file that explain plans, filled before them. */
+export function useManyRecords(fill: (sql: Sql) => Promise<unknown> = fillReadModel): ManyRecords {
+  const many = {} as ManyRecords
+  beforeAll(async () => {
+    many.database = await openTestDatabase('postgres')
+    const { sql, url } = many.database
+    await fill(sql)
+    many.explainer = await Explainer.create(url, sql)
+    many.organizations = await sql<{ id: string; records: number }[]>`
+      select organization_id as id, count(*)::integer as records from export_records group by 1 order by 2 desc, 1`
+  })
+  afterAll(async () => {
+    await many.explainer?.end()
+    await many.database?.close()
+  })
+  return many
+}
+
+/** Organizations with 35 of the 40 products: how many records that scope has, and how many all of its organizations have. */
+export async function scopeOf({ database }: ManyRecords, organizations: ManyRecords['organizations']) {
+  const scope: IdScope = { organizationIds: organizations.map(row => row.id), productIds: PRODUCTS_35 }
+  const [row] = await database.sql<{ count: number }[]>`
+    select count(*)::integer as count from export_records
+    where organization_id = any (${scope.organizationIds}::bigint[]) and product_id = any (${PRODUCTS_35}::bigint[])`
+  const all = organizations.reduce((sum, row) => sum + row.records, 0)
+  return { scope, records: row?.count ?? 0, all }
+}
+
+/** Vacuumed and analyzed. Straight into the read model: the plans depend on nothing else. */
+async function fillReadModel(sql: Sql): Promise<void> {
+  // Sizes differ as districts' do.
+  await sql.unsafe(`
+    insert into export_records
+    select n, organization, 1 + hash % 40, 1 + n / 3, 'S-' || n / 3,
+      hash % 16 = 0, hash % 10 = 0, array[1 + hash % 300],
+      date '2015-01-01' + (n * 4000::bigint / ${RECORDS})::integer, 'user ' || md5((n / 3)::text), 'proctor ' || md5((hash % 300)::text),
+      'product ' || hash % 40, repeat('{"id":' || n || '}', 40)
+    from (
+      select n, abs(hashint4(n)) / 7 as hash,
+        1 + floor(${ORGANIZATIONS} * power((abs(hashint4(n)) % 99991) / 99991.0, 2))::integer as organization
+      from generate_series(1, ${RECORDS}) n
+    ) as drawn`)
+  await sql.unsafe(`
+    insert into export_people
+    select 1 + n, md5(n::text) || E'\\n' || md5((-n)::text) || E'\\n' from generate_series(0, ${RECORDS} / 3) n;
+    insert into export_products select 1 + n, 'product ' || n from generate_series(0, 39) n`)
+  await sql.unsafe('vacuum (analyze) export_records, export_people')
+}

@@ -1,0 +1,199 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, spyOn, test } from 'bun:test'
+import pino from 'pino'
+import { setDisabled } from '../../../src/integrations/lifecycle.ts'
+import { rotateSecret } from '../../../src/integrations/rotate.ts'
+import { changeScope } from '../../../src/integrations/scope.ts'
+import type { Pool } from '../../../src/postgres/pool.ts'
+import type { Runner } from '../../../src/postgres/statement.ts'
+import { newToken } from '../../support/http.ts'
+import { listen, openTestDatabase, type TestDatabase } from '../../support/service.ts'
+import { until } from '../../support/until.ts'
+import { ask, provision } from './servers.ts'
+import { reset } from './world.ts'
+
+/** How many statements a request costs: in the steady state one, whatever it asks for. */
+
+let database: TestDatabase
+let server: ReturnType<typeof listen>
+let sent: string[] = []
+/** Statements that no request waits for. */
+let beside: string[] = []
+let credentials: { clientId: string; clientSecret: string }
+let token: string
+
+beforeAll(async () => {
+  database = await openTestDatabase('postgres')
+  await reset(database.sql, 300)
+})
+afterAll(async () => {
+  await server?.stop()
+  await database?.close()
+})
+
+/** The pool, with the text of every statement noted. */
+function counting(pool: Pool): Pool {
+  const during = pool.during.bind(pool)
+  pool.during = (asker): Runner => ({
+    unsafe: (text, parameters, options) => {
+      sent.push(text)
+      return during(asker).unsafe(text, parameters, options)
+    },
+  })
+  const unsafe = pool.unsafe.bind(pool)
+  pool.unsafe = (text, parameters, options) => {
+    beside.push(text)
+    return unsafe(text, parameters, options)
+  }
+  return pool
+}
+
+/** A server that knows nothing yet, and a token that it has never seen. */
+beforeEach(async () => {
+  await server?.stop()
+  server = listen({ pool: (...asked) => counting(database.pool(...asked)) }, pino({ level: 'silent' }))
+  credentials = await provision(database.sql, { organizations: [1, 2, 3], products: [1, 2] })
+  token = await newToken(server.url, credentials)
+})
+
+/** The status of a request, and how many statements were run for it. */
+async function cost(rest: string, of = token): Promise<[status: number, statements: number]> {
+  sent = []
+  const { status } = await ask(server.url, of, rest)
+  return [status, sent.length]
+}
+
+const some = async () =>
+  (
+    await database.sql<{ id: string }[]>`
+      select id from export_records where organization_id = 2 and product_id = 1 order by id limit 1`
+  )[0]?.id ?? ''
+
+describe('for a token that the server has seen', () => {
+  beforeEach(async () => {
+    expect(await cost('?page=50')).toEqual([200, 2])
+  })
+
+  test('a walk asks one statement a page, whatever the order, to the end and beyond', async () => {
+    for (const order of ['', '&sort=user_name&order=DESC']) {
+      for (let offset = 0; offset <= 200; offset += 50)
+        expect(await cost(`?page=50&offset=${offset}${order}`)).toEqual([200, 1])
+    }
+  })
+
+  test('a first page of a filter, and a jump, ask one statement', async () => {
+    expect(await cost('?filter[search]=ana')).toEqual([200, 1])
+    expect(await cost('?filter[user_ids][]=1&offset=20')).toEqual([200, 1])
+    expect(await cost('?sort=proctor_name&offset=101')).toEqual([200, 1])
+  })
+
+  test('a single record asks one statement, and so does one that is not there or not in the scope', async () => {
+    const others = await database.sql<{ id: string }[]>`
+      (select id from export_records where organization_id = 6 and product_id = 2 limit 1)
+      union all (select id from export_records where organization_id = 2 and product_id = 3 limit 1)`
+    expect(others).toHaveLength(2)
+    expect(await cost(`/${await some()}`)).toEqual([200, 1])
+    expect(await cost('/999999999')).toEqual([404, 1])
+    for (const { id } of others) expect(await cost(`/${id}`)).toEqual([404, 1])
+  })
+
+  test('what needs no records asks who it is for, and nothing else', async () => {
+    for (const [rest, status] of [
+      ['?page=none', 400],
+      ['/none', 404],
+      ['/99999999999999999999', 404],
+    ] as const)
+      expect([rest, ...(await cost(rest))]).toEqual([rest, status, 1])
+  })
+
+  test('a changed scope costs one statement more, once', async () => {
+    await changeScope(database.sql, credentials.clientId, { replace: ['4'] }, {})
+    expect(await cost('?page=50')).toEqual([200, 2])
+    expect(await cost('?page=50')).toEqual([200, 1])
+  })
+
+  test('a write costs no statement more, to the scope or outside of it', async () => {
+    await database.sql`update users set name = name || ' II' where id = 1`
+    expect(await cost('?page=50')).toEqual([200, 1])
+    await database.sql`update assessments set legacy_record = not legacy_record where organization_id = 5`
+    expect(await cost('?page=50')).toEqual([200, 1])
+  })
+
+  test('a token that has ended is refused at the cost of one statement, every time', async () => {
+    await rotateSecret(database.sql, credentials.clientId, { force: true })
+    for (let time = 0; time < 3; time++) expect(await cost('?page=50')).toEqual([401, 1])
+  })
+
+  test('a disabled integration is refused at the cost of one statement, and served at that of one when enabled', async () => {
+    await setDisabled(database.sql, credentials.clientId, true)
+    expect(await cost(`/${await some()}`)).toEqual([401, 1])
+    await setDisabled(database.sql, credentials.clientId, false)
+    expect(await cost(`/${await some()}`)).toEqual([200, 1])
+  })
+
+  test('an empty scope is refused at the cost of the look-up alone', async () => {
+    await changeScope(database.sql, credentials.clientId, { replace: [] }, {})
+    expect((await cost('?page=50'))[0]).toBe(400)
+    expect(await cost('?page=50')).toEqual([400, 1])
+  })
+})
+
+describe('for a token that the server has never seen', () => {
+  test('who it is for is looked up before a page, and with a single record', async () => {
+    expect(await cost(`/${await some()}`)).toEqual([200, 1])
+    const second = await newToken(server.url, credentials)
+    expect(await cost('?page=50', second)).toEqual([200, 2])
+    expect(await cost('?page=50&offset=50', second)).toEqual([200, 1])
+  })
+
+  test('facts that another token of the same scope has left are used', async () => {
+    await cost('?page=50')
+    const second = await newToken(server.url, credentials)
+    await cost('?page=50&offset=50', second)
+    expect(sent.filter(text => text.includes('as documents')).join()).not.toContain('reltuples')
+  })
+
+  test('it is refused at the cost of one statement, and what can be no token at the cost of none', async () => {
+    expect(await cost('?page=50', 'x'.repeat(43))).toEqual([401, 1])
+    expect(await cost('?page=50', 'short')).toEqual([401, 0])
+  })
+})
+
+test('a token is issued, or refused, by one statement', async () => {
+  sent = []
+  await newToken(server.url, credentials)
+  expect(sent).toHaveLength(1)
+  sent = []
+  await expect(newToken(server.url, { ...credentials, clientSecret: 'wrong' })).rejects.toThrow('401')
+  expect(sent).toHaveLength(1)
+})
+
+test('that a token was used is written with the first request and not with the next ones', async () => {
+  await cost('?page=50')
+  const used = () =>
+    database.sql<{ at: string | null }[]>`
+      select s.last_used_at::text as at from integration_secrets s join integrations i on i.id = s.integration_id
+      where i.client_id = ${credentials.clientId}`
+  await until('the use of the secret is written', async () => (await used())[0]?.at)
+  beside = []
+  for (let page = 0; page < 5; page++) {
+    await cost('?page=50')
+    expect(beside).toEqual([])
+  }
+})
+
+test('a token that is refused has not been used, however long ago its last use was noted', async () => {
+  await cost('?page=50')
+  await setDisabled(database.sql, credentials.clientId, true)
+  const now = performance.now.bind(performance)
+  const clock = spyOn(performance, 'now').mockImplementation(() => now() + 61_000)
+  try {
+    beside = []
+    expect((await cost('?page=50'))[0]).toBe(401)
+    expect(beside).toEqual([])
+    await setDisabled(database.sql, credentials.clientId, false)
+    expect((await cost('?page=50'))[0]).toBe(200)
+    expect(beside).toHaveLength(1)
+  } finally {
+    clock.mockRestore()
+  }
+})

@@ -1,0 +1,151 @@
+import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { PgDialect } from 'drizzle-orm/pg-core'
+import { requireAccess } from '../../../src/assessments/access.ts'
+import { readPage } from '../../../src/assessments/page.ts'
+import { PageMemory } from '../../../src/assessments/page-memory.ts'
+import { pageSql, type Shape } from '../../../src/assessments/page-statement.ts'
+import { queryOf } from '../../../src/assessments/parameters.ts'
+import { parseListQuery } from '../../../src/assessments/parse.ts'
+import { readRecord } from '../../../src/assessments/queries.ts'
+import type { Pool } from '../../../src/postgres/pool.ts'
+import { openTestDatabase, type TestDatabase } from '../../support/service.ts'
+import { issueTokens, SORTED, tokenOf } from './questions.ts'
+import { EMPTY, PRODUCTS, reset } from './world.ts'
+
+/** The texts of page statements, and which of them a connection keeps, with what kind of plan. */
+
+const FIRST: Shape = {
+  sort: 'certified_on',
+  order: 'ASC',
+  way: 'whole',
+  filters: [],
+  narrowed: [],
+  from: 'start',
+  isCounted: false,
+  reach: 1000,
+}
+
+/** TEST_UPDATE_STATEMENTS=1 writes them anew. */
+test.each<[string, Shape]>([
+  ['first-page', FIRST],
+  ['next-page', { ...FIRST, from: 'place', sort: 'user_name', order: 'DESC' }],
+  ['jump-from-the-end', { ...FIRST, from: 'end', way: 'along', reach: 100000 }],
+  ['first-page-counted', { ...FIRST, isCounted: true, way: 'along' }],
+  ['few-organizations', { ...FIRST, from: 'place', way: 'few' }],
+  [
+    'filters',
+    {
+      ...FIRST,
+      from: 'place',
+      way: 'along',
+      filters: ['start_date', 'legacy_record'],
+      narrowed: ['products'],
+    },
+  ],
+  ['picked', { ...FIRST, isCounted: true, way: 'picked', filters: ['user_ids'] }],
+])('statements/%s.sql is what the service sends', async (name, shape) => {
+  const file = Bun.file(`${import.meta.dir}/../statements/${name}.sql`)
+  const text = `${new PgDialect().sqlToQuery(pageSql(shape)).sql.trim()}\n`
+  if (process.env.TEST_UPDATE_STATEMENTS) await file.write(text)
+  expect(text).toBe(await file.text())
+})
+
+let database: TestDatabase
+let pool: Pool
+const SCOPES = [
+  { organizations: [1, 2, 3, 4, 5], products: PRODUCTS },
+  { organizations: [1, 4, ...EMPTY], products: [1, 3] },
+  { organizations: [3], products: PRODUCTS },
+]
+
+beforeAll(async () => {
+  database = await openTestDatabase('postgres')
+  await reset(database.sql, 400)
+  await issueTokens(database.sql, ...SCOPES)
+  pool = database.pool(
+    { size: 1, wait: 60_000, statement: 60_000, slow: 60_000 },
+    { info: () => {}, warn: () => {} },
+  )
+})
+afterAll(async () => {
+  await pool?.close()
+  await database?.close()
+})
+
+interface Kept {
+  statement: string
+  generic: number
+  custom: number
+}
+
+const keptPages = async () => {
+  const rows = (await pool.unsafe(
+    'select statement, generic_plans::integer as generic, custom_plans::integer as custom from pg_prepared_statements',
+    [],
+    { prepare: false },
+  )) as Kept[]
+  return rows.filter(({ statement }) => statement.includes('export_records'))
+}
+
+test('what a walk sends again and again is planned once for all values', async () => {
+  const memory = new PageMemory()
+  for (const scope of SCOPES) {
+    const token = tokenOf(scope)
+    for (const { sort, order } of SORTED.slice(0, 4)) {
+      for (let time = 0; time < 20; time++) {
+        for (const offset of [0, 20, 40, 60])
+          await readPage(
+            pool,
+            memory,
+            token,
+            queryOf(parseListQuery(`page=20&offset=${offset}&sort=${sort}&order=${order}`)),
+          )
+      }
+    }
+  }
+  for (let time = 0; time < 20; time++)
+    await readRecord(pool, tokenOf({ organizations: [3], products: PRODUCTS }), '10')
+  const kept = await keptPages()
+  // Postgres plans for the values five times before it believes that it need not.
+  expect(kept.filter(({ custom }) => custom > 5)).toEqual([])
+  expect(kept.filter(({ generic }) => generic >= 14).length).toBeGreaterThan(4)
+})
+
+test('whatever filters are combined, and however far a page is, a connection keeps no more statements', async () => {
+  const memory = new PageMemory()
+  const before = await keptPages()
+  const filters = [
+    'start_date]=2025-01-01',
+    'end_date]=2025-12-31',
+    'user_ids][]=1',
+    'seids][]=x',
+    'legacy_record][]=true',
+  ]
+  const token = tokenOf({ organizations: [1, 2, 3, 4, 5], products: PRODUCTS })
+  for (const one of filters) {
+    for (const other of filters) {
+      for (const { sort, order } of SORTED)
+        await readPage(
+          pool,
+          memory,
+          token,
+          queryOf(parseListQuery(`filter[${one}&filter[${other}&sort=${sort}&order=${order}`)),
+        )
+    }
+  }
+  await readPage(pool, new PageMemory(), token, queryOf(parseListQuery('offset=5000')))
+  expect((await keptPages()).length).toBe(before.length)
+})
+
+test('a statement that is not kept takes one round trip, and its values arrive as they are', async () => {
+  const asked = queryOf(
+    parseListQuery(
+      'filter[user_record_status][]=active&filter[search]=%22%5C%27%2C%7B%7D&filter[seids][]=a%22%2C%5Cb',
+    ),
+  )
+  const { organizations, products } = SCOPES[0] as (typeof SCOPES)[0]
+  const token = tokenOf({ organizations, products })
+  await requireAccess(pool, token)
+  const found = await readPage(pool, new PageMemory(), token, asked)
+  expect(found).toMatchObject({ kind: 'page', count: 0, size: 0 })
+})

@@ -1,0 +1,132 @@
+import { beforeAll, describe, expect, test } from 'bun:test'
+import type { Filter } from '../../../src/assessments/parameters.ts'
+import { sampleNdjson } from '../../../src/sample/generate.ts'
+import { importText } from '../../support/import.ts'
+import {
+  type IdScope,
+  INDEX,
+  indexes,
+  indexesOfRecords,
+  PAGE,
+  readsAll,
+  recordsRead,
+  types,
+} from './explain.ts'
+import { useManyRecords } from './many-records.ts'
+import { SORTED } from './questions.ts'
+
+/**
+ * How the database goes about a page on data as an import leaves them: analyzed, and not vacuumed. What is explained
+ * is what the service really sends, with the values it sends, on a connection set up alike.
+ */
+
+const ASSESSMENTS = 50_000
+
+const many = useManyRecords(sql => importText(sql, [...sampleNdjson({ assessments: ASSESSMENTS })].join('')))
+let everything: IdScope
+
+beforeAll(async () => {
+  const products = await many.database.sql<{ id: string }[]>`select id from products`
+  everything = {
+    organizationIds: many.organizations.map(row => row.id),
+    productIds: products.map(row => row.id),
+  }
+})
+
+test.each(SORTED)(
+  'a first page of the whole platform by $sort $order is the first entries of one index, unsorted and without the table',
+  async ({ sort, order }) => {
+    const { page } = await many.explainer.explain(everything, { sort, order })
+    expect(types(page).filter(type => type !== 'CTE Scan')).toEqual(['Limit', 'Limit', 'Index Only Scan'])
+    const direction = order === 'ASC' ? 'Forward' : 'Backward'
+    expect(page.at(-1)).toMatchObject({ 'Index Name': INDEX[sort], 'Scan Direction': direction })
+    expect(recordsRead(page)).toBe(PAGE)
+  },
+)
+
+/** Values of a few records out of all. */
+async function some(column: 'user_id' | 'seid' | 'proctor_ids[1]', length: number): Promise<string[]> {
+  const rows = await many.database.sql.unsafe<{ value: string }[]>(
+    `select ${column} as value from export_records where ${column} is not null
+     group by 1 order by count(*), 1 limit $1`,
+    [length],
+  )
+  return rows.map(row => row.value)
+}
+
+describe('a filter that picks few records reads these by its own index, for the page and for the count:', () => {
+  async function expectIndex(filter: Filter, index: string): Promise<void> {
+    for (const { sort, order } of SORTED) {
+      const { whole } = await many.explainer.explain(everything, { sort, order, filter })
+      expect(readsAll(whole)).toBe(false)
+      // By their primary key, only the documents of the page are fetched.
+      expect(new Set(indexesOfRecords(whole))).toEqual(new Set(['export_records_pkey', index]))
+      expect(recordsRead(whole)).toBeLessThan(ASSESSMENTS / 10)
+    }
+  }
+
+  test.each([1, 3, 50])('%d user_ids', async length => {
+    await expectIndex({ user_ids: await some('user_id', length) }, 'export_records_user_id')
+  })
+
+  test.each([1, 3, 50])('%d seids', async length => {
+    await expectIndex({ seids: await some('seid', length) }, 'export_records_seid')
+  })
+
+  test('a proctor id', async () => {
+    await expectIndex({ proctor_ids: await some('proctor_ids[1]', 1) }, 'export_records_proctor_ids')
+  })
+
+  test.each(['xyzzy', 'xyz', 'ana ruiz', 'RUIZ ana', 'nobody at all'])('search for "%s"', async search => {
+    for (const { sort, order } of SORTED) {
+      const { whole } = await many.explainer.explain(everything, { sort, order, filter: { search } })
+      expect(readsAll(whole)).toBe(false)
+      expect(indexes(whole)).toEqual(
+        expect.arrayContaining(['export_people_names_key', 'export_records_user_id']),
+      )
+      expect(recordsRead(whole)).toBeLessThan(ASSESSMENTS / 10)
+    }
+  })
+
+  test('ids that nobody has', async () => {
+    await expectIndex({ user_ids: ['-1', '999999999'] }, 'export_records_user_id')
+    await expectIndex({ seids: ['nobody'] }, 'export_records_seid')
+  })
+})
+
+describe('people whose names come last are not searched for from the first name on:', () => {
+  async function last(id: 'user_id' | 'proctor_ids[1]', key: string, length: number): Promise<string[]> {
+    const rows = await many.database.sql.unsafe<{ id: string }[]>(
+      `select ${id} as id from export_records where cardinality(proctor_ids) = 1
+       group by 1 order by min(${key}) desc, 1 limit $1`,
+      [length],
+    )
+    return rows.map(row => row.id)
+  }
+
+  test('thirty proctors, by proctor_name', async () => {
+    const proctor_ids = await last('proctor_ids[1]', 'proctor_name_key', 30)
+    const { page } = await many.explainer.explain(everything, {
+      sort: 'proctor_name',
+      filter: { proctor_ids },
+    })
+    expect(recordsRead(page)).toBeLessThan(ASSESSMENTS / 4)
+  })
+
+  test('six hundred educators, by user_name', async () => {
+    const user_ids = await last('user_id', 'user_name_key', 600)
+    const { page } = await many.explainer.explain(everything, { sort: 'user_name', filter: { user_ids } })
+    expect(recordsRead(page)).toBeLessThan(ASSESSMENTS / 4)
+  })
+})
+
+test('a day out of all is read by an index, not by walking up to it', async () => {
+  const [row] = await many.database.sql<{ day: string }[]>`
+    select certified_on::text as day from export_records
+    where certified_on > (select avg(certified_on - date '2000-01-01')::integer + date '2000-01-01' from export_records)
+    order by 1 limit 1`
+  const day = row?.day ?? ''
+  const { page } = await many.explainer.explain(everything, { filter: { start_date: day, end_date: day } })
+  expect(new Set(indexes(page))).toEqual(new Set(['export_records_certified_on']))
+  expect(recordsRead(page)).toBeLessThan(ASSESSMENTS / 50)
+})

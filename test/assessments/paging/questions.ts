@@ -1,0 +1,106 @@
+import fc from 'fast-check'
+import type { Sql } from 'postgres'
+import { readPage } from '../../../src/assessments/page.ts'
+import type { PageMemory } from '../../../src/assessments/page-memory.ts'
+import { queryOf } from '../../../src/assessments/parameters.ts'
+import { parseListQuery } from '../../../src/assessments/parse.ts'
+import type { Runner } from '../../../src/postgres/statement.ts'
+import { sha256 } from '../../../src/random.ts'
+import { asking, type Oracle, type Scope } from '../../support/oracle.ts'
+import type { Answer } from './servers.ts'
+
+/** What is asked of the list, as a client would put it. */
+export interface Asked {
+  sort: (typeof SORTS)[number]
+  order: (typeof ORDERS)[number]
+  /** An index of FILTERS. */
+  filter: number
+  size: number
+}
+
+export const SORTS = ['certified_on', 'user_name', 'proctor_name', 'product_name'] as const
+export const ORDERS = ['ASC', 'DESC'] as const
+
+/** Every sort in either order. */
+export const SORTED = SORTS.flatMap(sort => ORDERS.map(order => ({ sort, order })))
+
+/** The first ones are no filter at all. */
+export const FILTERS = [
+  '',
+  '',
+  'filter[start_date]=2025-01-05',
+  'filter[end_date]=2025-01-09',
+  'filter[start_date]=2025-01-03&filter[end_date]=2025-01-11',
+  'filter[user_ids][]=1&filter[user_ids][]=2&filter[user_ids][]=5',
+  'filter[proctor_ids][]=3&filter[proctor_ids][]=4',
+  'filter[seids][]=S-1&filter[seids][]=S-2',
+  'filter[organization_ids][]=2&filter[organization_ids][]=6',
+  'filter[organization_ids][]=6',
+  'filter[product_ids][]=1&filter[product_ids][]=2',
+  'filter[user_record_status][]=active',
+  'filter[legacy_record][]=false',
+  'filter[search]=EK',
+  'filter[search]=an',
+]
+
+/** Half of them without a filter. */
+export const anyAsked = (size: fc.Arbitrary<number>): fc.Arbitrary<Asked> =>
+  fc.record({
+    sort: fc.constantFrom(...SORTS),
+    order: fc.constantFrom(...ORDERS),
+    filter: fc.oneof(fc.constant(0), fc.nat(FILTERS.length - 1)),
+    size,
+  })
+
+/** The query string of a page. */
+export function queryString({ sort, order, filter, size }: Asked, offset: number): string {
+  return `sort=${sort}&order=${order}&page=${size}&offset=${offset}&${FILTERS[filter]}`
+}
+
+/** The body of a page as it has to be. */
+export function rightPage(oracle: Oracle, scope: Scope, asked: Asked, offset: number): string {
+  return oracle.list(scope, asking(queryString(asked, offset)))
+}
+
+/** The answer to a request for a single record as it has to be. */
+export function rightRecord(oracle: Oracle, scope: Scope, id: number): Answer {
+  const body = oracle.document(scope, id)
+  if (body !== undefined) return { status: 200, body }
+  return { status: 404, body: '{"errors":[{"message":"Assessment not found"}]}' }
+}
+
+/** The digest of the token that issueTokens() makes for a scope. */
+export const tokenOf = ({ organizations, products }: Scope) =>
+  sha256(JSON.stringify([organizations, products]))
+
+/** Makes an integration with a live token for each of these scopes that has none yet. */
+export async function issueTokens(db: Sql, ...scopes: Scope[]): Promise<void> {
+  for (const scope of scopes) {
+    const digest = tokenOf(scope)
+    await db`
+      with integration as (
+        insert into integrations (client_id, name, organization_ids, product_ids)
+        values (${digest.toString('hex')}, 'Scope', ${scope.organizations.map(String)}, ${scope.products.map(String)})
+        on conflict (client_id) do nothing returning id
+      ), secret as (
+        insert into integration_secrets (integration_id, digest) select id, ${digest} from integration returning id
+      )
+      insert into access_tokens (digest, secret_id, expires_at)
+      select ${digest}, id, now() + interval '1 hour' from secret`
+  }
+}
+
+/** The body of a page as the service would send it, read without HTTP by a token of issueTokens(). */
+export async function readBody(
+  db: Runner,
+  memory: PageMemory,
+  scope: Scope,
+  asked: Asked,
+  offset: number,
+): Promise<string> {
+  const query = queryOf(parseListQuery(queryString(asked, offset)))
+  const page = await readPage(db, memory, tokenOf(scope), query)
+  if (page.kind !== 'page') throw new Error(page.kind)
+  const { count, documents } = page
+  return `{"data":[${documents}],"meta":{"count":${count},"offset":${offset},"page":${asked.size}}}`
+}

@@ -1,0 +1,128 @@
+import { expect, test } from 'bun:test'
+import fc from 'fast-check'
+import { PageMemory } from '../../../src/assessments/page-memory.ts'
+import type { Runner } from '../../../src/postgres/statement.ts'
+import type { Oracle, Scope } from '../../support/oracle.ts'
+import { holds } from '../../support/property.ts'
+import { readOracle } from '../../support/stored-platform.ts'
+import { useDatabase } from './database.ts'
+import { type Asked, issueTokens, readBody, rightPage, SORTS } from './questions.ts'
+import { anyWrite, EMPTY, PRODUCTS, reset, type Write, write } from './world.ts'
+
+/**
+ * Several requests and a writer on one memory, statement by statement in any order: between any two
+ * statements of a request, and between a statement and the arrival of its rows, the others do whatever they
+ * like. Each answer must be the right one for some state between the request's start and its end.
+ */
+
+interface Question {
+  scope: number
+  asked: Asked
+  offset: number
+}
+
+const SCOPES: Scope[] = [[1, 2, 3, 4, 5], [3], [1, 6], [2, 4, ...EMPTY]].map(organizations => ({
+  organizations,
+  products: PRODUCTS,
+}))
+
+/** Few different ones, so that requests meet in what they remember. */
+const question: fc.Arbitrary<Question> = fc.record({
+  scope: fc.nat(SCOPES.length - 1),
+  asked: fc.record({
+    sort: fc.constantFrom(...SORTS.slice(0, 2)),
+    order: fc.constantFrom('ASC' as const, 'DESC' as const),
+    filter: fc.constantFrom(0, 0, 0, 12),
+    size: fc.constantFrom(50, 70),
+  }),
+  offset: fc.constantFrom(0, 50, 51, 70, 100, 120, 150),
+})
+
+const anyRace = fc.record({
+  readers: fc.array(fc.array(question, { minLength: 1, maxLength: 5, size: 'max' }), {
+    minLength: 1,
+    maxLength: 4,
+    size: 'max',
+  }),
+  writes: fc.array(
+    fc.oneof(
+      anyWrite,
+      fc
+        .tuple(anyWrite, fc.constantFrom<Write['kind'][]>('within', 'elsewhere', 'insert'))
+        .map(([write, kind]) => ({ ...write, kind })),
+    ),
+    { maxLength: 5, size: 'max' },
+  ),
+})
+
+const db = useDatabase()
+
+/** Does `work` when its turn comes, and nobody else's turn comes before it has been done. */
+async function whenReleased<Result>(scheduler: fc.Scheduler, work: () => Promise<Result>): Promise<Result> {
+  let done: Promise<Result> = Promise.reject(new Error('was never released'))
+  done.catch(() => {})
+  const sequence = scheduler.scheduleSequence([
+    async () => {
+      done = work()
+      await done
+    },
+  ])
+  await sequence.task
+  return await done
+}
+
+/** A pool whose statements, and whose answers, wait for their turn. */
+function racing(scheduler: fc.Scheduler): Runner {
+  const unsafe: Runner['unsafe'] = async (text, parameters, options) => {
+    const rows = await whenReleased(scheduler, async () => {
+      const query = db.sql.unsafe(text, parameters, options)
+      return await (options.bytes ? query.raw() : query)
+    })
+    return await whenReleased(scheduler, async () => rows)
+  }
+  return { unsafe }
+}
+
+/** An answer, and the states that the data were in between its question and itself. */
+interface Answered {
+  question: Question
+  body: string
+  during: Oracle[]
+}
+
+test('an answer is the right one for a state during its request, however statements and writes interleave', async () => {
+  const property = fc.asyncProperty(fc.scheduler(), anyRace, async (scheduler, { readers, writes }) => {
+    await reset(db.sql, 190)
+    await issueTokens(db.sql, ...SCOPES)
+    // By step; the last one is what holds now.
+    const states: Oracle[] = [await readOracle(db.sql)]
+    const racer = racing(scheduler)
+    const memory = new PageMemory()
+
+    const answers: Answered[] = []
+    const read = async (question: Question) => {
+      const { asked, offset, scope } = question
+      const from = states.length - 1
+      const body = await readBody(racer, memory, SCOPES[scope] as Scope, asked, offset)
+      answers.push({ question, body, during: states.slice(from) })
+    }
+    const change = (next: Write) =>
+      whenReleased(scheduler, async () => {
+        await write(db.sql, next)
+        states.push(await readOracle(db.sql))
+      })
+    const inTurn = async <Item>(items: Item[], work: (item: Item) => Promise<void>) => {
+      for (const item of items) await work(item)
+    }
+    await scheduler.waitFor(
+      Promise.all([...readers.map(questions => inTurn(questions, read)), inTurn(writes, change)]),
+    )
+
+    for (const { question, body, during } of answers) {
+      const { asked, offset, scope } = question
+      const right = during.map(state => rightPage(state, SCOPES[scope] as Scope, asked, offset))
+      expect(right, JSON.stringify(question)).toContain(body)
+    }
+  })
+  await holds(property, { runs: 25, thorough: 250, limit: 15_000 })
+})

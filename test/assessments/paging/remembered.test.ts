@@ -1,0 +1,146 @@
+import { beforeEach, expect, test } from 'bun:test'
+import { readPage } from '../../../src/assessments/page.ts'
+import { PageMemory } from '../../../src/assessments/page-memory.ts'
+import { queryOf } from '../../../src/assessments/parameters.ts'
+import { parseListQuery } from '../../../src/assessments/parse.ts'
+import { useDatabase } from './database.ts'
+import { issueTokens, tokenOf } from './questions.ts'
+import { partsOf } from './statements.ts'
+import { PRODUCTS, reset } from './world.ts'
+
+/** What is asked of the database when something is remembered; that the answers are right is tested beside this. */
+
+const db = useDatabase()
+let memory: PageMemory
+const SCOPE = { organizations: [1, 2, 3], products: PRODUCTS }
+const OTHERS = [
+  { organizations: [1, 2, 3, 4], products: PRODUCTS },
+  { organizations: [1, 2, 3], products: [1] },
+]
+
+beforeEach(async () => {
+  await reset(db.sql, 300)
+  await issueTokens(db.sql, SCOPE, ...OTHERS)
+  memory = new PageMemory()
+})
+
+/** What a page of 50 asks of the database; see partsOf. */
+async function asked(query: string, offset: number, of = SCOPE): Promise<string[]> {
+  db.sent = []
+  await readPage(db.pool, memory, tokenOf(of), queryOf(parseListQuery(`page=50&offset=${offset}&${query}`)))
+  return partsOf(db.sent)
+}
+
+/** Changes an order without changing which records there are. */
+const change = (organization: number) =>
+  db.sql`update assessments set certified_at = certified_at + interval '1 day' where organization_id = ${organization}`
+
+test('the first page is counted, and the next ones are entered behind it with no more than one statement', async () => {
+  expect(await asked('', 0)).toEqual(['start and count'])
+  expect(await asked('', 50)).toEqual(['place'])
+  expect(await asked('', 0)).toEqual(['start'])
+  expect(await asked('', 50)).toEqual(['place'])
+})
+
+test('the count is of all orders, and a place of one', async () => {
+  await asked('sort=user_name', 0)
+  expect(await asked('sort=user_name&order=DESC', 40)).toEqual(['start'])
+  expect(await asked('sort=proctor_name', 40)).toEqual(['start'])
+  expect(await asked('sort=user_name', 50)).toEqual(['place'])
+})
+
+test('a write to an organization of the scope, or to another one, is corrected by the same statement', async () => {
+  await asked('', 0)
+  for (const organization of [2, 5]) {
+    await change(organization)
+    expect(await asked('', 50)).toEqual(['place'])
+  }
+})
+
+test('a write of 1,000 changes and more makes those count anew who can see its organization, and nobody else', async () => {
+  const load = (organization: number) =>
+    db.sql.unsafe(`
+      insert into assessments select n, 1, ${organization}, 1, now(), false from generate_series(${organization * 10000}, ${organization * 10000 + 1000}) n;
+      insert into assessment_parts select n, n, 1, null, null, 2 from generate_series(${organization * 10000}, ${organization * 10000 + 1000}) n`)
+  await asked('', 0)
+  await load(5)
+  expect(await asked('', 50)).toEqual(['place'])
+  await load(2)
+  expect(await asked('', 50)).toEqual(['place', 'start and count'])
+  expect(await asked('', 50)).toEqual(['place'])
+})
+
+test('what the log of changes has no more of is read anew', async () => {
+  await asked('', 0)
+  await change(2)
+  await db.sql`delete from export_changes where position < (select max(position) from export_changes)`
+  expect(await asked('', 50)).toEqual(['place', 'start and count'])
+})
+
+test('what is remembered of a history that is gone is read anew, though the positions are the same', async () => {
+  await asked('', 0)
+  await db.sql`update export_changes set tag = gen_random_uuid()`
+  expect(await asked('', 50)).toEqual(['place', 'start and count'])
+})
+
+test('a filter has facts of its own', async () => {
+  await asked('', 0)
+  expect(await asked('filter[legacy_record]=false', 50)).toEqual(['start and count'])
+  expect(await asked('filter[organization_ids][]=1', 20)).toEqual(['start and count'])
+  expect(await asked('filter[organization_ids][]=1', 0)).toEqual(['start'])
+})
+
+test('a page beyond the end is known to be empty, and is counted when it is not', async () => {
+  expect(await asked('', 9_999)).toEqual(['start and count'])
+  expect(await asked('', 9_999)).toEqual(['end'])
+})
+
+test('a page nearer to the end than to a remembered place is entered from the end', async () => {
+  await asked('', 0)
+  // Of 150 records.
+  expect(await asked('', 90)).toEqual(['end'])
+  expect(await asked('', 149)).toEqual(['end'])
+  // The page from 90 on has left its last record, which the one before it is near to.
+  expect(await asked('', 100)).toEqual(['place'])
+  expect(await asked('sort=user_name', 50)).toEqual(['start'])
+  expect(await asked('sort=user_name&order=DESC', 51)).toEqual(['end'])
+})
+
+test('the same deep page is not walked to a second time: it is entered where it ended', async () => {
+  await asked('', 0)
+  expect(await asked('sort=user_name', 49)).toEqual(['start'])
+  expect(await asked('sort=user_name', 49)).toEqual(['place'])
+})
+
+test('another scope, of which the other facts are as good, has facts of its own', async () => {
+  const filters = ['', 'filter[legacy_record]=false']
+  for (const filter of filters) await asked(filter, 0)
+  for (const other of OTHERS) {
+    for (const filter of filters) {
+      expect(await asked(filter, 0, other)).toEqual(['start and count'])
+      expect(await asked(filter, 0, other)).toEqual(['start'])
+    }
+  }
+})
+
+test('a scope that was changed is read as it is by the second statement, whatever is remembered of the first', async () => {
+  await asked('', 0)
+  await db.sql`
+    update integrations set product_ids = '{1}' where client_id = ${tokenOf(SCOPE).toString('hex')}`
+  expect(await asked('', 50)).toEqual(['place', 'start and count'])
+  expect(await asked('', 0)).toEqual(['start'])
+})
+
+test('a change that is rolled back, and one that changes nothing, is none', async () => {
+  await asked('', 0)
+  const logged = async () => (await db.sql`select count(*) from export_changes`)[0]?.count
+  const before = await logged()
+  await db.sql`update assessments set legacy_record = legacy_record`
+  const undo = db.sql.begin(async sql => {
+    await sql`delete from assessments where organization_id = 1`
+    throw new Error('undone')
+  })
+  await undo.catch(() => {})
+  expect(await logged()).toBe(before)
+  expect(await asked('', 50)).toEqual(['place'])
+})

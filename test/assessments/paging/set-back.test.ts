@@ -1,0 +1,106 @@
+import { beforeEach, describe, expect, test } from 'bun:test'
+import type { Sql } from 'postgres'
+import { PageMemory } from '../../../src/assessments/page-memory.ts'
+import { openDatabase } from '../../../src/postgres/database.ts'
+import { readOracle } from '../../support/stored-platform.ts'
+import { useDatabase } from './database.ts'
+import { type Asked, issueTokens, readBody, rightPage } from './questions.ts'
+import { PRODUCTS, reset } from './world.ts'
+
+/** What a server remembers must not outlive what it was true of, whatever an operator does to the database. */
+
+const ASKED: Asked = { sort: 'certified_on', order: 'ASC', filter: 0, size: 50 }
+const ORGANIZATIONS = [1, 2, 3]
+const SCOPE = { organizations: ORGANIZATIONS, products: PRODUCTS }
+
+const db = useDatabase()
+let memory: PageMemory
+beforeEach(async () => {
+  await reset(db.sql, 240)
+  await issueTokens(db.sql, SCOPE)
+  memory = new PageMemory()
+})
+
+const read = (offset: number, pool: Sql = db.sql) => readBody(pool, memory, SCOPE, ASKED, offset)
+
+async function expectRight(pool?: Sql): Promise<void> {
+  const oracle = await readOracle(db.sql)
+  for (const offset of [0, 50, 100])
+    expect(await read(offset, pool)).toBe(rightPage(oracle, SCOPE, ASKED, offset))
+}
+
+const change = (number: number) =>
+  db.sql`
+    update assessments set certified_at = timestamptz '2025-02-01' - id * interval '1 hour', organization_id = 1
+    where id % ${number} = 0`
+
+/** Takes a copy of all tables; the function puts it back as a restore does: without triggers, versions and all. */
+async function backup(): Promise<() => Promise<void>> {
+  const tables = ['assessments', 'assessment_parts', 'export_records', 'export_changes', 'export_state']
+  for (const table of tables)
+    await db.sql.unsafe(
+      `drop table if exists backup_${table}; create table backup_${table} as table ${table}`,
+    )
+  return async () => {
+    await db.sql.begin(async sql => {
+      await sql.unsafe('set local session_replication_role = replica')
+      for (const table of [...tables].reverse()) {
+        await sql.unsafe(
+          `delete from ${table}; insert into ${table} overriding system value table backup_${table}`,
+        )
+      }
+    })
+  }
+}
+
+describe('a database that was set back to an older state (a backup, a standby, a commit lost in a crash)', () => {
+  test('is read as it is now', async () => {
+    const restore = await backup()
+    await change(2)
+    await expectRight()
+    await restore()
+    await expectRight()
+  })
+
+  test('is read as it is when as many changes have followed as were lost, and others', async () => {
+    const restore = await backup()
+    await change(2)
+    await expectRight()
+    await restore()
+    await change(3)
+    await expectRight()
+  })
+})
+
+test('a read model that somebody empties and renders anew is read as it is at each moment', async () => {
+  await expectRight()
+  await db.sql`truncate export_records`
+  expect(await read(0)).toBe('{"data":[],"meta":{"count":0,"offset":0,"page":50}}')
+  await db.sql`select refresh_export_records(array(select id from assessments))`
+  await expectRight()
+})
+
+test('records written straight into the read model are noticed as any others', async () => {
+  await expectRight()
+  await db.sql`delete from export_records where id % 3 = 0 and organization_id = 1`
+  await db.sql`update export_records set organization_id = 6 where organization_id = 2`
+  await db.sql`
+    merge into export_records r using (select id from assessments where organization_id = 3) a on a.id = r.id
+    when matched and a.id % 2 = 0 then delete when matched then update set certified_on = certified_on + 3`
+  const { count } = (
+    await db.sql<{ count: number }[]>`
+      select count(*)::integer as count from export_records where organization_id in (1, 2, 3)`
+  )[0] as { count: number }
+  expect(await read(10_000)).toBe(`{"data":[],"meta":{"count":${count},"offset":10000,"page":50}}`)
+  await db.sql`select refresh_export_records(array(select id from assessments))`
+  await expectRight()
+})
+
+test('connections that write days in different ways agree on where a page ended', async () => {
+  const name = new URL(db.url).pathname.slice(1)
+  for (const style of ['SQL, DMY', 'SQL, MDY', 'German', 'ISO, YMD']) {
+    await db.sql.unsafe(`alter database ${name} set datestyle = '${style}'`)
+    const pool = await openDatabase(db.url, 1)
+    await expectRight(pool.sql).finally(() => pool.close())
+  }
+})

@@ -1,0 +1,63 @@
+with token as materialized (
+  select * from live_tokens where digest = $1::bytea
+), scope as materialized (
+  select organization_ids || '{}' as organization_ids, product_ids || '{}' as product_ids
+  from token
+), newest as materialized (
+  select position, tag from export_changes order by position desc limit 1
+), changed as materialized (
+  select position, delta, ("export_records"."certified_on", "export_records"."id") <= ((select $2::date), (select $3::bigint)) as is_before
+  from export_changes as "export_records"
+  where position > least($4::bigint, $5::bigint)
+    and position <= (select position from newest)
+    and case when delta is null then organization_id is null or coalesce((select organization_ids from scope)[width_bucket("export_records"."organization_id", (select organization_ids from scope))] = "export_records"."organization_id", false) else coalesce((select organization_ids from scope)[width_bucket("export_records"."organization_id", (select organization_ids from scope))] = "export_records"."organization_id" and (select product_ids from scope)[width_bucket("export_records"."product_id", (select product_ids from scope))] = "export_records"."product_id", false) end
+), facts as materialized (
+  select coalesce((select scope_digest from token) = $6, false)
+    and not exists (select from changed where delta is null)
+    and exists (select from export_changes where position = $7::bigint and tag = $8::uuid)
+    and exists (select from export_changes where position = $9::bigint and tag = $10::uuid) as is_held, $11::bigint + coalesce((select sum(delta) from changed where position > $12::bigint), 0)::bigint as count
+), place as materialized (
+  select is_held, count, $13::bigint + coalesce((select sum(delta) from changed where position > $14::bigint and is_before), 0)::bigint as at, $15::bigint as asked,
+    case when is_held then greatest(0, least($16::bigint, count - $17::bigint)) else 0 end as size
+  from facts
+), part as materialized (
+  select
+    greatest(0, asked - at) as after_skip, size - greatest(0, least(at - asked, size)) as after_size,
+    greatest(0, at - asked - size) as before_skip, greatest(0, least(at - asked, size)) as before_size
+  from place
+), page as materialized ((
+  select * from (
+    select its.id, its.key
+    from unnest((select organization_ids from scope)) as organization (id) cross join lateral (
+      select "export_records"."id" as id, "export_records"."certified_on" as key from "export_records"
+      where "export_records"."organization_id" = organization.id and coalesce((select product_ids from scope)[width_bucket("export_records"."product_id", (select product_ids from scope))] = "export_records"."product_id", false) and ("export_records"."certified_on", "export_records"."id") > ((select $18::date), (select $19::bigint))
+      order by "export_records"."certified_on" asc, "export_records"."id" asc limit (select after_skip + after_size from part)
+    ) as its
+    order by its.key asc, its.id asc limit 1000
+  ) as after limit (select after_size from part) offset (select after_skip from part))
+  union all(
+  select * from (
+    select its.id, its.key
+    from unnest((select organization_ids from scope)) as organization (id) cross join lateral (
+      select "export_records"."id" as id, "export_records"."certified_on" as key from "export_records"
+      where "export_records"."organization_id" = organization.id and coalesce((select product_ids from scope)[width_bucket("export_records"."product_id", (select product_ids from scope))] = "export_records"."product_id", false) and ("export_records"."certified_on", "export_records"."id") <= ((select $20::date), (select $21::bigint))
+      order by "export_records"."certified_on" desc, "export_records"."id" desc limit (select before_skip + before_size from part)
+    ) as its
+    order by its.key desc, its.id desc limit 1000
+  ) as before limit (select before_size from part) offset (select before_skip from part))
+)
+select 
+  token.client_id, token.scope_digest,
+  cardinality(token.organization_ids) as organizations, cardinality(token.product_ids) as products,
+  is_held and (place.size = 0 or greatest(after_skip + after_size, before_skip + before_size) <= 1000) as is_held,
+  count, newest.position, newest.tag,
+  null as total,
+  found.*
+from place cross join part cross join newest left join token on true cross join (
+  select
+    coalesce(string_agg((select "export_records"."document" from "export_records" where "export_records"."id" = page.id), ','), '') as documents,
+    count(*) as size,
+    (array_agg(key))[count(*)] as last_key,
+    (array_agg(id))[count(*)] as last_id
+  from (select * from page order by key asc, id asc) as page
+) as found

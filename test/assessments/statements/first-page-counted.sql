@@ -1,0 +1,40 @@
+with token as materialized (
+  select * from live_token($1::bytea)
+), scope as materialized (
+  select organization_ids || '{}' as organization_ids, product_ids || '{}' as product_ids
+  from token
+), newest as materialized (
+  select position, tag from export_changes order by position desc limit 1
+), facts as materialized (
+  select true as is_held, case when cardinality((select organization_ids from scope)) > 0 and cardinality((select product_ids from scope)) > 0 then (select count(*) from "export_records" where coalesce((select organization_ids from scope)[width_bucket("export_records"."organization_id", (select organization_ids from scope))] = "export_records"."organization_id" and (select product_ids from scope)[width_bucket("export_records"."product_id", (select product_ids from scope))] = "export_records"."product_id", false)) else 0 end as count
+), place as materialized (
+  select is_held, count, 0::bigint as at, $2::bigint as asked,
+    case when is_held then greatest(0, least($3::bigint, count - $4::bigint)) else 0 end as size
+  from facts
+), part as materialized (
+  select
+    greatest(0, asked - at) as after_skip, size - greatest(0, least(at - asked, size)) as after_size,
+    greatest(0, at - asked - size) as before_skip, greatest(0, least(at - asked, size)) as before_size
+  from place
+), page as materialized (
+  select * from (
+    select "export_records"."id" as id, "export_records"."certified_on" as key from "export_records"
+    where coalesce((select organization_ids from scope)[width_bucket("export_records"."organization_id", (select organization_ids from scope))] = "export_records"."organization_id" and (select product_ids from scope)[width_bucket("export_records"."product_id", (select product_ids from scope))] = "export_records"."product_id", false)
+    order by "export_records"."certified_on" asc, "export_records"."id" asc limit 1000
+  ) as after limit (select after_size from part) offset (select after_skip from part)
+)
+select 
+  token.client_id, token.scope_digest,
+  cardinality(token.organization_ids) as organizations, cardinality(token.product_ids) as products,
+  is_held and (place.size = 0 or greatest(after_skip + after_size, before_skip + before_size) <= 1000) as is_held,
+  count, newest.position, newest.tag,
+  (select reltuples::bigint from pg_class where oid = 'export_records'::regclass) as total,
+  found.*
+from place cross join part cross join newest left join token on true cross join (
+  select
+    coalesce(string_agg((select "export_records"."document" from "export_records" where "export_records"."id" = page.id), ','), '') as documents,
+    count(*) as size,
+    (array_agg(key))[count(*)] as last_key,
+    (array_agg(id))[count(*)] as last_id
+  from page
+) as found

@@ -1,0 +1,48 @@
+with token as materialized (
+  select * from live_token($1::bytea)
+), scope as materialized (
+  select organization_ids || '{}' as organization_ids, product_ids || '{}' as product_ids
+  from token
+), newest as materialized (
+  select position, tag from export_changes order by position desc limit 1
+), changed as materialized (
+  select position, delta, false as is_before
+  from export_changes as "export_records"
+  where position > $2::bigint
+    and position <= (select position from newest)
+    and case when delta is null then organization_id is null or coalesce((select organization_ids from scope)[width_bucket("export_records"."organization_id", (select organization_ids from scope))] = "export_records"."organization_id", false) else coalesce((select organization_ids from scope)[width_bucket("export_records"."organization_id", (select organization_ids from scope))] = "export_records"."organization_id" and (select product_ids from scope)[width_bucket("export_records"."product_id", (select product_ids from scope))] = "export_records"."product_id", false) end
+), facts as materialized (
+  select coalesce((select scope_digest from token) = $3, false)
+    and not exists (select from changed where delta is null)
+    and exists (select from export_changes where position = $4::bigint and tag = $5::uuid) as is_held, $6::bigint + coalesce((select sum(delta) from changed where position > $7::bigint), 0)::bigint as count
+), place as materialized (
+  select is_held, count, count as at, $8::bigint as asked,
+    case when is_held then greatest(0, least($9::bigint, count - $10::bigint)) else 0 end as size
+  from facts
+), part as materialized (
+  select
+    greatest(0, asked - at) as after_skip, size - greatest(0, least(at - asked, size)) as after_size,
+    greatest(0, at - asked - size) as before_skip, greatest(0, least(at - asked, size)) as before_size
+  from place
+), page as materialized (
+  select * from (
+    select "export_records"."id" as id, "export_records"."certified_on" as key from "export_records"
+    where coalesce((select organization_ids from scope)[width_bucket("export_records"."organization_id", (select organization_ids from scope))] = "export_records"."organization_id" and (select product_ids from scope)[width_bucket("export_records"."product_id", (select product_ids from scope))] = "export_records"."product_id", false)
+    order by "export_records"."certified_on" desc, "export_records"."id" desc limit 100000
+  ) as before limit (select before_size from part) offset (select before_skip from part)
+)
+select 
+  token.client_id, token.scope_digest,
+  cardinality(token.organization_ids) as organizations, cardinality(token.product_ids) as products,
+  is_held and (place.size = 0 or greatest(after_skip + after_size, before_skip + before_size) <= 100000) as is_held,
+  count, newest.position, newest.tag,
+  null as total,
+  found.*
+from place cross join part cross join newest left join token on true cross join (
+  select
+    coalesce(string_agg((select "export_records"."document" from "export_records" where "export_records"."id" = page.id), ','), '') as documents,
+    count(*) as size,
+    (array_agg(key))[count(*)] as last_key,
+    (array_agg(id))[count(*)] as last_id
+  from (select * from page order by key asc, id asc) as page
+) as found

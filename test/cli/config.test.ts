@@ -1,0 +1,156 @@
+import { afterAll, describe, expect, test } from 'bun:test'
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { type DescribedSetting, describeSettings, SETTINGS } from '../../src/config.ts'
+import { axport, cleanUp, emptyFolder } from '../support/executable.ts'
+
+afterAll(cleanUp)
+
+const NAMES = Object.keys(SETTINGS)
+const SECRET = 'S3cret'
+
+/** What `axport config --json` prints in this environment, which never makes it fail. */
+async function config(env: Record<string, string> = {}): Promise<DescribedSetting[]> {
+  const { code, stdout, stderr } = await axport(['config', '--json'], { env })
+  expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
+  return JSON.parse(stdout) as DescribedSetting[]
+}
+
+/** What `axport config` prints, a line a setting, as its columns. */
+async function table(env: Record<string, string> = {}): Promise<string[][]> {
+  const { code, stdout, stderr } = await axport(['config'], { env })
+  expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
+  return stdout
+    .trimEnd()
+    .split('\n')
+    .map(line => line.split(/ {2,}/))
+}
+
+const described = (name: string, env: Record<string, string>) =>
+  describeSettings(env).find(setting => setting.name === name)
+
+describe('axport config', () => {
+  test('lists every setting, with nothing set: defaults, and what each means', async () => {
+    const settings = await config()
+    expect(settings.map(setting => setting.name)).toEqual(NAMES)
+    for (const { name, value, source, default: fallback, meaning, ...more } of settings) {
+      expect(more).toEqual({})
+      expect({ name, value, source }).toEqual({
+        name,
+        value: fallback,
+        source: fallback === null ? 'not set' : 'default',
+      })
+      expect(meaning).toMatch(/^[A-Z].*\.$/)
+    }
+  })
+
+  test('prints the same as a table, a line each', async () => {
+    const [heading, ...rows] = await table({ PORT: '8080' })
+    expect(heading).toEqual(['setting', 'value', 'from', 'default', 'meaning'])
+    expect(rows.map(([name]) => name)).toEqual(NAMES)
+    const row = (name: string) => rows.find(([first]) => first === name)
+    expect(row('PORT')).toEqual(['PORT', '8080', 'environment', '3000', SETTINGS.PORT.meaning])
+    expect(row('HOST')).toEqual(['HOST', '127.0.0.1', 'default', '127.0.0.1', SETTINGS.HOST.meaning])
+    expect(row('DATABASE_URL')?.slice(1, 4)).toEqual(['(not set)', 'not set', '-'])
+  })
+
+  test('says where each value came from; what is set to nothing counts as not set', async () => {
+    const settings = await config({
+      HOST: '0.0.0.0',
+      PORT: '  ',
+      LOG_LEVEL: '',
+      DATABASE_POOL_SIZE: ' 10 ',
+      OTHER: 'x',
+    })
+    expect(settings.slice(0, 12).map(({ name, value, source }) => [name, value, source])).toEqual([
+      ['DATABASE_URL', null, 'not set'],
+      ['DATABASE_URL_FILE', null, 'not set'],
+      ['DATABASE_POOL_SIZE', '10', 'environment'],
+      ['HOST', '0.0.0.0', 'environment'],
+      ['PORT', '3000', 'default'],
+      ['ADMIN_HOST', '127.0.0.1', 'default'],
+      ['ADMIN_PORT', null, 'not set'],
+      ['LOG_LEVEL', 'info', 'default'],
+      ['SLOW_REQUEST_MS', '1000', 'default'],
+      ['SLOW_STATEMENT_MS', '500', 'default'],
+      ['SHUTDOWN_DELAY', '0', 'default'],
+      ['SHUTDOWN_TIMEOUT', '7', 'default'],
+    ])
+  })
+
+  test('reports wrong values in their place and does not fail for them', async () => {
+    const env = { DATABASE_POOL_SIZE: '0', PORT: '65536', LOG_LEVEL: 'INFO' }
+    const problems = (await config(env)).filter(setting => setting.problem !== undefined)
+    expect(problems.map(({ name, value, source, problem }) => [name, value, source, problem])).toEqual([
+      ['DATABASE_POOL_SIZE', '0', 'environment', 'must be a whole number from 1 to 1000'],
+      ['PORT', '65536', 'environment', 'must be a whole number from 0 to 65535'],
+      ['LOG_LEVEL', 'INFO', 'environment', 'must be one of debug, info, warn, error, silent'],
+    ])
+    const rows = await table(env)
+    expect(rows.find(([name]) => name === 'PORT')?.[1]).toBe('(must be a whole number from 0 to 65535)')
+    for (const value of ['1.5', '-1', '1e3', '0x10', 'ten']) {
+      expect(described('PORT', { PORT: value })?.problem).toBe('must be a whole number from 0 to 65535')
+    }
+  })
+
+  test('needs no database and opens no file', async () => {
+    const file = join(emptyFolder(), 'url')
+    writeFileSync(file, `postgres://u:${SECRET}@h/d`)
+    for (const value of [file, join(file, 'is-no-folder')]) {
+      const settings = await config({ DATABASE_URL_FILE: value, DATABASE_URL: 'postgres://127.0.0.1:1/x' })
+      expect(settings.slice(0, 2).map(setting => setting.value)).toEqual(['postgres://127.0.0.1:1/x', value])
+    }
+  })
+})
+
+test('the secret of an integration is masked', () => {
+  expect(described('AXPORT_CLIENT_SECRET', { AXPORT_CLIENT_SECRET: SECRET })?.value).toBe('***')
+})
+
+describe('the password in DATABASE_URL', () => {
+  test('is masked, in the table and as JSON, and the rest is shown', async () => {
+    for (const [url, shown] of [
+      [
+        `postgres://axport:${SECRET}@db.internal:5432/axport`,
+        'postgres://axport:***@db.internal:5432/axport',
+      ],
+      [
+        `postgres://db.internal/axport?user=a&password=${SECRET}`,
+        'postgres://db.internal/axport?user=a&password=***',
+      ],
+    ] as const) {
+      const env = { DATABASE_URL: url }
+      expect((await config(env))[0]?.value).toBe(shown)
+      expect((await table(env))[1]?.[1]).toBe(shown)
+    }
+    expect(described('DATABASE_URL', { DATABASE_URL: 'embedded:./data' })?.value).toBe('embedded:./data')
+    const harmless = 'postgres://axport@db.internal:5432/axport?sslmode=require'
+    expect(described('DATABASE_URL', { DATABASE_URL: harmless })?.value).toBe(harmless)
+  })
+
+  test.each([
+    ...['postgres://u:S3cret@h/d', 'postgresql://u:S3cret@h/d', 'postgres://u:S3cret%40%2F@h/d'],
+    ...['postgres://u:p@S3cret@h/d', 'postgres://:S3cret@h/d', 'postgres://u:S3cret@h'],
+    ...['postgres://u:S3cret@h1:5432,h2:5432/d', 'postgres://u:S3cret@/d?host=/run/postgresql'],
+    ...['postgres://h/d?password=S3cret', 'postgres://h/d?PASSWORD=S3cret&sslpassword=S3cret'],
+    ...['postgres://h/d?password=x&password=S3cret', 'postgres://u:x@h/d?a=b&password=S3cret'],
+    ...['postgres://u:a#S3cret@h/d', 'postgres://u:a/S3cret@h/d', 'postgres://u:a?S3cret@h/d'],
+    ...['host=h user=u password=S3cret', 'mysql://u:S3cret@h/d', '//u:S3cret@h/d', 'S3cret'],
+  ])('is masked in %s', url => {
+    expect(JSON.stringify(describeSettings({ DATABASE_URL: url }))).not.toContain(SECRET)
+  })
+
+  // These are URLs of another meaning than was meant: what stands behind the user is a port, or a path.
+  test.each([
+    ...['postgres://u:1/S3cret@h/d', 'postgres://u:1#S3cret@h/d', 'postgres://u:1?S3cret@h/d'],
+    ...['u:S3cret@h/d', 'axport:S3cret', 'postgres:u:S3cret@h/d', 'postgres:/u:S3cret@h/d/x'],
+  ])('is masked in %s, which lacks something or has a password that is not encoded', url => {
+    expect(JSON.stringify(describeSettings({ DATABASE_URL: url }))).not.toContain(SECRET)
+  })
+
+  test('is not shown by way of DATABASE_URL_FILE either, where somebody puts the URL itself', async () => {
+    const env = { DATABASE_URL_FILE: `postgres://u:${SECRET}@h/d` }
+    const outputs = [await axport(['config'], { env }), await axport(['integration', 'list'], { env })]
+    expect(JSON.stringify(outputs)).not.toContain(SECRET)
+  })
+})

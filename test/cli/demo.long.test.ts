@@ -1,0 +1,60 @@
+import { afterAll, describe, expect, test } from 'bun:test'
+import { readdirSync } from 'node:fs'
+import { axport, cleanUp, complaint, emptyFolder, shell, start } from '../support/executable.ts'
+import { until } from '../support/until.ts'
+
+afterAll(cleanUp)
+
+describe('demo', () => {
+  test('prints curl lines that work when they are pasted as they are, and removes its folder after Ctrl-C', async () => {
+    // Which takes no notice of the database that is set.
+    const foreign = { DATABASE_URL: 'nonsense', DATABASE_URL_FILE: '/nowhere' }
+    const temporary = emptyFolder()
+    const running = await start(['demo'], { env: { PORT: '0', TMPDIR: temporary, ...foreign } })
+    await running.shows(/sample assessments at http:\S+\. Paste[\s\S]*Ctrl-C/)
+    const commands = running.stdout().match(/^(TOKEN=|curl ).*/gm) ?? []
+    expect(commands).toHaveLength(4)
+    const [docs] = /^http:\S+\/docs$/m.exec(running.stdout()) ?? []
+    expect((await fetch(docs ?? '')).status).toBe(200)
+    expect(readdirSync(temporary)).toHaveLength(1)
+    const { code, stdout, stderr } = await shell(
+      commands.flatMap(line => [line, line.startsWith('TOKEN=') ? 'echo "$TOKEN"' : 'echo']).join('\n'),
+    )
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
+    const [token, first, one, filtered] = stdout.trimEnd().split('\n')
+    expect(token).toMatch(/^[A-Za-z0-9]{43}$/)
+    const page = JSON.parse(first ?? '') as { data: { id: number }[] }
+    expect(page).toMatchObject({ meta: { count: 2000, offset: 0, page: 2 } })
+    expect(page.data).toHaveLength(2)
+    expect(JSON.parse(one ?? '')).toMatchObject({ id: page.data[0]?.id, results: expect.any(Array) })
+    const found = JSON.parse(filtered ?? '') as {
+      data: { assessment_name: string }[]
+      meta: { count: number }
+    }
+    expect(found.meta.count).toBeGreaterThan(2)
+    expect(found.data).toHaveLength(2)
+    for (const record of found.data) expect(JSON.stringify(record)).toMatch(/observation/i)
+    running.signal('SIGINT')
+    expect(await running.finished).toMatchObject({ code: 0, stderr: '' })
+    expect(readdirSync(temporary)).toEqual([])
+  })
+
+  test('that is interrupted while it prepares removes its folder too', async () => {
+    const temporary = emptyFolder()
+    const running = await start(['demo'], { env: { PORT: '0', TMPDIR: temporary } })
+    await running.shows(/Preparing/)
+    await until('its folder is there', () => readdirSync(temporary).length)
+    running.signal('SIGINT')
+    await running.finished
+    expect(readdirSync(temporary)).toEqual([])
+  })
+
+  test('ends in one line when its port is in use, and removes its folder', async () => {
+    const temporary = emptyFolder()
+    const other = Bun.serve({ port: 0, hostname: '127.0.0.1', fetch: () => new Response() })
+    const finished = await axport(['demo'], { env: { PORT: String(other.port), TMPDIR: temporary } })
+    await other.stop(true)
+    expect(complaint({ ...finished, stdout: '' }, 1)).toMatch(/^port \d+ on 127\.0\.0\.1 is in use: .*PORT/)
+    expect(readdirSync(temporary)).toEqual([])
+  })
+})

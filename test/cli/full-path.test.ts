@@ -1,0 +1,68 @@
+import { afterAll, describe, expect, test } from 'bun:test'
+import { emptyDatabase } from '../support/cluster.ts'
+import { axport, cleanUp, complaint, emptyFolder, shell } from '../support/executable.ts'
+import { serveWith } from '../support/served.ts'
+import { BACKENDS_OF_TIER, openTestDatabase } from '../support/service.ts'
+import { provision, walk } from '../support/walk.ts'
+
+afterAll(cleanUp)
+
+describe.each(BACKENDS_OF_TIER)('on %s', backend => {
+  test('the whole path from migrate to a walk of all pages finds every assessment once, and goes on while serve runs', async () => {
+    const cwd = emptyFolder()
+    const { url, drop } = await (backend === 'postgres'
+      ? emptyDatabase()
+      : { url: 'embedded:deep/er/data', drop: async () => {} })
+    const first = { DATABASE_URL: url, TMPDIR: emptyFolder() }
+    const migrated = await axport(['migrate', '--time-zone', 'America/Chicago'], { env: first, cwd })
+    expect(migrated).toMatchObject({ code: 0, stderr: '' })
+    expect(migrated.stdout).toMatch(/^applied 0001.*\nthe time zone is now America\/Chicago\n$/)
+    if (backend === 'embedded') {
+      const listing = 'ls -A; ls -ld deep/er/data | cut -c1-10; ls -A "$TMPDIR"'
+      expect((await shell(listing, { cwd, env: first })).stdout).toBe('deep\ndrwx------\n')
+    }
+
+    const env = { DATABASE_URL: url.replace('embedded:', `embedded:${cwd}/`) }
+    const again = { code: 0, stdout: 'the schema is up to date\n' }
+    expect(await axport(['migrate'], { env })).toMatchObject(again)
+    const sample = (await axport(['sample', '345'])).stdout
+    const imported = await shell('"$AXPORT" sample 345 | "$AXPORT" import -', { env })
+    expect(imported.stdout).toMatch(new RegExp(`^loaded ${sample.trimEnd().split('\n').length} lines\\n`))
+    expect(imported.stdout).toMatch(/^assessments +345 +0 +0 +0$/m)
+
+    const credentials = await provision(env, sample)
+    const server = await serveWith([], env)
+    const records = await walk(server.url, credentials)
+    const expected = [...sample.matchAll(/"type":"assessment","id":(\d+)/g)].map(match => Number(match[1]))
+    expect(records.map(({ id }) => id).sort((a, b) => a - b)).toEqual(expected.sort((a, b) => a - b))
+    const days = records.map(record => record.certified_on)
+    expect(days).toEqual([...days].sort())
+
+    // On the embedded database these go through the process that serves.
+    const removal = { text: `{"type":"assessment","id":${expected[0]},"deleted":true}` }
+    const removed = await axport(['import', '-'], { env, stdin: removal })
+    expect(removed).toMatchObject({ code: 0, stdout: expect.stringMatching(/^assessments +0 +0 +0 +1$/m) })
+    expect((await walk(server.url, await provision(env, sample))).map(({ id }) => id)).not.toContain(
+      expected[0] as number,
+    )
+    expect((await axport(['import', '-'], { env, stdin: { text: 'nonsense' } })).code).toBe(1)
+    expect(await walk(server.url, credentials)).toHaveLength(344)
+    await server.end()
+
+    // What was written while it ran is there for the next.
+    const next = await serveWith([], env)
+    expect(await walk(next.url, credentials)).toHaveLength(344)
+    await next.end()
+    await drop()
+  })
+})
+
+test('serve refuses an embedded database that another process holds, since it would end with that process', async () => {
+  const held = await openTestDatabase('embedded')
+  try {
+    const finished = await axport(['serve'], { env: { DATABASE_URL: held.url, PORT: '0' }, patience: 15_000 })
+    expect(complaint(finished, 1)).toMatch(/another process/)
+  } finally {
+    await held.close()
+  }
+})

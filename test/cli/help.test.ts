@@ -1,0 +1,54 @@
+import { afterAll, beforeAll, expect, test } from 'bun:test'
+import packageJson from '../../package.json'
+import { MIGRATIONS } from '../../src/postgres/migrations.ts'
+import { type CommandLevel, commandTree } from '../support/command-tree.ts'
+import { axport, cleanUp } from '../support/executable.ts'
+
+let tree: CommandLevel[]
+beforeAll(async () => {
+  tree = await commandTree()
+})
+afterAll(cleanUp)
+
+test('axport --help names all commands, without any setting, and has an example', () => {
+  expect(tree[0]?.commands).toEqual(
+    expect.arrayContaining(['demo', 'serve', 'migrate', 'import', 'integration', 'sample']),
+  )
+  expect(tree[0]?.help).toContain('\nExample: axport demo\n')
+  expect(tree.map(level => level.path.join(' '))).toContain('integration create')
+})
+
+test('the help of every command begins with how it is called and contains an example that calls it', () => {
+  for (const { path, help, commands } of tree.slice(1)) {
+    const name = `axport ${path.join(' ')}`
+    expect(help).toStartWith(`Usage: ${name} `)
+    const call = `${name}${commands.length > 0 ? ' \\w+' : ''}`
+    expect(help).toMatch(new RegExp(`^Examples?:(.*\\n)*?.*\\b${call}\\b`, 'm'))
+  }
+})
+
+test('the help of every command fits a screen: at most 40 lines of 100 columns', () => {
+  const sizes = tree.map(({ path, help }) => {
+    const lines = help.trimEnd().split('\n')
+    return { path, lines: lines.length, columns: Math.max(...lines.map(line => Bun.stringWidth(line))) }
+  })
+  expect(sizes.filter(({ lines, columns }) => lines > 40 || columns > 100)).toEqual([])
+})
+
+test('axport version --json prints the version, the commit, the Bun inside and the schema that it needs', async () => {
+  const { code, stdout, stderr } = await axport(['version', '--json'])
+  expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
+  const answer = JSON.parse(stdout)
+  expect(Object.keys(answer)).toEqual(['version', 'commit', 'bun', 'schema'])
+  const { version } = packageJson
+  expect(answer).toMatchObject({ version, bun: Bun.version, schema: MIGRATIONS.at(-1)?.name })
+  // Built where there is no repository, it has none.
+  if (answer.commit !== null) expect(answer.commit).toMatch(/^[0-9a-f]{7,40}$/)
+})
+
+test('axport version and axport --version print the version and the commit on a line', async () => {
+  const { version, commit } = JSON.parse((await axport(['version', '--json'])).stdout)
+  const line = commit === null ? `${version}\n` : `${version} (${commit})\n`
+  for (const args of [['version'], ['--version']])
+    expect(await axport(args)).toEqual({ code: 0, stdout: line, stderr: '' })
+})

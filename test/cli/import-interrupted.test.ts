@@ -1,0 +1,84 @@
+import { afterAll, describe, expect, test } from 'bun:test'
+import { existsSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { sampleNdjson } from '../../src/sample/generate.ts'
+import { axport, cleanUp, emptyFolder, type Running, start } from '../support/executable.ts'
+import { ndjsonOf, organization, proctor, range } from '../support/fixtures.ts'
+import { everything, importLines, useDatabase } from '../support/import.ts'
+import { BACKENDS_OF_TIER } from '../support/service.ts'
+import { until } from '../support/until.ts'
+
+afterAll(cleanUp)
+
+const TWO = ndjsonOf([organization(12), proctor(77)])
+const INTERRUPTED = { code: 130, stdout: '', stderr: 'axport: interrupted: nothing was loaded\n' }
+
+describe.each(BACKENDS_OF_TIER)('axport import into %s', backend => {
+  const database = useDatabase(backend)
+  const folder = emptyFolder()
+
+  const begin = async (args: string[], text = ''): Promise<Running> => {
+    const env = { DATABASE_URL: database.url }
+    const running = await start(['import', ...args], { env, stdin: 'open' })
+    void running.stdin.write(text)
+    return running
+  }
+
+  /** On Postgres its lock shows, on the embedded database it holds everybody else up. */
+  const hasBegun = (isTrue = true) =>
+    until(`the import ${isTrue ? 'has begun' : 'is over'}`, async () => {
+      const { sql } = database
+      if (backend === 'embedded') {
+        const look = sql`select`.then(() => false)
+        return (await Promise.race([look, Bun.sleep(400).then(() => true)])) === isTrue
+      }
+      const { count } = await sql`
+        select from pg_locks where locktype = 'advisory' and granted
+          and database = (select oid from pg_database where datname = current_database())`
+      return count > 0 === isTrue
+    })
+
+  test.each(['SIGINT', 'SIGTERM', 'SIGKILL'] as const)(
+    'leaves the database as it was when %s comes while it reads, and does not hold up the next',
+    async signal => {
+      await importLines(database.sql, organization(1))
+      const before = await everything(database.sql)
+      const rejects = join(folder, 'rejects.ndjson')
+      const lines = ndjsonOf(range(20_000, id => organization(id + 1)))
+      const running = await begin(['-', '--rejects', rejects], lines)
+      await hasBegun()
+      running.signal(signal)
+      if (signal === 'SIGKILL') expect((await running.finished).code).toBe(137)
+      else expect(await running.finished).toEqual(INTERRUPTED)
+      expect(existsSync(rejects)).toBe(false)
+      await hasBegun(false)
+      expect(await everything(database.sql)).toEqual(before)
+      const next = axport(['import', '-'], { env: { DATABASE_URL: database.url }, stdin: { text: TWO } })
+      expect((await next).code).toBe(0)
+    },
+  )
+
+  test('leaves the database as it was when Ctrl-C comes while it works', async () => {
+    const before = await everything(database.sql)
+    const file = join(folder, 'sample.ndjson')
+    writeFileSync(file, [...sampleNdjson({ assessments: 20_000 })].join(''))
+    const running = await begin([file])
+    await hasBegun()
+    running.signal('SIGINT')
+    expect(await running.finished).toMatchObject({ code: 130, stderr: INTERRUPTED.stderr })
+    expect(await everything(database.sql)).toEqual(before)
+  })
+
+  test('says that it waits for another import, and goes on when that has ended', async () => {
+    const first = await begin(['-'], TWO)
+    await hasBegun()
+    const second = await begin(['-'], TWO)
+    second.stdin.end()
+    await until('the second says that it waits', () => /^waiting for /.test(second.stderr()))
+    expect(second.exitCode()).toBeUndefined()
+    first.stdin.end()
+    expect(await first.finished).toMatchObject({ code: 0 })
+    const { code, stdout } = await second.finished
+    expect([code, stdout.split('\n')[0]]).toEqual([0, 'loaded 2 lines'])
+  })
+})

@@ -1,0 +1,213 @@
+import { afterAll, describe, expect, test } from 'bun:test'
+import { mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { gzipSync } from 'node:zlib'
+import { axport, cleanUp, complaint, emptyFolder, shell, start } from '../support/executable.ts'
+import { assessment, ndjsonOf, organization, proctor } from '../support/fixtures.ts'
+import { everything, idsOf, useDatabase } from '../support/import.ts'
+import { BACKENDS_OF_TIER } from '../support/service.ts'
+import { zipOf } from '../support/zip.ts'
+
+afterAll(cleanUp)
+
+const TWO = ndjsonOf([organization(12, 'Lakeside'), proctor(77)])
+const LOADED = { code: 0, stdout: expect.stringMatching(/^loaded 2 lines\n/), stderr: '' }
+
+describe.each(BACKENDS_OF_TIER)('axport import into %s', backend => {
+  const database = useDatabase(backend)
+  const cwd = emptyFolder()
+  const options = () => ({ cwd, env: { DATABASE_URL: database.url } })
+  const run = (...args: string[]) => axport(['import', ...args], options())
+  const fileOf = (name: string, content: string | Uint8Array) => {
+    writeFileSync(join(cwd, name), content)
+    return name
+  }
+  const names = async () =>
+    (await database.sql<{ name: string }[]>`select name from organizations`).map(({ name }) => name)
+
+  test('loads a file and says what it did, and loads it again without a change', async () => {
+    const windows = `\ufeff${TWO.trimEnd().replaceAll('\n', '\r\n')}`
+    expect(await run(fileOf('windows.ndjson', windows))).toEqual({
+      code: 0,
+      stdout:
+        'loaded 2 lines\n               inserted  updated  unchanged  deleted\n' +
+        'organizations  1         0        0          0\nproducts       0         0        0          0\n' +
+        'users          1         0        0          0\nassessments    0         0        0          0\n',
+      stderr: '',
+    })
+    for (const name of ['plain.ndjson.gz', 'without-an-ending']) {
+      const { stdout } = await run('--json', fileOf(name, gzipSync(TWO)))
+      const unchanged = { inserted: 0, updated: 0, unchanged: 1, deleted: 0 }
+      const answer = { loaded: true, dry_run: false, lines: 2, rejected: 0, users: unchanged }
+      expect(JSON.parse(stdout)).toMatchObject(answer)
+    }
+  })
+
+  test('loads standard input, from a pipe or a file, plain or gzipped', async () => {
+    fileOf('two.gz', gzipSync(TWO))
+    const file = join(cwd, fileOf('two', TWO))
+    expect(await axport(['import', '-'], { ...options(), stdin: { text: TWO } })).toEqual(LOADED)
+    expect(await axport(['import', '-'], { ...options(), stdin: { file } })).toEqual(LOADED)
+    for (const line of ['cat two.gz | "$AXPORT" import -', 'gzip -dc two.gz | "$AXPORT" import -'])
+      expect(await shell(line, options())).toEqual(LOADED)
+  })
+
+  test('of nothing loads nothing', async () => {
+    const nothing = { code: 0, stdout: expect.stringMatching(/^loaded 0 lines\n/), stderr: '' }
+    expect(await run(fileOf('empty', ''))).toEqual(nothing)
+    expect(await run('-')).toEqual(nothing)
+  })
+
+  test('loads a folder and a zip of CSV files, and notes what it ignores', async () => {
+    const csv = join(cwd, 'csv')
+    mkdirSync(csv)
+    writeFileSync(join(csv, 'organizations.csv'), '\ufeffid,name\r\n12,"Lake\r\nside"\r\n')
+    writeFileSync(join(csv, 'notes.txt'), '')
+    expect(await run(csv)).toMatchObject({ code: 0, stderr: 'note: ignored notes.txt\n' })
+    expect(await names()).toEqual(['Lake\r\nside'])
+    const zip = zipOf({ 'x/organizations.csv': 'id,name\n12,Lakeside\n' })
+    expect((await run(fileOf('a.zip', zip))).code).toBe(0)
+    expect(await names()).toEqual(['Lakeside'])
+  })
+
+  test('changes nothing in a dry run', async () => {
+    await run(fileOf('two', TWO))
+    const before = await everything(database.sql)
+    const { stdout } = await run('--dry-run', fileOf('dry', ndjsonOf([organization(12, 'x')])))
+    expect(stdout).toMatch(
+      /^would have loaded 1 line\n.*\norganizations {2}0 +1 +0 +0\n(?:.*\n)*nothing was changed: this was a dry run\n$/,
+    )
+    expect(await everything(database.sql)).toEqual(before)
+  })
+
+  test('lists bad lines on standard error, and on standard output as JSON, and loads nothing', async () => {
+    await run(fileOf('two', TWO))
+    const before = await everything(database.sql)
+    // The last one is bad in several ways, and counts once.
+    const bad = [organization(9), 'nope', '', { type: 'school', id: 1 }, organization(12, ''), assessment(1)]
+    const file = fileOf('bad', ndjsonOf(bad))
+    const reasons = [
+      'line 2: not valid JSON',
+      'line 4: type must be organization, product, user or assessment',
+      'line 5: name is blank',
+    ]
+    const { code, stdout, stderr } = await run(file)
+    expect({ code, stdout }).toEqual({ code: 1, stdout: '' })
+    const lines = stderr.split('\n')
+    expect(lines.slice(0, 3)).toEqual(reasons)
+    for (const line of lines.slice(3, -2)) expect(line).toStartWith('line 6: ')
+    expect(lines.slice(-2)).toEqual([
+      'axport: nothing was loaded: 4 bad lines, correct and import again, or load the others with --rejects FILE',
+      '',
+    ])
+    const json = JSON.parse((await run('--json', file)).stdout)
+    expect(json).toMatchObject({ loaded: false, bad_lines: 4 })
+    expect(json.problems.slice(0, 2)).toEqual([
+      { line: 2, reason: 'not valid JSON' },
+      { line: 4, reason: 'type must be organization, product, user or assessment' },
+    ])
+    expect(await everything(database.sql)).toEqual(before)
+  })
+
+  test('lists a hundred bad lines and counts the others', async () => {
+    const { stderr } = await run(fileOf('many', 'nope\n'.repeat(250)))
+    const lines = stderr.trimEnd().split('\n')
+    const expected = Array.from({ length: 100 }, (_, index) => `line ${index + 1}: not valid JSON`)
+    expect(lines.slice(0, 100)).toEqual(expected)
+    expect(lines.slice(100, -1).join()).toMatch(/150 more/)
+    expect(lines.at(-1)).toMatch(/250 bad lines/)
+  })
+
+  test('never shows what stands in a bad line', async () => {
+    const user = { type: 'user', id: 1, name: 'Zyxwv', email: 'zyxwv@example.org', seid: '99887766' }
+    const fields = ['name', 'email', 'seid', 'id', 'record_status', 'first_name']
+    const wrong = fields.flatMap(field =>
+      ['Zyxwv'.repeat(200), ['zyxwv']].map(value => ({ ...user, [field]: value })),
+    )
+    const cut = JSON.stringify(user).slice(0, -1)
+    const { code, stdout, stderr } = await run(fileOf('personal', ndjsonOf([cut, ...wrong])))
+    expect(code).toBe(1)
+    expect(stdout + stderr).not.toMatch(/zyxwv|99887766/i)
+  })
+
+  test('writes bad lines to the file of --rejects, for its owner alone, and loads the others', async () => {
+    const rejects = join(cwd, 'rejects.ndjson')
+    const { code, stdout } = await run('--rejects', rejects, fileOf('bad', `nonsense\n${TWO}`))
+    expect([code, stdout.split('\n')[0]]).toEqual([0, `loaded 2 lines, 1 rejected (written to ${rejects})`])
+    expect(readFileSync(rejects, 'utf8')).toBe('{"line":1,"reason":"not valid JSON","text":"nonsense"}\n')
+    expect(statSync(rejects).mode & 0o777).toBe(0o600)
+  })
+
+  test('removes with --sync what the file lacks, no more than it may', async () => {
+    await run(fileOf('two', TWO))
+    const file = fileOf('one', ndjsonOf([proctor(77)]))
+    expect(complaint(await run('--sync', file), 1)).toBe(
+      'nothing was loaded: --sync would remove 1 of 1 organizations, more than 10%; is the source complete? If so, allow it with --max-removed',
+    )
+    const { stdout } = await run('--sync', '--max-removed', '1', '--json', file)
+    expect(JSON.parse(stdout)).toMatchObject({ organizations: { deleted: 1 }, users: { unchanged: 1 } })
+  })
+
+  test('refuses a line of 50 MB by its number, and reads on', async () => {
+    const running = await start(['import', '-'], { ...options(), stdin: 'open' })
+    const piece = 'x'.repeat(1_000_000)
+    await running.stdin.write(`${TWO}{"type":"organization","id":9,"name":"`)
+    for (let count = 0; count < 50; count++) await running.stdin.write(piece)
+    await running.stdin.write('"}\nnope\n')
+    running.stdin.end()
+    const { code, stderr } = await running.finished
+    const listed = ['line 3: longer than 1048576 characters', 'line 4: not valid JSON']
+    expect([code, stderr.split('\n').slice(0, 2)]).toEqual([1, listed])
+    expect(await idsOf(database.sql, 'organizations')).toEqual([])
+  })
+
+  test.each([
+    ['a file that is not there', () => 'nowhere', /^can not read nowhere: there is no such file$/],
+    ['a file below a file', () => `${fileOf('plain', TWO)}/x`, /^can not read plain\/x: /],
+    ['a folder without CSV files', () => emptyFolder(), /^the folder .* has none of organizations.csv, /],
+    [
+      'a truncated gzip',
+      () => fileOf('cut', gzipSync(TWO).subarray(0, 40)),
+      /^the gzip data is damaged or cut short .*again$/,
+    ],
+    [
+      'a truncated zip',
+      () => fileOf('cut', zipOf({ 'users.csv': TWO }).subarray(0, 90)),
+      /^the zip is damaged or cut short/,
+    ],
+    [
+      'a CSV file without a column',
+      () => fileOf('a.zip', zipOf({ 'users.csv': 'id\n1\n' })),
+      /^users.csv has no column name: /,
+    ],
+    [
+      'a text in Latin-1',
+      () => fileOf('latin1', Buffer.from('Zo\xeb', 'latin1')),
+      /^the file is not UTF-8 text: export it as UTF-8$/,
+    ],
+    [
+      'a text in UTF-16',
+      () => fileOf('utf16', Buffer.from(`\ufeff${TWO}`, 'utf16le')),
+      /^the file is not UTF-8 text/,
+    ],
+  ])('answers %s in one line', async (_, path, message) => {
+    expect(complaint(await run(path()), 1)).toMatch(message)
+  })
+
+  test('answers in one line what standard input can not be, and where rejects can not be written', async () => {
+    const file = join(cwd, fileOf('a.zip', zipOf({ 'users.csv': 'id,name\n' })))
+    expect(complaint(await axport(['import', '-'], { ...options(), stdin: { file } }), 1)).toBe(
+      'a zip can not be read from a pipe: give the name of its file',
+    )
+    expect(complaint(await shell('"$AXPORT" import - < .', options()), 1)).toMatch(
+      /^(standard input is a folder|can not read standard input)/,
+    )
+    expect(complaint(await run('--rejects', cwd, fileOf('two', TWO)), 1)).toMatch(
+      /^can not write the rejects to /,
+    )
+  })
+})
+
+test('axport import says what is wrong with the file before it asks for the database', async () => {
+  expect(complaint(await axport(['import', 'missing.ndjson']), 1)).toMatch(/missing\.ndjson/)
+})

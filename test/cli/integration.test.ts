@@ -1,0 +1,262 @@
+import { afterAll, describe, expect, test } from 'bun:test'
+import { embeddedWorld } from '../support/embedded-world.ts'
+import { axport, cleanUp, complaint } from '../support/executable.ts'
+import {
+  getList,
+  ids,
+  newToken,
+  provision,
+  refusal,
+  requestToken,
+  succeed,
+  useTwoServices,
+  WORLD,
+} from '../support/operator.ts'
+import { BACKENDS_OF_TIER } from '../support/service.ts'
+
+const INSTANT = '\\d{4}-\\d\\d-\\d\\dT\\d\\d:\\d\\d:\\d\\dZ'
+
+afterAll(cleanUp)
+
+describe.each(BACKENDS_OF_TIER)('while two services run, on %s, axport integration', backend => {
+  const services = useTwoServices(backend)
+  const integration = (...args: string[]) => succeed(services.url, 'integration', ...args)
+  const refused = (...args: string[]) => refusal(services.url, 'integration', ...args)
+  const show = async (id: string) => JSON.parse(await integration('show', id, '--json'))
+
+  test('list says that there are none yet and how to make one; as JSON it is an empty array', async () => {
+    const [text, json] = await Promise.all([integration('list'), integration('list', '--json')])
+    expect(text).toBe('There are no integrations yet: axport integration create NAME makes one.\n')
+    expect(json).toBe('[]\n')
+  })
+
+  test('create prints the credentials once, and they work at once on every service', async () => {
+    const scope = ['--organizations', ' 11, 10,10,', '--products', 'all']
+    const args = ['integration', 'create', " Łódź's «nightly export» 李 \n", ...scope]
+    const { code, stdout, stderr } = await axport(args, { env: { DATABASE_URL: services.url } })
+    const [, clientId = '', clientSecret = ''] =
+      /^client_id {6}(\w{24})\nclient_secret {2}(\w{43})\n$/.exec(stdout) ?? []
+    expect({ code, stderr }).toEqual({ code: 0, stderr: 'Keep the secret now: it is not shown again.\n' })
+    for (const baseUrl of services.baseUrls) {
+      const token = await newToken(baseUrl, { clientId, clientSecret })
+      expect(ids(await getList(baseUrl, token))).toEqual([9001, 9002, 9003])
+    }
+    const report = await integration('show', clientId)
+    expect(report).toContain("Łódź's «nightly export» 李\n")
+    expect(report).toMatch(/^organizations {2}10 .*\n +11 .*\nproducts/m)
+    expect(report).not.toContain(clientSecret)
+  })
+
+  test('create --json prints one object, and takes empty sets', async () => {
+    const credentials = JSON.parse(await integration('create', 'Empty', '--json'))
+    expect(credentials).toEqual({
+      client_id: expect.stringMatching(/^\w{24}$/),
+      client_secret: expect.stringMatching(/^\w{43}$/),
+    })
+    expect(await show(credentials.client_id)).toMatchObject({ organizations: [], products: [] })
+  })
+
+  test('create makes credentials of its own for every integration, also under the same name', async () => {
+    const twins = await Promise.all([1, 2, 3].map(() => integration('create', 'Twin', '--json')))
+    expect(new Set(twins.flatMap(json => Object.values(JSON.parse(json)))).size).toBe(6)
+  })
+
+  test.each(['x'.repeat(500), '-n'])('create takes %s for a name', async name => {
+    const { client_id } = JSON.parse(await integration('create', '--json', '--', name))
+    expect(await show(client_id)).toMatchObject({ name })
+  })
+
+  test('create puts the secret nowhere into the database, in whatever form it could be read', async () => {
+    const { client_id, client_secret } = JSON.parse(await integration('create', 'Secretive', '--json'))
+    const tables = await services.sql<{ name: string }[]>`
+      select format('%I.%I', table_schema, table_name) as name from information_schema.tables
+      where table_type = 'BASE TABLE' and table_schema not in ('information_schema', 'pg_catalog')`
+    const hits = async (text: string) => {
+      const found: string[] = []
+      for (const { name } of tables) {
+        // Every column of every row as text; bytea as hexadecimal digits.
+        const rows = await services.sql.unsafe(`select from ${name} as t where t::text like $1`, [
+          `%${text}%`,
+        ])
+        if (rows.length > 0) found.push(name)
+      }
+      return found
+    }
+    for (const form of ['utf8', 'hex', 'base64'] as const)
+      expect(await hits(Buffer.from(client_secret).toString(form))).toEqual([])
+    expect(await hits(client_id)).toEqual(['public.integrations'])
+  })
+
+  test('list prints a table of all, or an array of objects', async () => {
+    const { clientId, name } = await provision(services.sql, ['10', '11'], ['1'])
+    const [table, json] = await Promise.all([integration('list'), integration('list', '--json')])
+    const lines = table.split('\n')
+    expect(lines[0]).toMatch(/^client id +name +state +organizations +products +live tokens +last used$/)
+    expect(lines.find(line => line.startsWith(clientId))).toMatch(
+      new RegExp(`^${clientId}  ${name} +enabled +2 +1 +0 +never$`),
+    )
+    expect(JSON.parse(json).at(-1)).toMatchObject({
+      client_id: clientId,
+      name,
+      organizations: 2,
+      products: 1,
+    })
+  })
+
+  test('show prints all there is to know, a line or more each', async () => {
+    const { clientId, name, ...secret } = await provision(services.sql, ['10', '11'], ['1'])
+    await newToken(services.baseUrls[0], { clientId, ...secret })
+    await services.sql`update integration_secrets set last_used_at = '2026-01-02 03:04:05Z'`
+    expect(await integration('show', clientId)).toMatch(
+      new RegExp(
+        `^name           ${name}\n` +
+          `client id      ${clientId}\n` +
+          'state          enabled\n' +
+          `created        ${INSTANT}\n` +
+          'last used      2026-01-02T03:04:05Z\n' +
+          'live tokens    1\n' +
+          `secrets        made ${INSTANT}, 1 live token, last used 2026-01-02T03:04:05Z\n` +
+          'organizations  10  Lakeside District\n' +
+          '               11  Oak Valley\n' +
+          'products       1  Reading Observation\n' +
+          'assessments    2 in scope\n' +
+          'requests get   200\n$',
+      ),
+    )
+  })
+
+  test('show says what is not in the data, and every reason why nothing is answered', async () => {
+    const { clientId } = await provision(services.sql, ['10'], [])
+    await services.sql`
+      update integrations set organization_ids = '{10, 99}', disabled_at = '2026-01-02 03:04:05Z'
+      where client_id = ${clientId}`
+    const lines = (await integration('show', clientId)).split('\n')
+    expect(lines.slice(2, 3).concat(lines.slice(-8))).toEqual([
+      'state          disabled since 2026-01-02T03:04:05Z',
+      expect.stringMatching(/^secrets {8}made /),
+      'organizations  10  Lakeside District',
+      '               99  (not in the data)',
+      'products       none',
+      'assessments    0 in scope',
+      `requests get   401: it is disabled since 2026-01-02T03:04:05Z; axport integration enable ${clientId}`,
+      `               400: it has no products; axport integration scope ${clientId} --products …`,
+      '',
+    ])
+  })
+
+  test('scope says how both sets look now, and the services answer accordingly', async () => {
+    const credentials = await provision(services.sql, ['10'], ['1'])
+    const { clientId } = credentials
+    const token = await newToken(services.baseUrls[0], credentials)
+    expect(await integration('scope', clientId, '--add-organizations', '11,12', '--products', '2,1')).toBe(
+      'organizations  3 (2 added, 0 removed)\nproducts       2 (1 added, 0 removed)\n',
+    )
+    for (const baseUrl of services.baseUrls) {
+      expect(ids(await getList(baseUrl, token))).toEqual([9001, 9002, 9003])
+    }
+    const removal = ['--remove-organizations', '10,99', '--remove-products', '2']
+    const options = ['--organizations', 'all', ...removal, '--json']
+    expect(JSON.parse(await integration('scope', clientId, ...options))).toEqual({
+      organizations: { ids: [11, 12], added: 0, removed: 1 },
+      products: { ids: [1], added: 0, removed: 1 },
+    })
+    for (const baseUrl of services.baseUrls) expect(ids(await getList(baseUrl, token))).toEqual([9002])
+  })
+
+  test('takes and prints ids to the end of bigint, as they are', async () => {
+    const [odd, last] = ['9007199254740993', '9223372036854775807']
+    await services.sql`insert into organizations (id, name) values (${odd}, 'Odd'), (${last}, 'Last')`
+    const { clientId } = await provision(services.sql, [], ['1'])
+    const changed = await integration('scope', clientId, '--organizations', `${last},${odd}`, '--json')
+    expect(changed).toStartWith(`{"organizations":{"ids":[${odd},${last}],`)
+    expect(await integration('show', clientId, '--json')).toContain(
+      `"organizations":[{"id":${odd},"name":"Odd"},{"id":${last},"name":"Last"}]`,
+    )
+    await services.sql`delete from organizations where id in (${odd}, ${last})`
+  })
+
+  test('rotate prints the new credentials, and says on standard error what becomes of the old', async () => {
+    const old = await provision(services.sql)
+    const run = (...options: string[]) =>
+      axport(['integration', 'rotate', old.clientId, ...options], { env: { DATABASE_URL: services.url } })
+    const text = await run()
+    expect(text.code).toBe(0)
+    expect(text.stdout).toMatch(new RegExp(`^client_id {6}${old.clientId}\nclient_secret {2}\\w{43}\n$`))
+    expect(text.stderr).toBe(
+      'Keep the secret now: it is not shown again.\nThe old secret and its tokens have ended.\n',
+    )
+    const grace = await run('--grace', '24h', '--json')
+    const renewed = JSON.parse(grace.stdout)
+    expect(renewed).toEqual({
+      client_id: old.clientId,
+      client_secret: expect.stringMatching(/^\w{43}$/),
+      old_secret_ends_at: expect.stringMatching(new RegExp(`^${INSTANT}$`)),
+    })
+    expect(grace.stderr).toBe('')
+    const [former] = (await show(old.clientId)).secrets
+    expect(former.ends_at).toBe(renewed.old_secret_ends_at)
+
+    expect(complaint(await run('--grace', '24h'), 1)).toBe(
+      `a rotation is under way: the older secret works until ${renewed.old_secret_ends_at} and has 0 live tokens; ` +
+        'rotating now would end that secret and its tokens at once: wait, or repeat with --force',
+    )
+    const forced = JSON.parse((await run('--force', '--json')).stdout)
+    expect(forced.old_secret_ends_at).toBeNull()
+    for (const baseUrl of services.baseUrls) {
+      const credentials = { clientId: old.clientId, clientSecret: renewed.client_secret }
+      expect(await requestToken(baseUrl, credentials)).toMatchObject({ status: 401 })
+      await newToken(baseUrl, { ...credentials, clientSecret: forced.client_secret })
+    }
+  })
+
+  test('disable, enable and delete say what they did, and to repeat them is harmless', async () => {
+    const credentials = await provision(services.sql)
+    const { clientId, name } = credentials
+    const token = await newToken(services.baseUrls[0], credentials)
+    const statuses = () =>
+      Promise.all(services.baseUrls.map(async baseUrl => (await getList(baseUrl, token)).status))
+    expect(await integration('disable', clientId)).toBe(`${clientId} is disabled now\n`)
+    expect(await integration('disable', clientId)).toBe(`${clientId} is disabled already\n`)
+    expect(await statuses()).toEqual([401, 401])
+    expect(await integration('enable', clientId)).toBe(`${clientId} is enabled now\n`)
+    expect(await integration('enable', clientId)).toBe(`${clientId} is enabled already\n`)
+    expect(await statuses()).toEqual([200, 200])
+    expect(await integration('delete', clientId)).toBe(`deleted ${name} (${clientId})\n`)
+    expect(await statuses()).toEqual([401, 401])
+    expect(await refused('delete', clientId)).toContain(`there is no integration ${clientId}`)
+  })
+
+  test('names an integration, an organization or a product that there is none of', async () => {
+    const { clientId } = await provision(services.sql)
+    const all = () => services.sql`select * from integrations order by id`
+    const before = await all()
+    const nobody = 'there is no integration Nobody1: axport integration list shows those there are'
+    const attempts: [string[], string][] = [
+      [['show', 'Nobody1'], nobody],
+      [['scope', 'Nobody1', '--products', 'all'], nobody],
+      [['rotate', 'Nobody1'], nobody],
+      [['disable', 'Nobody1'], nobody],
+      [['enable', 'Nobody1'], nobody],
+      [
+        ['create', 'X', '--organizations', '10,99,11,98'],
+        'there are no organizations with these ids: 98, 99',
+      ],
+      [['create', 'X', '--organizations', '0'], 'there are no organizations with these ids: 0'],
+      [
+        ['create', 'X', '--products', '9'.repeat(18)],
+        `there are no products with these ids: ${'9'.repeat(18)}`,
+      ],
+      [['scope', clientId, '--add-products', '97,1'], 'there are no products with these ids: 97'],
+    ]
+    for (const [args, line] of attempts) expect(await refused(...args)).toBe(line)
+    expect(await all()).toEqual(before)
+  })
+})
+
+test('while nobody serves the embedded database, a command opens it and lets go of it again', async () => {
+  const url = `embedded:${await embeddedWorld(WORLD)}`
+  const created = await succeed(url, 'integration', 'create', 'Alone', '--products', 'all', '--json')
+  const { client_id } = JSON.parse(created)
+  await succeed(url, 'integration', 'scope', client_id, '--organizations', '10')
+  expect(await succeed(url, 'integration', 'show', client_id)).toEndWith('2 in scope\nrequests get   200\n')
+})

@@ -1,0 +1,26 @@
+import { afterAll, expect, test } from 'bun:test'
+import { type AddressInfo, createServer } from 'node:net'
+import { axport, cleanUp, complaint } from '../support/executable.ts'
+
+afterAll(cleanUp)
+
+// Both commands wait for as long as a database may take to answer, which is 11 s.
+test.concurrent.each([
+  ['speaks HTTP', 'HTTP/1.1 400 Bad Request\r\n\r\n'],
+  ['takes connections and closes them, as a load balancer without a Postgres does', ''],
+])(
+  'serve and doctor ask whether it is Postgres that %s',
+  async (_, answer) => {
+    const other = createServer(socket => {
+      // After a moment, or else they would connect again thousands of times.
+      socket.on('error', () => {}).on('data', () => setTimeout(() => socket.end(answer), 50))
+    })
+    await new Promise<void>(resolve => other.listen(0, '127.0.0.1', resolve))
+    const env = { DATABASE_URL: `postgres://u:p@127.0.0.1:${(other.address() as AddressInfo).port}/x` }
+    const [serve, doctor] = await Promise.all([axport(['serve'], { env }), axport(['doctor'], { env })])
+    other.close()
+    expect(complaint(serve, 1)).toMatch(/is it Postgres/)
+    expect(doctor).toMatchObject({ code: 1, stdout: expect.stringContaining('is it Postgres') })
+  },
+  60_000,
+)

@@ -1,0 +1,223 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { mkdirSync, readdirSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { describeSettings } from '../../src/config.ts'
+import { emptyDatabase, type TestDatabase } from '../support/cluster.ts'
+import { axport, cleanUp, complaint, emptyFolder } from '../support/executable.ts'
+import { freePort } from '../support/free-port.ts'
+import { type TestDatabase as Migrated, openTestDatabase } from '../support/service.ts'
+
+const SECRET = 'S3cretPassw0rd'
+
+let database: Migrated
+let empty: TestDatabase
+let folder: string
+
+beforeAll(async () => {
+  database = await openTestDatabase('postgres')
+  empty = await emptyDatabase()
+  folder = emptyFolder()
+})
+afterAll(async () => {
+  await cleanUp()
+  await database.close()
+  await empty.drop()
+})
+
+/** The database's URL with some of it changed. */
+function urlWith(
+  changes: Partial<Record<'username' | 'password' | 'pathname' | 'hostname' | 'port', string>>,
+): string {
+  const url = new URL(database.url)
+  if (!('password' in changes)) url.password = SECRET
+  return Object.assign(url, changes).href
+}
+
+/** What `serve` has to say with this environment; never the password. */
+async function complaintWith(env: Record<string, string>): Promise<string> {
+  const finished = await axport(['serve'], { env: { PORT: '0', ...env }, cwd: folder })
+  expect(finished.stdout + finished.stderr).not.toContain(SECRET)
+  expect(finished.stdout + finished.stderr).not.toContain(new URL(database.url).password)
+  return complaint(finished, 1)
+}
+
+describe('DATABASE_URL', () => {
+  const CHOICES = /postgres:\/\/.*embedded:DIR/
+
+  test('that is not set, or blank, ends every command that needs it with both choices', async () => {
+    const commands = [['serve'], ['migrate'], ['import', '-'], ['integration', 'create', 'x']]
+    const calls = commands.map(args => axport(args, { cwd: folder }))
+    const blanks = ['', '  '].map(DATABASE_URL => axport(['serve'], { env: { DATABASE_URL }, cwd: folder }))
+    for (const call of await Promise.all([...calls, ...blanks]))
+      expect(complaint(call, 1)).toMatch(/^DATABASE_URL is not set: .*postgres:\/\/.*embedded:DIR/)
+    expect(readdirSync(folder)).toEqual([])
+  })
+
+  test.each([
+    'nonsense',
+    'postgres',
+    'postgres:/host/name',
+    `mysql://user:${SECRET}@127.0.0.1/x`,
+    `http://user:${SECRET}@127.0.0.1/x`,
+    `postgres://user:${SECRET}#x@127.0.0.1/x`,
+    `postgres://user:${SECRET}/x@127.0.0.1/x`,
+    `postgres://user:${SECRET}@127.0.0.1:99999/x`,
+    `user:${SECRET}@127.0.0.1/x`,
+    `Embedded:./data`,
+  ])('that is no URL of a database says what one is: %s', async url => {
+    expect(await complaintWith({ DATABASE_URL: url })).toMatch(CHOICES)
+  })
+
+  test('with a percent sign in its password that is not encoded says so', async () => {
+    expect(await complaintWith({ DATABASE_URL: `postgres://user:${SECRET}%ZZ@127.0.0.1/x` })).toMatch(
+      /^DATABASE_URL/,
+    )
+  })
+
+  test('with a host that does not exist asks about the host', async () => {
+    expect(await complaintWith({ DATABASE_URL: urlWith({ hostname: 'db.invalid' }) })).toMatch(/host/)
+  })
+
+  test('with a port where nothing listens asks about host and port', async () => {
+    for (const hostname of ['127.0.0.1', 'localhost'])
+      expect(
+        await complaintWith({ DATABASE_URL: urlWith({ hostname, port: String(await freePort()) }) }),
+      ).toMatch(/nothing listens there.*host and port/)
+  })
+
+  test('with a wrong password or user says that they are refused', async () => {
+    for (const url of [urlWith({}), urlWith({ username: 'nobody' }), urlWith({ password: '' })])
+      expect(await complaintWith({ DATABASE_URL: url })).toMatch(
+        /refuses the user or password in DATABASE_URL/,
+      )
+  })
+
+  test('with a database that does not exist says how to make one', async () => {
+    const password = new URL(database.url).password
+    expect(await complaintWith({ DATABASE_URL: urlWith({ password, pathname: '/nowhere' }) })).toMatch(
+      /no database.*createdb/,
+    )
+  })
+
+  test('that asks for encryption from a server without it says that it is about encryption', async () => {
+    expect(await complaintWith({ DATABASE_URL: `${database.url}?sslmode=require` })).toMatch(
+      /ssl|tls|encrypt/i,
+    )
+  })
+
+  test('of an embedded database needs a folder, which is not made by accident where something else is', async () => {
+    expect(await complaintWith({ DATABASE_URL: 'embedded:' })).toMatch(/embedded:\.\/data/)
+    writeFileSync(join(folder, 'file'), 'x')
+    mkdirSync(join(folder, 'mine'))
+    writeFileSync(join(folder, 'mine', 'thesis.txt'), 'x')
+    expect(await complaintWith({ DATABASE_URL: 'embedded:file' })).toMatch(/file.*not a folder/)
+    expect(await complaintWith({ DATABASE_URL: 'embedded:mine' })).toMatch(/thesis\.txt.*empty folder/)
+    expect(readdirSync(join(folder, 'mine'))).toEqual(['thesis.txt'])
+  })
+})
+
+describe('DATABASE_URL_FILE', () => {
+  const file = (text: string) => {
+    const path = join(emptyFolder(), 'url')
+    writeFileSync(path, text)
+    return path
+  }
+
+  test('is where the URL is read from, white space around it dropped', async () => {
+    const { code } = await axport(['integration', 'create', 'x'], {
+      env: { DATABASE_URL_FILE: file(`\n ${database.url}\r\n\n`) },
+    })
+    expect(code).toBe(0)
+  })
+
+  test('that can not be read, or is empty, is named with the reason', async () => {
+    for (const path of ['/nowhere/url', folder, file(''), file(' \n')])
+      expect(await complaintWith({ DATABASE_URL_FILE: path })).toMatch(
+        /^DATABASE_URL_FILE names .*(can not be read|empty)/,
+      )
+  })
+
+  test('together with DATABASE_URL is refused', async () => {
+    expect(
+      await complaintWith({ DATABASE_URL: database.url, DATABASE_URL_FILE: file(database.url) }),
+    ).toMatch(/both set/)
+  })
+
+  test('that holds no URL is named, rather than a variable that is not set', async () => {
+    expect(await complaintWith({ DATABASE_URL_FILE: file(`user:${SECRET}@host`) })).toMatch(
+      /DATABASE_URL_FILE/,
+    )
+  })
+})
+
+describe('the schema', () => {
+  test('that is missing ends every command but migrate, which is named', async () => {
+    for (const args of [['serve'], ['import', '-'], ['integration', 'create', 'x']]) {
+      const finished = await axport(args, { env: { DATABASE_URL: empty.url, PORT: '0' } })
+      expect(complaint(finished, 1)).toMatch(/schema.*run axport migrate/)
+    }
+  })
+
+  test('that is behind by the last migration is noticed', async () => {
+    const behind = await openTestDatabase('postgres')
+    await behind.sql`delete from schema_migrations where name = (select max(name) from schema_migrations)`
+    expect(await complaintWith({ DATABASE_URL: behind.url })).toMatch(/behind by 1 .*run axport migrate/)
+    await behind.close()
+  })
+
+  test('of a newer program is not touched, by migrate neither', async () => {
+    const newer = await openTestDatabase('postgres')
+    await newer.sql`insert into schema_migrations (name, sha256) values ('9999_future', 'x')`
+    for (const args of [['serve'], ['migrate']])
+      expect(complaint(await axport(args, { env: { DATABASE_URL: newer.url } }), 1)).toMatch(
+        /9999_future.*newer axport/,
+      )
+    await newer.close()
+  })
+})
+
+describe('a setting', () => {
+  test.each([
+    ['PORT', ['http', '-1', '65536', '80.5', '1e3', '0x50'], 'must be a whole number from 0 to 65535'],
+    ['ADMIN_PORT', ['http', '65536'], 'must be a whole number from 0 to 65535'],
+    ['SLOW_REQUEST_MS', ['0', '1s'], 'must be a whole number from 1 to 3600000'],
+    ['SHUTDOWN_DELAY', ['-1', '5s'], 'must be a whole number from 0 to 3600'],
+    ['SHUTDOWN_TIMEOUT', ['0', '5s'], 'must be a whole number from 1 to 3600'],
+    ['LOG_LEVEL', ['loud', 'INFO', '30'], 'must be one of debug, info, warn, error, silent'],
+    ['DATABASE_POOL_SIZE', ['0', '-1', '1001', 'many'], 'must be a whole number from 1 to 1000'],
+  ])('%s that is wrong is named with what it takes', async (name, values, problem) => {
+    for (const value of values)
+      expect(describeSettings({ [name]: value }).find(setting => setting.name === name)?.problem).toBe(
+        problem,
+      )
+    const [value = ''] = values
+    expect(await complaintWith({ DATABASE_URL: database.url, [name]: value })).toBe(`${name} ${problem}`)
+  })
+
+  test.each(['192.0.2.1', '999.1.1.1', 'host.invalid', 'http://127.0.0.1', 'a b'])(
+    'HOST that is no address of this machine is named: %s',
+    async HOST => {
+      const message = /is not an address of this machine: set HOST/
+      expect(await complaintWith({ DATABASE_URL: database.url, HOST })).toMatch(message)
+    },
+  )
+
+  test('that is wrong is named by demo before it prepares anything', async () => {
+    const finished = await axport(['demo'], { env: { PORT: 'nonsense', TMPDIR: folder } })
+    expect(complaint(finished, 1)).toMatch(/^PORT must be /)
+  })
+
+  test('is not read from files in the working directory', async () => {
+    const cwd = emptyFolder()
+    for (const name of ['.env', '.env.local', '.env.production', '.env.development'])
+      writeFileSync(join(cwd, name), `DATABASE_URL=${database.url}\nLOG_LEVEL=silent\n`)
+    writeFileSync(join(cwd, 'bunfig.toml'), 'preload = ["./preload.ts"]\n[run]\npreload = ["./preload.ts"]\n')
+    writeFileSync(join(cwd, 'preload.ts'), 'console.log("preloaded")\n')
+    writeFileSync(join(cwd, 'tsconfig.json'), 'nonsense')
+    writeFileSync(join(cwd, 'package.json'), 'nonsense')
+    expect(complaint(await axport(['serve'], { cwd, env: { PORT: '0' } }), 1)).toMatch(
+      /^DATABASE_URL is not set/,
+    )
+    expect((await axport(['--version'], { cwd })).stdout).toMatch(/^\d+\.\d+\.\d+/)
+  })
+})

@@ -1,0 +1,149 @@
+import { describe, expect, test } from 'bun:test'
+import { createServer } from 'node:net'
+import { axport, complaint, launch } from '../support/executable.ts'
+import { freePort } from '../support/free-port.ts'
+import { bearer, LIST, send } from '../support/http.ts'
+import { isClosed, type Served, serveWith, useServedWorld, whileBlocked } from '../support/served.ts'
+import { migratedFolder } from '../support/service.ts'
+import { until } from '../support/until.ts'
+
+const world = useServedWorld({ DATABASE_POOL_SIZE: '3' })
+const serve = (...workers: string[]) => world.serve(['--workers', ...workers])
+
+/** On a new connection each, so that each may reach another worker. */
+const list = (url: string) => send(url, LIST, { headers: { ...bearer(world.token), connection: 'close' } })
+
+/** The process that listened last as worker `number`. */
+const workerOf = (running: Served, number: number) =>
+  running.log().findLast(line => line.msg === 'worker listening' && line.worker === number)?.pid as number
+
+function isAlive(pid: number): boolean {
+  // The state of a process that nobody has waited for yet is Z: it has ended.
+  const { stdout } = Bun.spawnSync(['ps', '-o', 'stat=', '-p', String(pid)])
+  return /^[^Z\s]/.test(stdout.toString())
+}
+
+const untilGone = (pids: number[]) => until('the workers are gone', () => !pids.some(isAlive))
+
+describe('serve --workers', () => {
+  test('serves from all of its workers, and numbers the lines of each', async () => {
+    const running = await serve('2')
+    expect(running.url).toMatch(/^http:\/\/127\.0\.0\.1:[1-9]\d*$/)
+    const served = () => new Set(running.log().flatMap(line => (line.msg === 'request' ? [line.worker] : [])))
+    await until('both have served', async () => {
+      expect((await list(running.url)).status).toBe(200)
+      return served().size === 2
+    })
+    expect([...served()].sort()).toEqual([1, 2])
+    await running.end()
+    for (const line of running.log()) expect(line.time).toBeString()
+  })
+
+  test('with auto starts a worker a core', async () => {
+    const running = await serve('auto')
+    const workers = running.log().filter(line => line.msg === 'worker listening').length
+    expect(workers).toBe(navigator.hardwareConcurrency)
+    await running.end()
+  })
+
+  test('replaces a worker that is killed, and serves on', async () => {
+    const running = await serve('2')
+    const before = workerOf(running, 1)
+    process.kill(before, 'SIGKILL')
+    await running.shows(/"worker":1,"pid":\d+,"how":"SIGKILL"/)
+    await running.shows(/(?:"worker":1,"pid":\d+,"msg":"worker listening"[\s\S]*){2}/)
+    expect(workerOf(running, 1)).not.toBe(before)
+    for (let request = 0; request < 20; request++) expect((await list(running.url)).status).toBe(200)
+    await running.end()
+  })
+
+  test.each(['SIGTERM', 'SIGINT'] as const)('answers every request that is in flight at %s', async signal => {
+    const running = await serve('2')
+    let inFlight: ReturnType<typeof list>[] = []
+    await whileBlocked(world.sql, async waiting => {
+      // As many as one worker has connections: should they all meet the same one, none waits for a connection.
+      inFlight = Array.from({ length: 3 }, () => list(running.url))
+      await waiting(3)
+      running.signal(signal)
+      await running.shows(/"stopping"/)
+      expect(running.exitCode()).toBeUndefined()
+    })
+    expect((await Promise.all(inFlight)).map(answer => answer.status)).toEqual([200, 200, 200])
+    expect(await running.finished).toMatchObject({ code: 0, stderr: '' })
+  })
+
+  test('ends at once, with all workers, at a second signal', async () => {
+    const running = await serve('2')
+    const pids = [1, 2].map(number => workerOf(running, number))
+    let inFlight: Promise<unknown> | undefined
+    await whileBlocked(world.sql, async waiting => {
+      inFlight = list(running.url).catch(() => 'cut')
+      await waiting(1)
+      running.signal('SIGTERM')
+      await running.shows(/"stopping"/)
+      running.signal('SIGTERM')
+      expect((await running.finished).code).toBe(143)
+      await untilGone(pids)
+    })
+    expect(await inFlight).toBe('cut')
+  })
+
+  test('leaves no worker behind when it is killed with -9', async () => {
+    const running = await serve('2')
+    const pids = [1, 2].map(number => workerOf(running, number))
+    expect(pids.every(isAlive)).toBe(true)
+    running.signal('SIGKILL')
+    await running.finished
+    await untilGone(pids)
+    expect(await isClosed(running.url)).toBe(true)
+  })
+
+  test('ends in one line when its port is in use, by another program or by workers', async () => {
+    const running = await serve('2')
+    const other = createServer().listen(0, '127.0.0.1')
+    await new Promise(resolve => other.once('listening', resolve))
+    const ports = [new URL(running.url).port, String((other.address() as { port: number }).port)]
+    for (const port of ports) {
+      const second = await axport(['serve', '--workers', '2'], { env: { ...world.env, PORT: port } })
+      expect(complaint(second, 1)).toBe(
+        `port ${port} on 127.0.0.1 is in use: stop what listens there, or set PORT to another one`,
+      )
+    }
+    const alone = await axport(['serve'], { env: { ...world.env, PORT: ports[0] ?? '' } })
+    expect(complaint(alone, 1)).toContain('is in use')
+    other.close()
+    await running.end()
+  })
+
+  test('ends in one line when its workers can not start', async () => {
+    const port = await freePort()
+    const DATABASE_URL = `postgres://postgres@127.0.0.1:${port}/x`
+    const run = await axport(['serve', '--workers', '3'], { env: { ...world.env, DATABASE_URL } })
+    expect(complaint(run, 1)).toStartWith('can not reach the database: nothing listens there')
+  })
+
+  test('refuses more than one process on the embedded database', async () => {
+    const DATABASE_URL = 'embedded:./data'
+    const run = await axport(['serve', '--workers', '2'], { env: { DATABASE_URL } })
+    expect(complaint(run, 2)).toStartWith('the embedded database serves from one process')
+  })
+
+  test('with auto serves the embedded database from one process', async () => {
+    const folder = await migratedFolder()
+    const running = await serveWith(['--workers', 'auto'], { DATABASE_URL: `embedded:${folder}` })
+    expect((await send(running.url, LIST)).status).toBe(401)
+    await running.shows(/"request"/)
+    expect(running.log().map(line => line.msg)).toEqual(['listening', 'request'])
+    await running.end()
+  })
+
+  test('works from source', async () => {
+    const main = new URL('../../src/main.ts', import.meta.url).pathname
+    const command = [process.execPath, main, 'serve', '--workers', '2']
+    const running = launch(command, { env: { ...world.env, PORT: '0' } })
+    const [, url = ''] = await running.shows(/"url":"([^"]+)"/)
+    expect((await list(url)).status).toBe(200)
+    running.signal('SIGTERM')
+    expect(await running.finished).toMatchObject({ code: 0, stderr: '' })
+  })
+})

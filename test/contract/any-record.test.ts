@@ -1,0 +1,47 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import fc from 'fast-check'
+import { get, LIST } from '../support/http.ts'
+import { Oracle } from '../support/oracle.ts'
+import { platform } from '../support/platform.ts'
+import { holds } from '../support/property.ts'
+import { BACKENDS, startService, type TestService } from '../support/service.ts'
+import { provisionScopes } from '../support/stored-platform.ts'
+
+const RUNS = {
+  postgres: { runs: 8, thorough: 150, limit: 15_000 },
+  embedded: { runs: 3, thorough: 40, limit: 15_000 },
+}
+
+/** Ids that no random platform has. */
+const NOBODYS = ['0', '-1', '9007199254740993', '9223372036854775807', '9223372036854775808']
+
+const NOT_FOUND = '404 {"errors":[{"message":"Assessment not found"}]}'
+
+describe.each(BACKENDS)('any single record on %s', backend => {
+  let service: TestService
+  beforeAll(async () => {
+    service = await startService(backend)
+  })
+  afterAll(() => service?.close())
+
+  test('is answered by the id of an overall assessment within the scope, and by no other id', async () => {
+    const property = fc.asyncProperty(platform, async data => {
+      const oracle = new Oracle(data)
+      const ids = new Set(data.assessments.flatMap(({ id, parts }) => [id, ...parts.map(part => part.id)]))
+      const others = [data.organizations, data.products, data.users].flatMap(rows => rows.map(({ id }) => id))
+      const asked = [...new Set([...ids, ...others].map(String)), ...NOBODYS]
+      for (const { scope, token } of await provisionScopes(service, data)) {
+        const answers = asked.map(async id => {
+          const { status, text } = await get(service.baseUrl, token, `${LIST}/${id}`)
+          return [id, `${status} ${text}`]
+        })
+        const expected = asked.map(id => {
+          const document = oracle.document(scope, Number(id))
+          return [id, document === undefined ? NOT_FOUND : `200 ${document}`]
+        })
+        expect(await Promise.all(answers)).toEqual(expected)
+      }
+    })
+    await holds(property, RUNS[backend])
+  })
+})

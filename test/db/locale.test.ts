@@ -1,0 +1,142 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import pino from 'pino'
+import postgres from 'postgres'
+import { openDatabase } from '../../src/postgres/database.ts'
+import { migrate } from '../../src/postgres/migrate.ts'
+import { type OwnCluster, startCluster } from '../support/cluster.ts'
+import { authorize, listen, type TestService } from '../support/service.ts'
+
+/** In the order of their lower-cased code points; those that fold alike stand in the order of their ids. */
+const ORDERED = [
+  ...['100% Ana', '_x', 'ana', 'ANA', 'ecole', 'e\u0301cole', 'ilgaz', 'ILGAZ', 'i\u0307pek', 'İpek'],
+  ...['\u212a', 'strasse', 'STRASSE', 'straße', 'Straße', 'STRAẞE', 'zoe', 'Zoe', 'zoë', 'Zoë', '~'],
+  ...['åsa', 'Åsa', 'école', 'École', 'ÉCOLE', 'ö', 'Ö', 'øst', 'ılgaz', 'σίσυφος', 'ΣΊΣΥΦΟΣ'],
+  ...['ирина', 'Ирина', 'ИРИНА', 'ёлка', 'Ёлка', '李', 'ａ', 'Ａ', '𐐨', '𐐀', '😀'],
+]
+
+/** A needle, and every name of those above that it finds. */
+const FOUND: [string, string[]][] = [
+  ['É', ['école', 'École', 'ÉCOLE']],
+  ['écOLE', ['école', 'École', 'ÉCOLE']],
+  ['ECOLE', ['ecole']],
+  ['İ', ['i\u0307pek', 'İpek']],
+  ['IPEK', []],
+  ['ILGAZ', ['ilgaz', 'ILGAZ']],
+  ['ılGAZ', ['ılgaz']],
+  ['ẞ', ['straße', 'Straße', 'STRAẞE']],
+  ['strasse', ['strasse', 'STRASSE']],
+  ['ZOË', ['zoë', 'Zoë']],
+  ['Ö', ['ö', 'Ö']],
+  ['ÅS', ['åsa', 'Åsa']],
+  ['Ø', ['øst']],
+  ['ИРИН', ['ирина', 'Ирина', 'ИРИНА']],
+  ['ЁЛКА', ['ёлка', 'Ёлка']],
+  ['σίσυ', ['σίσυφος', 'ΣΊΣΥΦΟΣ']],
+  ['ΣΊΣ', ['σίσυφος', 'ΣΊΣΥΦΟΣ']],
+  ['ΦΟΣ', ['σίσυφος', 'ΣΊΣΥΦΟΣ']],
+  ['\u212a', ['i\u0307pek', 'İpek', '\u212a']],
+  ['Ａ', ['ａ', 'Ａ']],
+  ['𐐀', ['𐐨', '𐐀']],
+  ['%', ['100% Ana']],
+  ['_', ['_x']],
+]
+
+// macOS has no C.UTF-8 everywhere, and no other system is sure to have en_US.
+const UNICODE_LOCALE = process.platform === 'darwin' ? 'en_US.UTF-8' : 'C.UTF-8'
+
+// Turkish folds I to ı, Swedish sorts å and ö after z, and the operating system has its own tables. An index
+// that was built by rules of its own would find other rows than the table does.
+const TURKISH = `locale_provider icu icu_locale 'tr-TR'`
+const SWEDISH = `locale_provider icu icu_locale 'sv-SE'`
+const DATABASES = [
+  { title: 'a C server', locale: 'C', options: '', byIndex: false },
+  { title: 'a C server, searching by index', locale: 'C', options: '', byIndex: true },
+  { title: 'a Turkish database', locale: 'C', options: TURKISH, byIndex: false },
+  { title: 'a Turkish database, searching by index', locale: 'C', options: TURKISH, byIndex: true },
+  { title: 'a Swedish database', locale: 'C', options: SWEDISH, byIndex: false },
+  { title: `a ${UNICODE_LOCALE} server`, locale: UNICODE_LOCALE, options: '', byIndex: false },
+  {
+    title: `a ${UNICODE_LOCALE} server, searching by index`,
+    locale: UNICODE_LOCALE,
+    options: '',
+    byIndex: true,
+  },
+]
+
+const clusters = new Map<string, Promise<OwnCluster>>()
+afterAll(async () => {
+  for (const cluster of clusters.values()) await (await cluster).stop()
+})
+
+function clusterOf(locale: string): Promise<OwnCluster> {
+  const known = clusters.get(locale) ?? startCluster({ locale })
+  clusters.set(locale, known)
+  return known
+}
+
+/** The service on a new database. */
+async function start(
+  { locale, options, byIndex }: (typeof DATABASES)[number],
+  name: string,
+): Promise<TestService> {
+  const cluster = await clusterOf(locale)
+  const maintenance = postgres(cluster.url(), { max: 1, onnotice: () => {} })
+  await maintenance.unsafe(`create database ${name} template template0 ${options}`)
+  for (const scan of byIndex ? ['seqscan', 'indexscan', 'indexonlyscan'] : []) {
+    await maintenance.unsafe(`alter database ${name} set enable_${scan} = off`)
+  }
+  await maintenance.end()
+  const url = cluster.url(name)
+  const { sql, pool, close } = await openDatabase(url, 2)
+  await migrate(sql)
+  const server = listen({ pool }, pino({ enabled: false }))
+  const stop = async () => {
+    await server.stop()
+    await close()
+  }
+  return { sql, url, pool, baseUrl: server.url, logged: () => '', close: stop }
+}
+
+describe.each(DATABASES)('on $title,', database => {
+  let service: TestService
+  let token: string
+  beforeAll(async () => {
+    service = await start(database, `axport_locale_${DATABASES.indexOf(database)}`)
+    await service.sql`insert into organizations values (1, 'Lakeside')`
+    // Backwards, so that neither the order of insertion nor that of ids is the right one by chance.
+    await service.sql`
+      insert into users (id, name, first_name)
+      select 1000 - at, name, name from unnest(${[...ORDERED].reverse()}::text[]) with ordinality as given (name, at)`
+    await service.sql`insert into products select id, name from users`
+    token = (
+      await authorize(
+        service,
+        [1],
+        ORDERED.map((_, at) => 1000 - ORDERED.length + at),
+      )
+    ).token
+    await service.sql`insert into assessments select id, id, 1, id, '2024-06-15T12:00Z' from users`
+    await service.sql`insert into assessment_parts select id, id, 1, null, null, id from users`
+  })
+  afterAll(() => service.close())
+
+  async function names(query: Record<string, string>): Promise<string[]> {
+    const response = await fetch(`${service.baseUrl}/api/v1/ax/assessments?${new URLSearchParams(query)}`, {
+      headers: { authorization: `Bearer ${token}` },
+    })
+    expect(response.status).toBe(200)
+    return ((await response.json()) as { data: { name: string }[] }).data.map(record => record.name)
+  }
+
+  test.each(['user_name', 'proctor_name', 'product_name'])(
+    'the order by %s is that of every server',
+    async sort => {
+      expect(await names({ page: '100', sort })).toEqual(ORDERED)
+      expect(await names({ page: '100', sort, order: 'DESC' })).toEqual(ORDERED.toReversed())
+    },
+  )
+
+  test.each(FOUND)('the search for "%s" finds %j', async (needle, found) => {
+    expect(await names({ 'filter[search]': needle, sort: 'user_name' })).toEqual(found)
+  })
+})

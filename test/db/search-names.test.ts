@@ -1,0 +1,90 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { BACKENDS, openTestDatabase, type TestDatabase } from '../support/service.ts'
+
+/**
+ * The names that search looks at follow the source tables. All names here are of ASCII letters, which lower() folds
+ * in every locale.
+ */
+
+const SETUP = `
+  insert into organizations values (1, 'Lakeside');
+  insert into products values (1, 'Reading'), (2, 'Writing');
+  insert into users (id, name, first_name, last_name) values
+    (1, 'A', 'Ana', 'Ruiz'), (2, 'B', 'Bo', 'Li'), (3, 'C', 'Cy', 'Of
+two'), (4, 'Named once', '', '');
+  insert into assessments values (1, 1, 1, 1, now());
+  insert into assessment_parts values (1, 1, 1, null, null, 2)`
+
+const WRITES = [
+  `insert into users (id, name, first_name, last_name) values (5, 'E', 'Eva', 'MIXED'), (6, 'F', 'Flo', 'Ray')`,
+  `update users set first_name = 'New' where id in (1, 2)`,
+  `update users set last_name = first_name`,
+  `update users set id = 40 where id = 4`,
+  `delete from users where id in (3, 4)`,
+  `with gone as (delete from users where id = 4 returning id)
+   insert into users (id, name, first_name) select id, 'D', 'Dora' from gone`,
+  `insert into users (id, name) values (4, 'D'), (7, 'G')
+   on conflict (id) do update set first_name = 'Conflict', name = excluded.name`,
+  `merge into users u using (values (1, 'Merged'), (8, 'Came')) as v (id, name) on u.id = v.id
+   when matched then update set first_name = v.name when not matched then insert (id, name) values (v.id, v.name)`,
+  `truncate users cascade`,
+  `insert into products values (3, 'Third'), (4, 'FOURTH of
+all')`,
+  `update products set name = 'Renamed'`,
+  `update products set id = 20 where id = 2`,
+  `delete from products where id = 2`,
+  `truncate products cascade`,
+]
+
+describe.each(BACKENDS)('the names that search looks at, on %s,', backend => {
+  let db: TestDatabase
+  beforeAll(async () => {
+    db = await openTestDatabase(backend)
+  })
+  afterAll(() => db.close())
+
+  test.each(WRITES)('are those of the source after: %s', async write => {
+    const { people, users, names, products } = await undone(write)
+    expect(people).toEqual(users)
+    expect(names).toEqual(products)
+  })
+
+  /** What is read after a write, each list by id, in a transaction that is rolled back. */
+  async function undone(write: string) {
+    const read: Record<string, unknown[]> = {}
+    const rolledBack = new Error('rolled back')
+    await db.sql
+      .begin(async sql => {
+        await sql.unsafe(SETUP)
+        await sql.unsafe(write)
+        read.people = [...(await sql`select user_id as id, names_key as names from export_people order by 1`)]
+        const users = await sql<{ id: string; first_name: string; last_name: string }[]>`
+          select id, first_name, last_name from users order by 1`
+        read.users = users.map(({ id, first_name, last_name }) => ({
+          id,
+          names: `${line(first_name)}\n${line(last_name)}\n`,
+        }))
+        read.names = [
+          ...(await sql`select product_id as id, name_key as name from export_products order by 1`),
+        ]
+        const products = await sql<{ id: string; name: string }[]>`select id, name from products order by 1`
+        read.products = products.map(({ id, name }) => ({ id, name: line(name) }))
+        throw rolledBack
+      })
+      .catch(error => {
+        if (error !== rolledBack) throw error
+      })
+    return read
+  }
+
+  const line = (name: string) => name.toLowerCase().replaceAll('\n', ' ')
+
+  test('are not written when another column of a person changes', async () => {
+    await db.sql.unsafe(SETUP)
+    const versions = () => db.sql`select user_id, xmin::text, ctid::text from export_people order by 1`
+    const before = [...(await versions())]
+    await db.sql`update users set email = 'a@example.org', name = 'Other'`
+    expect([...(await versions())]).toEqual(before)
+    expect(before).toHaveLength(4)
+  })
+})

@@ -1,0 +1,26 @@
+import type { Sql } from 'postgres'
+
+/**
+ * Replaces the source tables, also where a failed test left a transaction open: two assessments of four users, one of
+ * them of two parts, and a third assessment without any part.
+ */
+export const START = `
+  rollback;
+  delete from assessments; delete from organizations; delete from products; delete from users;
+  insert into organizations values (1, 'Lakeside'), (2, 'Hillside'), (3, 'Nobody is here');
+  insert into products values (1, 'Reading'), (2, 'Writing'), (3, 'Never taken');
+  insert into users (id, name) values (1, 'Ana'), (2, 'Bo'), (3, 'Cy'), (4, 'Di');
+  insert into assessments values (1, 1, 1, 1, '2024-03-10T05:00Z'), (2, 2, 1, 2, '2024-03-10T05:00Z'), (3, 2, 2, 1, '2024-03-10T05:00Z');
+  insert into assessment_parts values (1, 1, 1, null, null, 3), (11, 2, 1, 'One', now(), 3), (12, 2, 2, 'Two', now(), 4);
+  update export_state set time_zone = 'UTC'`
+
+/** Where the read model is not what its view renders, and where an assessment shares its id with another one's part. */
+export async function differences(sql: Sql): Promise<string[]> {
+  const rows = await sql<{ line: string }[]>`
+    (select 'stored: ' || to_jsonb(r)::text as line from (table export_records except all table export_records_rendered) r)
+    union all
+    (select 'source: ' || to_jsonb(r)::text from (table export_records_rendered except all table export_records) r)
+    union all
+    select 'shared id: ' || a.id from assessment_parts p join assessments a on a.id = p.id where p.assessment_id <> a.id`
+  return rows.map(row => row.line)
+}

@@ -1,0 +1,146 @@
+import { afterAll, describe, expect, test } from 'bun:test'
+import { setDisabled } from '../../src/integrations/lifecycle.ts'
+import { ailments, detailOf, diagnose, usePatients } from '../support/doctor.ts'
+import { cleanUp } from '../support/executable.ts'
+import { provision } from '../support/operator.ts'
+
+afterAll(cleanUp)
+const newPatient = usePatients()
+
+describe('a read model that is not what its source renders to is found by axport doctor', () => {
+  /** As somebody whose writes fire no trigger. */
+  const unnoticed = (statements: string) =>
+    `begin; set local session_replication_role = replica; ${statements}; commit`
+
+  // The sample is everything, as long as there are not more than 1,000.
+  test.each([
+    [
+      'a record was changed',
+      `update export_records set document = replace(document, 'Ana', 'Eve') where id = 9002`,
+      '1 of %s differs from its source, as assessment 9002',
+    ],
+    [
+      'a column that is only filtered or sorted by was changed',
+      'update export_records set organization_id = 12 where id >= 9002',
+      '2 of %s differ from their source, as assessment 9002',
+    ],
+    [
+      'the source was changed behind the triggers',
+      unnoticed(`update users set name = 'Ana María Ruiz' where id = 501`),
+      '3 of %s differ from their source, as assessment 9001',
+    ],
+    [
+      'a trigger was disabled',
+      `alter table assessments disable trigger assessments_updated;
+       update assessments set certified_at = certified_at + interval '5 days' where id = 9003`,
+      '1 of %s differs from its source, as assessment 9003',
+    ],
+    [
+      'a record is missing',
+      'delete from export_records where id = 9001',
+      '1 of %s differs from its source, as assessment 9001',
+    ],
+    [
+      'a record has lost its assessment and is still exported',
+      unnoticed('delete from assessment_parts where id = 9002; delete from assessments where id = 9002'),
+      '1 of %s differs from its source, as assessment 9002',
+    ],
+  ])('where %s, and its advice repairs it', async (_, statements, found) => {
+    const { sql, url } = await newPatient()
+    await sql.unsafe(statements)
+    const expected = (what: string) =>
+      expect.stringMatching(new RegExp(`^read model: wrong, ${found.replace('%s', what)}:`))
+    expect(await ailments(url)).toEqual([expected('\\d+ records sampled')])
+    const full = await ailments(url, '--full')
+    expect(full).toEqual([expected('all \\d+ records')])
+    await sql.unsafe(/(select .*\)\));/.exec(full[0] ?? '')?.[1] ?? 'select no_advice()')
+    expect(await ailments(url, '--full')).toEqual([])
+  })
+
+  test('in one record of many by --full, while a sample is of 1,000', async () => {
+    const { sql, url } = await newPatient()
+    await sql`
+      insert into assessments (id, user_id, organization_id, product_id, certified_at)
+      select id, 501, 10, 1, '2026-03-01Z' from generate_series(20001, 21200) as id`
+    await sql`
+      insert into assessment_parts (id, assessment_id, position, proctor_id)
+      select id, id, 0, 77 from generate_series(20001, 21200) as id`
+    await sql`vacuum (analyze) export_records`
+    expect(await detailOf(url, 'read model')).toBe('1000 records sampled, equal to their source')
+    await sql`update export_records set seid = 'other' where id = 20777`
+    expect(await ailments(url, '--full')).toEqual([
+      expect.stringMatching(/^read model: wrong, 1 of all 1203 records differs .* as assessment 20777:/),
+    ])
+  })
+
+  test('but an assessment without any part, which is not exported, is no difference', async () => {
+    const { sql, url } = await newPatient()
+    await sql`delete from assessment_parts where id = 9002`
+    await sql`vacuum (analyze) export_records`
+    expect(await ailments(url)).toEqual([])
+    expect(await ailments(url, '--full')).toEqual([])
+  })
+})
+
+describe('axport doctor warns of statistics', () => {
+  test('that were never gathered', async () => {
+    const { sql, url } = await newPatient()
+    await sql`update pg_class set reltuples = -1 where oid = 'export_records'::regclass`
+    expect(await ailments(url)).toEqual([
+      'statistics: warning, export_records was never analyzed: vacuum (analyze) export_records',
+    ])
+  })
+
+  test('that know of no visible pages, until the advice is followed', async () => {
+    const { sql, url } = await newPatient()
+    await sql`update export_records set document = document || ' '`
+    await sql`update export_records set document = trim(document)`
+    await sql`analyze export_records`
+    const [finding = '', ...others] = await ailments(url)
+    expect(finding).toMatch(/^statistics: warning, only 0 % of export_records is marked visible/)
+    expect(others).toEqual([])
+    await sql.unsafe(/: (vacuum .*)$/.exec(finding)?.[1] ?? 'no advice')
+    expect(await ailments(url)).toEqual([])
+    expect(await detailOf(url, 'statistics')).toBe('analyzed, 100 % marked visible')
+  })
+})
+
+describe('axport doctor looks at every integration:', () => {
+  test('one that gets 400 or 401 is wrong, with its name, its id, the reasons and what to do', async () => {
+    const { sql, url } = await newPatient()
+    await provision(sql)
+    const noProducts = await provision(sql, ['10'], [])
+    const nothing = await provision(sql, [], [])
+    const noSecret = await provision(sql)
+    await sql`
+      update integration_secrets s set expires_at = now() from integrations i
+      where i.id = s.integration_id and i.client_id = ${noSecret.clientId}`
+    const scope = ({ clientId }: { clientId: string }, what: string) =>
+      `400: it has no ${what}; axport integration scope ${clientId} --${what} …`
+    expect(await ailments(url)).toEqual([
+      `integrations: wrong, ${noProducts.name} (${noProducts.clientId}) gets ${scope(noProducts, 'products')}`,
+      `integrations: wrong, ${nothing.name} (${nothing.clientId}) gets ${scope(nothing, 'organizations')}; ${scope(nothing, 'products')}`,
+      `integrations: wrong, ${noSecret.name} (${noSecret.clientId}) gets 401: it has no live secret; axport integration rotate ${noSecret.clientId}`,
+    ])
+  })
+
+  test('one that gets nothing is a warning, which is no failure', async () => {
+    const { sql, url } = await newPatient()
+    const { name, clientId } = await provision(sql, ['12'], ['1'])
+    expect(await ailments(url)).toEqual([
+      `integrations: warning, ${name} (${clientId}) gets nothing: no assessment of these organizations and products is in the database`,
+    ])
+    expect((await diagnose({ DATABASE_URL: url })).line).toBeNull()
+  })
+
+  test('one that is disabled is meant to be refused, and not mentioned whatever else it lacks', async () => {
+    const { sql, url } = await newPatient()
+    await provision(sql)
+    const { clientId, name } = await provision(sql, [], [])
+    await setDisabled(sql, clientId, true)
+    expect(await ailments(url)).toEqual([])
+    expect(await detailOf(url, 'integrations')).not.toContain(clientId)
+    expect(await detailOf(url, 'integrations')).not.toContain(name)
+    expect(await detailOf(url, 'integrations')).toBe('2, all able to work or disabled')
+  })
+})

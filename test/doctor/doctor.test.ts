@@ -1,0 +1,211 @@
+import { afterAll, describe, expect, test } from 'bun:test'
+import { readdirSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { MIGRATIONS } from '../../src/postgres/migrations.ts'
+import { cluster, emptyDatabase } from '../support/cluster.ts'
+import { ailments, CHECKS, detailOf, diagnose, usePatients } from '../support/doctor.ts'
+import { axport, cleanUp, emptyFolder } from '../support/executable.ts'
+import { freePort } from '../support/free-port.ts'
+import { everything } from '../support/import.ts'
+import { openWorld, succeed } from '../support/operator.ts'
+import { migratedFolder, openTestDatabase } from '../support/service.ts'
+
+afterAll(cleanUp)
+const newPatient = usePatients()
+
+describe('axport doctor on a database that is well', () => {
+  test('prints a table in which everything is ok, and exits with 0', async () => {
+    const { url } = await newPatient()
+    const { code, stdout, stderr } = await axport(['doctor'], { env: { DATABASE_URL: url } })
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
+    const [heading, ...lines] = stdout.trimEnd().split('\n')
+    expect(heading).toMatch(/^check +status +detail$/)
+    expect(lines.map(line => /^(.+?) {2,}ok {2,}\S/.exec(line)?.[1])).toEqual(CHECKS)
+  })
+
+  test('prints with --json an array of objects with check, status and detail, and the same with --full', async () => {
+    const { url } = await newPatient()
+    for (const options of [[], ['--full']]) {
+      const { findings, line } = await diagnose({ DATABASE_URL: url }, ...options)
+      expect(line).toBeNull()
+      expect(findings.map(finding => Object.keys(finding))).toEqual(
+        CHECKS.map(() => ['check', 'status', 'detail']),
+      )
+      expect(findings.map(({ check, status }) => [check, status])).toEqual(CHECKS.map(name => [name, 'ok']))
+    }
+  })
+
+  test('says how many records it compared', async () => {
+    const { url } = await newPatient()
+    expect(await detailOf(url, 'read model')).toBe('3 records sampled, equal to their source')
+    expect(await detailOf(url, 'read model', '--full')).toBe('all 3 records, equal to their source')
+  })
+
+  test('shows the time zone of the platform', async () => {
+    const { url } = await newPatient()
+    expect(await detailOf(url, 'time zone')).toBe('UTC')
+    await succeed(url, 'migrate', '--time-zone', 'America/Chicago')
+    expect(await detailOf(url, 'time zone')).toBe('America/Chicago')
+  })
+
+  test('finds nothing wrong with a database that has no data yet', async () => {
+    const { url, close } = await openTestDatabase('postgres')
+    expect(await ailments(url)).toEqual([])
+    await close()
+  })
+
+  test('changes nothing in it', async () => {
+    const { sql, url } = await newPatient()
+    const before = await everything(sql)
+    await ailments(url, '--full')
+    expect(await everything(sql)).toEqual(before)
+  })
+
+  test('finds the embedded database well while a process serves it, and when nobody does', async () => {
+    const { url, close } = await openWorld('embedded')
+    expect(await ailments(url, '--full')).toEqual([])
+    expect(await detailOf(url, 'database')).toBe('reached (embedded)')
+    await close()
+    expect(await ailments(`embedded:${await migratedFolder()}`, '--full')).toEqual([])
+  })
+})
+
+describe('axport doctor names what is wrong with', () => {
+  test('the settings, all of them at once, and looks no further', async () => {
+    const wrong = { DATABASE_URL: 'postgres://127.0.0.1/x', PORT: '70000', LOG_LEVEL: 'loud' }
+    const { findings, line } = await diagnose(wrong)
+    expect(line).toBe('1 check found something wrong')
+    expect(findings).toEqual([
+      {
+        check: 'settings',
+        status: 'wrong',
+        detail:
+          'PORT must be a whole number from 0 to 65535; ' +
+          'LOG_LEVEL must be one of debug, info, warn, error, silent',
+      },
+    ])
+  })
+
+  test('where the database is to be found', async () => {
+    const folder = emptyFolder()
+    writeFileSync(join(folder, 'empty'), '\n')
+    const empty = { DATABASE_URL_FILE: join(folder, 'empty') }
+    const cases: [Record<string, string>, RegExp][] = [
+      [{}, /^DATABASE_URL is not set: /],
+      [{ DATABASE_URL: '  ' }, /^DATABASE_URL is not set: /],
+      [
+        { DATABASE_URL: 'postgres://h/d', ...empty },
+        /^DATABASE_URL and DATABASE_URL_FILE are both set: unset/,
+      ],
+      [{ DATABASE_URL_FILE: join(folder, 'none') }, /can not be read \(ENOENT\)$/],
+      [empty, /which is empty$/],
+      [{ DATABASE_URL: 'mysql://h/d' }, /^DATABASE_URL .*must be postgres:/],
+      [{ DATABASE_URL: 'embedded:' }, /needs the folder/],
+      [{ DATABASE_URL: `embedded:${folder}` }, /holds something else \(empty\)/],
+    ]
+    for (const [env, detail] of cases) {
+      const last = (await diagnose(env)).findings.at(-1)
+      expect(last).toMatchObject({ status: 'wrong', detail: expect.stringMatching(detail) })
+    }
+  })
+
+  test('a database that can not be reached', async () => {
+    const nobody = `postgres://postgres@127.0.0.1:${await freePort()}/axport`
+    expect(await ailments(nobody)).toEqual([
+      expect.stringMatching(/^database: wrong, can not reach the database: nothing listens there/),
+    ])
+    const missing = (await cluster()).url('axport_there_is_none')
+    expect(await ailments(missing)).toEqual([
+      expect.stringMatching(/^database: wrong, can not reach the database: it has no database of the name/),
+    ])
+  })
+
+  test('a schema that is behind, and where to start', async () => {
+    const { url, drop } = await emptyDatabase()
+    const names = MIGRATIONS.map(migration => migration.name)
+    const behind = `behind by ${names.length} (${names.join(', ')}): run axport migrate`
+    const { findings, line } = await diagnose({ DATABASE_URL: url })
+    const wrong = findings.filter(({ status }) => status === 'wrong')
+    expect(wrong.map(({ check }) => check)).toEqual(['extensions', 'schema'])
+    expect(wrong[1]?.detail).toBe(behind)
+    expect(line).toBe('2 checks found something wrong')
+    // Twice: the look itself changes nothing.
+    expect(await detailOf(url, 'schema')).toBe(behind)
+    await succeed(url, 'migrate')
+    expect(await ailments(url)).toEqual([])
+    await drop()
+  })
+
+  test('a schema that is ahead of this axport, or was edited, as one finding among the others', async () => {
+    const { sql, url } = await newPatient()
+    await sql`insert into schema_migrations (name, sha256) values ('9999_of_the_future', '')`
+    expect(await ailments(url)).toEqual([expect.stringMatching(/^schema: wrong, .*9999_of_the_future/)])
+    await sql`delete from schema_migrations where name = '9999_of_the_future'`
+    await sql`update schema_migrations set sha256 = 'edited' where name = '0002_read_model'`
+    expect(await ailments(url)).toEqual([
+      expect.stringMatching(/^schema: wrong, .*0002_read_model was edited/),
+    ])
+  })
+
+  test('an extension that is missing, and its advice puts it right', async () => {
+    const { sql, url } = await newPatient()
+    await sql`drop extension pg_trgm cascade`
+    const [finding = ''] = await ailments(url)
+    expect(finding).toStartWith('extensions: wrong, pg_trgm is missing: ')
+    await sql.unsafe(finding.split('is missing: ')[1] ?? 'no advice')
+    expect(await ailments(url)).toEqual([])
+  })
+
+  test('an index that is lost or not valid, and its advice puts it right', async () => {
+    const { sql, url } = await newPatient()
+    await sql`drop index export_records_seid`
+    await sql`update pg_index set indisvalid = false where indexrelid = 'export_people_names_key'::regclass`
+    const [finding = '', ...others] = await ailments(url)
+    expect(finding).toStartWith('schema: wrong, an index is missing or not valid')
+    expect(others).toEqual([])
+    await sql.unsafe(finding.split('slow: ')[1] ?? 'no advice')
+    expect(await ailments(url)).toEqual([])
+  })
+
+  test('a folder that holds no database, in which it makes none', async () => {
+    const folder = emptyFolder()
+    for (const path of [folder, join(folder, 'mistyped')]) {
+      expect(await ailments(`embedded:${path}`)).toEqual([
+        `database: wrong, ${path} holds no database: is the folder in DATABASE_URL right? axport migrate makes a new one there`,
+      ])
+    }
+    expect(readdirSync(folder)).toEqual([])
+  })
+
+  test('a server that is too old, an encoding, and a clock that is wrong', async () => {
+    const { sql, url } = await newPatient()
+    // Functions of the same names that stand before those of the server.
+    await sql.unsafe(`
+      create schema pretended;
+      create function pretended.current_setting(text) returns text language sql as $$
+        select case $1
+          when 'server_version_num' then '140011' when 'server_version' then '14.11'
+          when 'server_encoding' then 'LATIN1' else pg_catalog.current_setting($1)
+        end
+      $$;
+      create function pretended.clock_timestamp() returns timestamptz language sql as $$
+        select pg_catalog.clock_timestamp() - interval '1 hour'
+      $$`)
+    await sql.unsafe(
+      `alter database ${new URL(url).pathname.slice(1)} set search_path = pretended, pg_catalog, public`,
+    )
+    expect(await ailments(url)).toEqual([
+      'version: wrong, Postgres 14.11: axport needs 15 or newer',
+      'encoding: wrong, LATIN1: axport needs a database with encoding UTF8',
+      expect.stringMatching(
+        /^clock: warning, host and database differ by 3(599|600)\.\d s: synchronize both$/,
+      ),
+    ])
+  })
+
+  test('a time zone that is nowhere to be found', async () => {
+    const { sql, url } = await newPatient()
+    await sql`delete from export_state`
+    expect(await ailments(url)).toContain('time zone: wrong, export_state is empty: its one row was deleted')
+  })
+})

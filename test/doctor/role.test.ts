@@ -1,0 +1,98 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { grantServe } from '../../src/postgres/grant.ts'
+import { SERVE_PRIVILEGES } from '../../src/postgres/serve-privileges.ts'
+import { ailments, CHECKS, detailOf, diagnose } from '../support/doctor.ts'
+import { cleanUp } from '../support/executable.ts'
+import { openWorld } from '../support/operator.ts'
+import { quoted, type Role, useRoles } from '../support/roles.ts'
+import type { TestDatabase } from '../support/service.ts'
+
+let database: TestDatabase
+beforeAll(async () => {
+  database = await openWorld('postgres')
+})
+afterAll(async () => {
+  await cleanUp()
+  await database.close()
+})
+const newRole = useRoles()
+
+/** A role that was granted what serve needs, and the database as that role. */
+async function granted(): Promise<{ role: Role; asRole: string }> {
+  const role = await newRole()
+  await grantServe(database.sql, role.name)
+  return { role, asRole: role.url(database.url) }
+}
+
+describe('axport doctor as the role that serves', () => {
+  test('skips what the role can not see and says who can, which is no failure', async () => {
+    const { asRole } = await granted()
+    const { findings, line } = await diagnose({ DATABASE_URL: asRole }, '--full')
+    expect(line).toBeNull()
+    expect(findings.map(({ check }) => check)).toEqual(CHECKS)
+    expect(await ailments(asRole)).toEqual([
+      'read model: skipped, this role can not read the source tables: run doctor as their owner',
+      'integrations: skipped, this role can not read their organizations: run doctor as the owner',
+    ])
+  })
+
+  test('says what the role can do, as it does to the owner', async () => {
+    const { asRole, role } = await granted()
+    expect(await detailOf(asRole, 'privileges')).toBe(`${role.name} can serve and nothing more`)
+    expect(await detailOf(database.url, 'privileges')).toMatch(/^\w+ can serve, import and provision$/)
+  })
+})
+
+test('axport doctor says what a role has beyond what serving needs', async () => {
+  const { asRole, role } = await granted()
+  await database.sql.unsafe(`grant select (email) on users to ${role.name}`)
+  expect(await detailOf(asRole, 'privileges')).toBe(
+    `${role.name} can serve, and has more than that needs: select on users`,
+  )
+})
+
+test('axport doctor names a role that may not even use the schema', async () => {
+  const { asRole, role } = await granted()
+  await database.sql`revoke usage on schema public from public`
+  await database.sql.unsafe(`revoke usage on schema public from ${role.name}`)
+  try {
+    expect(await ailments(asRole)).toContain(
+      `privileges: wrong, ${role.name} lacks usage on the schema: axport migrate --grant ${role.name}`,
+    )
+  } finally {
+    await database.sql`grant usage on schema public to public`
+  }
+})
+
+describe('axport doctor, as a role that can not serve, prints its findings and names', () => {
+  test.each(SERVE_PRIVILEGES.map(({ privilege, table, columns }) => [privilege, table, columns] as const))(
+    'that it lacks %s on %s',
+    async (privilege, table, columns) => {
+      const { role, asRole } = await granted()
+      const what = columns ? `${privilege} (${columns.join(', ')})` : privilege
+      await database.sql.unsafe(`revoke ${what} on ${table} from ${quoted(role.name)}`)
+      expect(await ailments(asRole)).toContain(
+        `privileges: wrong, ${role.name} lacks ${privilege} on ${table}: axport migrate --grant ${role.name}`,
+      )
+    },
+  )
+
+  test('that it lacks the function by which it purges', async () => {
+    const { role, asRole } = await granted()
+    await database.sql.unsafe(`revoke execute on function purge_ended_secrets() from ${quoted(role.name)}`)
+    expect(await ailments(asRole)).toContainEqual(
+      expect.stringMatching(/^privileges: wrong, \S+ lacks .*purge_ended_secrets/),
+    )
+  })
+
+  test('all that it lacks, where it was granted nothing, with the command that grants it', async () => {
+    const role = await newRole()
+    expect(await ailments(role.url(database.url))).toContainEqual(
+      expect.stringMatching(
+        new RegExp(
+          `^privileges: wrong, ${role.name} lacks select on .*: axport migrate --grant ${role.name}$`,
+        ),
+      ),
+    )
+  })
+})

@@ -1,0 +1,314 @@
+import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
+import { startCluster } from '../support/cluster.ts'
+import { axport, cleanUp, complaint, PATIENCE, type Running, serve, start } from '../support/executable.ts'
+import { assessment, world } from '../support/fixtures.ts'
+import { bearer, LIST, postToken, send, TOKEN } from '../support/http.ts'
+import { authorize, load, startService, type TestService } from '../support/service.ts'
+import { until } from '../support/until.ts'
+
+setDefaultTimeout(PATIENCE)
+
+/** Only for its database and credentials: what is tested are processes of their own. */
+let service: TestService
+let env: Record<string, string>
+let client: { clientId: string; clientSecret: string; token: string }
+
+beforeAll(async () => {
+  service = await startService('postgres')
+  env = { DATABASE_URL: service.url, DATABASE_POOL_SIZE: '2', ADMIN_PORT: '0' }
+  await load(service.sql, [...world(), ...[9001, 9002, 9003].map(id => assessment(id))])
+  client = await authorize(service, [10], [1])
+})
+afterAll(async () => {
+  await cleanUp()
+  await service.close()
+})
+
+interface Served extends Running {
+  url: string
+  admin: string
+}
+
+/** Serves from one process, or from so many workers. */
+async function serveWatched(more: Record<string, string> = {}, workers = 0): Promise<Served> {
+  const args = workers > 0 ? ['serve', '--workers', String(workers)] : ['serve']
+  const running = await start(args, { env: { ...env, PORT: '0', ...more } })
+  const [, url = '', admin = ''] = await running.shows(/"url":"([^"]+)","admin":"([^"]+)"/)
+  return { ...running, url, admin }
+}
+
+async function ready({ admin }: Served) {
+  const answer = await fetch(`${admin}/ready`)
+  const { ready, checks } = (await answer.json()) as {
+    ready: boolean
+    checks: { check: string; status: string; detail?: string }[]
+  }
+  const wrong = checks.filter(({ status }) => status === 'wrong')
+  return { status: answer.status, ready, wrong, names: checks.map(({ check }) => check) }
+}
+
+/** The samples of /metrics: name and labels as they are written, and the number. */
+async function metrics({ admin }: Served): Promise<Map<string, number>> {
+  const text = await (await fetch(`${admin}/metrics`)).text()
+  const samples = text.split('\n').filter(line => line !== '' && !line.startsWith('#'))
+  return new Map(samples.map(line => [line.slice(0, line.lastIndexOf(' ')), Number(line.split(' ').at(-1))]))
+}
+
+/** Keeps everybody from reading the export, until it is disposed of. */
+async function locked(): Promise<AsyncDisposable> {
+  const lock = await service.sql.reserve()
+  await lock`begin`
+  await lock`lock table export_records in access exclusive mode`
+  return {
+    [Symbol.asyncDispose]: async () => {
+      await lock`rollback`
+      lock.release()
+    },
+  }
+}
+
+/** A new connection each, so that each may reach another worker. */
+async function list({ url }: Served, query = '', token = client.token): Promise<number> {
+  return (await send(url, LIST + query, { headers: { ...bearer(token), connection: 'close' } })).status
+}
+
+async function end(running: Running): Promise<void> {
+  running.signal('SIGTERM')
+  expect(await running.finished).toMatchObject({ code: 0, stderr: '' })
+}
+
+/** The number of lines about requests in its log: the metrics of a request are there before its line. */
+async function logged(running: Running, count: number): Promise<void> {
+  const lines = () => running.stdout().split('"msg":"request"').length - 1
+  await until(`the log has ${count} requests`, () => lines() >= count)
+}
+
+describe('the port of operators', () => {
+  test('is not there unless ADMIN_PORT is set, and what it has is never on the public port', async () => {
+    const { ADMIN_PORT: _, ...without } = env
+    const [plain, watched] = [await serve(without), await serveWatched()]
+    expect(plain.stdout()).not.toContain('"admin"')
+    for (const { url } of [plain, watched]) {
+      for (const path of ['/live', '/ready', '/metrics']) expect((await send(url, path)).status).toBe(404)
+    }
+    await end(plain)
+    await end(watched)
+  })
+
+  test('answers /live, /ready and /metrics to GET and HEAD, and nothing else', async () => {
+    const running = await serveWatched()
+    for (const [path, type] of [
+      ['/live', /^application\/json/],
+      ['/ready', /^application\/json/],
+      ['/metrics', /^text\/plain; version=0\.0\.4/],
+    ] as const) {
+      for (const method of ['GET', 'HEAD']) {
+        const answer = await fetch(`${running.admin}${path}`, { method })
+        expect([path, method, answer.status]).toEqual([path, method, 200])
+        expect(answer.headers.get('content-type')).toMatch(type)
+      }
+      expect((await fetch(`${running.admin}${path}`, { method: 'POST' })).status).toBe(405)
+    }
+    for (const path of ['/', '/live/', LIST, TOKEN])
+      expect((await fetch(`${running.admin}${path}`)).status).toBe(404)
+    expect(await ready(running)).toEqual({
+      status: 200,
+      ready: true,
+      wrong: [],
+      names: ['service', 'database', 'schema', 'writable'],
+    })
+    await end(running)
+  })
+
+  test.each([[[]], [['--workers', '2']]])('that cannot be opened ends serve %p in one line', async args => {
+    const running = await serveWatched()
+    for (const { port } of [new URL(running.admin), new URL(running.url)]) {
+      const run = await axport(['serve', ...args], { env: { ...env, PORT: '0', ADMIN_PORT: port } })
+      expect(complaint(run, 1)).toBe(
+        `port ${port} on 127.0.0.1 is in use: stop what listens there, or set ADMIN_PORT to another one`,
+      )
+    }
+    const nowhere = { ...env, PORT: '0', ADMIN_HOST: '192.0.2.1' }
+    const elsewhere = await axport(['serve', ...args], { env: nowhere })
+    expect(complaint(elsewhere, 1)).toContain('set ADMIN_HOST to one that is')
+    await end(running)
+  })
+})
+
+describe('/ready', () => {
+  test('names the schema when it is behind, and is content with one that is ahead', async () => {
+    const running = await serveWatched()
+    const { sql } = service
+    const [last] =
+      await sql`delete from schema_migrations where name = (select max(name) from schema_migrations) returning *`
+    const behind = await ready(running)
+    await sql`insert into schema_migrations ${sql(last as Record<string, unknown>)}`
+    const detail = `behind by 1 (${last?.name}): run axport migrate`
+    expect(behind).toMatchObject({ status: 503, ready: false, wrong: [{ check: 'schema', detail }] })
+    await sql`insert into schema_migrations (name, sha256) values ('9999_future', 'x')`
+    const ahead = await ready(running)
+    await sql`delete from schema_migrations where name = '9999_future'`
+    expect(ahead).toMatchObject({ status: 200, ready: true })
+    await end(running)
+  })
+
+  test('stays content while all connections are in use, which /metrics shows', async () => {
+    const running = await serveWatched()
+    const requests: Promise<number>[] = []
+    {
+      await using _ = await locked()
+      requests.push(list(running), list(running))
+      const waiting = () => service.sql`select from pg_locks where not granted`
+      await until('two statements wait', async () => (await waiting()).length === 2)
+      requests.push(list(running))
+      const wanted = {
+        axport_requests_in_flight: 3,
+        axport_database_connections_in_use: 2,
+        axport_database_connections_idle: 0,
+        axport_database_waiting: 1,
+      }
+      const shown = async () => {
+        const measured = await metrics(running)
+        return Object.fromEntries(Object.keys(wanted).map(name => [name, measured.get(name)]))
+      }
+      await until('the metrics show all of it', async () => Bun.deepEquals(await shown(), wanted))
+      expect(await ready(running)).toMatchObject({ status: 200, ready: true })
+    }
+    expect(await Promise.all(requests)).toEqual([200, 200, 200])
+    await end(running)
+  })
+
+  test.each([0, 2])(
+    'names the database while it is away, without any secret; /live and /metrics go on (workers: %p)',
+    async workers => {
+      const cluster = await startCluster()
+      const url = cluster.url()
+      expect((await axport(['migrate'], { env: { DATABASE_URL: url } })).code).toBe(0)
+      const running = await serveWatched({ DATABASE_URL: url }, workers)
+      expect(await ready(running)).toMatchObject({ status: 200 })
+      await cluster.crash()
+      await until('the service is not ready', async () => !(await ready(running)).ready)
+      const away = await ready(running)
+      expect(away.status).toBe(503)
+      expect(away.wrong).toEqual([{ check: 'database', status: 'wrong', detail: expect.any(String) }])
+      const text = await (await fetch(`${running.admin}/ready`)).text()
+      for (const secret of [new URL(url).password, new URL(url).port]) expect(text).not.toContain(secret)
+      expect((await fetch(`${running.admin}/live`)).status).toBe(200)
+      const measured = await metrics(running)
+      expect(measured.has('axport_export_version')).toBe(false)
+      expect(measured.get('axport_requests_in_flight')).toBe(0)
+      await cluster.restart()
+      await until('the service is ready', async () => (await ready(running)).ready)
+      await until('the metrics have the data', async () =>
+        (await metrics(running)).has('axport_export_version'),
+      )
+      await end(running)
+      await cluster.stop()
+    },
+  )
+})
+
+describe('/metrics', () => {
+  test('counts requests by route and status, their time, records and bytes, and tokens', async () => {
+    const running = await serveWatched()
+    expect(await list(running)).toBe(200)
+    expect(await list(running, '/9001')).toBe(200)
+    expect(await list(running, '?page=x')).toBe(400)
+    expect(await list(running, '', 'x')).toBe(401)
+    expect(await list(running, '/Searchedtext')).toBe(404)
+    expect((await fetch(`${running.url}/Searchedtext`)).status).toBe(404)
+    expect((await postToken(running.url, client)).status).toBe(200)
+    expect((await postToken(running.url, { ...client, clientSecret: 'x' })).status).toBe(401)
+    await logged(running, 8)
+    const measured = await metrics(running)
+    const requests = [...measured].filter(([name]) => name.startsWith('axport_requests_total'))
+    expect(Object.fromEntries(requests)).toEqual({
+      [`axport_requests_total{route="${LIST}",status="200"}`]: 1,
+      [`axport_requests_total{route="${LIST}",status="400"}`]: 1,
+      [`axport_requests_total{route="${LIST}",status="401"}`]: 1,
+      [`axport_requests_total{route="${LIST}/:id",status="200"}`]: 1,
+      [`axport_requests_total{route="${LIST}/:id",status="404"}`]: 1,
+      'axport_requests_total{route="other",status="404"}': 1,
+      [`axport_requests_total{route="${TOKEN}",status="200"}`]: 1,
+      [`axport_requests_total{route="${TOKEN}",status="401"}`]: 1,
+    })
+    expect(measured.get('axport_tokens_total{outcome="issued"}')).toBe(1)
+    expect(measured.get('axport_tokens_total{outcome="refused"}')).toBe(1)
+    expect(measured.get('axport_records_sent_total')).toBe(4)
+    expect(measured.get(`axport_request_seconds_count{route="${LIST}"}`)).toBe(3)
+    expect(measured.get(`axport_request_seconds_sum{route="${LIST}"}`)).toBeGreaterThan(0)
+    const sent = [...running.stdout().matchAll(/"bytes":(\d+)/g)].map(([, bytes]) => Number(bytes))
+    expect(measured.get('axport_bytes_sent_total')).toBe(sent.reduce((sum, bytes) => sum + bytes, 0))
+    expect([...measured.keys()].filter(name => name.startsWith('axport_build_info'))).toEqual([
+      expect.stringMatching(/version="\d+\.\d+\.\d+",commit="[0-9a-f]*",bun="1\./),
+    ])
+    for (const name of ['axport_event_loop_lag_seconds{quantile="0.99"}', 'process_resident_memory_bytes'])
+      expect(measured.get(name)).toBeGreaterThan(0)
+    const text = await (await fetch(`${running.admin}/metrics`)).text()
+    for (const secret of ['Searchedtext', client.clientId, client.clientSecret, client.token])
+      expect(text).not.toContain(secret)
+    await end(running)
+  })
+
+  test('counts errors of the database, and shows the version of the data', async () => {
+    const running = await serveWatched()
+    const before = (await metrics(running)).get('axport_export_version') as number
+    await load(service.sql, [assessment(9004)])
+    expect((await metrics(running)).get('axport_export_version')).toBeGreaterThan(before)
+    await service.sql`alter table export_records rename to away`
+    try {
+      expect(await list(running)).toBe(500)
+    } finally {
+      await service.sql`alter table away rename to export_records`
+    }
+    expect((await metrics(running)).get('axport_database_errors_total')).toBe(1)
+    await end(running)
+  })
+
+  test('adds up over workers, and goes on from there when one of them is replaced', async () => {
+    const running = await serveWatched({}, 2)
+    const ok = `axport_requests_total{route="${LIST}",status="200"}`
+    const served = () =>
+      new Set([...running.stdout().matchAll(/"worker":(\d+),"request_id"/g)].map(([, worker]) => worker))
+    let requests = 0
+    while (served().size < 2) {
+      expect(await list(running)).toBe(200)
+      requests++
+    }
+    await logged(running, requests)
+    const before = await metrics(running)
+    expect(before.get(ok)).toBe(requests)
+    expect(before.get(`axport_request_seconds_count{route="${LIST}"}`)).toBe(requests)
+    expect(before.get('axport_workers_listening')).toBe(2)
+    expect([...before.keys()].filter(name => name.startsWith('axport_build_info'))).toHaveLength(1)
+
+    const [, pid] = /"worker":1,"pid":(\d+)/.exec(running.stdout()) ?? []
+    process.kill(Number(pid), 'SIGKILL')
+    const starts = () => running.stdout().match(/"worker":1,"pid":\d+,"msg":"worker listening"/g)
+    await until('worker 1 has started twice', () => starts()?.length === 2)
+    expect(await ready(running)).toMatchObject({
+      ready: true,
+      names: ['service', 'workers', 'database', 'schema', 'writable'],
+    })
+    expect(await list(running)).toBe(200)
+    await logged(running, requests + 1)
+    const after = await metrics(running)
+    expect(after.get(ok)).toBe(requests + 1)
+    expect(after.get('axport_workers_replaced_total')).toBe(1)
+    await end(running)
+  })
+
+  test('is answered, and /ready names the worker, when one of them hangs', async () => {
+    const running = await serveWatched({}, 2)
+    const [, pid] = /"worker":2,"pid":(\d+)/.exec(running.stdout()) ?? []
+    process.kill(Number(pid), 'SIGSTOP')
+    expect(await ready(running)).toMatchObject({
+      status: 503,
+      wrong: [{ check: 'workers', status: 'wrong', detail: 'no answer from worker 2' }],
+    })
+    expect((await metrics(running)).get('axport_workers_listening')).toBe(2)
+    process.kill(Number(pid), 'SIGCONT')
+    expect(await ready(running)).toMatchObject({ status: 200 })
+    await end(running)
+  })
+})

@@ -1,0 +1,275 @@
+import { afterAll, afterEach, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
+import postgres from 'postgres'
+import { emptyDatabase, type TestDatabase } from '../support/cluster.ts'
+import { LIST } from '../support/http.ts'
+import { fill, startTroubled, type Troubled } from '../support/outage.ts'
+import { dial } from '../support/raw.ts'
+import { until } from '../support/until.ts'
+
+setDefaultTimeout(120_000)
+
+let database: TestDatabase
+let sql: postgres.Sql
+/** Outside of any transaction: within one, what it sees of the others does not change. */
+let watcher: postgres.Sql
+let credentials: Awaited<ReturnType<typeof fill>>
+let service: Troubled
+
+beforeAll(async () => {
+  database = await emptyDatabase()
+  credentials = await fill(database.url)
+  const open = () => postgres(database.url, { max: 1, fetch_types: false, onnotice: () => {} })
+  sql = open()
+  watcher = open()
+})
+afterEach(async () => {
+  await sql`rollback`
+  await service.stop()
+})
+afterAll(async () => {
+  await Promise.all([sql.end(), watcher.end()])
+  await database.drop()
+})
+
+const start = async (settings: Record<string, string> = {}) => {
+  service = await startTroubled(database.url, credentials, settings)
+}
+
+/**
+ * Every statement of a request waits from now on, until `sql` rolls back. None is under way: an answer does not wait
+ * for the note that its token was used.
+ */
+async function hold(): Promise<void> {
+  await until('no statement is under way', () => {
+    const { inUse, waiting } = service.pool.stats()
+    return inUse + waiting === 0
+  })
+  await sql`begin`
+  await sql`lock table export_records, access_tokens in access exclusive mode`
+}
+
+/** How many connections others have, in all or with a statement that runs. */
+async function connections(state = '%'): Promise<number> {
+  const rows = await watcher`
+    select from pg_stat_activity
+    where datname = current_database() and state like ${state} and application_name = 'axport'`
+  return rows.count
+}
+
+/** The server processes that wait for what `sql` holds, and since when. */
+async function held(): Promise<object[]> {
+  return await watcher`
+    select pid, query_start::text from pg_stat_activity
+    where datname = current_database() and wait_event_type = 'Lock' and application_name = 'axport'`
+}
+
+/** Connections to the database that there have been so far. */
+async function sessions(): Promise<number> {
+  const [row] = await watcher`select sessions from pg_stat_database where datname = current_database()`
+  return Number(row?.sessions)
+}
+
+const blocked = () => connections('active')
+
+/** Sends bytes as they are, one after the other; what comes until it is over, and after how many milliseconds. */
+async function raw(parts: string[], pause = 0): Promise<{ answer: string; ms: number }> {
+  const begin = performance.now()
+  const connection = dial(service.url)
+  for (const part of parts) {
+    if (connection.isClosed) break
+    connection.write(part)
+    if (parts.length > 1) await Bun.sleep(pause)
+  }
+  const answer = await connection.toEnd(30_000)
+  return { answer: answer.toString(), ms: performance.now() - begin }
+}
+
+const POST = 'POST /oauth/token HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\n'
+
+describe('a request gets', () => {
+  test('a line in the log when its statement is slow, with its text and none of its values', async () => {
+    await start({ SLOW_STATEMENT_MS: '50' })
+    await service.list()
+    await hold()
+    const headers = { authorization: `Bearer ${credentials.token}` }
+    const answer = fetch(`${service.url}${LIST}?filter[search]=Somebody`, { headers })
+    await until('the statement waits', blocked)
+    await Bun.sleep(60)
+    await sql`rollback`
+    expect((await answer).status).toBe(200)
+    // Statements of the service's own, held up as well, have lines too.
+    const lines = service.slow()
+    const ours = lines.filter(line => line.includes('names_key')).map(line => JSON.parse(line) as object)
+    expect(ours).toEqual([expect.objectContaining({ level: 40, ms: expect.any(Number) })])
+    expect(lines.join().toLowerCase()).not.toContain('somebody')
+  })
+
+  test('504 when its statement takes longer than STATEMENT_TIMEOUT, and the server ends the statement', async () => {
+    await start({ STATEMENT_TIMEOUT: '0.3' })
+    await hold()
+    const [list, token] = await Promise.all([service.list(), service.token()])
+    expect([list.status, token.status]).toEqual([504, 504])
+    expect(await list.json()).toEqual({ errors: [{ message: expect.stringContaining('took too long') }] })
+    expect(await token.json()).toMatchObject({ error: 'temporarily_unavailable' })
+    expect(await blocked()).toBe(0)
+    await sql`rollback`
+    expect((await service.list()).status).toBe(200)
+    expect(service.told()).toEqual([])
+  })
+
+  test('503 when no connection gets free in DATABASE_WAIT, and nobody behind it gets its place', async () => {
+    await start({ DATABASE_WAIT: '0.4', DATABASE_POOL_SIZE: '2' })
+    await hold()
+    const held = [service.list(), service.list()]
+    await until('two statements wait', async () => (await blocked()) === 2)
+    const late = await service.list()
+    expect(late.status).toBe(503)
+    expect(late.headers.get('retry-after')).toBe('1')
+    expect(service.pool.stats()).toEqual({ inUse: 2, idle: 0, waiting: 0 })
+    await sql`rollback`
+    expect((await Promise.all(held)).map(({ status }) => status)).toEqual([200, 200])
+    expect(service.told()).toEqual([])
+  })
+
+  test('503 when MAX_REQUESTS are in work, and an answer again as soon as one is done', async () => {
+    await start({ MAX_REQUESTS: '3' })
+    await hold()
+    const held = [service.list(), service.list(), service.token()]
+    await until('three statements wait', async () => (await blocked()) === 3)
+    const [list, token] = await Promise.all([service.list(), service.token()])
+    for (const refused of [list, token]) {
+      expect(refused.status).toBe(503)
+      expect(refused.headers.get('retry-after')).toBe('1')
+    }
+    expect(await list.json()).toEqual({ errors: [{ message: expect.any(String) }] })
+    expect(await token.json()).toMatchObject({ error: 'temporarily_unavailable' })
+    await sql`rollback`
+    await Promise.all(held)
+    expect((await service.list()).status).toBe(200)
+  })
+
+  test('408 when its body does not arrive in BODY_TIMEOUT, byte by byte or not at all', async () => {
+    await start({ BODY_TIMEOUT: '0.5' })
+    const head = `${POST}content-length: 1000\r\n\r\n`
+    const answers = await Promise.all([
+      raw([head]),
+      raw([head, ...'{"grant_type":"client_credentials"'.split('')], 50),
+    ])
+    for (const { answer, ms } of answers) {
+      expect(answer).toStartWith('HTTP/1.1 408')
+      expect(answer.toLowerCase()).toContain('connection: close')
+      expect(answer).toContain('"error":"invalid_request"')
+      expect(ms).toBeWithin(400, 3000)
+    }
+  })
+
+  test('413 when its body is larger than MAX_BODY_SIZE, in whatever pieces', async () => {
+    await start({ MAX_BODY_SIZE: '1024' })
+    const body = 'x'.repeat(2000)
+    expect((await service.token({ body })).status).toBe(413)
+    const chunks = `7d0\r\n${body}\r\n`
+    const { answer } = await raw([`${POST}connection: close\r\ntransfer-encoding: chunked\r\n\r\n`, chunks])
+    expect(answer).toStartWith('HTTP/1.1 413')
+    // Bun takes a length that is told twice, as long as it is the same one.
+    const twice = `${POST}connection: close\r\ncontent-length: 2000\r\ncontent-length: 2000\r\n\r\n${body}`
+    expect((await raw([twice])).answer).toStartWith('HTTP/1.1 413')
+  })
+
+  test('431 when its request line and headers are larger than MAX_HEADER_SIZE', async () => {
+    await start({ MAX_HEADER_SIZE: '20480' })
+    const headers = { authorization: `Bearer ${credentials.token}` }
+    expect((await service.list({ headers: { ...headers, 'x-more': 'x'.repeat(18_000) } })).status).toBe(200)
+    expect((await service.list({ headers: { ...headers, 'x-more': 'x'.repeat(21_000) } })).status).toBe(431)
+  })
+})
+
+describe('a statement that is at work for long', () => {
+  test('is waited for, and not begun again', async () => {
+    // A fifth of it is when a silence is looked into.
+    await start({ DATABASE_WAIT: '1', STATEMENT_TIMEOUT: '60', IDLE_TIMEOUT: '200' })
+    await hold()
+    const list = service.list()
+    await until('the statement waits', async () => (await held()).length === 1)
+    const before = await held()
+    // Several looks, each of which opens a connection.
+    const looks = await sessions()
+    // Postgres counts a session when that one tells its statistics, which takes its time.
+    await until('the service has looked five times', async () => (await sessions()) - looks >= 5, 45_000)
+    expect(await held()).toEqual(before)
+    await sql`rollback`
+    expect((await list).status).toBe(200)
+    expect(service.told()).toEqual([])
+  })
+})
+
+describe('a connection is closed without an answer', () => {
+  test('when nothing moves on it for IDLE_TIMEOUT', async () => {
+    await start({ IDLE_TIMEOUT: '6', DATABASE_WAIT: '0.5', STATEMENT_TIMEOUT: '0.5' })
+    const { answer, ms } = await raw(['GET / HTTP/1.1\r\nhost: x\r\n\r\n'])
+    expect(answer).toStartWith('HTTP/1.1 404')
+    // Bun looks every four seconds.
+    expect(ms).toBeWithin(4000, 13_000)
+  })
+
+  test('when the headers of its first request take longer than some twelve seconds, byte by byte too', async () => {
+    await start()
+    const trickle = `GET ${LIST} HTTP/1.1\r\nhost: x\r\nx-slow: `
+    const [nothing, slow] = await Promise.all([raw([]), raw([trickle, ...'x'.repeat(40).split('')], 500)])
+    for (const { answer, ms } of [nothing, slow]) {
+      expect(answer).toBe('')
+      expect(ms).toBeWithin(8000, 18_000)
+    }
+  })
+})
+
+describe('a client that hangs up', () => {
+  test('frees its statement, its connection and its place in the line', async () => {
+    // Long enough that it is not what ends them.
+    await start({ DATABASE_POOL_SIZE: '2', STATEMENT_TIMEOUT: '60', IDLE_TIMEOUT: '200' })
+    await hold()
+    const clients = Array.from({ length: 5 }, () => new AbortController())
+    const asked = clients.map(({ signal }) => service.list({ signal }).catch(({ name }) => name))
+    await until('three requests stand in the line', () => service.pool.stats().waiting === 3)
+    // A request to cancel that arrives before the statement has begun ends nothing.
+    await until('two statements wait', async () => (await blocked()) === 2)
+    for (const client of clients) client.abort()
+    await until('the statements are cancelled', async () => (await blocked()) === 0)
+    await until('the connections are free', () => service.pool.stats().inUse === 0)
+    expect(service.pool.stats()).toEqual({ inUse: 0, idle: 2, waiting: 0 })
+    expect(await Promise.all(asked)).toEqual(clients.map(() => 'AbortError'))
+    await sql`rollback`
+    expect((await service.list()).status).toBe(200)
+    expect(service.told()).toEqual([])
+  })
+
+  test('a hundred times over neither takes more connections than there are, nor ends a statement of others', async () => {
+    await start({ DATABASE_POOL_SIZE: '3' })
+    let most = 0
+    let isOver = false
+    const watched = (async () => {
+      while (!isOver) most = Math.max(most, await connections())
+    })()
+    const others = (async () => {
+      const statuses = new Set<number>()
+      while (!isOver) statuses.add((await service.list()).status)
+      return statuses
+    })()
+    const hangUps = Array.from({ length: 4 }, async () => {
+      for (let i = 0; i < 25; i++) {
+        const client = new AbortController()
+        const asked = service.list({ signal: client.signal }).catch(() => {})
+        // As far as it gets in the time of a few statements.
+        await Bun.sleep(Math.random() * 5)
+        client.abort()
+        await asked
+      }
+    })
+    await Promise.all(hangUps)
+    await until('connections have been counted', () => most > 0)
+    isOver = true
+    await watched
+    expect(await others).toEqual(new Set([200]))
+    expect(most).toBeWithin(1, 4)
+    expect(service.told()).toEqual([])
+  })
+})

@@ -1,0 +1,159 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { type Acceptance, readAcceptEncoding } from '../../src/http/accept-encoding.ts'
+import { assessment, range, world } from '../support/fixtures.ts'
+import { LIST, TOKEN } from '../support/http.ts'
+import { exchange, type RawAnswer } from '../support/raw.ts'
+import { authorize, load, startService, type TestService } from '../support/service.ts'
+
+const none: Acceptance = { coding: undefined, plain: true }
+const gzip: Acceptance = { coding: 'gzip', plain: true }
+const zstd: Acceptance = { coding: 'zstd', plain: true }
+
+describe('Accept-Encoding', () => {
+  test.each<[header: string | null, expected: Acceptance]>([
+    [null, none],
+    ['', none],
+    [' ', none],
+    [',', none],
+    ['gzip', gzip],
+    ['zstd', zstd],
+    ['GZip', gzip],
+    ['x-gzip', gzip],
+    ['gzip, deflate, br', gzip],
+    ['gzip, deflate, br, zstd', zstd],
+    ['deflate, br', none],
+    ['gzip;q=1.0, zstd;q=0.5', gzip],
+    ['zstd;q=0.5, gzip;q=0.5', zstd],
+    ['gzip;q=0.001', gzip],
+    ['gzip;q=0', none],
+    ['gzip;q=0.000', none],
+    ['gzip;q=0, zstd', zstd],
+    ['zstd;q=0, *', gzip],
+    ['zstd;q=0, gzip;q=0, *', none],
+    ['  gzip ;\tq = 0.8 ,zstd; Q=0.2', gzip],
+    ['*', zstd],
+    ['*;q=0', none],
+    ['gzip, *;q=0', { coding: 'gzip', plain: false }],
+    ['gzip, identity;q=0', { coding: 'gzip', plain: false }],
+    ['identity;q=0', none],
+    ['identity;q=0, *', { coding: 'zstd', plain: false }],
+    ['gzip, *;q=0, identity;q=0.1', gzip],
+    ['identity', none],
+    ['identity, gzip', gzip],
+    ['identity, gzip;q=0.5', none],
+    ['identity;q=0.5, gzip', gzip],
+    ['gzip;q=2', none],
+    ['gzip;q=-1', none],
+    ['gzip;q=abc', none],
+    ['gzip;q=0.1234', none],
+    ['gzip;level=9', none],
+    ['gzip;q=2, zstd', zstd],
+    ['gzipped, zstandard', none],
+  ])('%j is read as %j', (header, expected) => {
+    expect(readAcceptEncoding(header)).toEqual(expected)
+  })
+})
+
+describe('A compressed answer', () => {
+  let service: TestService
+  let token: string
+
+  beforeAll(async () => {
+    service = await startService('postgres')
+    await load(service.sql, [...world(), ...range(60, at => assessment(9000 + at))])
+    token = (await authorize(service, [10], [1])).token
+  })
+  afterAll(() => service?.close())
+
+  const get = (path: string, headers: Record<string, string> = {}, method = 'GET') => {
+    const sent = { authorization: `Bearer ${token}`, 'x-request-id': 'same', ...headers }
+    const lines = Object.entries(sent).map(([name, value]) => `${name}: ${value}`)
+    return exchange(service.baseUrl, [`${method} ${path} HTTP/1.1`, ...lines])
+  }
+
+  test.each([
+    ['gzip', (body: Buffer<ArrayBuffer>) => Bun.gunzipSync(body)],
+    ['zstd', (body: Buffer<ArrayBuffer>) => Bun.zstdDecompressSync(body)],
+  ] as const)('in %s holds, once, exactly what the plain one holds', async (coding, decompress) => {
+    const plain = await get(`${LIST}?page=50`)
+    const answer = await get(`${LIST}?page=50`, { 'accept-encoding': coding })
+    expect(answer.status).toBe(200)
+    expect(Buffer.from(decompress(answer.body)).toString()).toBe(plain.body.toString())
+    expect(JSON.parse(plain.body.toString()).data).toHaveLength(50)
+    expect(answer.body.length).toBeLessThan(plain.body.length / 4)
+    expect(Object.fromEntries(answer.headers)).toEqual({
+      ...Object.fromEntries(plain.headers),
+      date: expect.any(String),
+      'content-encoding': coding,
+      'content-length': String(answer.body.length),
+    })
+  })
+
+  test('and a plain one say that they depend on Accept-Encoding, once', async () => {
+    for (const path of [LIST, `${LIST}?page=1`, `${LIST}/9000`]) {
+      for (const method of ['GET', 'HEAD']) {
+        for (const accepted of ['gzip', 'zstd', 'identity', 'br', '']) {
+          const answer = await get(path, { 'accept-encoding': accepted }, method)
+          const vary = answer.headers.get('vary')
+          expect([path, method, accepted, vary]).toEqual([path, method, accepted, 'Accept-Encoding'])
+          expect(answer.headers.get('cache-control')).toBe('private, no-store')
+          expect(answer.headers.get('content-type')).toBe('application/json; charset=utf-8')
+        }
+      }
+    }
+  })
+
+  test('has the same headers to HEAD as to GET, and no body', async () => {
+    for (const path of [LIST, `${LIST}/9000`]) {
+      for (const accepted of ['gzip', 'zstd', 'identity']) {
+        const head = await get(path, { 'accept-encoding': accepted }, 'HEAD')
+        const answer = await get(path, { 'accept-encoding': accepted })
+        expect(head.body.length).toBe(0)
+        expect(withoutDate(head)).toEqual(withoutDate(answer))
+      }
+    }
+  })
+
+  test('is not made of a small body, unless the client refuses a plain one', async () => {
+    const small = await get(`${LIST}/9000`, { 'accept-encoding': 'gzip' })
+    expect(small.headers.has('content-encoding')).toBe(false)
+    expect(JSON.parse(small.body.toString())).toMatchObject({ id: 9000 })
+    const refused = await get(`${LIST}/9000`, { 'accept-encoding': 'gzip, identity;q=0' })
+    expect(refused.headers.get('content-encoding')).toBe('gzip')
+    expect(Buffer.from(Bun.gunzipSync(refused.body)).toString()).toBe(small.body.toString())
+  })
+
+  test('is not made where the client does not ask for it, or refuses it', async () => {
+    for (const headers of [{}, { 'accept-encoding': 'gzip;q=0' }, { 'accept-encoding': 'identity' }]) {
+      const answer = await get(LIST, headers as Record<string, string>)
+      expect(answer.headers.has('content-encoding')).toBe(false)
+      expect(JSON.parse(answer.body.toString()).meta.count).toBe(60)
+    }
+  })
+
+  test('is never an error, nor an answer of the token endpoint', async () => {
+    const everything = { 'accept-encoding': 'gzip, zstd, identity;q=0' }
+    for (const [path, status] of [
+      [`${LIST}/1`, 404],
+      [`${LIST}?page=abc`, 400],
+      ['/nothing', 404],
+      [TOKEN, 405],
+    ] as const) {
+      const answer = await get(path, everything)
+      expect([path, answer.status]).toEqual([path, status])
+      expect(answer.headers.has('content-encoding')).toBe(false)
+      expect(answer.headers.has('vary')).toBe(false)
+      JSON.parse(answer.body.toString())
+    }
+  })
+
+  test('is understood by fetch', async () => {
+    const headers = { authorization: `Bearer ${token}`, 'accept-encoding': 'gzip, deflate, br, zstd' }
+    const answer = await fetch(`${service.baseUrl}${LIST}`, { headers })
+    expect(answer.headers.get('content-encoding')).toBe('zstd')
+    expect(await answer.json()).toMatchObject({ meta: { count: 60 } })
+  })
+})
+
+const withoutDate = ({ headers }: RawAnswer) =>
+  Object.fromEntries([...headers].filter(([name]) => name !== 'date'))

@@ -1,0 +1,224 @@
+import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
+import type { Page } from 'playwright-core'
+import { CHROMIUM, closeBrowser, visiting } from '../support/browser.ts'
+import { axport, cleanUp, PATIENCE, serve } from '../support/executable.ts'
+import { assessment, EDUCATOR, educator, world } from '../support/fixtures.ts'
+import { requires } from '../support/requires.ts'
+import { load, openTestDatabase, type TestDatabase } from '../support/service.ts'
+
+setDefaultTimeout(PATIENCE)
+
+/** Beyond what JavaScript's numbers hold exactly. */
+const LARGE = '9007199254740993'
+const HOSTILE = '<img src=x onerror="document.title=1">'
+
+let database: TestDatabase
+let service: Awaited<ReturnType<typeof serve>>
+let credentials: { client_id: string; client_secret: string }
+
+beforeAll(async () => {
+  database = await openTestDatabase('postgres')
+  const hostile = educator(EDUCATOR, { name: HOSTILE, seid: 'S1' })
+  await load(database.sql, [...world(), hostile, assessment(9001), assessment(9002)])
+  // A number in JSON.stringify cannot say it.
+  await database.sql.begin(async sql => {
+    await sql`insert into assessments (id, user_id, organization_id, product_id, certified_at)
+      values (${LARGE}, 501, 10, 1, '2026-03-01')`
+    await sql`insert into assessment_parts (id, assessment_id, position, proctor_id) values (${LARGE}, ${LARGE}, 1, 77)`
+  })
+  const env = { DATABASE_URL: database.url }
+  const scope = ['--organizations', '10', '--products', '1']
+  const created = await axport(['integration', 'create', 'x', ...scope, '--json'], { env })
+  credentials = JSON.parse(created.stdout) as typeof credentials
+  service = await serve(env)
+})
+afterAll(async () => {
+  await closeBrowser()
+  await cleanUp()
+  await database?.close()
+})
+
+describe('the reference page', () => {
+  test('comes from the executable with a policy that lets nothing in from outside, and nothing inline', async () => {
+    const page = await fetch(`${service.url}/docs`)
+    expect(page.status).toBe(200)
+    expect(page.headers.get('content-type')).toBe('text/html; charset=utf-8')
+    const policy = page.headers.get('content-security-policy') ?? ''
+    expect(policy).toStartWith("default-src 'none'; ")
+    expect(policy).not.toMatch(/unsafe|https?:|\*/)
+    const html = await page.text()
+    expect(html).not.toMatch(/<style|style=|<script(?! type="module" src="docs\/page\.js">)|\son\w+=|https?:/)
+    for (const [path, type] of [
+      ['/docs/page.css', 'text/css'],
+      ['/docs/page.js', 'text/javascript'],
+    ]) {
+      const file = await fetch(service.url + path)
+      expect([file.status, file.headers.get('content-type')]).toEqual([200, `${type}; charset=utf-8`])
+      expect(file.headers.get('x-content-type-options')).toBe('nosniff')
+      expect(await file.text()).not.toMatch(/https?:\/\/|@import/)
+    }
+    expect((await fetch(`${service.url}/docs`, { method: 'POST' })).status).toBe(405)
+    expect(await (await fetch(`${service.url}/docs`, { method: 'HEAD' })).text()).toBe('')
+  })
+
+  test('has every parameter, answer and field of the OpenAPI document', async () => {
+    const html = await (await fetch(`${service.url}/docs`)).text()
+    const document = (await (await fetch(`${service.url}/openapi.json`)).json()) as {
+      paths: Record<string, Record<string, { parameters?: { name: string }[]; responses: object }>>
+      components: { schemas: Record<string, { properties: object }> }
+    }
+    const schemas = Object.values(document.components.schemas)
+    const names = schemas.flatMap(({ properties }) => Object.keys(properties))
+    for (const [path, operations] of Object.entries(document.paths))
+      for (const { parameters = [], responses } of Object.values(operations)) {
+        names.push(path, ...parameters.map(({ name }) => name))
+        for (const status of Object.keys(responses)) expect(html).toContain(`>${status}</span>`)
+      }
+    expect(names.length).toBeGreaterThan(40)
+    for (const name of names) expect(html).toContain(`<code>${name}</code>`)
+  })
+
+  test('is not there with DOCS=off, its files included; /openapi.json is', async () => {
+    const without = await serve({ DATABASE_URL: database.url, DOCS: 'off' })
+    for (const path of ['/docs', '/docs/page.css', '/docs/page.js'])
+      expect((await fetch(without.url + path)).status).toBe(404)
+    expect((await fetch(`${without.url}/openapi.json`)).status).toBe(200)
+    without.signal('SIGTERM')
+    await without.finished
+  })
+})
+
+/** Fills in the credentials and waits for what the page says of the token. */
+async function getToken(page: Page, secret = credentials.client_secret): Promise<string> {
+  await page.fill('[name=client_id]', credentials.client_id)
+  await page.fill('[name=client_secret]', secret)
+  await page.click('#token-form button')
+  const state = page.locator('#token-state:not(:empty)')
+  return (await state.textContent()) ?? ''
+}
+
+/** Sends a form and waits for its answer. */
+async function answerTo(page: Page, form: string): Promise<{ status: string; body: string }> {
+  await page.evaluate('document.getElementById("result-body").textContent = ""')
+  await page.click(`${form} button`)
+  const text = async (id: string) => (await page.locator(`#${id}:not(:empty)`).textContent()) ?? ''
+  const body = await text('result-body')
+  return { status: await text('result-status'), body }
+}
+
+/** The least contrast (WCAG 2) of the text of some elements with the ground of the page. */
+const contrast = (page: Page): Promise<number> =>
+  page.evaluate(`(() => {
+    const channels = color => color.match(/[\\d.]+/g).slice(0, 3).map(v => v / 255)
+      .map(v => (v <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4))
+    const luminance = color => channels(color).reduce((sum, v, at) => sum + v * [0.2126, 0.7152, 0.0722][at], 0)
+    const ground = element => {
+      const own = getComputedStyle(element).backgroundColor
+      return own === 'rgba(0, 0, 0, 0)' ? ground(element.parentElement) : own
+    }
+    const of = element => {
+      const [a, b] = [getComputedStyle(element).color, ground(element)].map(luminance).sort((a, b) => b - a)
+      return (a + 0.05) / (b + 0.05)
+    }
+    return Math.min(...[...document.querySelectorAll('h1, h2, p, a, th, td, code, label, button, pre, .status, .default')].map(of))
+  })()`)
+
+const inBrowser = requires({ name: 'Chromium', debianPackage: 'chromium', isHere: Boolean(CHROMIUM) })
+
+inBrowser.describe('the reference page in Chromium', () => {
+  test('renders without a complaint, asks for its three files and for nothing else', async () => {
+    await visiting({ viewport: { width: 1280, height: 900 } }, async ({ page, requested, complaints }) => {
+      await page.goto(`${service.url}/docs`, { waitUntil: 'networkidle' })
+      expect(await page.title()).toBe('Assessment Export Service')
+      expect(await page.locator('h1').isVisible()).toBe(true)
+      expect(await page.locator('header code').textContent()).toBe(service.url)
+      expect(requested).toEqual(['/docs', '/docs/page.css', '/docs/page.js'].map(path => service.url + path))
+      expect(complaints).toEqual([])
+    })
+  })
+
+  test('gets a token, a list, its next page and a record, all from its own origin', async () => {
+    await visiting({ viewport: { width: 1280, height: 900 } }, async ({ page, requested, complaints }) => {
+      await page.goto(`${service.url}/docs`)
+      expect(await getToken(page)).toMatch(/^A token, good until /)
+      await page.fill('#list-form [name=page]', '2')
+      await page.selectOption('#list-form [name=order]', 'DESC')
+      await page.click('#list-form summary')
+      await page.fill('[name="filter[start_date]"]', '2026-03-01')
+      await page.fill('[name="filter[seids][]"]', 'S1\nS2')
+      await page.check('[name="filter[user_record_status][]"][value=active]')
+      const list = await answerTo(page, '#list-form')
+      expect(list.status).toMatch(/^200 OK, \d+ ms$/)
+      const parsed = JSON.parse(list.body) as { data: { id: number; name: string }[]; meta: object }
+      expect(list.body).toContain(`"id": ${LARGE},`)
+      expect(parsed.data[0]?.name).toBe(HOSTILE)
+      expect(parsed.meta).toEqual({ count: 3, offset: 0, page: 2 })
+      expect(list.body).toBe(JSON.stringify(parsed, null, 2).replaceAll(String(Number(LARGE)), LARGE))
+      const query = `page=2&sort=certified_on&order=DESC&filter[start_date]=2026-03-01&filter[seids][]=S1`
+      const asked = decodeURIComponent(requested.at(-1) ?? '')
+      expect(asked).toEndWith(`?${query}&filter[seids][]=S2&filter[user_record_status][]=active`)
+      const next = await answerTo(page, '#result p')
+      expect((JSON.parse(next.body) as { meta: object }).meta).toEqual({ count: 3, offset: 2, page: 2 })
+      expect(await page.locator('#next').isHidden()).toBe(true)
+      await page.fill('#retrieve-form [name=id]', '9001')
+      const record = JSON.parse((await answerTo(page, '#retrieve-form')).body) as object
+      expect(record).toMatchObject({ id: 9001, name: HOSTILE })
+      expect(await page.title()).toBe('Assessment Export Service')
+      expect(requested.filter(url => !url.startsWith(`${service.url}/`))).toEqual([])
+      expect(requested.filter(url => url.includes(credentials.client_secret))).toEqual([])
+      expect(complaints).toEqual([])
+    })
+  })
+
+  test('keeps secrets in memory alone, and forgets them when it is left', async () => {
+    await visiting({}, async ({ page }) => {
+      await page.goto(`${service.url}/docs`)
+      await getToken(page)
+      await answerTo(page, '#list-form')
+      const kept = '[localStorage.length, sessionStorage.length, document.cookie, location.href]'
+      expect(await page.evaluate(kept)).toEqual([0, 0, '', `${service.url}/docs`])
+      // As when the browser keeps the page that is left, to show it again.
+      await page.evaluate('void dispatchEvent(new Event("pagehide"))')
+      expect(await page.inputValue('[name=client_secret]')).toBe('')
+      expect(await page.locator('#result').isHidden()).toBe(true)
+      await page.click('#list-form button')
+      expect(await page.locator('#token-state:not(:empty)').textContent()).toBe('Get a token first.')
+    })
+  })
+
+  test('says what was wrong with credentials, parameters and a missing token', async () => {
+    await visiting({}, async ({ page }) => {
+      await page.goto(`${service.url}/docs`)
+      await page.click('#list-form button')
+      expect(await page.locator('#token-state:not(:empty)').textContent()).toBe('Get a token first.')
+      await page.evaluate('document.getElementById("token-state").textContent = ""')
+      expect(await getToken(page, 'wrong')).toBe('Client authentication failed')
+      await page.evaluate('document.getElementById("token-state").textContent = ""')
+      await getToken(page)
+      await page.fill('#list-form [name=page]', '0')
+      const { status, body } = await answerTo(page, '#list-form')
+      expect(status).toStartWith('400')
+      expect(body).toContain('page must be a whole number')
+    })
+  })
+
+  test.each([
+    ['wide', 1280, 'light'],
+    ['wide, in the dark', 1280, 'dark'],
+    ['on a phone', 390, 'light'],
+    ['on a phone, in the dark', 390, 'dark'],
+  ] as const)('reads well %s', async (_, width, colorScheme) => {
+    await visiting({ viewport: { width, height: 844 }, colorScheme }, async ({ page, complaints }) => {
+      await page.goto(`${service.url}/docs`)
+      await getToken(page)
+      await answerTo(page, '#list-form')
+      await page.evaluate('for (const details of document.querySelectorAll("details")) details.open = true')
+      expect(await page.evaluate('document.documentElement.scrollWidth')).toBe(width)
+      expect(await contrast(page)).toBeGreaterThan(4.5)
+      const [ground] =
+        /\d+/.exec(await page.evaluate('getComputedStyle(document.body).backgroundColor')) ?? []
+      expect(Number(ground) < 128).toBe(colorScheme === 'dark')
+      expect(complaints).toEqual([])
+    })
+  })
+})

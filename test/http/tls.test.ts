@@ -1,0 +1,115 @@
+import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { connect, type TLSSocket } from 'node:tls'
+import { selfSigned } from '../support/certificate.ts'
+import { axport, cleanUp, complaint, emptyFolder, PATIENCE, serve, start } from '../support/executable.ts'
+import { RawConnection } from '../support/raw.ts'
+import { openTestDatabase, type TestDatabase } from '../support/service.ts'
+import { until } from '../support/until.ts'
+
+setDefaultTimeout(PATIENCE)
+
+const FIRST = selfSigned('first')
+const SECOND = selfSigned('second')
+
+let database: TestDatabase
+let env: { DATABASE_URL: string; TLS_CERT_FILE: string; TLS_KEY_FILE: string }
+
+beforeAll(async () => {
+  database = await openTestDatabase('postgres')
+  const folder = emptyFolder()
+  env = {
+    DATABASE_URL: database.url,
+    TLS_CERT_FILE: join(folder, 'tls.crt'),
+    TLS_KEY_FILE: join(folder, 'tls.key'),
+  }
+})
+afterAll(async () => {
+  await cleanUp()
+  await database.close()
+})
+
+function install({ cert, key }: { cert: string; key: string }): void {
+  writeFileSync(env.TLS_CERT_FILE, cert)
+  writeFileSync(env.TLS_KEY_FILE, key)
+}
+
+async function dial(url: string): Promise<TLSSocket> {
+  const { port } = new URL(url)
+  const socket = connect({ port: Number(port), host: '127.0.0.1', ca: [FIRST.cert, SECOND.cert] })
+  await new Promise((resolve, reject) => socket.once('secureConnect', resolve).once('error', reject))
+  return socket
+}
+
+/** The name on the certificate that a new connection is shown. */
+async function shown(url: string): Promise<unknown> {
+  const socket = await dial(url)
+  const { subject } = socket.getPeerCertificate()
+  socket.destroy()
+  return subject.CN
+}
+
+const TOKEN_HEAD =
+  'POST /oauth/token HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ncontent-length: 2\r\n\r\n'
+
+describe('serve with a certificate', () => {
+  test.each([[], ['--workers', '2']])(
+    'speaks HTTPS, and shows a new one after SIGHUP: %p',
+    async (...options) => {
+      install(FIRST)
+      const running = await start(['serve', ...options], { env: { PORT: '0', ...env } })
+      const [line] = await running.shows(/^.*"msg":"listening".*\n/m)
+      const { url } = JSON.parse(line) as { url: string }
+      expect(url).toMatch(/^https:\/\/127\.0\.0\.1:\d+$/)
+      const api = `${url}/api/v1/ax/assessments`
+      expect((await fetch(api, { tls: { ca: FIRST.cert } })).status).toBe(401)
+      expect(await shown(url)).toBe('first')
+
+      // Half a request is in flight while the certificate changes.
+      const inFlight = new RawConnection(await dial(url))
+      inFlight.write(`${TOKEN_HEAD}{`)
+      install(SECOND)
+      running.signal('SIGHUP')
+      // Bun resets what is in the middle of its handshake when a server is stopped.
+      await until('the second certificate is shown', async () => (await shown(url)) === 'second')
+      inFlight.write('}')
+      expect((await inFlight.next())?.status).toBe(400)
+      expect((await fetch(api, { tls: { ca: SECOND.cert } })).status).toBe(401)
+
+      running.signal('SIGTERM')
+      expect(await running.finished).toMatchObject({ code: 0, stderr: '' })
+    },
+  )
+
+  test('keeps the old one, and says why, when the new one is broken', async () => {
+    install(FIRST)
+    const server = await serve(env)
+    for (const [broken, reason] of [
+      [{ cert: FIRST.cert, key: SECOND.key }, /is not that of/],
+      [{ cert: 'nonsense', key: FIRST.key }, /no certificate in PEM form/],
+    ] as const) {
+      install(broken)
+      server.signal('SIGHUP')
+      await server.shows(reason)
+      expect(await shown(server.url)).toBe('first')
+    }
+    expect(server.stdout()).not.toContain('PRIVATE KEY')
+    server.signal('SIGTERM')
+    expect((await server.finished).code).toBe(0)
+  })
+
+  test('does not start in one line when it cannot be used', async () => {
+    const { TLS_CERT_FILE, TLS_KEY_FILE, ...plain } = env
+    const why = async (env: Record<string, string>) => complaint(await axport(['serve'], { env }), 1)
+    install({ cert: FIRST.cert, key: SECOND.key })
+    expect(await why(env)).toMatch(/tls\.key \(TLS_KEY_FILE\) is not that of .*tls\.crt/)
+    install({ cert: FIRST.key, key: FIRST.key })
+    expect(await why(env)).toMatch(/^TLS_CERT_FILE names .* no certificate in PEM form/)
+    install({ cert: FIRST.cert, key: FIRST.cert })
+    expect(await why(env)).toMatch(/^TLS_KEY_FILE names .* no private key in PEM form/)
+    expect(await why({ ...env, TLS_KEY_FILE: '/nowhere' })).toMatch(/^TLS_KEY_FILE names \/nowhere.*ENOENT/)
+    expect(await why({ ...plain, TLS_CERT_FILE })).toMatch(/^TLS_KEY_FILE is not set/)
+    expect(await why({ ...plain, TLS_KEY_FILE })).toMatch(/^TLS_CERT_FILE is not set/)
+  })
+})

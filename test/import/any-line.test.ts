@@ -1,0 +1,193 @@
+import { describe, expect, test } from 'bun:test'
+import fc from 'fast-check'
+import { BadLine } from '../../src/import/record.ts'
+import { type ReadLine, readLine } from '../../src/import/rows.ts'
+import { assessment, educator, organization, PEOPLE, product } from '../support/fixtures.ts'
+import { importLines, useDatabase } from '../support/import.ts'
+import { holds } from '../support/property.ts'
+import { BACKENDS_OF_TIER } from '../support/service.ts'
+import { thorough } from '../support/tier.ts'
+
+/** Also characters that are white space to some and not to others, and such as can not be stored. */
+const name = fc.oneof(
+  fc.string({ unit: 'binary', maxLength: 8 }),
+  fc.string({
+    unit: fc.constantFrom(
+      ...['\x1c', '\x1f', '\u0085', '\u00a0', '\u180e', '\u200b', '\u2028', '\ufeff', ' ', '\0'],
+    ),
+  }),
+  fc.constantFrom('Ana', 'x'.repeat(500), 'x'.repeat(501), 'İ'.repeat(500), '\ud800'),
+)
+const id = fc.oneof(fc.integer({ min: 1, max: 20 }), fc.integer({ min: 1, max: Number.MAX_SAFE_INTEGER }))
+const twoDigits = (most: number) =>
+  fc.integer({ min: 0, max: most }).map(number => String(number).padStart(2, '0'))
+const day = fc
+  .tuple(
+    fc.oneof(fc.constantFrom('0000', '0001', '9999', '2026'), fc.constant('2024')),
+    twoDigits(13),
+    twoDigits(32),
+  )
+  .map(parts => parts.join('-'))
+const time = fc
+  .tuple(
+    twoDigits(24),
+    twoDigits(60),
+    fc.constantFrom('', ':00', ':59', ':60', ':59.5', ':59.9999999', ':59.999999999'),
+    fc.constantFrom('Z', 'z', '', '+00:00', '-00:00', '+14:59', '-14:59', '-1459', '+15:00', '+5', ' Z'),
+  )
+  .map(([hour, minute, second, offset]) => `${hour}:${minute}${second}${offset}`)
+const instant = fc.oneof(
+  day,
+  fc.tuple(day, fc.constantFrom('T', 't', ' '), time).map(parts => parts.join('')),
+)
+const status = fc.constantFrom('active', 'archived', 'gone')
+
+/** Most of the time the right kind of value, sometimes any other. */
+const mostly = (value: fc.Arbitrary<unknown>) =>
+  fc.oneof({ arbitrary: value, weight: 12 }, { arbitrary: fc.jsonValue(), weight: 1 })
+
+const named = fc.record(
+  { type: fc.constantFrom('organization', 'product'), id, name: mostly(name), deleted: mostly(fc.boolean()) },
+  { requiredKeys: ['type', 'id'] },
+)
+const user = fc.record(
+  {
+    type: fc.constant('user'),
+    id: mostly(id),
+    name: mostly(name),
+    first_name: mostly(name),
+    last_name: mostly(name),
+    email: mostly(name),
+    seid: mostly(name),
+    record_status: mostly(status),
+  },
+  { requiredKeys: ['type', 'id', 'name'] },
+)
+const part = fc.record({
+  id: mostly(id),
+  name: mostly(name),
+  certified_at: mostly(instant),
+  proctor_id: mostly(id),
+})
+const anyAssessment = fc.record(
+  {
+    type: fc.constant('assessment'),
+    id: mostly(id),
+    user_id: mostly(id),
+    organization_id: mostly(id),
+    product_id: mostly(id),
+    certified_at: mostly(instant),
+    legacy_record: mostly(fc.boolean()),
+    proctor_id: mostly(id),
+    parts: mostly(fc.array(part, { maxLength: 4 })),
+    deleted: fc.constantFrom(true, false, null),
+  },
+  { requiredKeys: ['type', 'id', 'user_id', 'organization_id', 'product_id', 'certified_at'] },
+)
+const line = fc.oneof(
+  fc.oneof(named, user, anyAssessment, fc.jsonValue()).map(value => JSON.stringify(value)),
+  fc.json(),
+  fc.string({ unit: 'binary' }),
+)
+
+/** A row, or the reason why not; any other exception comes through. */
+function outcome(text: string): ReadLine | string {
+  try {
+    return readLine(text)
+  } catch (error) {
+    if (error instanceof BadLine) return error.message
+    throw error
+  }
+}
+
+test('any line at all gives a row or a BadLine, never another exception', async () => {
+  const property = fc.property(line, text => {
+    const read = outcome(text)
+    if (typeof read !== 'string') expect(read.row.id).toSatisfy(Number.isSafeInteger)
+  })
+  await holds(property, { runs: 5000, thorough: 100_000, limit: 20_000 })
+})
+
+test('the reason against a line is one clause in one line, and quotes no text of it', async () => {
+  const secret = 'Zyxwv'
+  const value = fc.constantFrom<unknown>(
+    secret,
+    [secret],
+    { [secret]: secret },
+    `${secret}\0`,
+    secret.repeat(101),
+  )
+  const fields = fc.constantFrom(
+    ...['type', 'id', 'name', 'email', 'seid', 'certified_at', 'parts', 'proctor_id', 'deleted'],
+  )
+  const base = fc.constantFrom(educator(1), assessment(1))
+  const property = fc.property(base, fields, value, (object, field, wrong) => {
+    const read = outcome(JSON.stringify({ ...object, [field]: wrong }))
+    if (typeof read !== 'string') return
+    expect(read).toMatch(/^[a-z][^\n]{5,119}[^.\n]$/)
+    expect(read).not.toContain(secret)
+  })
+  await holds(property, { runs: 1000 })
+})
+
+describe.each(BACKENDS_OF_TIER)('on %s', backend => {
+  const database = useDatabase(backend)
+
+  test('any lines at all are loaded or reported with their numbers, never refused by the database', async () => {
+    const lines = fc.array(fc.oneof(named, user, anyAssessment), { maxLength: 6 })
+    const property = fc.asyncProperty(lines, async lines => {
+      const result = await importLines(database.sql, ...PEOPLE, ...lines)
+      if (result.loaded) return
+      expect(result.problems).not.toBeEmpty()
+      for (const { line } of result.problems) expect(line).toBeWithin(1, PEOPLE.length + lines.length + 1)
+    })
+    await holds(property, { runs: 25, thorough: 400, limit: 20_000 })
+  })
+
+  // What is white space differs from server to server; a database's refusal shows the character as the row's id.
+  test('any character that is read as a name or a seid can be stored', async () => {
+    const texts = Array.from({ length: 0xffff }, (_, index) => index + 1)
+      // Those between are ideographs and syllables, 40,000 of one kind.
+      .filter(code => thorough || code < 0x3400 || code >= 0xd7a0)
+      .flatMap(code => {
+        const character = String.fromCharCode(code)
+        return [
+          { type: 'user', id: code, name: character },
+          { type: 'user', id: code + 0x10000, name: 'x', seid: character },
+        ]
+      })
+      .map(line => JSON.stringify(line))
+      .filter(text => typeof outcome(text) !== 'string')
+    expect(texts.length).toBeGreaterThan(thorough ? 126_000 : 42_000)
+    expect(await importLines(database.sql, ...texts)).toMatchObject({ loaded: true, lines: texts.length })
+  })
+
+  test('the longest names that are read can be stored, sorted by and searched', async () => {
+    const lines = ['x', 'İ', 'ﬃ', '𝄞', '👩'].flatMap((character, index) => {
+      const name = character.repeat(500)
+      const id = index + 1
+      return [
+        organization(id, name),
+        product(id, name),
+        educator(id, { name, first_name: name, last_name: name, email: name, seid: name }),
+        assessment(id, { user_id: id, organization_id: id, product_id: id, proctor_id: id }),
+      ]
+    })
+    expect(await importLines(database.sql, ...lines)).toMatchObject({ loaded: true, lines: lines.length })
+  })
+
+  test('any time of completion that is read can be stored, and shown as a date of four, two and two digits', async () => {
+    const property = fc.asyncProperty(
+      fc.array(instant, { minLength: 200, maxLength: 400 }),
+      async instants => {
+        const lines = instants
+          .map((certified_at, index) => JSON.stringify(assessment(index + 1, { certified_at })))
+          .filter(text => typeof outcome(text) !== 'string')
+        expect(await importLines(database.sql, ...lines, ...PEOPLE)).toMatchObject({ loaded: true })
+        const rows = await database.sql`select document::json ->> 'certified_on' as day from export_records`
+        for (const { day } of rows) expect(day).toMatch(/^\d{4}-\d\d-\d\d$/)
+      },
+    )
+    await holds(property, { runs: 3, thorough: 30, limit: 20_000 })
+  })
+})

@@ -1,0 +1,126 @@
+import { describe, expect, test } from 'bun:test'
+import type { Sql } from 'postgres'
+import { EDUCATOR, educator, multiPart, ndjsonOf, PEOPLE, part, range, removal } from '../support/fixtures.ts'
+import { idsOf, importLines, importText, importWith, staleRecords, useDatabase } from '../support/import.ts'
+import { BACKENDS_OF_TIER } from '../support/service.ts'
+
+/** Of two parts each, both of the same name. */
+const assessmentOf = (id: number, name = 'n') =>
+  multiPart(id, [part(id + 1, { name }), part(id + 2, { name })])
+const assessments = (count: number, name?: string) =>
+  range(count, index => assessmentOf(1000 + 10 * index, name))
+
+/** What a reader sees of an import, in one statement. */
+async function seen(sql: Sql): Promise<string> {
+  const [row] = await sql`
+    select
+      (select count(*) from assessments) as assessments,
+      (select count(*) from assessment_parts) as parts,
+      (select count(*) from export_records) as records,
+      (select string_agg(distinct document::json -> 'results' -> 0 ->> 'assessment_name', ' ') from export_records) as names,
+      (select string_agg(distinct name, ' ') from users) as users`
+  return JSON.stringify(row)
+}
+
+describe.each(BACKENDS_OF_TIER)('on %s', backend => {
+  const database = useDatabase(backend)
+
+  test('a reader sees the state before an import or the state after it, never one between', async () => {
+    const { sql } = database
+    await importLines(sql, ...PEOPLE, ...assessments(300, 'old'))
+    const before = await seen(sql)
+    let isOver = false
+    const reading = async () => {
+      const states = new Set<string>()
+      while (!isOver) states.add(await seen(sql))
+      return states
+    }
+    // Also while the rows are on their way into the tables, which is when "loading" is told.
+    const looks: Promise<string>[] = []
+    const look = () => void looks.push(seen(sql))
+    const importing = importWith(
+      sql,
+      { halfway: look, onProgress: look },
+      educator(EDUCATOR, { name: 'renamed' }),
+      ...assessments(600, 'new'),
+      removal('assessment', 1000),
+    )
+    const [result, states] = await Promise.all([importing.finally(() => (isOver = true)), reading()])
+    expect(result).toMatchObject({ loaded: true })
+    const after = await seen(sql)
+    expect(after).not.toBe(before)
+    expect(looks.length).toBeGreaterThan(3)
+    for (const state of [...states, ...(await Promise.all(looks))]) expect([before, after]).toContain(state)
+  })
+
+  test('a transaction that began before an import sees one state all the time', async () => {
+    const { sql } = database
+    await importLines(sql, ...PEOPLE, ...assessments(10))
+    let importing: Promise<unknown> | undefined
+    await sql.begin('isolation level repeatable read', async reader => {
+      const first = await seen(reader as unknown as Sql)
+      importing = importLines(sql, ...assessments(20, 'new'))
+      // On Postgres it ends during this transaction; the embedded database lets it wait for its turn.
+      if (backend === 'postgres') await importing
+      expect(await seen(reader as unknown as Sql)).toBe(first)
+    })
+    expect(await importing).toMatchObject({ loaded: true, lines: 20 })
+    expect(await staleRecords(sql)).toBeEmpty()
+  })
+
+  test('the second of two imports at once waits for the first and sees what it loaded', async () => {
+    const { sql } = database
+    let second: Promise<unknown> | undefined
+    const events: string[] = []
+    const first = importText(sql, ndjsonOf([...PEOPLE, ...assessments(50, 'first')]), {
+      halfway: () => {
+        // Refers to what only the first brings, and replaces some of it.
+        second = importLines(sql, assessmentOf(1000, 'second'), assessmentOf(5, 'second')).finally(() =>
+          events.push('second'),
+        )
+      },
+    }).finally(() => events.push('first'))
+    expect(await first).toMatchObject({ loaded: true, lines: 54 })
+    expect(await second).toMatchObject({ loaded: true, lines: 2 })
+    expect(events).toEqual(['first', 'second'])
+    const names = await sql`select distinct name from assessment_parts where assessment_id in (5, 1000)`
+    expect(names.map(row => row.name)).toEqual(['second'])
+    expect(await idsOf(sql, 'assessments')).toHaveLength(51)
+    expect(await staleRecords(sql)).toBeEmpty()
+  })
+
+  test('many imports at once all complete, and leave one of them whole', async () => {
+    const { sql } = database
+    await importLines(sql, ...PEOPLE)
+    const names = ['a', 'b', 'c', 'd', 'e', 'f', 'g', 'h']
+    const results = await Promise.all(names.map(name => importLines(sql, ...assessments(30, name))))
+    expect(results).toMatchObject(names.map(() => ({ loaded: true, lines: 30 })))
+    expect(await sql`select distinct name from assessment_parts`).toHaveLength(1)
+    expect(await staleRecords(sql)).toBeEmpty()
+  })
+
+  test('an import that fails while another waits leaves nothing, and the other is loaded', async () => {
+    const { sql } = database
+    let second: Promise<unknown> | undefined
+    const first = importText(sql, ndjsonOf([...PEOPLE, ...assessments(5), { type: 'user', id: 9 }]), {
+      halfway: () => {
+        second = importLines(sql, ...PEOPLE, assessmentOf(77))
+      },
+    })
+    expect(await first).toMatchObject({ loaded: false, total: 1 })
+    expect(await second).toMatchObject({ loaded: true, lines: 5 })
+    expect(await idsOf(sql, 'assessments')).toEqual([77])
+  })
+
+  test('an import whose source breaks off leaves nothing, and does not hold up the next', async () => {
+    const { sql } = database
+    const broken = importText(sql, ndjsonOf([...PEOPLE, ...assessments(5)]), {
+      halfway: () => {
+        throw new Error('the source broke off')
+      },
+    })
+    expect(await broken.catch(error => String(error))).toContain('the source broke off')
+    expect(await sql`select id from users`).toBeEmpty()
+    expect(await importLines(sql, ...PEOPLE)).toMatchObject({ loaded: true, lines: 4 })
+  })
+})

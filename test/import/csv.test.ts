@@ -1,0 +1,344 @@
+import { afterAll, describe, expect, test } from 'bun:test'
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { Sql } from 'postgres'
+import { Failure } from '../../src/errors.ts'
+import { type ImportOptions, type ImportResult, importSource } from '../../src/import/import.ts'
+import { describePlace } from '../../src/import/report.ts'
+import { openSource } from '../../src/import/source.ts'
+import { assessment, educator, multiPart, organization, part, proctor, product } from '../support/fixtures.ts'
+import { everything, importLines, partsOf, useDatabase } from '../support/import.ts'
+import { BACKENDS_OF_TIER } from '../support/service.ts'
+import { zipOf } from '../support/zip.ts'
+
+const FILES = {
+  'organizations.csv': 'id,name\n10,Lakeside District\n',
+  'products.csv': 'id,name\n1,Reading Observation\n',
+  'users.csv':
+    'id,name,first_name,last_name,email,seid,record_status\n501,"Ruiz, Ana M.",Ana,Ruiz,ana@example.org,0012,active\n77,Pat,,,,,\n78,Petra,,,,,archived\n',
+  'assessments.csv':
+    'id,user_id,organization_id,product_id,certified_at,legacy_record,proctor_id\n9001,501,10,1,2026-03-01T18:20:00Z,false,77\n9100,501,10,1,2026-03-09T00:10:00-05:00,1,\n',
+  'assessment_parts.csv':
+    'assessment_id,id,position,name,certified_at,proctor_id\n9100,9102,2,Part 2,2026-03-09T00:10:00-05:00,78\n9100,9101,1,Part 1,2026-03-01,77\n',
+}
+
+/** The same rows as lines. */
+const LINES = [
+  organization(10, 'Lakeside District'),
+  product(1, 'Reading Observation'),
+  educator(501, {
+    name: 'Ruiz, Ana M.',
+    first_name: 'Ana',
+    last_name: 'Ruiz',
+    email: 'ana@example.org',
+    seid: '0012',
+  }),
+  proctor(77, 'Pat'),
+  { ...proctor(78, 'Petra'), record_status: 'archived' },
+  assessment(9001, { certified_at: '2026-03-01T18:20:00Z' }),
+  multiPart(
+    9100,
+    [
+      part(9101, { name: 'Part 1', certified_at: '2026-03-01' }),
+      part(9102, { name: 'Part 2', certified_at: '2026-03-09T05:10:00Z', proctor_id: 78 }),
+    ],
+    { certified_at: '2026-03-09T05:10:00Z', legacy_record: true },
+  ),
+]
+
+const root = mkdtempSync(join(tmpdir(), 'axport-csv-'))
+afterAll(() => rmSync(root, { recursive: true }))
+let folders = 0
+
+function folderOf(files: Record<string, string | Uint8Array>): string {
+  const folder = join(root, String(++folders))
+  mkdirSync(folder)
+  for (const [name, content] of Object.entries(files)) writeFileSync(join(folder, name), content)
+  return folder
+}
+
+function zipFileOf(files: Record<string, string | Uint8Array>): string {
+  const path = join(root, `${++folders}.zip`)
+  writeFileSync(path, zipOf(files))
+  return path
+}
+
+const load = async (sql: Sql, path: string, options: ImportOptions = {}): Promise<ImportResult> =>
+  importSource(sql, await openSource(path), () => {}, options)
+
+const loadFiles = (sql: Sql, files: Record<string, string>, options?: ImportOptions) =>
+  load(sql, folderOf(files), options)
+
+const reasons = (result: ImportResult) => {
+  if (result.loaded) throw new Error('the import was loaded')
+  return result.problems.map(problem => `${describePlace(problem)}: ${problem.reason}`)
+}
+
+const failure = async (path: string): Promise<string> => {
+  try {
+    const source = await openSource(path)
+    for await (const _ of source.read(() => {}));
+  } catch (error) {
+    if (error instanceof Failure) return error.message
+    throw error
+  }
+  return 'nothing was thrown'
+}
+
+describe.each(BACKENDS_OF_TIER)('CSV files imported into %s', backend => {
+  const database = useDatabase(backend)
+
+  test('are the same rows as NDJSON, from a folder, a zip, and a folder in a zip', async () => {
+    const { sql } = database
+    await importLines(sql, ...LINES)
+    const before = await everything(sql)
+    const nested = Object.fromEntries(
+      Object.entries(FILES).map(([name, text]) => [`export/2026/${name}`, text]),
+    )
+    for (const path of [
+      folderOf(FILES),
+      zipFileOf(FILES),
+      zipFileOf({ ...nested, '__MACOSX/export/._x': '' }),
+    ])
+      expect(await load(sql, path)).toMatchObject({ loaded: true, lines: 9 })
+    expect(await everything(sql)).toEqual(before)
+  })
+
+  test('may have a byte order mark, CRLF, quotes around line breaks, spaces, other columns, and capitals', async () => {
+    const { sql } = database
+    await loadFiles(sql, FILES)
+    const odd = Object.fromEntries(
+      Object.entries(FILES).map(([name, text]) => [name, `\ufeff${text.replaceAll('\n', '\r\n')}`]),
+    )
+    expect(await loadFiles(sql, odd)).toMatchObject({ summary: { users: { unchanged: 3 } } })
+    await loadFiles(sql, { 'users.csv': ' ID ,colour,Name\n 501 ,red,"Ana\n""Anita"", Ruiz"\n\n77,,x' })
+    expect(await sql`select id::int, name from users order by id`).toEqual([
+      { id: 77, name: 'x' },
+      { id: 78, name: 'Petra' },
+      { id: 501, name: 'Ana\n"Anita", Ruiz' },
+    ] as never)
+  })
+
+  test('leave the types alone that have no file', async () => {
+    const { sql } = database
+    await loadFiles(sql, FILES)
+    const result = await loadFiles(
+      sql,
+      { 'organizations.csv': 'id,name\n10,Seaside\n' },
+      { sync: { percent: 0 } },
+    )
+    expect(result).toMatchObject({
+      loaded: true,
+      summary: { organizations: { updated: 1 }, users: { unchanged: 0 } },
+    })
+    expect(await partsOf(sql)).toEqual({ 9001: [9001], 9100: [9101, 9102] })
+  })
+
+  test('keep the parts of an assessment that the files do not name', async () => {
+    const { sql } = database
+    await loadFiles(sql, FILES)
+    const assessments = 'id,user_id,organization_id,product_id,certified_at\n9100,78,10,1,2026-03-10\n'
+    expect(await loadFiles(sql, { 'assessments.csv': assessments })).toMatchObject({
+      summary: { assessments: { updated: 1, unchanged: 0 } },
+    })
+    expect(await partsOf(sql)).toEqual({ 9001: [9001], 9100: [9101, 9102] })
+  })
+
+  test('replace the parts of an assessment of the database by those that they name', async () => {
+    const { sql } = database
+    await loadFiles(sql, FILES)
+    const header = 'assessment_id,id,name,certified_at,proctor_id\n'
+    const parts = `${header}9100,9103,Part 3,2026-03-09,77\n9001,9002,A,2026-03-01,77\n9100,9101,Part 1,2026-03-01,77\n`
+    expect(await loadFiles(sql, { 'assessment_parts.csv': parts })).toMatchObject({
+      summary: { assessments: { inserted: 0, updated: 2, unchanged: 0 } },
+    })
+    expect(await partsOf(sql)).toEqual({ 9001: [9002], 9100: [9103, 9101] })
+    const own = `${header}9100,9100,,,77\n`
+    await loadFiles(sql, { 'assessment_parts.csv': own })
+    expect(await partsOf(sql)).toEqual({ 9001: [9002], 9100: [9100] })
+  })
+
+  test('remove rows by a column of their own', async () => {
+    const { sql } = database
+    await loadFiles(sql, FILES)
+    const result = await loadFiles(sql, {
+      'assessments.csv': 'deleted,id,user_id,organization_id,product_id,certified_at\nTrue,9001,,,,\n',
+      'assessment_parts.csv':
+        'assessment_id,id,name,certified_at,proctor_id,deleted\n9100,9102,,,,1\n9100,9101,Part 1,2026-03-01,77,0\n',
+    })
+    expect(result).toMatchObject({ loaded: true, summary: { assessments: { updated: 1, deleted: 1 } } })
+    expect(await partsOf(sql)).toEqual({ 9100: [9101] })
+  })
+
+  test('let the last of several rows for one id hold', async () => {
+    const { sql } = database
+    const parts = `${FILES['assessment_parts.csv']}9100,9102,0,Part 0,2026-03-09,78\n`
+    const users = `${FILES['users.csv']}77,Pia,,,,,\n`
+    await loadFiles(sql, { ...FILES, 'users.csv': users, 'assessment_parts.csv': parts })
+    const rows = await sql`
+      select p.position, p.name, u.name as proctor from assessment_parts p join users u on u.id = proctor_id
+      where assessment_id = 9100 order by position`
+    expect(rows).toEqual([
+      { position: 1, name: 'Part 0', proctor: 'Petra' },
+      { position: 2, name: 'Part 1', proctor: 'Pia' },
+    ] as never)
+  })
+
+  test('are refused with the file, the line and the reason of each bad row', async () => {
+    const { sql } = database
+    await loadFiles(sql, FILES)
+    const before = await everything(sql)
+    const result = await loadFiles(sql, {
+      'users.csv': 'id,name,record_status\n1,"a\nb",\nx,c,\n3,d,gone\n4,e\n',
+      'assessments.csv':
+        'id,user_id,organization_id,product_id,certified_at,legacy_record,proctor_id\n' +
+        '1,99,10,1,2026-03-01,,77\n2,501,10,1,yesterday,,77\n3,501,10,1,2026-03-01,yes,77\n4,501,10,1,2026-03-01,,\n9100,501,10,1,2026-03-01,,77\n',
+      'assessment_parts.csv':
+        'assessment_id,id,name,certified_at,proctor_id,deleted\n404,5,x,2026-03-01,77,\n9001,6,,2026-03-01,77,\n9001,9001,x,2026-03-01,77,\n' +
+        '9100,7,x,2026-03-01,77,\n9001,8,,,,true\n',
+    })
+    expect(reasons(result)).toEqual([
+      'users.csv line 4: id must be a whole number from 1 to 9007199254740991',
+      'users.csv line 5: record_status must be active or archived',
+      'users.csv line 6: has 2 fields where the header has 3',
+      'assessments.csv line 2: user_id: user 99 is neither in the file nor in the database',
+      'assessments.csv line 3: certified_at must be a day as 2026-03-01, or an instant with its offset as 2026-03-01T18:20:00Z',
+      'assessments.csv line 4: legacy_record must be true or false',
+      'assessments.csv line 5: proctor_id is missing, and there is no part in assessment_parts.csv',
+      'assessments.csv line 6: proctor_id and parts are both given: each part names its own proctor',
+      'assessment_parts.csv line 2: assessment_id: assessment 404 is neither in the file nor in the database',
+      'assessment_parts.csv line 3: name is missing',
+      'assessment_parts.csv line 4: part 9001 has the id of the assessment itself',
+      'assessment_parts.csv line 6: no part of assessment 9001 is left: list those that it keeps, or delete it',
+    ])
+    expect(await everything(sql)).toEqual(before)
+  })
+
+  test('lose an assessment with all its rows when one of them is bad and the others are loaded', async () => {
+    const { sql } = database
+    const rejects: string[] = []
+    const parts = `${FILES['assessment_parts.csv']}9100,9103,,Part 3,x,77\n`
+    const result = await loadFiles(
+      sql,
+      { ...FILES, 'assessment_parts.csv': parts },
+      { onReject: reject => void rejects.push(`${describePlace(reject)}: ${reject.text}`) },
+    )
+    expect(rejects).toEqual([
+      'assessments.csv line 3: 9100,501,10,1,2026-03-09T00:10:00-05:00,1,',
+      'assessment_parts.csv line 2: 9100,9102,2,Part 2,2026-03-09T00:10:00-05:00,78',
+      'assessment_parts.csv line 3: 9100,9101,1,Part 1,2026-03-01,77',
+      'assessment_parts.csv line 4: 9100,9103,,Part 3,x,77',
+    ])
+    expect(result).toMatchObject({ loaded: true, rejected: 4, summary: { assessments: { inserted: 1 } } })
+    expect(await partsOf(sql)).toEqual({ 9001: [9001] })
+  })
+
+  test('remove by --sync what they no longer contain, of the types that have a file', async () => {
+    const { sql } = database
+    await loadFiles(sql, FILES)
+    const [header, first] = FILES['assessments.csv'].split('\n')
+    const result = await loadFiles(
+      sql,
+      { 'assessments.csv': `${header}\n${first}\n` },
+      { sync: { count: 1 } },
+    )
+    expect(result).toMatchObject({
+      summary: { assessments: { deleted: 1, unchanged: 1 }, users: { deleted: 0 } },
+    })
+    const users = await loadFiles(sql, { 'users.csv': 'id,name\n501,Ana\n' }, { sync: { percent: 100 } })
+    expect(reasons(users)).toEqual(['--sync: user 77 can not be deleted: assessment 9001 needs it'])
+  })
+})
+
+describe('a folder or zip', () => {
+  test('without any of the files is refused', async () => {
+    const names = 'organizations.csv, products.csv, users.csv, assessments.csv, assessment_parts.csv'
+    const folder = folderOf({ 'readme.txt': '' })
+    expect(await failure(folder)).toBe(`the folder ${folder} has none of ${names}`)
+    const zip = zipFileOf({ 'readme.txt': '' })
+    expect(await failure(zip)).toBe(`${zip} has none of ${names}`)
+  })
+
+  test('with other files tells which it ignores', async () => {
+    const source = await openSource(folderOf({ ...FILES, 'readme.txt': '', '.DS_Store': '' }))
+    expect(source.notes).toEqual(['ignored readme.txt'])
+    expect((await openSource(folderOf(FILES))).notes).toBeEmpty()
+  })
+
+  test.each([
+    [
+      'a column is missing',
+      'id,first_name\n1,x\n',
+      'users.csv has no column name: its first row must name the columns, with commas between them',
+    ],
+    [
+      'the cells are divided by semicolons',
+      'id;name\n1;x\n',
+      'users.csv has no column id, name: its first row must name the columns, with commas between them',
+    ],
+    ['a column is there twice', 'id,name,Name\n', 'users.csv has the column name more than once'],
+    ['there is no header', '', 'users.csv is empty: its first row must name the columns'],
+    [
+      'a quote is not closed',
+      'id,name\n1,a\n2,"Ana\n3,b\n',
+      'users.csv line 4: a quote is not closed, or stands inside a cell and is not doubled',
+    ],
+    [
+      'a quote is not doubled',
+      'id,name\n1,"A"na\n',
+      'users.csv line 2: a quote is not closed, or stands inside a cell and is not doubled',
+    ],
+    [
+      'the text is not UTF-8',
+      Buffer.from('id,name\n1,Zo\xeb\n', 'latin1'),
+      'the file is not UTF-8 text: export it as UTF-8',
+    ],
+  ])('is refused when %s', async (_, content, message) => {
+    expect(await failure(folderOf({ 'users.csv': content }))).toBe(message)
+    expect(await failure(zipFileOf({ 'users.csv': content }))).toBe(message)
+  })
+
+  test('is refused when a row is longer than can be', async () => {
+    expect(await failure(folderOf({ 'users.csv': `id,name\n1,"${'x'.repeat(50_000_000)}` }))).toMatch(
+      /^users.csv line \d+: a row longer than 1048576 characters: is a closing quote missing\?$/,
+    )
+  })
+
+  test('that pretends to be small is inflated no further than to its first row that is too long', async () => {
+    const small = await reading(zipFileOf({ 'users.csv': 'id,name\n' }))
+    const large = await reading(zipFileOf({ 'users.csv': `id,name\n${'0'.repeat(200_000_000)}` }))
+    expect(large.refusal).toMatch(/a row longer than/)
+    expect((large.memory - small.memory) / 1e6).toBeLessThan(100)
+  })
+
+  test('with the same file in two folders is refused', async () => {
+    const zip = zipFileOf({ 'a/users.csv': 'id,name\n', 'b/users.csv': 'id,name\n' })
+    expect(await failure(zip)).toBe(`${zip} has users.csv more than once: keep one`)
+  })
+
+  test('that is cut short or damaged is refused', async () => {
+    const whole = zipOf(FILES)
+    const path = join(root, 'damaged.zip')
+    const message = /^the zip is damaged or cut short \(.*\): fetch or make the file again$/s
+    for (const bytes of [whole.subarray(0, 300), whole.subarray(0, whole.length - 5)]) {
+      writeFileSync(path, bytes)
+      expect(await failure(path)).toMatch(message)
+    }
+    const damaged = Buffer.from(whole)
+    damaged.fill(0xff, 60, 70)
+    writeFileSync(path, damaged)
+    expect(await failure(path)).toMatch(message)
+  })
+})
+
+/** Reads a source in a process of its own: why it was refused, and the bytes of memory that it had taken by then. */
+async function reading(path: string): Promise<{ refusal?: string; memory: number }> {
+  const script = `
+    import { openSource } from ${JSON.stringify(join(import.meta.dir, '../../src/import/source.ts'))}
+    const source = await openSource(${JSON.stringify(path)})
+    const read = async () => { for await (const _ of source.read(() => {})); }
+    const refusal = await read().catch(error => error.message)
+    console.log(JSON.stringify({ refusal, memory: process.memoryUsage.rss() }))`
+  return await Bun.$`${process.execPath} -e ${script}`.json()
+}

@@ -1,0 +1,232 @@
+import { describe, expect, test } from 'bun:test'
+import type { Sql } from 'postgres'
+import {
+  assessment,
+  EDUCATOR,
+  educator,
+  multiPart,
+  ORGANIZATION,
+  organization,
+  PEOPLE,
+  part,
+  product,
+  range,
+  removal,
+} from '../support/fixtures.ts'
+import {
+  everything,
+  importLines,
+  importText,
+  partsOf,
+  staleRecords,
+  useDatabase,
+  versionOf,
+} from '../support/import.ts'
+import { BACKENDS_OF_TIER } from '../support/service.ts'
+
+// The example of the design, with the two proctors that it mentions.
+const EXAMPLE = `{"type":"organization","id":12,"name":"Lakeside District"}
+{"type":"product","id":7,"name":"Reading Observation"}
+{"type":"user","id":501,"name":"Ana M. Ruiz","first_name":"Ana","last_name":"Ruiz","email":"ana@example.org","seid":"1234567890","record_status":"active"}
+{"type":"assessment","id":9001,"user_id":501,"organization_id":12,"product_id":7,"certified_at":"2026-03-01T18:20:00Z","legacy_record":false,"proctor_id":77}
+{"type":"assessment","id":9100,"user_id":501,"organization_id":12,"product_id":7,"certified_at":"2026-03-09T00:10:00-05:00","parts":[{"id":9101,"name":"Part 1","certified_at":"2026-03-01","proctor_id":77},{"id":9102,"name":"Part 2","certified_at":"2026-03-09T00:10:00-05:00","proctor_id":78}]}
+{"type":"user","id":77,"name":"Pat Proctor"}
+{"type":"user","id":78,"name":"Petra Proktor"}`
+
+const PARTED =
+  '{"id":9100,"seid":"1234567890","name":"Ana M. Ruiz","first_name":"Ana","last_name":"Ruiz","email":"ana@example.org",' +
+  '"organization_id":12,"organization_name":"Lakeside District","assessment_name":"Reading Observation","certified_on":"2026-03-09",' +
+  '"results":[{"assessment_id":9101,"assessment_name":"Part 1","certified_on":"2026-03-01","proctor_id":77,"proctor_name":"Pat Proctor"},' +
+  '{"assessment_id":9102,"assessment_name":"Part 2","certified_on":"2026-03-09","proctor_id":78,"proctor_name":"Petra Proktor"}]}'
+
+const SINGLE =
+  '{"id":9001,"seid":"1234567890","name":"Ana M. Ruiz","first_name":"Ana","last_name":"Ruiz","email":"ana@example.org",' +
+  '"organization_id":12,"organization_name":"Lakeside District","assessment_name":"Reading Observation","certified_on":"2026-03-01",' +
+  '"results":[{"assessment_id":9001,"assessment_name":"Reading Observation","certified_on":"2026-03-01","proctor_id":77,"proctor_name":"Pat Proctor"}]}'
+
+const parted = (id: number, ...parts: number[]) => multiPart(id, parts)
+const REMOVALS = PEOPLE.map(({ type, id }) => removal(type, id))
+
+const documents = async (sql: Sql) =>
+  (await sql<{ document: string }[]>`select document from export_records order by id`).map(
+    row => row.document,
+  )
+
+describe.each(BACKENDS_OF_TIER)('an import into %s', backend => {
+  const database = useDatabase(backend)
+
+  async function loaded(...lines: object[]): Promise<Record<string, number[]>> {
+    expect(await importLines(database.sql, ...lines)).toMatchObject({ loaded: true, lines: lines.length })
+    return await partsOf(database.sql)
+  }
+
+  test('loads every kind of line, and the records are as the contract shows them', async () => {
+    expect(await importText(database.sql, EXAMPLE)).toMatchObject({ loaded: true, lines: 7 })
+    expect(await documents(database.sql)).toEqual([SINGLE, PARTED])
+    expect(await staleRecords(database.sql)).toBeEmpty()
+  })
+
+  test('takes the lines in any order, references before what they refer to', async () => {
+    await importLines(database.sql, ...EXAMPLE.split('\n').reverse())
+    expect(await documents(database.sql)).toEqual([SINGLE, PARTED])
+  })
+
+  test('removes what is marked as deleted', async () => {
+    await importText(database.sql, EXAMPLE)
+    await importText(database.sql, '{"type":"assessment","id":9001,"deleted":true}')
+    expect(await documents(database.sql)).toEqual([PARTED])
+  })
+
+  test('replaces what is there already, in every record that shows it', async () => {
+    await importText(database.sql, EXAMPLE)
+    await importText(
+      database.sql,
+      EXAMPLE.replaceAll('Lakeside', 'Seaside')
+        .replaceAll('Reading', 'Writing')
+        .replaceAll('Ana M. Ruiz', 'Ana Roth')
+        .replaceAll('Pat ', 'Pia ')
+        .replaceAll('"1234567890"', 'null')
+        .replaceAll('"active"', '"archived"')
+        .replaceAll('2026-03-01T', '2026-03-02T'),
+    )
+    const [record] = await database.sql`
+      select document::json as document, seid, is_archived from export_records where id = 9001`
+    expect(record).toMatchObject({ seid: null, is_archived: true })
+    expect(record?.document).toMatchObject({
+      seid: null,
+      name: 'Ana Roth',
+      organization_name: 'Seaside District',
+      assessment_name: 'Writing Observation',
+      certified_on: '2026-03-02',
+      results: [
+        { assessment_name: 'Writing Observation', certified_on: '2026-03-02', proctor_name: 'Pia Proctor' },
+      ],
+    })
+  })
+
+  test('lets the last of several lines for one id hold, and only its parts', async () => {
+    expect(
+      await loaded(
+        ...PEOPLE,
+        parted(10, 11, 12),
+        educator(EDUCATOR, { name: 'old' }),
+        parted(10, 12, 13),
+        educator(EDUCATOR, { name: 'new' }),
+        organization(ORGANIZATION, 'x'),
+      ),
+    ).toEqual({ 10: [12, 13] })
+    const [record] = await database.sql`select document::json ->> 'name' as name from export_records`
+    expect(record?.name).toBe('new')
+  })
+
+  test('lets the last line hold whether it deletes or brings back', async () => {
+    const lines = [assessment(10), removal('assessment', 10), removal('assessment', 20), parted(20, 21)]
+    expect(await loaded(...PEOPLE, ...lines)).toEqual({ 20: [21] })
+    const back = educator(EDUCATOR, { name: 'back' })
+    expect(await loaded(assessment(10), removal('user', EDUCATOR), back)).toEqual({ 10: [10], 20: [21] })
+  })
+
+  test('does not mind earlier lines for an id whose references are not there', async () => {
+    expect(await loaded(...PEOPLE, assessment(10, { user_id: 99 }), assessment(10))).toEqual({ 10: [10] })
+  })
+
+  test('removes assessments with their parts, and then what nothing needs any more', async () => {
+    await loaded(...PEOPLE, assessment(10), parted(20, 21, 22))
+    expect(await loaded(...REMOVALS, removal('assessment', 20), removal('assessment', 10))).toEqual({})
+    for (const table of ['organizations', 'products', 'users', 'assessment_parts', 'export_records'])
+      expect(await database.sql`select id from ${database.sql(table)}`).toBeEmpty()
+  })
+
+  test('removes what no longer is needed because the file makes its assessments need something else', async () => {
+    await loaded(...PEOPLE, assessment(10), parted(20, 21))
+    const moved = { user_id: 5, organization_id: 5, product_id: 5 }
+    const others = [educator(5), organization(5), product(5)]
+    const changed = [
+      assessment(10, { proctor_id: 5, ...moved }),
+      multiPart(20, [part(21, { proctor_id: 5 })], moved),
+    ]
+    expect(await loaded(...REMOVALS, ...changed, ...others)).toEqual({ 10: [10], 20: [21] })
+  })
+
+  test('has nothing against removing what is not there', async () => {
+    const all = ['organization', 'product', 'user', 'assessment'].map(type => removal(type, 404))
+    expect(await loaded(...all)).toEqual({})
+  })
+
+  test('replaces the parts of an assessment by those of its line', async () => {
+    await loaded(...PEOPLE, parted(10, 11, 12, 13))
+    expect(await loaded(parted(10, 13, 11))).toEqual({ 10: [13, 11] })
+    expect(await loaded(parted(10, 14))).toEqual({ 10: [14] })
+    expect(await loaded(assessment(10))).toEqual({ 10: [10] })
+    expect(await loaded(parted(10, 11, 12))).toEqual({ 10: [11, 12] })
+  })
+
+  test('moves a part to another assessment, whichever of the two comes first', async () => {
+    await loaded(...PEOPLE, parted(10, 11, 12), parted(20, 21))
+    expect(await loaded(parted(20, 21, 12), parted(10, 11))).toEqual({ 10: [11], 20: [21, 12] })
+    expect(await loaded(parted(10, 12), parted(20, 21))).toEqual({ 10: [12], 20: [21] })
+    expect(await loaded(parted(10, 21), parted(20, 12))).toEqual({ 10: [21], 20: [12] })
+    expect(await loaded(removal('assessment', 10), parted(20, 12, 21))).toEqual({ 20: [12, 21] })
+  })
+
+  test('lets the id of a part become that of an assessment and back', async () => {
+    await loaded(...PEOPLE, parted(10, 11, 12))
+    expect(await loaded(assessment(11), parted(12, 13), parted(10, 14))).toEqual({
+      10: [14],
+      11: [11],
+      12: [13],
+    })
+    expect(await loaded(removal('assessment', 12), parted(10, 12, 11), removal('assessment', 11))).toEqual({
+      10: [12, 11],
+    })
+  })
+
+  test('that changes nothing writes nothing', async () => {
+    await loaded(...PEOPLE, assessment(10), parted(20, 21, 22), educator(3))
+    const before = await everything(database.sql)
+    await loaded(...PEOPLE, assessment(10), parted(20, 21, 22), educator(3))
+    await loaded(removal('assessment', 404), removal('user', 404))
+    expect(await importText(database.sql, '')).toMatchObject({ loaded: true, lines: 0 })
+    expect(await everything(database.sql)).toEqual(before)
+  })
+
+  test('that changes one row writes that row and its record, and advances the version', async () => {
+    await loaded(...PEOPLE, assessment(10), parted(20, 21, 22))
+    const places = () =>
+      database.sql`select 'record' as kind, id, ctid::text, xmin::text from export_records
+        union all select 'part', id, ctid::text, xmin::text from assessment_parts
+        union all select 'assessment', id, ctid::text, xmin::text from assessments order by 1, 2`
+    const [before, versionBefore] = [await places(), await versionOf(database.sql)]
+    await loaded(...PEOPLE, assessment(10, { proctor_id: EDUCATOR }), parted(20, 21, 22))
+    const written = (await places()).filter(row => !before.some(old => Bun.deepEquals(old, row)))
+    expect(written.map(({ kind, id }) => `${kind} ${id}`)).toEqual(['part 10', 'record 10'])
+    expect(await versionOf(database.sql)).toBeGreaterThan(versionBefore)
+  })
+
+  test('keeps the day of a bare date that has no midnight, and all digits of an instant', async () => {
+    await database.sql`update export_state set time_zone = 'America/Santiago'`
+    const dates = ['2024-09-08', '2024-09-07', '2024-04-07', '2024-09-08T03:59:59.999999Z']
+    await loaded(...PEOPLE, ...dates.map((certified_at, index) => assessment(10 + index, { certified_at })))
+    const rows = await database.sql`
+      select r.certified_on::text as day, a.certified_at::text as at
+      from export_records r join assessments a using (id) order by id`
+    expect(rows.map(row => row.day)).toEqual(['2024-09-08', '2024-09-07', '2024-04-07', '2024-09-07'])
+    expect(rows[3]?.at).toBe('2024-09-08 03:59:59.999999+00')
+  })
+})
+
+// The rounds of statements that a long import takes are the same on both.
+describe('a long import', () => {
+  const database = useDatabase('postgres')
+
+  test('lets ids change hands between lines that are far apart', async () => {
+    const { sql } = database
+    await importLines(sql, ...PEOPLE, parted(1, 2, 3), parted(4, 5, 6), assessment(7))
+    const between = range(20_001, index => assessment(1000 + index))
+    const lines = [parted(2, 6), removal('assessment', 7), ...between, parted(4, 5, 3), parted(1, 7)]
+    expect(await importLines(sql, ...lines)).toMatchObject({ loaded: true, lines: lines.length })
+    const parts = await partsOf(sql)
+    for (const { id } of between) delete parts[id]
+    expect(parts).toEqual({ 1: [7], 2: [6], 4: [5, 3] })
+  })
+})

@@ -1,0 +1,35 @@
+import { expect } from 'bun:test'
+import type { Sql } from 'postgres'
+import { sampleNdjson } from '../../src/sample/generate.ts'
+import { importText, staleRecords } from '../support/import.ts'
+
+/** As many as are loaded without their indexes and foreign keys, which come after them. */
+export const ASSESSMENTS = 20_000
+export const SAMPLE = [...sampleNdjson({ assessments: ASSESSMENTS })].join('')
+
+/** Everything that a load may put off: definitions, and whether they hold. */
+export const definitions = (sql: Sql) => sql`
+  select conname as name, pg_get_constraintdef(oid) as definition, convalidated as holds
+  from pg_constraint where connamespace = current_schema()::regnamespace
+  union all
+  select indexrelid::regclass::text, pg_get_indexdef(indexrelid), indisvalid
+  from pg_index where indrelid in (select oid from pg_class where relnamespace = current_schema()::regnamespace)
+  union all
+  select tgname::text, pg_get_triggerdef(oid), tgenabled = 'O' from pg_trigger where not tgisinternal
+  order by 1, 2`
+
+/** A first load, after which everything that was put off is as before and every record is true. */
+export async function expectFirstLoad(sql: Sql): Promise<void> {
+  const before = await definitions(sql)
+  const [state] = await sql<{ version: string }[]>`select max(position) as version from export_changes`
+  const phases = new Set<string>()
+  const result = await importText(sql, SAMPLE, { onProgress: ({ phase }) => phases.add(phase) })
+  expect(result).toMatchObject({ loaded: true, summary: { assessments: { inserted: ASSESSMENTS } } })
+  expect([...phases]).toEqual(['reading', 'checking', 'loading', 'indexing', 'tidying'])
+  expect(await definitions(sql)).toEqual(before)
+  expect(await staleRecords(sql)).toBeEmpty()
+  const unnoticed = await sql`
+    select organization_id from export_records
+    except select organization_id from export_changes where delta is null and position > ${state?.version ?? null}`
+  expect(unnoticed).toBeEmpty()
+}

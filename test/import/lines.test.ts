@@ -1,0 +1,292 @@
+import { describe, expect, test } from 'bun:test'
+import { gzipSync } from 'node:zlib'
+import fc from 'fast-check'
+import { Failure } from '../../src/errors.ts'
+import { type Line, MAX_LINE, readLines } from '../../src/import/lines.ts'
+import { holds } from '../support/property.ts'
+
+const utf8 = (text: string) => new TextEncoder().encode(text)
+
+async function* yielding(chunks: Iterable<Uint8Array>): AsyncGenerator<Uint8Array> {
+  for (const chunk of chunks) yield chunk
+}
+
+async function read(...chunks: Uint8Array[]): Promise<Line[]> {
+  const lines: Line[] = []
+  for await (const batch of readLines({ chunks: yielding(chunks) }, () => {})) lines.push(...batch)
+  return lines
+}
+
+/** In pieces of `size` bytes. */
+function cut(bytes: Uint8Array, size: number): Uint8Array[] {
+  const pieces: Uint8Array[] = []
+  for (let start = 0; start < bytes.length; start += size) pieces.push(bytes.slice(start, start + size))
+  return pieces
+}
+
+/** What a line is apart from the carriage return of a CRLF, which JSON takes for white space. */
+const withoutReturn = ({ number, text }: Line) => ({ number, text: text?.replace(/\r$/, '') })
+
+/** Line by line, by the plain words of the format. */
+const expected = (text: string) =>
+  text
+    .split('\n')
+    .map((line, index) => ({ number: index + 1, text: line.replace(/\r$/, '') }))
+    .filter(line => line.text.trim() !== '')
+
+const failure = (promise: Promise<unknown>) =>
+  promise.then(
+    () => 'nothing was thrown',
+    (error: Error) => (error instanceof Failure ? error.message : error),
+  )
+
+const nextTurn = () => new Promise(resolve => setImmediate(resolve))
+
+const sample = '{"name":"Zoë Žižek"}\r\n\r\n{"name":"李 小龍 👩‍🏫"}\n\n  \n{"name":"last"}'
+
+describe('lines', () => {
+  test('are numbered from 1, and blank ones are left out but counted', async () => {
+    expect((await read(utf8('a\n\n \t\r\nb\n\nc\n'))).map(withoutReturn)).toEqual([
+      { number: 1, text: 'a' },
+      { number: 4, text: 'b' },
+      { number: 6, text: 'c' },
+    ])
+  })
+
+  test('need no line break at the end, and one at the end makes no further line', async () => {
+    expect(await read(utf8('a\nb'))).toEqual(await read(utf8('a\nb\n')))
+  })
+
+  test.each(Array.from({ length: 9 }, (_, index) => index + 1))(
+    'are the same when the bytes come %d at a time, in the middle of a character or of CRLF',
+    async size => {
+      const bytes = utf8(sample)
+      expect((await read(...cut(bytes, size))).map(withoutReturn)).toEqual(expected(sample))
+    },
+  )
+
+  test('are the same however any text is cut into chunks, plain or gzipped, empty chunks among them', async () => {
+    const text = fc
+      .array(
+        fc.oneof(
+          fc.string({ unit: 'binary' }).filter(part => part.isWellFormed()),
+          fc.constantFrom('\n', '\r\n', ' ', 'é', '👩‍🏫'),
+        ),
+      )
+      .map(parts => parts.join(''))
+      .filter(text => !text.startsWith('\ufeff'))
+    const cuts = fc.array(fc.nat(40), { maxLength: 60 })
+    await holds(
+      fc.asyncProperty(text, cuts, fc.boolean(), async (text, sizes, isGzipped) => {
+        const bytes = isGzipped ? gzipSync(text) : utf8(text)
+        const chunks: Uint8Array[] = []
+        let start = 0
+        for (const size of sizes) {
+          chunks.push(bytes.slice(start, start + size))
+          start += size
+        }
+        const lines = await read(...chunks, bytes.slice(start))
+        expect(lines.map(withoutReturn)).toEqual(expected(text))
+      }),
+      { runs: 300, thorough: 3000 },
+    )
+  })
+
+  test('of empty input, and of input without any chunk, are none', async () => {
+    expect(await read()).toEqual([])
+    expect(await read(utf8(''))).toEqual([])
+    expect(await read(utf8('\n \n'))).toEqual([])
+    expect(await read(gzipSync(''))).toEqual([])
+  })
+})
+
+describe('a byte order mark', () => {
+  test.each([1, 2, 3, 4])('at the start is no part of the first line, %d bytes at a time', async size => {
+    expect(await read(...cut(utf8('\ufeff{"a":1}\nb'), size))).toEqual([
+      { number: 1, text: '{"a":1}' },
+      { number: 2, text: 'b' },
+    ])
+  })
+
+  test('alone is an empty file', async () => {
+    expect(await read(utf8('\ufeff'))).toEqual([])
+  })
+})
+
+describe('text that is not UTF-8', () => {
+  test.each([
+    ['a lone continuation byte', [0x61, 0x80, 0x0a]],
+    ['Latin-1', [0x5a, 0x6f, 0xeb, 0x0a]],
+    ['UTF-16', [0xff, 0xfe, 0x7b, 0x00]],
+    ['a character that is cut short by the end', [0x61, 0x0a, 0xe6, 0x9d]],
+    ['an encoded surrogate', [0xed, 0xa0, 0x80]],
+  ])('is refused: %s', async (_, bytes) => {
+    const message = 'the file is not UTF-8 text: export it as UTF-8'
+    expect(await failure(read(new Uint8Array(bytes)))).toBe(message)
+    expect(await failure(read(...cut(new Uint8Array(bytes), 1)))).toBe(message)
+    expect(await failure(read(gzipSync(new Uint8Array(bytes))))).toBe(message)
+  })
+})
+
+test.each([
+  ['plain', (bytes: Uint8Array) => bytes],
+  ['gzipped', (bytes: Uint8Array) => gzipSync(bytes)],
+])(
+  'text that is not UTF-8 is refused as soon as it is read, %s, though its source stays open',
+  async (_, stored) => {
+    async function* chunks() {
+      yield stored(Buffer.from('\xff\n'.repeat(100_000), 'latin1'))
+      await new Promise(() => {})
+    }
+    const reading = (async () => {
+      for await (const _ of readLines({ chunks: chunks() }, () => {}));
+    })()
+    const patience = Bun.sleep(5000).then(() => 'it waits for more')
+    expect(await Promise.race([failure(reading), patience])).toMatch(/not UTF-8/)
+  },
+)
+
+describe('a line beyond the limit', () => {
+  const longest = 'x'.repeat(MAX_LINE)
+
+  test.each([1000, 65_536, 3 * MAX_LINE])('comes without its text, in chunks of %d bytes', async size => {
+    const text = `a\n${longest}\n${longest}x\nb\n${longest}${longest}${longest}\nc\n${longest}x`
+    const lines = await read(...cut(utf8(text), size))
+    expect(lines.map(({ number, text }) => [number, text?.length])).toEqual([
+      [1, 1],
+      [2, MAX_LINE],
+      [3, undefined],
+      [4, 1],
+      [5, undefined],
+      [6, 1],
+      [7, undefined],
+    ])
+  })
+
+  test('of 400 MB without a line break is one line and fills no memory', async () => {
+    const piece = new Uint8Array(256 * 1024).fill(0x78)
+    let most = 0
+    async function* chunks() {
+      for (let count = 0; count < 1600; count++) {
+        if (count % 100 === 0) Bun.gc(true)
+        most = Math.max(most, process.memoryUsage.rss())
+        yield piece
+      }
+      yield utf8('\nb\n')
+    }
+    Bun.gc(true)
+    const before = process.memoryUsage.rss()
+    const lines: Line[] = []
+    for await (const batch of readLines({ chunks: chunks() }, () => {})) lines.push(...batch)
+    expect(lines).toEqual([
+      { number: 1, text: undefined },
+      { number: 2, text: 'b' },
+    ])
+    expect((most - before) / 1e6).toBeLessThan(150)
+  })
+})
+
+describe('gzip', () => {
+  const compressed = gzipSync(`${sample}\n`.repeat(500))
+  const plain = read(utf8(`${sample}\n`.repeat(500)))
+  const advice = /^the gzip data is damaged or cut short .*: fetch or make the file again$/
+
+  test('is recognized by its first bytes and read as what it holds', async () => {
+    expect(await read(compressed)).toEqual(await plain)
+  })
+
+  test.each([1, 2, 3, 7, 18])('is recognized when it comes %d bytes at a time', async size => {
+    expect(await read(...cut(compressed, size))).toEqual(await plain)
+  })
+
+  test('may have several members, as cat a.gz b.gz makes', async () => {
+    const members = Buffer.concat([gzipSync('a\nb'), gzipSync('c\n'), gzipSync(''), gzipSync('d')])
+    const lines = [
+      { number: 1, text: 'a' },
+      { number: 2, text: 'bc' },
+      { number: 3, text: 'd' },
+    ]
+    expect(await read(members)).toEqual(lines)
+    expect(await read(...cut(members, 5))).toEqual(lines)
+  })
+
+  test.each([2, 3, 9, 10, 11, 40, compressed.length - 9, compressed.length - 8, compressed.length - 1])(
+    'is refused when it is cut short after %d bytes',
+    async length => {
+      expect(await failure(read(compressed.subarray(0, length)))).toMatch(advice)
+    },
+  )
+
+  test('is refused when its second member is cut short', async () => {
+    const second = gzipSync('b\n')
+    expect(await failure(read(Buffer.concat([gzipSync('a\n'), second.subarray(0, -4)])))).toMatch(advice)
+  })
+
+  test('is refused when its checksum does not fit or it is followed by something else', async () => {
+    const damaged = Buffer.from(compressed)
+    damaged.writeUInt8(damaged.readUInt8(compressed.length - 6) ^ 0xff, compressed.length - 6)
+    expect(await failure(read(damaged))).toMatch(advice)
+    expect(await failure(read(Buffer.concat([compressed, utf8('something else')])))).toMatch(advice)
+  })
+
+  test('is refused when any of its bytes is damaged, for the one reason or the other', async () => {
+    for (let place = 12; place < compressed.length; place += 3) {
+      const damaged = Buffer.from(compressed)
+      damaged.writeUInt8(damaged.readUInt8(place) ^ 0x55, place)
+      expect(await failure(read(damaged))).toMatch(/^the (gzip data is damaged|file is not UTF-8 text)/)
+    }
+  })
+
+  test('is not blamed for an error of reading the source', async () => {
+    async function* breaking() {
+      yield compressed.subarray(0, 100)
+      throw new Error('the disk is broken')
+    }
+    const reading = (async () => {
+      for await (const _ of readLines({ chunks: breaking() }, () => {}));
+    })()
+    expect(String(await failure(reading))).toContain('the disk is broken')
+    expect(String(await failure(reading))).not.toContain('gzip')
+  })
+})
+
+describe('a source', () => {
+  test.each([
+    ['plain', (text: string) => utf8(text)],
+    ['gzipped', (text: string) => gzipSync(text, { level: 0 })],
+  ])(
+    'that is %s is read no faster than its lines are taken, and let go when they are no longer wanted',
+    async (_, stored) => {
+      const bytes = stored('line of the file\n'.repeat(500_000))
+      let taken = 0
+      let isReleased = false
+      async function* chunks() {
+        try {
+          for (const chunk of cut(bytes, 16 * 1024)) {
+            taken += 1
+            yield chunk
+          }
+        } finally {
+          isReleased = true
+        }
+      }
+      const lines = readLines({ chunks: chunks() }, () => {})
+      await lines.next()
+      // Time in which a source that is not held back would run on.
+      for (let turn = 0; turn < 200; turn++) await nextTurn()
+      expect(taken).toBeLessThan(100)
+      await lines.return(undefined)
+      for (let turn = 0; turn < 1000 && !isReleased; turn++) await nextTurn()
+      expect(isReleased).toBe(true)
+      expect(taken).toBeLessThan(200)
+    },
+  )
+
+  test('tells how many stored bytes have been read', async () => {
+    const bytes = gzipSync('a\n'.repeat(100_000))
+    const told: number[] = []
+    for await (const _ of readLines({ chunks: yielding(cut(bytes, 50)) }, read => told.push(read)));
+    expect(told.at(-1)).toBe(bytes.length)
+    expect(told).toEqual([...told].sort((a, b) => a - b))
+  })
+})

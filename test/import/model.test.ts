@@ -1,0 +1,153 @@
+import { describe, expect, test } from 'bun:test'
+import fc from 'fast-check'
+import type { Sql } from 'postgres'
+import { everything, importLines, staleRecords, useDatabase } from '../support/import.ts'
+import { holds } from '../support/property.ts'
+import { BACKENDS_OF_TIER } from '../support/service.ts'
+
+/**
+ * What an import does, in a few lines of memory: the last line for an id holds, and the whole is loaded when
+ * all that is there afterwards fits together.
+ */
+interface Line {
+  type: 'organization' | 'product' | 'user' | 'assessment'
+  id: number
+  deleted?: true
+  name?: string
+  user_id?: number
+  organization_id?: number
+  product_id?: number
+  certified_at?: string
+  proctor_id?: number
+  parts?: { id: number; name: string; certified_at: string; proctor_id: number }[]
+}
+type World = Map<string, Line>
+
+function after(world: World, lines: Line[]): World {
+  const next = new Map(world)
+  for (const line of new Map(lines.map(line => [`${line.type} ${line.id}`, line])).values()) {
+    if (line.deleted) next.delete(`${line.type} ${line.id}`)
+    else next.set(`${line.type} ${line.id}`, line)
+  }
+  return next
+}
+
+const partsOf = ({ id, proctor_id, parts }: Line) => parts ?? [{ id, proctor_id }]
+
+function fits(world: World): boolean {
+  const owners = new Map<number, number>()
+  for (const line of world.values()) {
+    if (line.type !== 'assessment') continue
+    const { user_id, organization_id, product_id } = line
+    const needed = [`user ${user_id}`, `organization ${organization_id}`, `product ${product_id}`]
+    for (const part of partsOf(line)) {
+      needed.push(`user ${part.proctor_id}`)
+      if (owners.has(part.id) || (part.id !== line.id && world.has(`assessment ${part.id}`))) return false
+      owners.set(part.id, line.id)
+    }
+    if (!needed.every(key => world.has(key))) return false
+  }
+  return true
+}
+
+/** Both in one form: the world, and what the source tables hold. */
+const shown = (world: World) =>
+  [...world.values()]
+    .map(line =>
+      line.type === 'assessment'
+        ? `assessment ${line.id} of ${line.user_id} ${line.organization_id} ${line.product_id}: ${partsOf(
+            line,
+          )
+            .map(({ id, proctor_id }) => `${id} by ${proctor_id}`)
+            .join(', ')}`
+        : `${line.type} ${line.id} ${line.name}`,
+    )
+    .sort()
+
+async function stored(sql: Sql): Promise<string[]> {
+  const rows = await sql<{ line: string }[]>`
+    select format('organization %s %s', id, name) as line from organizations
+    union all select format('product %s %s', id, name) from products
+    union all select format('user %s %s', id, name) from users
+    union all
+    select format('assessment %s of %s %s %s: %s', a.id, user_id, organization_id, product_id,
+      string_agg(format('%s by %s', p.id, proctor_id), ', ' order by position))
+    from assessments a left join assessment_parts p on p.assessment_id = a.id group by a.id`
+  return rows.map(row => row.line).sort()
+}
+
+/** So few ids that lines meet each other often. */
+const upTo = (most: number) => fc.integer({ min: 1, max: most })
+const type = fc.constantFrom('organization', 'product', 'user', 'assessment')
+const named = fc.record({
+  type: fc.constantFrom('organization', 'product', 'user'),
+  id: upTo(2),
+  name: fc.constantFrom('a', 'b'),
+})
+const references = {
+  type: fc.constant('assessment'),
+  id: upTo(4),
+  user_id: upTo(2),
+  organization_id: upTo(2),
+  product_id: upTo(2),
+  certified_at: fc.constant('2026-03-01'),
+}
+const single = fc.record({ ...references, proctor_id: upTo(2) })
+const part = fc.record({
+  id: upTo(7),
+  name: fc.constant('n'),
+  certified_at: fc.constant('2026-03-01'),
+  proctor_id: upTo(2),
+})
+const parted = fc
+  .record({
+    ...references,
+    parts: fc.uniqueArray(part, { minLength: 1, maxLength: 3, selector: part => part.id }),
+  })
+  .filter(({ id, parts }) => !parts.some(part => part.id === id))
+const removal = fc.record({ type, id: upTo(4), deleted: fc.constant(true) })
+const line = fc.oneof(
+  { arbitrary: named, weight: 1 },
+  { arbitrary: single, weight: 2 },
+  { arbitrary: parted, weight: 4 },
+  { arbitrary: removal, weight: 2 },
+) as fc.Arbitrary<Line>
+const files = fc.array(fc.array(line, { maxLength: 5 }), { minLength: 1, maxLength: 6 })
+
+const FIRST = [1, 2].flatMap(id =>
+  (['organization', 'product', 'user'] as const).map(type => ({ type, id, name: 'a' })),
+)
+
+describe.each(BACKENDS_OF_TIER)('on %s', backend => {
+  const database = useDatabase(backend)
+
+  test('any files one after the other leave what the format says, or are refused and leave everything', async () => {
+    const { sql } = database
+    let loadedOnes = 0
+    let refusedOnes = 0
+    const property = fc.asyncProperty(files, async files => {
+      await sql`truncate organizations, products, users, assessments, assessment_parts`
+      let world: World = new Map()
+      for (const lines of [FIRST, ...files]) {
+        const next = after(world, lines)
+        const before = await everything(sql)
+        const result = await importLines(sql, ...lines)
+        expect(result.loaded).toBe(fits(next))
+        if (result.loaded) {
+          world = next
+          loadedOnes += 1
+        } else {
+          expect(await everything(sql)).toEqual(before)
+          for (const { line } of result.problems) expect(line).toBeWithin(1, lines.length + 1)
+          refusedOnes += 1
+        }
+        expect(await stored(sql)).toEqual(shown(world))
+        expect(await staleRecords(sql)).toBeEmpty()
+      }
+    })
+    await holds(property, { runs: 20, thorough: 250, limit: 40_000 })
+    // The files are not all of one sort.
+    expect(loadedOnes).toBeGreaterThan(40)
+    expect(refusedOnes).toBeGreaterThan(20)
+  })
+})

@@ -1,0 +1,184 @@
+import { describe, expect, test } from 'bun:test'
+import {
+  assessment,
+  EDUCATOR,
+  educator,
+  type Line,
+  multiPart,
+  ORGANIZATION,
+  PEOPLE,
+  PROCTOR,
+  PRODUCT,
+  part,
+  range,
+  removal,
+} from '../support/fixtures.ts'
+import { everything, importLines, problems, useDatabase } from '../support/import.ts'
+import { BACKENDS_OF_TIER } from '../support/service.ts'
+
+const parted = (id: number, ...parts: number[]) => multiPart(id, parts)
+const missing = (column: string, what: string) =>
+  `${column}: ${what} is neither in the file nor in the database`
+
+describe.each(BACKENDS_OF_TIER)('an import into %s', backend => {
+  const database = useDatabase(backend)
+
+  /** Loads PEOPLE and `before`; the reasons against `lines`, which leave everything as it was. */
+  async function refused(before: Line[], lines: (object | string)[]): Promise<string[]> {
+    expect(await importLines(database.sql, ...PEOPLE, ...before)).toMatchObject({ loaded: true })
+    const state = await everything(database.sql)
+    const found = problems(await importLines(database.sql, ...lines))
+    expect(await everything(database.sql)).toEqual(state)
+    return found
+  }
+
+  test('refuses a reference to what is neither in the file nor in the database, of every kind', async () => {
+    const lines = [
+      assessment(10, { user_id: 91 }),
+      assessment(11, { organization_id: 92 }),
+      assessment(12, { product_id: 93 }),
+      assessment(13, { proctor_id: 94 }),
+      multiPart(14, [15, part(16, { proctor_id: 95 })]),
+      assessment(17),
+    ]
+    expect(await refused([], lines)).toEqual([
+      `1: ${missing('user_id', 'user 91')}`,
+      `2: ${missing('organization_id', 'organization 92')}`,
+      `3: ${missing('product_id', 'product 93')}`,
+      `4: ${missing('proctor_id', 'user 94')}`,
+      `5: ${missing('proctor_id', 'user 95')}`,
+    ])
+  })
+
+  test('refuses a reference to what the same file deletes, before or after', async () => {
+    const before = [removal('user', PROCTOR), removal('organization', ORGANIZATION)]
+    expect(await refused([], [...before, assessment(10), removal('product', PRODUCT)])).toEqual([
+      '3: organization_id: organization 10 is deleted by line 2',
+      '3: proctor_id: user 77 is deleted by line 1',
+      '3: product_id: product 1 is deleted by line 4',
+    ])
+  })
+
+  test('refuses to delete what an assessment of the database needs', async () => {
+    const before = [educator(3), assessment(10), multiPart(20, [part(21, { proctor_id: 3 })])]
+    const removals = [
+      removal('user', 3),
+      removal('user', EDUCATOR),
+      removal('organization', ORGANIZATION),
+      removal('product', PRODUCT),
+    ]
+    expect(await refused(before, [...removals, educator(9)])).toEqual([
+      '1: user 3 can not be deleted: assessment 20 needs it',
+      '2: user 501 can not be deleted: assessment 10 needs it',
+      '3: organization 10 can not be deleted: assessment 10 needs it',
+      '4: product 1 can not be deleted: assessment 10 needs it',
+    ])
+  })
+
+  const OF_20 = (id: number) => `assessment ${id} has the id of a part of assessment 20`
+  // Other reasons may be given besides, against the line that it collides with too.
+  test.each<[string, Line[], Line[], string[]]>([
+    [
+      'a part and an assessment of the file',
+      [],
+      [parted(10, 11, 12), assessment(12)],
+      ['1: part 12 has the id of an assessment'],
+    ],
+    [
+      'an assessment and a part of the file',
+      [],
+      [parted(12, 13), parted(10, 11, 12)],
+      ['2: part 12 has the id of an assessment'],
+    ],
+    [
+      'a part of the file and an assessment of the database',
+      [assessment(10)],
+      [parted(20, 10)],
+      ['1: part 10 has the id of an assessment'],
+    ],
+    [
+      'an assessment of the file and a part of the database, be it with or without parts',
+      [parted(20, 21, 22)],
+      [assessment(21), parted(22, 23)],
+      [`1: ${OF_20(21)}`, `2: ${OF_20(22)}`],
+    ],
+    [
+      'two parts of the file',
+      [],
+      [parted(10, 11), parted(20, 21, 11)],
+      ['2: part 11 is also a part of assessment 10'],
+    ],
+    [
+      'a part of the file and a part of the database',
+      [parted(10, 11)],
+      [parted(20, 11)],
+      ['1: part 11 is also a part of assessment 10'],
+    ],
+    [
+      'a part that is not freed because its assessment keeps it',
+      [parted(10, 11, 12)],
+      [parted(20, 12), parted(10, 12)],
+      ['1: part 12 is also a part of assessment 10'],
+    ],
+    ['two parts of one line', [], [parted(10, 11, 11)], ['1: two parts have the same id']],
+  ])('refuses an id that is used twice: %s', async (_, before, lines, expected) => {
+    expect(await refused(before, lines)).toEqual(expect.arrayContaining(expected))
+  })
+
+  test('refuses a part shared by many at every line that repeats it', async () => {
+    const lines = [10, 20, 30, 40].map(id => parted(id, 5))
+    const reported = (await refused([], lines)).map(text => text.split(':')[0])
+    expect([...new Set(reported)]).toEqual(['2', '3', '4'])
+  })
+
+  test('reports all bad lines in order, of every kind, with the numbers that an editor shows', async () => {
+    const lines = [
+      '\ufeff{"type":"user","id":5,"name":"x"}\r',
+      'nonsense\r',
+      '\r',
+      '{"type":"user","id":6}\r',
+      assessment(10, { user_id: 99 }),
+      '   ',
+      'x'.repeat(1_100_000),
+      '{"type":"school","id":1}',
+    ]
+    expect(await refused([], lines)).toEqual([
+      '2: not valid JSON',
+      '4: name is missing',
+      `5: ${missing('user_id', 'user 99')}`,
+      '7: longer than 1048576 characters',
+      '8: type must be organization, product, user or assessment',
+    ])
+  })
+
+  test('reports every reason against a line that is wrong in several ways', async () => {
+    const wrong = { organization_id: 91, proctor_id: 92, product_id: 93, user_id: 94 }
+    expect(await refused([], [assessment(10, wrong)])).toEqual([
+      `1: ${missing('organization_id', 'organization 91')}`,
+      `1: ${missing('proctor_id', 'user 92')}`,
+      `1: ${missing('product_id', 'product 93')}`,
+      `1: ${missing('user_id', 'user 94')}`,
+    ])
+  })
+
+  test('reports the first hundred bad lines, and counts the others', async () => {
+    const lines = range(130, index => assessment(index + 1, { user_id: 99 })).flatMap(line => [line, 'x'])
+    await importLines(database.sql, ...PEOPLE)
+    const result = await importLines(database.sql, ...lines)
+    if (result.loaded) throw new Error('the import was loaded')
+    expect(result.total).toBe(260)
+    const hundred = Array.from({ length: 100 }, (_, index) => index + 1)
+    expect(result.problems.map(({ line }) => line)).toEqual(hundred)
+  })
+
+  test('loads nothing when the last of many lines is bad', async () => {
+    const many = range(12_000, index => assessment(1000 + index))
+    const lines = [...PEOPLE, assessment(10, { proctor_id: EDUCATOR }), ...many, 'nonsense']
+    expect(await refused([assessment(10)], lines)).toEqual(['12006: not valid JSON'])
+  })
+
+  test('is taken again once its bad line is corrected', async () => {
+    expect(await refused([], [assessment(10, { user_id: 9 })])).toHaveLength(1)
+    expect(await importLines(database.sql, assessment(10))).toMatchObject({ loaded: true, lines: 1 })
+  })
+})

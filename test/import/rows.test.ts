@@ -1,0 +1,275 @@
+import { describe, expect, test } from 'bun:test'
+import { BadLine } from '../../src/import/record.ts'
+import { readLine } from '../../src/import/rows.ts'
+
+type Fields = Record<string, unknown>
+
+const valid = {
+  organization: { type: 'organization', id: 12, name: 'Lakeside District' },
+  product: { type: 'product', id: 7, name: 'Reading Observation' },
+  user: {
+    type: 'user',
+    id: 501,
+    name: 'Ana M. Ruiz',
+    first_name: 'Ana',
+    last_name: 'Ruiz',
+    email: 'ana@example.org',
+    seid: '1234567890',
+    record_status: 'active',
+  },
+  assessment: {
+    type: 'assessment',
+    id: 9001,
+    user_id: 501,
+    organization_id: 12,
+    product_id: 7,
+    certified_at: '2026-03-01T18:20:00Z',
+    legacy_record: false,
+    proctor_id: 77,
+  },
+} satisfies Record<string, Fields>
+
+const part = { id: 9101, name: 'Part 1', certified_at: '2026-03-01', proctor_id: 77 }
+const { proctor_id: _, ...withoutProctor } = valid.assessment
+const multi = { ...withoutProctor, parts: [part, { ...part, id: 9102, name: 'Part 2' }] }
+
+const readObject = (object: unknown) => readLine(JSON.stringify(object))
+
+/** The message of the BadLine that reading throws. */
+function reason(object: unknown): string {
+  return reasonOfText(JSON.stringify(object))
+}
+
+function reasonOfText(text: string): string {
+  try {
+    readLine(text)
+  } catch (error) {
+    if (error instanceof BadLine) return error.message
+    throw error
+  }
+  return 'the line was read'
+}
+
+const ID = 'must be a whole number from 1 to 9007199254740991'
+const INSTANT = 'must be a day as 2026-03-01, or an instant with its offset as 2026-03-01T18:20:00Z'
+
+describe('a good line', () => {
+  test('of an organization or a product is a row of id and name', () => {
+    expect(readObject(valid.organization)).toEqual({
+      type: 'organization',
+      row: { id: 12, deleted: false, name: 'Lakeside District' },
+      parts: [],
+    })
+    expect(readObject(valid.product).row).toEqual({ id: 7, deleted: false, name: 'Reading Observation' })
+  })
+
+  test('of a user is a row of all its fields', () => {
+    const { type: _, ...fields } = valid.user
+    expect(readObject(valid.user)).toEqual({ type: 'user', row: { ...fields, deleted: false }, parts: [] })
+  })
+
+  test('of a proctor needs no more than id and name', () => {
+    const fields = { first_name: '', last_name: '', email: '', seid: null, record_status: 'active' }
+    const row = { id: 77, deleted: false, name: 'Pat', ...fields }
+    expect(readObject({ type: 'user', id: 77, name: 'Pat' }).row).toEqual(row)
+    const nulls = { first_name: null, last_name: null, email: null, seid: null, record_status: null }
+    expect(readObject({ type: 'user', id: 77, name: 'Pat', ...nulls }).row).toEqual(row)
+  })
+
+  test('of an assessment without separate parts has one part with its own id', () => {
+    const { type: _, proctor_id, ...fields } = valid.assessment
+    expect(readObject(valid.assessment)).toEqual({
+      type: 'assessment',
+      row: { ...fields, deleted: false },
+      parts: [{ id: 9001, position: 1, name: null, certified_at: null, proctor_id }],
+    })
+  })
+
+  test('of an assessment with parts has them in their order', () => {
+    expect(readObject({ ...multi, proctor_id: null }).parts).toEqual([
+      { ...part, position: 1 },
+      { ...part, id: 9102, name: 'Part 2', position: 2 },
+    ])
+    expect(readObject({ ...valid.assessment, parts: null }).parts).toHaveLength(1)
+  })
+
+  test('may leave legacy_record out, which means false', () => {
+    for (const legacy_record of [undefined, null, false])
+      expect(readObject({ ...valid.assessment, legacy_record }).row.legacy_record).toBe(false)
+    expect(readObject({ ...valid.assessment, legacy_record: true }).row.legacy_record).toBe(true)
+  })
+
+  test('that deletes needs no more than type and id', () => {
+    for (const type of ['organization', 'product', 'user', 'assessment'])
+      expect(readLine(`{"type":"${type}","id":5,"deleted":true}`)).toEqual({
+        type: type as 'user',
+        row: { id: 5, deleted: true },
+        parts: [],
+      })
+  })
+
+  test('does not delete when deleted is false or null', () => {
+    for (const deleted of [false, null])
+      expect(readObject({ ...valid.product, deleted }).row.deleted).toBe(false)
+  })
+
+  test('may hold fields that mean nothing', () => {
+    expect(readObject({ ...valid.product, colour: 'red', parts: 5 })).toEqual(readObject(valid.product))
+    expect(readLine('{"__proto__":{"name":"x"},"type":"product","id":7,"name":"y"}').row.name).toBe('y')
+  })
+
+  test('may end in a carriage return and hold white space between its tokens', () => {
+    expect(readLine(`  ${JSON.stringify(valid.user, null, ' ').replaceAll('\n', ' ')}\r`)).toEqual(
+      readObject(valid.user),
+    )
+  })
+
+  test('has a seid that is blank as null, and leading zeros in it stay', () => {
+    for (const seid of ['', '  ', '\t']) expect(readObject({ ...valid.user, seid }).row.seid).toBeNull()
+    expect(readObject({ ...valid.user, seid: '0012' }).row.seid).toBe('0012')
+  })
+
+  test.each([
+    ...['2026-03-01', '2024-02-29', '2026-03-01T18:20:00Z', '2026-03-01T18:20Z', '2026-03-01t18:20:00z'],
+    ...['2026-03-01 18:20:00+05:30', '2026-03-09T00:10:00-0500', '2026-03-01T23:59:59.123456Z'],
+  ])('has %s for a time of completion', certified_at => {
+    expect(readObject({ ...valid.assessment, certified_at }).row.certified_at).toBe(certified_at)
+  })
+
+  // Export programs of a well-known kind write seven digits; Postgres keeps six and rounds the rest.
+  test('never comes to lie on the next day because its fraction of a second is rounded', () => {
+    const read = readObject({ ...valid.assessment, certified_at: '2026-03-01T23:59:59.9999999Z' })
+    expect(read.row.certified_at as string).toMatch(/^2026-03-01T23:59:59(\.\d{1,6})?Z$/)
+  })
+
+  test('has names of 500 characters, those beyond the basic plane among them', () => {
+    for (const name of ['x'.repeat(500), '𝄞'.repeat(500)])
+      expect(readObject({ ...valid.user, name }).row.name).toBe(name)
+  })
+})
+
+describe('a bad line', () => {
+  test.each([
+    ['', 'not valid JSON'],
+    ['nonsense', 'not valid JSON'],
+    ['{"type":"user"', 'not valid JSON'],
+    ["{'type':'user'}", 'not valid JSON'],
+    ['{"type":"user","id":NaN}', 'not valid JSON'],
+    ['{} {}', 'not valid JSON'],
+    ['['.repeat(500_000), 'not valid JSON'],
+    ['[]', 'not a JSON object'],
+    ['null', 'not a JSON object'],
+    ['"user"', 'not a JSON object'],
+    ['5', 'not a JSON object'],
+    ['{}', 'type must be organization, product, user or assessment'],
+  ])('%p is one: %s', (text, message) => {
+    expect(reasonOfText(text)).toBe(message)
+  })
+
+  test('has a type that there is not', () => {
+    for (const type of ['User', 'toString', '__proto__', 'part', '', null, 5, ['user'], { user: 1 }])
+      expect(reason({ ...valid.user, type })).toBe('type must be organization, product, user or assessment')
+  })
+
+  const requiredFields: [keyof typeof valid, string][] = [
+    ['organization', 'id'],
+    ['organization', 'name'],
+    ['product', 'name'],
+    ['user', 'id'],
+    ['user', 'name'],
+    ['assessment', 'id'],
+    ['assessment', 'user_id'],
+    ['assessment', 'organization_id'],
+    ['assessment', 'product_id'],
+    ['assessment', 'certified_at'],
+    ['assessment', 'proctor_id'],
+  ]
+  test.each(requiredFields)('of type %s lacks %s', (type, field) => {
+    for (const value of [undefined, null])
+      expect(reason({ ...valid[type], [field]: value })).toBe(`${field} is missing`)
+  })
+
+  const wrongIds = [0, -1, 1.5, 9007199254740992, '12', '', true, [1], {}]
+  test.each(['id', 'user_id', 'organization_id', 'product_id', 'proctor_id'])('has a wrong %s', field => {
+    for (const id of wrongIds) expect(reason({ ...valid.assessment, [field]: id })).toBe(`${field} ${ID}`)
+    expect(reasonOfText(`{"type":"user","id":1e400,"name":"x"}`)).toBe(`id ${ID}`)
+  })
+
+  test.each(['name', 'first_name', 'last_name', 'email', 'seid'])('has a wrong %s', field => {
+    for (const value of [5, true, [], {}])
+      expect(reason({ ...valid.user, [field]: value })).toBe(`${field} must be a string`)
+    for (const value of ['x'.repeat(501), '𝄞'.repeat(501)])
+      expect(reason({ ...valid.user, [field]: value })).toBe(`${field} is longer than 500 characters`)
+    for (const value of ['a\0b', '\ud800', 'x\udc00y'])
+      expect(reason({ ...valid.user, [field]: value })).toBe(
+        `${field} holds a character that can not be stored`,
+      )
+  })
+
+  test.each(['organization', 'product', 'user'] as const)('of type %s has a blank name', type => {
+    for (const name of ['', ' ', '\t\n', '\u00a0', '\u3000\u2028'])
+      expect(reason({ ...valid[type], name })).toBe('name is blank')
+  })
+
+  test('has a record_status other than active and archived', () => {
+    for (const record_status of ['Active', 'deleted', '', true, 1])
+      expect(reason({ ...valid.user, record_status })).toBe('record_status must be active or archived')
+  })
+
+  test('has a legacy_record that is no boolean', () => {
+    for (const legacy_record of ['true', 1, 0, '', []])
+      expect(reason({ ...valid.assessment, legacy_record })).toBe('legacy_record must be true or false')
+  })
+
+  test('has a deleted that is no boolean, which would else be loaded instead of removed', () => {
+    for (const deleted of ['true', 'yes', 1, 0, '', []])
+      expect(reason({ ...valid.user, deleted })).toBe('deleted must be true or false')
+  })
+
+  test.each([
+    ...['', 'yesterday', '2026-02-29', '2026-13-01', '2026-00-10', '2026-3-1', '20260301', '01.03.2026'],
+    ...['2026-03-01T18:20:00', '2026-03-01T24:00:00Z', '2026-03-01T18:60:00Z', '2026-03-01T18:20:60Z'],
+    ...['2026-03-01T18:20:00+15:00', '2026-03-01T18:20:00 Europe/Berlin', '2026-03-01T', ' 2026-03-01'],
+    ...['2026-03-01\n', '+010000-01-01', 'infinity', 'now'],
+  ])('has %p for a time of completion', certified_at => {
+    expect(reason({ ...valid.assessment, certified_at })).toBe(`certified_at ${INSTANT}`)
+  })
+
+  test('has a time of completion that is no text, or outside the years 1 to 9999', () => {
+    for (const certified_at of [1772389200, true, ['2026-03-01'], {}])
+      expect(reason({ ...valid.assessment, certified_at })).toBe(`certified_at ${INSTANT}`)
+    for (const certified_at of ['0001-01-01', '9999-12-31T00:00:00Z'])
+      expect(reason({ ...valid.assessment, certified_at })).toBe(
+        `certified_at is outside the years 1 to 9999`,
+      )
+  })
+
+  test('has parts that are no list, an empty one, or hold something that is no object', () => {
+    for (const parts of [[], {}, 'x', 5, true])
+      expect(reason({ ...multi, parts })).toBe('parts must be a list of at least one part')
+    for (const wrong of [null, 5, [], 'x'])
+      expect(reason({ ...multi, parts: [part, wrong] })).toBe('parts[1] must be an object')
+  })
+
+  test('names the part and the field that is wrong', () => {
+    const second = (fields: Fields) => reason({ ...multi, parts: [part, { ...part, id: 9102, ...fields }] })
+    for (const field of ['id', 'name', 'certified_at', 'proctor_id'])
+      expect(second({ [field]: null })).toBe(`parts[1].${field} is missing`)
+    expect(second({ id: 'x' })).toBe(`parts[1].id ${ID}`)
+    expect(second({ proctor_id: 0 })).toBe(`parts[1].proctor_id ${ID}`)
+    expect(second({ name: '  ' })).toBe('parts[1].name is blank')
+    expect(second({ certified_at: '1.3.2026' })).toBe(`parts[1].certified_at ${INSTANT}`)
+  })
+
+  test('has parts and a proctor of its own', () => {
+    const message = 'proctor_id and parts are both given: each part names its own proctor'
+    expect(reason({ ...multi, proctor_id: 77 })).toBe(message)
+  })
+
+  test('has a part with the id of the assessment, or two parts with one id', () => {
+    expect(reason({ ...multi, parts: [{ ...part, id: 9001 }] })).toBe(
+      'part 9001 has the id of the assessment itself',
+    )
+    expect(reason({ ...multi, parts: [part, part] })).toMatch(/^two parts have the same id/)
+  })
+})

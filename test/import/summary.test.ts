@@ -1,0 +1,138 @@
+import { describe, expect, test } from 'bun:test'
+import {
+  assessment,
+  EDUCATOR,
+  educator,
+  multiPart,
+  ORGANIZATION,
+  organization,
+  PEOPLE,
+  PROCTOR,
+  PRODUCT,
+  part,
+  proctor,
+  product,
+  removal,
+} from '../support/fixtures.ts'
+import {
+  everything,
+  importLines,
+  importWith,
+  staleRecords,
+  useDatabase,
+  versionOf,
+} from '../support/import.ts'
+import { BACKENDS_OF_TIER } from '../support/service.ts'
+
+const counts = (inserted: number, updated: number, unchanged: number, deleted: number) => ({
+  inserted,
+  updated,
+  unchanged,
+  deleted,
+})
+const none = counts(0, 0, 0, 0)
+
+describe.each(BACKENDS_OF_TIER)('the summary of an import into %s', backend => {
+  const database = useDatabase(backend)
+
+  async function summaryOf(...lines: object[]) {
+    const result = await importLines(database.sql, ...lines)
+    if (!result.loaded) throw new Error(JSON.stringify(result.problems))
+    return result.summary
+  }
+
+  test('counts what is new, by type, an assessment with its parts as one', async () => {
+    expect(await summaryOf(...PEOPLE, assessment(10), multiPart(20, [21, 22]))).toEqual({
+      organizations: counts(1, 0, 0, 0),
+      products: counts(1, 0, 0, 0),
+      users: counts(2, 0, 0, 0),
+      assessments: counts(2, 0, 0, 0),
+    })
+  })
+
+  test('tells changed rows from those that are as they were', async () => {
+    await summaryOf(
+      ...PEOPLE,
+      product(2),
+      assessment(10),
+      assessment(11),
+      multiPart(20, [21, 22]),
+      multiPart(30, [31]),
+    )
+    const summary = await summaryOf(
+      organization(ORGANIZATION, 'x'),
+      organization(2),
+      product(PRODUCT),
+      educator(EDUCATOR, { seid: '5' }),
+      proctor(PROCTOR),
+      assessment(10),
+      assessment(11, { product_id: 2 }),
+      multiPart(20, [22, 21]),
+      multiPart(30, [31]),
+      assessment(40),
+    )
+    expect(summary).toEqual({
+      organizations: counts(1, 1, 0, 0),
+      products: counts(0, 0, 1, 0),
+      users: counts(0, 1, 1, 0),
+      assessments: counts(1, 2, 2, 0),
+    })
+    expect(await staleRecords(database.sql)).toBeEmpty()
+  })
+
+  test.each([
+    ['a part is added', multiPart(20, [21, 22, 23])],
+    ['a part is gone', multiPart(20, [21])],
+    ['a part has another name', multiPart(20, [part(21), part(22, { name: 'x' })])],
+    ['its parts become one', assessment(20)],
+  ])('counts an assessment as updated when %s', async (_, changed) => {
+    await summaryOf(...PEOPLE, multiPart(20, [21, 22]))
+    expect((await summaryOf(changed)).assessments).toEqual(counts(0, 1, 0, 0))
+    expect((await summaryOf(changed)).assessments).toEqual(counts(0, 0, 1, 0))
+  })
+
+  test('counts several lines for one id as one', async () => {
+    const summary = await summaryOf(
+      ...PEOPLE,
+      educator(EDUCATOR, { name: 'x' }),
+      assessment(10),
+      assessment(10, { proctor_id: EDUCATOR }),
+      educator(EDUCATOR),
+    )
+    expect([summary.users, summary.assessments]).toEqual([counts(2, 0, 0, 0), counts(1, 0, 0, 0)])
+  })
+
+  test('counts deletions, and those of what is not there as unchanged', async () => {
+    await summaryOf(...PEOPLE, educator(3), assessment(10))
+    expect(await summaryOf(removal('assessment', 10), removal('user', 3), removal('user', 404))).toEqual({
+      organizations: none,
+      products: none,
+      users: counts(0, 0, 1, 1),
+      assessments: counts(0, 0, 0, 1),
+    })
+  })
+
+  test('of the same lines again is all unchanged, and the version stays', async () => {
+    const lines = [...PEOPLE, assessment(10), multiPart(20, [21, 22])]
+    await summaryOf(...lines)
+    const before = await versionOf(database.sql)
+    expect(await summaryOf(...lines)).toMatchObject({
+      users: counts(0, 0, 2, 0),
+      assessments: counts(0, 0, 2, 0),
+    })
+    expect(await versionOf(database.sql)).toEqual(before)
+  })
+
+  test('is the same in a dry run, after which everything is as it was', async () => {
+    await summaryOf(...PEOPLE, assessment(10))
+    const before = await everything(database.sql)
+    const lines = [removal('assessment', 10), educator(9), educator(EDUCATOR, { name: 'x' })]
+    const result = await importWith(database.sql, { dryRun: true }, ...lines)
+    expect(result).toMatchObject({
+      loaded: true,
+      lines: 3,
+      summary: { users: counts(1, 1, 0, 0), assessments: counts(0, 0, 0, 1) },
+    })
+    expect(await everything(database.sql)).toEqual(before)
+  })
+})

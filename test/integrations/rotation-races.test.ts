@@ -1,0 +1,73 @@
+import { describe, expect, test } from 'bun:test'
+import type { Credentials } from '../../src/integrations/create.ts'
+import { rotateSecret } from '../../src/integrations/rotate.ts'
+import {
+  type Answer,
+  newToken,
+  provision,
+  requestToken,
+  UNKNOWN_SECRET,
+  useTwoServices,
+} from '../support/operator.ts'
+import { until } from '../support/until.ts'
+
+// On a real Postgres only: the embedded database runs one transaction at a time.
+describe('a token request that meets, halfway, the end of its secret', () => {
+  const services = useTwoServices('postgres')
+
+  /** The statements of the service that wait for a lock. */
+  const blocked = () => services.sql`
+    select from pg_stat_activity
+    where datname = current_database() and wait_event_type = 'Lock' and state = 'active'`
+
+  /** What a request gets that starts before `ending` is committed and goes on after it. */
+  async function answerAcross(credentials: Credentials, ending: string): Promise<Answer> {
+    const { promise: isEnded, resolve: end } = Promise.withResolvers<void>()
+    const { promise: isUnderWay, resolve: underWay } = Promise.withResolvers<void>()
+    const operator = services.otherSql.begin(async sql => {
+      await sql.unsafe(ending, [credentials.clientId])
+      underWay()
+      await isEnded
+    })
+    await isUnderWay
+    const request = requestToken(services.baseUrls[0], credentials)
+    await until('the request waits for the operator', async () => (await blocked()).length > 0)
+    end()
+    await operator
+    return await request
+  }
+
+  test('by a rotation is answered as any other with that secret, not with an internal error', async () => {
+    const credentials = await provision(services.sql)
+    const answer = await answerAcross(
+      credentials,
+      'delete from integration_secrets s using integrations i where i.id = s.integration_id and i.client_id = $1',
+    )
+    expect(answer).toEqual(await requestToken(services.baseUrls[0], UNKNOWN_SECRET))
+  })
+
+  test('by the deletion of its integration is answered the same way', async () => {
+    const credentials = await provision(services.sql)
+    const answer = await answerAcross(credentials, 'delete from integrations where client_id = $1')
+    expect(answer).toEqual(await requestToken(services.baseUrls[0], UNKNOWN_SECRET))
+  })
+
+  test('gets a token that is not good any more, or none, when many of them meet a real rotation', async () => {
+    const old = await provision(services.sql)
+    await newToken(services.baseUrls[0], old)
+    const requests = Array.from({ length: 20 }, (_, index) =>
+      requestToken(services.baseUrls[index % 2] as string, old),
+    )
+    const [renewed, ...answers] = await Promise.all([
+      rotateSecret(services.otherSql, old.clientId, {}),
+      ...requests,
+    ])
+    for (const { status } of answers) expect(status).toBeOneOf([200, 401])
+    const [left] = await services.sql<{ count: number }[]>`
+      select count(*)::int as count from access_tokens t
+      join integration_secrets s on s.id = t.secret_id join integrations i on i.id = s.integration_id
+      where i.client_id = ${old.clientId}`
+    expect(left).toEqual({ count: 0 })
+    expect(await requestToken(services.baseUrls[1], renewed)).toMatchObject({ status: 200 })
+  })
+})

@@ -1,0 +1,213 @@
+import { describe, expect, test } from 'bun:test'
+import type { Credentials } from '../../src/integrations/create.ts'
+import { setDisabled } from '../../src/integrations/lifecycle.ts'
+import { reportIntegration } from '../../src/integrations/report.ts'
+import { rotateSecret } from '../../src/integrations/rotate.ts'
+import { newToken, provision, requestToken, useTwoServices } from '../support/operator.ts'
+import { BACKENDS } from '../support/service.ts'
+import { expectAlive, expectUnknown } from './standing.ts'
+
+const DAY = 86_400
+
+describe.each([...BACKENDS])('a rotation, on %s', backend => {
+  const services = useTwoServices(backend)
+  const { rotated, graceOver, secretsOf, liveSecrets, expectAlive, expectEnded } = helpers(services)
+
+  // rule: 5 rotation
+  test('without grace ends the old secret and all its tokens at once, on every service', async () => {
+    const old = await provision(services.sql)
+    const tokens = await Promise.all(services.baseUrls.map(baseUrl => newToken(baseUrl, old)))
+    await expectAlive(old, tokens)
+    const renewed = await rotated(old)
+    expect(renewed.oldSecretEndsAt).toBeNull()
+    await expectEnded(old, tokens)
+    await expectAlive(renewed, [await newToken(services.baseUrls[1], renewed)])
+    expect(await secretsOf(old)).toHaveLength(1)
+  })
+
+  test('keeps the client id and makes a secret of 43 letters and digits, never the same again', async () => {
+    const old = await provision(services.sql)
+    const secrets = new Set([old.clientSecret])
+    for (const _ of Array(3)) {
+      const { clientId, clientSecret } = await rotated(old)
+      expect(clientId).toBe(old.clientId)
+      expect(clientSecret).toMatch(/^[A-Za-z0-9]{43}$/)
+      secrets.add(clientSecret)
+    }
+    expect(secrets.size).toBe(4)
+  })
+
+  test('stores nothing from which the secret could be read', async () => {
+    const { clientSecret } = await rotated(await provision(services.sql))
+    const rows = await services.sql`select s::text as row from integration_secrets s`
+    expect(JSON.stringify(rows)).not.toContain(clientSecret)
+    expect(JSON.stringify(rows)).not.toContain(Buffer.from(clientSecret).toString('hex'))
+  })
+
+  test('leaves every other integration alone', async () => {
+    const [one, other] = [await provision(services.sql), await provision(services.sql)]
+    const token = await newToken(services.baseUrls[0], other)
+    await rotated(one)
+    await rotated(one, { graceSeconds: DAY })
+    await expectAlive(other, [token])
+  })
+
+  test('with grace lets both secrets get tokens, and the old tokens live on', async () => {
+    const old = await provision(services.sql)
+    const tokens = await Promise.all(services.baseUrls.map(baseUrl => newToken(baseUrl, old)))
+    const renewed = await rotated(old, { graceSeconds: DAY })
+    await expectAlive(renewed, [...tokens, await newToken(services.baseUrls[0], renewed)])
+    await expectAlive(old, [await newToken(services.baseUrls[1], old)])
+  })
+
+  test('with grace ends the old secret exactly so long after the new one was made, and says when', async () => {
+    const old = await provision(services.sql)
+    const renewed = await rotated(old, { graceSeconds: 90 })
+    const [former, present] = await secretsOf(old)
+    expect(former).toEqual({ isOver: false, grace: 90, endsAt: renewed.oldSecretEndsAt })
+    expect(present).toEqual({ isOver: false, grace: null, endsAt: null })
+  })
+
+  test('with grace ends the old secret and all its tokens together when the grace is over', async () => {
+    const old = await provision(services.sql)
+    const before = await newToken(services.baseUrls[0], old)
+    const renewed = await rotated(old, { graceSeconds: DAY })
+    const during = await newToken(services.baseUrls[1], old)
+    const renewedToken = await newToken(services.baseUrls[1], renewed)
+    await expectAlive(old, [before, during, renewedToken])
+    await graceOver(old)
+    await expectEnded(old, [before, during])
+    await expectAlive(renewed, [renewedToken])
+    const { secrets, live_tokens } = await reportIntegration(services.sql, old.clientId)
+    expect(secrets.map(secret => secret.ends_at)).toEqual([null])
+    expect(live_tokens).toBe(secrets[0]?.live_tokens ?? 0)
+  })
+
+  test('is refused during the grace of another one, with all that it would end, and changes nothing', async () => {
+    const old = await provision(services.sql)
+    const token = await newToken(services.baseUrls[0], old)
+    const renewed = await rotated(old, { graceSeconds: DAY })
+    const renewedToken = await newToken(services.baseUrls[0], renewed)
+    const before = await secretsOf(old)
+    const line = (what: string) =>
+      `the older secret works until ${renewed.oldSecretEndsAt} and has 1 live token; ` +
+      `rotating now would end ${what} at once: wait, or repeat with --force`
+    await expect(rotated(old, { graceSeconds: DAY })).rejects.toThrow(line('that secret and its tokens'))
+    await expect(rotated(old)).rejects.toThrow(line('both secrets and all their tokens'))
+    expect(await secretsOf(old)).toEqual(before)
+    await expectAlive(old, [token])
+    await expectAlive(renewed, [renewedToken])
+  })
+
+  test('with grace and force during a grace ends the oldest secret at once and gives the next a grace', async () => {
+    const first = await provision(services.sql)
+    const firstToken = await newToken(services.baseUrls[0], first)
+    const second = await rotated(first, { graceSeconds: DAY })
+    const secondToken = await newToken(services.baseUrls[0], second)
+    const third = await rotated(first, { graceSeconds: 3600, force: true })
+    await expectEnded(first, [firstToken])
+    await expectAlive(second, [secondToken])
+    await expectAlive(third, [await newToken(services.baseUrls[1], third)])
+    expect((await secretsOf(first)).map(secret => secret.grace)).toEqual([3600, null])
+    await graceOver(first)
+    await expectEnded(second, [secondToken])
+    await expectAlive(third, [])
+  })
+
+  test('with force but without grace during a grace ends both secrets and all their tokens at once', async () => {
+    const first = await provision(services.sql)
+    const firstToken = await newToken(services.baseUrls[0], first)
+    const second = await rotated(first, { graceSeconds: DAY })
+    const secondToken = await newToken(services.baseUrls[0], second)
+    const third = await rotated(first, { force: true })
+    expect(third.oldSecretEndsAt).toBeNull()
+    await expectEnded(first, [firstToken, secondToken])
+    await expectEnded(second, [])
+    await expectAlive(third, [])
+    expect(await secretsOf(first)).toHaveLength(1)
+  })
+
+  test('needs no force once the grace of the one before is over', async () => {
+    const first = await provision(services.sql)
+    const second = await rotated(first, { graceSeconds: DAY })
+    await graceOver(first)
+    const third = await rotated(first, { graceSeconds: DAY })
+    await expectEnded(first, [])
+    await expectAlive(second, [])
+    await expectAlive(third, [])
+    await graceOver(first)
+    await expectAlive(await rotated(first), [])
+    expect(await secretsOf(first)).toHaveLength(1)
+  })
+
+  test('never leaves more than two secrets alive, however often it is forced', async () => {
+    const integration = await provision(services.sql)
+    for (const _ of Array(4)) {
+      await rotated(integration, { graceSeconds: DAY, force: true })
+      expect(await liveSecrets(integration)).toBe(2)
+    }
+  })
+
+  test('of an integration that is disabled leaves it disabled', async () => {
+    const old = await provision(services.sql)
+    await setDisabled(services.sql, old.clientId, true)
+    const renewed = await rotated(old, { graceSeconds: DAY })
+    await expectEnded(renewed, [])
+    await setDisabled(services.sql, old.clientId, false)
+    await expectAlive(renewed, [])
+    await expectAlive(old, [])
+  })
+
+  test('at the same moment as another leaves two secrets at most, and one that was handed out works', async () => {
+    for (const options of [{}, { force: true }, { graceSeconds: DAY }, { graceSeconds: DAY, force: true }]) {
+      const integration = await provision(services.sql)
+      const attempts = await Promise.allSettled([
+        rotateSecret(services.sql, integration.clientId, options),
+        rotateSecret(services.otherSql, integration.clientId, options),
+      ])
+      const handedOut = attempts.flatMap(attempt => (attempt.status === 'fulfilled' ? [attempt.value] : []))
+      const refusals = attempts.flatMap(attempt =>
+        attempt.status === 'rejected' ? [String(attempt.reason)] : [],
+      )
+      // With grace and without force, the second of the two falls into the grace of the first.
+      expect(handedOut).toHaveLength('graceSeconds' in options && !('force' in options) ? 1 : 2)
+      for (const refusal of refusals) expect(refusal).toContain('a rotation is under way')
+      const answers = await Promise.all(handedOut.map(c => requestToken(services.baseUrls[0], c)))
+      expect(answers.map(answer => answer.status)).toContain(200)
+      expect(await liveSecrets(integration)).toBe('graceSeconds' in options ? 2 : 1)
+    }
+  })
+})
+
+/** What the tests ask of an integration and its credentials, in one word each. */
+function helpers(services: ReturnType<typeof useTwoServices>) {
+  const rotated = ({ clientId }: Credentials, options: { graceSeconds?: number; force?: boolean } = {}) =>
+    rotateSecret(services.otherSql, clientId, options)
+
+  /** Puts the end of the grace into the past. */
+  const graceOver = ({ clientId }: Credentials) => services.sql`
+    update integration_secrets s set expires_at = now() - interval '1 second'
+    from integrations i
+    where i.id = s.integration_id and i.client_id = ${clientId} and s.expires_at is not null`
+
+  /** The secrets, oldest first; grace in seconds after the next one was made. */
+  const secretsOf = async ({ clientId }: Credentials) => [
+    ...(await services.sql<{ isOver: boolean; grace: number | null; endsAt: string | null }[]>`
+      select
+        coalesce(s.expires_at <= now(), false) as "isOver",
+        extract(epoch from s.expires_at - lead(s.created_at) over (order by s.id))::int as grace,
+        to_char(s.expires_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"') as "endsAt"
+      from integration_secrets s join integrations i on i.id = s.integration_id
+      where i.client_id = ${clientId} order by s.id`),
+  ]
+
+  const liveSecrets = async (integration: Credentials) =>
+    (await secretsOf(integration)).filter(secret => !secret.isOver).length
+
+  const alive = (credentials: Credentials, tokens: string[]) =>
+    expectAlive(services.baseUrls, credentials, tokens)
+  const ended = (credentials: Credentials, tokens: string[]) =>
+    expectUnknown(services.baseUrls, credentials, tokens)
+
+  return { rotated, graceOver, secretsOf, liveSecrets, expectAlive: alive, expectEnded: ended }
+}

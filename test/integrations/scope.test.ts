@@ -1,0 +1,178 @@
+import { describe, expect, test } from 'bun:test'
+import { reportIntegration } from '../../src/integrations/report.ts'
+import { type ChangedScope, changeScope, type SetChange } from '../../src/integrations/scope.ts'
+import { organization, product, removal } from '../support/fixtures.ts'
+import { getList, ids, newToken, provision, useTwoServices } from '../support/operator.ts'
+import { BACKENDS, load } from '../support/service.ts'
+
+describe.each([...BACKENDS])('the scope of an integration, on %s', backend => {
+  const services = useTwoServices(backend)
+
+  const organizationsOf = async (clientId: string) =>
+    (await reportIntegration(services.sql, clientId)).organizations.map(({ id }) => id)
+  const productsOf = async (clientId: string) =>
+    (await reportIntegration(services.sql, clientId)).products.map(({ id }) => id)
+
+  /** Changes one set of a new integration that has organization 10 and products 1 and 2. */
+  async function changed(organizations: SetChange, products: SetChange = {}): Promise<ChangedScope> {
+    const { clientId } = await provision(services.sql, ['10'], ['1', '2'])
+    const result = await changeScope(services.sql, clientId, organizations, products)
+    expect(await organizationsOf(clientId)).toEqual(result.organizations.ids.map(Number))
+    expect(await productsOf(clientId)).toEqual(result.products.ids.map(Number))
+    return result
+  }
+
+  test('is made of the ids that are given when it is created, each once', async () => {
+    const { clientId } = await provision(services.sql, ['12', '10', '10'], ['2'])
+    expect(await organizationsOf(clientId)).toEqual([10, 12])
+    expect(await productsOf(clientId)).toEqual([2])
+  })
+
+  test('holds everything there is at the moment when all is asked for, and nothing that comes later', async () => {
+    const created = await provision(services.sql, 'all', 'all')
+    const replaced = await provision(services.sql, [], [])
+    await changeScope(services.sql, replaced.clientId, { replace: 'all' }, { add: 'all' })
+    await load(services.sql, [organization(14), product(5)])
+    for (const { clientId } of [created, replaced]) {
+      expect(await organizationsOf(clientId)).toEqual([10, 11, 12])
+      expect(await productsOf(clientId)).toEqual([1, 2, 3])
+    }
+    await load(services.sql, [removal('organization', 14), removal('product', 5)])
+  })
+
+  test('is replaced: what was there before and is not named is gone', async () => {
+    expect(await changed({ replace: ['12', '11'] }, { replace: ['3'] })).toEqual({
+      organizations: { ids: ['11', '12'], added: 2, removed: 1 },
+      products: { ids: ['3'], added: 1, removed: 2 },
+    })
+  })
+
+  test('is emptied by a replacement without ids', async () => {
+    expect((await changed({ replace: [] })).organizations).toEqual({ ids: [], added: 0, removed: 1 })
+  })
+
+  test('grows by what is added, and what is in it already is no change', async () => {
+    const { organizations } = await changed({ add: ['12', '10'] })
+    expect(organizations).toEqual({ ids: ['10', '12'], added: 1, removed: 0 })
+  })
+
+  test('shrinks by what is removed, and what is not in it is no change', async () => {
+    expect(await changed({ remove: ['11'] }, { remove: ['1', '3'] })).toEqual({
+      organizations: { ids: ['10'], added: 0, removed: 0 },
+      products: { ids: ['2'], added: 0, removed: 1 },
+    })
+    expect((await changed({ remove: 'all' })).organizations).toEqual({ ids: [], added: 0, removed: 1 })
+  })
+
+  test('is replaced, added to and removed from in this order in one change', async () => {
+    const { organizations } = await changed({ replace: ['11'], add: ['10', '12'], remove: ['12'] })
+    expect(organizations).toEqual({ ids: ['10', '11'], added: 1, removed: 0 })
+    expect((await changed({ add: ['11'], remove: 'all' })).organizations.ids).toEqual([])
+  })
+
+  test('of organizations stays when that of products changes, and the other way round', async () => {
+    const { organizations } = await changed({}, { replace: ['3'] })
+    expect(organizations).toEqual({ ids: ['10'], added: 0, removed: 0 })
+    expect((await changed({ add: ['11'] })).products).toEqual({ ids: ['1', '2'], added: 0, removed: 0 })
+  })
+
+  test('is the same after the same change again', async () => {
+    const { clientId } = await provision(services.sql, ['10'], ['1'])
+    const change = () =>
+      changeScope(services.sql, clientId, { add: ['11'], remove: ['10'] }, { replace: ['2'] })
+    const first = await change()
+    expect(await change()).toEqual({
+      organizations: { ids: first.organizations.ids, added: 0, removed: 0 },
+      products: { ids: first.products.ids, added: 0, removed: 0 },
+    })
+  })
+
+  test('never takes an id that is not in the data: all of them are named and nothing is changed', async () => {
+    const { clientId } = await provision(services.sql, ['10'], ['1'])
+    const refusals: [SetChange, SetChange, string][] = [
+      [{ replace: ['10', '98', '99'] }, {}, 'there are no organizations with these ids: 98, 99'],
+      [
+        { add: ['9223372036854775807'] },
+        {},
+        'there are no organizations with these ids: 9223372036854775807',
+      ],
+      [{ add: ['11'] }, { add: ['98'] }, 'there are no products with these ids: 98'],
+      [{ remove: ['10'] }, { replace: ['0'] }, 'there are no products with these ids: 0'],
+    ]
+    for (const [organizations, products, reason] of refusals) {
+      await expect(changeScope(services.sql, clientId, organizations, products)).rejects.toThrow(reason)
+    }
+    await expect(provision(services.sql, ['10', '98'], ['1'])).rejects.toThrow(
+      'no organizations with these ids: 98',
+    )
+    expect(await organizationsOf(clientId)).toEqual([10])
+    expect(await productsOf(clientId)).toEqual([1])
+  })
+
+  test('lets go of ids that are not in the data any more', async () => {
+    await load(services.sql, [organization(15), organization(16)])
+    const { clientId } = await provision(services.sql, ['10', '15', '16'], ['1'])
+    await load(services.sql, [removal('organization', 15), removal('organization', 16)])
+    await changeScope(services.sql, clientId, { remove: ['15'] }, { add: ['2'] })
+    expect(await organizationsOf(clientId)).toEqual([10, 16])
+    await changeScope(services.sql, clientId, { remove: ['99', '16'] }, {})
+    expect(await organizationsOf(clientId)).toEqual([10])
+  })
+
+  test('of one integration is not the scope of another', async () => {
+    const one = await provision(services.sql, ['10'], ['1'])
+    const other = await provision(services.sql, ['11'], ['1'])
+    await changeScope(services.sql, one.clientId, { replace: ['12'] }, { replace: [] })
+    expect(await organizationsOf(other.clientId)).toEqual([11])
+    expect(await productsOf(other.clientId)).toEqual([1])
+  })
+
+  test('loses nothing when two operators change it at once', async () => {
+    const { clientId } = await provision(services.sql, [], ['1'])
+    const additions = ['10', '11', '12'].map((id, index) =>
+      changeScope(index === 1 ? services.otherSql : services.sql, clientId, { add: [id] }, {}),
+    )
+    await Promise.all(additions)
+    expect(await organizationsOf(clientId)).toEqual([10, 11, 12])
+  })
+
+  test('holds for the very next request of every service, in the middle of the life of a token', async () => {
+    const integration = await provision(services.sql, ['10', '11'], ['1', '2'])
+    const token = await newToken(services.baseUrls[0], integration)
+    const answers = () => Promise.all(services.baseUrls.map(baseUrl => getList(baseUrl, token)))
+    const expectIds = async (expected: number[]) =>
+      expect((await answers()).map(ids)).toEqual([expected, expected])
+    const change = (organizations: SetChange, products: SetChange = {}) =>
+      changeScope(services.otherSql, integration.clientId, organizations, products)
+
+    await expectIds([9001, 9002, 9003])
+    await change({ remove: ['10'] })
+    await expectIds([9002])
+    await change({ replace: ['10'] }, { replace: ['2'] })
+    await expectIds([9003])
+    await change({}, { add: ['1'] })
+    await expectIds([9001, 9003])
+    const emptied: [SetChange, SetChange, RegExp][] = [
+      [{ replace: [] }, {}, /tenant ids/],
+      [{ add: ['10'] }, { replace: [] }, /product ids/],
+    ]
+    for (const [organizations, products, message] of emptied) {
+      await change(organizations, products)
+      for (const { status, body } of await answers()) {
+        expect(status).toBe(400)
+        expect(body).toEqual({ errors: [{ message: expect.stringMatching(message) }] })
+      }
+    }
+    await change({ replace: 'all' }, { replace: 'all' })
+    await expectIds([9001, 9002, 9003])
+  })
+
+  test('shows an id beyond the whole numbers of JavaScript as it is', async () => {
+    const id = '9007199254740993'
+    await services.sql`insert into organizations (id, name) values (${id}, 'Far away')`
+    const { clientId } = await provision(services.sql, [id], ['1'])
+    const { organizations } = await reportIntegration(services.sql, clientId)
+    await services.sql`delete from organizations where id = ${id}`
+    expect(organizations.map(organization => String(organization.id))).toEqual([id])
+  })
+})

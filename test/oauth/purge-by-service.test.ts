@@ -1,0 +1,176 @@
+import { afterEach, beforeEach, expect, test } from 'bun:test'
+import type { Sql } from 'postgres'
+import { newCounters } from '../../src/counters.ts'
+import { createIntegration } from '../../src/integrations/create.ts'
+import { startPurging } from '../../src/oauth/purge.ts'
+import {
+  issueToken,
+  purgeEndedSecrets,
+  purgeEndedTokens,
+  purgeExpiredTokens,
+} from '../../src/oauth/tokens.ts'
+import { type Database, openDatabase } from '../../src/postgres/database.ts'
+import { LOCKS } from '../../src/postgres/locks.ts'
+import { openTestDatabase, type TestDatabase } from '../support/service.ts'
+import { until } from '../support/until.ts'
+
+let database: TestDatabase
+let sql: Sql
+/** The pool of a second process. */
+let other: Database
+
+beforeEach(async () => {
+  database = await openTestDatabase('postgres')
+  sql = database.sql
+  other = await openDatabase(database.url, 2)
+})
+afterEach(async () => {
+  await other.close()
+  await database.close()
+})
+
+/** Tokens of one integration: `expired` ones, each a millisecond older than the one before, and one that lives. */
+async function issue(expired: number): Promise<void> {
+  const { clientId, clientSecret } = await createIntegration(sql, 'Test', [], [])
+  await issueToken(sql, clientId, clientSecret)
+  await sql`
+    insert into access_tokens (digest, secret_id, created_at, expires_at)
+    select sha256(i::text::bytea), s.id, now() - interval '3 hours', now() - interval '1 hour' - i * interval '1 ms'
+    from generate_series(1, ${expired}) i, integration_secrets s`
+}
+
+async function tokens(): Promise<number> {
+  const [row] = await sql<{ count: number }[]>`select count(*)::int as count from access_tokens`
+  return row?.count ?? 0
+}
+
+const untilPurged = () => until('only the live token is left', async () => (await tokens()) === 1)
+
+/** A log that fails the test when something is said. */
+function quietLog() {
+  const said: string[] = []
+  return { said, info: () => {}, warn: (_: object, message: string) => void said.push(message) }
+}
+
+test('The first purge comes soon after the start, and takes every expired token in batches', async () => {
+  await issue(3500)
+  const log = quietLog()
+  const stop = startPurging(sql, { log })
+  await untilPurged()
+  await stop()
+  expect(await tokens()).toBe(1)
+  expect(log.said).toEqual([])
+})
+
+test('Two processes that purge at the same time take every expired token and report no trouble', async () => {
+  await issue(6000)
+  const log = quietLog()
+  const stops = [sql, other.sql].map(db => startPurging(db, { log, first: 0, interval: 10 }))
+  await untilPurged()
+  await Promise.all(stops.map(stop => stop()))
+  expect(await tokens()).toBe(1)
+  expect(log.said).toEqual([])
+})
+
+test('A batch takes the oldest tokens, and the next one goes on where it ended', async () => {
+  await issue(25)
+  const first = await purgeExpiredTokens(sql, 10)
+  expect(first.count).toBe(10)
+  const [{ left } = { left: 0 }] = await sql<{ left: number }[]>`
+    select count(*)::int as left from access_tokens where expires_at <= ${first.last}::text::timestamptz`
+  expect(left).toBe(0)
+  const second = await purgeExpiredTokens(sql, 10, first.last)
+  expect(second.count).toBe(10)
+  expect(await purgeExpiredTokens(sql, 10, second.last)).toMatchObject({ count: 5 })
+  expect(await purgeExpiredTokens(sql, 10)).toMatchObject({ count: 0 })
+  expect(await tokens()).toBe(1)
+})
+
+test('Tokens that expired in the same instant as the end of a batch are not passed over', async () => {
+  await issue(30)
+  await sql`update access_tokens set expires_at = '2020-01-01' where expires_at < now()`
+  const { last } = await purgeExpiredTokens(sql, 10)
+  expect(await purgeExpiredTokens(sql, 100, last)).toMatchObject({ count: 20 })
+})
+
+test('A process deletes nothing while another one is at it, and does not wait for it', async () => {
+  await issue(10)
+  const busy = await other.sql.reserve()
+  await busy`begin`
+  await busy`select pg_advisory_xact_lock(${LOCKS.purge})`
+  expect(await purgeExpiredTokens(sql, 10)).toEqual({ count: 0, last: '-infinity' })
+  expect(await tokens()).toBe(11)
+  await busy`rollback`
+  busy.release()
+  expect(await purgeExpiredTokens(sql, 10)).toMatchObject({ count: 10 })
+})
+
+test('Stopping ends a long purge after the batch under way, and leaves the rest for later', async () => {
+  await issue(20_000)
+  const stop = startPurging(sql, { log: quietLog(), first: 0 })
+  await until('the purge is under way', async () => (await tokens()) < 20_001)
+  await stop()
+  const left = await tokens()
+  expect(left).toBeGreaterThan(1)
+  expect((left - 1) % 1000).toBe(0)
+  expect(await tokens()).toBe(left)
+})
+
+test('A purge that fails is reported with its code, and tried again', async () => {
+  await issue(10)
+  await sql`alter table access_tokens rename to away`
+  const failed = Promise.withResolvers<object>()
+  const stop = startPurging(sql, { log: { info: () => {}, warn: failed.resolve }, first: 0, interval: 10 })
+  expect(await failed.promise).toEqual({ code: '42P01' })
+  await sql`alter table away rename to access_tokens`
+  await untilPurged()
+  await stop()
+})
+
+test('A round of the purge that deleted anything is a line in the log, and counted; an idle one is silent', async () => {
+  await issue(2500)
+  await sql`
+    insert into integration_secrets (integration_id, digest, expires_at)
+    select id, sha256('ended'), now() - interval '1 hour' from integrations`
+  await sql`
+    insert into access_tokens (digest, secret_id, expires_at)
+    select sha256(('of ended ' || i)::bytea), max(s.id), now() + interval '1 hour'
+    from generate_series(1, 1500) i, integration_secrets s group by i`
+  const lines: object[] = []
+  const counters = newCounters()
+  const log = {
+    info: (details: object, message: string) => void lines.push({ ...details, message }),
+    warn: (details: object) => void lines.push(details),
+  }
+  const stop = startPurging(sql, { log, counters, first: 0, interval: 10 })
+  await until('the log has a line', () => lines.length > 0)
+  // Rounds of 10 ms that find nothing.
+  await Bun.sleep(100)
+  await stop()
+  expect(lines).toEqual([{ tokens: 4000, secrets: 1, message: 'purged expired tokens and ended secrets' }])
+  expect(counters).toMatchObject({ purgedTokens: 4000, purgedSecrets: 1 })
+  expect(await tokens()).toBe(1)
+  expect(await sql`select from integration_secrets where expires_at <= now()`).toHaveLength(0)
+})
+
+test('The tokens of an ended secret go in batches, before it', async () => {
+  await issue(0)
+  await sql`
+    insert into access_tokens (digest, secret_id, expires_at)
+    select sha256(('live ' || i)::bytea), s.id, now() + interval '1 hour'
+    from generate_series(1, 24) i, integration_secrets s`
+  expect(await purgeEndedTokens(sql, 10)).toBe(0)
+  await sql`update integration_secrets set expires_at = now()`
+  const busy = await other.sql.reserve()
+  await busy`begin`
+  await busy`select pg_advisory_xact_lock(7241905835)`
+  expect(await purgeEndedTokens(sql, 10)).toBe(0)
+  expect(await purgeEndedSecrets(sql)).toBe(0)
+  await busy`rollback`
+  busy.release()
+  expect([await purgeEndedTokens(sql, 10), await purgeEndedTokens(sql, 10), await tokens()]).toEqual([
+    10, 10, 5,
+  ])
+  expect(await purgeEndedSecrets(sql)).toBe(1)
+  expect(await tokens()).toBe(0)
+})

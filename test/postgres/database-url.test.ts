@@ -1,0 +1,157 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { chmodSync, chownSync, statSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import postgres from 'postgres'
+import { openDatabase } from '../../src/postgres/database.ts'
+import { readPostgresUrl } from '../../src/postgres/url.ts'
+import { selfSigned } from '../support/certificate.ts'
+import { type OwnCluster, startCluster } from '../support/cluster.ts'
+import { axport, cleanUp, complaint, emptyFolder } from '../support/executable.ts'
+import { FlakyProxy } from '../support/flaky-proxy.ts'
+import { fill, startTroubled } from '../support/outage.ts'
+import { until } from '../support/until.ts'
+
+afterAll(cleanUp)
+
+describe('DATABASE_URL', () => {
+  test('may name several hosts, with their ports, an IPv6 address, or the folder of a socket', () => {
+    const addresses = (url: string) => readPostgresUrl(url).addresses
+    expect(addresses('postgres://u:p@one:6000,two/d')).toEqual([
+      { host: 'one', port: 6000 },
+      { host: 'two', port: 5432 },
+    ])
+    expect(addresses('postgresql://u:p%40@[::1]:6000/d')).toEqual([{ host: '::1', port: 6000 }])
+    expect(addresses('postgres://u@%2Frun%2Fpostgresql/d')).toEqual([
+      { path: '/run/postgresql/.s.PGSQL.5432' },
+    ])
+    expect(addresses('postgres:///d')).toEqual([{ host: 'localhost', port: 5432 }])
+  })
+
+  test('may have parameters of libpq that change nothing here', () => {
+    const read = readPostgresUrl('postgres://u@h/d?gssencmode=prefer&channel_binding=prefer&prepare=false')
+    expect(read.url).toBe('postgres://u@h/d?prepare=false')
+  })
+
+  test.each([
+    ['channel_binding=require', /channel_binding.*take it away/],
+    ['sslcert=a.crt&sslkey=a.key', /sslcert.*password/],
+    ['host=/run/postgresql', /has host.*%2Frun%2Fpostgresql/],
+    ['service=axport', /has service.*write out/],
+    ['sslrootcert=/nowhere', /sslrootcert .*names \/nowhere.*ENOENT/],
+    ['no_such_parameter=1', /does not know a parameter in DATABASE_URL/],
+  ])(
+    'with a parameter that is not possible ends in one line that names it: %s',
+    async (parameter, message) => {
+      const url = await anyDatabase()
+      const env = { DATABASE_URL: `${url}?${parameter}` }
+      expect(complaint(await axport(['serve'], { env }), 1)).toMatch(message)
+    },
+  )
+
+  test('is all that decides what is connected to: variables of libpq are not looked at', async () => {
+    const env = { DATABASE_URL: await anyDatabase(), PGHOST: 'db.invalid', PGSSL: 'require', PGOPTIONS: 'x' }
+    const { code } = await axport(['migrate'], { env: { ...env, PGTARGETSESSIONATTRS: 'standby' } })
+    expect(code).toBe(0)
+    const without = env.DATABASE_URL.replace(/:[^:@/]+@/, '@')
+    const refused = await axport(['migrate'], {
+      env: { DATABASE_URL: without, PGPASSWORD: new URL(env.DATABASE_URL).password },
+    })
+    expect(complaint(refused, 1)).toMatch(/refuses the user or password/)
+  })
+})
+
+let own: OwnCluster
+const anyDatabase = async () => own.url()
+beforeAll(async () => {
+  own = await startCluster()
+})
+afterAll(() => own.stop())
+
+describe('a Postgres with encryption', () => {
+  const CERTIFICATE = selfSigned('database')
+  let authority: string
+
+  beforeAll(async () => {
+    authority = join(emptyFolder(), 'root.crt')
+    writeFileSync(authority, CERTIFICATE.cert)
+    const { uid, gid } = statSync(own.dataDir)
+    for (const [name, text] of Object.entries({ 'tls.crt': CERTIFICATE.cert, 'tls.key': CERTIFICATE.key })) {
+      const path = join(own.dataDir, name)
+      writeFileSync(path, text)
+      chownSync(path, uid, gid)
+      chmodSync(path, 0o600)
+    }
+    const sql = postgres(own.url(), { max: 1 })
+    await sql`alter system set ssl_cert_file = 'tls.crt'`
+    await sql`alter system set ssl_key_file = 'tls.key'`
+    await sql`alter system set ssl = on`
+    await sql`select pg_reload_conf()`
+    await sql.end()
+    await untilEncrypted()
+  })
+
+  /** The server takes up its settings a moment later. */
+  const untilEncrypted = () =>
+    until('the server encrypts', async () => {
+      const sql = postgres(`${own.url()}?sslmode=require`, { max: 1, fetch_types: false })
+      return await sql`select 1`.finally(() => sql.end({ timeout: 0 }))
+    })
+
+  test('is verified by the authority that sslrootcert names, its name too with verify-full', async () => {
+    const connects = async (host: string, parameters: string) => {
+      const url = `${own.url().replace('127.0.0.1', host)}?${parameters}`
+      const database = await openDatabase(url, 1).catch(error => (error as Error).message)
+      if (typeof database === 'string') return database
+      const [row] = await database.sql`select ssl from pg_stat_ssl where pid = pg_backend_pid()`
+      await database.close()
+      return row?.ssl
+    }
+    expect(await connects('localhost', `sslmode=verify-full&sslrootcert=${authority}`)).toBe(true)
+    expect(await connects('localhost', 'sslmode=require')).toBe(true)
+    expect(await connects('localhost', 'sslmode=verify-full')).toContain('can not be verified')
+    const { cert } = selfSigned('somebody else')
+    const wrong = join(emptyFolder(), 'wrong.crt')
+    writeFileSync(wrong, cert)
+    expect(await connects('localhost', `sslmode=verify-full&sslrootcert=${wrong}`)).toContain(
+      'can not be verified',
+    )
+  })
+
+  test('hears that a client has hung up, and survives being cut off', async () => {
+    const credentials = await fill(own.url())
+    const proxy = await FlakyProxy.start(own.url())
+    const service = await startTroubled(`${proxy.url}?sslmode=require`, credentials, {})
+    expect((await service.list()).status).toBe(200)
+    const sql = postgres(own.url(), { max: 1, fetch_types: false })
+    const watcher = postgres(own.url(), { max: 1, fetch_types: false })
+    const active = async () =>
+      (
+        await watcher`select from pg_stat_activity where wait_event_type = 'Lock' and application_name = 'axport'`
+      ).count
+    // The note of use runs beside it.
+    await until('the pool is at rest', () => service.pool.stats().inUse === 0)
+    const before = proxy.accepted
+    await sql`begin`
+    await sql`lock table access_tokens in access exclusive mode`
+    const client = new AbortController()
+    service.list({ signal: client.signal }).catch(() => {})
+    await until('the request waits', active)
+    client.abort()
+    await until('the pool is at rest', async () => (await active()) + service.pool.stats().inUse === 0)
+    // One for the request to cancel, and none in place of one that was destroyed.
+    expect(proxy.accepted).toBe(before + 1)
+    expect(service.pool.stats().idle).toBeGreaterThan(0)
+    await sql`rollback`
+    proxy.cut()
+    expect((await service.list()).status).toBe(200)
+    expect(service.told()).toEqual([])
+    await Promise.all([sql.end(), watcher.end(), service.stop()])
+    await proxy.stop()
+  })
+
+  test('is found when only the second host of DATABASE_URL answers', async () => {
+    const url = own.url().replace('127.0.0.1', 'localhost:1,127.0.0.1')
+    const credentials = await fill(url).catch(error => error)
+    expect(credentials).toMatchObject({ token: expect.any(String) })
+  })
+})

@@ -1,0 +1,118 @@
+import { describe, expect, test } from 'bun:test'
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
+import { openEmbedded } from '../../src/postgres/embedded.ts'
+import { useNotes } from '../support/notes.ts'
+
+const notes = useNotes()
+
+describe('a folder', () => {
+  test('keeps its data from one opening to the next, and is closed to other users', async () => {
+    const dir = notes.folder('reopened')
+    const database = await notes.open(dir)
+    expect(database.owner).toBe(true)
+    expect(statSync(dir).mode & 0o777).toBe(0o700)
+    expect(statSync(join(dir, 'pglite')).mode & 0o777).toBe(0o700)
+    expect(statSync(database.socketPath).mode & 0o777).toBe(0o600)
+    const sql = notes.pool(database)
+    expect([...(await sql`select id, body from notes`)]).toEqual([{ id: 1, body: 'kept' }])
+    await sql`insert into notes values (2, 'later')`
+    await sql.end()
+    await database.close()
+    await database.close()
+    expect(readdirSync(dir).sort()).toEqual(['axport.lock', 'pglite'])
+    // The state in the control file: "shut down", which Postgres enters after everything has been flushed.
+    expect(readFileSync(join(dir, 'pglite/global/pg_control')).readUInt32LE(16)).toBe(1)
+
+    const again = notes.pool(await notes.open(dir))
+    expect([...(await again`select id from notes order by id`)]).toEqual([{ id: 1 }, { id: 2 }])
+  })
+
+  test('with a path too long for a socket has its socket in the temporary folder', async () => {
+    const database = await notes.open(notes.folder('long-'.repeat(30)))
+    expect(dirname(dirname(database.socketPath))).toBe(tmpdir())
+    const sql = notes.pool(database)
+    expect([...(await sql`select id from notes`)]).toEqual([{ id: 1 }])
+    await sql.end()
+    await database.close()
+    rmSync(dirname(database.socketPath), { recursive: true })
+  })
+
+  test('that can not be used is refused in one line', async () => {
+    const file = join(notes.root, 'file')
+    writeFileSync(file, '')
+    await expect(openEmbedded(file)).rejects.toThrow(
+      `can not use the embedded database ${file}: it is not a folder`,
+    )
+    await expect(openEmbedded(join(file, 'below'))).rejects.toThrow(/^can not use .*: .*not a directory/i)
+
+    const foreign = join(notes.root, 'foreign')
+    mkdirSync(foreign)
+    writeFileSync(join(foreign, 'thesis.txt'), '')
+    await expect(openEmbedded(foreign)).rejects.toThrow(
+      `can not use the embedded database ${foreign}: it holds something else (thesis.txt): name a new or an empty folder`,
+    )
+    expect(readdirSync(foreign)).toEqual(['thesis.txt'])
+
+    const old = notes.folder('old')
+    writeFileSync(join(old, 'pglite/PG_VERSION'), '17\n')
+    await expect(openEmbedded(old)).rejects.toThrow('it was made by Postgres 17: use the axport that made it')
+
+    const broken = notes.folder('broken')
+    rmSync(join(broken, 'pglite/global/pg_control'))
+    await expect(openEmbedded(broken)).rejects.toThrow(/the database engine does not start: .*pg_control/)
+  })
+})
+
+describe('a second opener', () => {
+  test('in the same process is a guest and sees the data', async () => {
+    const dir = notes.folder('shared')
+    const [owner, guest] = [await notes.open(dir), await notes.open(dir)]
+    expect([owner.owner, guest.owner]).toEqual([true, false])
+    expect([...(await notes.pool(guest)`select body from notes`)]).toEqual([{ body: 'kept' }])
+    await guest.close()
+    expect([...(await notes.pool(owner)`select body from notes`)]).toEqual([{ body: 'kept' }])
+  })
+
+  test('in another process is a guest, also while the owner is still starting', async () => {
+    const dir = notes.folder('started-at-once')
+    const body = `
+      await sql\`insert into notes values (\${process.pid}, 'from a process')\`
+      console.log(database.owner)`
+    const starts = [1, 2, 3].map(() => notes.otherProcess(dir, body).shows(/^(true|false)$/m))
+    expect((await Promise.all(starts)).map(([owner]) => owner).sort()).toEqual(['false', 'false', 'true'])
+    const guest = await notes.open(dir)
+    expect(guest.owner).toBe(false)
+    expect([...(await notes.pool(guest)`select count(*)::int from notes`)]).toEqual([{ count: 4 }])
+  })
+
+  test('becomes the owner after the owner was killed, with all that was committed', async () => {
+    const dir = notes.folder('killed')
+    const owner = notes.otherProcess(
+      dir,
+      `for (let id = 2; ; id++) {
+         await sql\`insert into notes values (\${id}, repeat('x', 5000))\`
+         console.log(id)
+       }`,
+    )
+    await owner.shows(/^100$/m)
+    owner.signal('SIGKILL')
+    const committed = Number((await owner.finished).stdout.trimEnd().split('\n').at(-1))
+    expect(existsSync(join(dir, '.s.PGSQL.5432'))).toBe(true)
+    const database = await notes.open(dir)
+    expect(database.owner).toBe(true)
+    const [row] = await notes.pool(
+      database,
+    )`select count(*)::int, max(id), max(length(body)) as length from notes`
+    expect(row?.max).toBeGreaterThanOrEqual(committed)
+    expect(row).toEqual({ count: row?.max, max: row?.max, length: 5000 })
+  })
+})
+
+test('pg_trgm and the ICU rules are there', async () => {
+  const sql = notes.pool(await notes.open(notes.folder('extension')))
+  await sql`create index on notes using gin (body gin_trgm_ops)`
+  const [row] = await sql`select similarity('abc', 'abd') > 0 as similar, lower('É' collate "und-x-icu")`
+  expect(row).toEqual({ similar: true, lower: 'é' })
+})

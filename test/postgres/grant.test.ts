@@ -1,0 +1,269 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import type { Sql } from 'postgres'
+import { rotateSecret } from '../../src/integrations/rotate.ts'
+import { startPurging } from '../../src/oauth/purge.ts'
+import { openDatabase } from '../../src/postgres/database.ts'
+import { grantServe } from '../../src/postgres/grant.ts'
+import { axport, cleanUp, complaint, serve } from '../support/executable.ts'
+import { getList, ids, LIST, newToken, openWorld, provision, refusal, succeed } from '../support/operator.ts'
+import { privilegesOf } from '../support/privileges.ts'
+import { quoted, type Role, useRoles } from '../support/roles.ts'
+import type { TestDatabase } from '../support/service.ts'
+import { until } from '../support/until.ts'
+
+/** All that a role that serves may do, and nothing else. */
+const ALLOWED = [
+  'delete access_tokens',
+  'execute live_token(bytea)',
+  'execute purge_ended_secrets()',
+  'execute scope_digest(bigint[], bigint[])',
+  'execute search_folded(text)',
+  'execute search_text_of(text)',
+  'insert access_tokens',
+  'select access_tokens',
+  'select export_changes',
+  'select export_people',
+  'select export_products',
+  'select export_records',
+  'select export_state',
+  'select integration_secrets',
+  'select integrations',
+  'select live_secrets',
+  'select live_tokens',
+  'select schema_migrations',
+  'update integration_secrets.last_used_at',
+]
+
+let database: TestDatabase
+let sql: Sql
+beforeAll(async () => {
+  database = await openWorld('postgres')
+  sql = database.sql
+})
+afterAll(async () => {
+  await cleanUp()
+  await database.close()
+})
+const newRole = useRoles()
+
+const migrateGrant = (name: string, url = database.url) => succeed(url, 'migrate', '--grant', name)
+
+/** The same, where it is to be refused. */
+const tryGrant = (name: string) =>
+  axport(['migrate', '--grant', name], { env: { DATABASE_URL: database.url } })
+
+async function asRole<T>(role: Role, work: (sql: Sql) => Promise<T>): Promise<T> {
+  const opened = await openDatabase(role.url(database.url), 2)
+  return await work(opened.sql).finally(() => opened.close())
+}
+
+const allOf = (role: Role) => asRole(role, roleSql => privilegesOf(roleSql, sql))
+
+describe('a role that was granted what serve needs', () => {
+  let role: Role
+  beforeAll(async () => {
+    role = await newRole()
+    await migrateGrant(role.name)
+  })
+
+  test('can do exactly what is listed here, of all that there is in the schema', async () => {
+    expect(await allOf(role)).toEqual(ALLOWED)
+  })
+
+  test('can serve: tokens, the list, single records, and when a token was last used', async () => {
+    const credentials = await provision(sql)
+    const service = await serve({ DATABASE_URL: role.url(database.url) })
+    const token = await newToken(service.url, credentials)
+    expect(ids(await getList(service.url, token))).toEqual([9001, 9002, 9003])
+    const headers = { authorization: `Bearer ${token}` }
+    const record = await fetch(`${service.url}${LIST}/9002`, { headers })
+    expect(await record.json()).toMatchObject({ id: 9002, name: 'Ana Ruiz', organization_name: 'Oak Valley' })
+    const query = 'sort=user_name&filter[search]=reading&filter[user_record_status][]=active'
+    const filtered = await fetch(`${service.url}${LIST}?${query}`, { headers })
+    expect(await filtered.json()).toMatchObject({ meta: { count: 2 } })
+    const used = async () => {
+      const [row] = await sql`
+        select s.last_used_at from integration_secrets s join integrations i on i.id = s.integration_id
+        where i.client_id = ${credentials.clientId}`
+      return row?.last_used_at
+    }
+    await until('the use is noted', used)
+    service.signal('SIGTERM')
+    expect(await service.finished).toMatchObject({ code: 0, stderr: '' })
+    expect(service.stdout()).not.toMatch(/"level":(40|50|60)/)
+  })
+
+  test('can purge expired tokens and secrets that have ended', async () => {
+    const credentials = await provision(sql)
+    await rotateSecret(sql, credentials.clientId, { graceSeconds: 60 })
+    await sql`update integration_secrets set expires_at = now() where expires_at is not null`
+    await sql`
+      insert into access_tokens (digest, secret_id, expires_at)
+      select sha256('expired'), max(id), now() from integration_secrets`
+    const warnings: object[] = []
+    await asRole(role, async roleSql => {
+      const log = { info: () => {}, warn: (warning: object) => warnings.push(warning) }
+      const stop = startPurging(roleSql, { log, first: 0 })
+      const expired = () => sql`select from access_tokens where expires_at <= now()`
+      await until('they are purged', async () => warnings.length > 0 || (await expired()).length === 0)
+      await stop()
+    })
+    expect(warnings).toEqual([])
+    expect(await sql`select from integration_secrets where expires_at <= now()`).toHaveLength(0)
+    expect(await sql`select from access_tokens where expires_at <= now()`).toHaveLength(0)
+  })
+
+  test('can not provision, import or migrate: one line says that it lacks a privilege', async () => {
+    const url = role.url(database.url)
+    const { clientId } = await provision(sql)
+    for (const args of [
+      ['integration', 'create', 'X', '--products', '1'],
+      ['integration', 'scope', clientId, '--products', 'all'],
+      ['integration', 'rotate', clientId],
+      ['integration', 'disable', clientId],
+      ['integration', 'delete', clientId],
+      ['integration', 'show', clientId],
+      ['migrate', '--time-zone', 'Europe/Berlin'],
+    ]) {
+      expect(await refusal(url, ...args)).toMatch(/permission denied/)
+    }
+  })
+
+  test('has the same after a second time, and a service that runs on it goes on', async () => {
+    const credentials = await provision(sql)
+    const service = await serve({ DATABASE_URL: role.url(database.url) })
+    const token = await newToken(service.url, credentials)
+    expect(await migrateGrant(role.name)).toBe(
+      `the schema is up to date\n${role.name} has what axport serve needs\n`,
+    )
+    expect(ids(await getList(service.url, token))).toEqual([9001, 9002, 9003])
+    await newToken(service.url, credentials)
+    service.signal('SIGTERM')
+    await service.finished
+    expect(await allOf(role)).toEqual(ALLOWED)
+  })
+})
+
+describe('a role that had more is cut back to that, where it was granted', () => {
+  test.each([
+    ['every privilege on every table and view', 'grant all on all tables in schema public to ROLE'],
+    [
+      'single columns',
+      'grant select (id, email), update (email) on users to ROLE; grant update (digest) on integration_secrets to ROLE',
+    ],
+    ['sequences', 'grant all on all sequences in schema public to ROLE'],
+    ['the right to make tables of its own', 'grant create on schema public to ROLE'],
+    ['functions', 'grant execute on all functions in schema public to ROLE'],
+    ['the right to make schemas', 'grant create on database DATABASE to ROLE'],
+  ])('%s', async (_, grant) => {
+    const role = await newRole()
+    const name = new URL(database.url).pathname.slice(1)
+    await sql.unsafe(grant.replaceAll('ROLE', quoted(role.name)).replace('DATABASE', name))
+    await migrateGrant(role.name)
+    expect(await allOf(role)).toEqual(ALLOWED)
+    const [granted] = await sql`
+      select count(*)::int from pg_proc, aclexplode(proacl)
+      where grantee = ${role.name}::regrole and proname <> 'purge_ended_secrets'`
+    expect(granted?.count).toBe(0)
+  })
+
+  test('or refused, where it has more as a member of another role', async () => {
+    const role = await newRole()
+    await sql.unsafe(`grant pg_read_all_data to ${quoted(role.name)}`)
+    const { code, stderr } = await tryGrant(role.name)
+    expect(code).toBe(1)
+    expect(stderr).toMatch(
+      new RegExp(
+        `^axport: ${role.name} would still have select on assessment_parts, .* which axport serve does not need: ` +
+          `revoke pg_read_all_data from ${role.name}, and try again\n$`,
+      ),
+    )
+  })
+
+  test('and whoever granted it to another role, or to everybody, is told what to revoke', async () => {
+    const [role, reader] = [await newRole(), await newRole()]
+    const before = await sql`select relacl::text from pg_class where relname = 'users'`
+    await sql.unsafe(`grant select on users to ${reader.name}; grant ${reader.name} to ${role.name}`)
+    // Also one who would have to ask for it by SET ROLE.
+    await sql.unsafe(`alter role ${role.name} noinherit`)
+    expect((await tryGrant(role.name)).stderr).toContain(
+      `${role.name} would still have select on users, which axport serve does not need: ` +
+        `revoke ${reader.name} from ${role.name}, and try again`,
+    )
+    await sql.unsafe(`revoke ${reader.name} from ${role.name}; revoke select on users from ${reader.name}`)
+    await sql`grant select (email) on users to public`
+    expect((await tryGrant(role.name)).stderr).toContain(
+      'would still have select on users, which axport serve does not need: revoke select on table users from public',
+    )
+    await sql`revoke select on users from public`
+    expect(await sql`select relacl::text from pg_class where relname = 'users'`).toEqual(before)
+    await migrateGrant(role.name)
+    expect(await allOf(role)).toEqual(ALLOWED)
+  })
+})
+
+describe('the role to grant to', () => {
+  test('is named where there is none of that name, and as SQL takes it in the advice to create it', async () => {
+    const missing = await tryGrant('axport_nobody')
+    expect(missing.stdout).toBe('the schema is up to date\n')
+    expect(complaint({ ...missing, stdout: '' }, 1)).toStartWith(
+      'there is no role axport_nobody: create it with ',
+    )
+    expect((await tryGrant('a.B "c"')).stderr).toEndWith(
+      `create it with create role "a.B ""c""" login password '…'\n`,
+    )
+  })
+
+  test('is not a superuser, from whom nothing can be kept', async () => {
+    const role = await newRole()
+    await sql.unsafe(`alter role ${role.name} superuser`)
+    const { code, stderr } = await tryGrant(role.name)
+    expect({ code, stderr }).toEqual({ code: 1, stderr: expect.stringContaining('is a superuser') })
+  })
+
+  test.each(['Upper Case', `it's "quoted"`, 'Ünïcode', 'select', 'serve@project.iam', 'a$b-c'])(
+    'may be called %s',
+    async name => {
+      const role = await newRole(name)
+      await migrateGrant(name)
+      expect(await allOf(role)).toEqual(ALLOWED)
+    },
+  )
+
+  test('may be in a database that is called a.b', async () => {
+    const other = await openWorld('postgres')
+    const [name, odd] = [new URL(other.url).pathname.slice(1), `a.b-${crypto.randomUUID()}`]
+    const role = await newRole()
+    await other.sql.end()
+    await sql.unsafe(`alter database ${name} rename to ${quoted(odd)}`)
+    try {
+      await migrateGrant(role.name, Object.assign(new URL(other.url), { pathname: `/${odd}` }).href)
+    } finally {
+      await sql.unsafe(`alter database ${quoted(odd)} rename to ${name}`)
+      await other.close()
+    }
+  })
+
+  test('is not the owner of the tables, who would lose what it has', async () => {
+    const owner = await newRole()
+    const [before] = await sql`select tableowner from pg_tables where tablename = 'users'`
+    const give = (to: string) => sql.unsafe(`alter table users owner to ${quoted(to)}`)
+    await give(owner.name)
+    try {
+      const { code } = await tryGrant(owner.name)
+      const [kept] = await sql<{ writes: boolean }[]>`
+        select has_table_privilege(${owner.name}, 'users', 'update') as writes`
+      expect({ code, ...kept }).toEqual({ code: 1, writes: true })
+    } finally {
+      await give(before?.tableowner as string)
+    }
+  })
+
+  test('gets the same from two who grant at the same moment', async () => {
+    const role = await newRole()
+    const other = await openDatabase(database.url, 1)
+    await Promise.all([grantServe(sql, role.name), grantServe(other.sql, role.name)])
+    await other.close()
+    expect(await allOf(role)).toEqual(ALLOWED)
+  })
+})

@@ -1,0 +1,312 @@
+import { afterEach, describe, expect, test } from 'bun:test'
+import { join } from 'node:path'
+import postgres, { type Sql } from 'postgres'
+import { Failure } from '../../src/errors.ts'
+import { migrate, missingMigrations, requireCurrentSchema } from '../../src/postgres/migrate.ts'
+import { MIGRATIONS, type Migration } from '../../src/postgres/migrations.ts'
+import { cluster, emptyDatabase } from '../support/cluster.ts'
+import { until } from '../support/until.ts'
+
+const names = MIGRATIONS.map(migration => migration.name)
+const prefixes = MIGRATIONS.map((_, length) => length)
+
+const cleanups: (() => Promise<void>)[] = []
+afterEach(async () => {
+  for (const clean of cleanups.splice(0).reverse()) await clean()
+})
+
+/** A database with nothing in it and that many separate pools to it; all gone after the test. */
+async function pools(count: number): Promise<[Sql, ...Sql[]]> {
+  const { url, drop } = await emptyDatabase()
+  cleanups.push(drop)
+  return Array.from({ length: count }, () => open(url)) as [Sql, ...Sql[]]
+}
+
+function open(url: string): Sql {
+  const sql = postgres(url, { max: 3, onnotice: () => {} })
+  cleanups.push(() => sql.end({ timeout: 0 }))
+  return sql
+}
+
+async function urlOf(sql: Sql): Promise<string> {
+  const [row] = await sql<{ name: string }[]>`select current_database() as name`
+  return (await cluster()).url(row?.name)
+}
+
+/** The refusal that an operator reads: one line. */
+async function refusal(promise: Promise<unknown>): Promise<string> {
+  const error = await promise.then(
+    () => new Error('nothing was refused'),
+    error => error,
+  )
+  expect(error).toBeInstanceOf(Failure)
+  expect(error.message).not.toContain('\n')
+  return error.message
+}
+
+/** Everything that the migrations made, as Postgres itself would write it down; not the version, which is a time. */
+async function dump(sql: Sql): Promise<string[]> {
+  const rows = await sql<{ line: string }[]>`
+    select format('%s %s %s %s %s', attrelid::regclass, attname, format_type(atttypid, atttypmod), attnotnull,
+                  pg_get_expr(adbin, adrelid)) as line
+    from pg_attribute join pg_class c on c.oid = attrelid left join pg_attrdef on adrelid = attrelid and adnum = attnum
+    where relnamespace = 'public'::regnamespace and attnum > 0 and relkind in ('r', 'v')
+    union all
+    select pg_get_indexdef(indexrelid) from pg_index join pg_class c on c.oid = indrelid
+    where relnamespace = 'public'::regnamespace
+    union all
+    select conrelid::regclass || ' ' || conname || ' ' || pg_get_constraintdef(oid) from pg_constraint
+    where connamespace = 'public'::regnamespace
+    union all
+    select pg_get_triggerdef(oid) from pg_trigger where not tgisinternal
+    union all
+    select pg_get_viewdef(oid) from pg_class where relnamespace = 'public'::regnamespace and relkind = 'v'
+    union all
+    select pg_get_functiondef(p.oid) from pg_proc p
+    where pronamespace = 'public'::regnamespace
+      and not exists (select from pg_depend where objid = p.oid and deptype = 'e')
+    union all
+    select 'state ' || (to_jsonb(s) - 'version')::text from export_state s
+    order by line`
+  return rows.map(row => row.line)
+}
+
+const version = (sql: Sql) => sql`select version from export_state`
+
+const record = (sql: Sql) => sql`select name, sha256, applied_at::text from schema_migrations order by name`
+
+describe('the list of migrations', () => {
+  test('is exactly the files of db/migrations, word for word', async () => {
+    const folder = join(import.meta.dir, '..', '..', 'db', 'migrations')
+    const files = [...new Bun.Glob('**/*').scanSync(folder)].sort()
+    expect(files).toEqual(names.map(name => `${name}.sql`))
+    for (const { name, sql } of MIGRATIONS)
+      expect(sql).toBe(await Bun.file(join(folder, `${name}.sql`)).text())
+  })
+
+  test('has names that are in order, with a number each', () => {
+    for (const name of names) expect(name).toMatch(/^\d{4}_[a-z0-9_]+$/)
+    const numbers = names.map(name => name.slice(0, 4))
+    expect(numbers).toEqual([...new Set(numbers)].sort())
+  })
+})
+
+describe('migrating', () => {
+  test('an empty database applies all of them in order and records each', async () => {
+    const [sql] = await pools(1)
+    expect(await migrate(sql)).toEqual(names)
+    expect((await record(sql)).map(row => row.name)).toEqual(names)
+  })
+
+  test('twice applies nothing the second time and touches nothing', async () => {
+    const [sql] = await pools(1)
+    await migrate(sql)
+    const [before, recorded, now] = [await dump(sql), [...(await record(sql))], [...(await version(sql))]]
+    expect(await migrate(sql)).toEqual([])
+    expect(await dump(sql)).toEqual(before)
+    expect([...(await version(sql))]).toEqual(now)
+    expect([...(await record(sql))]).toEqual(recorded)
+  })
+
+  test.each(prefixes)('from the first %d on applies the others and ends at the same schema', async length => {
+    const [fresh] = await pools(1)
+    await migrate(fresh)
+    const [sql] = await pools(1)
+    expect(await migrate(sql, MIGRATIONS.slice(0, length))).toEqual(names.slice(0, length))
+    expect(await migrate(sql)).toEqual(names.slice(length))
+    expect(await dump(sql)).toEqual(await dump(fresh))
+  })
+
+  test.each([2, 5])(
+    'from %d processes at once applies each exactly once, and all of them succeed',
+    async count => {
+      const all = await pools(count)
+      const applied = await Promise.all(all.map(sql => migrate(sql)))
+      expect(applied.flat().sort()).toEqual(names)
+      expect(await missingMigrations(all[0])).toEqual([])
+    },
+  )
+
+  test('from five processes at once, started while one has begun, still applies each exactly once', async () => {
+    const [first, ...others] = await pools(5)
+    expect(await migrate(first, MIGRATIONS.slice(0, 1))).toEqual(names.slice(0, 1))
+    const applied = await Promise.all([first, ...others].map(sql => migrate(sql)))
+    expect(applied.flat().sort()).toEqual(names.slice(1))
+  })
+})
+
+describe('a role whose search_path does not have the schema of pg_trgm', () => {
+  test.each(['public', 'extensions'])('such as %s makes everything in its own', async schema => {
+    const [admin] = await pools(1)
+    await admin.unsafe(`
+      create schema if not exists ${schema}; create extension pg_trgm with schema ${schema};
+      create schema app; alter database ${(await urlOf(admin)).split('/').at(-1)} set search_path = app`)
+    const sql = open(await urlOf(admin))
+    expect(await migrate(sql)).toEqual(names)
+    await requireCurrentSchema(sql)
+    const made = await sql<{ nspname: string }[]>`
+      select distinct nspname from pg_class c join pg_namespace n on n.oid = relnamespace
+      where relname in ('schema_migrations', 'organizations', 'export_records', 'integrations', 'export_people_names_key')`
+    expect(made.map(row => row.nspname)).toEqual(['app'])
+    await sql.unsafe(`
+      insert into organizations values (1, 'Lakeside'); insert into products values (1, 'Reading');
+      insert into users (id, name, first_name) values (1, 'Ana', 'Ana');
+      insert into assessments values (1, 1, 1, 1, now());
+      insert into assessment_parts values (1, 1, 1, null, null, 1)`)
+    expect(await sql`select user_id from export_people where names_key like '%ana%'`).toHaveLength(1)
+  })
+
+  test('and has no schema of its own that exists is refused, and nothing is made', async () => {
+    const [admin] = await pools(1)
+    await admin.unsafe(`alter database ${(await urlOf(admin)).split('/').at(-1)} set search_path = nowhere`)
+    const sql = open(await urlOf(admin))
+    expect(await migrate(sql).catch(error => error.code)).toBe('3F000')
+    expect(await sql`select from pg_class where relname = 'schema_migrations'`).toHaveLength(0)
+  })
+})
+
+describe('a database with another history', () => {
+  const edited = (at: number): Migration[] =>
+    MIGRATIONS.map((migration, index) =>
+      index === at ? { ...migration, sql: `${migration.sql}\n` } : migration,
+    )
+
+  test.each(prefixes)(
+    'whose migration %d was edited afterwards is refused by name, and left alone',
+    async at => {
+      const [sql] = await pools(1)
+      await migrate(sql, MIGRATIONS.slice(0, at + 1))
+      const recorded = [...(await record(sql))]
+      const name = names[at] as string
+      expect(await refusal(migrate(sql, edited(at)))).toContain(`${name} was edited`)
+      expect(await refusal(missingMigrations(sql, edited(at)))).toContain(`${name} was edited`)
+      expect([...(await record(sql))]).toEqual(recorded)
+    },
+  )
+
+  test.each(prefixes.slice(1))(
+    'that is newer, by all after the first %d, is refused by name, and left alone',
+    async length => {
+      const [sql] = await pools(1)
+      await migrate(sql)
+      const recorded = [...(await record(sql))]
+      const older = MIGRATIONS.slice(0, length)
+      const told = new RegExp(`${names[length]}.*run a newer axport`)
+      expect(await refusal(migrate(sql, older))).toMatch(told)
+      expect(await refusal(missingMigrations(sql, older))).toMatch(told)
+      expect([...(await record(sql))]).toEqual(recorded)
+    },
+  )
+
+  test('that is newer and lacks some is refused before any is applied', async () => {
+    const [sql] = await pools(1)
+    await migrate(sql, MIGRATIONS.slice(0, 1))
+    await sql`insert into schema_migrations (name, sha256) values ('9999_from_the_future', 'x')`
+    expect(await refusal(migrate(sql))).toContain('9999_from_the_future')
+    expect(await refusal(requireCurrentSchema(sql))).toMatch(/9999_from_the_future.*run a newer axport/)
+    expect((await sql`select to_regclass('export_records') as made`)[0]?.made).toBeNull()
+  })
+
+  test('that is not in UTF8 is refused', async () => {
+    const maintenance = open((await cluster()).url())
+    const name = `axport_test_latin_${process.pid}`
+    await maintenance.unsafe(`create database ${name} template template0 encoding 'LATIN1' locale 'C'`)
+    cleanups.push(async () => void (await maintenance.unsafe(`drop database ${name} with (force)`)))
+    const sql = open((await cluster()).url(name))
+    expect(await refusal(migrate(sql))).toContain('LATIN1')
+  })
+})
+
+describe('a migration that fails', () => {
+  const broken = `create table leftover (); alter table export_state add leftover text; select 1 / 0`
+  const extended = (sql: string): Migration[] => [...MIGRATIONS, { name: '9000_extra', sql }]
+  const leftovers = (sql: Sql) => sql`select relname from pg_class where relname = 'leftover'`
+
+  test('leaves nothing of itself and everything of the ones before', async () => {
+    const [sql] = await pools(1)
+    expect(await migrate(sql, extended(broken)).catch(error => error.code)).toBe('22012')
+    expect(await leftovers(sql)).toHaveLength(0)
+    expect(await missingMigrations(sql, extended(broken))).toEqual(['9000_extra'])
+    expect(await missingMigrations(sql)).toEqual([])
+  })
+
+  test('as the very first leaves a database as empty as it was', async () => {
+    const [sql] = await pools(1)
+    const first = [{ name: '0001_broken', sql: 'create table leftover (); select 1 / 0' }]
+    expect(await migrate(sql, first).catch(error => error.code)).toBe('22012')
+    expect(await sql`select relname from pg_class where relnamespace = 'public'::regnamespace`).toHaveLength(
+      0,
+    )
+    expect(await migrate(sql)).toEqual(names)
+  })
+
+  test('is applied once it was mended, since it was never recorded', async () => {
+    const [sql] = await pools(1)
+    await migrate(sql, extended(broken)).catch(() => {})
+    expect(await migrate(sql, extended('create table leftover ()'))).toEqual(['9000_extra'])
+    expect(await leftovers(sql)).toHaveLength(1)
+  })
+
+  test('because its connection was cut ends with an error, and the next process does all of it', async () => {
+    const [sql] = await pools(1)
+    const url = await urlOf(sql)
+    const victim = startMigration(url, 'create table leftover (); select pg_sleep(3600)')
+    await until('its connection is cut', async () => {
+      const { count } = await sql`
+        select pg_terminate_backend(pid) from pg_stat_activity
+        where datname = current_database() and wait_event = 'PgSleep'`
+      return count
+    })
+    const outcome = await new Response(victim.stdout).text()
+    expect(await leftovers(sql)).toHaveLength(0)
+    expect(await migrate(sql, extended('create table leftover ()'))).toEqual(['9000_extra'])
+    // postgres.js 3.4.9 throws a second error that nobody can catch, so that the process ends with 1.
+    expect(outcome).toBe('rejected')
+    expect(await victim.exited).toBe(1)
+  })
+
+  /** In a process of its own, since an error that escapes every handler ends the process. */
+  function startMigration(url: string, extra: string) {
+    const module = (name: string) =>
+      JSON.stringify(join(import.meta.dir, '..', '..', 'src', 'postgres', name))
+    const script = `
+      import postgres from 'postgres'
+      import { migrate } from ${module('migrate.ts')}
+      import { MIGRATIONS } from ${module('migrations.ts')}
+      const sql = postgres(${JSON.stringify(url)}, { max: 1, onnotice: () => {} })
+      const extra = { name: '9000_extra', sql: ${JSON.stringify(extra)} }
+      const outcome = await migrate(sql, [...MIGRATIONS, extra]).then(() => 'applied', () => 'rejected')
+      await sql.end({ timeout: 1 })
+      process.stdout.write(outcome)`
+    return Bun.spawn([process.execPath, '-e', script], {
+      stdout: 'pipe',
+      stderr: 'ignore',
+      cwd: import.meta.dir,
+    })
+  }
+})
+
+describe('a schema', () => {
+  test.each(prefixes)(
+    'with only the first %d lacks the others, by name, and no command goes on',
+    async length => {
+      const [sql] = await pools(1)
+      // Nothing is made by asking, not even the record.
+      if (length > 0) await migrate(sql, MIGRATIONS.slice(0, length))
+      const before = await sql`select count(*) from pg_class`
+      expect(await missingMigrations(sql)).toEqual(names.slice(length))
+      const message = await refusal(requireCurrentSchema(sql))
+      for (const name of names.slice(length)) expect(message).toContain(name)
+      for (const name of names.slice(0, length)) expect(message).not.toContain(name)
+      expect(message).toContain('axport migrate')
+      expect([...(await sql`select count(*) from pg_class`)]).toEqual([...before])
+    },
+  )
+
+  test('that is current lacks nothing, and commands go on', async () => {
+    const [sql] = await pools(1)
+    await migrate(sql)
+    expect(await missingMigrations(sql)).toEqual([])
+    await requireCurrentSchema(sql)
+  })
+})

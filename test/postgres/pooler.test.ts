@@ -1,0 +1,95 @@
+import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { connect, createServer, type Server, type Socket } from 'node:net'
+import { sql } from 'drizzle-orm'
+import { openDatabase } from '../../src/postgres/database.ts'
+import { statement } from '../../src/postgres/statement.ts'
+import { openTestDatabase, type TestDatabase } from '../support/service.ts'
+
+/** A pooler as PgBouncer is one: it refuses start-up parameters, and makes up the process id that it tells. */
+
+const bounds = { size: 2, wait: 10_000, statement: 10_000, slow: 10_000 }
+const log = { info: () => {}, warn: () => {} }
+
+let database: TestDatabase
+let pooler: Server
+let url: string
+const refused: string[] = []
+
+beforeAll(async () => {
+  database = await openTestDatabase('postgres')
+  const server = new URL(database.url)
+  pooler = createServer(client => {
+    client.once('data', data => {
+      const startup = Buffer.from(data)
+      const parameter = ['jit', 'statement_timeout', 'plan_cache_mode'].find(name =>
+        startup.includes(`\0${name}\0`),
+      )
+      if (parameter === undefined) pass(client, startup, Number(server.port), server.hostname)
+      else refuse(client, parameter)
+    })
+    client.on('error', () => {})
+  })
+  await new Promise<void>(resolve => pooler.listen(0, '127.0.0.1', resolve))
+  const { port } = pooler.address() as { port: number }
+  url = database.url.replace(server.host, `127.0.0.1:${port}`)
+})
+afterAll(async () => {
+  pooler?.close()
+  await database?.close()
+})
+
+function refuse(client: Socket, parameter: string): void {
+  refused.push(parameter)
+  const fields = Buffer.from(`SFATAL\0C08P01\0Munsupported startup parameter: ${parameter}\0\0`)
+  const length = Buffer.alloc(4)
+  length.writeInt32BE(fields.length + 4)
+  client.end(Buffer.concat([Buffer.from('E'), length, fields]))
+}
+
+function pass(client: Socket, startup: Buffer, port: number, host: string): void {
+  const upstream = connect(port, host, () => upstream.write(startup))
+  upstream.on('data', received => {
+    const data = Buffer.from(received)
+    const key = data.indexOf(Buffer.from([0x4b, 0, 0, 0, 12]))
+    if (key >= 0) data.writeInt32BE(4711, key + 5)
+    client.write(data)
+  })
+  client.on('data', data => upstream.write(data))
+  for (const [one, other] of [[client, upstream] as const, [upstream, client] as const])
+    one.on('close', () => other.destroy()).on('error', () => {})
+}
+
+const read = statement<{ ids: string[]; text: string }, { ids: string[]; text: string }>(
+  sql`select ${sql.placeholder('ids')}::bigint[] as ids, ${sql.placeholder('text')}::text as text`,
+)
+
+test('commands and requests connect without the parameters that a pooler refuses', async () => {
+  const opened = await openDatabase(url, 1)
+  const pool = opened.pool(bounds, log)
+  expect([...(await opened.sql`select 1 as one`)]).toEqual([{ one: 1 }])
+  expect(await read(pool, { ids: ['1', '2'], text: 'a"b\\c,{}' })).toEqual([
+    { ids: ['1', '2'], text: 'a"b\\c,{}' },
+  ])
+  expect(refused).not.toBeEmpty()
+  await pool.close()
+  await opened.close()
+})
+
+test('nothing is prepared where the process that answers may be another one each time', async () => {
+  for (const [address, prepared] of [
+    [url, 0],
+    [database.url, 1],
+  ] as const) {
+    const opened = await openDatabase(address, 1)
+    const pool = opened.pool({ ...bounds, size: 1 }, log)
+    for (let time = 0; time < 3; time++) await read(pool, { ids: [], text: '' })
+    const rows = await pool.unsafe(
+      `select from pg_prepared_statements where statement like '%bigint[] as ids%' and not statement like '%pg_prepared%'`,
+      [],
+      { prepare: false },
+    )
+    expect([address === url, (rows as unknown[]).length]).toEqual([address === url, prepared])
+    await pool.close()
+    await opened.close()
+  }
+})

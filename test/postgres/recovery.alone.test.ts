@@ -1,0 +1,239 @@
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test'
+import postgres from 'postgres'
+import { type OwnCluster, startCluster } from '../support/cluster.ts'
+import { FlakyProxy } from '../support/flaky-proxy.ts'
+import { expectUnavailable, fill, startTroubled, type Troubled } from '../support/outage.ts'
+import { until } from '../support/until.ts'
+
+/** Seconds: so that what is bounded by it takes not long here. */
+const SETTINGS = { DATABASE_WAIT: '1', STATEMENT_TIMEOUT: '2', DATABASE_POOL_SIZE: '4' }
+/** Milliseconds: DATABASE_WAIT, and what a busy machine may add. */
+const WAIT = 2500
+
+const LOST = 'the database can not be reached'
+const FOUND = 'the database can be reached again'
+
+let own: OwnCluster
+let proxy: FlakyProxy
+let credentials: Awaited<ReturnType<typeof fill>>
+let service: Troubled
+
+beforeAll(async () => {
+  own = await startCluster({ settings: { max_connections: '20', superuser_reserved_connections: '0' } })
+  credentials = await fill(own.url())
+  proxy = await FlakyProxy.start(own.url())
+})
+afterEach(async () => {
+  proxy.become({ is: 'fair' })
+  await service.stop()
+})
+afterAll(async () => {
+  await proxy.stop()
+  await own.stop()
+})
+
+const start = async (settings: Record<string, string> = {}, url = proxy.url) => {
+  service = await startTroubled(url, credentials, { ...SETTINGS, ...settings })
+}
+
+/** As the operator, past the proxy. */
+async function operator<Result>(work: (sql: postgres.Sql) => Promise<Result>): Promise<Result> {
+  const sql = postgres(own.url(), { max: 1, fetch_types: false, onnotice: () => {} })
+  try {
+    return await work(sql)
+  } finally {
+    await sql.end({ timeout: 1 })
+  }
+}
+
+describe('when the database', () => {
+  test('is killed and started again, requests get 503 meanwhile, and the service goes on by itself', async () => {
+    await start({}, own.url())
+    expect((await service.list()).status).toBe(200)
+    await own.crash()
+    await expectUnavailable(service, WAIT)
+    // By now it is known, so that nobody waits.
+    await expectUnavailable(service, 500)
+    await own.restart()
+    await service.recovery()
+    expect((await service.token()).status).toBe(200)
+    // A server that is just being killed may still take connections.
+    const reason = expect.stringMatching(
+      /^the database can not be reached: (nothing listens there|it closes connections)$/,
+    )
+    expect(service.told()).toEqual([reason, FOUND])
+  })
+
+  test('was restarted between two requests, the next one is answered as if nothing had been', async () => {
+    await start({ DATABASE_WAIT: '5' })
+    await service.list()
+    await own.crash()
+    await own.restart()
+    expect((await service.token()).status).toBe(200)
+    expect((await service.list()).status).toBe(200)
+    expect(service.told()).toEqual([])
+  })
+
+  test('cuts a connection in the middle of a read, that is read again on another one', async () => {
+    await start()
+    await service.list()
+    await operator(async sql => {
+      await sql`begin`
+      await sql`lock table export_records in access exclusive mode`
+      const answer = service.list()
+      await untilBlocked(sql)
+      await sql`select pg_terminate_backend(pid) from pg_locks where not granted`
+      await untilBlocked(sql)
+      await sql`rollback`
+      expect((await answer).status).toBe(200)
+    })
+    expect(service.told()).toEqual([])
+  })
+
+  test('cuts a connection in the middle of issuing a token, that is issued on another one, and once', async () => {
+    await start()
+    await service.list()
+    await operator(async sql => {
+      const issued = async () => (await sql`select from access_tokens`).count
+      const before = await issued()
+      await sql`begin`
+      await sql`lock table access_tokens in access exclusive mode`
+      const answer = service.token()
+      await untilBlocked(sql)
+      await sql`select pg_terminate_backend(pid) from pg_locks where not granted`
+      await untilBlocked(sql)
+      await sql`rollback`
+      expect((await answer).status).toBe(200)
+      expect(await issued()).toBe(before + 1)
+    })
+  })
+
+  test('freezes, requests are not held up for longer than DATABASE_WAIT', async () => {
+    await start()
+    await Promise.all([service.list(), service.list()])
+    proxy.become({ is: 'silent' })
+    await expectUnavailable(service, WAIT)
+    await expectUnavailable(service, 500)
+    // While the note of a token's use is still on its way, there is a connection that may be of use.
+    const told = service.told().filter(line => !line.startsWith('the database takes no further connection'))
+    expect(told).toEqual([`${LOST}: it does not answer`])
+    proxy.become({ is: 'fair' })
+    await service.recovery()
+    expect(service.told()).toEqual([FOUND])
+  })
+
+  test('is behind a balancer that takes connections and closes them, it is tried again with pauses', async () => {
+    await start()
+    await service.list()
+    proxy.become({ is: 'closing' })
+    proxy.cut()
+    await expectUnavailable(service, 500)
+    const before = proxy.accepted
+    await Bun.sleep(1000)
+    expect(proxy.accepted - before).toBeWithin(1, 12)
+    expect(service.told()).toEqual([`${LOST}: it closes connections`])
+    proxy.become({ is: 'fair' })
+    await service.recovery(service.token)
+    expect(service.told()).toEqual([FOUND])
+  })
+
+  test('drops the connections that are idle, nobody notices', async () => {
+    await start()
+    await Promise.all([service.list(), service.list(), service.list()])
+    proxy.cut()
+    expect((await service.token()).status).toBe(200)
+    expect((await service.list()).status).toBe(200)
+    expect(service.told()).toEqual([])
+  })
+
+  test('has no connection left, requests share those that the service has', async () => {
+    await start({ DATABASE_WAIT: '10' })
+    await service.list()
+    const { sql, free } = await takeAll()
+    await sql`begin`
+    await sql`lock table export_records in access exclusive mode`
+    const answers = Array.from({ length: 8 }, () => service.list())
+    const told = await until('the log says so', () => {
+      const lines = service.told()
+      return lines.length > 0 && lines
+    })
+    await sql`rollback`
+    expect((await Promise.all(answers)).map(({ status }) => status)).toEqual(answers.map(() => 200))
+    expect(told).toEqual([
+      'the database takes no further connection; requests share those that are open: it has no connection left',
+    ])
+    await free()
+  })
+
+  test('has no connection left, and the service none of its own, requests get 503', async () => {
+    await start()
+    const { free } = await takeAll()
+    await expectUnavailable(service, WAIT)
+    expect(service.told()).toEqual([`${LOST}: it has no connection left`])
+    await free()
+    await service.recovery()
+    expect(service.told()).toEqual([FOUND])
+  })
+
+  test('becomes read-only, only tokens are not to be had', async () => {
+    await start()
+    const set = (value: 'on' | 'off') =>
+      operator(async sql => {
+        await sql.unsafe(`alter system set default_transaction_read_only = ${value}`)
+        await sql`select pg_reload_conf()`
+      })
+    expect((await service.token()).status).toBe(200)
+    await set('on')
+    await until('no token is issued', async () => (await service.token()).status === 503)
+    expect((await service.list()).status).toBe(200)
+    await set('off')
+    await service.recovery(service.token)
+    expect(service.told()).toEqual([
+      'the database is read-only: no tokens can be issued',
+      'the database takes writes again',
+    ])
+  })
+
+  test('refuses a statement for a reason of its own, that is a 500 with its cause in the log', async () => {
+    await start()
+    const tables = ['access_tokens', 'export_records']
+    for (const table of tables)
+      await operator(async sql => await sql`alter table ${sql(table)} rename to ${sql(`${table}_elsewhere`)}`)
+    const [list, token] = await Promise.all([service.list(), service.token()])
+    for (const table of tables)
+      await operator(async sql => await sql`alter table ${sql(`${table}_elsewhere`)} rename to ${sql(table)}`)
+    expect([list.status, token.status]).toEqual([500, 500])
+    expect(await token.json()).toMatchObject({ error: 'server_error' })
+    expect(service.told()).toEqual(['unforeseen error', 'unforeseen error'])
+  })
+})
+
+/** Takes every connection that the server has left; one of them to use, and how to let them go. */
+async function takeAll(): Promise<{ sql: postgres.Sql; free(): Promise<void> }> {
+  const taken: postgres.Sql[] = []
+  // Connections that were ended a moment ago may still be counted.
+  for (let refusals = 0; refusals < 3; ) {
+    const sql = postgres(own.url(), { max: 1, fetch_types: false, onnotice: () => {} })
+    const isTaken = await sql`select 1`.then(
+      () => true,
+      () => false,
+    )
+    if (isTaken) taken.push(sql)
+    else {
+      refusals++
+      await sql.end({ timeout: 0 })
+      await Bun.sleep(50)
+    }
+  }
+  return {
+    sql: taken[0] as postgres.Sql,
+    free: async () => {
+      await Promise.all(taken.map(sql => sql.end({ timeout: 1 })))
+      await until('a connection is free', () => operator(async sql => await sql`select 1`))
+    },
+  }
+}
+
+/** Until exactly one statement waits for a lock. */
+const untilBlocked = (sql: postgres.Sql) =>
+  until('one statement waits', async () => (await sql`select from pg_locks where not granted`).count === 1)

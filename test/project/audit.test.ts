@@ -1,0 +1,46 @@
+import { describe, expect, test } from 'bun:test'
+import { readAudit } from '../../scripts/audit.ts'
+
+/** As the registry of npm answers a question for advisories in bulk. */
+const advisory = (severity: string) => ({
+  id: 1094500,
+  url: 'https://github.com/advisories/GHSA-hrpp-h998-j3pp',
+  title: 'qs vulnerable to Prototype Pollution',
+  severity,
+  vulnerable_versions: '<6.2.4',
+  cwe: ['CWE-1321'],
+  cvss: { score: 7.5, vectorString: 'CVSS:3.1/AV:N/AC:L/PR:N/UI:N/S:U/C:N/I:N/A:H' },
+})
+
+const line = (severity: string) =>
+  `qs: ${severity}: qs vulnerable to Prototype Pollution (https://github.com/advisories/GHSA-hrpp-h998-j3pp)`
+
+const audit = (...severities: string[]) => readAudit(JSON.stringify({ qs: severities.map(advisory) }))
+
+describe('an audit of the dependencies', () => {
+  test.each(['moderate', 'high', 'critical', 'unheard of'])('takes what is %s for grave', severity => {
+    expect(audit(severity)).toEqual({ grave: [line(severity)], minor: [] })
+  })
+
+  test.each(['low', 'info'])('takes what is %s for minor', severity => {
+    expect(audit(severity)).toEqual({ grave: [], minor: [line(severity)] })
+  })
+
+  test('finds every advisory of every package', () => {
+    const answer = { qs: [advisory('low'), advisory('high')], postgres: [advisory('critical')] }
+    const found = readAudit(JSON.stringify(answer))
+    expect(found?.grave).toHaveLength(2)
+    expect(found?.minor).toHaveLength(1)
+  })
+
+  test('finds nothing where the registry has nothing', () => {
+    expect(readAudit('{}\n')).toEqual({ grave: [], minor: [] })
+  })
+
+  test.each(['', 'error: POST https://registry - 405', '<html></html>', 'null', '[]', '{"error":"nope"}'])(
+    'is none when the registry did not audit: %p',
+    stdout => {
+      expect(readAudit(stdout)).toBeNull()
+    },
+  )
+})

@@ -1,0 +1,185 @@
+import { describe, expect, test } from 'bun:test'
+import { existsSync, readFileSync } from 'node:fs'
+import { dirname, join, relative, resolve } from 'node:path'
+
+const root = join(import.meta.dir, '..', '..')
+
+const FEATURES = ['assessments', 'doctor', 'import', 'integrations', 'oauth', 'pull', 'sample']
+const LEAVES = [
+  'src/answers.ts',
+  'src/config.ts',
+  'src/counters.ts',
+  'src/errors.ts',
+  'src/random.ts',
+  'src/recent.ts',
+]
+
+/**
+ * What each part of the house may import besides itself: the one direction is main → cli → http → feature →
+ * postgres → db. `answers`, `counters`, `errors`, `random` and `recent` are for everybody; `config` is for the command line.
+ */
+const COMMON = ['answers', 'counters', 'errors', 'random', 'recent']
+const MAY_IMPORT: Record<string, string[]> = {
+  main: ['cli'],
+  cli: ['http', 'config', 'postgres', ...FEATURES, ...COMMON],
+  http: ['postgres', 'db', ...FEATURES, ...COMMON],
+  ...Object.fromEntries(FEATURES.map(name => [name, ['postgres', 'db', ...COMMON]])),
+  // A client of the HTTP API: it has no database.
+  pull: COMMON,
+  postgres: ['db', ...COMMON],
+  db: [],
+  answers: [],
+  counters: [],
+  config: ['errors'],
+  errors: [],
+  random: [],
+  recent: [],
+}
+
+interface Module {
+  path: string
+  part: string
+  source: string
+  /** Paths from the root of our own files that it imports, types and re-exports among them. */
+  imports: string[]
+}
+
+const modules = ['src/**/*.ts', 'db/**/*.ts']
+  .flatMap(pattern => [...new Bun.Glob(pattern).scanSync(root)])
+  .filter(path => !path.endsWith('.d.ts'))
+  .sort()
+  .map(readModule)
+
+function readModule(path: string): Module {
+  const source = readFileSync(join(root, path), 'utf8')
+  return {
+    path,
+    part: partOf(path),
+    source,
+    imports: specifiers(source)
+      .filter(name => name.startsWith('.'))
+      .map(fromRoot),
+  }
+
+  function fromRoot(specifier: string): string {
+    return relative(root, resolve(root, dirname(path), specifier))
+  }
+}
+
+/** `import … from 'x'`, `import type … from 'x'`, `export … from 'x'`, `import 'x'` and `import('x')`. */
+function specifiers(source: string): string[] {
+  const code = source.replaceAll(/\/\*[\s\S]*?\*\//g, '').replaceAll(/^\s*\/\/.*$/gm, '')
+  const statements = code.matchAll(/^(?:import|export)\b[^'"`;]*?\bfrom\s*(['"])(.+?)\1/gm)
+  const bare = code.matchAll(/^import\s*(['"])(.+?)\1/gm)
+  const dynamic = code.matchAll(/\bimport\(\s*(['"`])(.+?)\1/g)
+  return [...statements, ...bare, ...dynamic].map(match => match[2] as string)
+}
+
+/** "src/cli/serve.ts" is in cli, "src/errors.ts" is errors, "db/schema.ts" is in db. */
+function partOf(path: string): string {
+  const [top, second = ''] = path.split('/')
+  return top === 'src' ? second.replace(/\.ts$/, '') : (top ?? '')
+}
+
+/** Files that are none of the house: what an installed package brings, and the version. */
+const isForeign = (target: string) => target.startsWith('node_modules/') || target === 'package.json'
+
+const edges = modules
+  .flatMap(({ path, part, imports }) => imports.map(target => ({ path, part, target })))
+  .filter(({ target }) => !isForeign(target))
+
+describe('the modules of src and db', () => {
+  test('are all in a part of the house that the architecture knows', () => {
+    expect(modules.filter(({ part }) => !(part in MAY_IMPORT)).map(({ path }) => path)).toEqual([])
+    expect(modules.length).toBeGreaterThan(40)
+    expect(edges.length).toBeGreaterThan(80)
+  })
+
+  test('import files that are there, with their extension', () => {
+    const missing = edges.filter(({ target }) => !existsSync(join(root, target)))
+    expect(missing.map(({ path, target }) => `${path} → ${target}`)).toEqual([])
+  })
+
+  test('import in one direction only: main, cli, http, features, postgres, db', () => {
+    const wrong = edges.filter(({ part, target }) => {
+      const to = partOf(target)
+      return to !== part && !MAY_IMPORT[part]?.includes(to)
+    })
+    expect(wrong.map(({ path, target }) => `${path} → ${target}`)).toEqual([])
+  })
+
+  test('import no other feature when they are of one, and main never', () => {
+    const between = edges.filter(
+      ({ part, target }) =>
+        FEATURES.includes(part) && FEATURES.includes(partOf(target)) && partOf(target) !== part,
+    )
+    expect(between).toEqual([])
+    expect(edges.filter(({ target }) => target === 'src/main.ts')).toEqual([])
+  })
+
+  test('import nothing, or errors alone, when they are leaves', () => {
+    for (const leaf of LEAVES) {
+      const imports = edges.filter(({ path }) => path === leaf).map(({ target }) => target)
+      expect(imports.filter(target => target !== 'src/errors.ts')).toEqual([])
+    }
+  })
+
+  test('do not import each other in a circle', () => {
+    const graph = new Map(modules.map(({ path, imports }) => [path, imports]))
+    const done = new Set<string>()
+    const visit = (path: string, above: string[]): string[] => {
+      if (above.includes(path)) return [...above.slice(above.indexOf(path)), path]
+      if (done.has(path)) return []
+      for (const target of graph.get(path) ?? []) {
+        const circle = visit(target, [...above, path])
+        if (circle.length > 0) return circle
+      }
+      done.add(path)
+      return []
+    }
+    for (const { path } of modules) expect(visit(path, [])).toEqual([])
+  })
+
+  test('are of at most 300 lines', () => {
+    const long = modules
+      .filter(({ source }) => source.trimEnd().split('\n').length > 300)
+      .map(({ path }) => path)
+    expect(long).toEqual([])
+  })
+
+  test('leave the environment to config, and the end of the process to main', () => {
+    const using = (pattern: RegExp) =>
+      modules.filter(({ source }) => pattern.test(source)).map(({ path }) => path)
+    expect(using(/\b(process|Bun|import\.meta)\.env\b|\benv\b.*from 'node:process'/)).toEqual([
+      'src/config.ts',
+    ])
+    expect(using(/\bprocess\.(exit|abort|exitCode|kill|reallyExit)\b/)).toEqual(['src/main.ts'])
+    expect(using(/\bconsole\./)).toEqual([])
+  })
+})
+
+test('what answers requests makes none of its own, and starts no program', () => {
+  const answering = modules.filter(({ part }) => ['http', 'oauth', 'assessments', 'answers'].includes(part))
+  const asking =
+    /\bfetch\b(?!:)|\bWebSocket\b|\bBun\.(connect|spawn|spawnSync|udpSocket|\$)|\bhttp\.(request|get)\b|['"]node:(https|child_process|dgram)['"]|\b(connect|createConnection)\(/
+  expect(answering.length).toBeGreaterThan(15)
+  expect(answering.filter(({ source }) => asking.test(source)).map(({ path }) => path)).toEqual([])
+})
+
+test('importing every module but main opens nothing, prints nothing and lets the process end by itself', async () => {
+  const paths = modules.map(({ path }) => path).filter(path => path !== 'src/main.ts')
+  const script = `for (const path of ${JSON.stringify(paths)}) await import(${JSON.stringify(`${root}/`)} + path)`
+  // Whoever looked at one of these now would complain.
+  const settings = ['DATABASE_URL', 'DATABASE_URL_FILE', 'DATABASE_POOL_SIZE', 'PORT', 'LOG_LEVEL']
+  const run = Bun.spawn([process.execPath, '-e', script], {
+    cwd: root,
+    stdin: 'ignore',
+    stdout: 'pipe',
+    stderr: 'pipe',
+    env: Object.fromEntries(settings.map(name => [name, 'nonsense'])),
+  })
+  const patience = setTimeout(() => run.kill('SIGKILL'), 45_000)
+  const [stdout, stderr, code] = await Promise.all([run.stdout.text(), run.stderr.text(), run.exited])
+  clearTimeout(patience)
+  expect({ stdout, stderr, code }).toEqual({ stdout: '', stderr: '', code: 0 })
+})

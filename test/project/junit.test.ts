@@ -1,0 +1,71 @@
+import { describe, expect, test } from 'bun:test'
+import { countTests, secondsOfFiles, skippedBecause } from '../../scripts/junit.ts'
+
+const report = (totals: string, ...files: string[]) =>
+  `<?xml version="1.0" encoding="UTF-8"?>
+<testsuites name="bun test" ${totals} assertions="9" time="0.1">
+  ${files.map(file => `<testsuite name="${file}" file="${file}" tests="1"></testsuite>`).join('\n')}
+</testsuites>`
+
+describe('the counts of a test run', () => {
+  test('are those of the report', () => {
+    const xml = report('tests="10" failures="3" skipped="2"', 'test/a.test.ts')
+    expect(countTests(xml, ['test/a.test.ts'], false)).toEqual({ passed: 5, failed: 3, skipped: 2 })
+  })
+
+  test('of a run without a report are one failure, whatever its exit code', () => {
+    expect(countTests(null, [], true)).toEqual({ passed: 0, failed: 1, skipped: 0 })
+    expect(countTests('', [], true)).toEqual({ passed: 0, failed: 1, skipped: 0 })
+  })
+
+  test('include a failure for every file that ran no test', () => {
+    const xml = report('tests="4" failures="0" skipped="0"', 'test/a.test.ts')
+    const files = ['test/a.test.ts', 'test/does-not-load.test.ts']
+    expect(countTests(xml, files, false)).toEqual({ passed: 4, failed: 1, skipped: 0 })
+  })
+
+  test('are a failure when only the exit code tells of one', () => {
+    const xml = report('tests="4" failures="0" skipped="0"', 'test/a.test.ts')
+    expect(countTests(xml, ['test/a.test.ts'], false)).toEqual({ passed: 4, failed: 1, skipped: 0 })
+  })
+
+  test('are a failure when nothing ran', () => {
+    expect(countTests(report('tests="0" failures="0" skipped="0"'), [], true)).toMatchObject({ failed: 1 })
+    const skipped = report('tests="2" failures="0" skipped="2"', 'test/a.test.ts')
+    expect(countTests(skipped, ['test/a.test.ts'], true)).toEqual({ passed: 0, failed: 1, skipped: 2 })
+  })
+})
+
+describe('the reasons of skipped tests', () => {
+  const skipped = (name: string, classname = '') =>
+    `<testcase name="${name}" classname="${classname}" time="0" file="a.test.ts"><skipped /></testcase>`
+
+  test('are read from the names of tests and of the groups around them, the most frequent first', () => {
+    const xml = [
+      '<testcase name="runs" classname="" time="0.1" file="a.test.ts" />',
+      skipped('completes (skipped: needs zsh, Debian package zsh)'),
+      skipped('deep', 'inner &gt; in Ruby (skipped: needs Ruby&apos;s oauth2, Debian package ruby-oauth2)'),
+      skipped('deeper', 'in Ruby (skipped: needs Ruby&apos;s oauth2, Debian package ruby-oauth2) &gt; outer'),
+    ].join('\n')
+    expect([...skippedBecause(xml)]).toEqual([
+      ["needs Ruby's oauth2, Debian package ruby-oauth2", 2],
+      ['needs zsh, Debian package zsh', 1],
+    ])
+  })
+
+  test('are said to be missing where a name gives none', () => {
+    expect([...skippedBecause(skipped('does nothing (yet)'))]).toEqual([['no reason given', 1]])
+  })
+
+  test('are none where nothing was skipped', () => {
+    const failed = '<testcase name="fails (skipped: never)" classname=""><failure /></testcase>'
+    expect(skippedBecause(failed).size).toBe(0)
+  })
+})
+
+test('the time of a file is told once, however many groups it has', () => {
+  const xml = `<testsuite name="test/a.test.ts" file="test/a.test.ts" tests="2" time="1.5">
+    <testsuite name="a group" file="test/a.test.ts" tests="1" time="1.25" hostname="vm"></testsuite>
+  </testsuite>`
+  expect(secondsOfFiles(xml)).toEqual([['test/a.test.ts', 1.5]])
+})

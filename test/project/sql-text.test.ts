@@ -1,0 +1,175 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { join } from 'node:path'
+import type { Node, SourceFile } from 'typescript/unstable/ast'
+import {
+  isCallExpression,
+  isIdentifier,
+  isMethodDeclaration,
+  isMethodSignatureDeclaration,
+  isNoSubstitutionTemplateLiteral,
+  isPropertyAccessExpression,
+  isPropertyAssignment,
+  isStringLiteral,
+  isTemplateExpression,
+} from 'typescript/unstable/ast/is'
+import { API } from 'typescript/unstable/async'
+
+/**
+ * What a user sends must never be part of an SQL text. The tags of postgres.js and drizzle see to that: what
+ * stands in `${}` becomes a parameter. This test finds the ways around the tags, in the syntax tree, and holds
+ * them to a list: what is put into a text there, and why it can not be a user's.
+ */
+
+const ROOT = join(import.meta.dir, '..', '..')
+
+/** The ways around: unsafe() of postgres.js; where drizzle is imported, also its raw(). */
+const doorsOf = (file: SourceFile) => (file.text.includes("'drizzle-orm") ? ['unsafe', 'raw'] : ['unsafe'])
+
+/** By file: what is put into texts. */
+const ALLOWED: Record<string, { why: string; parts: string[] }> = {
+  'src/postgres/statement.ts': {
+    why: 'what drizzle makes of a sql`` template, its values as parameters',
+    parts: ['compiled.sql'],
+  },
+  'src/postgres/connection.ts': {
+    why: 'the statement that it is given by whoever has it from one of the places here',
+    parts: ['text'],
+  },
+  'src/http/admin/database-checks.ts': { why: 'constants', parts: [] },
+  'src/postgres/pool.ts': { why: 'a constant', parts: [] },
+  'src/postgres/migrate.ts': {
+    why: 'the migrations, which are part of the program, and constants',
+    parts: ['migration.sql', 'text'],
+  },
+  'src/postgres/grant.ts': {
+    why: 'statements that Postgres wrote itself with format(%I)',
+    parts: ['statement'],
+  },
+  'src/import/bulk.ts': {
+    why: 'statements that Postgres wrote itself, from its catalog with format(%I)',
+    parts: ['restore', 'drop'],
+  },
+  'src/import/changes.ts': {
+    why: 'names of tables and columns, from the constants TABLE_OF and STAGED; no values',
+    parts: [
+      'table',
+      'table',
+      'differing',
+      'table',
+      'table',
+      'table',
+      'name',
+      'table',
+      'name',
+      "type === 'assessment' ? PARTS_ALONE : ''",
+    ],
+  },
+  'src/import/checks.ts': {
+    why: 'the checks, which are constants: which of them run depends on a boolean',
+    parts: ['problems(hasPartsApart)'],
+  },
+  'src/import/rejects.ts': {
+    why: 'names of tables from the constants TABLE_OF and STAGED, and the checks, which are constants',
+    parts: ['problems(hasPartsApart)', 'table', 'table', 'name', 'parts'],
+  },
+  'src/import/session.ts': {
+    why: 'names of tables, the keys of a summary',
+    parts: ["[...changed, 'export_records', 'export_people'].join(', ')"],
+  },
+  'src/import/staging.ts': {
+    why: 'names of tables and columns from the constant TABLES',
+    parts: ['TABLES[type].name', "columns.join(', ')", 'table', 'table', 'condition', 'condition'],
+  },
+  'src/import/staging-batch.ts': {
+    why: 'names of tables and columns from the constant TABLES; the values are parameters',
+    parts: ['text'],
+  },
+  'src/import/sync.ts': {
+    why: 'names of tables from the constants TABLE_OF and STAGED',
+    parts: ['table', 'name', 'TABLE_OF[type]', 'name', 'parts'],
+  },
+}
+
+/** A place where a door is mentioned: what goes through it, or undefined for what is no plain call. */
+interface Mention {
+  line: number
+  parts: string[] | undefined
+}
+
+let api: API
+const mentions: Record<string, Mention[]> = {}
+
+beforeAll(async () => {
+  api = new API({ cwd: ROOT })
+  const snapshot = await api.updateSnapshot({ openProjects: [join(ROOT, 'tsconfig.json')] })
+  const project = snapshot.getProjects()[0]
+  for (const path of [...new Bun.Glob('src/**/*.ts').scanSync(ROOT)].sort()) {
+    const file = await project?.program.getSourceFile(join(ROOT, path))
+    if (!file) throw new Error(`the compiler does not know ${path}`)
+    const found = mentionsIn(file)
+    if (found.length > 0) mentions[path] = found
+  }
+}, 60_000)
+afterAll(() => api.close())
+
+function mentionsIn(file: SourceFile): Mention[] {
+  const found: Mention[] = []
+  const doors = doorsOf(file)
+  const visit = (node: Node) => {
+    // Also as a string, as in sql['unsafe'].
+    if (
+      (isIdentifier(node) || isStringLiteral(node) || isNoSubstitutionTemplateLiteral(node)) &&
+      doors.includes(node.text)
+    ) {
+      const { parent } = node
+      // What takes a text under this name: it is the callers that are looked at.
+      if (isMethodDeclaration(parent) || isMethodSignatureDeclaration(parent) || isPropertyAssignment(parent))
+        return
+      const isCalled =
+        isPropertyAccessExpression(parent) &&
+        isCallExpression(parent.parent) &&
+        parent.parent.expression === parent
+      const text = isCalled ? (parent.parent as { arguments?: readonly Node[] }).arguments?.[0] : undefined
+      const line = file.text.slice(0, node.pos).split('\n').length
+      found.push({ line, parts: text && partsOf(text, file) })
+    }
+    node.forEachChild(child => {
+      visit(child)
+      return undefined
+    })
+  }
+  visit(file)
+  return found
+}
+
+/** The expressions in a template; nothing for a constant; any other expression whole. */
+function partsOf(text: Node, file: SourceFile): string[] {
+  if (isStringLiteral(text) || isNoSubstitutionTemplateLiteral(text)) return []
+  const expressions = isTemplateExpression(text) ? text.templateSpans.map(span => span.expression) : [text]
+  return expressions.map(expression => expression.getText(file).replaceAll(/\s+/g, ' '))
+}
+
+describe('SQL', () => {
+  test('is put together from text in these places alone, and from these parts', () => {
+    const found = Object.entries(mentions).map(([path, list]) => [
+      path,
+      list.flatMap(({ parts }) => parts ?? []),
+    ])
+    const allowed = Object.entries(ALLOWED).map(([path, { parts }]) => [path, parts])
+    expect(Object.fromEntries(found)).toEqual(Object.fromEntries(allowed))
+  })
+
+  test('goes around the tags in plain calls only, whose text can be seen', () => {
+    const hidden = Object.entries(mentions).flatMap(([path, list]) =>
+      list.filter(({ parts }) => parts === undefined).map(({ line }) => `${path}:${line}`),
+    )
+    expect(hidden).toEqual([])
+  })
+
+  test('is never put together where requests are answered', () => {
+    const paths = Object.entries(ALLOWED)
+      .filter(([path]) => /^src\/(http|oauth|assessments|integrations|doctor)\//.test(path))
+      .filter(([, { parts }]) => parts.length > 0)
+    expect(paths).toEqual([])
+  })
+})

@@ -1,0 +1,249 @@
+import { Database } from 'bun:sqlite'
+import {
+  afterAll,
+  afterEach,
+  beforeAll,
+  beforeEach,
+  describe,
+  expect,
+  setDefaultTimeout,
+  test,
+} from 'bun:test'
+import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { dirname } from 'node:path'
+import fc from 'fast-check'
+import { PartialFile } from '../../src/pull/partial-file.ts'
+import { cleanUp } from '../support/executable.ts'
+import { assessment, type Line, ORGANIZATION, PRODUCT, removal, world } from '../support/fixtures.ts'
+import { holds } from '../support/property.ts'
+import { documents, type Front, linesOf, outputIn, pullFrom, startFront } from '../support/pull.ts'
+import { authorize, load, startService, type TestService } from '../support/service.ts'
+
+setDefaultTimeout(60_000)
+
+/** Records at the start of each test, completed on a day each. */
+const COUNT = 230
+const FIRST_ID = 9000
+const DAYS = Array.from({ length: COUNT }, (_, day) => day)
+
+let service: TestService
+let front: Front
+let client: { clientId: string; clientSecret: string }
+
+beforeAll(async () => {
+  service = await startService('postgres')
+  await load(service.sql, world())
+  client = await authorize(service, [ORGANIZATION], [PRODUCT])
+})
+afterAll(async () => {
+  await service?.close()
+  await cleanUp()
+})
+beforeEach(async () => {
+  front = startFront(service)
+  if (isChanged) await refill()
+})
+afterEach(() => front.stop())
+
+let isChanged = true
+
+async function refill(): Promise<void> {
+  isChanged = false
+  await service.sql`truncate assessments, assessment_parts`
+  await load(
+    service.sql,
+    DAYS.map(day => completed(FIRST_ID + day, day)),
+  )
+}
+
+/** An assessment at a place of the order: so many days after the first one. */
+function completed(id: number, day: number): Line {
+  return assessment(id, { certified_at: new Date(Date.UTC(2020, 0, 1, 12) + day * 86_400_000).toISOString() })
+}
+function change(...lines: Line[]): Promise<void> {
+  isChanged = true
+  return load(service.sql, lines)
+}
+const removed = (id: number) => removal('assessment', id)
+
+/** What happens while a list is read, whether the list must be read again, and the lines of import that do it. */
+const CHANGES: [what: string, startsOver: boolean, Line[]][] = [
+  ['a record is added in the part that was read', true, [completed(1, 5)]],
+  ['a record is removed from the part that was read', true, [removed(FIRST_ID + 5)]],
+  ['one is replaced by one at the end', true, [removed(FIRST_ID + 5), completed(1, COUNT + 5)]],
+  ['one moves from what was read to the end', true, [completed(FIRST_ID + 5, COUNT + 5)]],
+  ['one moves from the end to what was read', true, [completed(FIRST_ID + COUNT - 5, 5)]],
+  ['the last one that was read is removed', true, [removed(FIRST_ID + 198)]],
+  ['everything is removed', true, DAYS.map(day => removed(FIRST_ID + day))],
+  ['records come at the end', false, [completed(1, COUNT + 5), completed(2, COUNT + 6)]],
+  ['records go at the end', false, [removed(FIRST_ID + COUNT - 1), removed(FIRST_ID + COUNT - 10)]],
+  ['one changes and stays in its place', false, [{ ...completed(FIRST_ID + 5, 5), legacy_record: true }]],
+]
+
+describe('when, while a list is read,', () => {
+  test.each(CHANGES)('%s, the output is what the service has then', async (_, startsOver, changes) => {
+    // The second page is on its way when this one is asked for.
+    front.hook = n => (n === 3 ? change(...changes) : undefined)
+    const out = outputIn()
+    const { result, notes } = await pullFrom(front.baseUrl, client, out)
+    const expected = await documents(service)
+    expect(linesOf(out)).toEqual(expected)
+    expect(result).toEqual({ records: expected.length, resumed: 0, restarts: startsOver ? 1 : 0 })
+    if (startsOver) expect(notes[0]).toMatch(/^the data changed \(.*\): starting over$/)
+    else if (expected.length !== COUNT)
+      expect(notes).toEqual([
+        `${COUNT} assessments became ${expected.length} while they were read; all of these are in`,
+      ])
+  })
+
+  test('anything happens before any page, the output is what the service has in the end', async () => {
+    const known = fc.integer({ min: FIRST_ID, max: FIRST_ID + COUNT - 1 })
+    const day = fc.nat(COUNT + 20)
+    const anyChange = fc.oneof(
+      fc.tuple(fc.nat(8000), day).map(([id, day]) => completed(id, day)),
+      fc.tuple(known, day).map(([id, day]) => completed(id, day)),
+      known.map(removed),
+    )
+    const changes = fc.uniqueArray(fc.record({ before: fc.integer({ min: 2, max: 8 }), line: anyChange }), {
+      maxLength: 3,
+      selector: ({ before }) => before,
+    })
+    await holds(
+      fc.asyncProperty(changes, async changes => {
+        await refill()
+        const some = startFront(service)
+        some.hook = async n => {
+          for (const { before, line } of changes) if (before === n) await change(line)
+        }
+        const out = outputIn()
+        await pullFrom(some.baseUrl, client, out).finally(some.stop)
+        expect(linesOf(out).map(idOf).sort()).toEqual((await documents(service)).map(idOf).sort())
+      }),
+      { runs: 4, thorough: 40 },
+    )
+  })
+
+  test('it changes again and again, the pull gives up and leaves the earlier output', async () => {
+    front.hook = (_, request) =>
+      request.url.includes('offset=99&') || request.url.endsWith('offset=99')
+        ? change(removed(next++))
+        : undefined
+    let next = FIRST_ID
+    const out = outputIn()
+    writeFileSync(out, 'earlier')
+    await expect(pullFrom(front.baseUrl, client, out)).rejects.toThrow(
+      /^the data changed 5 times while it was read .*: pull when nothing is imported$/,
+    )
+    expect(readFileSync(out, 'utf8')).toBe('earlier')
+    expect(existsSync(`${out}.partial`)).toBe(false)
+    expect(existsSync(`${out}.partial.state`)).toBe(false)
+  })
+})
+
+const idOf = (text: string) => (JSON.parse(text) as { id: number }).id
+
+describe('a pull that was interrupted', () => {
+  /** Breaks off after three pages, and forgets how. */
+  async function brokenOff(out = outputIn()): Promise<string> {
+    front.hook = n => (n > 2 ? new Response('', { status: 503 }) : undefined)
+    await expect(pullFrom(front.baseUrl, client, out, { retryForMs: 1 })).rejects.toThrow(
+      'answered 503; gave up after 1 attempt; 199 of 230 assessments are kept: the same command goes on from there',
+    )
+    front.hook = () => {}
+    front.lists = []
+    return out
+  }
+
+  test('goes on from where it was, and reads nothing twice but one record', async () => {
+    const out = await brokenOff()
+    const { result, notes } = await pullFrom(front.baseUrl, client, out)
+    expect(result).toEqual({ records: COUNT, resumed: 199, restarts: 0 })
+    expect(notes).toEqual(['going on after 199 assessments of an interrupted run'])
+    expect(front.lists.map(query => new URLSearchParams(query).get('offset'))).toEqual(['198'])
+    expect(linesOf(out)).toEqual(await documents(service))
+  })
+
+  test('leaves the earlier output as it was, and beside it files for the owner alone', async () => {
+    const out = outputIn()
+    writeFileSync(out, 'earlier', { mode: 0o640 })
+    await brokenOff(out)
+    expect(readFileSync(out, 'utf8')).toBe('earlier')
+    expect(linesOf(`${out}.partial`)).toEqual((await documents(service)).slice(0, 199))
+    for (const name of ['.partial', '.partial.state']) expect(statSync(out + name).mode & 0o777).toBe(0o600)
+    await pullFrom(front.baseUrl, client, out)
+    expect(readdirSync(dirname(out))).toEqual(['out.ndjson'])
+    expect(statSync(out).mode & 0o777).toBe(0o640)
+  })
+
+  test('is still there when the next one ends before it has looked', async () => {
+    const out = await brokenOff()
+    new PartialFile(out, 'of another question').leave()
+    expect((await pullFrom(front.baseUrl, client, out)).result.resumed).toBe(199)
+  })
+
+  test('goes on in another format', async () => {
+    const out = await brokenOff(outputIn('out.csv'))
+    const { result } = await pullFrom(front.baseUrl, client, out, { format: 'csv' })
+    expect(result).toEqual({ records: COUNT, resumed: 199, restarts: 0 })
+    expect(linesOf(out).length).toBe(1 + COUNT)
+  })
+
+  test.each([
+    ['a record more', () => change(completed(1, COUNT + 5))],
+    ['another order of as many', () => change(removed(FIRST_ID), completed(1, COUNT + 5))],
+  ])('starts over when the service has %s now', async (_, happens) => {
+    const out = await brokenOff()
+    await happens()
+    const { result, notes } = await pullFrom(front.baseUrl, client, out)
+    const expected = await documents(service)
+    expect(linesOf(out)).toEqual(expected)
+    expect(result).toEqual({ records: expected.length, resumed: 0, restarts: 1 })
+    expect(notes[1]).toMatch(/starting over$/)
+  })
+
+  test.each([
+    ['other filters', { query: { filter: { start_date: ['2020-01-02'] } } }],
+    ['another order', { query: { order: 'DESC' as const } }],
+  ])('is not gone on with for %s', async (_, options) => {
+    const out = await brokenOff()
+    expect((await pullFrom(front.baseUrl, client, out, options)).result.resumed).toBe(0)
+    expect(front.lists[0]).toEndWith('&offset=0')
+  })
+
+  test('is not gone on with after six hours', async () => {
+    const out = await brokenOff()
+    const state = new Database(`${out}.partial.state`)
+    const [row] = state.query<{ state: string }, []>('select state from run').all()
+    const { started, ...rest } = JSON.parse(row?.state as string)
+    state.run('update run set state = ?', [JSON.stringify({ ...rest, started: started - 6 * 3_600_000 })])
+    state.close()
+    expect((await pullFrom(front.baseUrl, client, out)).result).toEqual({
+      records: COUNT,
+      resumed: 0,
+      restarts: 0,
+    })
+  })
+
+  test('keeps no filter and no credential in the clear', async () => {
+    const out = outputIn()
+    front.hook = n => (n > 1 ? new Response('', { status: 503 }) : undefined)
+    const query = { filter: { search: ['Reading'] } }
+    await pullFrom(front.baseUrl, client, out, { query, retryForMs: 1 }).catch(() => {})
+    const state = readFileSync(`${out}.partial.state`, 'latin1')
+    for (const word of ['Reading', client.clientId, client.clientSecret]) expect(state).not.toContain(word)
+  })
+
+  test.each([
+    ['cut in the middle of a line', (text: string) => text.slice(0, -5), 198],
+    ['with zeros at its end', (text: string) => `${text}\0\0\0\n\0\0`, 199],
+    ['with a line that is no record', (text: string) => text.replace('\n', '\n{"id":"x"}\n'), 1],
+    ['empty', () => '', 0],
+    ['with a record twice', (text: string) => text + text.slice(text.lastIndexOf('{"id"')), 200],
+  ])('goes on with what is good of a file %s', async (_, damage, good) => {
+    const out = await brokenOff()
+    writeFileSync(`${out}.partial`, damage(readFileSync(`${out}.partial`, 'utf8')))
+    const { notes } = await pullFrom(front.baseUrl, client, out)
+    expect(linesOf(out)).toEqual(await documents(service))
+    if (good > 0) expect(notes[0]).toBe(`going on after ${good} assessments of an interrupted run`)
+  })
+})

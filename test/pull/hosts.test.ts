@@ -1,0 +1,249 @@
+import { afterAll, afterEach, beforeEach, describe, expect, setDefaultTimeout, test } from 'bun:test'
+import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { createServer, type Server, type Socket } from 'node:net'
+import { dirname } from 'node:path'
+import { Failure } from '../../src/errors.ts'
+import { selfSigned } from '../support/certificate.ts'
+import { cleanUp } from '../support/executable.ts'
+import {
+  ANYBODY,
+  type Front,
+  json,
+  outputIn,
+  type PullOptions,
+  pullFrom,
+  record,
+  startServer,
+  startStub,
+  token,
+} from '../support/pull.ts'
+
+setDefaultTimeout(60_000)
+afterAll(cleanUp)
+
+const servers: { stop(): unknown }[] = []
+afterEach(async () => {
+  for (const server of servers.splice(0)) await server.stop()
+})
+
+let out: string
+beforeEach(() => {
+  out = outputIn()
+  writeFileSync(out, 'earlier')
+})
+
+/** What a pull from there says, in one line; it leaves the earlier output and nothing beside it. */
+async function complaintOf(baseUrl: string, options: PullOptions = {}): Promise<string> {
+  const error = await pullFrom(baseUrl, ANYBODY, out, { timeoutMs: 500, retryForMs: 1, ...options }).then(
+    () => undefined,
+    error => error,
+  )
+  expect(error).toBeInstanceOf(Failure)
+  expect(readFileSync(out, 'utf8')).toBe('earlier')
+  expect(readdirSync(dirname(out))).toEqual(['out.ndjson'])
+  const { message } = error as Failure
+  expect(message).not.toMatch(/[\n\r]/)
+  expect(message).not.toContain(ANYBODY.clientSecret)
+  return message
+}
+
+/** A TCP server that does something with each connection's first bytes. */
+async function tcp(answer: (socket: Socket, request: string) => void): Promise<string> {
+  const server: Server = createServer(socket => {
+    socket.on('error', () => {})
+    socket.on('data', bytes => answer(socket, bytes.toString()))
+  })
+  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
+  servers.push({ stop: () => server.close() })
+  return `http://127.0.0.1:${(server.address() as { port: number }).port}`
+}
+
+/** An HTTP server that answers everything alike. */
+function http(answer: Parameters<typeof startServer>[0], tls?: ReturnType<typeof selfSigned>): Front {
+  const server = startServer(answer, tls)
+  servers.push(server)
+  return server
+}
+
+const html = (status: number) => () =>
+  new Response('<html>Sign in</html>', { status, headers: { 'content-type': 'text/html' } })
+/** A service whose list answers are made by hand. */
+const listing = (answer: (request: Request) => Response) =>
+  http((request, { pathname }) => (pathname === '/oauth/token' ? token() : answer(request)))
+
+describe('a host that is no axport:', () => {
+  test('its name is not known', async () => {
+    expect(await complaintOf('http://nowhere.invalid')).toMatch(
+      /^the host of http:\/\/nowhere.invalid can not be found/,
+    )
+  })
+
+  test('it speaks no HTTP', async () => {
+    const url = await tcp(socket => socket.end('SSH-2.0-OpenSSH_9.9\r\n'))
+    expect(await complaintOf(url)).toBe(`${url} does not speak HTTP: is it the right port?`)
+  })
+
+  test('it sends headers without end', async () => {
+    const url = await tcp(socket =>
+      socket.write(`HTTP/1.1 200 OK\r\n${`x: ${'y'.repeat(1000)}\r\n`.repeat(1000)}`),
+    )
+    expect(await complaintOf(url)).toBe(`${url} does not speak HTTP: is it the right port?`)
+  })
+
+  test.each([200, 403, 404])('it answers HTML with status %i', async status => {
+    const { baseUrl: url } = http(html(status))
+    expect(await complaintOf(url)).toBe(
+      status === 200
+        ? `${url}/oauth/token answered text/html, not JSON: is that the base URL of an axport?`
+        : `${url}/oauth/token answered ${status}: is that the base URL of an axport?`,
+    )
+  })
+
+  test('it answers JSON of its own', async () => {
+    const { baseUrl: url } = http(() => Response.json(['hello']))
+    expect(await complaintOf(url)).toBe(
+      `${url}/oauth/token answered without a token: is ${url} the base URL of an axport?`,
+    )
+  })
+
+  test('it speaks nothing but TLS', async () => {
+    const url = http(token, selfSigned('nobody')).baseUrl.replace('https', 'http')
+    expect(await complaintOf(url)).toBe(
+      `${url} broke the connection off, as a port for https:// does; gave up after 1 attempt`,
+    )
+  })
+
+  test('it does not speak TLS', async () => {
+    const { baseUrl } = http(token)
+    expect(await complaintOf(baseUrl.replace('http', 'https'))).toMatch(
+      /does not speak TLS there: is it http:\/\/, or another port\?$/,
+    )
+  })
+})
+
+describe('a redirect', () => {
+  test.each([301, 302, 303, 307, 308])(
+    'with status %i takes neither secret nor token to another host',
+    async status => {
+      const other = http(token)
+      const { baseUrl: url } = http(
+        () => new Response('', { status, headers: { location: `${other.baseUrl}/oauth/token?x=1` } }),
+      )
+      expect(await complaintOf(url)).toBe(
+        `${url}/oauth/token redirects to ${other.baseUrl}: give the address where it ends as --base-url`,
+      )
+      expect([other.tokens, other.lists]).toEqual([0, []])
+    },
+  )
+
+  test('of the list takes no token there either', async () => {
+    const other = http(token)
+    const { baseUrl: url } = listing(() => Response.redirect(`${other.baseUrl}/elsewhere`))
+    expect(await complaintOf(url)).toContain(`redirects to ${other.baseUrl}`)
+    expect([other.tokens, other.lists]).toEqual([0, []])
+  })
+})
+
+const REFUSED = 'the service refuses the client id or its secret: check both, or ask its operator'
+
+describe('a service that refuses', () => {
+  test.each([
+    [401, { error: 'invalid_client' }, REFUSED],
+    [400, { error: 'x', error_description: 'Say\nmore' }, 'the service refused: Say more (status 400)'],
+  ])('a token with status %i is told in one line', async (status, body, message) => {
+    expect(await complaintOf(http(() => Response.json(body, { status })).baseUrl)).toBe(message)
+  })
+
+  test.each([
+    [
+      'an empty scope',
+      'Invalid or missing tenant ids',
+      /^the service refused: Invalid or missing tenant ids; its operator has to attach/,
+    ],
+    [
+      'a parameter',
+      'filter[user_ids] must be a whole number',
+      /^the service refused: filter\[user_ids\] must be a whole number \(status 400\)$/,
+    ],
+    ['a long story', 'x'.repeat(9999), /^the service refused: x{300} \(status 400\)$/],
+  ])('a list because of %s is told in one line', async (_, message, said) => {
+    const { baseUrl: url } = listing(() => Response.json({ errors: [{ message }] }, { status: 400 }))
+    expect(await complaintOf(url)).toMatch(said)
+  })
+
+  test.each([414, 431])('a list as too long (%i) is told so', async status => {
+    const { baseUrl: url } = listing(() => new Response('<html>', { status }))
+    expect(await complaintOf(url)).toBe(
+      `${url}/api/v1/ax/assessments answered ${status}, the request is too long: give the filters fewer values`,
+    )
+  })
+
+  test('for longer than a pull has patience is not waited for', async () => {
+    const { baseUrl: url } = http(() => new Response('', { status: 503, headers: { 'retry-after': '3600' } }))
+    expect(await complaintOf(url, { retryForMs: 300_000 })).toBe(
+      `${url}/oauth/token answered 503, and asks to come back in 3600 s; gave up after 1 attempt`,
+    )
+  })
+})
+
+describe('a service that breaks', () => {
+  test('off in the middle, for good, costs nothing of what was read', async () => {
+    const stub = startStub(Array.from({ length: 250 }, (_, index) => record(index)))
+    servers.push(stub)
+    stub.hook = n => {
+      if (n === 2) stub.stop()
+    }
+    const failed = pullFrom(stub.baseUrl, ANYBODY, out, { retryForMs: 1 })
+    await expect(failed).rejects.toThrow(
+      /; gave up after 1 attempt; 100 of 250 assessments are kept: the same command goes on from there$/,
+    )
+    expect(readFileSync(out, 'utf8')).toBe('earlier')
+    expect(existsSync(`${out}.partial`)).toBe(true)
+  })
+
+  test('its answers off is told so', async () => {
+    const url = await tcp(socket => socket.destroy())
+    expect(await complaintOf(url)).toBe(
+      `${url} broke the connection off, as a port for https:// does; gave up after 1 attempt`,
+    )
+  })
+
+  test('never answers, or never ends an answer, is left after the time-out', async () => {
+    const silent = await tcp(() => {})
+    expect(await complaintOf(silent)).toBe(
+      `${silent} did not finish an answer within 0.5 s; gave up after 1 attempt`,
+    )
+    const dripping = await tcp(socket => {
+      socket.write('HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 9999\r\n\r\n{')
+      const drip = setInterval(() => socket.write(' '), 50)
+      socket.on('close', () => clearInterval(drip))
+    })
+    expect(await complaintOf(dripping)).toContain('did not finish an answer within 0.5 s')
+  })
+
+  test.each(['identity', 'gzip'])('sends a page without end (%s) is left at 64 MiB', async coding => {
+    const chunk = new Uint8Array(1024 * 1024).fill(0x20)
+    const body = coding === 'gzip' ? Bun.gzipSync(new Uint8Array(80 * 1024 * 1024).fill(0x20)) : undefined
+    const { baseUrl: url } = listing(() => {
+      const headers = { 'content-type': 'application/json', 'content-encoding': coding }
+      return new Response(body ?? new ReadableStream({ pull: controller => controller.enqueue(chunk) }), {
+        headers,
+      })
+    })
+    expect(await complaintOf(url, { timeoutMs: 20_000 })).toBe(
+      `${url} sent an answer of more than 67108864 bytes: it is not a page of an axport`,
+    )
+  })
+
+  test.each([
+    ['{"data":[{"id":1},', 'an object is missing at byte 18'],
+    ['{"data":[{"id":1', 'it ends too early'],
+    ['[]', 'an object is missing at byte 0'],
+    ['{"data":[],"meta":{]}', 'JSON'],
+  ])('JSON and sends %s is told so', async (body, reason) => {
+    const { baseUrl: url } = listing(() => json(body))
+    const message = await complaintOf(url)
+    expect(message).toStartWith('the service answered something that is no page of assessments (')
+    expect(message).toContain(reason)
+  })
+})

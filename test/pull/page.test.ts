@@ -1,0 +1,150 @@
+import { describe, expect, test } from 'bun:test'
+import fc from 'fast-check'
+import { IdSet } from '../../src/pull/id-set.ts'
+import { UnexpectedJson } from '../../src/pull/json.ts'
+import { readPage } from '../../src/pull/page.ts'
+import { holds } from '../support/property.ts'
+
+const bytes = (text: string) => new TextEncoder().encode(text)
+const read = (text: string) => readPage(bytes(text))
+const linesOf = (lines: Uint8Array) => new TextDecoder().decode(lines).split('\n').slice(0, -1)
+
+/** Any record: an id somewhere among other fields, which may be called id, too, further down. */
+const anyRecord = fc.tuple(
+  fc.dictionary(fc.string(), fc.jsonValue(), { maxKeys: 4 }),
+  fc.nat(),
+  fc.dictionary(fc.string(), fc.jsonValue(), { maxKeys: 4 }),
+)
+/** Text that looks as if records met in it. */
+const anyText = fc.oneof(
+  fc.string(),
+  fc.constantFrom('}]},{"id":1,', '],"meta":{"count":1}}', '\\', '"', 'Zoë 日本'),
+)
+/** A record as our service writes it, or nearly: some have a seam between the elements of an array. */
+const ourRecord = fc.tuple(
+  fc.bigInt(0n, 2n ** 63n - 1n),
+  fc.dictionary(anyText, anyText, { maxKeys: 3 }),
+  fc.array(fc.oneof({ weight: 9, arbitrary: anyText }, { weight: 1, arbitrary: fc.constant([{}]) }), {
+    minLength: 1,
+    maxLength: 3,
+  }),
+)
+const anyPage = fc.record({
+  records: fc.array(anyRecord, { maxLength: 8 }),
+  count: fc.nat(),
+  offset: fc.nat(),
+})
+
+type Page = typeof anyPage extends fc.Arbitrary<infer T> ? T : never
+const RECORD: Page['records'][number] = [{}, 0, {}]
+
+const recordText = ([before, id, after]: [object, number, object]) => {
+  const without = (fields: object) => Object.entries(fields).filter(([name]) => name !== 'id')
+  return JSON.stringify(
+    Object.fromEntries([...without(before), ['id', id], ...without({ ...after, z: { id: 1 } })]),
+  )
+}
+
+describe('a page', () => {
+  test('is cut into exactly the records that were sent, whatever is in them', async () => {
+    const isCut = ({ records, count, offset }: Page) => {
+      const texts = records.map(recordText)
+      const page = read(`{"data":[${texts.join()}],"meta":{"count":${count},"offset":${offset},"page":100}}`)
+      expect(linesOf(page.lines)).toEqual(texts)
+      expect(page.ids).toEqual(texts.map(text => BigInt((JSON.parse(text) as { id: number }).id)))
+      expect(page.starts.map(start => page.lines[start])).toEqual(texts.map(() => 0x7b))
+      expect([page.count, page.offset, page.page]).toEqual([count, offset, 100])
+    }
+    await holds(fc.property(anyPage, isCut), { runs: 100, thorough: 2000 })
+    // More records than the count leaves room for, and none with results at its end.
+    isCut({ records: [RECORD, RECORD], count: 18, offset: 17 })
+  })
+
+  test('of our service is cut as well, whatever looks like its seams', async () => {
+    await holds(
+      fc.property(fc.array(ourRecord, { minLength: 1, maxLength: 20 }), fc.nat(9), (records, more) => {
+        const texts = records.map(([id, fields, results]) => {
+          const list = results.map(x => ({ id: 1, x }))
+          return `{"id":${id},"fields":${JSON.stringify(fields)},"results":${JSON.stringify(list)}}`
+        })
+        const count = texts.length === 20 ? 20 + more : texts.length
+        const page = read(`{"data":[${texts.join()}],"meta":{"count":${count},"offset":0,"page":20}}`)
+        expect(linesOf(page.lines)).toEqual(texts)
+        expect(page.ids).toEqual(records.map(([id]) => id))
+        expect(page.starts.map(start => page.lines[start])).toEqual(texts.map(() => 0x7b))
+        expect([page.count, page.offset, page.page]).toEqual([count, 0, 20])
+      }),
+      { runs: 200, thorough: 2000 },
+    )
+  })
+
+  test('is the same with white space between the values, and with its members the other way round', async () => {
+    await holds(
+      fc.property(anyPage, ({ records, count, offset }) => {
+        const value = {
+          meta: { count, offset, page: 100 },
+          more: [{ data: 1 }],
+          data: records.map(record => JSON.parse(recordText(record))),
+        }
+        const page = read(JSON.stringify(value, null, '\t'))
+        expect(linesOf(page.lines)).toEqual(value.data.map(record => JSON.stringify(record)))
+        expect(page.count).toBe(count)
+      }),
+      { runs: 100, thorough: 2000 },
+    )
+  })
+
+  test('is refused, cut off at any byte', () => {
+    const whole =
+      '{"data":[{"id":1,"name":"a\\"}]\\\\","results":[{"x":[1,null]}]}],"meta":{"count":1,"offset":0,"page":100}}'
+    expect(read(whole).ids).toEqual([1n])
+    for (let length = 0; length < whole.length; length++)
+      expect(() => read(whole.slice(0, length))).toThrow(UnexpectedJson)
+    expect(() => read(`${whole}x`)).toThrow(UnexpectedJson)
+  })
+
+  test.each([
+    ['nothing', ''],
+    ['HTML', '<html></html>'],
+    ['another object', '{"errors":[]}'],
+    ['data without meta', '{"data":[]}'],
+    ['a negative count', '{"data":[],"meta":{"count":-1,"offset":0,"page":100}}'],
+    ['data that is an object', '{"data":{},"meta":{"count":1,"offset":0,"page":100}}'],
+    ['records without an id', '{"data":[{"name":"id"}],"meta":{"count":1,"offset":0,"page":100}}'],
+    ['records that are numbers', '{"data":[1],"meta":{"count":1,"offset":0,"page":100}}'],
+    ['an id that is text', '{"data":[{"id":"1"}],"meta":{"count":1,"offset":0,"page":100}}'],
+    ['an id that is a fraction', '{"data":[{"id":1.5}],"meta":{"count":1,"offset":0,"page":100}}'],
+    ['an id beyond bigint', '{"data":[{"id":9223372036854775808}],"meta":{"count":1,"offset":0,"page":100}}'],
+    ['a line break in text', '{"data":[{"id":1,"name":"a\nb"}],"meta":{"count":1,"offset":0,"page":100}}'],
+  ])('is refused when it is %s', (_, text) => {
+    expect(() => read(text)).toThrow(UnexpectedJson)
+  })
+})
+
+describe('a set of ids', () => {
+  test('counts the distinct ones of up to 2^63 − 1', async () => {
+    const few = fc.array(
+      fc.oneof(fc.bigInt(0n, 20n), fc.bigInt(2n ** 63n - 20n, 2n ** 63n - 1n), fc.bigInt(0n, 2n ** 63n - 1n)),
+    )
+    await holds(
+      fc.property(few, ids => {
+        const set = new IdSet()
+        for (const id of ids) set.add(id)
+        expect([set.size, set.distinct()]).toEqual([ids.length, new Set(ids).size])
+      }),
+      { runs: 40, thorough: 200 },
+    )
+  })
+
+  test('counts across several runs, and can be asked in between', () => {
+    const set = new IdSet()
+    const million = 1 << 20
+    for (let id = million; id > 0; id--) set.add(BigInt(id))
+    expect(set.distinct()).toBe(million)
+    // Every third one was there; the last is far away.
+    for (let id = 0; id < million; id++) set.add(BigInt(id % 3 === 0 ? id + 1 : million + id + 1))
+    set.add(2n ** 63n - 1n)
+    const known = Math.ceil(million / 3)
+    expect([set.size, set.distinct()]).toEqual([2 * million + 1, 2 * million + 1 - known])
+  })
+})

@@ -1,0 +1,226 @@
+import {
+  afterAll,
+  afterEach,
+  beforeAll,
+  beforeEach,
+  describe,
+  expect,
+  setDefaultTimeout,
+  test,
+} from 'bun:test'
+import { readFileSync } from 'node:fs'
+import { parse } from 'csv-parse/sync'
+import { cleanUp } from '../support/executable.ts'
+import { FlakyProxy } from '../support/flaky-proxy.ts'
+import type { AssessmentRecord } from '../support/http.ts'
+import {
+  documents,
+  type Front,
+  linesOf,
+  outputIn,
+  provisionSample,
+  pullFrom,
+  readParquet,
+  startFront,
+} from '../support/pull.ts'
+import { startService, type TestService } from '../support/service.ts'
+
+setDefaultTimeout(60_000)
+
+let service: TestService
+let front: Front
+let client: { clientId: string; clientSecret: string }
+let expected: string[]
+
+beforeAll(async () => {
+  service = await startService('postgres')
+  client = await provisionSample(service)
+  expected = await documents(service)
+})
+afterAll(async () => {
+  await service?.close()
+  await cleanUp()
+})
+beforeEach(() => {
+  front = startFront(service)
+})
+afterEach(() => front.stop())
+
+/** What a reader of Parquet makes of a document: wide ids, real dates. */
+function asParquet(text: string): Record<string, unknown> {
+  const { certified_on, id, organization_id, results, ...texts } = JSON.parse(text) as AssessmentRecord
+  return {
+    ...texts,
+    id: BigInt(id),
+    organization_id: BigInt(organization_id),
+    certified_on: new Date(certified_on),
+    results: results.map(part => ({
+      ...part,
+      assessment_id: BigInt(part.assessment_id),
+      proctor_id: BigInt(part.proctor_id),
+      certified_on: new Date(part.certified_on),
+    })),
+  }
+}
+
+describe('a pull', () => {
+  test('writes every record once, byte for byte as the service has it, in a total order', async () => {
+    const out = outputIn()
+    const { result, notes, pauses, progress } = await pullFrom(front.baseUrl, client, out)
+    expect(linesOf(out)).toEqual(expected)
+    expect({ result, notes, pauses }).toEqual({
+      result: { records: 1000, resumed: 0, restarts: 0 },
+      notes: [],
+      pauses: [],
+    })
+    expect(progress.at(-1)).toEqual({ phase: 'pulling', done: 1000, total: 1000, resumed: 0 })
+  })
+
+  test('asks for each page from the last record it knows, with one token', async () => {
+    await pullFrom(front.baseUrl, client, outputIn())
+    expect(front.lists.map(query => new URLSearchParams(query).get('offset'))).toEqual(
+      Array.from({ length: 11 }, (_, index) => String(index * 99)),
+    )
+    expect(new Set(front.lists.map(query => query.replace(/&offset=\d+/, '')))).toEqual(
+      new Set(['page=100&sort=certified_on&order=ASC']),
+    )
+    expect(front.tokens).toBe(1)
+  })
+
+  test('writes CSV with a row a part', async () => {
+    const out = outputIn('out.csv')
+    await pullFrom(front.baseUrl, client, out, { format: 'csv' })
+    const rows = expected.flatMap(text => {
+      const { results, ...own } = JSON.parse(text) as AssessmentRecord
+      return results.map(part => [...Object.values(own), ...Object.values(part)].map(cell => `${cell ?? ''}`))
+    })
+    const [header, ...found] = parse(readFileSync(out)) as string[][]
+    expect(found).toEqual(rows)
+    expect(found.length).toBeGreaterThan(1200)
+    expect(header?.join()).toBe(
+      'id,seid,name,first_name,last_name,email,organization_id,organization_name,assessment_name,certified_on,' +
+        'part_assessment_id,part_assessment_name,part_certified_on,part_proctor_id,part_proctor_name',
+    )
+  })
+
+  test('writes Parquet with a row a record, typed', async () => {
+    const out = outputIn('out.parquet')
+    const { progress } = await pullFrom(front.baseUrl, client, out, { format: 'parquet' })
+    expect(await readParquet(out)).toEqual(expected.map(asParquet))
+    expect(progress.at(-1)).toEqual({ phase: 'writing', done: 1000, total: 1000 })
+  })
+
+  test('sorts as it is told', async () => {
+    const out = outputIn()
+    await pullFrom(front.baseUrl, client, out, { query: { sort: 'user_name', order: 'DESC' } })
+    expect(linesOf(out)).toEqual(await documents(service, 'sort=user_name&order=DESC'))
+  })
+
+  test('filters as it is told, with one value and with many', async () => {
+    const out = outputIn()
+    const [one, two] = expected.map(text => JSON.parse(text) as AssessmentRecord)
+    const organizations = [String(one?.organization_id), String(two?.organization_id)]
+    await pullFrom(front.baseUrl, client, out, {
+      query: { filter: { organization_ids: organizations, start_date: ['2023-01-01'] } },
+    })
+    const lists = organizations.map(id => `filter[organization_ids][]=${id}`).join('&')
+    expect(linesOf(out)).toEqual(await documents(service, `filter[start_date]=2023-01-01&${lists}`))
+    expect(linesOf(out)).not.toBeEmpty()
+  })
+
+  test.each(['ndjson', 'csv', 'parquet'] as const)('of nothing makes an empty %s', async format => {
+    const out = outputIn(`out.${format}`)
+    const query = { filter: { seids: ['nobody has this one'] } }
+    expect((await pullFrom(front.baseUrl, client, out, { format, query })).result.records).toBe(0)
+    if (format === 'parquet') expect(await readParquet(out)).toEqual([])
+    else expect(readFileSync(out, 'utf8').split('\n').length).toBe(format === 'csv' ? 2 : 1)
+  })
+
+  test('goes on with a fresh token when the one it has is revoked', async () => {
+    front.hook = async n => {
+      if (n === 4) await service.sql`delete from access_tokens`
+    }
+    const out = outputIn()
+    await pullFrom(front.baseUrl, client, out)
+    expect(linesOf(out)).toEqual(expected)
+    expect(front.tokens).toBe(2)
+  })
+
+  test('ends when the service refuses every token that it issues', async () => {
+    front.hook = () => new Response('{"error":"invalid_token"}', { status: 401 })
+    await expect(pullFrom(front.baseUrl, client, outputIn())).rejects.toThrow(
+      /^the service refuses the tokens that it issues/,
+    )
+  })
+
+  test('comes again after what passes by itself', async () => {
+    const pulls = [408, 429, 500, 502, 503, 504].map(async status => {
+      const passing = startFront(service)
+      passing.hook = n => n === 3 && new Response('<html>', { status })
+      const out = outputIn()
+      await pullFrom(passing.baseUrl, client, out).finally(passing.stop)
+      expect(linesOf(out)).toEqual(expected)
+      expect([status, passing.lists.length]).toEqual([status, 12])
+    })
+    await Promise.all(pulls)
+  })
+
+  test('does not come again before Retry-After has passed', async () => {
+    let refused = 0
+    let waited = 0
+    front.hook = n => {
+      if (n === 4) waited = performance.now() - refused
+      if (n !== 3) return
+      refused = performance.now()
+      return new Response('', { status: 503, headers: { 'retry-after': '1' } })
+    }
+    const { pauses } = await pullFrom(front.baseUrl, client, outputIn())
+    expect(waited).toBeGreaterThanOrEqual(995)
+    expect(pauses).toEqual([[`${front.baseUrl}/api/v1/ax/assessments answered 503`, 1000]])
+  })
+
+  test.each(['0', new Date(0).toUTCString()])(
+    'does not come again at once, though Retry-After is %s',
+    async retryAfter => {
+      front.hook = n =>
+        n === 3 ? new Response('', { status: 503, headers: { 'retry-after': retryAfter } }) : undefined
+      const { pauses } = await pullFrom(front.baseUrl, client, outputIn())
+      expect(pauses).toEqual([[expect.any(String), expect.any(Number)]])
+      expect(pauses[0]?.[1]).toBeWithin(250, 501)
+    },
+  )
+
+  test('asks for compressed pages across a network, and for plain ones on its own machine', async () => {
+    const codings = new Set<string | null>()
+    front.hook = (_, request) => {
+      codings.add(request.headers.get('accept-encoding'))
+    }
+    await pullFrom(front.baseUrl, client, outputIn())
+    expect([...codings]).toEqual(['identity'])
+    codings.clear()
+    // This machine, under an address that does not show it.
+    const out = outputIn()
+    await pullFrom(front.baseUrl.replace('127.0.0.1', '0.0.0.0'), client, out)
+    expect(linesOf(out)).toEqual(expected)
+    expect([...codings]).toEqual([expect.stringMatching(/\bzstd\b/)])
+  })
+
+  test('comes again, later and later, when the connection breaks in the middle of an answer', async () => {
+    const proxy = await FlakyProxy.start(front.baseUrl)
+    const baseUrl = new URL(proxy.url).origin
+    let cuts = 2
+    front.hook = n => {
+      if (n === 3)
+        proxy.become({ is: 'cutting', after: () => (cuts-- > 0 ? 5000 : Number.POSITIVE_INFINITY) })
+    }
+    const out = outputIn()
+    const { pauses } = await pullFrom(baseUrl, client, out).finally(() => proxy.stop())
+    expect(linesOf(out)).toEqual(expected)
+    // The engine tries again itself, once, what breaks on a connection that was used before.
+    expect(pauses.length).toBeWithin(1, 3)
+    for (const [index, [reason, milliseconds]] of pauses.entries()) {
+      expect(reason).toBe(`${baseUrl} broke the connection off`)
+      expect(milliseconds).toBeWithin(250 * 2 ** index, 500 * 2 ** index + 1)
+    }
+  })
+})

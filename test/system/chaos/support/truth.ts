@@ -1,0 +1,51 @@
+import { LIST } from '../../../support/http.ts'
+import { asking, Oracle, type Scope } from '../../../support/oracle.ts'
+import type { Platform } from '../../../support/oracle-records.ts'
+
+/** What the service has to answer for as long as it holds. */
+export interface Truth {
+  /** In the default order, so as a walk finds them. */
+  ids: number[]
+  /** Queries with a filter or an order that may be asked beside walks. */
+  queries: string[]
+  /** Whether a 200 to a path is right, byte for byte. */
+  accepts(path: string, text: string): boolean
+  has(id: number): boolean
+}
+
+/** Pages of a walk are this long. */
+export const PAGE = 100
+
+const QUERIES = [
+  'filter[user_record_status][]=archived',
+  'filter[legacy_record][]=true',
+  'filter[start_date]=2026-01-01',
+  'filter[search]=ar',
+  'order=desc',
+  'sort=product_name',
+]
+
+/** What holds while the data are these. */
+export function truthOf(platform: Platform, scope: Scope): Truth {
+  const oracle = new Oracle(platform)
+  for (const query of QUERIES) {
+    const { length } = oracle.documents(scope, asking(query))
+    if (length === 0) throw new Error(`nothing matches ${query}: it proves nothing`)
+  }
+  const answer = answersOf(oracle, scope)
+  return {
+    ids: oracle.documents(scope, asking('')).map(text => (JSON.parse(text) as { id: number }).id),
+    queries: QUERIES,
+    accepts: (path, text) => answer(path) === text,
+    has: id => oracle.document(scope, id) !== undefined,
+  }
+}
+
+/** The right body of a 200 to a path; undefined where there is none. */
+export function answersOf(oracle: Oracle, scope: Scope): (path: string) => string | undefined {
+  return path => {
+    const [resource = '', query] = path.split('?')
+    if (query !== undefined) return oracle.list(scope, asking(query))
+    return oracle.document(scope, Number(resource.slice(LIST.length + 1)))
+  }
+}

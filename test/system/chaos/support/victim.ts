@@ -1,0 +1,231 @@
+import postgres, { type Sql } from 'postgres'
+import { type OwnCluster, startCluster } from '../../../support/cluster.ts'
+import { until } from '../../../support/until.ts'
+
+/** The role that serves: not a superuser, for whom there are always places left. */
+export const SERVING_ROLE = 'axport_serve'
+
+/** What connections that only take up places call themselves. */
+const HOARDER = 'hoarder'
+
+/** Connections for superusers alone. */
+const RESERVED = 20
+
+/** A Postgres of one's own that is stopped, killed, frozen and starved. */
+export class Victim {
+  readonly #cluster: OwnCluster
+  #frozen: number[] = []
+  #hoarded: Sql[] = []
+
+  private constructor(
+    cluster: OwnCluster,
+    /** Connections that all but a superuser can have together. */
+    private readonly places: number,
+  ) {
+    this.#cluster = cluster
+  }
+
+  /** Starts it with room for `connections` that are not a superuser's, and settings of postgresql.conf. */
+  static async start(connections: number, more: Record<string, string> = {}): Promise<Victim> {
+    // Whoever is about to be refused takes a place, too, for as long as that takes.
+    const settings = {
+      max_connections: String(connections + RESERVED),
+      superuser_reserved_connections: String(RESERVED),
+      ...more,
+    }
+    return new Victim(await startCluster({ settings }), connections)
+  }
+
+  get url(): string {
+    return this.#cluster.url()
+  }
+
+  get port(): number {
+    return Number(new URL(this.url).port)
+  }
+
+  /**
+   * Asks it as a superuser, past the proxy, on a connection that is there for `work` alone: one that is kept may
+   * not notice that it was cut.
+   */
+  async ask<Result>(work: (sql: Sql) => Promise<Result>): Promise<Result> {
+    const sql = postgres(this.url, { max: 1, onnotice: () => {}, connect_timeout: 5, idle_timeout: 0 })
+    try {
+      return await work(sql)
+    } finally {
+      await sql.end({ timeout: 0 })
+    }
+  }
+
+  /** A shutdown in good order ("fast"), as for an upgrade. */
+  async shutDown(): Promise<void> {
+    process.kill(this.#cluster.pid, 'SIGINT')
+    await this.#untilDown()
+  }
+
+  /** kill -9 of all its processes at once, as when a machine loses its power. */
+  async kill(): Promise<void> {
+    for (const pid of await this.#stopProcesses()) signal(pid, 'SIGKILL')
+    await this.#untilDown()
+  }
+
+  /** kill -9 of one of its backends. Postgres ends all the others and recovers; resolves when it has. */
+  async crashBackend(): Promise<void> {
+    const started = await this.#startOfRecovery()
+    const [row] = await this.ask(
+      sql => sql<{ pid: number }[]>`
+        select pid from pg_stat_activity where usename = ${SERVING_ROLE} limit 1`,
+    )
+    if (!row) throw new Error('the service holds no connection')
+    signal(row.pid, 'SIGKILL')
+    const hasRecovered = async () => {
+      const now = await this.#startOfRecovery()
+      return now !== undefined && now !== started
+    }
+    await until('Postgres has recovered', hasRecovered, 30_000)
+  }
+
+  /** When its checkpointer was started, which is done anew after a crash of any process. */
+  async #startOfRecovery(): Promise<number | undefined> {
+    const [row] = await this.ask(
+      sql => sql<{ start: number }[]>`
+        select extract(epoch from backend_start)::float8 as start from pg_stat_activity
+        where backend_type = 'checkpointer'`,
+    )
+    return row?.start
+  }
+
+  /** SIGSTOP to all its processes: connections stay open, and nobody answers. */
+  async freeze(): Promise<void> {
+    this.#frozen = await this.#stopProcesses()
+  }
+
+  thaw(): void {
+    for (const pid of this.#frozen) signal(pid, 'SIGCONT')
+    this.#frozen = []
+  }
+
+  /** Starts it again; resolves when it answers. */
+  async start(): Promise<void> {
+    await this.#cluster.restart()
+  }
+
+  /** Cuts every connection of the service, in the middle of whatever it does. */
+  async cutConnections(): Promise<number> {
+    const cut = await this.ask(
+      sql => sql`
+        select pg_terminate_backend(pid) from pg_stat_activity
+        where backend_type = 'client backend' and application_name is distinct from ${HOARDER}
+          and (usename = ${SERVING_ROLE} or usename is null)`,
+    )
+    return cut.length
+  }
+
+  /** Cuts the service's connections and takes every place there is, as the same role at `url`, until release(). */
+  async starve(url: string): Promise<void> {
+    // A connection that is cut, or that is just refused, holds its place for a moment longer.
+    await until('every connection is taken', async () => {
+      await this.cutConnections()
+      while (await this.#hoard(url)) {
+        // On to the next.
+      }
+      return this.#hoarded.length >= this.places
+    })
+  }
+
+  async release(): Promise<void> {
+    await Promise.all(this.#hoarded.splice(0).map(sql => sql.end({ timeout: 0 })))
+  }
+
+  /** Holds up whoever reads the records, until the returned function is called. */
+  async lockRecords(): Promise<() => Promise<void>> {
+    const sql = postgres(this.url, { max: 1, onnotice: () => {} })
+    const connection = await sql.reserve()
+    await connection`begin`
+    await connection`lock table export_records in access exclusive mode`
+    return async () => {
+      await connection`rollback`
+      await sql.end({ timeout: 0 })
+    }
+  }
+
+  /** A setting for all sessions, those that are open too; null takes it back. */
+  async set(name: string, value: string | null): Promise<void> {
+    const change = value === null ? `reset ${name}` : `set ${name} = '${value}'`
+    await this.ask(async sql => {
+      await sql.unsafe(`alter system ${change}`)
+      await sql`select pg_reload_conf()`
+    })
+  }
+
+  /** The service's connections: all of them, and those that are in the middle of something. */
+  async connections(): Promise<{ open: number; busy: number }> {
+    const [row] = await this.ask(
+      sql => sql<{ open: number; busy: number }[]>`
+        select count(*)::int as open, (count(*) filter (where state <> 'idle'))::int as busy
+        from pg_stat_activity where usename = ${SERVING_ROLE} and application_name <> ${HOARDER}`,
+    )
+    if (!row) throw new Error('a count has one row')
+    return row
+  }
+
+  /** Makes it well again, whatever was done to it. */
+  async mend(): Promise<void> {
+    this.thaw()
+    await this.release()
+    if (!this.#isUp()) await this.start()
+    await this.set('default_transaction_read_only', null)
+  }
+
+  async stop(): Promise<void> {
+    this.thaw()
+    await this.release()
+    await this.#cluster.stop()
+  }
+
+  async #hoard(url: string): Promise<boolean> {
+    const sql = postgres(url, { max: 1, onnotice: () => {}, connection: { application_name: HOARDER } })
+    try {
+      await sql`select 1`
+      this.#hoarded.push(sql)
+      return true
+    } catch (error) {
+      await sql.end({ timeout: 0 })
+      if ((error as { code?: string }).code === '53300') return false
+      throw error
+    }
+  }
+
+  /** Stops all its processes, the first one first, so that it makes no new ones; their ids. */
+  async #stopProcesses(): Promise<number[]> {
+    const main = this.#cluster.pid
+    const sql = postgres(this.url, { max: 1, onnotice: () => {} })
+    await sql`select 1`
+    signal(main, 'SIGSTOP')
+    const others = await sql<
+      { pid: number }[]
+    >`select pid from pg_stat_activity where pid <> pg_backend_pid()`
+    // Not this one: it ends by itself.
+    await sql.end({ timeout: 5 })
+    for (const { pid } of others) signal(pid, 'SIGSTOP')
+    return [main, ...others.map(({ pid }) => pid)]
+  }
+
+  #isUp(): boolean {
+    return signal(this.#cluster.pid, 0)
+  }
+
+  async #untilDown(): Promise<void> {
+    await until('the database is down', () => !this.#isUp())
+  }
+}
+
+/** false where there is no such process any more. */
+function signal(pid: number, name: NodeJS.Signals | 0): boolean {
+  try {
+    return process.kill(pid, name)
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ESRCH') return false
+    throw error
+  }
+}

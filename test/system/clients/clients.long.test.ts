@@ -1,0 +1,168 @@
+import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test'
+import { join } from 'node:path'
+import { createIntegration } from '../../../src/integrations/create.ts'
+import { sampleNdjson } from '../../../src/sample/generate.ts'
+import { cleanUp, PATIENCE, serve } from '../../support/executable.ts'
+import { importText } from '../../support/import.ts'
+import { requires } from '../../support/requires.ts'
+import { openTestDatabase, type TestDatabase } from '../../support/service.ts'
+import { perform, type Seen, type Task } from './run.ts'
+import { CLIENTS, type Client } from './table.ts'
+import type { Refusal } from './task.ts'
+
+setDefaultTimeout(PATIENCE)
+
+const WRONG_SECRET = {
+  status: 401,
+  error: 'invalid_client',
+  description: 'Client authentication failed',
+  challenge: 'Basic realm="axport", charset="UTF-8"',
+}
+const WRONG_GRANT = {
+  status: 400,
+  error: 'unsupported_grant_type',
+  description: 'grant_type must be client_credentials',
+}
+const EXPIRED = {
+  status: 401,
+  error: 'invalid_token',
+  description: 'The access token is invalid',
+  challenge: 'Bearer realm="axport", error="invalid_token", error_description="The access token is invalid"',
+}
+
+let database: TestDatabase
+let baseUrl: string
+/** Two organizations of three, so that what is not in scope would show. */
+let organizations: string[]
+let products: string[]
+/** What the source tables hold in that scope, in the order of the export. */
+let ids: number[]
+
+beforeAll(async () => {
+  database = await openTestDatabase('postgres')
+  const { sql } = database
+  const { loaded } = await importText(sql, [...sampleNdjson({ assessments: 400 })].join(''))
+  expect(loaded).toBe(true)
+  const idsOf = async (table: string) =>
+    (await sql`select id from ${sql(table)} order by id`).map(({ id }) => String(id))
+  organizations = (await idsOf('organizations')).slice(0, 2)
+  products = await idsOf('products')
+  const rows = await sql`
+    select id from assessments
+    where organization_id = any(${organizations}::bigint[])
+    order by (certified_at at time zone 'UTC')::date, id`
+  ids = rows.map(({ id }) => Number(id))
+  const { url } = await serve({ DATABASE_URL: database.url })
+  baseUrl = url
+})
+afterAll(async () => {
+  await cleanUp()
+  await database?.close()
+})
+
+/** A task for an integration of its own, so that runs at the same time do not touch each other's tokens. */
+async function newTask(style: string): Promise<Task> {
+  const credentials = await createIntegration(database.sql, style, organizations, products)
+  return { baseUrl, style, ...credentials }
+}
+
+/** How many live tokens it has: expired ones may be purged at any moment. */
+async function tokensOf({ clientId }: Task): Promise<number> {
+  const [row] = await database.sql`
+    select count(*)::int from access_tokens t
+    join integration_secrets s on s.id = t.secret_id
+    join integrations i on i.id = s.integration_id
+    where i.client_id = ${clientId} and t.expires_at > now()`
+  return row?.count
+}
+
+async function expireTokens({ clientId }: Task): Promise<void> {
+  await database.sql`
+    update access_tokens t set expires_at = now()
+    from integration_secrets s join integrations i on i.id = s.integration_id
+    where s.id = t.secret_id and i.client_id = ${clientId}`
+}
+
+function expectWholeExport({ ids: seen, count, lifetime }: Seen): void {
+  expect(seen).toEqual(ids)
+  expect(count).toBe(ids.length)
+  // RFC 6749 §5.1: what the library makes of expires_in. Some round; some time goes by until it is asked.
+  expect(lifetime).toBeGreaterThan(7_150)
+  expect(lifetime).toBeLessThanOrEqual(7_201)
+}
+
+function expectRefusal(
+  refused: Refusal | undefined,
+  answer: Omit<Refusal, 'kind'>,
+  { kind, hides = [] }: Client['secret'],
+): void {
+  const shown = Object.entries(answer).filter(([fact]) => !hides.includes(fact as (typeof hides)[number]))
+  expect(withScheme(refused)).toEqual(withScheme({ kind, ...Object.fromEntries(shown) }))
+}
+
+/** RFC 9110 §11.1: the scheme is case-insensitive, and some libraries hand it on in lower case. */
+function withScheme(refusal: Refusal | undefined): Refusal | undefined {
+  const challenge = refusal?.challenge?.replace(/^\w+/, scheme => scheme.toLowerCase())
+  return refusal && { ...refusal, challenge }
+}
+
+test('the export is longer than two pages and not all there is', () => {
+  expect(ids.length).toBeGreaterThan(200)
+  expect(ids.length).toBeLessThan(400)
+})
+
+test('the README has a row for every client, with its styles, and the version of those of npm', async () => {
+  const readme = await Bun.file(join(import.meta.dir, '..', '..', '..', 'README.md')).text()
+  const [, rows = ''] = /^\| client +\| version.*\n.*\n((?:\|.*\n)+)/m.exec(readme) ?? []
+  const listed = rows
+    .trimEnd()
+    .split('\n')
+    .map(row => row.slice(1, -1).split('|'))
+    .map(cells => cells.map(cell => cell.trim()))
+    .map(([name, version, ...can]) => ({ name, version, styles: can.map(cell => cell.startsWith('yes')) }))
+  const columns = ['client_secret_basic', 'client_secret_post', 'JSON']
+  expect(listed).toEqual(
+    CLIENTS.map(({ name, version, styles }, index) => ({
+      name,
+      version: version ?? listed[index]?.version,
+      styles: columns.map(style => styles.includes(style)),
+    })),
+  )
+})
+
+for (const client of CLIENTS) {
+  const { describe } = requires(...client.needs)
+  const by = (style: string) => {
+    test.concurrent('walks all pages with one token, and knows for how long that is good', async () => {
+      const task = await newTask(style)
+      const seen = await perform(client, task, 'walk')
+      expectWholeExport(seen)
+      expect(seen.refused).toBeUndefined()
+      expect(await tokensOf(task)).toBe(1)
+    })
+
+    test.concurrent('is told of an expired token, and goes on with a fresh one', async () => {
+      const task = await newTask(style)
+      const seen = await perform(client, task, { paused: () => expireTokens(task) })
+      expectRefusal(seen.refused, EXPIRED, client.token)
+      expectWholeExport(seen)
+      expect(await tokensOf(task)).toBe(1)
+    })
+
+    test.concurrent('is told of a wrong secret', async () => {
+      const task = await newTask(style)
+      const seen = await perform(client, { ...task, clientSecret: `${task.clientSecret}x` }, 'walk')
+      expectRefusal(seen.refused, WRONG_SECRET, client.secret)
+      expect(seen.ids).toEqual([])
+      expect(await tokensOf(task)).toBe(0)
+    })
+
+    test.concurrent('is told of a wrong grant', async () => {
+      const task = await newTask(style)
+      const seen = await perform(client, task, 'grant')
+      expectRefusal(seen.refused, WRONG_GRANT, client.grant)
+      expect(await tokensOf(task)).toBe(0)
+    })
+  }
+  for (const style of client.styles) describe(`${client.name} by ${style}`, () => by(style))
+}

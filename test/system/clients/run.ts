@@ -1,0 +1,48 @@
+import { ended, launch } from '../../support/executable.ts'
+import type { Client } from './table.ts'
+import type { Refusal } from './task.ts'
+
+/** What a program prints at its end. */
+export interface Seen {
+  ids: number[]
+  count?: number
+  /** Seconds that the last token is good for, as the library reckons. */
+  lifetime?: number
+  /** The answer that was no success: the end of the run, unless it had a fresh token to go on with. */
+  refused?: Refusal
+}
+
+/** For a program's environment; see task.ts. */
+export interface Task {
+  baseUrl: string
+  clientId: string
+  clientSecret: string
+  style: string
+}
+
+/** Runs a client's program to its end; where it is to pause after the first page, does `paused` meanwhile. */
+export async function perform(
+  { command }: Client,
+  task: Task,
+  job: 'walk' | 'grant' | { paused: () => Promise<void> },
+): Promise<Seen> {
+  const env = {
+    PATH: process.env.PATH ?? '/usr/bin:/bin',
+    BASE_URL: task.baseUrl,
+    CLIENT_ID: task.clientId,
+    CLIENT_SECRET: task.clientSecret,
+    STYLE: task.style,
+    JOB: typeof job === 'string' ? job : 'pause',
+  }
+  const program = launch(await command(), { env, stdin: 'open' })
+  const end = ended(program, {})
+  if (typeof job !== 'string') {
+    await program.shows(/^paused$/m)
+    await job.paused()
+    await program.stdin.write('go on\n')
+  }
+  program.stdin.end()
+  const { code, stdout, stderr } = await end
+  if (code !== 0) throw new Error(`exit code ${code}: ${stdout}${stderr}`)
+  return JSON.parse(stdout.trimEnd().split('\n').at(-1) ?? '') as Seen
+}

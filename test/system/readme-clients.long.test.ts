@@ -1,0 +1,136 @@
+import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test'
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { assessment, world } from '../support/fixtures.ts'
+import { LIST } from '../support/http.ts'
+import { program, requires } from '../support/requires.ts'
+import { authorize, load, startService, type TestService } from '../support/service.ts'
+
+setDefaultTimeout(120_000)
+
+const readme = readFileSync(join(import.meta.dir, '..', '..', 'README.md'), 'utf8')
+const COUNT = 250
+
+/** The first block of a language below a heading. */
+function block(heading: string, language: string): string {
+  const below = readme.slice(readme.indexOf(`\n### ${heading}\n`))
+  const [, code] = new RegExp(`^\`\`\`${language}\\n(.*?)^\`\`\``, 'ms').exec(below) ?? []
+  if (!code) throw new Error(`the README has no ${language} below "${heading}"`)
+  return code
+}
+
+let service: TestService
+let credentials: { AXPORT_CLIENT_ID: string; AXPORT_CLIENT_SECRET: string }
+let folder: string
+beforeAll(async () => {
+  folder = mkdtempSync(join(tmpdir(), 'axport-clients-'))
+  service = await startService('postgres')
+  await load(service.sql, [...world(), ...Array.from({ length: COUNT }, (_, at) => assessment(at + 1))])
+  const { clientId, clientSecret } = await authorize(service, [10], [1])
+  credentials = { AXPORT_CLIENT_ID: clientId, AXPORT_CLIENT_SECRET: clientSecret }
+})
+afterAll(async () => {
+  await service?.close()
+  rmSync(folder, { recursive: true, force: true })
+})
+
+/**
+ * The service behind something that answers the list with other statuses first, in this order; null passes, and
+ * 'fewer' too, with a count that is less by one. A token that was answered with 401 stays refused.
+ */
+function behind(statuses: (number | 'fewer' | null)[]) {
+  const left = [...statuses]
+  const refused = new Set<string | null>()
+  const proxy = Bun.serve({
+    hostname: '127.0.0.1',
+    port: 0,
+    fetch: async request => {
+      const { pathname, search } = new URL(request.url)
+      const authorization = request.headers.get('authorization')
+      const status = pathname !== LIST ? null : refused.has(authorization) ? 401 : left.shift()
+      if (status === 401) refused.add(authorization)
+      if (typeof status === 'number')
+        return new Response('{"errors":[]}', { status, headers: { 'retry-after': '0' } })
+      const { method, headers } = request
+      const body = method === 'POST' ? await request.text() : null
+      const answer = await fetch(service.baseUrl + pathname + search, {
+        method,
+        headers,
+        body,
+        decompress: status === 'fewer',
+      })
+      if (status !== 'fewer') return new Response(answer.body, answer)
+      return new Response((await answer.text()).replace(`"count":${COUNT}`, `"count":${COUNT - 1}`))
+    },
+  })
+  return { url: `http://127.0.0.1:${proxy.port}`, left, close: () => proxy.stop(true) }
+}
+
+/** Runs a program of the README against a base address. */
+async function run(command: string[], url: string) {
+  const child = Bun.spawn(command, {
+    cwd: folder,
+    env: { ...process.env, ...credentials, AXPORT_URL: url },
+    stdin: 'ignore',
+    stdout: 'pipe',
+    stderr: 'pipe',
+  })
+  const patience = setTimeout(() => child.kill('SIGKILL'), 90_000)
+  const [stdout, stderr, code] = await Promise.all([child.stdout.text(), child.stderr.text(), child.exited])
+  clearTimeout(patience)
+  return { stdout, stderr, code }
+}
+
+const programs = [
+  { name: 'TypeScript', heading: 'Every page, in TypeScript', language: 'ts', command: [process.execPath] },
+  { name: 'Python', heading: 'In Python', language: 'python', command: ['python3'] },
+  { name: 'Go', heading: 'In Go', language: 'go', command: ['go', 'run'], debianPackage: 'golang-go' },
+]
+
+for (const { name, heading, language, command, debianPackage } of programs) {
+  const [executable = ''] = command
+  const { describe } = requires(program(executable, debianPackage))
+  describe(`the client of the README in ${name}`, () => {
+    const write = () => {
+      const file = `client.${language === 'python' ? 'py' : language}`
+      writeFileSync(join(folder, file), block(heading, language))
+      return [...command, file]
+    }
+
+    test('gets every record, over 503, 504 and 401', async () => {
+      const proxy = behind([503, null, 401, 504, null])
+      const { stdout, stderr, code } = await run(write(), proxy.url)
+      proxy.close()
+      expect({ code, stderr, left: proxy.left }).toEqual({ code: 0, stderr: '', left: [] })
+      const ids = stdout.trimEnd().split('\n').map(Number)
+      expect(ids).toEqual(Array.from({ length: COUNT }, (_, at) => at + 1))
+    })
+
+    test('ends with an error when the count changes on the way', async () => {
+      const proxy = behind([null, 'fewer'])
+      const { stdout, stderr, code } = await run(write(), proxy.url)
+      proxy.close()
+      expect(code).not.toBe(0)
+      expect(stderr).toContain('the data changed: start over')
+      expect(stdout.trimEnd().split('\n')).toHaveLength(100)
+    })
+
+    test('gives up on 400, and on what does not pass', async () => {
+      for (const statuses of [[400], [503, 503, 503, 503, 503, 503]]) {
+        const proxy = behind(statuses)
+        const { stdout, code } = await run(write(), proxy.url)
+        proxy.close()
+        expect([statuses.length, code === 0, stdout]).toEqual([statuses.length, false, ''])
+        expect(proxy.left).toHaveLength(statuses.length > 1 ? 1 : 0)
+      }
+    })
+  })
+}
+
+requires(program('curl')).test('the lines for curl in the README print the first page', async () => {
+  const lines = block('The first page, with curl', 'sh').split('\n').slice(1).join('\n')
+  const { stdout, code } = await run(['sh', '-c', lines], service.baseUrl)
+  expect(code).toBe(0)
+  expect(JSON.parse(stdout)).toMatchObject({ data: [{ id: 1 }, { id: 2 }], meta: { count: COUNT, page: 2 } })
+})

@@ -1,0 +1,160 @@
+import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test'
+import { join } from 'node:path'
+import type { Sql } from 'postgres'
+import { migrate } from '../../src/postgres/migrate.ts'
+import { cleanUp, emptyFolder, type Running, serve } from '../support/executable.ts'
+import { list, newToken, tryList } from '../support/http.ts'
+import { Oracle } from '../support/oracle.ts'
+import { type OwnCluster, startCluster } from '../support/own-cluster.ts'
+import { debianBinaries } from '../support/postgres-binaries.ts'
+import { requires } from '../support/requires.ts'
+import { load } from '../support/service.ts'
+import { until } from '../support/until.ts'
+import { dump, POSTGRES_15, restore } from './support/debian-postgres.ts'
+import { expectServed } from './support/expect-served.ts'
+import { integrate, on } from './support/operations.ts'
+import { linesOf, SCOPE, smallPlatform } from './support/small-platform.ts'
+
+setDefaultTimeout(120_000)
+
+const BEFORE = smallPlatform(0)
+const LATER = smallPlatform(1)
+
+const OVER = ['--clean', '--if-exists', '--single-transaction']
+
+requires(POSTGRES_15).describe('a dump that is restored into the database of a running service', () => {
+  let cluster: OwnCluster
+  let databases = 0
+  beforeAll(async () => {
+    cluster = await startCluster({ binaries: debianBinaries(15) })
+  })
+  afterAll(async () => {
+    await cleanUp()
+    await cluster?.stop()
+  })
+
+  /** A service on a new database that holds BEFORE, and a dump of that; both are gone with the cluster. */
+  async function world() {
+    const name = `export_${++databases}`
+    await asSuperuser(sql => sql.unsafe(`create database ${name} template template0`))
+    const url = cluster.url(name)
+    const file = join(emptyFolder(), 'before.dump')
+    await on(url, async sql => {
+      await migrate(sql)
+      await load(sql, linesOf(BEFORE))
+    })
+    const credentials = await integrate(url)
+    const service = await serve({ DATABASE_URL: url, DATABASE_WAIT: '2', STATEMENT_TIMEOUT: '5' })
+    return { name, url, file, credentials, service, token: await newToken(service.url, credentials) }
+  }
+
+  const asSuperuser = (work: (sql: Sql) => Promise<unknown>) => on(cluster.url(), work)
+
+  test('is served once it is committed; until then the data before, 503 or 504', async () => {
+    const { url, file, credentials, service, token } = await world()
+    await expectServed(service.url, token, BEFORE)
+    await dump(url, file)
+    await on(url, sql => load(sql, linesOf(LATER)))
+    await expectServed(service.url, token, LATER)
+    const newer = await newToken(service.url, credentials)
+
+    const reader = keepReading(service, token)
+    await until(
+      'the service answers while nothing is restored yet',
+      () => (reader.seen.get('later') ?? 0) > 10,
+    )
+    await restore(file, url, ...OVER)
+    await until('the restored data are served', () => reader.seen.has('before'))
+    await reader.stop()
+    expectAnswers(reader, ['503', '504'])
+
+    await expectServed(service.url, token, BEFORE)
+    // A token is part of the data: the one that was issued after the dump is not known any more.
+    expect((await tryList(service.url, newer)).status).toBe(401)
+    expect(await newToken(service.url, credentials)).toBeString()
+  })
+
+  test('is followed by changes that bear no mark of any before', async () => {
+    const { url, file, service, token } = await world()
+    await dump(url, file)
+    const dumped = await changesOf(url)
+    await on(url, sql => load(sql, linesOf(LATER)))
+    await expectServed(service.url, token, LATER)
+    const lost = await changesOf(url)
+    await restore(file, url, ...OVER)
+    expect(await changesOf(url)).toEqual(dumped)
+    const next = smallPlatform(2)
+    await on(url, sql => load(sql, linesOf(next)))
+    const fresh = (await changesOf(url)).filter(change => !dumped.includes(change))
+    expect(fresh).not.toBeEmpty()
+    expect(fresh.filter(change => lost.includes(change))).toEqual([])
+    await expectServed(service.url, token, next)
+  })
+
+  test('is served when its database is dropped and made anew, without a restart of the service', async () => {
+    const { name, url, file, service, token } = await world()
+    await dump(url, file)
+    await on(url, sql => load(sql, linesOf(LATER)))
+    await expectServed(service.url, token, LATER)
+
+    const reader = keepReading(service, token)
+    await asSuperuser(sql => sql.unsafe(`drop database ${name} with (force)`))
+    await until('requests get 503', () => reader.seen.has('503'))
+    await asSuperuser(sql => sql.unsafe(`create database ${name} template template0`))
+    await restore(file, url, '--single-transaction')
+    await until('the restored data are served', () => reader.seen.has('before'))
+    await reader.stop()
+    // 500 as long as the new database has no table.
+    expectAnswers(reader, ['500', '503'])
+    await expectServed(service.url, token, BEFORE)
+  })
+
+  test('replaces what was remembered of a scope, although only others are written to afterwards', async () => {
+    const { url, file, service } = await world()
+    const own = { ...SCOPE, organizations: [1] }
+    const token = await newToken(service.url, await integrate(url, own))
+    await dump(url, file)
+    await on(url, sql => sql`delete from assessments where organization_id = 1`)
+    expect((await list(service.url, token)).meta.count).toBe(0)
+    await restore(file, url, ...OVER)
+    await on(url, sql => sql`delete from assessments where organization_id = 2`)
+    await expectServed(service.url, token, BEFORE, own)
+  })
+})
+
+/** Holds that a reader saw the later data, then those before, and no other status than 200 and `refusals`. */
+function expectAnswers({ seen }: { seen: Map<string, number> }, refusals: string[]): void {
+  const isStatus = (answer: string) => /^\d+$/.test(answer)
+  expect([...seen.keys()].filter(answer => !isStatus(answer))).toEqual(['later', 'before'])
+  expect(refusals).toEqual(expect.arrayContaining([...seen.keys()].filter(isStatus)))
+}
+
+/** Reads the first page until it is told to stop; how often each answer came: `before`, `later`, or a status. */
+function keepReading(service: Running & { url: string }, token: string) {
+  const seen = new Map<string, number>()
+  const [before, later] = [BEFORE, LATER].map(platform => new Oracle(platform).list(SCOPE, { lists: {} }))
+  let isStopped = false
+  const reading = (async () => {
+    while (!isStopped) {
+      const { status, text } = await tryList(service.url, token)
+      const answer =
+        text === before ? 'before' : text === later ? 'later' : status === 200 ? text : String(status)
+      seen.set(answer, (seen.get(answer) ?? 0) + 1)
+    }
+  })()
+  const stop = async () => {
+    isStopped = true
+    await reading
+  }
+  return { seen, stop }
+}
+
+/** The marks of the changes that the log holds: a position with its random tag each. */
+async function changesOf(url: string): Promise<string[]> {
+  const rows = await on(
+    url,
+    sql =>
+      sql<{ mark: string }[]>`select position || ' ' || tag as mark from export_changes order by position`,
+  )
+  return rows.map(({ mark }) => mark)
+}

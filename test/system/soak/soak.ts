@@ -1,0 +1,84 @@
+// Mixed load for a long time, with imports and rotations going on: bun run test:soak --minutes 30 [--workers 2]
+import { parseArgs } from 'node:util'
+import { cleanUp } from '../../support/executable.ts'
+import { movingTruth } from '../chaos/support/moving-truth.ts'
+import { type Service, startService } from '../chaos/support/service.ts'
+import { makeWorld, type World } from '../chaos/support/world.ts'
+import { lateRecords, startWriters } from '../chaos/support/writers.ts'
+import { type Sample, TimedLoad, usage } from './samples.ts'
+import { trends } from './verdict.ts'
+
+const WALKERS = 6
+const ASSESSMENTS = 6000
+
+/** Milliseconds between two writes of a kind. */
+const WRITE_PAUSE = 5000
+
+/** Runs the load and prints a row for each sample; whether everything was flat and every answer right. */
+async function soak(world: World, service: Service, minutes: number, every: number): Promise<boolean> {
+  const load = new TimedLoad(service.url, world.credentials, movingTruth(world, lateRecords(world)))
+  const writers = await startWriters(world, WRITE_PAUSE)
+  load.start(WALKERS)
+  // The first pages of a process and of its database are not what is measured.
+  await Bun.sleep(every)
+  load.take()
+  const samples: Sample[] = []
+  const began = performance.now()
+  while (performance.now() - began < minutes * 60_000) {
+    await Bun.sleep(every)
+    const minute = (performance.now() - began) / 60_000
+    const { open } = await world.victim.connections()
+    const sample = { minute, connections: open, ...usage(service.pid), ...load.take() }
+    print(sample, samples.length === 0)
+    samples.push(sample)
+  }
+  await Promise.all([load.stop(), writers.stop()])
+  const faults = load.faults.report()
+  for (const fault of faults) console.log(`wrong: ${fault}`)
+  console.log(`\n${load.summary()}\n${JSON.stringify(writers.written)}\n`)
+  const all = trends(samples)
+  for (const { measure, first, last, isFlat } of all)
+    console.log(
+      `${measure.padEnd(12)} ${first.toFixed(1)} → ${last.toFixed(1)}  ${isFlat ? 'flat' : 'NOT FLAT'}`,
+    )
+  return faults.length === 0 && all.every(({ isFlat }) => isFlat)
+}
+
+function print(sample: Sample, isFirst: boolean): void {
+  const row = (cells: string[]) => console.log(`| ${cells.join(' | ')} |`)
+  if (isFirst) row(Object.keys(sample))
+  if (isFirst) row(Object.keys(sample).map(() => '---:'))
+  row(Object.values(sample).map(value => (Number.isInteger(value) ? String(value) : value.toFixed(1))))
+}
+
+const { values } = parseArgs({
+  args: Bun.argv.slice(2),
+  options: {
+    minutes: { type: 'string', default: '30' },
+    workers: { type: 'string', default: '1' },
+    /** Seconds between two samples. */
+    every: { type: 'string', default: '30' },
+  },
+})
+// A database that writes for half an hour has to clean up after itself.
+const world = await makeWorld({ assessments: ASSESSMENTS, settings: { autovacuum: 'on' } })
+let isFine = false
+try {
+  const service = await startService(world.url, {
+    workers: Number(values.workers),
+    env: { LOG_LEVEL: 'warn', DATABASE_POOL_SIZE: '10' },
+  })
+  isFine = await soak(world, service, Number(values.minutes), Number(values.every) * 1000)
+  service.signal('SIGTERM')
+  const { code, stdout, stderr } = await service.finished
+  // Warnings are told and no fault: a slow request is one, on a busy machine.
+  const warnings = stdout.split('\n').filter(Boolean)
+  if (warnings.length > 0) console.log(`\n${warnings.length} warnings, as ${warnings[0]}`)
+  if (code !== 0 || stderr !== '') console.log(`exit code ${code}: ${stderr}`)
+  isFine &&= code === 0 && stderr === ''
+} finally {
+  await cleanUp()
+  await world.victim.stop()
+}
+console.log(isFine ? '\nflat' : '\nNOT FLAT, or something was wrong')
+process.exit(isFine ? 0 : 1)

@@ -1,0 +1,36 @@
+import { existsSync } from 'node:fs'
+import { debianBinaries } from '../../support/postgres-binaries.ts'
+import type { Requirement } from '../../support/requires.ts'
+
+/** The oldest Postgres that is supported, as Debian packages it. */
+export const POSTGRES_15: Requirement = {
+  name: 'Postgres 15',
+  debianPackage: 'postgresql-15',
+  isHere: existsSync(debianBinaries(15).postgres) && existsSync(client('pg_dump')),
+}
+
+/** Writes a dump of a database, in the custom format, into `file`. */
+export async function dump(url: string, file: string): Promise<void> {
+  await run(['pg_dump', '--format=custom', `--file=${file}`, url])
+}
+
+/** Restores a dump into a database; `options` are those of pg_restore. */
+export async function restore(file: string, url: string, ...options: string[]): Promise<void> {
+  await run(['pg_restore', '--exit-on-error', ...options, `--dbname=${url}`, file])
+}
+
+async function run([program = '', ...args]: string[]): Promise<void> {
+  const child = Bun.spawn([client(program), ...args], {
+    // In a deadlock with a reader the reader is to lose: whoever looks first does, by default after a second.
+    env: { PATH: process.env.PATH ?? '', PGOPTIONS: '-c deadlock_timeout=60s' },
+    stdin: 'ignore',
+    stdout: 'ignore',
+    stderr: 'pipe',
+  })
+  const complaint = await new Response(child.stderr).text()
+  if ((await child.exited) !== 0) throw new Error(`${program}: ${complaint.trim()}`)
+}
+
+function client(program: string): string {
+  return `/usr/lib/postgresql/15/bin/${program}`
+}

@@ -1,0 +1,46 @@
+import { expect } from 'bun:test'
+import { tryList } from '../../support/http.ts'
+import { Oracle, type Scope } from '../../support/oracle.ts'
+import type { Platform } from '../../support/oracle-records.ts'
+import { SCOPE } from './small-platform.ts'
+
+const SORTS = ['certified_on', 'user_name', 'proctor_name', 'product_name']
+
+/** The queries of a walk through a small platform in every order; the last page comes first, then page after page. */
+const WALKS = SORTS.flatMap(sort =>
+  ['ASC', 'DESC'].flatMap(order =>
+    [200, 0, 100, 200].map(offset => ({ sort, order, offset: String(offset) })),
+  ),
+)
+
+/** Holds that every page of every order is the oracle's for `platform`, count and all. */
+export async function expectServed(
+  baseUrl: string,
+  token: string,
+  platform: Platform,
+  scope: Scope = SCOPE,
+): Promise<void> {
+  const oracle = new Oracle(platform)
+  for (const query of WALKS) await compare(baseUrl, token, oracle, query, scope)
+}
+
+/** Holds that the first page of the default order is the oracle's for `platform`. */
+export async function expectPage(baseUrl: string, token: string, platform: Platform): Promise<void> {
+  await compare(baseUrl, token, new Oracle(platform), {}, SCOPE)
+}
+
+async function compare(
+  baseUrl: string,
+  token: string,
+  oracle: Oracle,
+  asked: { sort?: string; order?: string; offset?: string },
+  scope: Scope,
+): Promise<void> {
+  const query = { page: '100', ...asked }
+  const { status, text } = await tryList(baseUrl, token, query)
+  expect({ query, status, text }).toEqual({
+    query,
+    status: 200,
+    text: oracle.list(scope, { ...query, lists: {} }),
+  })
+}

@@ -1,0 +1,53 @@
+import { existsSync, writeFileSync } from 'node:fs'
+import { chmod, mkdtemp, realpath, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { type PostgresBinaries, postgresBinaries } from '../../support/postgres-binaries.ts'
+import type { Requirement } from '../../support/requires.ts'
+
+const LIBRARY = ['x86_64', 'aarch64']
+  .map(machine => `/usr/lib/${machine}-linux-gnu/faketime/libfaketime.so.1`)
+  .find(path => existsSync(path))
+
+/** The library that tells programs another time. */
+export const FAKETIME: Requirement = {
+  name: 'libfaketime',
+  debianPackage: 'libfaketime',
+  isHere: LIBRARY !== undefined,
+}
+
+/** A clock that the test sets, for programs that are started under it; what measures durations is left alone. */
+export interface FakedClock {
+  /** The environment that a program needs. */
+  env: Record<string, string>
+  /** The Postgres of npm under this clock. */
+  postgres(): Promise<PostgresBinaries>
+  /** Sets it that many seconds ahead of the machine's clock, or behind it. */
+  set(seconds: number): void
+  remove(): Promise<void>
+}
+
+/** A clock that agrees with the machine's until it is set. */
+export async function fakedClock(): Promise<FakedClock> {
+  const folder = await mkdtemp(join(await realpath(tmpdir()), 'axport-clock-'))
+  // A Postgres that is another user's reads it too.
+  await chmod(folder, 0o755)
+  const offset = join(folder, 'offset')
+  const set = (seconds: number) => writeFileSync(offset, `${seconds < 0 ? '' : '+'}${seconds}\n`)
+  set(0)
+  const env = {
+    LD_PRELOAD: LIBRARY ?? '',
+    FAKETIME_TIMESTAMP_FILE: offset,
+    FAKETIME_NO_CACHE: '1',
+    DONT_FAKE_MONOTONIC: '1',
+  }
+  const postgres = async () => {
+    const binaries = await postgresBinaries()
+    const program = join(folder, 'postgres')
+    const variables = Object.entries(env).map(([name, value]) => `${name}=${value}`)
+    const script = `#!/bin/sh\nexec env ${variables.join(' ')} ${binaries.postgres} "$@"\n`
+    await writeFile(program, script, { mode: 0o755 })
+    return { ...binaries, postgres: program }
+  }
+  return { env, postgres, set, remove: () => rm(folder, { recursive: true, force: true }) }
+}
