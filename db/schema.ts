@@ -1,21 +1,9 @@
 import { sql } from 'drizzle-orm'
-import {
-  bigint,
-  boolean,
-  customType,
-  date,
-  integer,
-  pgTable,
-  pgView,
-  smallint,
-  text,
-  timestamp,
-  uuid,
-} from 'drizzle-orm/pg-core'
+import { bigint, boolean, customType, date, pgTable, pgView, text, timestamp } from 'drizzle-orm/pg-core'
 
 /**
- * The tables as TypeScript sees them: columns, types and keys. What they are for, their checks, indexes
- * and triggers stand in `db/migrations`, which is what makes them; a test holds the two together.
+ * The tables and views whose columns the service's statements name: columns, types and keys. Their reasons, checks,
+ * indexes and triggers stand in `db/migrations`, which makes them; a test holds the two together.
  *
  * The statements are written with drizzle's `sql` and run on postgres.js, which hands bigint over as a
  * decimal string: a JavaScript number is exact only up to 2^53. Timestamps stay text: a JavaScript date
@@ -25,69 +13,6 @@ import {
 const id = (name: string) => bigint(name, { mode: 'bigint' })
 const timestamptz = (name: string) => timestamp(name, { withTimezone: true, mode: 'string' })
 const digest = customType<{ data: Uint8Array; driverData: Uint8Array }>({ dataType: () => 'bytea' })
-
-export const organizations = pgTable('organizations', {
-  id: id('id').primaryKey(),
-  name: text('name').notNull(),
-})
-
-export const products = pgTable('products', {
-  id: id('id').primaryKey(),
-  name: text('name').notNull(),
-})
-
-export const users = pgTable('users', {
-  id: id('id').primaryKey(),
-  name: text('name').notNull(),
-  firstName: text('first_name').notNull().default(''),
-  lastName: text('last_name').notNull().default(''),
-  email: text('email').notNull().default(''),
-  seid: text('seid'),
-  recordStatus: text('record_status').notNull().default('active'),
-})
-
-export const assessments = pgTable('assessments', {
-  id: id('id').primaryKey(),
-  userId: id('user_id').notNull(),
-  organizationId: id('organization_id').notNull(),
-  productId: id('product_id').notNull(),
-  certifiedAt: timestamptz('certified_at').notNull(),
-  legacyRecord: boolean('legacy_record').notNull().default(false),
-})
-
-export const assessmentParts = pgTable('assessment_parts', {
-  id: id('id').primaryKey(),
-  assessmentId: id('assessment_id').notNull(),
-  position: integer('position').notNull(),
-  name: text('name'),
-  certifiedAt: timestamptz('certified_at'),
-  proctorId: id('proctor_id').notNull(),
-})
-
-export const exportState = pgTable('export_state', {
-  singleton: boolean('singleton').primaryKey().default(true),
-  version: id('version').notNull().default(sql`1`),
-  timeZone: text('time_zone').notNull().default('UTC'),
-})
-
-export const exportChanges = pgTable('export_changes', {
-  position: id('position').primaryKey().generatedAlwaysAsIdentity(),
-  tag: uuid('tag').notNull().default(sql`gen_random_uuid()`),
-  delta: smallint('delta'),
-  id: id('id'),
-  organizationId: id('organization_id'),
-  productId: id('product_id'),
-  userId: id('user_id'),
-  seid: text('seid'),
-  isArchived: boolean('is_archived'),
-  legacyRecord: boolean('legacy_record'),
-  proctorIds: id('proctor_ids').array(),
-  certifiedOn: date('certified_on'),
-  userNameKey: text('user_name_key'),
-  proctorNameKey: text('proctor_name_key'),
-  productNameKey: text('product_name_key'),
-  searchText: text('search_text'),
-})
 
 export const exportRecords = pgTable('export_records', {
   id: id('id').primaryKey(),
@@ -147,15 +72,6 @@ export const accessTokens = pgTable('access_tokens', {
 export const liveSecrets = pgView('live_secrets', {
   id: id('id'),
   digest: digest('digest'),
-  clientId: text('client_id'),
-  organizationIds: id('organization_ids').array(),
-  productIds: id('product_ids').array(),
-  scopeDigest: text('scope_digest'),
-}).existing()
-
-export const liveTokens = pgView('live_tokens', {
-  digest: digest('digest'),
-  secretId: id('secret_id'),
   clientId: text('client_id'),
   organizationIds: id('organization_ids').array(),
   productIds: id('product_ids').array(),

@@ -68,7 +68,7 @@ create index assessments_product_id on assessments (product_id);
 -- assessment's and are not written down a second time. A separate part has an id, name and date of its own.
 -- The reference to the assessment is deferrable for the sake of loading: parts that arrive before their
 -- assessments are rendered once, with them, and not twice.
--- That a part's id is never the id of another assessment is enforced in 0002, where all writers queue.
+-- That a part's id is never the id of another assessment is enforced in 0004, where all writers queue.
 create table assessment_parts (
   id bigint primary key,
   assessment_id bigint not null

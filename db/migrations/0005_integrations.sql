@@ -1,6 +1,6 @@
 -- Integrations: who may read what, and the tokens they read it with.
 
--- The functions keep this path; see 0003.
+-- The functions keep this path; see 0002.
 select set_config('search_path', quote_ident(current_schema()) || ', pg_temp', true);
 
 -- Names a scope: equal for equal sets in equal order, and for no others. A server works from the scope that it

@@ -108,10 +108,10 @@ with token as materialized (
 )
 select ${ACCESS},
   is_held and (place.size = 0 or greatest(after_skip + after_size, before_skip + before_size) <= ${REACHES[shape.reach]}) as is_held,
-  count, newest.position, newest.tag,
+  count, coalesce(newest.position, 0) as position, coalesce(newest.tag, gen_random_uuid()) as tag,
   ${shape.isCounted ? sql`(select reltuples::bigint from pg_class where oid = 'export_records'::regclass)` : sql`null`} as total,
   found.*
-from place cross join part cross join newest left join token on true cross join (
+from place cross join part left join newest on true left join token on true cross join (
   select
     coalesce(string_agg(${isWhole ? sql`document` : sql`(select ${r.document} from ${r} where ${r.id} = page.id)`}, ','), '') as documents,
     count(*) as size,

@@ -70,20 +70,27 @@ function readTexts(schema: TSchema, texts: Texts): unknown {
 const NAME = /^([^[]+)((?:\[[^\]]*\])*)(\[?)/
 
 /**
+ * U+FFFD stands for a text that somebody has lost, and would be looked for in its place: the server puts it where
+ * bytes are no UTF-8 (sent raw, without any escape), other programs do so too, and so does URLSearchParams.
+ */
+const LOST = '\ufffd'
+
+/** A "%" that begins no escape; URLSearchParams would keep it. */
+const NO_ESCAPE = /%(?![\da-f]{2})/gi
+
+/**
  * What was sent under each name: `page`, `filter[seids]`, or `filter` where that has no name in brackets. A list is
  * sent as `f=`, `f[]=` or `f[0]=`. A blank value equals an omitted one (spec 4.2, filter rule 2), whatever its name.
  * @throws HttpError 400
  */
 function textsIn(queryString: string): Map<string, Texts> {
   const sent = new Map<string, Texts>()
-  for (const pair of queryString.split('&')) {
-    const [name = ''] = pair.split('=', 1)
-    const text = decode(pair.slice(name.length + 1))
+  // A "?" at the very beginning would be dropped.
+  for (const [name, text] of new URLSearchParams(`&${queryString.replace(NO_ESCAPE, LOST)}`)) {
     if (text.trim() === '') continue
-    const decoded = decode(name)
-    const [, root = '', brackets = '', open = ''] = NAME.exec(decoded) ?? []
+    const [, root = '', brackets = '', open = ''] = NAME.exec(name) ?? []
     const fallsBack = root === 'sort' || root === 'order'
-    if (!fallsBack && (text.includes(LOST) || decoded.includes(LOST)))
+    if (!fallsBack && (text + name).includes(LOST))
       throw apiError(400, 'The query string is not valid percent-encoded UTF-8')
     // `filter[search` has no brackets: it is another name.
     if (open && !brackets) continue
@@ -91,25 +98,9 @@ function textsIn(queryString: string): Map<string, Texts> {
     const filter = root === 'filter' ? inner.shift() : undefined
     const parameter = filter && /^[^[\d]/.test(filter) ? `filter[${filter}]` : root
     const isList = !open && inner.length < (fallsBack ? 3 : 2) && inner.every(one => /^\d*$/.test(one))
-    const texts = sent.get(parameter)
-    if (texts) texts.push(isList ? text : undefined)
-    else sent.set(parameter, [isList ? text : undefined])
+    const texts = sent.get(parameter) ?? []
+    texts.push(isList ? text : undefined)
+    sent.set(parameter, texts)
   }
   return sent
-}
-
-/**
- * U+FFFD stands for a text that somebody has lost, and would be looked for in its place: the server puts it where
- * bytes are no UTF-8 (sent raw, without any escape), other programs do so too, and so does decode().
- */
-const LOST = '\ufffd'
-
-function decode(component: string): string {
-  return component.replaceAll('+', ' ').replace(/(?:%[\da-f]{2})+|%/gi, escapes => {
-    try {
-      return decodeURIComponent(escapes)
-    } catch {
-      return LOST
-    }
-  })
 }

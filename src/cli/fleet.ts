@@ -1,7 +1,8 @@
 import { Counter, Gauge } from 'prom-client'
 import { addedUp, type MetricsJson, onlyCounts } from '../http/admin/metrics.ts'
-import { type CheckResult, type Readiness, shared } from '../http/admin/readiness.ts'
+import type { CheckResult, Readiness } from '../http/admin/readiness.ts'
 import type { AdminView } from '../http/admin/server.ts'
+import { shared } from '../within.ts'
 import type { WorkerProcess } from './worker-process.ts'
 
 /**

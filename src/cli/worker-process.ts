@@ -1,4 +1,4 @@
-import { within } from '../http/admin/readiness.ts'
+import { within } from '../within.ts'
 import type { FromWorker, Reports, ToWorker } from './worker-messages.ts'
 
 /** How a worker ended. */

@@ -39,7 +39,6 @@ export const OPERATOR_TABLES = [
   'assessment_parts',
   'export_state',
   'export_records',
-  'export_changes',
   'export_people',
   'export_products',
   'integrations',

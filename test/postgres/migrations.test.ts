@@ -66,12 +66,12 @@ async function dump(sql: Sql): Promise<string[]> {
     where pronamespace = 'public'::regnamespace
       and not exists (select from pg_depend where objid = p.oid and deptype = 'e')
     union all
-    select 'state ' || (to_jsonb(s) - 'version')::text from export_state s
+    select 'state ' || to_jsonb(s)::text from export_state s
     order by line`
   return rows.map(row => row.line)
 }
 
-const version = (sql: Sql) => sql`select version from export_state`
+const version = (sql: Sql) => sql`select max(position) from export_changes`
 
 const record = (sql: Sql) => sql`select name, sha256, applied_at::text from schema_migrations order by name`
 

@@ -99,9 +99,9 @@ export async function partsOf(sql: Sql): Promise<Record<string, number[]>> {
   return Object.fromEntries(rows.map(row => [row.id, row.parts.map(Number)]))
 }
 
-/** The version of the read model. */
+/** The version of the read model: the newest position in the log of changes. */
 export async function versionOf(sql: Sql): Promise<bigint> {
-  const [row] = await sql<{ version: string }[]>`select version from export_state`
+  const [row] = await sql<{ version: string }[]>`select max(position) as version from export_changes`
   return BigInt(row?.version ?? 0)
 }
 

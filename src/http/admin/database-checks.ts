@@ -1,7 +1,8 @@
 import { Failure } from '../../errors.ts'
 import { missingMigrations } from '../../postgres/migrate.ts'
 import type { Pool } from '../../postgres/pool.ts'
-import { type Check, shared, within } from './readiness.ts'
+import { shared, within } from '../../within.ts'
+import type { Check } from './readiness.ts'
 
 /** What requests need of the database: that it answers, that its schema is not behind, and that it can be written. */
 export function databaseChecks(pool: Pool): Check[] {
@@ -15,13 +16,13 @@ export function databaseChecks(pool: Pool): Check[] {
 /** Milliseconds for the version: metrics are read without it rather than not at all. */
 const VERSION_PATIENCE = 1000
 
-/** Reads the version of the data; undefined when the database does not answer. */
+/** Reads the version of the data, which is the newest position in the log of changes; undefined when the database does not answer. */
 export function exportVersion(pool: Pool): () => Promise<number | undefined> {
   const read = unlessBusy(pool, async () => {
-    const [row] = (await pool.unsafe('select version from export_state', [], { prepare: false })) as {
-      version: string
-    }[]
-    return row && Number(row.version)
+    const [row] = (await pool.unsafe('select max(position) as version from export_changes', [], {
+      prepare: false,
+    })) as { version: string | null }[]
+    return row ? Number(row.version) : undefined
   })
   return () => within(VERSION_PATIENCE, read(), undefined).catch(() => undefined)
 }

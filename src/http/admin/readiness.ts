@@ -1,3 +1,5 @@
+import { within } from '../../within.ts'
+
 /** One thing that has to be right before requests can be answered. */
 export interface Check {
   name: string
@@ -49,33 +51,5 @@ async function detailOf(check: Check): Promise<string | undefined> {
     // Never its text: a database's own may quote names, a driver's the whole URL.
     const { code, name } = error as { code?: string; name?: string }
     return `failed (${code ?? name ?? 'unknown error'})`
-  }
-}
-
-/** What `work` comes to, or `otherwise` when that takes longer than so many milliseconds. */
-export async function within<Result>(
-  milliseconds: number,
-  work: Promise<Result>,
-  otherwise: Result,
-): Promise<Result> {
-  let timer: Timer | undefined
-  const late = new Promise<Result>(resolve => {
-    timer = setTimeout(() => resolve(otherwise), milliseconds)
-  })
-  try {
-    return await Promise.race([work, late])
-  } finally {
-    clearTimeout(timer)
-  }
-}
-
-/** The same work for all who ask while it is going on: a database that hangs is asked once, not once a probe. */
-export function shared<Result>(work: () => Promise<Result>): () => Promise<Result> {
-  let running: Promise<Result> | undefined
-  return () => {
-    running ??= work().finally(() => {
-      running = undefined
-    })
-    return running
   }
 }

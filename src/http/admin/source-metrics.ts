@@ -19,94 +19,57 @@ export interface Build {
   commit: string
 }
 
+type Connections = ReturnType<NonNullable<Sources['pool']>>
+/** The name of a metric without "axport_", and its help. */
+type Named = [name: string, help: string]
+
+const COUNTERS: Record<keyof Counters, Named> = {
+  databaseErrors: [
+    'database_errors_total',
+    'Errors of the database that requests met, lost connections too.',
+  ],
+  pageMemoryHits: ['page_memory_hits_total', 'Pages whose count and place were remembered.'],
+  pageMemoryMisses: ['page_memory_misses_total', 'Pages that had to be counted and looked for.'],
+  purgedTokens: ['purged_tokens_total', 'Expired tokens that were deleted.'],
+  purgedSecrets: ['purged_secrets_total', 'Secrets that were deleted after the end of their grace.'],
+}
+
+const CONNECTIONS: Record<keyof Connections, Named> = {
+  inUse: ['database_connections_in_use', 'Connections to the database that run a statement.'],
+  idle: ['database_connections_idle', 'Connections to the database that wait for a statement.'],
+  waiting: ['database_waiting', 'Statements that wait for a connection.'],
+}
+
 /** Metrics that are read from elsewhere at the moment when somebody looks. */
 export function addSourceMetrics(sources: Sources, registry: Registry): void {
   const { counters, pool } = sources
-  addCounter(registry, {
-    name: 'axport_database_errors_total',
-    help: 'Errors of the database that requests met, lost connections among them.',
-    read: () => counters.databaseErrors,
-  })
-  addCounter(registry, {
-    name: 'axport_page_memory_hits_total',
-    help: 'Pages whose count and place were remembered.',
-    read: () => counters.pageMemoryHits,
-  })
-  addCounter(registry, {
-    name: 'axport_page_memory_misses_total',
-    help: 'Pages that had to be counted and looked for.',
-    read: () => counters.pageMemoryMisses,
-  })
-  addCounter(registry, {
-    name: 'axport_purged_tokens_total',
-    help: 'Expired tokens that were deleted.',
-    read: () => counters.purgedTokens,
-  })
-  addCounter(registry, {
-    name: 'axport_purged_secrets_total',
-    help: 'Secrets that were deleted after the end of their grace.',
-    read: () => counters.purgedSecrets,
-  })
-  addGauge(registry, {
-    name: 'axport_requests_in_flight',
-    help: 'Requests that have arrived and are not answered yet.',
-    read: sources.inFlight,
-  })
-  if (pool) {
-    addGauge(registry, {
-      name: 'axport_database_connections_in_use',
-      help: 'Connections to the database that run a statement.',
-      read: () => pool().inUse,
+  const of = ([name, help]: Named) => ({ name: `axport_${name}`, help, registers: [registry] })
+  const gauge = (named: Named, read: () => number) =>
+    new Gauge({
+      ...of(named),
+      collect() {
+        this.set(read())
+      },
     })
-    addGauge(registry, {
-      name: 'axport_database_connections_idle',
-      help: 'Connections to the database that wait for a statement.',
-      read: () => pool().idle,
-    })
-    addGauge(registry, {
-      name: 'axport_database_waiting',
-      help: 'Statements that wait for a connection.',
-      read: () => pool().waiting,
+  for (const key of Object.keys(COUNTERS) as (keyof Counters)[]) {
+    new Counter({
+      ...of(COUNTERS[key]),
+      collect() {
+        this.reset()
+        this.inc(counters[key])
+      },
     })
   }
+  gauge(['requests_in_flight', 'Requests that have arrived and are not answered yet.'], sources.inFlight)
+  for (const key of pool ? (Object.keys(CONNECTIONS) as (keyof Connections)[]) : [])
+    gauge(CONNECTIONS[key], () => pool?.()[key] ?? 0)
   new Gauge({
-    name: 'axport_export_version',
-    help: 'Version of the data, which every write to it advances. Absent when the database does not answer.',
+    ...of(['export_version', 'Version of the data, which every write advances. Absent without a database.']),
     aggregator: 'max',
-    registers: [registry],
     async collect() {
       const version = await sources.exportVersion()
       if (version === undefined) this.remove()
       else this.set(version)
-    },
-  })
-}
-
-interface Reading {
-  name: string
-  help: string
-  read(): number
-}
-
-function addCounter(registry: Registry, { name, help, read }: Reading): void {
-  new Counter({
-    name,
-    help,
-    registers: [registry],
-    collect() {
-      this.reset()
-      this.inc(read())
-    },
-  })
-}
-
-function addGauge(registry: Registry, { name, help, read }: Reading): void {
-  new Gauge({
-    name,
-    help,
-    registers: [registry],
-    collect() {
-      this.set(read())
     },
   })
 }

@@ -38,9 +38,9 @@ async function loggedBy(work: () => Promise<unknown>): Promise<Logged[]> {
   return (await log()).filter(row => !before.has(row.position))
 }
 
-/** The organizations in which `work` has changed a record. */
+/** The organizations in which `work` has changed a record; a delta of 0 stands for a document. */
 async function changedBy(work: () => Promise<unknown>): Promise<number[]> {
-  const rows = await loggedBy(work)
+  const rows = (await loggedBy(work)).filter(row => row.delta !== 0)
   return [...new Set(rows.map(row => row.organization ?? 0))].sort()
 }
 

@@ -80,6 +80,14 @@ test('a read model that somebody empties and renders anew is read as it is at ea
   await expectRight()
 })
 
+test('a database whose log of changes somebody empties is read as it is, while others write too', async () => {
+  await expectRight()
+  await db.sql`delete from export_changes`
+  await expectRight()
+  await change(2)
+  await expectRight()
+})
+
 test('records written straight into the read model are noticed as any others', async () => {
   await expectRight()
   await db.sql`delete from export_records where id % 3 = 0 and organization_id = 1`

@@ -35,10 +35,10 @@ select
   token.client_id, token.scope_digest,
   cardinality(token.organization_ids) as organizations, cardinality(token.product_ids) as products,
   is_held and (place.size = 0 or greatest(after_skip + after_size, before_skip + before_size) <= 100000) as is_held,
-  count, newest.position, newest.tag,
+  count, coalesce(newest.position, 0) as position, coalesce(newest.tag, gen_random_uuid()) as tag,
   null as total,
   found.*
-from place cross join part cross join newest left join token on true cross join (
+from place cross join part left join newest on true left join token on true cross join (
   select
     coalesce(string_agg((select "export_records"."document" from "export_records" where "export_records"."id" = page.id), ','), '') as documents,
     count(*) as size,
