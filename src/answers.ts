@@ -25,6 +25,7 @@ export class HttpError extends Error {
     readonly httpStatus: number,
     readonly body: ErrorsBody | OAuthErrorBody,
     readonly headers: Record<string, string> = {},
+    readonly facts: NonNullable<Answer['facts']> = {},
   ) {
     super(`HTTP ${httpStatus}`)
   }
@@ -50,15 +51,21 @@ export const OAuthErrorBody = t.Object({
 })
 export type OAuthErrorBody = Static<typeof OAuthErrorBody>
 
-/** An error as an answer. */
-export function errorAnswer({ httpStatus, headers, body }: HttpError, facts: Answer['facts'] = {}): Answer {
-  return { status: httpStatus, headers, body: JSON.stringify(body), facts }
+/** An error as an answer; `facts` beside its own. */
+export function errorAnswer(error: HttpError, facts?: Answer['facts']): Answer {
+  const { httpStatus: status, headers, body } = error
+  return { status, headers, body: JSON.stringify(body), facts: { ...error.facts, ...facts } }
 }
 
 /** How an endpoint words an error that is not about its own parameters. */
 export type ErrorStyle = (status: number, description: string, headers?: Record<string, string>) => HttpError
 
 /** The API's error with one message. */
-export function apiError(status: number, message: string, headers?: Record<string, string>): HttpError {
-  return new HttpError(status, { errors: [{ message }] }, headers)
+export function apiError(
+  status: number,
+  message: string,
+  headers?: Record<string, string>,
+  facts?: Answer['facts'],
+): HttpError {
+  return new HttpError(status, { errors: [{ message }] }, headers, facts)
 }

@@ -1,27 +1,10 @@
 import { sql } from 'drizzle-orm'
+import { apiError, HttpError } from '../answers.ts'
 import { type RawRow, text } from '../postgres/raw-rows.ts'
-import type { Runner } from '../postgres/statement.ts'
-import { rawStatement } from '../postgres/statement.ts'
-
-/** Why a token is not let through: 401, or 400 for an integration without organizations or products (spec 7.1). */
-export type Refusal =
-  | { kind: 'unauthorized' }
-  | { kind: 'unprovisioned'; clientId: string; missing: 'organizations' | 'products' }
-
-/** What a page request comes to; the documents are joined by commas, as UTF-8, and `size` says how many they are. */
-export type PageOutcome =
-  | Refusal
-  | { kind: 'page'; clientId: string; count: number; documents: Uint8Array; size: number }
-
-/** What a request for a single record comes to; `document` is its finished JSON, as UTF-8. */
-export type RecordOutcome =
-  | Refusal
-  | { kind: 'record'; clientId: string; document: Uint8Array }
-  | { kind: 'absent'; clientId: string }
+import { type Runner, rawStatement } from '../postgres/statement.ts'
 
 /** The integration behind a live token, with a scope that holds an organization and a product at least. */
 export interface Access {
-  kind: 'access'
   clientId: string
   /** Names the two sets of the scope: the same for the same sets. */
   scope: string
@@ -29,8 +12,28 @@ export interface Access {
   organizations: number
 }
 
-/** Looks a token up, for a request that asks nothing else of the database, or before its first page. */
-export async function requireAccess(db: Runner, tokenDigest: Uint8Array): Promise<Access | Refusal> {
+/**
+ * The 401 of a request (spec 7.1): one text for missing, malformed, unknown, expired and revoked. Only the challenge
+ * differs: a client that presented nothing is told the realm alone (RFC 6750 §3.1).
+ */
+export function invalidToken(token: 'absent' | 'presented'): HttpError {
+  const error = 'invalid_token'
+  const error_description = 'The access token is invalid'
+  const details = token === 'presented' ? `, error="${error}", error_description="${error_description}"` : ''
+  const challenge = { 'www-authenticate': `Bearer realm="axport"${details}` }
+  return new HttpError(401, { error, error_description }, challenge)
+}
+
+/** The 400 where operators must attach organizations or products, which no retry cures (spec 5, rule 9; 7.1). */
+export function unprovisioned(missing: 'tenant' | 'product', clientId: string): HttpError {
+  return apiError(400, `Invalid or missing ${missing} ids`, {}, { clientId })
+}
+
+/**
+ * Looks a token up, for a request that asks nothing else of the database, or before its first page.
+ * @throws HttpError 401 or 400
+ */
+export async function requireAccess(db: Runner, tokenDigest: Uint8Array): Promise<Access> {
   const [row] = await lookUp(db, { token: tokenDigest })
   return accessOf(row)
 }
@@ -40,13 +43,16 @@ export const ACCESS = sql`
   token.client_id, token.scope_digest,
   cardinality(token.organization_ids) as organizations, cardinality(token.product_ids) as products`
 
-/** Reads the columns of ACCESS, which come first in a row; no row, or null in it, stands for no live token. */
-export function accessOf(row: RawRow | undefined): Access | Refusal {
+/**
+ * Reads the columns of ACCESS, which come first in a row; no row, or null in it, stands for no live token.
+ * @throws HttpError 401 or 400
+ */
+export function accessOf(row: RawRow | undefined): Access {
   const [clientId, scope, organizations, products] = (row ?? []).slice(0, 4).map(text)
-  if (clientId == null || scope == null) return { kind: 'unauthorized' }
-  if (organizations === '0') return { kind: 'unprovisioned', clientId, missing: 'organizations' }
-  if (products === '0') return { kind: 'unprovisioned', clientId, missing: 'products' }
-  return { kind: 'access', clientId, scope, organizations: Number(organizations) }
+  if (clientId == null || scope == null) throw invalidToken('presented')
+  if (organizations === '0') throw unprovisioned('tenant', clientId)
+  if (products === '0') throw unprovisioned('product', clientId)
+  return { clientId, scope, organizations: Number(organizations) }
 }
 
 const lookUp = rawStatement<{ token: Uint8Array }>(sql`

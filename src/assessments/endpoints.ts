@@ -1,6 +1,6 @@
 import { type Answer, apiError, COMPRESSIBLE, errorAnswer, type HttpError } from '../answers.ts'
 import type { Runner } from '../postgres/statement.ts'
-import { type Refusal, requireAccess } from './access.ts'
+import { requireAccess } from './access.ts'
 import { isBigint } from './conditions.ts'
 import { nextLink } from './next-link.ts'
 import { readPage } from './page.ts'
@@ -8,12 +8,10 @@ import type { PageMemory } from './page-memory.ts'
 import { type ListParameters, queryOf } from './parameters.ts'
 import { readRecord } from './queries.ts'
 
-/** What a request comes to: an answer for an integration, or why there is none. */
-export type Outcome = Refusal | { kind: 'answer'; answer: Answer }
-
 /**
  * GET /api/v1/ax/assessments (spec 4.2). `queryString` is what the parameters were read from, for the next page's.
  * The documents are finished JSON; they are joined and sent, never parsed.
+ * @throws HttpError 401 or 400
  */
 export async function listAssessments(
   db: Runner,
@@ -21,35 +19,33 @@ export async function listAssessments(
   tokenDigest: Uint8Array,
   parameters: ListParameters,
   queryString: string,
-): Promise<Outcome> {
+): Promise<Answer> {
   const query = queryOf(parameters)
-  const page = await readPage(db, memory, tokenDigest, query)
-  if (page.kind !== 'page') return page
-  const { clientId, count, documents, size } = page
+  const { clientId, count, documents, size } = await readPage(db, memory, tokenDigest, query)
   const meta = JSON.stringify({ count, offset: query.offset, page: query.page })
   const body = Buffer.concat([Buffer.from('{"data":['), documents, Buffer.from(`],"meta":${meta}}`)])
   const headers = { ...COMPRESSIBLE, ...nextLink(queryString, query, count) }
-  return { kind: 'answer', answer: { status: 200, headers, body, facts: { clientId, records: size } } }
+  return { status: 200, headers, body, facts: { clientId, records: size } }
 }
 
-/** GET /api/v1/ax/assessments/:id (spec 4.3). Whatever is not the id of a record in the scope is not found. */
-export async function retrieveAssessment(db: Runner, tokenDigest: Uint8Array, id: string): Promise<Outcome> {
+/**
+ * GET /api/v1/ax/assessments/:id (spec 4.3). Whatever is not the id of a record in the scope is not found.
+ * @throws HttpError 401 or 400
+ */
+export async function retrieveAssessment(db: Runner, tokenDigest: Uint8Array, id: string): Promise<Answer> {
   if (!/^\d+$/.test(id) || !isBigint(id)) return await refused(db, tokenDigest, assessmentNotFound())
-  const found = await readRecord(db, tokenDigest, id)
-  if (found.kind === 'unauthorized' || found.kind === 'unprovisioned') return found
-  const { clientId } = found
-  if (found.kind === 'absent')
-    return { kind: 'answer', answer: errorAnswer(assessmentNotFound(), { clientId }) }
-  const body = Buffer.from(found.document)
-  const facts = { clientId, records: 1 }
-  return { kind: 'answer', answer: { status: 200, headers: COMPRESSIBLE, body, facts } }
+  const { clientId, document } = await readRecord(db, tokenDigest, id)
+  if (!document) return errorAnswer(assessmentNotFound(), { clientId })
+  return { status: 200, headers: COMPRESSIBLE, body: Buffer.from(document), facts: { clientId, records: 1 } }
 }
 
-/** What is wrong with a request is told to those alone who may ask: token and provisioning come first (design §5). */
-export async function refused(db: Runner, tokenDigest: Uint8Array, error: HttpError): Promise<Outcome> {
-  const access = await requireAccess(db, tokenDigest)
-  if (access.kind !== 'access') return access
-  return { kind: 'answer', answer: errorAnswer(error, { clientId: access.clientId }) }
+/**
+ * What is wrong with a request is told to those alone who may ask: token and provisioning come first (design §5).
+ * @throws HttpError 401 or 400
+ */
+export async function refused(db: Runner, tokenDigest: Uint8Array, error: HttpError): Promise<Answer> {
+  const { clientId } = await requireAccess(db, tokenDigest)
+  return errorAnswer(error, { clientId })
 }
 
 /** Whatever the reason: outside the scope, a part's id, or no id at all. */

@@ -47,9 +47,8 @@ export class PageMemory {
   }
 
   /** Remembers what a statement says of a token. */
-  note(tokenDigest: Uint8Array, access: PageRow['access']): void {
-    if (access.kind === 'access') this.tokens.set(keyOf(tokenDigest), access)
-    else this.tokens.delete(keyOf(tokenDigest))
+  note(tokenDigest: Uint8Array, access: Access): void {
+    this.tokens.set(keyOf(tokenDigest), access)
   }
 
   /** The facts about the records of a scope that match a filter. */

@@ -1,11 +1,14 @@
 import type { Runner } from '../postgres/statement.ts'
-import { type Access, type PageOutcome, requireAccess } from './access.ts'
+import { type Access, requireAccess } from './access.ts'
 import { constraints, isBigint, NARROW_FILTERS } from './conditions.ts'
 import type { PageMemory, Selection } from './page-memory.ts'
 import { reachOf, type Shape, type Way } from './page-statement.ts'
 import type { ListQuery } from './parameters.ts'
 import { type PageRow, selectPage } from './queries.ts'
 import { searchOf } from './search.ts'
+
+/** A page: how many records match in all, and its documents, `size` of them, joined by commas, as UTF-8. */
+type Page = Pick<Access, 'clientId'> & Pick<PageRow, 'count' | 'documents' | 'size'>
 
 /**
  * The page that a query asks for of what a token may read, and the count beside it, as plain OFFSET and count(*) find
@@ -14,27 +17,26 @@ import { searchOf } from './search.ts'
  * It is read by what is remembered. Where that does not hold, it is read once more without: that second answer is
  * right by itself. A token that was not seen before is looked up first, so that a page of a scope that is known
  * is not counted again for it.
+ * @throws HttpError 401 or 400
  */
 export async function readPage(
   db: Runner,
   memory: PageMemory,
   tokenDigest: Uint8Array,
   query: ListQuery,
-): Promise<PageOutcome> {
+): Promise<Page> {
   const known = memory.accessOf(tokenDigest) ?? (await requireAccess(db, tokenDigest))
-  if (known.kind !== 'access') return known
   let facts = memory.recall(known.scope, query.filter)
   let row = await read(db, tokenDigest, query, known, facts)
-  if (row.access.kind === 'access' && !row.isHeld) {
+  if (!row.isHeld) {
     facts = undefined
     row = await read(db, tokenDigest, query, row.access, undefined)
   }
   const { access, count, documents, size, last, moment } = row
   memory.note(tokenDigest, access)
-  if (access.kind !== 'access') return access
   const learned = memory.learn(access.scope, query.filter, facts, row)
   if (last) learned.note(orderOf(query), { offset: query.offset + size, ...last, moment })
-  return { kind: 'page', clientId: access.clientId, count, documents, size }
+  return { clientId: access.clientId, count, documents, size }
 }
 
 const orderOf = ({ sort, order }: ListQuery) => `${sort} ${order}`

@@ -2,7 +2,7 @@ import { sql } from 'drizzle-orm'
 import { exportRecords as r } from '../../db/schema.ts'
 import { text } from '../postgres/raw-rows.ts'
 import { type Runner, rawStatement } from '../postgres/statement.ts'
-import { ACCESS, type Access, accessOf, type RecordOutcome, type Refusal } from './access.ts'
+import { ACCESS, type Access, accessOf } from './access.ts'
 import type { Values } from './conditions.ts'
 import { pageStatement, type Shape } from './page-statement.ts'
 
@@ -14,7 +14,7 @@ export interface Moment {
 
 /** What a page statement found, all of it in one snapshot. */
 export interface PageRow {
-  access: Access | Refusal
+  access: Access
   /** Whether the remembered facts could be used; if not, the rest means nothing. */
   isHeld: boolean
   count: number
@@ -29,7 +29,10 @@ export interface PageRow {
   last: { key: string; id: string } | undefined
 }
 
-/** Runs the page statement of a shape. */
+/**
+ * Runs the page statement of a shape.
+ * @throws HttpError 401 or 400
+ */
 export async function selectPage(db: Runner, shape: Shape, values: Values): Promise<PageRow> {
   const [row] = await pageStatement(shape)(db, values)
   if (!row) throw new Error('the page statement returned no row')
@@ -46,13 +49,15 @@ export async function selectPage(db: Runner, shape: Shape, values: Values): Prom
   }
 }
 
-/** The assessment with this id, if it is in the scope of a live token. `id` must be within bigint. */
-export async function readRecord(db: Runner, tokenDigest: Uint8Array, id: string): Promise<RecordOutcome> {
+/**
+ * The document of the assessment with this id, as UTF-8, if it is in the scope of a live token. `id` must be within
+ * bigint.
+ * @throws HttpError 401 or 400
+ */
+export async function readRecord(db: Runner, tokenDigest: Uint8Array, id: string) {
   const [row] = await retrieve(db, { id, token: tokenDigest })
-  const access = accessOf(row)
-  if (access.kind !== 'access') return access
-  const document = row?.[4]
-  return document ? { ...access, kind: 'record', document } : { ...access, kind: 'absent' }
+  const { clientId } = accessOf(row)
+  return { clientId, document: row?.[4] ?? undefined }
 }
 
 const retrieve = rawStatement(sql`

@@ -1,13 +1,13 @@
 import { Elysia } from 'elysia'
-import { type Answer, apiError, ErrorsBody, errorAnswer, HttpError, OAuthErrorBody } from '../answers.ts'
-import { listAssessments, type Outcome, refused, retrieveAssessment } from '../assessments/endpoints.ts'
+import { type Answer, apiError, ErrorsBody, HttpError, OAuthErrorBody } from '../answers.ts'
+import { listAssessments, refused, retrieveAssessment } from '../assessments/endpoints.ts'
 import { PageMemory } from '../assessments/page-memory.ts'
 import type { ListParameters } from '../assessments/parameters.ts'
 import { parseListQuery } from '../assessments/parse.ts'
 import { AssessmentList, AssessmentRecord } from '../assessments/record.ts'
 import type { Pool } from '../postgres/pool.ts'
 import { answerErrors } from './error-answer.ts'
-import { guard, refusal } from './guard.ts'
+import { guard } from './guard.ts'
 import { LastUse } from './last-use.ts'
 import type { Limits } from './limits.ts'
 import { refuseOthers, useGet } from './methods.ts'
@@ -25,22 +25,19 @@ const errors = { 400: ErrorsBody, 401: OAuthErrorBody, 500: ErrorsBody, 503: Err
 export function assessmentRoutes(pool: Pool, limits: Limits, watching: Watching) {
   const memory = new PageMemory(watching.counters)
   const lastUse = new LastUse(pool)
-  const answerOf = (tokenDigest: Buffer, outcome: Outcome): Answer => {
-    if (outcome.kind !== 'unauthorized') lastUse.note(tokenDigest)
-    if (outcome.kind === 'answer') return outcome.answer
-    return errorAnswer(
-      refusal(outcome),
-      outcome.kind === 'unprovisioned' ? { clientId: outcome.clientId } : {},
-    )
+  /** An answer that names a client is one to a live token. */
+  const noted = (tokenDigest: Buffer | undefined, answer: Answer): Answer => {
+    if (tokenDigest && answer.facts?.clientId) lastUse.note(tokenDigest)
+    return answer
   }
   const list = async ({ tokenDigest, query, request }: Asked & { query: ListParameters }) => {
     const db = pool.during(request)
-    const found = await listAssessments(db, memory, tokenDigest, query, queryString(request))
-    return respond(request, answerOf(tokenDigest, found))
+    const answer = await listAssessments(db, memory, tokenDigest, query, queryString(request))
+    return respond(request, noted(tokenDigest, answer))
   }
   const retrieve = async ({ tokenDigest, params, request }: Asked & { params: { id: string } }) => {
-    const found = await retrieveAssessment(pool.during(request), tokenDigest, params.id)
-    return respond(request, answerOf(tokenDigest, found))
+    const answer = await retrieveAssessment(pool.during(request), tokenDigest, params.id)
+    return respond(request, noted(tokenDigest, answer))
   }
   const errorOf = answerErrors(apiError, watching)
   const listTypes = {
@@ -53,13 +50,14 @@ export function assessmentRoutes(pool: Pool, limits: Limits, watching: Watching)
     .onTransform(refuseOverload(limits, watching, apiError))
     .use(guard())
     .onError(async ({ error, code, request, tokenDigest }) => {
-      const asked = { error, code, request }
-      if (!tokenDigest || !(error instanceof HttpError)) return respond(request, errorOf(asked))
+      const answerOf = (error: unknown) => errorOf({ error, code, request })
       // The query was read before anybody had looked the token up.
-      return await refused(pool.during(request), tokenDigest, error).then(
-        outcome => respond(request, answerOf(tokenDigest, outcome)),
-        failure => respond(request, errorOf({ ...asked, error: failure })),
-      )
+      const isEarly = error instanceof HttpError && error.httpStatus === 400 && !error.facts.clientId
+      const answer =
+        tokenDigest && isEarly
+          ? await refused(pool.during(request), tokenDigest, error).catch(answerOf)
+          : answerOf(error)
+      return respond(request, noted(tokenDigest, answer))
     })
     // As it was sent: the framework's own parser splits at commas, reads lists in brackets, and keeps bad escapes.
     .onTransform((context: { request: Request; query: unknown }) => {

@@ -1,7 +1,6 @@
 import { bearer } from '@elysiajs/bearer'
 import { Elysia } from 'elysia'
-import { apiError, HttpError } from '../answers.ts'
-import type { Refusal } from '../assessments/access.ts'
+import { invalidToken } from '../assessments/access.ts'
 import { sha256 } from '../random.ts'
 
 /**
@@ -34,25 +33,4 @@ export function guard() {
 /** The form of our own tokens; what looks otherwise needs no question to the database. */
 function isToken(text: string | undefined): text is string {
   return text !== undefined && /^[A-Za-z0-9]{43}$/.test(text)
-}
-
-/**
- * One text for missing, malformed, unknown, expired and revoked. Only the challenge differs: a client
- * that presented nothing is told the realm alone (RFC 6750 §3.1).
- */
-export function invalidToken(token: 'absent' | 'presented'): HttpError {
-  const error = 'invalid_token'
-  const description = 'The access token is invalid'
-  const details = token === 'presented' ? `, error="${error}", error_description="${description}"` : ''
-  return new HttpError(
-    401,
-    { error, error_description: description },
-    { 'www-authenticate': `Bearer realm="axport"${details}` },
-  )
-}
-
-/** 401, or 400 where operators must attach organizations or products, which no retry cures (spec 5, rule 9). */
-export function refusal(of: Refusal): HttpError {
-  if (of.kind === 'unauthorized') return invalidToken('presented')
-  return apiError(400, `Invalid or missing ${of.missing === 'organizations' ? 'tenant' : 'product'} ids`)
 }

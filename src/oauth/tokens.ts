@@ -1,4 +1,4 @@
-import { sql } from 'drizzle-orm'
+import { type SQL, sql } from 'drizzle-orm'
 import { liveSecrets, integrationSecrets as s, accessTokens as t } from '../../db/schema.ts'
 import { LOCKS } from '../postgres/locks.ts'
 import { type Runner, statement } from '../postgres/statement.ts'
@@ -68,23 +68,13 @@ export async function purgeEndedSecrets(db: Runner): Promise<number> {
   return row?.count ?? 0
 }
 
-/** What a batch of the purge did: how many tokens it deleted, and until when they were good. */
-interface PurgedBatch {
-  count: number
-  last: string
-}
-
 /**
- * Deletes at most `limit` expired tokens, the oldest first; none while another process is at it. `after` is
- * the `last` of the batch before: without it each batch would walk past the remains of all before it, and
- * the thousandth of a long purge take five times as long as the first.
+ * Deletes at most `limit` expired tokens, the oldest first; none while another process is at it. Returns how many, and
+ * until when they were good, which is `after` of the next batch: without it each batch would walk past the remains
+ * of all before it, and the thousandth of a long purge take five times as long as the first.
  */
-export async function purgeExpiredTokens(
-  db: Runner,
-  limit: number,
-  after = '-infinity',
-): Promise<PurgedBatch> {
-  const [row] = await deleteExpired(db, { limit, after })
+export async function purgeExpiredTokens(db: Runner, limit: number, after = '-infinity') {
+  const [row] = await deleteExpiredTokens(db, { limit, after })
   return { count: row?.count ?? 0, last: row?.last ?? after }
 }
 
@@ -103,39 +93,27 @@ const insertToken = statement<Record<string, unknown>, { created_at: string }>(s
   returning floor(extract(epoch from created_at))::bigint as created_at`)
 
 /** Whether it is this process's turn, until the end of the statement. */
-const turn = sql`turn as materialized (
-    select pg_try_advisory_xact_lock(${LOCKS.purge}) as is_ours
-  )`
+const turn = sql`turn as materialized (select pg_try_advisory_xact_lock(${LOCKS.purge}) as is_ours)`
 
-const deleteEndedTokens = statement<{ limit: number }, { count: number }>(sql`
+const deleteTokens = (digests: SQL) =>
+  statement<{ limit: number; after?: string }, { count: number; last: string | null }>(sql`
   with ${turn}, deleted as (
     delete from ${t}
-    where (select is_ours from turn)
-      and ${t.digest} in (
-        select ${t.digest} from ${s} join ${t} on ${t.secretId} = ${s.id}
-        where ${s.expiresAt} <= now()
-        limit ${sql.placeholder('limit')}
-      )
-    returning 1
+    where (select is_ours from turn) and ${t.digest} in (${digests} limit ${sql.placeholder('limit')})
+    returning ${t.expiresAt}
   )
-  select count(*)::int as count from deleted`)
+  select count(*)::int as count, max(expires_at)::text as last from deleted`)
+
+const deleteEndedTokens = deleteTokens(sql`
+        select ${t.digest} from ${s} join ${t} on ${t.secretId} = ${s.id} where ${s.expiresAt} <= now()`)
+
+const deleteExpiredTokens = deleteTokens(sql`
+        select ${t.digest} from ${t}
+        where ${t.expiresAt} <= now() and ${t.expiresAt} >= ${sql.placeholder('after')}::text::timestamptz
+        order by ${t.expiresAt}`)
 
 const deleteEndedSecrets = statement<Record<string, never>, { count: number }>(sql`
   with ${turn}, ended as materialized (
     select count(*)::int as count from ${s} where ${s.expiresAt} <= now() and (select is_ours from turn)
   )
   select count, case when count > 0 then purge_ended_secrets() end from ended`)
-
-const deleteExpired = statement<{ limit: number; after: string }, { count: number; last: string | null }>(sql`
-  with ${turn}, deleted as (
-    delete from ${t}
-    where (select is_ours from turn)
-      and ${t.digest} in (
-        select ${t.digest} from ${t}
-        where ${t.expiresAt} <= now() and ${t.expiresAt} >= ${sql.placeholder('after')}::text::timestamptz
-        order by ${t.expiresAt}
-        limit ${sql.placeholder('limit')}
-      )
-    returning ${t.expiresAt}
-  )
-  select count(*)::int as count, max(expires_at)::text as last from deleted`)

@@ -10,22 +10,21 @@ const RESOLUTION = 20
  * and is empty here.
  */
 export function addProcessMetrics(build: Build, registry: Registry): void {
-  const registers = [registry]
+  const of = (name: string, help: string) => ({ name, help, registers: [registry] })
   new Gauge({
-    name: 'axport_build_info',
-    help: 'What runs here; always 1.',
+    ...of('axport_build_info', 'What runs here; always 1.'),
     labelNames: ['version', 'commit', 'bun'],
     aggregator: 'first',
-    registers,
   }).set({ ...build, bun: Bun.version }, 1)
   const delay = monitorEventLoopDelay({ resolution: RESOLUTION })
   delay.enable()
   new Gauge({
-    name: 'axport_event_loop_lag_seconds',
-    help: 'How late timers fired since the last look, by quantile; every request waits as long.',
+    ...of(
+      'axport_event_loop_lag_seconds',
+      'How late timers fired since the last look, by quantile; every request waits as long.',
+    ),
     labelNames: ['quantile'],
     aggregator: 'max',
-    registers,
     collect() {
       this.set({ quantile: '0.5' }, delay.percentile(50) / 1e9)
       this.set({ quantile: '0.99' }, delay.percentile(99) / 1e9)
@@ -34,17 +33,13 @@ export function addProcessMetrics(build: Build, registry: Registry): void {
     },
   })
   new Gauge({
-    name: 'process_resident_memory_bytes',
-    help: 'Resident memory.',
-    registers,
+    ...of('process_resident_memory_bytes', 'Resident memory.'),
     collect() {
       this.set(process.memoryUsage.rss())
     },
   })
   new Counter({
-    name: 'process_cpu_seconds_total',
-    help: 'User and system CPU time.',
-    registers,
+    ...of('process_cpu_seconds_total', 'User and system CPU time.'),
     collect() {
       const { user, system } = process.cpuUsage()
       this.reset()
@@ -52,9 +47,7 @@ export function addProcessMetrics(build: Build, registry: Registry): void {
     },
   })
   new Gauge({
-    name: 'process_start_time_seconds',
-    help: 'Start of the process, in Unix time.',
+    ...of('process_start_time_seconds', 'Start of the process, in Unix time.'),
     aggregator: 'min',
-    registers,
   }).set(Math.round(performance.timeOrigin / 1000))
 }

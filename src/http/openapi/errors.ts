@@ -1,11 +1,11 @@
 import { apiError, type ErrorStyle, HttpError } from '../../answers.ts'
+import { invalidToken, unprovisioned } from '../../assessments/access.ts'
 import { assessmentNotFound } from '../../assessments/endpoints.ts'
 import { MAX_QUERY_BYTES, parseListQuery } from '../../assessments/parse.ts'
 import { type BodyLimits, bodyTooLarge, bodyTooSlow, readJson } from '../../oauth/body.ts'
 import { clientOf, invalidClient, oauthTrouble, readTokenParameters } from '../../oauth/credentials.ts'
 import { DatabaseUnavailable, StatementTimeout } from '../../postgres/failures.ts'
 import { internalError } from '../error-answer.ts'
-import { invalidToken, refusal } from '../guard.ts'
 import { useGet, usePost } from '../methods.ts'
 import { databaseAnswer } from '../unavailable.ts'
 import { answerHeaders } from './headers.ts'
@@ -18,8 +18,8 @@ type Errors = Record<string, HttpError>
 const apiErrors = (parameters: Errors): Json => ({
   400: answer('The request can not be answered as it is. Repeating it does not help.', {
     ...parameters,
-    noOrganizations: refusal({ kind: 'unprovisioned', clientId: '', missing: 'organizations' }),
-    noProducts: refusal({ kind: 'unprovisioned', clientId: '', missing: 'products' }),
+    noOrganizations: unprovisioned('tenant', ''),
+    noProducts: unprovisioned('product', ''),
   }),
   401: answer('The token is missing, malformed, expired or revoked. Get a new one and repeat the request.', {
     missing: invalidToken('absent'),
