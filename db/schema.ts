@@ -2,12 +2,9 @@ import { sql } from 'drizzle-orm'
 import { bigint, boolean, customType, date, pgTable, pgView, text, timestamp } from 'drizzle-orm/pg-core'
 
 /**
- * The tables and views whose columns the service's statements name: columns, types and keys. Their reasons, checks,
- * indexes and triggers stand in `db/migrations`, which makes them; a test holds the two together.
- *
- * The statements are written with drizzle's `sql` and run on postgres.js, which hands bigint over as a
- * decimal string: a JavaScript number is exact only up to 2^53. Timestamps stay text: a JavaScript date
- * would cut their microseconds.
+ * The tables and views whose columns the service's statements name, as `db/migrations` makes them; a test holds the
+ * two together. postgres.js hands bigint over as a decimal string: a JavaScript number is exact only up to 2^53.
+ * Timestamps stay text: a JavaScript date would cut their microseconds.
  */
 
 const id = (name: string) => bigint(name, { mode: 'bigint' })

@@ -21,7 +21,7 @@ function declare(): string {
         typeRoots: [join(root, 'node_modules')],
       },
       include: [],
-      files: [join(root, 'src', 'http', 'app.ts'), join(root, 'src', 'assets.d.ts')],
+      files: [join(root, 'src', 'http', 'app.ts'), join(root, 'src', 'modules.d.ts')],
     }
     writeFileSync(join(folder, 'tsconfig.json'), JSON.stringify(config))
     const tsc = join(root, 'node_modules', 'typescript', 'bin', 'tsc')

@@ -45,11 +45,8 @@ create table export_records (
   document text not null
 );
 
--- A page is chosen from an index alone and only then are its documents read: the sort key and the id give
--- the order, the included columns answer the scope without a look at the table. The first four serve a
--- broad scope, the other four a scope of few organizations, where walking everybody's records in order
--- would skip most of them.
---
+-- A page is chosen from an index alone and only then are its documents read: the sort key and the id give the order, the
+-- included columns answer the scope. The first four serve a broad scope, the other four a scope of few organizations.
 -- The first also holds what the other filters look at, save for seids and proctors: whatever else is counted, that
 -- index alone is read, and by several processes. With the documents beside it a count takes three times as long.
 create index export_records_certified_on
@@ -83,9 +80,8 @@ language sql immutable strict parallel safe
 return translate(lower($1 collate "und-x-icu"), 'ς', 'σ') collate "C";
 
 -- What search looks at (spec 4.2), once a person and not once a record: an eighth of the index, and a table that is
--- read whole in 25 ms where a needle has no three letters in a row, and so no trigram.
--- names_key is first name and last name, search_folded(), a line each. No needle can hold a line break, so one LIKE
--- finds a needle in either but never across both, and '%first%\n%last%\n%' is "first name followed by last name".
+-- read whole in 25 ms for a needle without a trigram. names_key is first and last name, search_folded(), a line each. No
+-- needle can hold a line break: one LIKE finds it in either, and '%first%\n%last%\n%' in both, but none across.
 create table export_people (
   user_id bigint primary key,
   names_key text collate "C" not null
@@ -108,11 +104,9 @@ from users;
 create view export_products_rendered as
 select id as product_id, search_folded(translate(name, E'\n', ' ')) collate "C" as name_key from products;
 
--- Renders every assessment that has a part (spec 2.1: results is always populated). The columns are those
--- of export_records, in their order.
--- row_to_json and not json_build_object, which puts a space around every colon: 15 % more bytes a page.
--- The parts are put in order once, which their index does, and not by each aggregate: that sorted every
--- assessment's parts three times and took a quarter of the rendering.
+-- Renders every assessment that has a part (spec 2.1: results is always populated), with the columns of export_records.
+-- row_to_json and not json_build_object, which puts a space around every colon: 15 % more bytes a page. The parts are
+-- put in order once, by their index, and not by each aggregate, which took a quarter of the rendering.
 create view export_records_rendered as
 select
   a.id,
@@ -178,18 +172,14 @@ cross join lateral (
 -- of ours. Temporary tables come last: left out, they would come first. The migrations after this one do the same.
 select set_config('search_path', quote_ident(current_schema()) || ', pg_temp', true);
 
--- Writers of the read model queue here until the one before has committed. Without it, two writers
--- that touch the same record through different tables (one renames its user, the other its organization)
--- would each render it from a snapshot that misses the other's change, and the later would win. Behind
--- the lock each statement of the refresh takes a new snapshot (READ COMMITTED), which sees all that was
--- committed. It is an update and not a mere lock, so that under REPEATABLE READ, where the snapshot stays
--- that of the beginning, a writer fails with a serialization error whenever another one has committed since,
--- even if that one changed no record. Readers never wait.
---
--- Once a transaction: each further version of the row would have to be skipped by the next call. The row is not asked
--- who has queued already: to it each savepoint is a writer of its own, and ten thousand of them leave ten thousand
--- versions (4.8 s for the users of one transaction, against 0.2). The local setting lives exactly as long as the
--- lock: to the end of the transaction, or until the savepoint behind which it was taken is rolled back to.
+-- Writers of the read model queue here until the one before has committed. Without it, two writers that touch one
+-- record through different tables (one renames its user, the other its organization) would each render it from a
+-- snapshot that misses the other's change. Behind the lock each statement takes a new snapshot (READ COMMITTED). It is
+-- an update and not a mere lock, so that under REPEATABLE READ, where the snapshot stays that of the beginning, a writer
+-- fails with a serialization error whenever another one has committed since. Readers never wait.
+-- Once a transaction, not once a savepoint: ten thousand versions of the row would have to be skipped (4.8 s for the
+-- users of one transaction, against 0.2). The local setting lives exactly as long as the lock: to the end of the
+-- transaction, or until the savepoint behind which it was taken is rolled back to.
 create function lock_export() returns void
 language plpgsql set search_path from current as $$
 begin

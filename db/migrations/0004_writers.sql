@@ -5,13 +5,9 @@
 select set_config('search_path', quote_ident(current_schema()) || ', pg_temp', true);
 
 -- Writers queue before they touch a row. One that held a user and waited for the queue, and one that stood at its
--- head and wanted that user, would be a deadlock. Behind the queue from the first statement on, a writer holds
--- nothing that the head of the queue could want. That includes writers whose rows are in no record yet, as a
--- new user: another one may be adding the same id.
---
--- One call a statement, and the deletes of a cascade make one call for all of them. It costs a transaction about
--- 20 µs. What can still deadlock is what locks before any trigger runs: explicit locks (select … for update, lock
--- table), and TRUNCATE, which locks its whole table.
+-- head and wanted that user, would be a deadlock. That includes writers whose rows are in no record yet, as a new
+-- user: another one may be adding the same id. It costs a transaction about 20 µs. What can still deadlock is what
+-- locks before any trigger runs: explicit locks (select … for update, lock table), and TRUNCATE.
 create function queue_for_export() returns trigger
 language plpgsql set search_path from current as $$
 begin

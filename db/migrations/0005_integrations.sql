@@ -3,10 +3,9 @@
 -- The functions keep this path; see 0002.
 select set_config('search_path', quote_ident(current_schema()) || ', pg_temp', true);
 
--- Names a scope: equal for equal sets in equal order, and for no others. A server works from the scope that it
--- remembers, and by the digest that comes back beside the page it knows in the same trip that this is still
--- the scope; comparing two sets of hundreds of ids would take longer than the page. Immutable as far as a
--- bigint is: to the server, an array's output function is not.
+-- Names a scope: equal for equal sets in equal order, and for no others. What a server remembers is of a digest, and
+-- the page's statement compares it with that of the token's scope; comparing two sets of hundreds of ids would take
+-- longer than the page. Immutable as far as a bigint is: to the server, an array's output function is not.
 create function scope_digest(organization_ids bigint[], product_ids bigint[]) returns text
 language sql immutable strict parallel safe
 return encode(sha256(convert_to(organization_ids::text || product_ids::text, 'UTF8')), 'hex');
@@ -45,10 +44,9 @@ create trigger integrations_order_scope before insert or update of organization_
 -- Only SHA-256 digests of secrets and tokens are stored. Both are 256 random bits, which no dictionary
 -- holds, so a slow password hash would buy nothing and give attackers a way to burn the server's time.
 --
--- More than one secret may live at a time, so that a rotation can overlap; expires_at is the end of the
--- grace of the older one. last_used_at is when a token of the secret last made a request, to the minute: it
--- tells an operator whether the old secret is still in use. It is kept here and not with the token, because
--- tokens are purged, and because a write a request would cost more than the request.
+-- More than one secret may live at a time, so that a rotation can overlap; expires_at is the end of the grace of the
+-- older one. last_used_at is when a token of the secret last made a request, to the minute: it tells an operator
+-- whether the old secret is still in use. It is not kept with the token, because tokens are purged.
 create table integration_secrets (
   id bigint generated always as identity primary key,
   integration_id bigint not null references integrations on delete cascade,
@@ -76,15 +74,13 @@ create index access_tokens_expires_at on access_tokens (expires_at);
 -- disabled. Said once, here, for the statements that issue a token and for all that ask who presents one.
 -- With the privileges of whoever asks: the role that serves has them (axport migrate --grant), and no other.
 create view live_secrets with (security_invoker = true) as
-select
-  s.id, s.digest, i.client_id, i.organization_ids, i.product_ids, i.scope_digest
+select s.id, s.digest, i.client_id, i.organization_ids, i.product_ids, i.scope_digest
 from integrations i
 join integration_secrets s on s.integration_id = i.id
 where (s.expires_at is null or s.expires_at > now()) and i.disabled_at is null;
 
 create view live_tokens with (security_invoker = true) as
-select
-  t.digest, t.secret_id, s.client_id, s.organization_ids, s.product_ids, s.scope_digest
+select t.digest, t.secret_id, s.client_id, s.organization_ids, s.product_ids, s.scope_digest
 from access_tokens t
 join live_secrets s on s.id = t.secret_id
 where t.expires_at > now();

@@ -14,17 +14,12 @@ const keyOf = (tokenDigest: Uint8Array) => Buffer.from(tokenDigest).toString('ba
  * What a server remembers between requests, so that a page at any depth is entered at once and its count costs
  * nothing: which scope a token had, how many records of a scope matched, and where pages ended. All of it is a
  * hint. The statement that reads a page is given the hint, corrects it by the log of changes in its own snapshot,
- * and says when it cannot (db/migrations/0003):
+ * and says when it cannot (db/migrations/0003).
  *
- * 1. A fact is of a moment: a position in the log and its random tag. Writers commit in the order of positions, so
- *    that a snapshot with this very row has all that the fact was found in, and the rows behind it say what
- *    has changed since. Without the row the fact is of a history that is gone, or too old.
- * 2. A count is corrected by the records of the scope and the filters that came and went; how many are up to a
- *    place, by those of them that stand before it in the order. Only SQL compares keys.
- * 3. A row without a delta says that more has changed in an organization than the log holds: facts of a scope
- *    with that organization cannot be corrected.
- * 4. Facts are kept by the digest of the scope and the filters. A token with another scope than remembered is
- *    found out by the digest that the statement reads beside the token.
+ * A fact is of a moment: a position in the log and its random tag. Writers commit in the order of positions, so that a
+ * snapshot with this very row has all that the fact was found in, and the rows behind it say what has changed
+ * since; without the row the fact is of a history that is gone, or too old. Only SQL compares keys. Facts are kept by
+ * the digest of the scope and the filters; the statement reads the digest anew, beside the token.
  */
 export class PageMemory {
   private readonly tokens = new Recent<Access>(MAX_TOKENS)

@@ -5,6 +5,7 @@ import type { PageMemory, Selection } from './page-memory.ts'
 import { reachOf, type Shape, type Way } from './page-statement.ts'
 import type { ListQuery } from './parameters.ts'
 import { type PageRow, selectPage } from './queries.ts'
+import { SCOPE_SETS } from './scope.ts'
 import { searchOf } from './search.ts'
 
 /** A page: how many records match in all, and its documents, `size` of them, joined by commas, as UTF-8. */
@@ -49,7 +50,11 @@ async function read(
   facts: Selection | undefined,
 ): Promise<PageRow> {
   const { sort, order, offset, page: limit, filter } = query
-  const { organization_ids, product_ids } = filter
+  const narrowed = {
+    organizations: filter.organization_ids?.filter(isBigint),
+    products: filter.product_ids?.filter(isBigint),
+  }
+  const among = Math.min(narrowed.organizations?.length ?? organizations, organizations)
   const asked = constraints(filter)
   const filters = Object.keys(asked)
   const { from, skip } = facts?.nearest(orderOf(query), offset, limit) ?? { from: 'start', skip: offset }
@@ -57,17 +62,9 @@ async function read(
   const shape: Shape = {
     sort,
     order,
-    way: wayOf(
-      filters,
-      Math.min(organizations, organization_ids?.length ?? organizations),
-      skip + limit,
-      facts,
-    ),
+    way: wayOf(filters, among, skip + limit, facts),
     filters,
-    narrowed: [
-      ...(organization_ids ? (['organizations'] as const) : []),
-      ...(product_ids ? (['products'] as const) : []),
-    ],
+    narrowed: SCOPE_SETS.filter(set => narrowed[set]),
     from: typeof from === 'object' ? 'place' : from,
     isCounted: facts === undefined,
     reach: reachOf(skip + limit),
@@ -77,8 +74,7 @@ async function read(
     scope,
     offset,
     limit,
-    organizations: organization_ids?.filter(isBigint),
-    products: product_ids?.filter(isBigint),
+    ...narrowed,
     count: facts?.count,
     count_position: facts?.moment.position,
     count_tag: facts?.moment.tag,

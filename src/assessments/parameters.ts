@@ -22,6 +22,15 @@ const described = <Value>(schema: object) => t.Unsafe<Value>({ ...t.Any(), ...sc
 /** An integer on the wire. Read as a decimal string, because bigint exceeds JavaScript's exact integers. */
 const Id = described<string | number>({ type: 'integer', format: 'int64' })
 
+const number = (minimum: number, otherwise: number, description: string) =>
+  t.Optional(t.Integer({ minimum, default: otherwise, description }))
+const oneOf = <Value extends string>(values: readonly [Value, ...Value[]], description: string) =>
+  t.Optional(
+    t.Union(
+      values.map(value => t.Literal(value)),
+      { default: values[0], description },
+    ),
+  )
 const many = <Item extends TSchema>(item: Item, description: string) =>
   t.Optional(t.Array(item, { maxItems: MAX_FILTER_VALUES, description }))
 const day = (description: string) =>
@@ -32,26 +41,10 @@ const day = (description: string) =>
  * limits. The parser reads by this schema, the document shows it, and a typed client is held to it.
  */
 export const ListParameters = t.Object({
-  page: t.Optional(
-    t.Integer({
-      minimum: 1,
-      default: 50,
-      description: 'Page size, not a page number. Values above 100 are reduced to 100.',
-    }),
-  ),
-  offset: t.Optional(t.Integer({ minimum: 0, default: 0, description: 'Number of records to skip.' })),
-  sort: t.Optional(
-    t.Union(
-      SORTS.map(sort => t.Literal(sort)),
-      { default: SORTS[0], description: 'An unrecognised value falls back to the default.' },
-    ),
-  ),
-  order: t.Optional(
-    t.Union(
-      ORDERS.map(order => t.Literal(order)),
-      { default: ORDERS[0], description: 'Case-insensitive; anything else falls back to ASC.' },
-    ),
-  ),
+  page: number(1, 50, 'Page size, not a page number. Values above 100 are reduced to 100.'),
+  offset: number(0, 0, 'Number of records to skip.'),
+  sort: oneOf(SORTS, 'An unrecognised value falls back to the default.'),
+  order: oneOf(ORDERS, 'Case-insensitive; anything else falls back to ASC.'),
   'filter[search]': t.Optional(
     t.String({
       description:

@@ -2,7 +2,8 @@ import { type SQL, sql } from 'drizzle-orm'
 import { exportRecords as r } from '../../db/schema.ts'
 
 /** The sets of a scope. A request can narrow either of them and never widen it (spec 4.2, rule 4). */
-export type ScopeSet = 'organizations' | 'products'
+export const SCOPE_SETS = ['organizations', 'products'] as const
+export type ScopeSet = (typeof SCOPE_SETS)[number]
 
 const organizations = sql`(select organization_ids from scope)`
 const products = sql`(select product_ids from scope)`

@@ -36,9 +36,8 @@ export function wasFound(search: Search): SQL {
 
 /**
  * All records that are found, as a source of rows that has the name of the table. Where no product has such a name
- * they are those of some people, by the index of these when they are few, which the planner knows by the
- * statistics of names. Where a product has, they are many, and one pass over all records finds them: by a join,
- * because the processes of a parallel scan share the table of people that it makes.
+ * they are those of some people, by their index when these are few. Where a product has, they are many, and one
+ * pass over all records finds them: by a join, because the processes of a parallel scan share its table of people.
  */
 export function recordsFound(search: Search): SQL {
   return sql`(

@@ -16,15 +16,18 @@ export interface Address {
  * @throws Failure when host and port can not be listened on
  */
 export function freePort(address: Address): number {
-  const { host, port } = address
   try {
-    const probe = Bun.serve({ hostname: host, port, reusePort: false, fetch: () => new Response() })
-    const free = probe.port ?? port
-    probe.stop(true)
-    return free
+    return tryPort(address.host, address.port)
   } catch (error) {
     throw listenFailure(error, address)
   }
+}
+
+function tryPort(host: string, port: number): number {
+  const probe = Bun.serve({ hostname: host, port, reusePort: false, fetch: () => new Response() })
+  const free = probe.port ?? port
+  void probe.stop(true)
+  return free
 }
 
 /** "http://host:port", or https. */
@@ -55,8 +58,7 @@ export function listenFailure(error: unknown, { host, port, settings }: Address)
 /** Whether a host is this machine, by any name or address of it. */
 function canListenOn(host: string): boolean {
   try {
-    Bun.serve({ hostname: host, port: 0, reusePort: false, fetch: () => new Response() }).stop(true)
-    return true
+    return tryPort(host, 0) > 0
   } catch {
     return false
   }

@@ -75,10 +75,7 @@ export function assessmentRoutes(pool: Pool, limits: Limits, watching: Watching)
 }
 
 /** What the guard leaves of a request. */
-interface Asked {
-  tokenDigest: Buffer
-  request: Request
-}
+type Asked = { tokenDigest: Buffer; request: Request }
 
 function queryString(request: Request): string {
   const start = request.url.indexOf('?')

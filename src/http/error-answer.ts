@@ -42,6 +42,9 @@ export function internalError(style: ErrorStyle): HttpError {
   return style(500, 'Internal server error')
 }
 
+/** What Postgres tells of an error, as far as no row and no value is in it. */
+type Told = Error & Partial<Record<'code' | 'severity' | 'routine' | 'constraint_name', string>>
+
 /**
  * What of an error may be logged. A database error's detail and parameters quote rows and requests, which
  * are personal data; its code and the place where it was raised are enough to find the cause.
@@ -50,25 +53,11 @@ function loggable(error: unknown): Record<string, unknown> {
   if (!(error instanceof Error)) return { type: typeof error }
   const { name, stack } = error
   const frames = stack
-    ?.split('\n')
-    .filter(line => /^\s+at /.test(line))
-    .slice(0, 8)
+    ?.match(/^\s+at .*$/gm)
+    ?.slice(0, 8)
     .map(line => line.trim())
-  const isFromDatabase = name === 'PostgresError'
-  const {
-    code,
-    severity,
-    routine,
-    constraint_name: constraint,
-  } = error as unknown as Partial<Record<string, unknown>>
-  return {
-    name,
-    code,
-    severity,
-    routine,
-    constraint,
-    // A log line stays well below the 4 KiB that several processes can write into one pipe unbroken.
-    message: isFromDatabase ? undefined : error.message.slice(0, 500),
-    frames,
-  }
+  const { code, severity, routine, constraint_name: constraint } = error as Told
+  // A log line stays well below the 4 KiB that several processes can write into one pipe unbroken.
+  const message = name === 'PostgresError' ? undefined : error.message.slice(0, 500)
+  return { name, code, severity, routine, constraint, message, frames }
 }

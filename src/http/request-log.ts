@@ -90,18 +90,7 @@ function report(request: Request, route: string | undefined, exchange: Exchange,
   const bytes = isHead ? 0 : exchange.bytes
   const isSlow = ms >= watching.slowMs
   watching.onAnswered({ route, status, ms, records, bytes })
-  watching.log[isSlow ? 'warn' : 'info'](
-    {
-      request_id: id,
-      client_id: facts.clientId,
-      method: request.method,
-      route,
-      status,
-      ms,
-      records,
-      bytes,
-      slow: isSlow || undefined,
-    },
-    'request',
-  )
+  const { method } = request
+  const about = { request_id: id, client_id: facts.clientId, method, route, status, ms, records, bytes }
+  watching.log[isSlow ? 'warn' : 'info']({ ...about, slow: isSlow || undefined }, 'request')
 }

@@ -1,40 +1,31 @@
 import http from 'node:http'
-import { type Counters, newCounters } from '../counters.ts'
+import { newCounters } from '../counters.ts'
 import type { Pool } from '../postgres/pool.ts'
 import { type Address, freePort, listenFailure, urlOf } from './address.ts'
 import { createApp } from './app.ts'
 import type { Limits } from './limits.ts'
-import type { Answered, Log } from './request-log.ts'
+import type { Log, Watching } from './request-log.ts'
 import type { Certificate } from './tls.ts'
 
-/** A server that is listening. */
+/** A server that is listening; `url` has the real port where 0 was asked for. */
 export interface Server {
-  /** "http://host:port", the port being the real one where 0 was asked for. */
   url: string
   /**
    * Shows another certificate from now on. Requests in flight are finished; connections between two requests
-   * are closed, and those that are in the middle of their handshake are reset: Bun's stop() knows no other way.
+   * are closed, and handshakes that are under way are reset: Bun's stop() knows no other way.
    */
   renew(certificate: Certificate): void
   /** Requests that have arrived and are not answered yet. */
   inFlight(): number
   /** From now on every answer asks its client to connect again, elsewhere (RFC 9112 §9.6). */
   drain(): void
-  /**
-   * Accepts nothing more and finishes what is in flight, for at most `patience` milliseconds.
-   * @returns how many requests were cut then
-   */
+  /** Accepts nothing more, finishes what is in flight, for at most `patience` milliseconds, and returns how many were cut. */
   stop(patience?: number): Promise<number>
 }
 
-/** What a server may be given beside its address and its bounds. */
-export interface ServerOptions {
-  /** For HTTPS. */
+/** What a server may be given beside its address and its bounds; with a certificate it speaks HTTPS. */
+export interface ServerOptions extends Partial<Pick<Watching, 'slowMs' | 'counters' | 'onAnswered'>> {
   certificate?: Certificate | undefined
-  /** Milliseconds from which a request is logged as slow. */
-  slowMs?: number
-  counters?: Counters
-  onAnswered?(answered: Answered): void
 }
 
 /** Milliseconds. A client that never finishes its own request is cut before the ten seconds that supervisors usually grant. */
@@ -51,14 +42,14 @@ export function startServer(
   limits: Limits,
   options: ServerOptions = {},
 ): Server {
-  const { certificate, slowMs = Number.POSITIVE_INFINITY } = options
-  const { counters = newCounters(), onAnswered = () => {} } = options
+  const { certificate, ...watched } = options
+  const unwatched = { slowMs: Number.POSITIVE_INFINITY, counters: newCounters(), onAnswered: () => {} }
   let isDraining = false
   /** Those with earlier certificates, while requests are in flight there. */
   const former = new Map<Bun.Server<unknown>, Promise<void>>()
   const servers = () => [...former.keys(), ...(app.server ? [app.server] : [])]
   const inFlight = () => servers().reduce((sum, server) => sum + server.pendingRequests, 0)
-  const watching = { log, slowMs, counters, inFlight, isDraining: () => isDraining, onAnswered }
+  const watching = { log, inFlight, isDraining: () => isDraining, ...unwatched, ...watched }
   const app = createApp(db, limits, watching)
   // Bun can not change the certificate of a server: another one takes over, on the same port.
   const isShared = address.isShared === true || certificate !== undefined

@@ -15,13 +15,13 @@ export interface Certificate {
 export function readCertificate(certFile: string, keyFile: string): Certificate {
   const cert = read('TLS_CERT_FILE', certFile)
   const key = read('TLS_KEY_FILE', keyFile)
-  const certificate = parsed(
+  const certificate = attempted(
     () => new X509Certificate(cert),
-    `TLS_CERT_FILE names ${certFile}, which is no certificate in PEM form`,
+    () => `TLS_CERT_FILE names ${certFile}, which is no certificate in PEM form`,
   )
-  const privateKey = parsed(
+  const privateKey = attempted(
     () => createPrivateKey(key),
-    `TLS_KEY_FILE names ${keyFile}, which is no private key in PEM form, or one with a passphrase`,
+    () => `TLS_KEY_FILE names ${keyFile}, which is no private key in PEM form, or one with a passphrase`,
   )
   if (!certificate.checkPrivateKey(privateKey)) {
     throw new Failure(`the key in ${keyFile} (TLS_KEY_FILE) is not that of ${certFile} (TLS_CERT_FILE)`)
@@ -29,20 +29,16 @@ export function readCertificate(certFile: string, keyFile: string): Certificate 
   return { cert, key }
 }
 
-function read(setting: string, file: string): string {
-  try {
-    return readFileSync(file, 'utf8')
-  } catch (error) {
-    throw new Failure(
-      `${setting} names ${file}, which can not be read (${(error as { code?: string }).code})`,
-    )
-  }
-}
+const read = (setting: string, file: string) =>
+  attempted(
+    () => readFileSync(file, 'utf8'),
+    error => `${setting} names ${file}, which cannot be read (${error.code})`,
+  )
 
-function parsed<Value>(parse: () => Value, complaint: string): Value {
+function attempted<Value>(work: () => Value, complaint: (error: { code?: string }) => string): Value {
   try {
-    return parse()
-  } catch {
-    throw new Failure(complaint)
+    return work()
+  } catch (error) {
+    throw new Failure(complaint(error as { code?: string }))
   }
 }

@@ -14,14 +14,8 @@ import { validator } from './validator.ts'
 
 export const TOKEN = '/oauth/token'
 
-const responses = {
-  200: TokenResponse,
-  400: OAuthErrorBody,
-  401: OAuthErrorBody,
-  500: OAuthErrorBody,
-  503: OAuthErrorBody,
-  504: OAuthErrorBody,
-}
+const error = OAuthErrorBody
+const responses = { 200: TokenResponse, 400: error, 401: error, 500: error, 503: error, 504: error }
 
 /** The token endpoint. Limits of the body and their errors are the protocol's, and so it is not the framework that reads it. */
 export function tokenRoutes(db: Pool, limits: Limits, watching: Watching) {
@@ -31,11 +25,10 @@ export function tokenRoutes(db: Pool, limits: Limits, watching: Watching) {
     .onError(({ error, code, request }) => respond(request, answerOf({ error, code, request })))
     .post(
       TOKEN,
-      async ({ body, request }) =>
-        respond(
-          request,
-          await issueAccessToken(db.during(request), body, request.headers.get('authorization')),
-        ),
+      async ({ body, request }) => {
+        const authorization = request.headers.get('authorization')
+        return respond(request, await issueAccessToken(db.during(request), body, authorization))
+      },
       {
         parse: ({ request }) => {
           refuse()

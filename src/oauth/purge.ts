@@ -12,10 +12,7 @@ const BATCH = 1000
 const PAUSE = 4
 
 interface PurgeOptions {
-  log: {
-    info(details: object, message: string): void
-    warn(details: object, message: string): void
-  }
+  log: Record<'info' | 'warn', (details: object, message: string) => void>
   counters?: Pick<Counters, 'purgedTokens' | 'purgedSecrets'>
   /** Milliseconds; for tests. */
   first?: number

@@ -9,24 +9,13 @@ export const TOKEN_LIFETIME = 7200
 
 const FOREIGN_KEY_VIOLATION = '23503'
 
-/** A new token, and when it was made (Unix seconds, by the database's clock). */
-interface IssuedToken {
-  accessToken: string
-  createdAt: number
-}
-
 /**
- * Issues a token to a client, or undefined when there is no such client with such a secret. One statement,
- * the same for every outcome: an unknown client, a wrong secret and a disabled integration cost the same.
- * The secret is looked up by its digest, in an index and not in constant time: what that could tell is how far
- * two digests agree, and nobody can choose a secret for its digest, nor guess the 256 random bits behind one.
- * The same holds for a token in live_token().
+ * Issues a token to a client, made at `createdAt` (Unix seconds, by the database's clock); undefined when there is no
+ * such client with such a secret. One statement for every outcome: all refusals cost the same. The secret is looked
+ * up by its digest, in an index and not in constant time, as a token is: that could tell how far two digests agree,
+ * and nobody can choose a secret for its digest, nor guess the 256 random bits behind one.
  */
-export async function issueToken(
-  db: Runner,
-  clientId: string,
-  clientSecret: string,
-): Promise<IssuedToken | undefined> {
+export async function issueToken(db: Runner, clientId: string, clientSecret: string) {
   // No client id of ours looks otherwise, and Postgres refuses some of what else could stand here (NUL).
   if (!/^[A-Za-z0-9]+$/.test(clientId)) return undefined
   const accessToken = randomText(SECRET_LENGTH)
@@ -45,24 +34,18 @@ export async function issueToken(
   }
 }
 
-/** Notes that a token, and with it its secret, was used, unless that was noted within the last minute. */
+/** Notes that a token, and with it its secret, was used; at most once a minute, because a write is dearer than a page. */
 export async function noteUse(db: Runner, tokenDigest: Uint8Array): Promise<void> {
   await updateLastUse(db, { token_digest: tokenDigest })
 }
 
-/**
- * Deletes at most `limit` tokens of secrets past the end of their grace, and returns how many; none while
- * another process is at it.
- */
+/** Deletes at most `limit` tokens of secrets past their grace, and returns how many; none while another process does. */
 export async function purgeEndedTokens(db: Runner, limit: number): Promise<number> {
   const [row] = await deleteEndedTokens(db, { limit })
   return row?.count ?? 0
 }
 
-/**
- * Deletes secrets past the end of their grace, with what is left of their tokens, and returns how many; none
- * while another process is at it.
- */
+/** Deletes secrets past their grace, with what is left of their tokens, and returns how many; turns as above. */
 export async function purgeEndedSecrets(db: Runner): Promise<number> {
   const [row] = await deleteEndedSecrets(db, {})
   return row?.count ?? 0
@@ -78,7 +61,6 @@ export async function purgeExpiredTokens(db: Runner, limit: number, after = '-in
   return { count: row?.count ?? 0, last: row?.last ?? after }
 }
 
-/** At most once a minute, and not with every request, which a write would make several times dearer. */
 const updateLastUse = statement<{ token_digest: Uint8Array }, never>(sql`
   update ${s} set last_used_at = now()
   where ${s.id} = (select ${t.secretId} from ${t} where ${t.digest} = ${sql.placeholder('token_digest')}::bytea)

@@ -12,13 +12,15 @@ const LEAVES = [
   'src/errors.ts',
   'src/random.ts',
   'src/recent.ts',
+  'src/within.ts',
 ]
 
 /**
  * What each part of the house may import besides itself: the one direction is main → cli → http → feature →
- * postgres → db. `answers`, `counters`, `errors`, `random` and `recent` are for everybody; `config` is for the command line.
+ * postgres → db. `answers`, `counters`, `errors`, `random`, `recent` and `within` are for everybody; `config` is for the
+ * command line.
  */
-const COMMON = ['answers', 'counters', 'errors', 'random', 'recent']
+const COMMON = ['answers', 'counters', 'errors', 'random', 'recent', 'within']
 const MAY_IMPORT: Record<string, string[]> = {
   main: ['cli'],
   cli: ['http', 'config', 'postgres', ...FEATURES, ...COMMON],
@@ -34,6 +36,7 @@ const MAY_IMPORT: Record<string, string[]> = {
   errors: [],
   random: [],
   recent: [],
+  within: [],
 }
 
 interface Module {

@@ -19,10 +19,10 @@ const VERSION_PATIENCE = 1000
 /** Reads the version of the data, which is the newest position in the log of changes; undefined when the database does not answer. */
 export function exportVersion(pool: Pool): () => Promise<number | undefined> {
   const read = unlessBusy(pool, async () => {
-    const [row] = (await pool.unsafe('select max(position) as version from export_changes', [], {
-      prepare: false,
-    })) as { version: string | null }[]
-    return row ? Number(row.version) : undefined
+    const version = await valueIn(
+      pool.unsafe('select max(position) as value from export_changes', [], { prepare: false }),
+    )
+    return version == null ? undefined : Number(version)
   })
   return () => within(VERSION_PATIENCE, read(), undefined).catch(() => undefined)
 }
@@ -42,12 +42,15 @@ function unlessBusy<Result>(
 
 /** A standby answers, but no token can be issued on it. */
 async function readOnly(pool: Pool): Promise<string | undefined> {
-  const [row] = (await pool.unsafe('show transaction_read_only', [], { prepare: false })) as Row[]
-  return row?.transaction_read_only === 'on' ? 'it is read-only: no tokens can be issued' : undefined
+  const isReadOnly = await valueIn(
+    pool.unsafe(`select current_setting('transaction_read_only') as value`, [], { prepare: false }),
+  )
+  return isReadOnly === 'on' ? 'it is read-only: no tokens can be issued' : undefined
 }
 
-interface Row {
-  transaction_read_only: string
+/** Of the one row. */
+async function valueIn(rows: PromiseLike<unknown>): Promise<string | null | undefined> {
+  return ((await rows) as { value: string | null }[])[0]?.value
 }
 
 /**

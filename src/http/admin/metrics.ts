@@ -20,40 +20,36 @@ const BUCKETS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5
 /** The metrics of this process. Labels are routes and statuses: nothing of a request itself, and few. */
 export class Metrics {
   private readonly registry = new Registry()
+  private readonly registers = [this.registry]
   private readonly requests = new Counter({
     name: 'axport_requests_total',
     help: 'Requests answered, by route and status.',
     labelNames: ['route', 'status'],
-    registers: [this.registry],
+    registers: this.registers,
   })
   private readonly seconds = new Histogram({
     name: 'axport_request_seconds',
     help: 'Seconds from the arrival of a request to its answer.',
     labelNames: ['route'],
     buckets: BUCKETS,
-    registers: [this.registry],
+    registers: this.registers,
   })
-  private readonly records = new Counter({
-    name: 'axport_records_sent_total',
-    help: 'Records of the export that were sent.',
-    registers: [this.registry],
-  })
-  private readonly bytes = new Counter({
-    name: 'axport_bytes_sent_total',
-    help: 'Bytes of bodies as they were sent.',
-    registers: [this.registry],
-  })
-  private readonly tokens = new Counter({
-    name: 'axport_tokens_total',
-    help: 'Tokens issued, and requests for one that were refused for a wrong client id or secret.',
-    labelNames: ['outcome'],
-    registers: [this.registry],
-  })
+  private readonly records = this.total('records_sent', 'Records of the export that were sent.')
+  private readonly bytes = this.total('bytes_sent', 'Bytes of bodies as they were sent.')
+  private readonly tokens = this.total(
+    'tokens',
+    'Tokens issued, and requests for one that were refused for a wrong client id or secret.',
+    ['outcome'],
+  )
 
   constructor(sources: Sources) {
     for (const outcome of ['issued', 'refused']) this.tokens.inc({ outcome }, 0)
     addSourceMetrics(sources, this.registry)
     addProcessMetrics(sources.build, this.registry)
+  }
+
+  private total(name: string, help: string, labelNames: string[] = []): Counter {
+    return new Counter({ name: `axport_${name}_total`, help, labelNames, registers: this.registers })
   }
 
   observe({ route = 'other', status, ms, records = 0, bytes }: Answered): void {

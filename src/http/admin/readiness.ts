@@ -37,19 +37,9 @@ export async function readinessOf(checks: Check[]): Promise<Readiness> {
   return { ready: results.every(({ status }) => status === 'ok'), checks: results }
 }
 
-async function run(check: Check): Promise<CheckResult> {
-  const detail = await detailOf(check)
-  return detail === undefined
-    ? { check: check.name, status: 'ok' }
-    : { check: check.name, status: 'wrong', detail }
-}
-
-async function detailOf(check: Check): Promise<string | undefined> {
-  try {
-    return await within(PATIENCE, check.run(), `no answer within ${PATIENCE / 1000} seconds`)
-  } catch (error) {
-    // Never its text: a database's own may quote names, a driver's the whole URL.
-    const { code, name } = error as { code?: string; name?: string }
-    return `failed (${code ?? name ?? 'unknown error'})`
-  }
+async function run({ name: check, run }: Check): Promise<CheckResult> {
+  // Never the text of an error: a database's own may quote names, a driver's the whole URL.
+  const wrong = run().catch(({ code, name }) => `failed (${code ?? name ?? 'unknown error'})`)
+  const detail = await within(PATIENCE, wrong, `no answer within ${PATIENCE / 1000} seconds`)
+  return detail === undefined ? { check, status: 'ok' } : { check, status: 'wrong', detail }
 }

@@ -25,8 +25,8 @@ beforeAll(async () => {
     analyze integrations, integration_secrets, access_tokens`)
   // The look-up is planned once a connection, and a planner looks into indexes, too.
   for (let time = 0; time < 10; time++) {
-    await many.explainer.scansOf(sql => requireAccess(sql, Buffer.alloc(32)))
-    await many.explainer.scansOf(sql => readRecord(sql, Buffer.alloc(32), '1'))
+    await many.explainer.scansOf(sql => requireAccess(sql, Buffer.alloc(32)).catch(() => {}))
+    await many.explainer.scansOf(sql => readRecord(sql, Buffer.alloc(32), '1').catch(() => {}))
   }
   const organizations = many.organizations.filter((_, at) => at % 5 !== 0)
   broad = { organizationIds: organizations.map(row => row.id), productIds: PRODUCTS_35 }
