@@ -1,9 +1,9 @@
 import { connect as openSocket, type Socket } from 'node:net'
 import postgres, { type Options, type ParameterOrJSON, type PostgresType, type Sql } from 'postgres'
-import { arrayTypes, toArrayText } from './array-types.ts'
 import { type Backend, cancelBackend } from './cancel.ts'
 import type { RunOptions } from './statement.ts'
 import type { Address } from './url.ts'
+import { asText, valueTypes } from './value-types.ts'
 
 /** Seconds after which the kernel asks whether the other end is still there: firewalls forget sooner than later. */
 const KEEP_ALIVE = 30
@@ -74,7 +74,7 @@ export class Connection {
       connect_timeout: 0,
       keep_alive: KEEP_ALIVE,
       fetch_types: false,
-      types: arrayTypes(),
+      types: valueTypes(),
       onclose: () => connection.end(),
       socket: () => {
         if (socket) throw closed()
@@ -152,7 +152,7 @@ export class Connection {
     this.#isUnsettled = false
     // Behind a pooler the next statement may be run by another process, which has nothing prepared.
     const prepare = options.prepare && this.server !== undefined
-    const query = this.sql.unsafe(text, prepare ? parameters : parameters.map(asText), { prepare })
+    const query = this.sql.unsafe(text, parameters.map(asText), { prepare })
     if (!prepare) sendAtOnce(query)
     return await (options.bytes ? query.raw() : query)
   }
@@ -231,7 +231,5 @@ function connected(socket: Socket): Promise<Socket> {
 function sendAtOnce(query: object): void {
   Object.defineProperty(query, 'describeFirst', { get: () => false, set: () => {} })
 }
-
-const asText = (value: ParameterOrJSON<never>) => (Array.isArray(value) ? toArrayText(value) : value)
 
 const closed = () => Object.assign(new Error('the connection was closed'), { code: 'CONNECTION_CLOSED' })

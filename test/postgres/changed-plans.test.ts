@@ -1,0 +1,63 @@
+import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { sql } from 'drizzle-orm'
+import pino from 'pino'
+import type { Pool } from '../../src/postgres/pool.ts'
+import { statement } from '../../src/postgres/statement.ts'
+import { openTestDatabase, type TestDatabase } from '../support/service.ts'
+
+/** One connection: the statement after the change is sent where the plan was made. */
+const BOUNDS = { size: 1, wait: 5000, statement: 5000, slow: 5000 }
+
+let database: TestDatabase
+let pool: Pool
+
+beforeAll(async () => {
+  database = await openTestDatabase('postgres')
+  pool = database.pool(BOUNDS, pino({ level: 'silent' }))
+})
+afterAll(async () => {
+  await pool?.close()
+  await database?.close()
+})
+
+/** Every sort of value that the statements of the service take. */
+const VALUES = {
+  digest: Buffer.from([0, 1, 0x5c, 0x78, 255]),
+  yes: true,
+  no: false,
+  ids: ['1', '9007199254740993'],
+  texts: ['a "quoted" one', '\\x00', 't'],
+  number: 7,
+  text: '\\x00',
+  day: '2024-02-29',
+}
+
+const read = statement<typeof VALUES, Record<string, unknown>>(sql`
+  select changing.*,
+    encode(${sql.placeholder('digest')}::bytea, 'hex') as digest,
+    ${sql.placeholder('yes')}::boolean as yes, ${sql.placeholder('no')}::boolean as no,
+    ${sql.placeholder('ids')}::bigint[] as ids, ${sql.placeholder('texts')}::text[] as texts,
+    ${sql.placeholder('number')}::integer as number, ${sql.placeholder('text')}::text as text,
+    ${sql.placeholder('day')}::date::text as day
+  from changing`)
+
+test.each([
+  ['the type of a column', 'alter table changing alter column changes type text'],
+  ['the columns', 'alter table changing add column another integer'],
+  ['the statistics', 'analyze changing'],
+  ['the table', 'drop table changing; create table changing as select 2::smallint as changes'],
+])('a prepared statement means the same after %s changed under its plan', async (_name, change) => {
+  await database.sql.unsafe('drop table if exists changing; create table changing as select 1 as changes')
+  const [before] = await read(pool, VALUES)
+  const { changes: _, ...expected } = before ?? {}
+  expect(expected).toMatchObject({
+    digest: '00015c78ff',
+    yes: true,
+    no: false,
+    ids: VALUES.ids,
+    texts: VALUES.texts,
+  })
+  await database.sql.unsafe(change)
+  const [after] = await read(pool, VALUES)
+  expect(after).toMatchObject(expected)
+})
