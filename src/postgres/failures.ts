@@ -13,7 +13,7 @@ const ADVICE: Record<string, string> = {
   ENETUNREACH: 'no way leads to its host: is the host in DATABASE_URL right, and is the network up?',
   CONNECT_TIMEOUT: 'it does not answer: is the host in DATABASE_URL right, and may this machine reach it?',
   NO_ANSWER:
-    'what listens there does not speak Postgres: is it Postgres, and are host and port of DATABASE_URL right?',
+    'it does not answer: is it Postgres at host and port of DATABASE_URL, or a pooler with a connection to spare?',
   ECONNRESET: 'it closed the connection: is it Postgres that listens there?',
   CONNECTION_CLOSED: 'it closed the connection: is it Postgres that listens there?',
   CONNECTION_DESTROYED:

@@ -1,0 +1,121 @@
+import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test'
+import pino from 'pino'
+import { openDatabase } from '../../src/postgres/database.ts'
+import { axport } from '../support/executable.ts'
+import { get, LIST } from '../support/http.ts'
+import { requires } from '../support/requires.ts'
+import { authorize, listen, startService, type TestService } from '../support/service.ts'
+import { store } from '../support/stored-platform.ts'
+import { importing } from './support/operations.ts'
+import { PGBOUNCER, startPgBouncer } from './support/pgbouncer.ts'
+import { SCOPE, smallPlatform } from './support/small-platform.ts'
+
+setDefaultTimeout(120_000)
+
+const ASKED = [
+  '',
+  '?page=7&offset=13',
+  '?filter[legacy_record][]=true',
+  '?filter[legacy_record][]=false',
+  '?filter[user_record_status][]=active',
+  '?filter[user_record_status][]=archived',
+  '?filter[start_date]=2026-01-10&filter[end_date]=2026-01-20',
+  '?filter[product_ids][]=11',
+  '?filter[organization_ids][]=1&filter[organization_ids][]=3',
+  '?filter[user_ids][]=101&filter[user_ids][]=104',
+  '?filter[seids][]=S-102',
+  '?filter[proctor_ids][]=102&sort=user_name&order=DESC',
+  '?filter[search]=given101',
+  '?filter[search]=Fam&sort=proctor_name',
+  '/1001',
+  '/1',
+].map(query => LIST + query)
+
+const CLIENTS = 8
+const ROUNDS = 4
+
+/** What makes a plan invalid while others use it. */
+const DISTURBING = [
+  'analyze',
+  'alter table export_records alter column document type varchar',
+  'alter table export_records alter column document type text',
+  'create index disturbing on access_tokens (created_at)',
+  'drop index disturbing',
+]
+
+// In session mode a client keeps its connection: the service needs its pool, and each command one more.
+for (const [mode, size] of [
+  ['transaction', 5],
+  ['session', 20],
+] as const)
+  requires(PGBOUNCER).describe(`behind PgBouncer in ${mode} mode`, () => {
+    let direct: TestService
+    let token: string
+    let bouncer: Awaited<ReturnType<typeof startPgBouncer>>
+    let service: ReturnType<typeof listen>
+    let close: () => Promise<void>
+
+    beforeAll(async () => {
+      direct = await startService('postgres')
+      const platform = smallPlatform()
+      await store(direct.sql, {
+        ...platform,
+        users: platform.users.map((user, at) => ({ ...user, record_status: at % 3 ? 'active' : 'archived' })),
+        assessments: platform.assessments.map((row, at) => ({ ...row, legacy_record: at % 5 === 0 })),
+      })
+      token = (await authorize(direct, SCOPE.organizations, SCOPE.products)).token
+      bouncer = await startPgBouncer(direct.url, mode, size)
+      const database = await openDatabase(bouncer.url, 5)
+      service = listen(database, pino({ level: 'silent' }))
+      close = database.close
+    })
+    afterAll(async () => {
+      await service?.stop()
+      await close?.()
+      await bouncer?.stop()
+      await direct?.close()
+    })
+
+    const read = async (baseUrl: string, path: string) => {
+      const { status, text } = await get(baseUrl, token, path)
+      return { path, status, text }
+    }
+
+    /** Every client asks everything, each from another one on, and has to hear the same as without a pooler. */
+    async function expectSame(): Promise<void> {
+      const right = await Promise.all(ASKED.map(path => read(direct.baseUrl, path)))
+      expect(new Set(right.map(({ status }) => status))).toEqual(new Set([200, 404]))
+      expect(new Set(right.map(({ text }) => text)).size).toBe(ASKED.length)
+      const clients = Array.from({ length: CLIENTS }, async (_, client) => {
+        for (let at = 0; at < ROUNDS * ASKED.length; at++) {
+          const expected = right[(at * (client + 1) + client) % ASKED.length] as (typeof right)[number]
+          expect(await read(service.url, expected.path)).toEqual(expected)
+        }
+      })
+      await Promise.all(clients)
+    }
+
+    test('every filter finds what it finds without, for many clients at once', expectSame)
+
+    test('so it does while plans become invalid', async () => {
+      let isOver = false
+      const disturbing = (async () => {
+        for (let at = 0; !isOver || at % DISTURBING.length !== 0; at++)
+          await direct.sql.unsafe(DISTURBING[at % DISTURBING.length] as string)
+      })()
+      await expectSame().finally(() => {
+        isOver = true
+      })
+      await disturbing
+    })
+
+    test('commands work: import, integrations and doctor', async () => {
+      const env = { DATABASE_URL: bouncer.url }
+      const lines = [{ type: 'organization', id: 4, name: 'Added' }]
+      expect(await importing(bouncer.url, lines)).toMatchObject({ code: 0 })
+      const created = ['integration', 'create', 'Behind', '--organizations', '4', '--products', '11']
+      expect(await axport(created, { env })).toMatchObject({ code: 0 })
+      expect((await axport(['integration', 'list'], { env })).stdout).toContain('Behind')
+      expect(await axport(['doctor', '--full'], { env })).toMatchObject({ code: 0 })
+    })
+  })
