@@ -30,7 +30,8 @@ export function startAdminServer(address: Address, view: AdminView): AdminServer
       // Seconds. A request in work counts as idle too, and a report on workers that hang takes its time.
       idleTimeout: 30,
       fetch: async request => {
-        const { pathname } = new URL(request.url)
+        // HTTP/1.0 needs no Host, and without one the URL is a path alone: HAProxy asks so.
+        const { pathname } = new URL(request.url, 'http://localhost')
         const route = routes[pathname]
         if (!route) return json(404, { error: 'Not found: there are /live, /ready and /metrics' })
         if (request.method !== 'GET' && request.method !== 'HEAD')
