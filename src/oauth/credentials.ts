@@ -43,11 +43,12 @@ export function clientOf(
   { client_id: clientId, client_secret: clientSecret }: TokenParameters,
   authorization: string | null,
 ): Client {
-  const basic = readBasic(authorization)
-  if (basic && clientSecret) {
+  const [, encoded] = /^basic\b\s*(.*)$/i.exec(authorization?.trim() ?? '') ?? []
+  if (encoded !== undefined && clientSecret) {
     const description = 'Send the client credentials in the header or in the body, not in both'
     throw oauthError(400, 'invalid_request', description)
   }
+  const basic = encoded === undefined ? undefined : readBasic(encoded)
   if (basic && clientId && clientId !== basic.clientId) throw invalidClient()
   if (basic) return basic
   if (!clientId || !clientSecret) throw invalidClient()
@@ -105,9 +106,7 @@ interface Client {
 }
 
 /** RFC 7617, with the form encoding of both halves that RFC 6749 §2.3.1 asks of clients. */
-function readBasic(authorization: string | null): Client | undefined {
-  const [, encoded] = /^basic\b\s*(.*)$/i.exec(authorization?.trim() ?? '') ?? []
-  if (encoded === undefined) return undefined
+function readBasic(encoded: string): Client {
   const pair = Buffer.from(encoded, 'base64').toString('utf8')
   const colon = pair.indexOf(':')
   if (colon < 0) throw invalidClient()

@@ -9,7 +9,7 @@ export const TokenResponse = t.Object({
   access_token: t.String({ description: 'Opaque bearer token.' }),
   token_type: t.Literal('Bearer', { description: 'Always Bearer.' }),
   expires_in: t.Integer({ description: 'Lifetime in seconds; 7200.' }),
-  created_at: t.Integer({ description: 'Creation time as a Unix timestamp (seconds).' }),
+  created_at: t.Integer({ format: 'int64', description: 'Creation time as a Unix timestamp (seconds).' }),
 })
 
 /**

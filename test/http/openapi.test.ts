@@ -108,7 +108,7 @@ describe('the OpenAPI document', () => {
     expect(document.components.securitySchemes.clientCredentials).toEqual({
       type: 'oauth2',
       description: expect.any(String),
-      flows: { clientCredentials: { tokenUrl: '/oauth/token', scopes: {} } },
+      flows: { clientCredentials: { tokenUrl: 'oauth/token', scopes: {} } },
     })
   })
 

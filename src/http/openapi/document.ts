@@ -24,7 +24,8 @@ export function openApiDocument(limits: BodyLimits): Json {
         ...GUIDE.map(({ title, paragraphs }) => [`## ${title}`, ...paragraphs].join('\n\n')),
       ].join('\n\n'),
     },
-    servers: [{ url: '/', description: 'This service.' }],
+    // Relative to this document: a proxy may serve it below a path of its own.
+    servers: [{ url: '.', description: 'This service.' }],
     tags: [
       { name: 'Tokens', description: 'Client credentials for an access token.' },
       { name: 'Assessments', description: 'The completed assessments in the scope of the integration.' },
@@ -39,12 +40,7 @@ export function openApiDocument(limits: BodyLimits): Json {
         clientCredentials: {
           type: 'oauth2',
           description: 'An access token as `Authorization: Bearer TOKEN`.',
-          flows: { clientCredentials: { tokenUrl: '/oauth/token', scopes: {} } },
-        },
-        clientBasic: {
-          type: 'http',
-          scheme: 'basic',
-          description: 'Client ID as user name, secret as password; only at the token endpoint.',
+          flows: { clientCredentials: { tokenUrl: 'oauth/token', scopes: {} } },
         },
       },
       headers: HEADER_COMPONENTS,
