@@ -1,11 +1,12 @@
-import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
+import { useService } from '../support/hooks.ts'
 import { list, tryList } from '../support/http.ts'
 import { type Asked, LIST_FILTERS, type ListFilter, Oracle } from '../support/oracle.ts'
 import { dayOf, type Platform } from '../support/oracle-records.ts'
 import { platform, SEIDS } from '../support/platform.ts'
 import { holds } from '../support/property.ts'
-import { BACKENDS, startService, type TestService } from '../support/service.ts'
+import { BACKENDS } from '../support/service.ts'
 import { provisionScopes } from '../support/stored-platform.ts'
 
 /** How a list is written; the design takes them all for the same. */
@@ -165,11 +166,7 @@ const RUNS = {
 }
 
 describe.each(BACKENDS)('any request for a list on %s', backend => {
-  let service: TestService
-  beforeAll(async () => {
-    service = await startService(backend)
-  })
-  afterAll(() => service.close())
+  const service = useService(backend)
 
   /** The texts of all records, page after page until the count is reached, as spec 4.2 tells integrations to. */
   async function walk(token: string, { asked, ...question }: Question, size: number): Promise<string[]> {

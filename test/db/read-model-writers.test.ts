@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
 import postgres, { type Sql } from 'postgres'
+import { useTestDatabase } from '../support/hooks.ts'
 import { holds } from '../support/property.ts'
-import { openTestDatabase, type TestDatabase } from '../support/service.ts'
 import { thorough } from '../support/tier.ts'
 import { differences, START } from './source.ts'
 
@@ -26,13 +26,10 @@ function mayFail(code: string, isolation: Isolation): boolean {
   return ['23503', '23505'].includes(code) || (code === '40001' && isolation !== 'read committed')
 }
 
-let db: TestDatabase
-let admin: Sql
+const db = useTestDatabase()
 let connections: { sql: Sql; pid: number }[]
 
 beforeAll(async () => {
-  db = await openTestDatabase('postgres')
-  admin = db.sql
   // A deadlock is looked for at once, not after a second of waiting.
   const options = { max: 1, onnotice: () => {}, connection: { deadlock_timeout: 20 } }
   connections = await Promise.all(
@@ -45,10 +42,9 @@ beforeAll(async () => {
 })
 afterAll(async () => {
   for (const { sql } of connections) await sql.end()
-  await db.close()
 })
 beforeEach(async () => {
-  await admin.unsafe(START)
+  await db.sql.unsafe(START)
 })
 
 /** A writer in the middle of its script. */
@@ -98,7 +94,7 @@ class Writer {
   }
 
   async #isBlocked(): Promise<boolean> {
-    const [row] = await admin<{ blockers: number }[]>`
+    const [row] = await db.sql<{ blockers: number }[]>`
       select cardinality(pg_blocking_pids(${this.connection.pid})) as blockers`
     return (row?.blockers ?? 0) > 0
   }
@@ -142,7 +138,7 @@ async function expectRight(scripts: Script[], order: number[]): Promise<string[]
   const hasTruncate = scripts.some(statements => JSON.stringify(statements).includes('truncate'))
   const mayEnd = hasTruncate ? /^(committed|\w{5}|40P01 .*)$/ : /^(committed|\w{5})$/
   for (const outcome of outcomes) expect(outcome).toMatch(mayEnd)
-  expect({ order, outcomes, differences: await differences(admin) }).toEqual({
+  expect({ order, outcomes, differences: await differences(db.sql) }).toEqual({
     order,
     outcomes,
     differences: [],
@@ -218,9 +214,9 @@ describe('writers at the same time leave the read model equal to its source', ()
 
   test(`when one renames a user, one its organization, and one adds an assessment of both, ${ORDERS}`, async () => {
     for (const order of ordersOf(trio)) {
-      await admin.unsafe(START)
+      await db.sql.unsafe(START)
       expect(await expectRight(trio, order)).toEqual(['committed', 'committed', 'committed'])
-      const [row] = await admin`select document from export_records where id = 20`
+      const [row] = await db.sql`select document from export_records where id = 20`
       expect(row?.document).toContain('"name":"Renamed Ana"')
       expect(row?.document).toContain('"organization_name":"Renamed Lakeside"')
     }
@@ -242,7 +238,7 @@ describe('writers at the same time leave the read model equal to its source', ()
     test.each(CROSSED)('when one %s and the other %s', async (one, other) => {
       const scripts = [script(one, isolation), script(other, isolation)]
       for (const order of ordersOf(scripts)) {
-        await admin.unsafe(START)
+        await db.sql.unsafe(START)
         await expectRight(scripts, order)
       }
     })
@@ -254,7 +250,7 @@ describe('writers at the same time leave the read model equal to its source', ()
       fc.uniqueArray(choice, { minLength: 2, maxLength: 3, selector: ([write]) => write }),
       fc.array(fc.nat(2), { minLength: 12, maxLength: 12 }),
       async (choices, order) => {
-        await admin.unsafe(START)
+        await db.sql.unsafe(START)
         const scripts = choices.map(([write, isolation]) => script(write, isolation))
         await expectRight(
           scripts,

@@ -1,5 +1,6 @@
-import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { BACKENDS, openTestDatabase, type TestDatabase } from '../support/service.ts'
+import { describe, expect, test } from 'bun:test'
+import { useTestDatabase } from '../support/hooks.ts'
+import { BACKENDS_OF_TIER } from '../support/service.ts'
 
 /**
  * The names that search looks at follow the source tables. All names here are of ASCII letters, which lower() folds
@@ -36,12 +37,8 @@ all')`,
   `truncate products cascade`,
 ]
 
-describe.each(BACKENDS)('the names that search looks at, on %s,', backend => {
-  let db: TestDatabase
-  beforeAll(async () => {
-    db = await openTestDatabase(backend)
-  })
-  afterAll(() => db.close())
+describe.each(BACKENDS_OF_TIER)('the names that search looks at, on %s,', backend => {
+  const db = useTestDatabase(backend)
 
   test.each(WRITES)('are those of the source after: %s', async write => {
     const { people, users, names, products } = await undone(write)

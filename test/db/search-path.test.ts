@@ -1,7 +1,8 @@
-import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { beforeAll, describe, expect, test } from 'bun:test'
 import { randomBytes } from 'node:crypto'
 import type { TransactionSql } from 'postgres'
-import { BACKENDS, openTestDatabase, type TestDatabase } from '../support/service.ts'
+import { useTestDatabase } from '../support/hooks.ts'
+import { BACKENDS_OF_TIER } from '../support/service.ts'
 
 /**
  * Tables that have the names of ours, in places that come before ours for whoever writes: in a schema that has
@@ -24,19 +25,17 @@ const WRITES: [write: string, shown: string][] = [
   ],
 ]
 
-describe.each(BACKENDS)(
+describe.each(BACKENDS_OF_TIER)(
   'a writer whose search_path finds tables of the same names first, on %s,',
   backend => {
-    let db: TestDatabase
+    const db = useTestDatabase(backend)
     beforeAll(async () => {
-      db = await openTestDatabase(backend)
       await db.sql.unsafe(`
       insert into organizations values (1, 'Lakeside'); insert into products values (1, 'Reading');
       insert into users (id, name) values (1, 'Ana Ruiz'), (2, 'Pia Proctor');
       insert into assessments values (1, 1, 1, 1, now());
       insert into assessment_parts values (1, 1, 1, null, null, 2)`)
     })
-    afterAll(() => db.close())
 
     const writes = PLACES.flatMap(place => WRITES.map(([write, shown]) => ({ place, write, shown })))
 

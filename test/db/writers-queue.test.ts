@@ -1,16 +1,15 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
 import postgres, { type Sql } from 'postgres'
-import { openTestDatabase, type TestDatabase } from '../support/service.ts'
+import { useTestDatabase } from '../support/hooks.ts'
 import { until } from '../support/until.ts'
 
 /** Two transactions, held open across each other; and how often a statement queues. */
 
-let db: TestDatabase
+const db = useTestDatabase()
 let one: Sql
 let other: Sql
 
 beforeAll(async () => {
-  db = await openTestDatabase('postgres')
   // A deadlock is looked for at once, not after a second of waiting.
   const options = { max: 1, onnotice: () => {}, connection: { deadlock_timeout: 20 } }
   one = postgres(db.url, options)
@@ -19,7 +18,6 @@ beforeAll(async () => {
 afterAll(async () => {
   await one.end()
   await other.end()
-  await db.close()
 })
 beforeEach(async () => {
   await db.sql.unsafe(`

@@ -1,19 +1,15 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
+import { beforeEach, describe, expect, test } from 'bun:test'
 import { randomInt } from 'node:crypto'
 import fc from 'fast-check'
 import type { Sql } from 'postgres'
 import { setTimeZone } from '../../../src/postgres/time-zone.ts'
+import { useTestDatabase } from '../../support/hooks.ts'
 import { importLines } from '../../support/import.ts'
-import { openTestDatabase, type TestDatabase } from '../../support/service.ts'
 import { anyWrite, ORGANIZATIONS, reset, write } from './world.ts'
 
 /** What the log of changes holds for whoever remembers something of one of its positions. */
 
-let database: TestDatabase
-beforeAll(async () => {
-  database = await openTestDatabase('postgres')
-})
-afterAll(() => database?.close())
+const database = useTestDatabase()
 beforeEach(() => reset(database.sql, 120))
 
 interface Logged {
