@@ -11,7 +11,7 @@ import {
 } from '../../src/oauth/tokens.ts'
 import { type Database, openDatabase } from '../../src/postgres/database.ts'
 import { LOCKS } from '../../src/postgres/locks.ts'
-import { openTestDatabase, type TestDatabase } from '../support/service.ts'
+import { BACKENDS_OF_TIER, openTestDatabase, type TestDatabase } from '../support/service.ts'
 import { until } from '../support/until.ts'
 
 let database: TestDatabase
@@ -174,3 +174,33 @@ test('The tokens of an ended secret go in batches, before it', async () => {
   expect(await purgeEndedSecrets(sql)).toBe(1)
   expect(await tokens()).toBe(0)
 })
+
+test.each(BACKENDS_OF_TIER)(
+  'Expired tokens go, and ended secrets with their tokens, and no others, on %s',
+  async backend => {
+    const { sql, close } = await openTestDatabase(backend)
+    for (const name of ['expired', 'ended', 'in grace']) {
+      const { clientId, clientSecret } = await createIntegration(sql, name, [], [])
+      await issueToken(sql, clientId, clientSecret)
+    }
+    await sql.unsafe(`
+      update access_tokens t set expires_at = now()
+      from integration_secrets s join integrations i on i.id = s.integration_id
+      where s.id = t.secret_id and name = 'expired';
+      update integration_secrets s
+      set expires_at = now() + case name when 'ended' then interval '0' else interval '1 minute' end
+      from integrations i where i.id = s.integration_id and name <> 'expired'`)
+    expect(await purgeExpiredTokens(sql, 10)).toMatchObject({ count: 1 })
+    expect(await purgeEndedSecrets(sql)).toBe(1)
+    const left = await sql`
+      select name, count(t.digest)::int as tokens
+      from integrations i join integration_secrets s on s.integration_id = i.id
+      left join access_tokens t on t.secret_id = s.id
+      group by name order by name`
+    expect([...left]).toEqual([
+      { name: 'expired', tokens: 0 },
+      { name: 'in grace', tokens: 1 },
+    ])
+    await close()
+  },
+)
