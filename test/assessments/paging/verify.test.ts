@@ -4,7 +4,7 @@ import { readOracle } from '../../support/stored-platform.ts'
 import { until } from '../../support/until.ts'
 import { type Access, type AccessChange, Client, refusal } from './clients.ts'
 import { type Asked, queryString, rightPage, rightRecord } from './questions.ts'
-import { type Answer, ask, startTwoServers, type TwoServers } from './servers.ts'
+import { type Answer, ask, useTwoServers } from './servers.ts'
 import { PRODUCTS, reset } from './world.ts'
 
 /**
@@ -16,7 +16,7 @@ const ASKED: Asked = { sort: 'user_name', order: 'ASC', filter: 0, size: 60 }
 const LIST = (offset: number) => `?${queryString(ASKED, offset)}`
 const ERROR_500: Answer = { status: 500, body: '{"errors":[{"message":"Internal server error"}]}' }
 
-let two: TwoServers
+const two = useTwoServers()
 let oracle: Oracle
 let client: Client
 const unhandled: unknown[] = []
@@ -24,14 +24,10 @@ const noteUnhandled = (error: unknown) => unhandled.push(error)
 
 beforeAll(async () => {
   process.on('unhandledRejection', noteUnhandled)
-  two = await startTwoServers()
   await reset(two.db, 200)
   oracle = await readOracle(two.db)
 })
-afterAll(async () => {
-  process.off('unhandledRejection', noteUnhandled)
-  await two?.close()
-})
+afterAll(() => void process.off('unhandledRejection', noteUnhandled))
 
 /** Both servers remember the caller, its count and two places in the order. */
 beforeEach(async () => {
