@@ -21,7 +21,7 @@ const FIRST: Shape = {
   ...{ way: 'whole', from: 'start', isCounted: false, reach: 1000 },
 }
 
-/** A text for each way to the records, of which next-page is the usual one. TEST_UPDATE_STATEMENTS=1 writes them anew. */
+/** The usual text, and those of two other ways to the records. TEST_UPDATE_STATEMENTS=1 writes them anew. */
 test.each<[string, Shape]>([
   ['next-page', { ...FIRST, from: 'place', sort: 'user_name', order: 'DESC' }],
   ['few-organizations', { ...FIRST, way: 'few', from: 'place' }],
