@@ -75,25 +75,14 @@ contract('Retrieve', setup, api => {
     expect([status, body]).toEqual([404, messageOnly()])
   })
 
-  test.each([
-    ...[
-      '%00',
-      '9001%00',
-      '%FF',
-      '9001%',
-      '%zz',
-      '%0A9001',
-      '9001%0A',
-      '9001%20',
-      '%2F9001',
-      '9001%2F',
-      '%2e%2e',
-    ],
-  ])('is 404 for the escape %s as it is on the wire', async id => {
-    const head = [`GET ${LIST}/${id} HTTP/1.1`, `Authorization: ${api.bearer().authorization}`]
-    const { status, text } = await api.raw(head)
-    expect([status, JSON.parse(text)]).toEqual([404, messageOnly()])
-  })
+  test.each('%00 9001%00 %FF 9001% %zz %0A9001 9001%0A 9001%20 %2F9001 9001%2F %2e%2e'.split(' '))(
+    'is 404 for the escape %s as it is on the wire',
+    async id => {
+      const head = [`GET ${LIST}/${id} HTTP/1.1`, `Authorization: ${api.bearer().authorization}`]
+      const { status, text } = await api.raw(head)
+      expect([status, JSON.parse(text)]).toEqual([404, messageOnly()])
+    },
+  )
 
   test('ignores query parameters, which it has none of', async () => {
     const plain = await api.get(`${LIST}/9001`)
