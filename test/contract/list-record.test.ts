@@ -155,15 +155,10 @@ contract('The list', setup, api => {
       const { sql } = api.service
       const ids = ['9007199254740993', '9223372036854775807']
       try {
-        for (const id of ids) {
-          await sql.begin(async tx => {
-            await tx`
-              insert into assessments (id, user_id, organization_id, product_id, certified_at)
-              values (${id}, 501, 10, 1, '1999-12-31T12:00:00Z')`
-            await tx`
-              insert into assessment_parts (id, assessment_id, position, proctor_id) values (${id}, ${id}, 0, 77)`
-          })
-        }
+        await sql.begin(async tx => {
+          await tx`insert into assessments select id, 501, 10, 1, '1999-12-31' from unnest(${ids}::bigint[]) as id`
+          await tx`insert into assessment_parts select id, id, 0, null, null, 77 from unnest(${ids}::bigint[]) as id`
+        })
         const { text } = await api.tryList('filter[end_date]=1999-12-31')
         for (const id of ids) {
           expect(text).toContain(`{"id":${id},`)

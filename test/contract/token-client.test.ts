@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'bun:test'
 import { createHash } from 'node:crypto'
 import { world } from '../support/fixtures.ts'
-import { type Api, basic, contract, expectOAuthError, expectToken, TOKEN } from './support/contract.ts'
+import { type Api, basic, contract, expectOAuthError, expectToken, GRANT, TOKEN } from './support/contract.ts'
 
 type Clients = 'main' | 'other'
 const setup = {
@@ -11,7 +11,6 @@ const setup = {
     other: { organizations: [10], products: [1] },
   },
 } as const
-const GRANT = { grant_type: 'client_credentials' }
 
 contract('A token request', setup, api => {
   describe('the client', () => {

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test'
 import { world } from '../support/fixtures.ts'
-import { contract, expectOAuthError, oauthError, TOKEN } from './support/contract.ts'
+import { contract, expectOAuthError, GRANT, oauthError, TOKEN } from './support/contract.ts'
 
 const setup = {
   lines: world(),
@@ -9,7 +9,6 @@ const setup = {
     other: { organizations: [10], products: [1] },
   },
 } as const
-const GRANT = { grant_type: 'client_credentials' }
 const MAX_BODY = 16 * 1024
 const NAMES = ['grant_type', 'client_id', 'client_secret'] as const
 

@@ -1,9 +1,8 @@
 import { describe, expect, test } from 'bun:test'
 import { world } from '../support/fixtures.ts'
-import { contract, expectOAuthError, expectToken, oauthError, TOKEN } from './support/contract.ts'
+import { contract, expectOAuthError, expectToken, GRANT, oauthError, TOKEN } from './support/contract.ts'
 
 const setup = { lines: world(), integrations: { main: { organizations: [10], products: [1] } } } as const
-const GRANT = { grant_type: 'client_credentials' }
 const FORM = 'application/x-www-form-urlencoded'
 
 contract('The token request', setup, api => {

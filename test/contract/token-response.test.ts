@@ -1,12 +1,11 @@
 import { expect, test } from 'bun:test'
 import { world } from '../support/fixtures.ts'
-import { type Answer, basic, contract, oauthError, TOKEN } from './support/contract.ts'
+import { type Answer, basic, contract, GRANT, oauthError, TOKEN } from './support/contract.ts'
 
 const setup = {
   lines: world(),
   integrations: { main: { organizations: [10], products: [1] }, empty: { organizations: [], products: [] } },
 } as const
-const GRANT = { grant_type: 'client_credentials' }
 
 contract('The token response', setup, api => {
   const BASIC = /^Basic realm="[^"]+"/

@@ -3,6 +3,7 @@ import { randomBytes } from 'node:crypto'
 import type { TransactionSql } from 'postgres'
 import { useTestDatabase } from '../support/hooks.ts'
 import { BACKENDS_OF_TIER } from '../support/service.ts'
+import { undone } from './source.ts'
 
 /**
  * Tables that have the names of ours, in places that come before ours for whoever writes: in a schema that has
@@ -40,7 +41,7 @@ describe.each(BACKENDS_OF_TIER)(
     const writes = PLACES.flatMap(place => WRITES.map(([write, shown]) => ({ place, write, shown })))
 
     test.each(writes)('in $place, reaches the records by: $write', async ({ place, write, shown }) => {
-      const { documents, different } = await undone(async sql => {
+      const { documents, different } = await undone(db.sql, async sql => {
         await becomeLoader(sql, place)
         await sql.unsafe(`set constraints all deferred; ${write}`)
         await sql`reset role`
@@ -58,7 +59,7 @@ describe.each(BACKENDS_OF_TIER)(
     })
 
     test.each(PLACES)('in %s, has its records deleted by its deletes and no others', async place => {
-      const left = await undone(async sql => {
+      const left = await undone(db.sql, async sql => {
         await sql`insert into assessments values (2, 1, 1, 1, now())`
         await sql`insert into assessment_parts values (2, 2, 1, null, null, 2)`
         await becomeLoader(sql, place)
@@ -67,21 +68,6 @@ describe.each(BACKENDS_OF_TIER)(
       })
       expect(left).toEqual([{ id: '2' }])
     })
-
-    /** In a transaction that is rolled back, with the role and the schema that it made. */
-    async function undone<Result>(work: (sql: TransactionSql) => Promise<Result>): Promise<Result> {
-      let result: Result | undefined
-      const rolledBack = new Error('rolled back')
-      await db.sql
-        .begin(async sql => {
-          result = await work(sql)
-          throw rolledBack
-        })
-        .catch(error => {
-          if (error !== rolledBack) throw error
-        })
-      return result as Result
-    }
 
     /** From here on the transaction writes as a role that may do all that a loader does, and owns the decoys. */
     async function becomeLoader(sql: TransactionSql, place: (typeof PLACES)[number]): Promise<void> {

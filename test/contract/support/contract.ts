@@ -149,6 +149,9 @@ export function contract<I extends string>(
   })
 }
 
+/** The parameter of every token request that succeeds. */
+export const GRANT = { grant_type: 'client_credentials' }
+
 /** The value of an HTTP Basic Authorization header. */
 export function basic(user: string, password: string): string {
   return `Basic ${Buffer.from(`${user}:${password}`).toString('base64')}`
