@@ -1,13 +1,10 @@
 import { expect, test } from 'bun:test'
 import { assessment, organization, world } from '../support/fixtures.ts'
-import { contract, LIST } from './support/contract.ts'
+import { contract, LIST, SCOPE } from './support/contract.ts'
 
 const setup = {
   lines: [...world(), organization(20), assessment(9001)],
-  integrations: {
-    main: { organizations: [10], products: [1] },
-    other: { organizations: [10], products: [1] },
-  },
+  integrations: { main: SCOPE, other: SCOPE },
 } as const
 const PATHS = [LIST, `${LIST}/9001`]
 

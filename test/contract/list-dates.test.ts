@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { assessment, multiPart, part, removal, world } from '../support/fixtures.ts'
 import { load } from '../support/service.ts'
-import { contract, LIST } from './support/contract.ts'
+import { contract, LIST, SCOPE } from './support/contract.ts'
 
 const at = (id: number, certified_at: string) => assessment(id, { certified_at })
 
@@ -30,7 +30,7 @@ const setup = {
       { certified_at: '2027-01-01T10:00:00Z' },
     ),
   ],
-  integrations: { main: { organizations: [10], products: [1] } },
+  integrations: { main: SCOPE },
 } as const
 
 contract('The dates', setup, api => {

@@ -1,10 +1,10 @@
 import { describe, expect, test } from 'bun:test'
 import { assessment, world } from '../support/fixtures.ts'
-import { contract, expectUnreadable, LIST, messageOnly } from './support/contract.ts'
+import { contract, expectUnreadable, LIST, messageOnly, SCOPE } from './support/contract.ts'
 
 const setup = {
   lines: [...world(), assessment(1)],
-  integrations: { main: { organizations: [10], products: [1] } },
+  integrations: { main: SCOPE },
 } as const
 const MAX_QUERY = 16 * 1024
 

@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test'
 import { assessment, educator, multiPart, organization, product, world } from '../support/fixtures.ts'
-import { contract, LIST, messageOnly } from './support/contract.ts'
+import { contract, LIST, messageOnly, SCOPE } from './support/contract.ts'
 
 const setup = {
   lines: [
@@ -16,7 +16,7 @@ const setup = {
     assessment(9302, { organization_id: 30, product_id: 3 }),
   ],
   integrations: {
-    main: { organizations: [10], products: [1] },
+    main: SCOPE,
     other: { organizations: [30], products: [1, 3] },
   },
 } as const

@@ -1,16 +1,19 @@
 import { describe, expect, test } from 'bun:test'
 import { createHash } from 'node:crypto'
 import { world } from '../support/fixtures.ts'
-import { type Api, basic, contract, expectOAuthError, expectToken, GRANT, TOKEN } from './support/contract.ts'
+import {
+  type Api,
+  basic,
+  contract,
+  expectOAuthError,
+  expectToken,
+  GRANT,
+  SCOPE,
+  TOKEN,
+} from './support/contract.ts'
 
 type Clients = 'main' | 'other'
-const setup = {
-  lines: world(),
-  integrations: {
-    main: { organizations: [10], products: [1] },
-    other: { organizations: [10], products: [1] },
-  },
-} as const
+const setup = { lines: world(), integrations: { main: SCOPE, other: SCOPE } }
 
 contract('A token request', setup, api => {
   describe('the client', () => {

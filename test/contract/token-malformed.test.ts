@@ -1,14 +1,8 @@
 import { describe, expect, test } from 'bun:test'
 import { world } from '../support/fixtures.ts'
-import { contract, expectOAuthError, GRANT, oauthError, TOKEN } from './support/contract.ts'
+import { contract, expectOAuthError, GRANT, oauthError, SCOPE, TOKEN } from './support/contract.ts'
 
-const setup = {
-  lines: world(),
-  integrations: {
-    main: { organizations: [10], products: [1] },
-    other: { organizations: [10], products: [1] },
-  },
-} as const
+const setup = { lines: world(), integrations: { main: SCOPE, other: SCOPE } }
 const MAX_BODY = 16 * 1024
 const NAMES = ['grant_type', 'client_id', 'client_secret'] as const
 

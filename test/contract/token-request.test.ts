@@ -1,8 +1,16 @@
 import { describe, expect, test } from 'bun:test'
 import { world } from '../support/fixtures.ts'
-import { contract, expectOAuthError, expectToken, GRANT, oauthError, TOKEN } from './support/contract.ts'
+import {
+  contract,
+  expectOAuthError,
+  expectToken,
+  GRANT,
+  oauthError,
+  SCOPE,
+  TOKEN,
+} from './support/contract.ts'
 
-const setup = { lines: world(), integrations: { main: { organizations: [10], products: [1] } } } as const
+const setup = { lines: world(), integrations: { main: SCOPE } } as const
 const FORM = 'application/x-www-form-urlencoded'
 
 contract('The token request', setup, api => {

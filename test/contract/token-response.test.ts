@@ -1,11 +1,8 @@
 import { expect, test } from 'bun:test'
 import { world } from '../support/fixtures.ts'
-import { type Answer, basic, contract, GRANT, oauthError, TOKEN } from './support/contract.ts'
+import { type Answer, basic, contract, GRANT, NOTHING, oauthError, SCOPE, TOKEN } from './support/contract.ts'
 
-const setup = {
-  lines: world(),
-  integrations: { main: { organizations: [10], products: [1] }, empty: { organizations: [], products: [] } },
-} as const
+const setup = { lines: world(), integrations: { main: SCOPE, empty: NOTHING } }
 
 contract('The token response', setup, api => {
   const BASIC = /^Basic realm="[^"]+"/

@@ -158,6 +158,8 @@ const WRITES = {
   'renames somebody without assessments': [rename('users', 4)],
   'renames two': [rename('users', 1), rename('organizations', 1)],
   'renames the same two the other way round': [rename('organizations', 1), rename('users', 1)],
+  'renames two users': [rename('users', 1), rename('users', 2)],
+  'renames the two users the other way round': [rename('users', 2), rename('users', 1)],
   'adds somebody and renames the educator': [`insert into users values (50, 'Newest')`, rename('users', 1)],
   'renames the educator and adds the same somebody': [
     rename('users', 1),
@@ -230,6 +232,7 @@ describe('writers at the same time leave the read model equal to its source', ()
     ['moves one without parts elsewhere', 'adds a part to one that has none'],
     ['adds an assessment under the same id', 'adds a part under a free id'],
     ['renames two', 'renames the same two the other way round'],
+    ['renames two users', 'renames the two users the other way round'],
     ['adds somebody and renames the educator', 'renames the educator and adds the same somebody'],
     ['deletes an assessment', 'adds parts'],
     ['changes the time zone', 'adds an assessment'],

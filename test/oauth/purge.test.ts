@@ -46,6 +46,13 @@ async function tokens(): Promise<number> {
 
 const untilPurged = () => until('only the live token is left', async () => (await tokens()) === 1)
 
+/** Runs `work` while another process is at the purge. */
+const whileAnotherPurges = (work: () => Promise<void>) =>
+  other.sql.begin(async busy => {
+    await busy`select pg_advisory_xact_lock(${LOCKS.purge})`
+    await work()
+  })
+
 /** A log that fails the test when something is said. */
 function quietLog() {
   const said: string[] = []
@@ -95,13 +102,10 @@ test('Tokens that expired in the same instant as the end of a batch are not pass
 
 test('A process deletes nothing while another one is at it, and does not wait for it', async () => {
   await issue(10)
-  const busy = await other.sql.reserve()
-  await busy`begin`
-  await busy`select pg_advisory_xact_lock(${LOCKS.purge})`
-  expect(await purgeExpiredTokens(sql, 10)).toEqual({ count: 0, last: '-infinity' })
-  expect(await tokens()).toBe(11)
-  await busy`rollback`
-  busy.release()
+  await whileAnotherPurges(async () => {
+    expect(await purgeExpiredTokens(sql, 10)).toEqual({ count: 0, last: '-infinity' })
+    expect(await tokens()).toBe(11)
+  })
   expect(await purgeExpiredTokens(sql, 10)).toMatchObject({ count: 10 })
 })
 
@@ -161,13 +165,10 @@ test('The tokens of an ended secret go in batches, before it', async () => {
     from generate_series(1, 24) i, integration_secrets s`
   expect(await purgeEndedTokens(sql, 10)).toBe(0)
   await sql`update integration_secrets set expires_at = now()`
-  const busy = await other.sql.reserve()
-  await busy`begin`
-  await busy`select pg_advisory_xact_lock(7241905835)`
-  expect(await purgeEndedTokens(sql, 10)).toBe(0)
-  expect(await purgeEndedSecrets(sql)).toBe(0)
-  await busy`rollback`
-  busy.release()
+  await whileAnotherPurges(async () => {
+    expect(await purgeEndedTokens(sql, 10)).toBe(0)
+    expect(await purgeEndedSecrets(sql)).toBe(0)
+  })
   expect([await purgeEndedTokens(sql, 10), await purgeEndedTokens(sql, 10), await tokens()]).toEqual([
     10, 10, 5,
   ])

@@ -13,6 +13,10 @@ interface Scope {
   products: readonly number[]
 }
 
+/** The scope of what `world()` holds, and the empty one. */
+export const SCOPE = { organizations: [10], products: [1] }
+export const NOTHING = { organizations: [], products: [] }
+
 /** A provisioned integration and a token that was issued to it. */
 interface Client {
   clientId: string
