@@ -1,6 +1,7 @@
 import { afterAll, beforeAll } from 'bun:test'
 import type { Sql } from 'postgres'
-import { openTestDatabase, type TestDatabase } from '../../support/service.ts'
+import { useTestDatabase } from '../../support/hooks.ts'
+import type { TestDatabase } from '../../support/service.ts'
 import { Explainer, type IdScope } from './explain.ts'
 
 /** How many records `fillReadModel` makes, of how many organizations. */
@@ -20,19 +21,16 @@ export interface ManyRecords {
 
 /** A database for the tests of a file that explain plans, filled before them. */
 export function useManyRecords(fill: (sql: Sql) => Promise<unknown> = fillReadModel): ManyRecords {
-  const many = {} as ManyRecords
+  const database = useTestDatabase()
+  const many = { database } as ManyRecords
   beforeAll(async () => {
-    many.database = await openTestDatabase('postgres')
-    const { sql, url } = many.database
+    const { sql, url } = database
     await fill(sql)
     many.explainer = await Explainer.create(url, sql)
     many.organizations = await sql<{ id: string; records: number }[]>`
       select organization_id as id, count(*)::integer as records from export_records group by 1 order by 2 desc, 1`
   })
-  afterAll(async () => {
-    await many.explainer?.end()
-    await many.database?.close()
-  })
+  afterAll(() => many.explainer?.end())
   return many
 }
 
