@@ -156,7 +156,7 @@ describe('within 400 of 500 organizations,', () => {
     ['active educators', { user_record_status: ['active'] }],
     ['native records', { legacy_record: [false] }],
     ['a common search', { search: 'product' }],
-    ['most products', { product_ids: PRODUCTS_35.slice(0, 30) }],
+    ['most products', { product_ids: PRODUCTS_35.slice(0, 30).map(String) }],
     ['most organizations', {}],
   ]
   test.each(wide)(

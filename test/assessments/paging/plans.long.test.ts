@@ -2,16 +2,8 @@ import { beforeAll, describe, expect, test } from 'bun:test'
 import type { Filter } from '../../../src/assessments/parameters.ts'
 import { sampleNdjson } from '../../../src/sample/generate.ts'
 import { importText } from '../../support/import.ts'
-import {
-  type IdScope,
-  INDEX,
-  indexes,
-  indexesOfRecords,
-  PAGE,
-  readsAll,
-  recordsRead,
-  types,
-} from './explain.ts'
+import type { Scope } from '../../support/oracle.ts'
+import { INDEX, indexes, indexesOfRecords, PAGE, readsAll, recordsRead, types } from './explain.ts'
 import { useManyRecords } from './many-records.ts'
 import { EACH_SORT, SORTED } from './questions.ts'
 
@@ -23,13 +15,13 @@ import { EACH_SORT, SORTED } from './questions.ts'
 const ASSESSMENTS = 50_000
 
 const many = useManyRecords(sql => importText(sql, [...sampleNdjson({ assessments: ASSESSMENTS })].join('')))
-let everything: IdScope
+let everything: Scope
 
 beforeAll(async () => {
-  const products = await many.database.sql<{ id: string }[]>`select id from products`
+  const products = await many.database.sql<{ id: number }[]>`select id::integer from products`
   everything = {
-    organizationIds: many.organizations.map(row => row.id),
-    productIds: products.map(row => row.id),
+    organizations: many.organizations.map(row => row.id),
+    products: products.map(row => row.id),
   }
 })
 
