@@ -123,11 +123,3 @@ test('another scope, of which the other facts are as good, has facts of its own'
     }
   }
 })
-
-test('a scope that was changed is read as it is by the second statement, whatever is remembered of the first', async () => {
-  await asked('', 0)
-  await db.sql`
-    update integrations set product_ids = '{1}' where client_id = ${tokenOf(SCOPE).toString('hex')}`
-  expect(await asked('', 50)).toEqual(['place', 'start and count'])
-  expect(await asked('', 0)).toEqual(['start'])
-})

@@ -24,9 +24,6 @@ interface Client {
   token: string
 }
 
-/** Form parameters, or the text of a form. */
-type Form = string | Record<string, string> | [name: string, value: string][]
-
 /** The service under test as a client sees it. `I` are the names of the integrations that were set up. */
 export class Api<I extends string> {
   // Both are there once the file's beforeAll has run, which is before any test asks.
@@ -79,22 +76,19 @@ export class Api<I extends string> {
     return http.idsOf(await this.list(query, as))
   }
 
-  /** POST /oauth/token with form parameters. */
-  tokenByForm(params: Form, headers: Record<string, string> = {}): Promise<http.Answer> {
-    return this.request(http.TOKEN, {
-      method: 'POST',
-      headers: { 'content-type': 'application/x-www-form-urlencoded', ...headers },
-      body: typeof params === 'string' ? params : new URLSearchParams(params).toString(),
-    })
+  /** POST /oauth/token with form parameters, or the text of a form. */
+  tokenByForm(params: http.Query, headers: Record<string, string> = {}): Promise<http.Answer> {
+    const body = typeof params === 'string' ? params : new URLSearchParams(params).toString()
+    return this.#post('application/x-www-form-urlencoded', body, headers)
   }
 
   /** POST /oauth/token with a JSON body; text is sent as it is. */
   tokenByJson(body: unknown, headers: Record<string, string> = {}): Promise<http.Answer> {
-    return this.request(http.TOKEN, {
-      method: 'POST',
-      headers: { 'content-type': 'application/json', ...headers },
-      body: typeof body === 'string' ? body : JSON.stringify(body),
-    })
+    return this.#post('application/json', typeof body === 'string' ? body : JSON.stringify(body), headers)
+  }
+
+  #post(type: string, body: string, headers: Record<string, string>): Promise<http.Answer> {
+    return this.request(http.TOKEN, { method: 'POST', headers: { 'content-type': type, ...headers }, body })
   }
 
   /** The three parameters of a request that succeeds. */
