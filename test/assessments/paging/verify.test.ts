@@ -114,22 +114,6 @@ test.each(MEANWHILE)(
   },
 )
 
-describe('parameters that can not be read', () => {
-  test.each([
-    ['are an error for a live token', [], 400, 'page must be'],
-    ['are no error for a revoked token', [change('revoke')], 401, 'invalid_token'],
-    ['are no error for a disabled integration', [change('disable')], 401, 'invalid_token'],
-    ['are no error before there is a scope', [change('scope', 7, 0)], 400, 'Invalid or missing tenant ids'],
-    ['are an error under a changed scope', [change('scope', 4, 0)], 400, 'page must be'],
-  ])('%s', async (_, changes, status, text) => {
-    for (const next of changes) await client.change(next)
-    for (const url of [...two.urls, ...two.urls]) {
-      const answer = await ask(url, client.token(0).text, '?page=none')
-      expect(answer).toEqual({ status, body: expect.stringContaining(text) })
-    }
-  })
-})
-
 describe('an error of the database', () => {
   test.each<[string, string[], AccessChange[]]>([
     ['while the page is read', ['export_records'], []],
