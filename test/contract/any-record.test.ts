@@ -1,15 +1,16 @@
-import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
+import { useService } from '../support/hooks.ts'
 import { get, LIST } from '../support/http.ts'
 import { Oracle } from '../support/oracle.ts'
 import { platform } from '../support/platform.ts'
 import { holds } from '../support/property.ts'
-import { BACKENDS, startService, type TestService } from '../support/service.ts'
+import { BACKENDS } from '../support/service.ts'
 import { provisionScopes } from '../support/stored-platform.ts'
 
 const RUNS = {
-  postgres: { runs: 8, thorough: 150, limit: 15_000 },
-  embedded: { runs: 3, thorough: 40, limit: 15_000 },
+  postgres: { runs: 8, thorough: 150, limit: 12_000 },
+  embedded: { runs: 3, thorough: 40, limit: 12_000 },
 }
 
 /** Ids that no random platform has. */
@@ -18,11 +19,7 @@ const NOBODYS = ['0', '-1', '9007199254740993', '9223372036854775807', '92233720
 const NOT_FOUND = '404 {"errors":[{"message":"Assessment not found"}]}'
 
 describe.each(BACKENDS)('any single record on %s', backend => {
-  let service: TestService
-  beforeAll(async () => {
-    service = await startService(backend)
-  })
-  afterAll(() => service?.close())
+  const service = useService(backend)
 
   test('is answered by the id of an overall assessment within the scope, and by no other id', async () => {
     const property = fc.asyncProperty(platform, async data => {

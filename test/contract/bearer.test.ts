@@ -1,13 +1,10 @@
 import { expect, test } from 'bun:test'
 import { assessment, organization, world } from '../support/fixtures.ts'
-import { contract, LIST } from './support/contract.ts'
+import { contract, LIST, SCOPE } from './support/contract.ts'
 
 const setup = {
   lines: [...world(), organization(20), assessment(9001)],
-  integrations: {
-    main: { organizations: [10], products: [1] },
-    other: { organizations: [10], products: [1] },
-  },
+  integrations: { main: SCOPE, other: SCOPE },
 } as const
 const PATHS = [LIST, `${LIST}/9001`]
 
@@ -126,35 +123,6 @@ contract('The bearer token', setup, api => {
     expect((await api.get(LIST, 'other')).status).toBe(200)
   })
 
-  test('ends when the time of its secret is over, as after a rotation with a grace period', async () => {
-    const bearer = await api.newToken('other')
-    const { sql } = api.service
-    const id = sql`select id from integrations where client_id = ${api.clients.other.clientId}`
-    await sql`
-      update integration_secrets set expires_at = now() + interval '5 minutes' where integration_id = (${id})`
-    try {
-      expect((await api.tryList('', { bearer })).status).toBe(200)
-      await sql`
-        update integration_secrets set expires_at = now() - interval '1 second' where integration_id = (${id})`
-      await expectInvalid(bearer)
-    } finally {
-      await sql`update integration_secrets set expires_at = null where integration_id = (${id})`
-    }
-  })
-
-  test('of a disabled integration gets the same body', async () => {
-    const bearer = await api.newToken('other')
-    const { sql } = api.service
-    const { clientId } = api.clients.other
-    await sql`update integrations set disabled_at = now() where client_id = ${clientId}`
-    try {
-      await expectInvalid(bearer)
-      expect((await api.get(LIST)).status).toBe(200)
-    } finally {
-      await sql`update integrations set disabled_at = null where client_id = ${clientId}`
-    }
-  })
-
   test('is not read from the query string', async () => {
     const { token } = api.clients.main
     const expected = await refusal()
@@ -172,12 +140,8 @@ contract('The bearer token', setup, api => {
 
   test('is not read from a body', async () => {
     const body = `access_token=${api.clients.main.token}`
-    const head = [
-      `GET ${LIST} HTTP/1.1`,
-      'Content-Type: application/x-www-form-urlencoded',
-      `Content-Length: ${body.length}`,
-    ]
-    const answer = await api.raw(head, body)
+    const form = 'Content-Type: application/x-www-form-urlencoded'
+    const answer = await api.raw([`GET ${LIST} HTTP/1.1`, form, `Content-Length: ${body.length}`], body)
     expect([answer.status, answer.text]).toEqual([401, await refusal()])
   })
 

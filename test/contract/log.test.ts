@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test'
 import { assessment, educator, proctor, world } from '../support/fixtures.ts'
-import { contract, LIST, oauthError, TOKEN } from './support/contract.ts'
+import { contract, LIST, NOTHING, oauthError, SCOPE, TOKEN } from './support/contract.ts'
 
 const PERSONAL = {
   name: 'Zdenka Q. Personname',
@@ -18,7 +18,7 @@ const setup = {
     educator(502, PERSONAL),
     assessment(9001, { user_id: 502, proctor_id: 78 }),
   ],
-  integrations: { main: { organizations: [10], products: [1] }, empty: { organizations: [], products: [] } },
+  integrations: { main: SCOPE, empty: NOTHING },
 } as const
 
 contract('The log', setup, api => {

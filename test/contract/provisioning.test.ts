@@ -1,14 +1,14 @@
 import { expect, test } from 'bun:test'
 import { assessment, world } from '../support/fixtures.ts'
-import { contract, LIST, messageOnly } from './support/contract.ts'
+import { contract, LIST, messageOnly, NOTHING, SCOPE } from './support/contract.ts'
 
 const setup = {
   lines: [...world(), assessment(9001)],
   integrations: {
-    complete: { organizations: [10], products: [1] },
+    complete: SCOPE,
     noOrganizations: { organizations: [], products: [1] },
     noProducts: { organizations: [10], products: [] },
-    nothing: { organizations: [], products: [] },
+    nothing: NOTHING,
   },
 } as const
 const PATHS = [LIST, `${LIST}/9001`]

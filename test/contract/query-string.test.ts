@@ -31,20 +31,24 @@ const ARRAYS: [name: string, value: string, ids: number[], other: string, both: 
 ]
 
 contract('The query string', setup, api => {
-  /** Tables of a query and the ids that it has. */
-  const table = (rows: [query: string, ids: number[]][]) =>
-    test.each(rows)('%s has %j', async (query, ids) => {
-      expect(await api.ids(query)).toEqual(ids)
-    })
-  /** Tables of a query and the parameter that a 400 names. */
-  const unreadable = (rows: [query: string, parameter: string][]) =>
-    test.each(rows)('%s is 400 about %s', async (query, parameter) => {
-      expectUnreadable(await api.tryList(query), parameter)
-    })
+  /** What is expected, and the queries that have it. */
+  type Rows<Expected> = [expected: Expected, ...queries: string[]][]
+  const each = <Expected>(rows: Rows<Expected>) =>
+    test.each(rows.flatMap(([expected, ...queries]) => queries.map(query => ({ query, expected }))))
 
-  /** Tables of a query and its page. */
-  const paged = (rows: [query: string, page: number, offset: number][]) =>
-    test.each(rows)('%s is a page of %i from %i', async (query, page, offset) => {
+  /** Queries by the ids that they have. */
+  const table = (rows: Rows<number[]>) =>
+    each(rows)('$query has $expected', async ({ query, expected }) => {
+      expect(await api.ids(query)).toEqual(expected)
+    })
+  /** Queries by the parameter that a 400 names. */
+  const unreadable = (rows: Rows<string>) =>
+    each(rows)('$query is 400 about $expected', async ({ query, expected }) => {
+      expectUnreadable(await api.tryList(query), expected)
+    })
+  /** Queries by the page and the offset that they have. */
+  const paged = (rows: Rows<[page: number, offset: number]>) =>
+    each(rows)('$query is a page from an offset, $expected', async ({ query, expected: [page, offset] }) => {
       expect((await api.list(query)).meta).toEqual({ count: 3, page, offset })
     })
 
@@ -64,9 +68,8 @@ contract('The query string', setup, api => {
         '',
         '[x]=',
         '[][]=',
-      ]) {
+      ])
         expect([blank, await api.ids(f + blank)]).toEqual([blank, ALL])
-      }
       expect(await api.ids(`${f}[]=&${f}[]=${value}&${f}[]=+`)).toEqual(ids)
       expect(await api.ids(`${f}[x]=&${f}[]=${value}`)).toEqual(ids)
     })
@@ -109,127 +112,93 @@ contract('The query string', setup, api => {
   ])('takes the scalar filter[%s]', (name, value) => {
     const f = `filter[${name}]`
     table([
-      [`filter%5B${name}%5D=${value}`, []],
-      [`filter%5b${name}%5d=${value}`, []],
-      [`${f}[]=${value}`, []],
-      ...['=', '', '=%20', '=+', '=%20+%20', '=%E2%80%83', '[x]='].map((blank): [string, number[]] => [
-        f + blank,
-        ALL,
-      ]),
+      [ALL, ...['=', '', '=%20', '=+', '=%20+%20', '=%E2%80%83', '[x]='].map(blank => f + blank)],
+      [[], `filter%5B${name}%5D=${value}`, `filter%5b${name}%5d=${value}`, `${f}[]=${value}`],
     ])
-    unreadable([[`${f}[x]=${value}`, f]])
+    unreadable([[f, `${f}[x]=${value}`]])
   })
 
   // rule: 4.2 filter rule 2
   describe('takes a filter without a name, as long as it is blank:', () => {
     table([
-      ['filter', ALL],
-      ['filter=', ALL],
-      ['filter=+', ALL],
-      ['filter[]=', ALL],
-      ['filter[][]=%20', ALL],
-      ['filter=&filter[search]=math', [3]],
-      ['filter[search]=math&filter[]=', [3]],
+      [ALL, 'filter', 'filter=', 'filter=+', 'filter[]=', 'filter[][]=%20'],
+      [[3], 'filter=&filter[search]=math', 'filter[search]=math&filter[]='],
     ])
-    unreadable([
-      ['filter=1', 'filter'],
-      ['filter[]=1', 'filter'],
-      ['filter[][]=1', 'filter'],
-      ['filter=1&filter[search]=math', 'filter'],
-    ])
+    unreadable([['filter', 'filter=1', 'filter[]=1', 'filter[][]=1', 'filter=1&filter[search]=math']])
   })
 
   // rule: 4.2 page; 4.2 sort; 4.2 order
   describe('repeats a scalar, and the last one that is not blank wins:', () => {
     paged([
-      ['page=7&page=2', 2, 0],
-      ['page=7&page=', 7, 0],
-      ['page=7&page=+&page', 7, 0],
-      ['page=&page=7', 7, 0],
-      ['page[]=7&page[]=2', 2, 0],
-      ['offset=7&offset=1', 50, 1],
-      ['offset=1&offset=', 50, 1],
-      ['page=abc&page=7', 7, 0],
+      [[2, 0], 'page=7&page=2', 'page[]=7&page[]=2'],
+      [[7, 0], 'page=7&page=', 'page=7&page=+&page', 'page=&page=7', 'page=abc&page=7'],
+      [[50, 1], 'offset=7&offset=1', 'offset=1&offset='],
     ])
     table([
-      ['filter[search]=nothing&filter[search]=math', [3]],
-      ['filter[search]=math&filter[search]=nothing', []],
-      ['filter[search]=math&filter[search]=', [3]],
-      ['filter[start_date]=2027-01-01&filter[start_date]=2026-01-01', ALL],
-      ['filter[start_date]=2027-01-01&filter[start_date]=+', []],
-      ['filter[end_date]=2026-12-31&filter[end_date]=2026-01-01', []],
-      ['filter[end_date]=2026-01-01&filter[end_date]', []],
-      ['order=ASC&order=DESC', [3, 2, 1]],
-      ['order=DESC&order=', [3, 2, 1]],
-      ['sort=certified_on&sort=product_name&order=DESC', [2, 1, 3]],
-      ['sort=product_name&sort=%20&order=DESC', [2, 1, 3]],
+      [[3], 'filter[search]=nothing&filter[search]=math', 'filter[search]=math&filter[search]='],
+      [[], 'filter[search]=math&filter[search]=nothing'],
+      [[], 'filter[start_date]=2027-01-01&filter[start_date]=+'],
+      [[], 'filter[end_date]=2026-12-31&filter[end_date]=2026-01-01'],
+      [[], 'filter[end_date]=2026-01-01&filter[end_date]'],
+      [ALL, 'filter[start_date]=2027-01-01&filter[start_date]=2026-01-01'],
+      [[3, 2, 1], 'order=ASC&order=DESC', 'order=DESC&order='],
+      [[2, 1, 3], 'sort=certified_on&sort=product_name&order=DESC'],
+      [[2, 1, 3], 'sort=product_name&sort=%20&order=DESC'],
     ])
-    unreadable([['page=7&page=abc', 'page']])
+    unreadable([['page', 'page=7&page=abc']])
   })
 
   describe('is read', () => {
     describe('with a plus as a space, %2B as a plus:', () => {
       table([
-        ['filter[search]=Ana+Ruiz', [1]],
-        ['filter[search]=Ana%20Ruiz', [1]],
-        ['filter[search]=Ana%2BRuiz', []],
-        ['filter[search]=a%2Bb', [3]],
+        [[1], 'filter[search]=Ana+Ruiz', 'filter[search]=Ana%20Ruiz'],
+        [[], 'filter[search]=Ana%2BRuiz'],
+        [[3], 'filter[search]=a%2Bb'],
       ])
     })
 
     describe('split on & only, and at the first = of a pair:', () => {
       table([
-        ['filter[search]=c;d', [3]],
-        ['filter[search]=b=c;d%26e', [3]],
-        ['filter[search]=math;page=abc', []],
-        ['&&filter[search]=math&&page=9&', [3]],
+        [[3], 'filter[search]=c;d', 'filter[search]=b=c;d%26e', '&&filter[search]=math&&page=9&'],
+        [[], 'filter[search]=math;page=abc'],
       ])
     })
 
     describe('without white space around numbers, ids, days, booleans and status, and with that of a seid:', () => {
       paged([
-        ['page=+2+&offset=%20%201%20', 2, 1],
-        ['page=%C2%A02&offset=1%E2%80%83', 2, 1],
-        ['page=%EF%BB%BF2&offset=+1', 2, 1],
-        ['page=%2B2&offset=%2B1', 2, 1],
-        ['page=002&offset=01', 2, 1],
-        ['page=2&offset=-0', 2, 0],
+        [[2, 1], 'page=+2+&offset=%20%201%20', 'page=%C2%A02&offset=1%E2%80%83'],
+        [[2, 1], 'page=%EF%BB%BF2&offset=+1', 'page=%2B2&offset=%2B1', 'page=002&offset=01'],
+        [[2, 0], 'page=2&offset=-0'],
       ])
       table([
-        ['filter[product_ids][]=+2+', [3]],
-        ['filter[user_ids][]=%C2%A0502', [2]],
-        ['filter[user_ids][]=%2B502', [2]],
-        ['filter[user_ids][]=00502', [2]],
-        ['filter[proctor_ids][]=78%E2%80%83', [2]],
-        ['filter[organization_ids][]=%2020%20&filter[organization_ids][]=+', [2]],
-        ['filter[start_date]=+2027-01-01', []],
-        ['filter[end_date]=2026-12-31+', ALL],
-        ['filter[user_record_status][]=+archived+', [2]],
-        ['filter[legacy_record][]=%20TRUE+', [2]],
-        ['filter[legacy_record][]=+0', [1, 3]],
-        ['filter[search]=+math+', [3]],
-        ['sort=+product_name+&order=%20desc%20', [2, 1, 3]],
-        ['filter[seids][]=+S+C', []],
+        [[3], 'filter[product_ids][]=+2+', 'filter[search]=+math+'],
+        [[2], 'filter[user_ids][]=%C2%A0502', 'filter[user_ids][]=%2B502', 'filter[user_ids][]=00502'],
+        [[2], 'filter[proctor_ids][]=78%E2%80%83'],
+        [[2], 'filter[organization_ids][]=%2020%20&filter[organization_ids][]=+'],
+        [[2], 'filter[user_record_status][]=+archived+', 'filter[legacy_record][]=%20TRUE+'],
+        [[], 'filter[start_date]=+2027-01-01', 'filter[seids][]=+S+C'],
+        [ALL, 'filter[end_date]=2026-12-31+'],
+        [[1, 3], 'filter[legacy_record][]=+0'],
+        [[2, 1, 3], 'sort=+product_name+&order=%20desc%20'],
       ])
       unreadable([
-        ['page=%0A2', 'page'],
-        ['filter[user_ids][]=502%09', 'filter[user_ids]'],
-        ['filter[user_ids][]=5+02', 'filter[user_ids]'],
+        ['page', 'page=%0A2'],
+        ['filter[user_ids]', 'filter[user_ids][]=502%09', 'filter[user_ids][]=5+02'],
       ])
     })
 
     describe('without lists by comma:', () => {
       table([
-        ['filter[seids][]=a,b', [2]],
-        ['filter[seids][]=1234567890,S+C', []],
+        [[2], 'filter[seids][]=a,b'],
+        [[], 'filter[seids][]=1234567890,S+C'],
       ])
       unreadable([
-        ['filter[product_ids][]=1,2', 'filter[product_ids]'],
-        ['filter[user_ids][]=1,2', 'filter[user_ids]'],
-        ['filter[proctor_ids][]=1,2', 'filter[proctor_ids]'],
-        ['filter[organization_ids][]=1,2', 'filter[organization_ids]'],
-        ['filter[user_record_status]=active,archived', 'filter[user_record_status]'],
-        ['filter[legacy_record]=true,false', 'filter[legacy_record]'],
+        ['filter[product_ids]', 'filter[product_ids][]=1,2'],
+        ['filter[user_ids]', 'filter[user_ids][]=1,2'],
+        ['filter[proctor_ids]', 'filter[proctor_ids][]=1,2'],
+        ['filter[organization_ids]', 'filter[organization_ids][]=1,2'],
+        ['filter[user_record_status]', 'filter[user_record_status]=active,archived'],
+        ['filter[legacy_record]', 'filter[legacy_record]=true,false'],
       ])
     })
 
@@ -254,19 +223,14 @@ contract('The query string', setup, api => {
     })
 
     describe('with brackets that are odd:', () => {
-      table([
-        ['filter[search]]=math', [3]],
-        ['filter[seids]x=S+C', [3]],
-      ])
+      table([[[3], 'filter[search]]=math', 'filter[seids]x=S+C']])
       unreadable([
-        ['filter[[search]]=math', 'filter'],
-        ['filter[search]=1&filter[search][x]=2', 'filter[search]'],
-        ['filter[seids]=1&filter[seids][x]=2', 'filter[seids]'],
-        ['filter[seids][__proto__]=1', 'filter[seids]'],
-        [`filter[seids]${'[]'.repeat(2000)}=1`, 'filter[seids]'],
-        ['page[x]=1', 'page'],
-        ['offset[x]=1', 'offset'],
-        ['page=0&filter[end_date]', 'page'],
+        ['filter', 'filter[[search]]=math'],
+        ['filter[search]', 'filter[search]=1&filter[search][x]=2'],
+        ['filter[seids]', 'filter[seids]=1&filter[seids][x]=2', 'filter[seids][__proto__]=1'],
+        ['filter[seids]', `filter[seids]${'[]'.repeat(2000)}=1`],
+        ['page', 'page[x]=1', 'page=0&filter[end_date]'],
+        ['offset', 'offset[x]=1'],
       ])
     })
   })

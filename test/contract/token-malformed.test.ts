@@ -1,15 +1,8 @@
 import { describe, expect, test } from 'bun:test'
 import { world } from '../support/fixtures.ts'
-import { contract, expectOAuthError, oauthError, TOKEN } from './support/contract.ts'
+import { contract, expectOAuthError, GRANT, oauthError, SCOPE, TOKEN } from './support/contract.ts'
 
-const setup = {
-  lines: world(),
-  integrations: {
-    main: { organizations: [10], products: [1] },
-    other: { organizations: [10], products: [1] },
-  },
-} as const
-const GRANT = { grant_type: 'client_credentials' }
+const setup = { lines: world(), integrations: { main: SCOPE, other: SCOPE } }
 const MAX_BODY = 16 * 1024
 const NAMES = ['grant_type', 'client_id', 'client_secret'] as const
 
@@ -57,23 +50,14 @@ contract('A token request that makes no sense', setup, api => {
     })
 
     test.each([
-      '{',
-      'grant_type=client_credentials',
-      '{"grant_type":"client_credentials",}',
-      'undefined',
-      '',
-      'null',
-      '[]',
-      '"client_credentials"',
-      '5',
-      'true',
-      '[{"grant_type":"client_credentials"}]',
+      ...['{', 'grant_type=client_credentials', '{"grant_type":"client_credentials",}', 'undefined', ''],
+      ...['null', '[]', '"client_credentials"', '5', 'true', '[{"grant_type":"client_credentials"}]'],
     ])('is invalid_request with a JSON content type and the body %j, which is no JSON object', async body => {
       expectOAuthError(await api.tokenByJson(body), 400, 'invalid_request')
       expectOAuthError(await api.tokenByJson(body, api.basic()), 400, 'invalid_request')
     })
 
-    test.each(['null', '5', 'true', '["x"]', '{"toString":"x"}', '[]', '{}'])(
+    test.each(['null', '5', 'true', '["client_credentials"]', '{"toString":"x"}', '[]', '{}'])(
       'is invalid_request with the JSON value %s where a string belongs',
       async value => {
         for (const name of NAMES) {
@@ -82,12 +66,6 @@ contract('A token request that makes no sense', setup, api => {
         }
       },
     )
-
-    test('is invalid_request where the right string is wrapped in an array', async () => {
-      const params = api.credentials()
-      for (const name of NAMES)
-        expectOAuthError(await api.tokenByJson({ ...params, [name]: [params[name]] }), 400, 'invalid_request')
-    })
 
     test.each(['[]', '[0]', '[x]', '[', '%5B%5D'])(
       'lacks a parameter whose form key has the brackets %s',
@@ -101,19 +79,13 @@ contract('A token request that makes no sense', setup, api => {
       },
     )
 
-    test.each([
-      'client_id=%FF',
-      'client_id=%',
-      'client_id=%zz',
-      'client_id=a%00b',
-      '=x',
-      '&&&',
-      'client_id',
-      '%00=1',
-    ])('is invalid_client with the form %j', async form => {
-      const answer = await api.tokenByForm(`grant_type=client_credentials&client_secret=x&${form}`)
-      expectOAuthError(answer, 401, 'invalid_client')
-    })
+    test.each('client_id=%FF client_id=% client_id=%zz client_id=a%00b =x &&& client_id %00=1'.split(' '))(
+      'is invalid_client with the form %j',
+      async form => {
+        const answer = await api.tokenByForm(`grant_type=client_credentials&client_secret=x&${form}`)
+        expectOAuthError(answer, 401, 'invalid_client')
+      },
+    )
 
     test.each([
       ['application/json', 'invalid_request'],

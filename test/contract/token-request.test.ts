@@ -1,9 +1,16 @@
 import { describe, expect, test } from 'bun:test'
 import { world } from '../support/fixtures.ts'
-import { contract, expectOAuthError, expectToken, oauthError, TOKEN } from './support/contract.ts'
+import {
+  contract,
+  expectOAuthError,
+  expectToken,
+  GRANT,
+  oauthError,
+  SCOPE,
+  TOKEN,
+} from './support/contract.ts'
 
-const setup = { lines: world(), integrations: { main: { organizations: [10], products: [1] } } } as const
-const GRANT = { grant_type: 'client_credentials' }
+const setup = { lines: world(), integrations: { main: SCOPE } } as const
 const FORM = 'application/x-www-form-urlencoded'
 
 contract('The token request', setup, api => {
@@ -27,17 +34,12 @@ contract('The token request', setup, api => {
       await expectToken(api, await api.tokenByJson(GRANT, api.basic()))
     })
 
-    test.each([`${FORM};charset=UTF-8`, `${FORM}; charset=utf-8`, FORM.toUpperCase()])(
-      'takes a form under the content type %s',
-      async contentType => {
-        await expectToken(api, await api.tokenByForm(api.credentials(), { 'content-type': contentType }))
-      },
-    )
-
-    test.each(['application/json;charset=UTF-8', 'application/json; charset=utf-8'])(
-      'takes JSON under the content type %s',
-      async contentType => {
-        await expectToken(api, await api.tokenByJson(api.credentials(), { 'content-type': contentType }))
+    test.each(['', ';charset=UTF-8', '; charset=utf-8'])(
+      'takes a form and JSON under their content types in any case, followed by %j',
+      async parameter => {
+        const [form, json] = [FORM.toUpperCase() + parameter, `application/json${parameter}`]
+        await expectToken(api, await api.tokenByForm(api.credentials(), { 'content-type': form }))
+        await expectToken(api, await api.tokenByJson(api.credentials(), { 'content-type': json }))
       },
     )
 
@@ -105,13 +107,11 @@ contract('The token request', setup, api => {
     })
 
     test.each([
-      ...[
-        'text/plain',
-        'multipart/form-data; boundary=x',
-        'application/xml',
-        'application/jsonp',
-        'nonsense',
-      ],
+      'text/plain',
+      'multipart/form-data; boundary=x',
+      'application/xml',
+      'application/jsonp',
+      'nonsense',
     ])('is not found in a body of the content type %s', async contentType => {
       const answer = await api.tokenByForm(api.credentials(), { 'content-type': contentType })
       expectOAuthError(answer, 400, 'unsupported_grant_type')
@@ -126,15 +126,11 @@ contract('The token request', setup, api => {
       expect([status, JSON.parse(text)]).toEqual([400, oauthError('unsupported_grant_type')])
     })
 
-    test('is not found in an absent body', async () => {
-      const answer = await api.request(TOKEN, { method: 'POST', headers: api.basic() })
-      expectOAuthError(answer, 400, 'unsupported_grant_type')
-    })
-
-    test('is not read from the query string', async () => {
+    test('is not found in an absent body, and not read from the query string', async () => {
+      const absent = await api.request(TOKEN, { method: 'POST', headers: api.basic() })
       const query = new URLSearchParams(api.credentials())
-      const answer = await api.request(`${TOKEN}?${query}`, { method: 'POST' })
-      expectOAuthError(answer, 400, 'unsupported_grant_type')
+      const inQuery = await api.request(`${TOKEN}?${query}`, { method: 'POST' })
+      for (const answer of [absent, inQuery]) expectOAuthError(answer, 400, 'unsupported_grant_type')
     })
   })
 })

@@ -1,17 +1,13 @@
 import { expect, test } from 'bun:test'
 import { world } from '../support/fixtures.ts'
-import { type Answer, basic, contract, oauthError, TOKEN } from './support/contract.ts'
+import { type Answer, basic, contract, GRANT, NOTHING, oauthError, SCOPE, TOKEN } from './support/contract.ts'
 
-const setup = {
-  lines: world(),
-  integrations: { main: { organizations: [10], products: [1] }, empty: { organizations: [], products: [] } },
-} as const
-const GRANT = { grant_type: 'client_credentials' }
+const setup = { lines: world(), integrations: { main: SCOPE, empty: NOTHING } }
 
 contract('The token response', setup, api => {
   const BASIC = /^Basic realm="[^"]+"/
-  const answers: [name: string, ask: () => Promise<Answer>, status: number, error?: string][] = [
-    ['a token', () => api.tokenByForm(api.credentials()), 200],
+  const answers: [name: string, ask: () => Promise<Answer>, status: number, error: string | null][] = [
+    ['a token', () => api.tokenByForm(api.credentials()), 200, null],
     ['another grant', () => api.tokenByForm({}), 400, 'unsupported_grant_type'],
     ['no JSON', () => api.tokenByJson('{'), 400, 'invalid_request'],
     ['a wrong client', () => api.tokenByForm({ ...GRANT, client_id: 'x' }), 401, 'invalid_client'],
@@ -74,26 +70,19 @@ contract('The token response', setup, api => {
     expect((await api.tokenByForm(api.credentials('empty'))).status).toBe(200)
   })
 
-  test.each(answers)('to %s is uncacheable JSON', async (_, ask, status) => {
-    const answer = await ask()
-    expect(answer.status).toBe(status)
-    expect(answer.headers.get('content-type')).toBe('application/json; charset=utf-8')
-    expect(answer.headers.get('cache-control')).toBe('no-store')
-    expect(answer.headers.get('pragma')).toBe('no-cache')
-    expect(answer.headers.get('x-content-type-options')).toBe('nosniff')
-  })
-
-  test('challenges for Basic with 401, and with nothing else', async () => {
-    for (const [name, ask, status] of answers) {
-      const challenge = (await ask()).headers.get('www-authenticate')
-      expect([name, challenge]).toEqual([name, status === 401 ? expect.stringMatching(BASIC) : null])
-    }
-  })
-
-  test('has exactly error and a printable error_description where it is an error', async () => {
-    for (const [name, ask, , error] of answers)
-      if (error) expect([name, (await ask()).body]).toEqual([name, oauthError(error)])
-  })
+  test.each(answers)(
+    'to %s is uncacheable JSON, of exactly error and a printable description where it is one; 401 challenges for Basic',
+    async (_, ask, status, error) => {
+      const { headers, body, ...answer } = await ask()
+      expect(answer.status).toBe(status)
+      expect(headers.get('content-type')).toBe('application/json; charset=utf-8')
+      expect(headers.get('cache-control')).toBe('no-store')
+      expect(headers.get('pragma')).toBe('no-cache')
+      expect(headers.get('x-content-type-options')).toBe('nosniff')
+      expect(headers.get('www-authenticate')).toEqual(status === 401 ? expect.stringMatching(BASIC) : null)
+      if (error) expect(body).toEqual(oauthError(error))
+    },
+  )
 
   test.each(['GET', 'HEAD', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'])(
     'to %s is 405 with Allow: POST, whoever asks',

@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
 import postgres, { type Sql } from 'postgres'
+import { useTestDatabase } from '../support/hooks.ts'
 import { idsOf, versionOf } from '../support/import.ts'
 import { holds } from '../support/property.ts'
-import { openTestDatabase, type TestDatabase } from '../support/service.ts'
 import { differences, START } from './source.ts'
 
 /**
@@ -17,17 +17,13 @@ interface State {
   version: bigint
 }
 
-let db: TestDatabase
+const db = useTestDatabase()
 /** One connection: transactions are opened by hand. */
 let sql: Sql
 beforeAll(async () => {
-  db = await openTestDatabase('postgres')
   sql = postgres(db.url, { max: 1, onnotice: () => {} })
 })
-afterAll(async () => {
-  await sql.end()
-  await db.close()
-})
+afterAll(() => sql.end())
 
 async function state(): Promise<State> {
   const [row] = await sql<{ content: string }[]>`
@@ -191,7 +187,7 @@ describe('the read model', () => {
         for (const one of transactions) await run(one)
       },
     )
-    await holds(property, { runs: 40, thorough: 500, limit: 40_000 })
+    await holds(property, { runs: 15, thorough: 500, limit: 12_000 })
   })
 
   async function expectFollows(statement: string): Promise<void> {

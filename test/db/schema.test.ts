@@ -1,8 +1,8 @@
-import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { expect, test } from 'bun:test'
 import { Column as DrizzleColumn, is, type SQL } from 'drizzle-orm'
 import { getTableConfig, getViewConfig, PgDialect, PgTable, PgView } from 'drizzle-orm/pg-core'
 import * as schema from '../../db/schema.ts'
-import { openTestDatabase, type TestDatabase } from '../support/service.ts'
+import { useTestDatabase } from '../support/hooks.ts'
 
 /** What no statement of drizzle names: the runner's own record, and what only plain SQL and functions name. */
 const LEFT_OUT = [
@@ -40,11 +40,7 @@ const views = Object.values(schema)
   .filter(value => is(value, PgView))
   .map(getViewConfig)
 
-let db: TestDatabase
-beforeAll(async () => {
-  db = await openTestDatabase('postgres')
-})
-afterAll(() => db.close())
+const db = useTestDatabase()
 
 const byText = (rows: object[]) => rows.map(row => JSON.stringify(row)).sort()
 

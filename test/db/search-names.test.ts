@@ -1,5 +1,7 @@
-import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { BACKENDS, openTestDatabase, type TestDatabase } from '../support/service.ts'
+import { describe, expect, test } from 'bun:test'
+import { useTestDatabase } from '../support/hooks.ts'
+import { BACKENDS_OF_TIER } from '../support/service.ts'
+import { undone } from './source.ts'
 
 /**
  * The names that search looks at follow the source tables. All names here are of ASCII letters, which lower() folds
@@ -36,48 +38,28 @@ all')`,
   `truncate products cascade`,
 ]
 
-describe.each(BACKENDS)('the names that search looks at, on %s,', backend => {
-  let db: TestDatabase
-  beforeAll(async () => {
-    db = await openTestDatabase(backend)
-  })
-  afterAll(() => db.close())
-
-  test.each(WRITES)('are those of the source after: %s', async write => {
-    const { people, users, names, products } = await undone(write)
-    expect(people).toEqual(users)
-    expect(names).toEqual(products)
-  })
-
-  /** What is read after a write, each list by id, in a transaction that is rolled back. */
-  async function undone(write: string) {
-    const read: Record<string, unknown[]> = {}
-    const rolledBack = new Error('rolled back')
-    await db.sql
-      .begin(async sql => {
-        await sql.unsafe(SETUP)
-        await sql.unsafe(write)
-        read.people = [...(await sql`select user_id as id, names_key as names from export_people order by 1`)]
-        const users = await sql<{ id: string; first_name: string; last_name: string }[]>`
-          select id, first_name, last_name from users order by 1`
-        read.users = users.map(({ id, first_name, last_name }) => ({
-          id,
-          names: `${line(first_name)}\n${line(last_name)}\n`,
-        }))
-        read.names = [
-          ...(await sql`select product_id as id, name_key as name from export_products order by 1`),
-        ]
-        const products = await sql<{ id: string; name: string }[]>`select id, name from products order by 1`
-        read.products = products.map(({ id, name }) => ({ id, name: line(name) }))
-        throw rolledBack
-      })
-      .catch(error => {
-        if (error !== rolledBack) throw error
-      })
-    return read
-  }
+describe.each(BACKENDS_OF_TIER)('the names that search looks at, on %s,', backend => {
+  const db = useTestDatabase(backend)
 
   const line = (name: string) => name.toLowerCase().replaceAll('\n', ' ')
+
+  test.each(WRITES)('are those of the source after: %s', async write => {
+    await undone(db.sql, async sql => {
+      await sql.unsafe(SETUP)
+      await sql.unsafe(write)
+      const people = await sql`select user_id as id, names_key as names from export_people order by 1`
+      const users = await sql`select id, first_name, last_name from users order by 1`
+      expect([...people]).toEqual(
+        users.map(({ id, first_name, last_name }) => ({
+          id,
+          names: `${line(first_name)}\n${line(last_name)}\n`,
+        })),
+      )
+      const names = await sql`select product_id as id, name_key as name from export_products order by 1`
+      const products = await sql`select id, name from products order by 1`
+      expect([...names]).toEqual(products.map(({ id, name }) => ({ id, name: line(name) })))
+    })
+  })
 
   test('are not written when another column of a person changes', async () => {
     await db.sql.unsafe(SETUP)

@@ -1,7 +1,9 @@
-import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { beforeAll, describe, expect, test } from 'bun:test'
 import { randomBytes } from 'node:crypto'
 import type { TransactionSql } from 'postgres'
-import { BACKENDS, openTestDatabase, type TestDatabase } from '../support/service.ts'
+import { useTestDatabase } from '../support/hooks.ts'
+import { BACKENDS_OF_TIER } from '../support/service.ts'
+import { undone } from './source.ts'
 
 /**
  * Tables that have the names of ours, in places that come before ours for whoever writes: in a schema that has
@@ -24,24 +26,22 @@ const WRITES: [write: string, shown: string][] = [
   ],
 ]
 
-describe.each(BACKENDS)(
+describe.each(BACKENDS_OF_TIER)(
   'a writer whose search_path finds tables of the same names first, on %s,',
   backend => {
-    let db: TestDatabase
+    const db = useTestDatabase(backend)
     beforeAll(async () => {
-      db = await openTestDatabase(backend)
       await db.sql.unsafe(`
       insert into organizations values (1, 'Lakeside'); insert into products values (1, 'Reading');
       insert into users (id, name) values (1, 'Ana Ruiz'), (2, 'Pia Proctor');
       insert into assessments values (1, 1, 1, 1, now());
       insert into assessment_parts values (1, 1, 1, null, null, 2)`)
     })
-    afterAll(() => db.close())
 
     const writes = PLACES.flatMap(place => WRITES.map(([write, shown]) => ({ place, write, shown })))
 
     test.each(writes)('in $place, reaches the records by: $write', async ({ place, write, shown }) => {
-      const { documents, different } = await undone(async sql => {
+      const { documents, different } = await undone(db.sql, async sql => {
         await becomeLoader(sql, place)
         await sql.unsafe(`set constraints all deferred; ${write}`)
         await sql`reset role`
@@ -59,7 +59,7 @@ describe.each(BACKENDS)(
     })
 
     test.each(PLACES)('in %s, has its records deleted by its deletes and no others', async place => {
-      const left = await undone(async sql => {
+      const left = await undone(db.sql, async sql => {
         await sql`insert into assessments values (2, 1, 1, 1, now())`
         await sql`insert into assessment_parts values (2, 2, 1, null, null, 2)`
         await becomeLoader(sql, place)
@@ -68,21 +68,6 @@ describe.each(BACKENDS)(
       })
       expect(left).toEqual([{ id: '2' }])
     })
-
-    /** In a transaction that is rolled back, with the role and the schema that it made. */
-    async function undone<Result>(work: (sql: TransactionSql) => Promise<Result>): Promise<Result> {
-      let result: Result | undefined
-      const rolledBack = new Error('rolled back')
-      await db.sql
-        .begin(async sql => {
-          result = await work(sql)
-          throw rolledBack
-        })
-        .catch(error => {
-          if (error !== rolledBack) throw error
-        })
-      return result as Result
-    }
 
     /** From here on the transaction writes as a role that may do all that a loader does, and owns the decoys. */
     async function becomeLoader(sql: TransactionSql, place: (typeof PLACES)[number]): Promise<void> {

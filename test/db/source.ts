@@ -1,4 +1,4 @@
-import type { Sql } from 'postgres'
+import type { Sql, TransactionSql } from 'postgres'
 
 /**
  * Replaces the source tables, also where a failed test left a transaction open: two assessments of four users, one of
@@ -23,4 +23,22 @@ export async function differences(sql: Sql): Promise<string[]> {
     union all
     select 'shared id: ' || a.id from assessment_parts p join assessments a on a.id = p.id where p.assessment_id <> a.id`
   return rows.map(row => row.line)
+}
+
+/** What `work` reads in a transaction that is rolled back, with all that was made in it. */
+export async function undone<Result>(
+  sql: Sql,
+  work: (sql: TransactionSql) => Promise<Result>,
+): Promise<Result> {
+  const rolledBack = new Error('rolled back')
+  let result: Result | undefined
+  await sql
+    .begin(async transaction => {
+      result = await work(transaction)
+      throw rolledBack
+    })
+    .catch(error => {
+      if (error !== rolledBack) throw error
+    })
+  return result as Result
 }

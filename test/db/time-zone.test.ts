@@ -1,7 +1,11 @@
-import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { beforeAll, describe, expect, test } from 'bun:test'
 import { Failure } from '../../src/errors.ts'
 import { setTimeZone } from '../../src/postgres/time-zone.ts'
-import { authorize, BACKENDS, load, startService, type TestService } from '../support/service.ts'
+import { useService } from '../support/hooks.ts'
+import { list } from '../support/http.ts'
+import { authorize, BACKENDS_OF_TIER, load } from '../support/service.ts'
+
+/** What contract/list-dates.test.ts states of New York, of every kind of zone and day; and how the zone is set. */
 
 interface Day {
   zone: string
@@ -43,36 +47,30 @@ function justBefore(instant: string): string {
   return new Date(Date.parse(instant) - 1000).toISOString().replace('.000Z', '.999999Z')
 }
 
-interface Listed {
-  id: number
-  certified_on: string
-  results: { certified_on: string }[]
-}
-
-describe.each(BACKENDS)('the platform has a time zone, on %s:', backend => {
-  let service: TestService
+describe.each(BACKENDS_OF_TIER)('the platform has a time zone, on %s:', backend => {
+  const service = useService(backend)
   let token: string
   beforeAll(async () => {
-    service = await startService(backend)
     await service.sql`insert into organizations values (1, 'Lakeside')`
     await service.sql`insert into products values (1, 'Reading')`
     await service.sql`insert into users (id, name) values (1, 'Ana Ruiz'), (2, 'Pia Proctor')`
     token = (await authorize(service, [1], [1])).token
   })
-  afterAll(() => service.close())
 
-  async function list(filters: Record<string, string> = {}): Promise<Listed[]> {
-    const query = new URLSearchParams()
-    for (const [name, value] of Object.entries(filters)) query.set(`filter[${name}]`, value)
-    const response = await fetch(`${service.baseUrl}/api/v1/ax/assessments?${query}`, {
-      headers: { authorization: `Bearer ${token}` },
-    })
-    expect(response.status).toBe(200)
-    return ((await response.json()) as { data: Listed[] }).data
+  /** The records that filters let through. */
+  async function listed(filters: Record<string, string> = {}) {
+    const query = Object.entries(filters).map(([name, day]): [string, string] => [`filter[${name}]`, day])
+    return (await list(service.baseUrl, token, query)).data
   }
 
-  const ids = async (filters: Record<string, string>) => (await list(filters)).map(record => record.id)
-  const days = async () => (await list()).map(record => record.certified_on)
+  const ids = async (filters: Record<string, string>) => (await listed(filters)).map(record => record.id)
+
+  /** The day of each record, and those of its parts. */
+  const days = async () =>
+    (await listed()).map(({ certified_on, results }) => [
+      certified_on,
+      results.map(part => part.certified_on),
+    ])
 
   /** Replaces all assessments by one for each instant (ids 1, 2, …), each of which has these parts. */
   async function complete(instants: string[], partInstants: string[]): Promise<void> {
@@ -86,73 +84,57 @@ describe.each(BACKENDS)('the platform has a time zone, on %s:', backend => {
       from assessments a, unnest(${partInstants}::timestamptz[]) with ordinality as part (at, position)`
   }
 
-  describe.each(DAYS)('$day in $zone has $hours hours:', ({ zone, day, before, after, from, to, hours }) => {
-    beforeAll(async () => {
+  test.each(DAYS)(
+    '$day in $zone has $hours hours, from its first to its last microsecond, for records, parts and filters',
+    async ({ zone, day, before, after, from, to, hours }) => {
       expect(Date.parse(to) - Date.parse(from)).toBe(hours * 3_600_000)
       await setTimeZone(service.sql, zone)
       const borders = [justBefore(from), from, justBefore(to), to]
       await complete(borders, borders)
-    })
-
-    test('its first and its last microsecond are certified on it, the ones outside are not', async () => {
-      expect(await days()).toEqual([before, day, day, after])
-    })
-
-    test('the days of the parts are those of the same zone', async () => {
-      for (const { results } of await list()) {
-        expect(results.map(part => part.certified_on)).toEqual([before, day, day, after])
-      }
-    })
-
-    test('start_date begins with its first microsecond', async () => {
+      const shown = [before, day, day, after]
+      expect(await days()).toEqual(shown.map(day => [day, shown]))
       expect(await ids({ start_date: day })).toEqual([2, 3, 4])
-    })
-
-    test('end_date ends with its last microsecond', async () => {
       expect(await ids({ end_date: day })).toEqual([1, 2, 3])
-    })
-
-    test('both together are the whole day and nothing else', async () => {
       expect(await ids({ start_date: day, end_date: day })).toEqual([2, 3])
-      expect(await ids({ start_date: after, end_date: before })).toEqual([])
-    })
-  })
+    },
+  )
+
+  // Where midnight comes twice, Postgres takes the second one: the day is right, and nobody sees the instant.
+  test.each(DAYS.filter(({ zone }) => zone !== 'America/Havana'))(
+    'an imported bare date $day in $zone is the first instant of that day, for an assessment and for a part',
+    async ({ zone, day, before, from }) => {
+      await service.sql`delete from assessments`
+      await setTimeZone(service.sql, zone)
+      const row = { type: 'assessment', user_id: 1, organization_id: 1, product_id: 1, certified_at: day }
+      const parts = [{ id: 3, name: 'Part', certified_at: day, proctor_id: 2 }]
+      await load(service.sql, [
+        { ...row, id: 1, proctor_id: 2 },
+        { ...row, id: 2, parts },
+      ])
+      expect(await days()).toEqual([1, 2].map(() => [day, [day]]))
+      expect(await ids({ end_date: before })).toEqual([])
+      const instants = await service.sql`
+        select to_json(certified_at at time zone 'UTC')#>>'{}' || 'Z' as at
+        from (select certified_at from assessments union all select certified_at from assessment_parts) as all_of_them
+        where certified_at is not null`
+      expect(instants.map(row => row.at)).toEqual([from, from, from])
+    },
+  )
 
   test('changing it moves every date of every record and part, and the filters with them', async () => {
     await setTimeZone(service.sql, 'UTC')
     await complete(['2024-06-15T10:30Z', '2024-06-15T23:59:59Z'], ['2024-06-14T10:00Z', '2024-06-15T00:00Z'])
-    const shown = async () =>
-      (await list()).map(({ certified_on, results }) => [
-        certified_on,
-        results.map(part => part.certified_on),
-      ])
-    const utc = ['2024-06-14', '2024-06-15']
-    expect(await shown()).toEqual([
-      ['2024-06-15', utc],
-      ['2024-06-15', utc],
-    ])
-
-    expect(await setTimeZone(service.sql, 'Pacific/Kiritimati')).toBe(true)
-    const east = ['2024-06-15', '2024-06-15']
-    expect(await shown()).toEqual([
-      ['2024-06-16', east],
-      ['2024-06-16', east],
-    ])
-    expect(await ids({ end_date: '2024-06-15' })).toEqual([])
-
-    expect(await setTimeZone(service.sql, 'Pacific/Niue')).toBe(true)
-    const west = ['2024-06-13', '2024-06-14']
-    expect(await shown()).toEqual([
-      ['2024-06-14', west],
-      ['2024-06-15', west],
-    ])
-    expect(await ids({ end_date: '2024-06-14' })).toEqual([1])
-
-    expect(await setTimeZone(service.sql, 'UTC')).toBe(true)
-    expect(await shown()).toEqual([
-      ['2024-06-15', utc],
-      ['2024-06-15', utc],
-    ])
+    const rows: [zone: string, days: [string, string], ofParts: [string, string], untilThe15th: number[]][] =
+      [
+        ['Pacific/Kiritimati', ['2024-06-16', '2024-06-16'], ['2024-06-15', '2024-06-15'], []],
+        ['Pacific/Niue', ['2024-06-14', '2024-06-15'], ['2024-06-13', '2024-06-14'], [1, 2]],
+        ['UTC', ['2024-06-15', '2024-06-15'], ['2024-06-14', '2024-06-15'], [1, 2]],
+      ]
+    for (const [zone, ofRecords, ofParts, found] of rows) {
+      expect(await setTimeZone(service.sql, zone)).toBe(true)
+      expect(await days()).toEqual(ofRecords.map(day => [day, ofParts]))
+      expect(await ids({ end_date: '2024-06-15' })).toEqual(found)
+    }
   })
 
   test('setting it to what it is changes nothing, not even the version', async () => {
@@ -164,19 +146,18 @@ describe.each(BACKENDS)('the platform has a time zone, on %s:', backend => {
     expect([...(await state())]).toEqual([...before])
   })
 
+  const zoneNow = async () => (await service.sql`select time_zone from export_state`)[0]?.time_zone
+
   const ELSEWHERE_ANOTHER = ['localtime', 'posixrules', 'Factory', 'posix/Europe/Berlin', 'right/UTC']
   test.each(ELSEWHERE_ANOTHER)('the zone "%s" is refused, which servers do not agree on', async zone => {
     await setTimeZone(service.sql, 'Europe/Berlin')
     const refusal = await setTimeZone(service.sql, zone).catch(error => error)
     expect(refusal).toBeInstanceOf(Failure)
     expect(refusal.message).toMatch(/^the time zone .* for example (Europe\/Berlin|UTC)$/)
-    const [state] = await service.sql`select time_zone from export_state`
-    expect(state?.time_zone).toBe('Europe/Berlin')
+    expect(await zoneNow()).toBe('Europe/Berlin')
   })
 
-  const UNKNOWN = [
-    ...['Mars/Olympus_Mons', '', 'Europe/Berlin ', '+02:00', 'UTC+3', 'CET-1CEST,M3.5.0,M10.5.0/3', "'"],
-  ]
+  const UNKNOWN = "Mars/Olympus_Mons||Europe/Berlin |+02:00|UTC+3|CET-1CEST,M3.5.0,M10.5.0/3|'".split('|')
   test.each(UNKNOWN)('the zone "%s" is refused and leaves everything as it was', async zone => {
     await setTimeZone(service.sql, 'Europe/Berlin')
     await complete(['2024-06-15T22:30Z'], ['2024-06-14T10:00Z'])
@@ -190,10 +171,8 @@ describe.each(BACKENDS)('the platform has a time zone, on %s:', backend => {
       error => error.code,
     )
     expect(await bySql).toBe('22023')
-    expect(await days()).toEqual(['2024-06-16'])
-    expect([...(await service.sql`select time_zone from export_state`)]).toEqual([
-      { time_zone: 'Europe/Berlin' },
-    ])
+    expect(await days()).toEqual([['2024-06-16', ['2024-06-14']]])
+    expect(await zoneNow()).toBe('Europe/Berlin')
   })
 
   test("a writer's own zone and date style change nothing", async () => {
@@ -205,40 +184,6 @@ describe.each(BACKENDS)('the platform has a time zone, on %s:', backend => {
       await sql`insert into assessments values (1, 1, 1, 1, '2024-06-15 03:59:59.999999+00')`
       await sql`insert into assessment_parts values (1, 1, 1, null, null, 2)`
     })
-    const [record] = await list()
-    expect(record?.certified_on).toBe('2024-06-14')
-    expect(record?.results).toMatchObject([{ certified_on: '2024-06-14' }])
-  })
-
-  // Where midnight comes twice, Postgres takes the second one: the day is right, and nobody sees the instant.
-  const withOneMidnight = DAYS.filter(({ zone }) => zone !== 'America/Havana')
-  describe.each(withOneMidnight)('an imported bare date $day in $zone', ({ zone, day, before, from }) => {
-    test('is the first instant of that day, for an assessment and for a part', async () => {
-      await service.sql`delete from assessments`
-      await setTimeZone(service.sql, zone)
-      const row = { type: 'assessment', user_id: 1, organization_id: 1, product_id: 1, certified_at: day }
-      const parts = [{ id: 3, name: 'Part', certified_at: day, proctor_id: 2 }]
-      await load(service.sql, [
-        { ...row, id: 1, proctor_id: 2 },
-        { ...row, id: 2, parts },
-      ])
-      expect(await days()).toEqual([day, day])
-      expect(await ids({ start_date: day, end_date: day })).toEqual([1, 2])
-      expect(await ids({ end_date: before })).toEqual([])
-      const instants = await service.sql`
-        select to_json(certified_at at time zone 'UTC')#>>'{}' || 'Z' as at
-        from (select certified_at from assessments union all select certified_at from assessment_parts) as all_of_them
-        where certified_at is not null`
-      expect(instants.map(row => row.at)).toEqual([from, from, from])
-    })
-  })
-
-  test('a bare date keeps its instant when the zone changes later', async () => {
-    await service.sql`delete from assessments`
-    await setTimeZone(service.sql, 'Pacific/Kiritimati')
-    const ids = { id: 1, user_id: 1, organization_id: 1, product_id: 1, proctor_id: 2 }
-    await load(service.sql, [{ type: 'assessment', ...ids, certified_at: '2024-06-15' }])
-    await setTimeZone(service.sql, 'UTC')
-    expect(await days()).toEqual(['2024-06-14'])
+    expect(await days()).toEqual([['2024-06-14', ['2024-06-14']]])
   })
 })

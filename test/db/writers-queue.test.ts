@@ -1,133 +1,37 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
-import postgres, { type Sql } from 'postgres'
-import { openTestDatabase, type TestDatabase } from '../support/service.ts'
-import { until } from '../support/until.ts'
+import { beforeAll, describe, expect, test } from 'bun:test'
+import type { TransactionSql } from 'postgres'
+import { useTestDatabase } from '../support/hooks.ts'
+import { undone } from './source.ts'
 
-/** Two transactions, held open across each other; and how often a statement queues. */
+/** How often a statement queues for the export; that writers who queue come to an end is in read-model-writers. */
 
-let db: TestDatabase
-let one: Sql
-let other: Sql
-
+const db = useTestDatabase()
 beforeAll(async () => {
-  db = await openTestDatabase('postgres')
-  // A deadlock is looked for at once, not after a second of waiting.
-  const options = { max: 1, onnotice: () => {}, connection: { deadlock_timeout: 20 } }
-  one = postgres(db.url, options)
-  other = postgres(db.url, options)
-})
-afterAll(async () => {
-  await one.end()
-  await other.end()
-  await db.close()
-})
-beforeEach(async () => {
   await db.sql.unsafe(`
-    delete from assessments; delete from organizations; delete from products; delete from users;
-    insert into organizations select n, 'Organization ' || n from generate_series(1, 9) n;
-    insert into products select n, 'Product ' || n from generate_series(1, 9) n;
+    insert into organizations values (1, 'Organization');
+    insert into products values (1, 'Product');
     insert into users (id, name) select n, 'User ' || n from generate_series(1, 9) n;
     insert into assessments select n, 1, 1, 1, now() from generate_series(1, 1000) n;
     insert into assessment_parts select n, n, 1, null, null, 2 from generate_series(1, 1000) n`)
 })
 
-const untilOneWaits = () =>
-  until('one waits for a lock', async () => {
-    const { count } = await db.sql`
-      select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`
-    return count
-  })
-
-/** Each does its two statements; the other begins while one is in the middle. The codes of their errors. */
-async function cross(
-  [first, second]: [string, string],
-  [otherFirst, otherSecond]: [string, string],
-): Promise<(string | undefined)[]> {
-  await one`begin`
-  await one.unsafe(first)
-  const others = codeOf(async () => {
-    await other`begin`
-    await other.unsafe(otherFirst)
-    await other.unsafe(otherSecond)
-  })
-  await untilOneWaits()
-  const ones = await codeOf(() => one.unsafe(second))
-  await one`commit`
-  const codes = [ones, await others]
-  await other`commit`
-  return codes
-}
-
-/** undefined for what succeeds. */
-async function codeOf(work: () => Promise<unknown>): Promise<string | undefined> {
-  return await work().then(
-    () => undefined,
-    error => error.code,
-  )
-}
-
-describe('two writers in opposite order', () => {
-  const TABLES = ['organizations', 'products', 'users']
-  const rename = (table: string, id: number) => `update ${table} set name = name || '!' where id = ${id}`
-
-  test.each(TABLES)('of two rows of %s both commit', async table => {
-    const outcomes = await cross([rename(table, 1), rename(table, 2)], [rename(table, 2), rename(table, 1)])
-    expect(outcomes).toEqual([undefined, undefined])
-  })
-
-  test('of rows of two tables both commit', async () => {
-    const assessment = 'update assessments set legacy_record = true where id = 1'
-    const part = 'update assessment_parts set proctor_id = 3 where id = 1'
-    expect(await cross([rename('users', 1), assessment], [assessment, rename('users', 1)])).toEqual([
-      undefined,
-      undefined,
-    ])
-    expect(await cross([part, rename('organizations', 1)], [rename('organizations', 1), part])).toEqual([
-      undefined,
-      undefined,
-    ])
-  })
-
-  test('of the same new row both come to an end, one by the unique id and none by a deadlock', async () => {
-    const add = `insert into users (id, name) values (50, 'New')`
-    expect(await cross([rename('users', 1), add], [add, rename('users', 1)])).toEqual([undefined, '23505'])
-  })
-})
-
 describe('a writer', () => {
-  /** How often each function was called by statements in one transaction. */
-  async function calls(statements: string): Promise<Record<string, number>> {
-    await one`begin`
-    await one`set local track_functions = 'pl'`
-    const before = await counted()
-    await one.unsafe(statements)
-    const after = await counted()
-    await one`rollback`
-    return Object.fromEntries(
-      Object.entries(after).map(([name, calls]) => [name, calls - (before[name] ?? 0)]),
-    )
-  }
-
-  /** How often a transaction of these statements updates the row behind which writers queue. */
-  async function joins(statements: string): Promise<number> {
-    const updates = async () => {
-      const [row] = await one`
-        select n_tup_upd::integer as count from pg_stat_xact_user_tables where relname = 'export_state'`
-      return row?.count as number
-    }
-    await one`begin`
-    const before = await updates()
-    await one.unsafe(statements)
-    const after = await updates()
-    await one`rollback`
-    return after - before
-  }
+  /** How often statements in one transaction, which is rolled back, called each function and updated export_state. */
+  const calls = (statements: string) =>
+    undone(db.sql, async sql => {
+      await sql`set local track_functions = 'pl'`
+      const before = await counted(sql)
+      await sql.unsafe(statements)
+      const after = Object.entries(await counted(sql))
+      return Object.fromEntries(after.map(([name, calls]) => [name, calls - (before[name] ?? 0)]))
+    })
 
   /** What earlier transactions did may be among it. */
-  async function counted(): Promise<Record<string, number>> {
-    const rows = await one<{ funcname: string; calls: string }[]>`
-      select funcname, calls from pg_stat_xact_user_functions`
-    return Object.fromEntries(rows.map(({ funcname, calls }) => [funcname, Number(calls)]))
+  async function counted(sql: TransactionSql): Promise<Record<string, number>> {
+    const rows = await sql<{ name: string; calls: string }[]>`
+      select funcname as name, calls from pg_stat_xact_user_functions
+      union all select relname, n_tup_upd from pg_stat_xact_user_tables where relname = 'export_state'`
+    return Object.fromEntries(rows.map(({ name, calls }) => [name, Number(calls)]))
   }
 
   test.each([
@@ -147,13 +51,13 @@ describe('a writer', () => {
   test('joins the queue once, whatever it does in how many savepoints', async () => {
     const step = (id: number) =>
       `savepoint s; insert into users (id, name) values (${id}, 'New'); release savepoint s;`
-    expect(await joins([100, 101, 102].map(step).join(''))).toBe(1)
+    expect(await calls([100, 101, 102].map(step).join(''))).toMatchObject({ export_state: 1 })
   })
 
   test('joins it again after it went back to before it had', async () => {
     const script = `
       savepoint s; update users set email = 'a' where id = 9; rollback to savepoint s;
       update users set email = 'b' where id = 9`
-    expect(await joins(script)).toBe(2)
+    expect(await calls(script)).toMatchObject({ export_state: 2 })
   })
 })

@@ -95,11 +95,6 @@ export function range(count: number, line: (index: number) => Line): Line[] {
   return Array.from({ length: count }, (_, index) => line(index))
 }
 
-/** `count` lines, made of 0, 1, 2 and so on. */
-export function lines(count: number, line: (index: number) => Line): Line[] {
-  return Array.from({ length: count }, (_, index) => line(index))
-}
-
 /** The text of a file that holds these lines; what is a text already stands in it as it is. */
 export function ndjsonOf(lines: readonly (object | string)[]): string {
   return lines.map(line => `${typeof line === 'string' ? line : JSON.stringify(line)}\n`).join('')

@@ -71,11 +71,6 @@ export async function list(baseUrl: string, token: string, query: Query = ''): P
   return successful(await tryList(baseUrl, token, query)) as ListBody
 }
 
-/** The ids of a list that fits on one page, in its order; throws when meta.count says that there are more. */
-export async function listIds(baseUrl: string, token: string, query: Query = ''): Promise<number[]> {
-  return idsOf(await list(baseUrl, token, query))
-}
-
 /** POST /oauth/token with form parameters, whatever the answer. */
 export function postToken(baseUrl: string, credentials: Credentials): Promise<Answer> {
   return send(baseUrl, TOKEN, { method: 'POST', body: new URLSearchParams(tokenRequest(credentials)) })

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, beforeEach, expect } from 'bun:test'
+import { beforeEach, expect } from 'bun:test'
 import type { Sql } from 'postgres'
 import {
   type ImportOptions,
@@ -8,27 +8,17 @@ import {
 } from '../../src/import/import.ts'
 import { ndjson } from '../../src/import/ndjson.ts'
 import { ndjsonOf } from './fixtures.ts'
-import { type Backend, openTestDatabase, type TestDatabase } from './service.ts'
+import { useTestDatabase } from './hooks.ts'
+import type { Backend, TestDatabase } from './service.ts'
 
 /** A database of its own for the tests of one group, empty at the start of each; open while they run. */
-export function useDatabase(backend: Backend): { readonly sql: Sql; readonly url: string } {
-  let database: TestDatabase
-  beforeAll(async () => {
-    database = await openTestDatabase(backend)
-  })
+export function useDatabase(backend: Backend): TestDatabase {
+  const database = useTestDatabase(backend)
   beforeEach(async () => {
     await database.sql`truncate organizations, products, users, assessments, assessment_parts`
     await database.sql`update export_state set time_zone = 'UTC'`
   })
-  afterAll(() => database.close())
-  return {
-    get sql() {
-      return database.sql
-    },
-    get url() {
-      return database.url
-    },
-  }
+  return database
 }
 
 interface Importing extends ImportOptions {

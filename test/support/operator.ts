@@ -1,4 +1,3 @@
-import { afterAll, beforeAll } from 'bun:test'
 import pino from 'pino'
 import type { Sql } from 'postgres'
 import { type Credentials, createIntegration } from '../../src/integrations/create.ts'
@@ -6,11 +5,11 @@ import type { Ids } from '../../src/integrations/scope.ts'
 import { openDatabase } from '../../src/postgres/database.ts'
 import { axport, complaint } from './executable.ts'
 import { assessment, educator, organization, proctor, product } from './fixtures.ts'
+import { use } from './hooks.ts'
 import { postToken, tryList, type Answer as WholeAnswer } from './http.ts'
+import { type Backend, listen, load, openTestDatabase, type TestDatabase } from './service.ts'
 
 export { LIST, newToken } from './http.ts'
-
-import { type Backend, listen, load, openTestDatabase, type TestDatabase } from './service.ts'
 
 /** Organizations 10 to 12, of which 12 has no assessment; products 1 to 3; three assessments. */
 export const WORLD = [
@@ -37,26 +36,21 @@ interface TwoServices {
 }
 
 /** Two services on a database that holds WORLD, open while the tests of a group run. */
-export function useTwoServices(backend: Backend): TwoServices {
-  const services = {} as TwoServices
-  let close = async () => {}
-  beforeAll(async () => {
+export const useTwoServices = (backend: Backend): TwoServices =>
+  use(async () => {
     const database = await openWorld(backend)
-    const { sql, url, close: drop } = database
+    const { sql, url } = database
     const other = await openDatabase(url, 5)
     const log = pino({ level: 'silent' })
     const servers = [database, other].map(db => listen(db, log))
     const baseUrls = servers.map(server => server.url) as [string, string]
-    Object.assign(services, { sql, otherSql: other.sql, url, baseUrls })
-    close = async () => {
+    const close = async () => {
       for (const server of servers) await server.stop()
       await other.close()
-      await drop()
+      await database.close()
     }
+    return { sql, otherSql: other.sql, url, baseUrls, close }
   })
-  afterAll(() => close())
-  return services
-}
 
 /** A database that holds WORLD. */
 export async function openWorld(backend: Backend): Promise<TestDatabase> {

@@ -3,10 +3,10 @@ import pino from 'pino'
 import { openDatabase } from '../../src/postgres/database.ts'
 import { migrate } from '../../src/postgres/migrate.ts'
 import { expectDocumented } from './documented.ts'
+import { assessment, ORGANIZATION, PRODUCT, world } from './fixtures.ts'
+import { bearer, LIST, TOKEN, tokenRequest } from './http.ts'
 import { authorize, listen, load } from './service.ts'
 import { until } from './until.ts'
-
-const LIST = '/api/v1/ax/assessments'
 
 /** A service whose database can be troubled, and a client of it with a token. */
 export interface Troubled {
@@ -29,22 +29,13 @@ export interface Troubled {
 export async function fill(url: string): Promise<{ clientId: string; clientSecret: string; token: string }> {
   const database = await openDatabase(url, 2)
   await migrate(database.sql)
-  await load(database.sql, [
-    { type: 'organization', id: 12, name: 'Lakeside District' },
-    { type: 'product', id: 7, name: 'Reading Observation' },
-    { type: 'user', id: 501, name: 'Ana Ruiz' },
-    {
-      type: 'assessment',
-      id: 9001,
-      user_id: 501,
-      organization_id: 12,
-      product_id: 7,
-      certified_at: '2026-03-01',
-      proctor_id: 501,
-    },
-  ])
+  await load(database.sql, [...world(), assessment(9001)])
   const server = listen(database, pino({ enabled: false }))
-  const credentials = await authorize({ ...database, url, baseUrl: server.url, logged: () => '' }, [12], [7])
+  const credentials = await authorize(
+    { ...database, url, baseUrl: server.url, logged: () => '' },
+    [ORGANIZATION],
+    [PRODUCT],
+  )
   await server.stop()
   await database.close()
   return credentials
@@ -53,7 +44,7 @@ export async function fill(url: string): Promise<{ clientId: string; clientSecre
 /** Starts a service on a filled database; `settings` are those that are not the defaults. */
 export async function startTroubled(
   url: string,
-  { clientId, clientSecret, token }: Awaited<ReturnType<typeof fill>>,
+  credentials: Awaited<ReturnType<typeof fill>>,
   settings: Record<string, string>,
 ): Promise<Troubled> {
   const database = await openDatabase(url, 1)
@@ -68,15 +59,14 @@ export async function startTroubled(
     expectDocumented(init.method ?? 'GET', path, { status, headers, text: await answer.clone().text() })
     return answer
   }
-  const list = (init?: RequestInit) => ask(LIST, { headers: { authorization: `Bearer ${token}` }, ...init })
+  const list = (init?: RequestInit) => ask(LIST, { headers: bearer(credentials.token), ...init })
   return {
     url: server.url,
     pool: server.pool,
     list,
     token: init => {
-      const credentials = { client_id: clientId, client_secret: clientSecret }
-      const body = new URLSearchParams({ grant_type: 'client_credentials', ...credentials })
-      return ask('/oauth/token', { method: 'POST', body, ...init })
+      const body = new URLSearchParams(tokenRequest(credentials))
+      return ask(TOKEN, { method: 'POST', body, ...init })
     },
     told: () => {
       const messages = lines

@@ -14,6 +14,7 @@ import { freshDatabase } from './cluster.ts'
 import { borrowEngine, embeddedTemplate } from './engine.ts'
 import { emptyFolder } from './executable.ts'
 import { ndjsonOf } from './fixtures.ts'
+import { newToken } from './http.ts'
 import { thorough } from './tier.ts'
 
 /** The two kinds of database behind the one code path; the contract holds on both. */
@@ -113,20 +114,7 @@ export async function authorize(
   organizationIds: number[],
   productIds: number[],
 ): Promise<{ clientId: string; clientSecret: string; token: string }> {
-  const integration = await createIntegration(
-    service.sql,
-    'Test',
-    organizationIds.map(String),
-    productIds.map(String),
-  )
-  const response = await fetch(`${service.baseUrl}/oauth/token`, {
-    method: 'POST',
-    body: new URLSearchParams({
-      grant_type: 'client_credentials',
-      client_id: integration.clientId,
-      client_secret: integration.clientSecret,
-    }),
-  })
-  const { access_token: token } = (await response.json()) as { access_token: string }
-  return { ...integration, token }
+  const [organizations, products] = [organizationIds.map(String), productIds.map(String)]
+  const integration = await createIntegration(service.sql, 'Test', organizations, products)
+  return { ...integration, token: await newToken(service.baseUrl, integration) }
 }

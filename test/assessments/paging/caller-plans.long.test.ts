@@ -3,14 +3,15 @@ import { requireAccess } from '../../../src/assessments/access.ts'
 import { PageMemory } from '../../../src/assessments/page-memory.ts'
 import { readRecord } from '../../../src/assessments/queries.ts'
 import type { Runner } from '../../../src/postgres/statement.ts'
-import { type IdScope, read } from './explain.ts'
-import { PRODUCTS_35, useManyRecords } from './many-records.ts'
+import type { Scope } from '../../support/oracle.ts'
+import { read } from './explain.ts'
+import { scopeOf, useManyRecords } from './many-records.ts'
 
 /** How the database goes about who asks, and about a single record. */
 
 const many = useManyRecords()
 /** 400 of 500 organizations and 35 of 40 products. */
-let broad: IdScope
+let broad: Scope
 
 beforeAll(async () => {
   // As many integrations and live tokens as make a look through all of them dear.
@@ -29,7 +30,7 @@ beforeAll(async () => {
     await many.explainer.scansOf(sql => readRecord(sql, Buffer.alloc(32), '1').catch(() => {}))
   }
   const organizations = many.organizations.filter((_, at) => at % 5 !== 0)
-  broad = { organizationIds: organizations.map(row => row.id), productIds: PRODUCTS_35 }
+  broad = (await scopeOf(many, organizations)).scope
 })
 
 describe('who asks is found by three keys and nothing else', () => {

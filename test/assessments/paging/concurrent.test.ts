@@ -1,11 +1,11 @@
-import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { expect, test } from 'bun:test'
 import fc from 'fast-check'
 import type { Oracle } from '../../support/oracle.ts'
 import { holds } from '../../support/property.ts'
 import { readOracle } from '../../support/stored-platform.ts'
 import { type Access, type AccessChange, anyAccessChange, Client, refusal } from './clients.ts'
 import { type Asked, anyAsked, queryString, rightPage } from './questions.ts'
-import { type Answer, ask, startTwoServers, type TwoServers } from './servers.ts'
+import { type Answer, ask, useTwoServers } from './servers.ts'
 import { anyWrite, moveRecords, PRODUCTS, reset, type Write, write } from './world.ts'
 
 /**
@@ -35,11 +35,7 @@ const asked = anyAsked(fc.constantFrom(50, 60, 100))
 /** A client reads one question after the other, page by page, for as long as the writer writes. */
 const questions = fc.array(asked, { minLength: 1, maxLength: 4 })
 
-let two: TwoServers
-beforeAll(async () => {
-  two = await startTwoServers()
-})
-afterAll(() => two?.close())
+const two = useTwoServers()
 
 /** What holds from one step to the next: one snapshot of the data, and of what the changing client may do. */
 interface State {
@@ -152,5 +148,5 @@ test('while others write, an answer is the right one for data and access of one 
     },
   )
   // What happens is never the same twice: a failure is as small as it will ask, and shrinking would lose it.
-  await holds(property, { runs: 2, thorough: 20, limit: 15_000, shrink: false })
+  await holds(property, { runs: 2, thorough: 20, limit: 12_000, shrink: false })
 })

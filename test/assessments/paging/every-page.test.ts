@@ -4,7 +4,7 @@ import type { Oracle, Scope } from '../../support/oracle.ts'
 import { readOracle } from '../../support/stored-platform.ts'
 import { thorough } from '../../support/tier.ts'
 import { useDatabase } from './database.ts'
-import { type Asked, issueTokens, readBody, rightPage, SORTED } from './questions.ts'
+import { type Asked, EACH_SORT, issueTokens, readBody, rightPage, SORTED } from './questions.ts'
 import { partsOf, wayOf } from './statements.ts'
 import { EMPTY, PRODUCTS } from './world.ts'
 
@@ -17,7 +17,7 @@ const RECORDS = 201
 
 /** Sizes of pages, and of the steps from one page to another that is nowhere near. */
 const SIZES = thorough ? [1, 7, 50, 60, 100] : [7, 60]
-const STEP = thorough ? 3 : 10
+const STEP = thorough ? 3 : 15
 
 /** A scope for each way to a page once its count is known. */
 const WAYS: { way: ReturnType<typeof wayOf>; scope: Scope }[] = [
@@ -48,21 +48,23 @@ async function compare(memory: PageMemory, scope: Scope, asked: Asked, offset: n
 
 describe.each(WAYS)('by the way "$way"', ({ way, scope }) => {
   let count: number
-  beforeAll(async () => {
+  beforeAll(() => {
     count = oracle.documents(scope, { lists: {} }).length
   })
 
-  test.each(SORTED)('each page by $sort $order is right, from an empty memory', async ({ sort, order }) => {
-    for (const size of SIZES.filter(size => size > 1)) {
-      for (let offset = 0; offset <= count + size; offset += size) {
-        const texts = await compare(new PageMemory(), scope, { sort, order, filter: 0, size }, offset)
-        expect(partsOf(texts)).toEqual(['start and count'])
+  test.each(EACH_SORT)(
+    'each page by $sort $order is right, from an empty memory',
+    async ({ sort, order }) => {
+      for (const size of SIZES.filter(size => size > 1)) {
+        for (let offset = 0; offset <= count + size; offset += size) {
+          const texts = await compare(new PageMemory(), scope, { sort, order, filter: 0, size }, offset)
+          expect(partsOf(texts)).toEqual(['start and count'])
+        }
       }
-    }
-  })
+    },
+  )
 
   test.each(SORTED)('each page by $sort $order is right, when the count alone is known', async asked => {
-    const entries = new Set<string>()
     const ways = new Set<string>()
     for (const size of SIZES) {
       for (let offset = 0; offset <= count + STEP; offset += STEP) {
@@ -75,10 +77,8 @@ describe.each(WAYS)('by the way "$way"', ({ way, scope }) => {
         const isNearEnd = Math.max(0, count - offset - limit) < offset
         expect(partsOf(texts)).toEqual([isNearEnd ? 'end' : 'start'])
         for (const text of texts) ways.add(wayOf(text))
-        entries.add(isNearEnd ? 'end' : 'start')
       }
     }
-    expect([...entries].sort()).toEqual(['end', 'start'])
     expect(ways).toContain(way)
   })
 
@@ -94,17 +94,20 @@ describe.each(WAYS)('by the way "$way"', ({ way, scope }) => {
     }
   })
 
-  test.each(SORTED)('what a page from the end by $sort $order leaves is right for the next', async asked => {
-    for (const size of [50, 60]) {
-      const memory = new PageMemory()
-      const question = { ...asked, filter: 0, size }
-      await compare(memory, scope, question, 0)
-      for (let offset = count - 1; offset > 0; offset -= 11) {
-        await compare(memory, scope, question, offset)
-        await compare(memory, scope, question, offset + size)
+  test.each(EACH_SORT)(
+    'what a page from the end by $sort $order leaves is right for the next',
+    async asked => {
+      for (const size of [50, 60]) {
+        const memory = new PageMemory()
+        const question = { ...asked, filter: 0, size }
+        await compare(memory, scope, question, 0)
+        for (let offset = count - 1; offset > 0; offset -= 11) {
+          await compare(memory, scope, question, offset)
+          await compare(memory, scope, question, offset + size)
+        }
       }
-    }
-  })
+    },
+  )
 })
 
 describe('a filter', () => {
@@ -113,7 +116,7 @@ describe('a filter', () => {
     '(number %d) gives the right pages from the start, behind and from the end',
     async filter => {
       const parts = new Set<string>()
-      for (const { sort, order } of SORTED) {
+      for (const { sort, order } of EACH_SORT) {
         const memory = new PageMemory()
         for (const offset of [0, 50, 51, 1, 40, 60, 100, 120, 50, 20, 0]) {
           for (const part of partsOf(await compare(memory, SOME, { sort, order, filter, size: 50 }, offset)))

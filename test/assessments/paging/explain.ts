@@ -3,6 +3,7 @@ import { requireAccess } from '../../../src/assessments/access.ts'
 import { readPage } from '../../../src/assessments/page.ts'
 import { PageMemory } from '../../../src/assessments/page-memory.ts'
 import type { ListQuery, Sort } from '../../../src/assessments/parameters.ts'
+import type { Scope } from '../../support/oracle.ts'
 import { issueTokens, tokenOf } from './questions.ts'
 
 /** A node of a plan, as far as the tests look at it. */
@@ -30,12 +31,6 @@ export interface Explained {
 /** The plan of a page statement, and of its nodes those that choose the page. */
 export interface ExplainedPage extends Explained {
   page: Plan[]
-}
-
-/** A scope of ids as they stand in a request. */
-export interface IdScope {
-  organizationIds: string[]
-  productIds: string[]
 }
 
 /** Scans of a table. */
@@ -85,33 +80,20 @@ export class Explainer {
   }
 
   /** The plan of the statement for a page by a server that has seen the pages at `visited` before. */
-  async explain(scope: IdScope, query: Partial<ListQuery>, visited: number[] = []): Promise<ExplainedPage> {
-    const plans = await this.explainAll(scope, query, visited)
-    const [plan, ...others] = plans
-    if (!plan || others.length > 0) throw new Error(`${plans.length} statements for one page`)
-    return plan
-  }
-
-  /** The plans of all statements that such a server sends for a page. */
-  async explainAll(
-    scope: IdScope,
-    query: Partial<ListQuery>,
-    visited: number[] = [],
-  ): Promise<ExplainedPage[]> {
+  async explain(scope: Scope, query: Partial<ListQuery>, visited: number[] = []): Promise<ExplainedPage> {
     const memory = new PageMemory()
-    await issueTokens(this.pool, ofIds(scope))
-    const token = tokenOf(ofIds(scope))
+    await issueTokens(this.pool, scope)
+    const token = tokenOf(scope)
     memory.note(token, await requireAccess(this.pool, token))
     for (const offset of visited) await read(this.pool, memory, scope, { ...query, offset })
     const plans = await this.explainSent(sql => read(sql, memory, scope, query))
-    return plans.map(plan => {
-      const { whole } = plan
-      const page =
-        whole.find(node => node['Subplan Name'] === 'CTE page') ??
-        whole.find(node => node['Node Type'] === 'Limit')
-      if (!page) throw new Error(`the page is no part of the plan of ${plan.text}`)
-      return { ...plan, page: nodes(page) }
-    })
+    const [plan, ...others] = plans
+    if (!plan || others.length > 0) throw new Error(`${plans.length} statements for one page`)
+    const page =
+      plan.whole.find(node => node['Subplan Name'] === 'CTE page') ??
+      plan.whole.find(node => node['Node Type'] === 'Limit')
+    if (!page) throw new Error(`the page is no part of the plan of ${plan.text}`)
+    return { ...plan, page: nodes(page) }
   }
 
   /** The plans of whatever statements `work` sends, with the values that it sends. */
@@ -153,19 +135,13 @@ export class Explainer {
 export async function read(
   sql: Sql,
   memory: PageMemory,
-  scope: IdScope,
+  scope: Scope,
   query: Partial<ListQuery>,
-  tokenDigest = tokenOf(ofIds(scope)),
+  tokenDigest = tokenOf(scope),
 ): Promise<void> {
   const rest = { page: PAGE, offset: 0, sort: 'certified_on', order: 'ASC', filter: {} } as const
   await readPage(sql, memory, tokenDigest, { ...rest, ...query })
 }
-
-/** As issueTokens() takes it. */
-export const ofIds = ({ organizationIds, productIds }: IdScope) => ({
-  organizations: organizationIds.map(Number),
-  products: productIds.map(Number),
-})
 
 export function nodes(plan: Plan): Plan[] {
   return [plan, ...(plan.Plans ?? []).flatMap(nodes)]

@@ -1,11 +1,11 @@
-import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { expect, test } from 'bun:test'
 import fc from 'fast-check'
 import type { Oracle } from '../../support/oracle.ts'
 import { holds } from '../../support/property.ts'
 import { readOracle } from '../../support/stored-platform.ts'
 import { type AccessChange, anyAccessChange, Client, refusal } from './clients.ts'
 import { type Asked, anyAsked, queryString, rightPage, rightRecord, SORTS } from './questions.ts'
-import { type Answer, ask, startTwoServers, type TwoServers } from './servers.ts'
+import { type Answer, ask, useTwoServers } from './servers.ts'
 import { anyWrite, EMPTY, PRODUCTS, reset, type Write, write } from './world.ts'
 
 /**
@@ -79,11 +79,7 @@ const step: fc.Arbitrary<Step> = fc.oneof(
   },
 )
 
-let two: TwoServers
-beforeAll(async () => {
-  two = await startTwoServers()
-})
-afterAll(() => two?.close())
+const two = useTwoServers()
 
 /** A client with the page that it is at. */
 interface Reader {
@@ -174,5 +170,5 @@ test('every answer is the right one for the data and the caller of its moment, o
       }
     },
   )
-  await holds(property, { runs: 12, thorough: 120, limit: 15_000 })
+  await holds(property, { runs: 8, thorough: 120, limit: 12_000 })
 })

@@ -1,47 +1,45 @@
 import { afterAll, beforeAll } from 'bun:test'
 import type { Sql } from 'postgres'
-import { openTestDatabase, type TestDatabase } from '../../support/service.ts'
-import { Explainer, type IdScope } from './explain.ts'
+import { useTestDatabase } from '../../support/hooks.ts'
+import type { TestDatabase } from '../../support/service.ts'
+import { Explainer } from './explain.ts'
 
 /** How many records `fillReadModel` makes, of how many organizations. */
 export const RECORDS = 60_000
 export const ORGANIZATIONS = 500
 
 /** 35 of its 40 products. */
-export const PRODUCTS_35 = Array.from({ length: 35 }, (_, n) => String(n + 1))
+export const PRODUCTS_35 = Array.from({ length: 35 }, (_, n) => n + 1)
 
 /** A database on which a plan shows whether it is a good one: on a few rows every plan is. */
 export interface ManyRecords {
   database: TestDatabase
   explainer: Explainer
   /** Ids with their records, the largest first. */
-  organizations: { id: string; records: number }[]
+  organizations: { id: number; records: number }[]
 }
 
 /** A database for the tests of a file that explain plans, filled before them. */
 export function useManyRecords(fill: (sql: Sql) => Promise<unknown> = fillReadModel): ManyRecords {
-  const many = {} as ManyRecords
+  const database = useTestDatabase()
+  const many = { database } as ManyRecords
   beforeAll(async () => {
-    many.database = await openTestDatabase('postgres')
-    const { sql, url } = many.database
+    const { sql, url } = database
     await fill(sql)
     many.explainer = await Explainer.create(url, sql)
-    many.organizations = await sql<{ id: string; records: number }[]>`
-      select organization_id as id, count(*)::integer as records from export_records group by 1 order by 2 desc, 1`
+    many.organizations = await sql<{ id: number; records: number }[]>`
+      select organization_id::integer as id, count(*)::integer as records from export_records group by 1 order by 2 desc, 1`
   })
-  afterAll(async () => {
-    await many.explainer?.end()
-    await many.database?.close()
-  })
+  afterAll(() => many.explainer?.end())
   return many
 }
 
 /** Organizations with 35 of the 40 products: how many records that scope has, and how many all of its organizations have. */
 export async function scopeOf({ database }: ManyRecords, organizations: ManyRecords['organizations']) {
-  const scope: IdScope = { organizationIds: organizations.map(row => row.id), productIds: PRODUCTS_35 }
+  const scope = { organizations: organizations.map(row => row.id), products: PRODUCTS_35 }
   const [row] = await database.sql<{ count: number }[]>`
     select count(*)::integer as count from export_records
-    where organization_id = any (${scope.organizationIds}::bigint[]) and product_id = any (${PRODUCTS_35}::bigint[])`
+    where organization_id = any (${scope.organizations}::bigint[]) and product_id = any (${PRODUCTS_35}::bigint[])`
   const all = organizations.reduce((sum, row) => sum + row.records, 0)
   return { scope, records: row?.count ?? 0, all }
 }

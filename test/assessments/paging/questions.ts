@@ -24,6 +24,9 @@ export const ORDERS = ['ASC', 'DESC'] as const
 /** Every sort in either order. */
 export const SORTED = SORTS.flatMap(sort => ORDERS.map(order => ({ sort, order })))
 
+/** Every sort in one of the orders, for what does not depend on the order. */
+export const EACH_SORT = SORTS.map((sort, at) => ({ sort, order: ORDERS[at % 2] ?? 'ASC' }))
+
 /** The first ones are no filter at all. */
 export const FILTERS = [
   '',

@@ -35,18 +35,48 @@ async function asked(query: string, offset: number, of = SCOPE): Promise<string[
 const change = (organization: number) =>
   db.sql`update assessments set certified_at = certified_at + interval '1 day' where organization_id = ${organization}`
 
-test('the first page is counted, and the next ones are entered behind it with no more than one statement', async () => {
-  expect(await asked('', 0)).toEqual(['start and count'])
-  expect(await asked('', 50)).toEqual(['place'])
-  expect(await asked('', 0)).toEqual(['start'])
-  expect(await asked('', 50)).toEqual(['place'])
-})
+/** Questions one after the other, and how each is found. */
+const WALKS: Record<string, [query: string, offset: number, parts: string][]> = {
+  'the first page is counted, and the next ones are entered behind it': [
+    ['', 0, 'start and count'],
+    ['', 50, 'place'],
+    ['', 0, 'start'],
+    ['', 50, 'place'],
+  ],
+  'the count is of all orders, and a place of one': [
+    ['sort=user_name', 0, 'start and count'],
+    ['sort=user_name&order=DESC', 40, 'start'],
+    ['sort=proctor_name', 40, 'start'],
+    ['sort=user_name', 50, 'place'],
+  ],
+  'a filter has facts of its own': [
+    ['', 0, 'start and count'],
+    ['filter[legacy_record]=false', 50, 'start and count'],
+    ['filter[organization_ids][]=1', 20, 'start and count'],
+    ['filter[organization_ids][]=1', 0, 'start'],
+  ],
+  'a page beyond the end is known to be empty, and is counted when it is not': [
+    ['', 9_999, 'start and count'],
+    ['', 9_999, 'end'],
+  ],
+  // Of 150 records. The page from 90 on leaves its last record, which the one from 100 on is near to.
+  'a page nearer to the end than to a remembered place is entered from the end': [
+    ['', 0, 'start and count'],
+    ['', 90, 'end'],
+    ['', 149, 'end'],
+    ['', 100, 'place'],
+    ['sort=user_name', 50, 'start'],
+    ['sort=user_name&order=DESC', 51, 'end'],
+  ],
+  'the same deep page is not walked to a second time: it is entered where it ended': [
+    ['', 0, 'start and count'],
+    ['sort=user_name', 49, 'start'],
+    ['sort=user_name', 49, 'place'],
+  ],
+}
 
-test('the count is of all orders, and a place of one', async () => {
-  await asked('sort=user_name', 0)
-  expect(await asked('sort=user_name&order=DESC', 40)).toEqual(['start'])
-  expect(await asked('sort=proctor_name', 40)).toEqual(['start'])
-  expect(await asked('sort=user_name', 50)).toEqual(['place'])
+test.each(Object.entries(WALKS))('%s', async (_, walk) => {
+  for (const [query, offset, parts] of walk) expect(await asked(query, offset)).toEqual([parts])
 })
 
 test('a write to an organization of the scope, or to another one, is corrected by the same statement', async () => {
@@ -83,35 +113,6 @@ test('what is remembered of a history that is gone is read anew, though the posi
   expect(await asked('', 50)).toEqual(['place', 'start and count'])
 })
 
-test('a filter has facts of its own', async () => {
-  await asked('', 0)
-  expect(await asked('filter[legacy_record]=false', 50)).toEqual(['start and count'])
-  expect(await asked('filter[organization_ids][]=1', 20)).toEqual(['start and count'])
-  expect(await asked('filter[organization_ids][]=1', 0)).toEqual(['start'])
-})
-
-test('a page beyond the end is known to be empty, and is counted when it is not', async () => {
-  expect(await asked('', 9_999)).toEqual(['start and count'])
-  expect(await asked('', 9_999)).toEqual(['end'])
-})
-
-test('a page nearer to the end than to a remembered place is entered from the end', async () => {
-  await asked('', 0)
-  // Of 150 records.
-  expect(await asked('', 90)).toEqual(['end'])
-  expect(await asked('', 149)).toEqual(['end'])
-  // The page from 90 on has left its last record, which the one before it is near to.
-  expect(await asked('', 100)).toEqual(['place'])
-  expect(await asked('sort=user_name', 50)).toEqual(['start'])
-  expect(await asked('sort=user_name&order=DESC', 51)).toEqual(['end'])
-})
-
-test('the same deep page is not walked to a second time: it is entered where it ended', async () => {
-  await asked('', 0)
-  expect(await asked('sort=user_name', 49)).toEqual(['start'])
-  expect(await asked('sort=user_name', 49)).toEqual(['place'])
-})
-
 test('another scope, of which the other facts are as good, has facts of its own', async () => {
   const filters = ['', 'filter[legacy_record]=false']
   for (const filter of filters) await asked(filter, 0)
@@ -121,26 +122,4 @@ test('another scope, of which the other facts are as good, has facts of its own'
       expect(await asked(filter, 0, other)).toEqual(['start'])
     }
   }
-})
-
-test('a scope that was changed is read as it is by the second statement, whatever is remembered of the first', async () => {
-  await asked('', 0)
-  await db.sql`
-    update integrations set product_ids = '{1}' where client_id = ${tokenOf(SCOPE).toString('hex')}`
-  expect(await asked('', 50)).toEqual(['place', 'start and count'])
-  expect(await asked('', 0)).toEqual(['start'])
-})
-
-test('a change that is rolled back, and one that changes nothing, is none', async () => {
-  await asked('', 0)
-  const logged = async () => (await db.sql`select count(*) from export_changes`)[0]?.count
-  const before = await logged()
-  await db.sql`update assessments set legacy_record = legacy_record`
-  const undo = db.sql.begin(async sql => {
-    await sql`delete from assessments where organization_id = 1`
-    throw new Error('undone')
-  })
-  await undo.catch(() => {})
-  expect(await logged()).toBe(before)
-  expect(await asked('', 50)).toEqual(['place'])
 })

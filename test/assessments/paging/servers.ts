@@ -1,53 +1,51 @@
 import pino from 'pino'
 import type { Sql } from 'postgres'
 import { createIntegration } from '../../../src/integrations/create.ts'
-import { type Database, openDatabase } from '../../../src/postgres/database.ts'
+import { openDatabase } from '../../../src/postgres/database.ts'
+import { use } from '../../support/hooks.ts'
 import { get, LIST } from '../../support/http.ts'
 import type { Scope } from '../../support/oracle.ts'
-import { listen, openTestDatabase, type TestDatabase } from '../../support/service.ts'
+import { listen, openTestDatabase } from '../../support/service.ts'
 
 /** Two services over one database, as two processes behind a balancer: own pools, own memories. */
 export interface TwoServers {
   /** For the writers and for the truth; none of the servers uses it. */
   db: Sql
-  databaseUrl: string
-  /** Their URLs. */
   urls: [string, string]
   /** What both have logged, a line each. */
   logged(): Record<string, unknown>[]
   /** Begins anew with empty memories. */
   restart(): Promise<void>
-  close(): Promise<void>
 }
 
-export async function startTwoServers(): Promise<TwoServers> {
-  const database: TestDatabase = await openTestDatabase('postgres')
-  const pools: Database[] = [await openDatabase(database.url, 3), await openDatabase(database.url, 3)]
-  let lines: string[] = []
-  const log = pino({ base: null }, { write: (line: string) => lines.push(line) })
-  let servers: ReturnType<typeof listen>[] = []
-  const stop = () => Promise.all(servers.map(server => server.stop()))
-  const two: TwoServers = {
-    db: database.sql,
-    databaseUrl: database.url,
-    urls: ['', ''],
-    logged: () => lines.map(line => JSON.parse(line) as Record<string, unknown>),
-    restart: async () => {
+/** Two servers that are there while the tests of a file run. */
+export const useTwoServers = (): TwoServers =>
+  use(async () => {
+    const database = await openTestDatabase('postgres')
+    const pools = [await openDatabase(database.url, 3), await openDatabase(database.url, 3)]
+    let lines: string[] = []
+    const log = pino({ base: null }, { write: (line: string) => lines.push(line) })
+    let servers: ReturnType<typeof listen>[] = []
+    const urls: [string, string] = ['', '']
+    const stop = () => Promise.all(servers.map(server => server.stop()))
+    const restart = async () => {
       await stop()
       lines = []
       servers = pools.map(pool => listen(pool, log))
-      const [first, second] = servers.map(server => server.url)
-      two.urls = [first ?? '', second ?? '']
-    },
-    close: async () => {
+      Object.assign(
+        urls,
+        servers.map(server => server.url),
+      )
+    }
+    const close = async () => {
       await stop()
       await Promise.all(pools.map(pool => pool.close()))
       await database.close()
-    },
-  }
-  await two.restart()
-  return two
-}
+    }
+    await restart()
+    const logged = () => lines.map(line => JSON.parse(line) as Record<string, unknown>)
+    return { db: database.sql, urls, logged, restart, close }
+  })
 
 /** The credentials of an integration that may read a scope. */
 export async function provision(

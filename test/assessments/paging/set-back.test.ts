@@ -54,20 +54,15 @@ async function backup(): Promise<() => Promise<void>> {
 }
 
 describe('a database that was set back to an older state (a backup, a standby, a commit lost in a crash)', () => {
-  test('is read as it is now', async () => {
+  test.each([
+    ['is read as it is now', []],
+    ['is read as it is when as many changes have followed as were lost, and others', [3]],
+  ])('%s', async (_, followed) => {
     const restore = await backup()
     await change(2)
     await expectRight()
     await restore()
-    await expectRight()
-  })
-
-  test('is read as it is when as many changes have followed as were lost, and others', async () => {
-    const restore = await backup()
-    await change(2)
-    await expectRight()
-    await restore()
-    await change(3)
+    for (const number of followed) await change(number)
     await expectRight()
   })
 })
@@ -95,11 +90,8 @@ test('records written straight into the read model are noticed as any others', a
   await db.sql`
     merge into export_records r using (select id from assessments where organization_id = 3) a on a.id = r.id
     when matched and a.id % 2 = 0 then delete when matched then update set certified_on = certified_on + 3`
-  const { count } = (
-    await db.sql<{ count: number }[]>`
-      select count(*)::integer as count from export_records where organization_id in (1, 2, 3)`
-  )[0] as { count: number }
-  expect(await read(10_000)).toBe(`{"data":[],"meta":{"count":${count},"offset":10000,"page":50}}`)
+  const { length } = await db.sql`select from export_records where organization_id in (1, 2, 3)`
+  expect(await read(10_000)).toBe(`{"data":[],"meta":{"count":${length},"offset":10000,"page":50}}`)
   await db.sql`select refresh_export_records(array(select id from assessments))`
   await expectRight()
 })

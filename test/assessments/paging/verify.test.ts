@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
 import type { Oracle } from '../../support/oracle.ts'
+import { whileBlocked } from '../../support/served.ts'
 import { readOracle } from '../../support/stored-platform.ts'
-import { until } from '../../support/until.ts'
 import { type Access, type AccessChange, Client, refusal } from './clients.ts'
 import { type Asked, queryString, rightPage, rightRecord } from './questions.ts'
-import { type Answer, ask, startTwoServers, type TwoServers } from './servers.ts'
+import { type Answer, ask, useTwoServers } from './servers.ts'
 import { PRODUCTS, reset } from './world.ts'
 
 /**
@@ -16,7 +16,7 @@ const ASKED: Asked = { sort: 'user_name', order: 'ASC', filter: 0, size: 60 }
 const LIST = (offset: number) => `?${queryString(ASKED, offset)}`
 const ERROR_500: Answer = { status: 500, body: '{"errors":[{"message":"Internal server error"}]}' }
 
-let two: TwoServers
+const two = useTwoServers()
 let oracle: Oracle
 let client: Client
 const unhandled: unknown[] = []
@@ -24,14 +24,10 @@ const noteUnhandled = (error: unknown) => unhandled.push(error)
 
 beforeAll(async () => {
   process.on('unhandledRejection', noteUnhandled)
-  two = await startTwoServers()
   await reset(two.db, 200)
   oracle = await readOracle(two.db)
 })
-afterAll(async () => {
-  process.off('unhandledRejection', noteUnhandled)
-  await two?.close()
-})
+afterAll(() => void process.off('unhandledRejection', noteUnhandled))
 
 /** Both servers remember the caller, its count and two places in the order. */
 beforeEach(async () => {
@@ -71,33 +67,27 @@ const CHANGES: [string, AccessChange[], number][] = [
   ['a scope that is emptied and restored', [change('scope', 7, 7), change('scope', 2, 2)], 200],
 ]
 
-describe.each(CHANGES)('%s', (_, changes, status) => {
-  test('is honoured by the very next request on both servers, after each step', async () => {
-    for (const next of changes) {
-      await client.change(next)
-      await Promise.all(two.urls.map(url => expectRight(url, 60)))
-      await Promise.all(two.urls.map(url => expectRight(url, 0)))
-    }
-    expect(right(client.token(0).access, 60).status).toBe(status)
-  })
-
-  test('is honoured by many requests at once', async () => {
-    for (const next of changes) await client.change(next)
-    const urls = [...two.urls, ...two.urls, ...two.urls, ...two.urls]
-    await Promise.all(urls.map((url, at) => expectRight(url, 30 * at)))
-  })
+test.each(CHANGES)('%s is honoured by the very next request on both servers', async (_, changes, status) => {
+  for (const next of changes) {
+    await client.change(next)
+    await Promise.all(two.urls.map(url => expectRight(url, 60)))
+    await Promise.all(two.urls.map(url => expectRight(url, 0)))
+  }
+  expect(right(client.token(0).access, 60).status).toBe(status)
 })
 
 const DEAD = { isLive: false, organizations: [1, 2, 3], products: PRODUCTS }
 const live = (...organizations: number[]): Access => ({ isLive: true, organizations, products: PRODUCTS })
+/** Before the request began, whose statement has the time of its beginning. */
+const OVER = `expires_at = now() - interval '1 minute'`
 const SCOPE = 'update integrations set organization_ids ='
 
-/** What the rules say after these statements of an operator, in SQL because a lock is held meanwhile. */
+/** What the rules say after these statements of an operator. */
 const MEANWHILE: [string, string, Access][] = [
   ['is revoked', 'delete from access_tokens', DEAD],
-  ['expires', 'update access_tokens set expires_at = now()', DEAD],
+  ['expires', `update access_tokens set ${OVER}`, DEAD],
   ['loses its secret', 'delete from integration_secrets', DEAD],
-  ['outlives the grace of its secret', 'update integration_secrets set expires_at = now()', DEAD],
+  ['outlives the grace of its secret', `update integration_secrets set ${OVER}`, DEAD],
   ['is disabled', 'update integrations set disabled_at = now()', DEAD],
   ['is deleted with its integration', 'delete from integrations', DEAD],
   ['gets another scope', `${SCOPE} '{4,6}'`, live(4, 6)],
@@ -106,101 +96,42 @@ const MEANWHILE: [string, string, Access][] = [
 ]
 
 // A statement takes its snapshot when it has got its locks, so that it sees what was done while it waited.
-describe.each(MEANWHILE)(
-  'a token that %s while its answer waits for the database',
-  (_, statement, access) => {
-    /** What both servers answer to a request before which the statement is run. */
-    async function answers(rest: string): Promise<Answer[]> {
-      const held = await holdLock('export_records')
-      const { text } = client.token(0)
-      const asked = two.urls.map(url => ask(url, text, rest))
-      await held.untilWaiting(2)
-      await held.run(statement)
-      await held.release()
-      return await Promise.all(asked)
-    }
-
-    test('gets no page that it had a right to before', async () => {
-      const expected = right(access, 60)
-      expect(await answers(LIST(60))).toEqual([expected, expected])
-    })
-
-    test('gets no single record either', async () => {
-      const [record] = await two.db<{ id: number }[]>`
+test.each(MEANWHILE)(
+  'a token that %s while its answer waits for the database gets no page and no record that it had a right to before',
+  async (_, statement, access) => {
+    const [record] = await two.db<{ id: number }[]>`
       select id::integer from assessments where organization_id = 3 order by id limit 1`
-      const id = record?.id ?? 0
-      const expected = refusal(access) ?? rightRecord(oracle, access, id)
-      expect(await answers(`/${id}`)).toEqual([expected, expected])
+    const id = record?.id ?? 0
+    const { text } = client.token(0)
+    let answers: Promise<Answer>[] = []
+    await whileBlocked(two.db, async waiting => {
+      answers = two.urls.flatMap(url => [ask(url, text, LIST(60)), ask(url, text, `/${id}`)])
+      await waiting(4)
+      await two.db.unsafe(statement)
     })
+    const expected = [right(access, 60), refusal(access) ?? rightRecord(oracle, access, id)]
+    expect(await Promise.all(answers)).toEqual([...expected, ...expected])
   },
 )
 
-describe('parameters that can not be read', () => {
-  const UNREADABLE = '?page=none'
-
-  test.each([
-    ['are an error for a live token', [], 400, 'page must be'],
-    ['are no error for a revoked token', [change('revoke')], 401, 'invalid_token'],
-    ['are no error for a disabled integration', [change('disable')], 401, 'invalid_token'],
-    ['are no error before there is a scope', [change('scope', 7, 0)], 400, 'Invalid or missing tenant ids'],
-    ['are an error under a changed scope', [change('scope', 4, 0)], 400, 'page must be'],
-  ])('%s', async (_, changes, status, text) => {
-    for (const next of changes) await client.change(next)
-    for (const url of two.urls) {
-      for (const { status: given, body } of [
-        await ask(url, client.token(0).text, UNREADABLE),
-        await ask(url, client.token(0).text, UNREADABLE),
-      ]) {
-        expect(given).toBe(status)
-        expect(body).toContain(text)
-      }
-    }
-  })
-})
-
 describe('an error of the database', () => {
-  const PAGE = 'export_records'
-  const CALLER = 'live_tokens'
-
-  /** Without these tables, on one server: the answer, and how many errors it has logged for it. */
-  async function without(tables: string[], meanwhile?: () => Promise<void>) {
-    const [url] = two.urls
-    const { text } = client.token(0)
+  test.each<[string, string[], AccessChange[]]>([
+    ['while the page is read', ['export_records'], []],
+    ['while the caller is verified', ['live_tokens'], []],
+    ['in both questions', ['export_records', 'live_tokens'], []],
+    ['while the page is read for an ended token', ['export_records'], [change('revoke')]],
+    ['while the page is read for a changed scope', ['export_records'], [change('scope', 4, 0)]],
+  ])('%s is one 500, logged once', async (_, tables, changes) => {
     const before = two.logged().length
-    await meanwhile?.()
+    for (const next of changes) await client.change(next)
     const rename = (from: string, to: string) => two.db.unsafe(`alter table ${from} rename to ${to}`)
     for (const table of tables) await rename(table, `${table}_gone`)
-    const answer = await ask(url, text, LIST(60))
+    const answer = await ask(two.urls[0], client.token(0).text, LIST(60))
     for (const table of tables) await rename(`${table}_gone`, table)
-    await expectRight(url, 60)
-    await expectRight(two.urls[1], 60)
-    const errors = two
-      .logged()
-      .slice(before)
-      .filter(line => line.msg === 'unforeseen error')
-    return { answer, errors: errors.length }
-  }
-
-  test('while the page is read is one 500, logged once', async () => {
-    expect(await without([PAGE])).toEqual({ answer: ERROR_500, errors: 1 })
-  })
-
-  test('while the caller is verified is one 500, logged once', async () => {
-    expect(await without([CALLER])).toEqual({ answer: ERROR_500, errors: 1 })
-  })
-
-  test('in both questions is one 500, logged once', async () => {
-    expect(await without([PAGE, CALLER])).toEqual({ answer: ERROR_500, errors: 1 })
-  })
-
-  test('while the page is read tells nothing of the token: it is one 500, logged once', async () => {
-    const { answer, errors } = await without([PAGE], () => client.change(change('revoke')))
-    expect({ status: answer.status, errors }).toEqual({ status: 500, errors: 1 })
-  })
-
-  test('while the page is read for a changed scope is one 500, logged once', async () => {
-    const changed = await without([PAGE], () => client.change(change('scope', 4, 0)))
-    expect(changed).toEqual({ answer: ERROR_500, errors: 1 })
+    for (const url of two.urls) await expectRight(url, 60)
+    const errors = two.logged().slice(before)
+    expect(answer).toEqual(ERROR_500)
+    expect(errors.filter(line => line.msg === 'unforeseen error')).toHaveLength(1)
   })
 
   afterAll(() => {
@@ -208,33 +139,3 @@ describe('an error of the database', () => {
     expect(unhandled).toEqual([])
   })
 })
-
-interface HeldLock {
-  untilWaiting(requests: number): Promise<unknown>
-  /** Runs a statement in the transaction that holds the lock. */
-  run(statement: string): Promise<void>
-  release(): Promise<void>
-}
-
-/** Keeps everybody out of a table until it is released. */
-async function holdLock(table: string): Promise<HeldLock> {
-  const connection = await two.db.reserve()
-  await connection.unsafe(`begin; lock table ${table} in access exclusive mode`)
-  return {
-    untilWaiting: requests =>
-      until(`${requests} statements wait for ${table}`, async () => {
-        const waiting = await two.db`
-          select from pg_locks
-          where not granted and database = (select oid from pg_database where datname = current_database())
-            and relation = ${table}::regclass`
-        return waiting.length >= requests
-      }),
-    run: async statement => {
-      await connection.unsafe(statement)
-    },
-    release: async () => {
-      await connection.unsafe('commit')
-      connection.release()
-    },
-  }
-}

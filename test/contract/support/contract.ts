@@ -13,15 +13,16 @@ interface Scope {
   products: readonly number[]
 }
 
+/** The scope of what `world()` holds, and the empty one. */
+export const SCOPE = { organizations: [10], products: [1] }
+export const NOTHING = { organizations: [], products: [] }
+
 /** A provisioned integration and a token that was issued to it. */
 interface Client {
   clientId: string
   clientSecret: string
   token: string
 }
-
-/** Form parameters, or the text of a form. */
-type Form = string | Record<string, string> | [name: string, value: string][]
 
 /** The service under test as a client sees it. `I` are the names of the integrations that were set up. */
 export class Api<I extends string> {
@@ -75,22 +76,19 @@ export class Api<I extends string> {
     return http.idsOf(await this.list(query, as))
   }
 
-  /** POST /oauth/token with form parameters. */
-  tokenByForm(params: Form, headers: Record<string, string> = {}): Promise<http.Answer> {
-    return this.request(http.TOKEN, {
-      method: 'POST',
-      headers: { 'content-type': 'application/x-www-form-urlencoded', ...headers },
-      body: typeof params === 'string' ? params : new URLSearchParams(params).toString(),
-    })
+  /** POST /oauth/token with form parameters, or the text of a form. */
+  tokenByForm(params: http.Query, headers: Record<string, string> = {}): Promise<http.Answer> {
+    const body = typeof params === 'string' ? params : new URLSearchParams(params).toString()
+    return this.#post('application/x-www-form-urlencoded', body, headers)
   }
 
   /** POST /oauth/token with a JSON body; text is sent as it is. */
   tokenByJson(body: unknown, headers: Record<string, string> = {}): Promise<http.Answer> {
-    return this.request(http.TOKEN, {
-      method: 'POST',
-      headers: { 'content-type': 'application/json', ...headers },
-      body: typeof body === 'string' ? body : JSON.stringify(body),
-    })
+    return this.#post('application/json', typeof body === 'string' ? body : JSON.stringify(body), headers)
+  }
+
+  #post(type: string, body: string, headers: Record<string, string>): Promise<http.Answer> {
+    return this.request(http.TOKEN, { method: 'POST', headers: { 'content-type': type, ...headers }, body })
   }
 
   /** The three parameters of a request that succeeds. */
@@ -148,6 +146,9 @@ export function contract<I extends string>(
     facts(api)
   })
 }
+
+/** The parameter of every token request that succeeds. */
+export const GRANT = { grant_type: 'client_credentials' }
 
 /** The value of an HTTP Basic Authorization header. */
 export function basic(user: string, password: string): string {

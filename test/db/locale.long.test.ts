@@ -4,6 +4,7 @@ import postgres from 'postgres'
 import { openDatabase } from '../../src/postgres/database.ts'
 import { migrate } from '../../src/postgres/migrate.ts'
 import { type OwnCluster, startCluster } from '../support/cluster.ts'
+import { list } from '../support/http.ts'
 import { authorize, listen, type TestService } from '../support/service.ts'
 
 /** In the order of their lower-cased code points; those that fold alike stand in the order of their ids. */
@@ -46,22 +47,17 @@ const UNICODE_LOCALE = process.platform === 'darwin' ? 'en_US.UTF-8' : 'C.UTF-8'
 
 // Turkish folds I to ı, Swedish sorts å and ö after z, and the operating system has its own tables. An index
 // that was built by rules of its own would find other rows than the table does.
-const TURKISH = `locale_provider icu icu_locale 'tr-TR'`
-const SWEDISH = `locale_provider icu icu_locale 'sv-SE'`
 const DATABASES = [
-  { title: 'a C server', locale: 'C', options: '', byIndex: false },
-  { title: 'a C server, searching by index', locale: 'C', options: '', byIndex: true },
-  { title: 'a Turkish database', locale: 'C', options: TURKISH, byIndex: false },
-  { title: 'a Turkish database, searching by index', locale: 'C', options: TURKISH, byIndex: true },
-  { title: 'a Swedish database', locale: 'C', options: SWEDISH, byIndex: false },
-  { title: `a ${UNICODE_LOCALE} server`, locale: UNICODE_LOCALE, options: '', byIndex: false },
-  {
-    title: `a ${UNICODE_LOCALE} server, searching by index`,
-    locale: UNICODE_LOCALE,
-    options: '',
-    byIndex: true,
-  },
-]
+  ['a C server', 'C', ''],
+  ['a Turkish database', 'C', `locale_provider icu icu_locale 'tr-TR'`],
+  ['a Swedish database', 'C', `locale_provider icu icu_locale 'sv-SE'`],
+  [`a ${UNICODE_LOCALE} server`, UNICODE_LOCALE, ''],
+].flatMap(([title = '', locale = '', options = '']) =>
+  [false, true].map(byIndex => ({
+    title: byIndex ? `${title}, searching by index` : title,
+    ...{ locale, options, byIndex },
+  })),
+)
 
 const clusters = new Map<string, Promise<OwnCluster>>()
 afterAll(async () => {
@@ -108,25 +104,15 @@ describe.each(DATABASES)('on $title,', database => {
       insert into users (id, name, first_name)
       select 1000 - at, name, name from unnest(${[...ORDERED].reverse()}::text[]) with ordinality as given (name, at)`
     await service.sql`insert into products select id, name from users`
-    token = (
-      await authorize(
-        service,
-        [1],
-        ORDERED.map((_, at) => 1000 - ORDERED.length + at),
-      )
-    ).token
+    const products = ORDERED.map((_, at) => 1000 - ORDERED.length + at)
+    token = (await authorize(service, [1], products)).token
     await service.sql`insert into assessments select id, id, 1, id, '2024-06-15T12:00Z' from users`
     await service.sql`insert into assessment_parts select id, id, 1, null, null, id from users`
   })
   afterAll(() => service.close())
 
-  async function names(query: Record<string, string>): Promise<string[]> {
-    const response = await fetch(`${service.baseUrl}/api/v1/ax/assessments?${new URLSearchParams(query)}`, {
-      headers: { authorization: `Bearer ${token}` },
-    })
-    expect(response.status).toBe(200)
-    return ((await response.json()) as { data: { name: string }[] }).data.map(record => record.name)
-  }
+  const names = async (query: Record<string, string>) =>
+    (await list(service.baseUrl, token, query)).data.map(record => record.name)
 
   test.each(['user_name', 'proctor_name', 'product_name'])(
     'the order by %s is that of every server',

@@ -1,21 +1,19 @@
-import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { beforeAll, describe, expect, test } from 'bun:test'
 import { importSource } from '../../src/import/import.ts'
 import { ndjson } from '../../src/import/ndjson.ts'
 import { sampleNdjson } from '../../src/sample/generate.ts'
-import { openTestDatabase, type TestDatabase } from '../support/service.ts'
+import { useTestDatabase } from '../support/hooks.ts'
 
 /** How records are counted: on data of some size as an import leaves it, because on a few rows every plan is good. */
 
-let db: TestDatabase
+const db = useTestDatabase()
 beforeAll(async () => {
-  db = await openTestDatabase('postgres')
   const encoder = new TextEncoder()
   const chunks = (async function* () {
     for (const chunk of sampleNdjson({ assessments: 20_000 })) yield encoder.encode(chunk)
   })()
   await importSource(db.sql, ndjson({ chunks }), () => {})
 })
-afterAll(() => db.close())
 
 const SCOPE = `organization_id = any (array(select id from organizations where id % 5 <> 0))
   and product_id = any (array(select id from products where id % 5 <> 0))`

@@ -11,7 +11,7 @@ import {
 } from '../../src/oauth/tokens.ts'
 import { type Database, openDatabase } from '../../src/postgres/database.ts'
 import { LOCKS } from '../../src/postgres/locks.ts'
-import { openTestDatabase, type TestDatabase } from '../support/service.ts'
+import { BACKENDS_OF_TIER, openTestDatabase, type TestDatabase } from '../support/service.ts'
 import { until } from '../support/until.ts'
 
 let database: TestDatabase
@@ -46,6 +46,13 @@ async function tokens(): Promise<number> {
 
 const untilPurged = () => until('only the live token is left', async () => (await tokens()) === 1)
 
+/** Runs `work` while another process is at the purge. */
+const whileAnotherPurges = (work: () => Promise<void>) =>
+  other.sql.begin(async busy => {
+    await busy`select pg_advisory_xact_lock(${LOCKS.purge})`
+    await work()
+  })
+
 /** A log that fails the test when something is said. */
 function quietLog() {
   const said: string[] = []
@@ -63,7 +70,7 @@ test('The first purge comes soon after the start, and takes every expired token 
 })
 
 test('Two processes that purge at the same time take every expired token and report no trouble', async () => {
-  await issue(6000)
+  await issue(3000)
   const log = quietLog()
   const stops = [sql, other.sql].map(db => startPurging(db, { log, first: 0, interval: 10 }))
   await untilPurged()
@@ -95,13 +102,10 @@ test('Tokens that expired in the same instant as the end of a batch are not pass
 
 test('A process deletes nothing while another one is at it, and does not wait for it', async () => {
   await issue(10)
-  const busy = await other.sql.reserve()
-  await busy`begin`
-  await busy`select pg_advisory_xact_lock(${LOCKS.purge})`
-  expect(await purgeExpiredTokens(sql, 10)).toEqual({ count: 0, last: '-infinity' })
-  expect(await tokens()).toBe(11)
-  await busy`rollback`
-  busy.release()
+  await whileAnotherPurges(async () => {
+    expect(await purgeExpiredTokens(sql, 10)).toEqual({ count: 0, last: '-infinity' })
+    expect(await tokens()).toBe(11)
+  })
   expect(await purgeExpiredTokens(sql, 10)).toMatchObject({ count: 10 })
 })
 
@@ -161,16 +165,43 @@ test('The tokens of an ended secret go in batches, before it', async () => {
     from generate_series(1, 24) i, integration_secrets s`
   expect(await purgeEndedTokens(sql, 10)).toBe(0)
   await sql`update integration_secrets set expires_at = now()`
-  const busy = await other.sql.reserve()
-  await busy`begin`
-  await busy`select pg_advisory_xact_lock(7241905835)`
-  expect(await purgeEndedTokens(sql, 10)).toBe(0)
-  expect(await purgeEndedSecrets(sql)).toBe(0)
-  await busy`rollback`
-  busy.release()
+  await whileAnotherPurges(async () => {
+    expect(await purgeEndedTokens(sql, 10)).toBe(0)
+    expect(await purgeEndedSecrets(sql)).toBe(0)
+  })
   expect([await purgeEndedTokens(sql, 10), await purgeEndedTokens(sql, 10), await tokens()]).toEqual([
     10, 10, 5,
   ])
   expect(await purgeEndedSecrets(sql)).toBe(1)
   expect(await tokens()).toBe(0)
 })
+
+test.each(BACKENDS_OF_TIER)(
+  'Expired tokens go, and ended secrets with their tokens, and no others, on %s',
+  async backend => {
+    const { sql, close } = await openTestDatabase(backend)
+    for (const name of ['expired', 'ended', 'in grace']) {
+      const { clientId, clientSecret } = await createIntegration(sql, name, [], [])
+      await issueToken(sql, clientId, clientSecret)
+    }
+    await sql.unsafe(`
+      update access_tokens t set expires_at = now()
+      from integration_secrets s join integrations i on i.id = s.integration_id
+      where s.id = t.secret_id and name = 'expired';
+      update integration_secrets s
+      set expires_at = now() + case name when 'ended' then interval '0' else interval '1 minute' end
+      from integrations i where i.id = s.integration_id and name <> 'expired'`)
+    expect(await purgeExpiredTokens(sql, 10)).toMatchObject({ count: 1 })
+    expect(await purgeEndedSecrets(sql)).toBe(1)
+    const left = await sql`
+      select name, count(t.digest)::int as tokens
+      from integrations i join integration_secrets s on s.integration_id = i.id
+      left join access_tokens t on t.secret_id = s.id
+      group by name order by name`
+    expect([...left]).toEqual([
+      { name: 'expired', tokens: 0 },
+      { name: 'in grace', tokens: 1 },
+    ])
+    await close()
+  },
+)
