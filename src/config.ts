@@ -54,7 +54,8 @@ export const SETTINGS = {
     read: text,
   },
   DATABASE_URL_FILE: {
-    meaning: 'A file that holds the value of DATABASE_URL, for secret stores that mount files.',
+    meaning:
+      'A file that holds the value of DATABASE_URL, for secret stores that mount files. Each new connection reads it again.',
     // Somebody may put the URL itself here, with its password.
     mask: text => (isPath(text) ? text : '***'),
     read: filePath,

@@ -84,11 +84,13 @@ export class Service implements AdminView {
 
   /** Reads the certificate again; keeps the old one, and says why, when that fails. */
   reload(): void {
+    if (!this.certificate) {
+      this.log.info({}, 'SIGHUP: there is no certificate to read again')
+      return
+    }
     try {
       const renewed = readTls()
-      if (!this.certificate || !renewed) {
-        throw new Failure('TLS is off: set TLS_CERT_FILE and TLS_KEY_FILE, and restart')
-      }
+      if (!renewed) throw new Failure('TLS_CERT_FILE and TLS_KEY_FILE are not set any more')
       this.server?.renew(renewed)
       this.log.info({}, 'the certificate was read again')
     } catch (error) {

@@ -1,4 +1,3 @@
-import { setting } from '../config.ts'
 import { Interrupted } from '../errors.ts'
 
 const SIGNALS = ['SIGINT', 'SIGTERM'] as const
@@ -14,9 +13,9 @@ export function terminated(): Promise<string> {
   })
 }
 
-/** Calls `reload` at each SIGHUP from now on, when there is something to read again; else that ends the process. */
+/** Calls `reload` at each SIGHUP from now on, which would end the process otherwise. */
 export function onHangup(reload: () => void): void {
-  if (setting('TLS_CERT_FILE')) process.on('SIGHUP', reload)
+  process.on('SIGHUP', reload)
 }
 
 /**

@@ -12,7 +12,7 @@ export async function withDatabase<Result>(work: (database: Database) => Promise
 
 /** The same without a look at the schema: for the command that brings it up to date. */
 export async function withAnySchema<Result>(work: (database: Database) => Promise<Result>): Promise<Result> {
-  const database = await openDatabase(databaseUrl(), setting('DATABASE_POOL_SIZE'))
+  const database = await openDatabase(databaseUrl, setting('DATABASE_POOL_SIZE'))
   try {
     return await work(database)
   } finally {

@@ -22,24 +22,30 @@ export interface Database {
 
 /**
  * Opens DATABASE_URL and proves that it answers.
+ * @param url or how it is read: each new connection of the pool reads it again, so that a password may change
  * @param poolSize connections at most
  * @throws Failure for a URL that is not one, or a database that can not be reached
  */
-export async function openDatabase(url: string, poolSize: number): Promise<Database> {
-  return await openWith(url, poolSize, ONLY_FOR_SPEED)
+export async function openDatabase(url: string | (() => string), poolSize: number): Promise<Database> {
+  return await openWith(typeof url === 'string' ? () => url : url, poolSize, ONLY_FOR_SPEED)
 }
 
-async function openWith(url: string, poolSize: number, forSpeed: Record<string, string>): Promise<Database> {
+async function openWith(
+  read: () => string,
+  poolSize: number,
+  forSpeed: Record<string, string>,
+): Promise<Database> {
+  const url = read()
   const database = url.startsWith('embedded:')
     ? await openEmbeddedPool(url.slice('embedded:'.length), poolSize)
-    : openPostgresPool(url, poolSize, forSpeed)
+    : openPostgresPool(read, poolSize, forSpeed)
   try {
     // The embedded one answers when its turn comes: another command may be in a long import.
     if (database.kind === 'embedded') await database.sql`select 1`
     else await answerWithin(PATIENCE, database.sql)
   } catch (error) {
     await database.close()
-    if (isParameterRefused(error) && forSpeed === ONLY_FOR_SPEED) return await openWith(url, poolSize, {})
+    if (isParameterRefused(error) && forSpeed === ONLY_FOR_SPEED) return await openWith(read, poolSize, {})
     throw connectionFailure(error, url)
   }
   return database
@@ -64,9 +70,12 @@ async function answerWithin(seconds: number, sql: Sql): Promise<void> {
   }
 }
 
-function openPostgresPool(text: string, poolSize: number, forSpeed: Record<string, string>): Database {
-  const { url, addresses, ssl } = readPostgresUrl(text)
-  const options = { ...commonOptions(), ...(ssl && { ssl }) }
+function openPostgresPool(read: () => string, poolSize: number, forSpeed: Record<string, string>): Database {
+  const target = () => {
+    const { url, addresses, ssl } = readPostgresUrl(read())
+    return { url, addresses, options: { ...commonOptions(), ...(ssl && { ssl }), url } }
+  }
+  const { url, options } = target()
   let sql: Sql
   try {
     sql = postgres(url, { ...options, connection: { ...options.connection, ...forSpeed }, max: poolSize })
@@ -80,7 +89,7 @@ function openPostgresPool(text: string, poolSize: number, forSpeed: Record<strin
     sql,
     kind: 'postgres',
     isGuest: false,
-    pool: poolOf(addresses, { ...options, url }),
+    pool: poolOf(target),
     close: () => sql.end({ timeout: 1 }),
   }
 }
@@ -97,7 +106,7 @@ async function openEmbeddedPool(dir: string, poolSize: number): Promise<Database
     sql,
     kind: 'embedded',
     isGuest: !embedded.owner,
-    pool: poolOf([{ path }], options),
+    pool: poolOf(() => ({ addresses: [{ path }], options })),
     close: async () => {
       await sql.end({ timeout: 5 })
       await embedded.close()
@@ -107,11 +116,31 @@ async function openEmbeddedPool(dir: string, poolSize: number): Promise<Database
 
 type PostgresOptions = Parameters<typeof Connection.open>[0]
 
+/** Where a connection leads, and as whom. */
+interface Target {
+  addresses: Address[]
+  options: PostgresOptions
+}
+
 /** Several addresses are tried in turn; each new connection begins with the first one again. */
-function poolOf(addresses: Address[], options: PostgresOptions): Database['pool'] {
+function poolOf(read: () => Target): Database['pool'] {
   return (bounds, log) => {
+    let target = read()
+    const readAgain = () => {
+      try {
+        target = read()
+      } catch (error) {
+        const { message: reason } = error as Error
+        log.warn({ reason }, 'DATABASE_URL_FILE could not be read again; its last value stays')
+      }
+      return target
+    }
     const bound = { jit: 'off', statement_timeout: bounds.statement }
-    const openOne: OpenOne = async (address, patience, onEnd) => {
+    const openOne = async (
+      options: PostgresOptions,
+      address: Address,
+      ...[patience, onEnd]: Parameters<Open>
+    ) => {
       const open = (further: object) => {
         const connection = { ...options.connection, ...further }
         return Connection.open({ ...options, connection }, address, patience, onEnd)
@@ -125,9 +154,10 @@ function poolOf(addresses: Address[], options: PostgresOptions): Database['pool'
     }
     const open: Open = async (patience, onEnd) => {
       let failure: unknown
+      const { addresses, options } = readAgain()
       for (const address of addresses) {
         try {
-          return await openOne(address, patience / addresses.length, onEnd)
+          return await openOne(options, address, patience / addresses.length, onEnd)
         } catch (error) {
           failure = error
         }
@@ -137,8 +167,6 @@ function poolOf(addresses: Address[], options: PostgresOptions): Database['pool'
     return new Pool(open, bounds, log)
   }
 }
-
-type OpenOne = (address: Address, ...of: Parameters<Open>) => ReturnType<Open>
 
 /** PgBouncer takes those parameters alone that it restores for its next client; `serve` can do without the others. */
 function isParameterRefused(error: unknown): boolean {
