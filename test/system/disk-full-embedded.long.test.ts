@@ -2,10 +2,11 @@ import { afterEach, expect, setDefaultTimeout, test } from 'bun:test'
 import { join } from 'node:path'
 import { createIntegration } from '../../src/integrations/create.ts'
 import { embeddedWorld } from '../support/embedded-world.ts'
-import { axport, cleanUp, complaint, serve } from '../support/executable.ts'
+import { axport, cleanUp, complaint } from '../support/executable.ts'
 import { newToken, postToken, tryList } from '../support/http.ts'
 import { everything } from '../support/import.ts'
 import { requires } from '../support/requires.ts'
+import { serveWith } from '../support/served.ts'
 import { until } from '../support/until.ts'
 import { expectPage, expectServed } from './support/expect-served.ts'
 import { failedImport, issueUntilRefused, warnings } from './support/full-disk.ts'
@@ -35,7 +36,7 @@ requires(rightToMount()).describe('the full disk of an embedded database', () =>
     Bun.spawnSync(['cp', '-a', await embeddedWorld(linesOf(BEFORE)), folder])
     const url = `embedded:${folder}`
     const credentials = await integrate(url)
-    const service = await serve({ DATABASE_URL: url })
+    const service = await serveWith([], { DATABASE_URL: url })
     return { disk, url, credentials, service, token: await newToken(service.url, credentials) }
   }
 

@@ -3,12 +3,13 @@ import { renameSync, symlinkSync } from 'node:fs'
 import { join } from 'node:path'
 import { migrate } from '../../src/postgres/migrate.ts'
 import { isAlive } from '../support/cluster-folder.ts'
-import { cleanUp, serve } from '../support/executable.ts'
+import { cleanUp } from '../support/executable.ts'
 import { type Credentials, newToken, postToken, tryList } from '../support/http.ts'
 import { everything } from '../support/import.ts'
 import { type OwnCluster, startCluster } from '../support/own-cluster.ts'
 import { postgresBinaries } from '../support/postgres-binaries.ts'
 import { requires } from '../support/requires.ts'
+import { serveWith } from '../support/served.ts'
 import { load } from '../support/service.ts'
 import { until } from '../support/until.ts'
 import { expectPage, expectServed } from './support/expect-served.ts'
@@ -46,7 +47,7 @@ requires(rightToMount()).describe('the full disk of a Postgres', () => {
       await load(sql, linesOf(BEFORE))
     })
     const credentials = await integrate(url)
-    const service = await serve({ DATABASE_URL: url, DATABASE_WAIT: '1' })
+    const service = await serveWith([], { DATABASE_URL: url, DATABASE_WAIT: '1' })
     return { disk, cluster, url, credentials, service, token: await newToken(service.url, credentials) }
   }
 

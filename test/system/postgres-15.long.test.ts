@@ -43,7 +43,12 @@ requires(POSTGRES_15).describe('on Postgres 15', () => {
     expect(row?.server_version).toStartWith('15')
 
     const report = join(emptyFolder(), 'junit.xml')
-    const options = ['--timeout=120000', '--only-failures', '--reporter=junit', `--reporter-outfile=${report}`]
+    const options = [
+      '--timeout=120000',
+      '--only-failures',
+      '--reporter=junit',
+      `--reporter-outfile=${report}`,
+    ]
     // Tests of the embedded database do not use this server.
     const names = '--test-name-pattern=^(?!.*embedded)'
     const run = Bun.spawn([process.execPath, 'test', ...options, names, ...FILES.map(file => `./${file}`)], {

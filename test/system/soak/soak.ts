@@ -1,8 +1,9 @@
 // Mixed load for a long time, with imports and rotations going on: bun run test:soak --minutes 30 [--workers 2]
 import { parseArgs } from 'node:util'
 import { cleanUp } from '../../support/executable.ts'
+import type { Served } from '../../support/served.ts'
 import { movingTruth } from '../chaos/support/moving-truth.ts'
-import { type Service, startService } from '../chaos/support/service.ts'
+import { startService } from '../chaos/support/service.ts'
 import { makeWorld, type World } from '../chaos/support/world.ts'
 import { lateRecords, startWriters } from '../chaos/support/writers.ts'
 import { type Sample, TimedLoad, usage } from './samples.ts'
@@ -15,7 +16,7 @@ const ASSESSMENTS = 6000
 const WRITE_PAUSE = 5000
 
 /** Runs the load and prints a row for each sample; whether everything was flat and every answer right. */
-async function soak(world: World, service: Service, minutes: number, every: number): Promise<boolean> {
+async function soak(world: World, service: Served, minutes: number, every: number): Promise<boolean> {
   const load = new TimedLoad(service.url, world.credentials, movingTruth(world, lateRecords(world)))
   const writers = await startWriters(world, WRITE_PAUSE)
   load.start(WALKERS)

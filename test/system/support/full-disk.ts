@@ -1,7 +1,7 @@
 import { expect } from 'bun:test'
-import type { Running } from '../../support/executable.ts'
 import type { Line } from '../../support/fixtures.ts'
 import { type Credentials, postToken, successful } from '../../support/http.ts'
+import type { Served } from '../../support/served.ts'
 import { stateLines } from '../chaos/support/service.ts'
 import { importing } from './operations.ts'
 
@@ -35,7 +35,7 @@ export async function failedImport(url: string, lines: Line[]): Promise<string> 
 const BY_CHANCE = 'expired tokens could not be purged; trying again later'
 
 /** What the log of a service has to say of its database, from the first warning on. */
-export function warnings(service: Running): unknown[] {
+export function warnings(service: Served): unknown[] {
   const lines = stateLines(service).filter(({ msg }) => msg !== BY_CHANCE)
   const first = lines.findIndex(({ level }) => Number(level) >= 40)
   return first < 0 ? [] : lines.slice(first).map(({ msg }) => msg)

@@ -19,8 +19,6 @@ const PAUSE_MS = 10
 export interface Tolerance {
   /** Tokens may end, as when the database that knew them is gone. */
   lostTokens?: boolean
-  /** Connections to the service may break, as when one of its processes is killed. */
-  brokenConnections?: boolean
   /** Milliseconds that any answer may take. */
   longest?: number
 }
@@ -127,7 +125,6 @@ export class Load implements Observer {
   }
 
   failed(kind: Kind, path: string, failure: string): void {
-    if (this.tolerance.brokenConnections && /ECONN|Closed|reset/i.test(failure)) return
     this.faults.note(`no answer to ${kind} ${path.split('?')[0]}: ${failure}`)
   }
 
