@@ -1,6 +1,6 @@
 // Measures the service beside its limits: `bun run bench`; see options.ts for what can be asked for.
+import { executable } from '../support/executable.ts'
 import { handleExits } from './at-exit.ts'
-import { builtExecutable } from './executable.ts'
 import { again } from './measures/again.ts'
 import { cold } from './measures/cold.ts'
 import { compressedWalk } from './measures/compressed.ts'
@@ -17,7 +17,6 @@ import { retrieve } from './measures/retrieve.ts'
 import { search } from './measures/search.ts'
 import { start } from './measures/start.ts'
 import { tokens } from './measures/tokens.ts'
-import { workers } from './measures/workers.ts'
 import { writes } from './measures/writes.ts'
 import { type Options, readOptions, USAGE } from './options.ts'
 import { missingPrograms } from './programs.ts'
@@ -44,7 +43,6 @@ const MEASURES = [
   start,
   embedded,
   importing,
-  workers,
 ] satisfies Measure[]
 
 /** Progress goes to standard error; the table alone to standard output. */
@@ -74,7 +72,7 @@ async function measureAll(world: World, chosen: Measure[]): Promise<{ results: R
 async function bench(options: Options, chosen: Measure[]): Promise<number> {
   const missing = missingPrograms()
   if (missing) say(missing)
-  const world = await createWorld(options, await builtExecutable(), say)
+  const world = await createWorld(options, await executable(), say)
   try {
     const { results, failed } = await measureAll(world, chosen)
     const whole = await report(world, results)

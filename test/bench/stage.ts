@@ -1,7 +1,7 @@
 import type { Credentials } from '../support/walk.ts'
 import { type Job, type Outcome, runLoad } from './job.ts'
 import type { Result } from './results.ts'
-import { authorize, type Service, type ServiceOptions, startService } from './service.ts'
+import { authorize, type Service, startService } from './service.ts'
 import { openTap, type Sent } from './tap.ts'
 import type { Scope, World } from './world.ts'
 
@@ -21,19 +21,15 @@ export interface Stage {
   rate(job: Partial<Job> & Pick<Job, 'paths'>): Promise<number>
 }
 
-interface StageOptions extends ServiceOptions {
-  databaseUrl?: string
-}
-
 /** Runs `work` on a service of its own, which remembers nothing, for an integration with this scope. */
 export async function onStage<Value>(
   world: World,
   scope: Scope,
   work: (stage: Stage) => Promise<Value>,
-  { databaseUrl = world.databaseUrl, ...options }: StageOptions = {},
+  databaseUrl = world.databaseUrl,
 ): Promise<Value> {
   const credentials = await world.provision(databaseUrl, scope)
-  const service = await startService(world.executable, databaseUrl, options)
+  const service = await startService(world.executable, databaseUrl)
   try {
     const headers = await authorize(service.url, credentials)
     const { connections, seconds } = world.options
@@ -46,6 +42,11 @@ export async function onStage<Value>(
   } finally {
     await service.stop()
   }
+}
+
+/** Milliseconds of paths that one client asks for one after the other, on a service that remembers nothing. */
+export async function latenciesOf(world: World, scope: Scope, paths: string[]): Promise<number[]> {
+  return (await onStage(world, scope, ({ load }) => load({ paths, connections: 1 }))).latencies
 }
 
 /** Requests paths one after the other; gives what the service sends to its database for the last. */
@@ -75,13 +76,4 @@ export async function onTap<Value>(
     await service.stop()
     tap.close()
   }
-}
-
-/** The one statement that a request with everything known comes to: it must check the token as well. */
-export function onlyOne(sent: Sent[]): Sent {
-  const [statement, ...others] = sent
-  if (!statement || others.length > 0)
-    throw new Error(`${sent.length} statements read records instead of one`)
-  if (!statement.text.includes('live_token(')) throw new Error(`it checks no token: ${statement.text}`)
-  return statement
 }

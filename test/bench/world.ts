@@ -7,8 +7,9 @@ import { type OwnCluster, startCluster } from '../support/own-cluster.ts'
 import { debianBinaries } from '../support/postgres-binaries.ts'
 import type { Credentials } from '../support/walk.ts'
 import { atExit } from './at-exit.ts'
-import { axport, type Imported, timedImport, writeSample } from './executable.ts'
+import { axport, timedImport, writeSample } from './executable.ts'
 import type { Options } from './options.ts'
+import type { Ended } from './program.ts'
 import type { Session } from './tap.ts'
 
 /** What all measures work on. */
@@ -22,7 +23,7 @@ export interface World {
   records: number
   sql: Sql
   /** The file that was imported, and how that went; undefined where the data was there. */
-  source: (Imported & { file: string }) | undefined
+  source: (Ended & { file: string }) | undefined
   /** A connection with these settings. */
   connect(databaseUrl: string, session?: Session): Sql
   /** A database of its own in the same Postgres, filled with `records`; undefined where the Postgres is not ours. */

@@ -1,8 +1,9 @@
 import type { Sql } from 'postgres'
+import { filtered } from '../paths.ts'
 import { median, type Result } from '../results.ts'
 import { broadScope, inScope } from '../scopes.ts'
 import { FIRST_PAGE } from '../service.ts'
-import { type Measure, onStage } from '../stage.ts'
+import { latenciesOf, type Measure } from '../stage.ts'
 import type { World } from '../world.ts'
 
 const SORTS = ['certified_on', 'user_name', 'proctor_name', 'product_name']
@@ -85,12 +86,10 @@ async function manyLeft(sql: Sql): Promise<Filter[]> {
 
 /** Milliseconds of the first page of each filter, from a service that has answered for a single person only. */
 async function timedPages(world: World, filters: Filter[], sort: string): Promise<number[]> {
-  const warm = Array.from({ length: 4 }, (_, at) => `${FIRST_PAGE}&filter[user_ids][]=${at + 1}`)
+  const warm = Array.from({ length: 4 }, (_, at) => filtered('filter[user_ids][]', at + 1))
   const asked = filters.map(({ query }) => `${FIRST_PAGE}&sort=${sort}&${query}`)
-  return await onStage(world, await broadScope(world.sql), async ({ load }) => {
-    const { latencies } = await load({ paths: [...warm, ...asked], connections: 1 })
-    return latencies.slice(warm.length)
-  })
+  const latencies = await latenciesOf(world, await broadScope(world.sql), [...warm, ...asked])
+  return latencies.slice(warm.length)
 }
 
 /** Milliseconds of the count of each filter. */

@@ -1,8 +1,8 @@
+import { walkPaths } from '../paths.ts'
 import type { Result } from '../results.ts'
 import { compared, inTurns } from '../rounds.ts'
 import { broadScope, sizeOf } from '../scopes.ts'
 import { type Measure, onStage } from '../stage.ts'
-import { walkPaths } from './export.ts'
 
 /** Pages that are walked over and over. */
 const MOST_PAGES = 2000

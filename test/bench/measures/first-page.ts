@@ -1,8 +1,7 @@
 import { join } from 'node:path'
 import { runLoad } from '../job.ts'
-import { pgbench, WITHOUT_PGBENCH } from '../programs.ts'
-import { median } from '../results.ts'
-import { compare } from '../rounds.ts'
+import { besidePgbench } from '../programs.ts'
+import { compared } from '../rounds.ts'
 import { broadScope, inScope } from '../scopes.ts'
 import { FIRST_PAGE } from '../service.ts'
 import { type Measure, onStage } from '../stage.ts'
@@ -15,12 +14,11 @@ import type { World } from '../world.ts'
 export const firstPage: Measure = {
   name: 'first-page',
   async run(world) {
-    const { rounds, seconds } = world.options
+    const { seconds } = world.options
     const scope = await broadScope(world.sql)
     const rows = {
       text: `select document from export_records where ${inScope(scope)} order by certified_on, id limit 100`,
-      parameters: [],
-      session: {},
+      aim: 0.45,
     }
     return await onStage(world, scope, async ({ service, load }) => {
       const warm = await load({ paths: [FIRST_PAGE], seconds: Math.min(1, seconds) })
@@ -35,22 +33,18 @@ export const firstPage: Measure = {
         cores = outcome.cpu / outcome.seconds
         return outcome.requests / outcome.seconds
       }
-      const limit = pgbench(world.databaseUrl, rows, world.options)
-      const compared = await compare(rounds, figure, limit)
+      const measure = 'first pages ÷ pgbench, the same documents as rows'
       return [
         {
-          measure: 'first pages ÷ pgbench, the same documents as rows',
-          ...compared,
-          unit: '/s',
-          beside: 'pgbench',
+          measure,
+          ...(await besidePgbench(world, rows, figure)),
           reach: { of: 'ratio', atLeast: 0.33 },
-          note: limit ? 'aim: 0.45' : WITHOUT_PGBENCH,
         },
         {
           measure: 'processor time of the service for a page',
           unit: 'µs',
           reach: { of: 'value', atMost: 220 },
-          ...(costs.length > 0 && { figure: median(costs), rounds: costs.map(figure => ({ figure })) }),
+          ...(costs.length > 0 && compared(costs)),
           note: costs.length > 0 ? 'aim: 160' : 'not measured: there is no /proc here',
         },
         {

@@ -1,8 +1,8 @@
-import { median, type Reach, type Result } from '../results.ts'
-import { inTurns } from '../rounds.ts'
+import type { Reach, Result } from '../results.ts'
+import { compared, inTurns } from '../rounds.ts'
 import { broadScope, hundreds, sizeOf } from '../scopes.ts'
 import { FIRST_PAGE } from '../service.ts'
-import { type Measure, onStage } from '../stage.ts'
+import { latenciesOf, type Measure } from '../stage.ts'
 
 /**
  * The first jump to a depth where nobody has been, each time on a service of its own: one that has seen the
@@ -18,10 +18,7 @@ export const jump: Measure = {
     const deep = hundreds(wanted < count ? wanted : count * 0.85)
     const middle = hundreds(count / 2)
     const timed = (...paths: string[]) =>
-      onStage(world, scope, async ({ load }) => {
-        const { latencies } = await load({ paths, connections: 1 })
-        return latencies.at(-1) ?? Number.NaN
-      })
+      latenciesOf(world, scope, paths).then(latencies => latencies.at(-1) ?? Number.NaN)
     const at = (offset: number) => `${FIRST_PAGE}&offset=${offset}`
     const times = await inTurns(world.options.rounds, {
       afterFirstPage: () => timed(FIRST_PAGE, at(deep)),
@@ -30,10 +27,9 @@ export const jump: Measure = {
     })
     const result = (offset: number, when: string, figures: number[], reach?: Reach): Result => ({
       measure: `first jump to offset ${offset.toLocaleString('en-US')}, ${when}`,
-      figure: median(figures),
+      ...compared(figures),
       unit: 'ms',
       ...(reach && { reach }),
-      rounds: figures.map(figure => ({ figure })),
     })
     const reach = { of: 'value', atMost: 200 } as const
     return [
