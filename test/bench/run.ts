@@ -10,7 +10,6 @@ import { few } from './measures/few.ts'
 import { filters } from './measures/filters.ts'
 import { firstPage } from './measures/first-page.ts'
 import { importing } from './measures/import.ts'
-import { jump } from './measures/jump.ts'
 import { memory } from './measures/memory.ts'
 import { pulling } from './measures/pull.ts'
 import { retrieve } from './measures/retrieve.ts'
@@ -30,7 +29,6 @@ const MEASURES = [
   fullExport,
   pulling,
   writes,
-  jump,
   again,
   few,
   cold,

@@ -2,7 +2,6 @@ import type { Credentials } from '../support/walk.ts'
 import { type Job, type Outcome, runLoad } from './job.ts'
 import type { Result } from './results.ts'
 import { authorize, type Service, startService } from './service.ts'
-import { openTap, type Sent } from './tap.ts'
 import type { Scope, World } from './world.ts'
 
 /** Something to be measured, by name; gives lines of the table. */
@@ -47,33 +46,4 @@ export async function onStage<Value>(
 /** Milliseconds of paths that one client asks for one after the other, on a service that remembers nothing. */
 export async function latenciesOf(world: World, scope: Scope, paths: string[]): Promise<number[]> {
   return (await onStage(world, scope, ({ load }) => load({ paths, connections: 1 }))).latencies
-}
-
-/** Requests paths one after the other; gives what the service sends to its database for the last. */
-export type Ask = (...paths: string[]) => Promise<Sent[]>
-
-/** Runs `work` on a service that is listened in on, for an integration with this scope. */
-export async function onTap<Value>(
-  world: World,
-  scope: Scope,
-  work: (ask: Ask) => Promise<Value>,
-): Promise<Value> {
-  const credentials = await world.provision(world.databaseUrl, scope)
-  const tap = await openTap(world.databaseUrl)
-  const service = await startService(world.executable, tap.url)
-  try {
-    const headers = await authorize(service.url, credentials)
-    return await work(async (...paths) => {
-      for (const path of paths) {
-        tap.taken()
-        const answer = await fetch(service.url + path, { headers })
-        if (!answer.ok) throw new Error(`HTTP ${answer.status} to ${new URL(answer.url).pathname}`)
-        await answer.arrayBuffer()
-      }
-      return tap.taken().filter(({ text }) => text.includes('export_records'))
-    })
-  } finally {
-    await service.stop()
-    tap.close()
-  }
 }

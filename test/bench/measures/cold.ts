@@ -1,12 +1,10 @@
 import type { Sql } from 'postgres'
-import { filtered } from '../paths.ts'
+import { SORTS, WARM } from '../paths.ts'
 import { median, type Result } from '../results.ts'
 import { broadScope, inScope } from '../scopes.ts'
 import { FIRST_PAGE } from '../service.ts'
 import { latenciesOf, type Measure } from '../stage.ts'
 import type { World } from '../world.ts'
-
-const SORTS = ['certified_on', 'user_name', 'proctor_name', 'product_name']
 
 /** A filter as a request has it, and as a condition on the narrow copy. */
 interface Filter {
@@ -86,10 +84,9 @@ async function manyLeft(sql: Sql): Promise<Filter[]> {
 
 /** Milliseconds of the first page of each filter, from a service that has answered for a single person only. */
 async function timedPages(world: World, filters: Filter[], sort: string): Promise<number[]> {
-  const warm = Array.from({ length: 4 }, (_, at) => filtered('filter[user_ids][]', at + 1))
   const asked = filters.map(({ query }) => `${FIRST_PAGE}&sort=${sort}&${query}`)
-  const latencies = await latenciesOf(world, await broadScope(world.sql), [...warm, ...asked])
-  return latencies.slice(warm.length)
+  const latencies = await latenciesOf(world, await broadScope(world.sql), [...WARM, ...asked])
+  return latencies.slice(WARM.length)
 }
 
 /** Milliseconds of the count of each filter. */
