@@ -69,7 +69,10 @@ export const CLIENTS: Client[] = [
         isHere: existsSync(`${GO_PATH}/src/${GO_OAUTH}`),
       },
     ],
-    command: once(buildGo),
+    command: () => {
+      goProgram ??= buildGo()
+      return goProgram
+    },
     styles: [BASIC, POST, 'auto-detection'],
     ...shown('RetrieveError', 'RetrieveError', 'Response'),
   },
@@ -136,6 +139,8 @@ function npm(name: string): Pick<Client, 'name' | 'version' | 'needs' | 'command
   }
 }
 
+let goProgram: Promise<string[]> | undefined
+
 /** With the library's sources as the system has them, so nothing is downloaded. */
 async function buildGo(): Promise<string[]> {
   const outfile = join(emptyFolder(), 'oauth2')
@@ -157,12 +162,4 @@ async function buildGo(): Promise<string[]> {
 
 function has(path: string): string | undefined {
   return existsSync(path) ? path : undefined
-}
-
-function once<Result>(work: () => Promise<Result>): () => Promise<Result> {
-  let result: Promise<Result> | undefined
-  return () => {
-    result ??= work()
-    return result
-  }
 }
