@@ -1,4 +1,5 @@
 import type { Sql } from 'postgres'
+import { listFilter } from './paths.ts'
 import { inScope } from './scopes.ts'
 import type { Scope } from './world.ts'
 
@@ -32,7 +33,7 @@ export async function needlesOf(sql: Sql, scope: Scope, rounds: number): Promise
     const values = [...new Set(seen.map(row => row[column]))]
     // Others in every round and before, from the start again where they are too few.
     const queries = Array.from({ length: rounds + WARM }, (_, nth) =>
-      many(
+      listFilter(
         filter,
         Array.from({ length: size }, (_, at) => values[(nth * size + at) % values.length] ?? ''),
       ),
@@ -49,10 +50,7 @@ export async function needlesOf(sql: Sql, scope: Scope, rounds: number): Promise
     {
       ...proctors,
       name: 'proctor_ids, the busiest',
-      queries: Array(rounds).fill(many('proctor_ids', [busiest.id])),
+      queries: Array(rounds).fill(listFilter('proctor_ids', [busiest.id])),
     },
   ]
 }
-
-const many = (name: string, values: string[]) =>
-  values.map(value => `filter[${name}][]=${encodeURIComponent(value)}`).join('&')

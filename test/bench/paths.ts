@@ -21,5 +21,9 @@ export function walkPaths(count: number, further = ''): string[] {
 export const filtered = (filter: string, value: string | number) =>
   `${FIRST_PAGE}&${filter}=${encodeURIComponent(value)}`
 
+/** A filter of several values, as it stands in a query string. */
+export const listFilter = (name: string, values: string[]) =>
+  values.map(value => `filter[${name}][]=${encodeURIComponent(value)}`).join('&')
+
 /** Questions about single persons, before those that count: they say nothing of other lists. */
 export const WARM = Array.from({ length: 4 }, (_, at) => filtered('filter[user_ids][]', at + 1))
