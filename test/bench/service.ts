@@ -75,6 +75,8 @@ function memoryOf(pid: number): { now: number; peak: number } | undefined {
   return status === undefined ? undefined : { now: megabytes('VmRSS'), peak: megabytes('VmHWM') }
 }
 
+export const NO_PROC = 'not measured: there is no /proc here'
+
 /** A file about a process; undefined on another system than Linux. */
 function ofProcess(pid: number, name: string): string | undefined {
   try {

@@ -1,5 +1,6 @@
 import { filtered, walkPaths } from '../paths.ts'
 import { broadScope, sizeOf } from '../scopes.ts'
+import { NO_PROC } from '../service.ts'
 import { type Measure, onStage } from '../stage.ts'
 import { tokenJob } from './tokens.ts'
 
@@ -28,9 +29,7 @@ export const memory: Measure = {
           unit: 'MB',
           reach: { of: 'value', atMost: 250 },
           ...(found && { figure: found.peak }),
-          note: found
-            ? `${found.now.toFixed(0)} MB when the load had ended`
-            : 'not measured: there is no /proc here',
+          note: found ? `${found.now.toFixed(0)} MB when the load had ended` : NO_PROC,
         },
       ]
     })
