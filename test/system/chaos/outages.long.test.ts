@@ -82,25 +82,6 @@ test('a slow network makes slow answers and no errors', async () => {
   })
 })
 
-test('connections that are cut in the middle of an answer cost a repeated request at most', async () => {
-  await trial(world, { logLines: { least: 0, most: 40 } }, async ({ proxy, untilServed, recovers }) => {
-    proxy.become({ is: 'cutting', after: () => randomBelow(200_000) })
-    await untilServed(200)
-    proxy.become({ is: 'fair' })
-    await recovers()
-  })
-})
-
-test('connections that are terminated again and again are replaced', async () => {
-  await trial(world, { logLines: { least: 0, most: 12 } }, async ({ untilServed, recovers }) => {
-    for (let round = 0; round < 10; round++) {
-      await world.victim.cutConnections()
-      await untilServed(10)
-    }
-    await recovers()
-  })
-})
-
 test('a backend that is killed with -9 costs the time of the recovery of Postgres and no more', async () => {
   await trial(world, { logLines: { least: 0, most: 12 } }, async ({ untilServed, recovers }) => {
     for (let round = 0; round < 2; round++) {

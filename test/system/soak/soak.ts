@@ -12,21 +12,24 @@ import { trends } from './verdict.ts'
 const WALKERS = 6
 const ASSESSMENTS = 6000
 
+/** Milliseconds between two samples. */
+const SAMPLE_MS = 30_000
+
 /** Milliseconds between two writes of a kind. */
 const WRITE_PAUSE = 5000
 
 /** Runs the load and prints a row for each sample; whether everything was flat and every answer right. */
-async function soak(world: World, service: Served, minutes: number, every: number): Promise<boolean> {
+async function soak(world: World, service: Served, minutes: number): Promise<boolean> {
   const load = new TimedLoad(service.url, world.credentials, movingTruth(world, lateRecords(world)))
   const writers = await startWriters(world, WRITE_PAUSE)
   load.start(WALKERS)
   // The first pages of a process and of its database are not what is measured.
-  await Bun.sleep(every)
+  await Bun.sleep(SAMPLE_MS)
   load.take()
   const samples: Sample[] = []
   const began = performance.now()
   while (performance.now() - began < minutes * 60_000) {
-    await Bun.sleep(every)
+    await Bun.sleep(SAMPLE_MS)
     const minute = (performance.now() - began) / 60_000
     const { open } = await world.victim.connections()
     const sample = { minute, connections: open, ...usage(service.pid), ...load.take() }
@@ -57,8 +60,6 @@ const { values } = parseArgs({
   options: {
     minutes: { type: 'string', default: '30' },
     workers: { type: 'string', default: '1' },
-    /** Seconds between two samples. */
-    every: { type: 'string', default: '30' },
   },
 })
 // A database that writes for half an hour has to clean up after itself.
@@ -69,7 +70,7 @@ try {
     workers: Number(values.workers),
     env: { LOG_LEVEL: 'warn', DATABASE_POOL_SIZE: '10' },
   })
-  isFine = await soak(world, service, Number(values.minutes), Number(values.every) * 1000)
+  isFine = await soak(world, service, Number(values.minutes))
   service.signal('SIGTERM')
   const { code, stdout, stderr } = await service.finished
   // Warnings are told and no fault: a slow request is one, on a busy machine.

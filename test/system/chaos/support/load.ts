@@ -1,7 +1,7 @@
 import { type Credentials, LIST } from '../../../support/http.ts'
 import { randomBelow } from '../../../support/tier.ts'
 import { type Answer, faultOf, type Kind } from './answer.ts'
-import { Client, type Observer } from './client.ts'
+import { Client } from './client.ts'
 import { Faults } from './faults.ts'
 import { PAGE, type Truth } from './truth.ts'
 
@@ -24,7 +24,7 @@ export interface Tolerance {
 }
 
 /** Constant load by several good clients, every single answer of which is looked at. */
-export class Load implements Observer {
+export class Load {
   readonly faults = new Faults()
   /** Answers by kind and status, as "list 200". */
   readonly seen = new Map<string, number>()
