@@ -18,8 +18,6 @@ export interface Outcome {
   seconds: number
   /** Of all bodies, as they came over the wire. */
   bytes: number
-  /** The content-encoding of the last answer. */
-  encoding: string | null
   /** Milliseconds, in the order of the requests. */
   latencies: number[]
   /** Seconds of processor time that the load itself took. */

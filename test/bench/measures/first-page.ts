@@ -29,10 +29,9 @@ export const firstPage: Measure = {
         cores = outcome.cpu / outcome.seconds
         return outcome.requests / outcome.seconds
       }
-      const measure = 'first pages ÷ pgbench, the same documents as rows'
       return [
         {
-          measure,
+          measure: 'first pages ÷ pgbench, the same documents as rows',
           ...(await besidePgbench(world, rows, figure)),
           reach: { of: 'ratio', atLeast: 0.33 },
         },

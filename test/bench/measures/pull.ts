@@ -1,7 +1,6 @@
 import { rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { LIST } from '../../support/http.ts'
-import { walkPaths } from '../paths.ts'
 import { runProgram } from '../program.ts'
 import { compared, inTurns } from '../rounds.ts'
 import { broadScope, sizeOf } from '../scopes.ts'
@@ -17,8 +16,7 @@ export interface CountJob {
 
 /**
  * `axport pull` of everything into NDJSON, beside a bare loop of a client that parses each page and counts its
- * records, and beside one that does not even look at them. Each on a service that remembers nothing, and without
- * compression, as pull asks a service on its own machine.
+ * records. Both on a service that remembers nothing, without compression, as pull asks a service on its own machine.
  */
 export const pulling: Measure = {
   name: 'pull',
@@ -27,25 +25,22 @@ export const pulling: Measure = {
     const { count, bytes } = await sizeOf(world.sql, scope)
     const peaks: number[] = []
     const onFresh = (work: (stage: Stage) => Promise<number>) => () => onStage(world, scope, work)
-    const { pulled, counted, read } = await inTurns(world.options.rounds, {
+    const { pulled, counted } = await inTurns(world.options.rounds, {
       pulled: onFresh(async stage => {
         const { seconds, peak } = await pull(world, stage, bytes + count)
         peaks.push(peak)
         return seconds
       }),
       counted: onFresh(stage => countOnce(stage, count)),
-      read: onFresh(async ({ load }) => (await load({ paths: walkPaths(count), connections: 1 })).seconds),
     })
-    const measure = `pull of ${count.toLocaleString('en-US')} into NDJSON`
     return [
       {
-        measure: `${measure} ÷ a loop that counts`,
+        measure: `pull of ${count.toLocaleString('en-US')} into NDJSON ÷ a loop that counts`,
         ...compared(pulled, counted),
         unit: 's',
         beside: 'counting',
         reach: { of: 'ratio', atMost: 1.3 },
       },
-      { measure: `${measure} ÷ bytes read alone`, ...compared(pulled, read), unit: 's', beside: 'reading' },
       {
         measure: 'process memory at most, pull',
         figure: Math.max(...peaks),
