@@ -1,9 +1,10 @@
 // Mixed load for a long time, with imports and rotations going on: bun run test:soak --minutes 30 [--workers 2]
 import { parseArgs } from 'node:util'
-import { cleanUp } from '../../support/executable.ts'
-import type { Served } from '../../support/served.ts'
+import { cleanUp, type Running, start } from '../../support/executable.ts'
+import { freePort } from '../../support/free-port.ts'
+import { isClosed } from '../../support/served.ts'
+import { until } from '../../support/until.ts'
 import { movingTruth } from '../chaos/support/moving-truth.ts'
-import { startService } from '../chaos/support/service.ts'
 import { makeWorld, type World } from '../chaos/support/world.ts'
 import { lateRecords, startWriters } from '../chaos/support/writers.ts'
 import { type Sample, TimedLoad, usage } from './samples.ts'
@@ -19,7 +20,7 @@ const SAMPLE_MS = 30_000
 const WRITE_PAUSE = 5000
 
 /** Runs the load and prints a row for each sample; whether everything was flat and every answer right. */
-async function soak(world: World, service: Served, minutes: number): Promise<boolean> {
+async function soak(world: World, service: Running & { url: string }, minutes: number): Promise<boolean> {
   const load = new TimedLoad(service.url, world.credentials, movingTruth(world, lateRecords(world)))
   const writers = await startWriters(world, WRITE_PAUSE)
   load.start(WALKERS)
@@ -66,10 +67,12 @@ const { values } = parseArgs({
 const world = await makeWorld({ assessments: ASSESSMENTS, settings: { autovacuum: 'on' } })
 let isFine = false
 try {
-  const service = await startService(world.url, {
-    workers: Number(values.workers),
-    env: { LOG_LEVEL: 'warn', DATABASE_POOL_SIZE: '10' },
-  })
+  const port = String(await freePort())
+  // A line for each request of half an hour would fill the memory of this process.
+  const env = { DATABASE_URL: world.url, DATABASE_POOL_SIZE: '10', PORT: port, LOG_LEVEL: 'warn' }
+  const running = await start(['serve', '--workers', values.workers], { env })
+  const service = { ...running, url: `http://127.0.0.1:${port}` }
+  await until('the service listens', async () => !(await isClosed(service.url)))
   isFine = await soak(world, service, Number(values.minutes))
   service.signal('SIGTERM')
   const { code, stdout, stderr } = await service.finished
