@@ -108,7 +108,10 @@ function expectAnswers({ seen }: { seen: Map<string, number> }, refusals: string
   expect(refusals).toEqual(expect.arrayContaining([...seen.keys()].filter(isStatus)))
 }
 
-/** Reads the first page, the later data at first, until it is told to stop; how often each answer came: `before`, `later`, or a status. */
+/**
+ * Reads the first page until the reader is told to stop, the later data at first. How often each answer came: `before`,
+ * `later`, or a status.
+ */
 async function keepReading(service: Running & { url: string }, token: string) {
   const seen = new Map<string, number>()
   const [before, later] = [BEFORE, LATER].map(platform => new Oracle(platform).list(SCOPE, { lists: {} }))
