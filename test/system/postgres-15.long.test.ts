@@ -44,7 +44,7 @@ requires(POSTGRES_15).describe('on Postgres 15', () => {
 
     const report = join(emptyFolder(), 'junit.xml')
     const options = [
-      '--timeout=120000',
+      ...['--parallel=2', '--no-isolate', '--timeout=120000'],
       '--only-failures',
       '--reporter=junit',
       `--reporter-outfile=${report}`,
