@@ -5,7 +5,6 @@ export interface Answer {
   status: number
   /** Of the body, as it came. */
   bytes: number
-  encoding: string | null
 }
 
 /** One keep-alive connection of the load: sends a request, waits for the whole answer, looks at its head only. */
@@ -70,7 +69,6 @@ export class Connection {
     return {
       status: Number(head.slice(9, 12)),
       bytes: Number(length),
-      encoding: /\r\ncontent-encoding: *(\S+)/i.exec(head)?.[1] ?? null,
     }
   }
 }

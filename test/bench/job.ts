@@ -1,4 +1,5 @@
 import { join } from 'node:path'
+import { runProgram } from './program.ts'
 
 /** What the load process has to do: every path once, or all of them over and over for `seconds`. */
 export interface Job {
@@ -17,8 +18,6 @@ export interface Outcome {
   seconds: number
   /** Of all bodies, as they came over the wire. */
   bytes: number
-  /** The content-encoding of the last answer. */
-  encoding: string | null
   /** Milliseconds, in the order of the requests. */
   latencies: number[]
   /** Seconds of processor time that the load itself took. */
@@ -27,16 +26,6 @@ export interface Outcome {
 
 /** Runs a job in a process of its own. */
 export async function runLoad(job: Job): Promise<Outcome> {
-  const child = Bun.spawn([process.execPath, join(import.meta.dir, 'load.ts')], {
-    stdin: new Blob([JSON.stringify(job)]),
-    stdout: 'pipe',
-    stderr: 'pipe',
-  })
-  const [stdout, stderr, code] = await Promise.all([
-    new Response(child.stdout).text(),
-    new Response(child.stderr).text(),
-    child.exited,
-  ])
-  if (code !== 0) throw new Error(`the load failed: ${stderr.trim()}`)
-  return JSON.parse(stdout) as Outcome
+  const command = [process.execPath, join(import.meta.dir, 'load.ts')]
+  return JSON.parse((await runProgram(command, { stdin: JSON.stringify(job) })).stdout)
 }

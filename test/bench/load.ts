@@ -6,7 +6,7 @@ const job = (await Bun.stdin.json()) as Job
 const { hostname, port } = new URL(job.url)
 const requests = job.paths.map(path => Buffer.from(requestText(job, path)))
 const latencies: number[] = []
-const outcome: Outcome = { requests: 0, seconds: 0, bytes: 0, encoding: null, latencies, cpu: 0 }
+const outcome: Outcome = { requests: 0, seconds: 0, bytes: 0, latencies, cpu: 0 }
 
 let next = 0
 const start = performance.now()
@@ -25,7 +25,6 @@ async function work(): Promise<void> {
     if (answer.status !== 200) throw new Error(`HTTP ${answer.status} to ${job.paths[at % requests.length]}`)
     outcome.requests++
     outcome.bytes += answer.bytes
-    outcome.encoding = answer.encoding
   }
   connection.close()
 }

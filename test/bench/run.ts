@@ -1,6 +1,6 @@
 // Measures the service beside its limits: `bun run bench`; see options.ts for what can be asked for.
+import { executable } from '../support/executable.ts'
 import { handleExits } from './at-exit.ts'
-import { builtExecutable } from './executable.ts'
 import { again } from './measures/again.ts'
 import { cold } from './measures/cold.ts'
 import { compressedWalk } from './measures/compressed.ts'
@@ -10,14 +10,12 @@ import { few } from './measures/few.ts'
 import { filters } from './measures/filters.ts'
 import { firstPage } from './measures/first-page.ts'
 import { importing } from './measures/import.ts'
-import { jump } from './measures/jump.ts'
 import { memory } from './measures/memory.ts'
 import { pulling } from './measures/pull.ts'
 import { retrieve } from './measures/retrieve.ts'
 import { search } from './measures/search.ts'
 import { start } from './measures/start.ts'
 import { tokens } from './measures/tokens.ts'
-import { workers } from './measures/workers.ts'
 import { writes } from './measures/writes.ts'
 import { type Options, readOptions, USAGE } from './options.ts'
 import { missingPrograms } from './programs.ts'
@@ -31,7 +29,6 @@ const MEASURES = [
   fullExport,
   pulling,
   writes,
-  jump,
   again,
   few,
   cold,
@@ -44,7 +41,6 @@ const MEASURES = [
   start,
   embedded,
   importing,
-  workers,
 ] satisfies Measure[]
 
 /** Progress goes to standard error; the table alone to standard output. */
@@ -74,7 +70,7 @@ async function measureAll(world: World, chosen: Measure[]): Promise<{ results: R
 async function bench(options: Options, chosen: Measure[]): Promise<number> {
   const missing = missingPrograms()
   if (missing) say(missing)
-  const world = await createWorld(options, await builtExecutable(), say)
+  const world = await createWorld(options, await executable(), say)
   try {
     const { results, failed } = await measureAll(world, chosen)
     const whole = await report(world, results)

@@ -33,7 +33,7 @@ export async function soughtIn(sql: Sql, scope: Scope): Promise<Sought[]> {
   const seen = rows.map(row => Object.values(row).map(name => name.toLowerCase()))
   const words = shares(seen, name => name.match(/\p{L}{3,}/gu) ?? [])
   const single = shares(seen, name => name.match(/\p{L}/gu) ?? [])
-  const pairs = shares(seen, pairsOf)
+  const pairs = shares(seen, name => [...name.matchAll(/(?=(\p{L}{2}))/gu)].map(([, pair]) => pair ?? ''))
   const chosen: [name: string, of: Map<string, number>, share: number, first: number, next: number][] = [
     ['rare', words, 0, 10, 12],
     ['typical', words, 0.01, 25, 12],
@@ -47,14 +47,6 @@ export async function soughtIn(sql: Sql, scope: Scope): Promise<Sought[]> {
       return { name, text, others, matches: await count(sql, scope, text), reach: { first, next } }
     }),
   )
-}
-
-/** Every two letters in a row. */
-function pairsOf(name: string): string[] {
-  const letters = [...name]
-  return letters
-    .map((letter, at) => letter + (letters[at + 1] ?? ''))
-    .filter(pair => /^\p{L}{2}$/u.test(pair))
 }
 
 /** The texts that records hold, each with the share of records that hold it. */

@@ -1,8 +1,7 @@
 import type { Credentials } from '../support/walk.ts'
 import { type Job, type Outcome, runLoad } from './job.ts'
 import type { Result } from './results.ts'
-import { authorize, type Service, type ServiceOptions, startService } from './service.ts'
-import { openTap, type Sent } from './tap.ts'
+import { authorize, type Service, startService } from './service.ts'
 import type { Scope, World } from './world.ts'
 
 /** Something to be measured, by name; gives lines of the table. */
@@ -21,19 +20,15 @@ export interface Stage {
   rate(job: Partial<Job> & Pick<Job, 'paths'>): Promise<number>
 }
 
-interface StageOptions extends ServiceOptions {
-  databaseUrl?: string
-}
-
 /** Runs `work` on a service of its own, which remembers nothing, for an integration with this scope. */
 export async function onStage<Value>(
   world: World,
   scope: Scope,
   work: (stage: Stage) => Promise<Value>,
-  { databaseUrl = world.databaseUrl, ...options }: StageOptions = {},
+  databaseUrl = world.databaseUrl,
 ): Promise<Value> {
   const credentials = await world.provision(databaseUrl, scope)
-  const service = await startService(world.executable, databaseUrl, options)
+  const service = await startService(world.executable, databaseUrl)
   try {
     const headers = await authorize(service.url, credentials)
     const { connections, seconds } = world.options
@@ -48,40 +43,7 @@ export async function onStage<Value>(
   }
 }
 
-/** Requests paths one after the other; gives what the service sends to its database for the last. */
-export type Ask = (...paths: string[]) => Promise<Sent[]>
-
-/** Runs `work` on a service that is listened in on, for an integration with this scope. */
-export async function onTap<Value>(
-  world: World,
-  scope: Scope,
-  work: (ask: Ask) => Promise<Value>,
-): Promise<Value> {
-  const credentials = await world.provision(world.databaseUrl, scope)
-  const tap = await openTap(world.databaseUrl)
-  const service = await startService(world.executable, tap.url)
-  try {
-    const headers = await authorize(service.url, credentials)
-    return await work(async (...paths) => {
-      for (const path of paths) {
-        tap.taken()
-        const answer = await fetch(service.url + path, { headers })
-        if (!answer.ok) throw new Error(`HTTP ${answer.status} to ${new URL(answer.url).pathname}`)
-        await answer.arrayBuffer()
-      }
-      return tap.taken().filter(({ text }) => text.includes('export_records'))
-    })
-  } finally {
-    await service.stop()
-    tap.close()
-  }
-}
-
-/** The one statement that a request with everything known comes to: it must check the token as well. */
-export function onlyOne(sent: Sent[]): Sent {
-  const [statement, ...others] = sent
-  if (!statement || others.length > 0)
-    throw new Error(`${sent.length} statements read records instead of one`)
-  if (!statement.text.includes('live_token(')) throw new Error(`it checks no token: ${statement.text}`)
-  return statement
+/** Milliseconds of paths that one client asks for one after the other, on a service that remembers nothing. */
+export async function latenciesOf(world: World, scope: Scope, paths: string[]): Promise<number[]> {
+  return (await onStage(world, scope, ({ load }) => load({ paths, connections: 1 }))).latencies
 }

@@ -7,9 +7,9 @@ import { type OwnCluster, startCluster } from '../support/own-cluster.ts'
 import { debianBinaries } from '../support/postgres-binaries.ts'
 import type { Credentials } from '../support/walk.ts'
 import { atExit } from './at-exit.ts'
-import { axport, type Imported, timedImport, writeSample } from './executable.ts'
+import { axport, timedImport, writeSample } from './executable.ts'
 import type { Options } from './options.ts'
-import type { Session } from './tap.ts'
+import type { Ended } from './program.ts'
 
 /** What all measures work on. */
 export interface World {
@@ -22,9 +22,9 @@ export interface World {
   records: number
   sql: Sql
   /** The file that was imported, and how that went; undefined where the data was there. */
-  source: (Imported & { file: string }) | undefined
-  /** A connection with these settings. */
-  connect(databaseUrl: string, session?: Session): Sql
+  source: (Ended & { file: string }) | undefined
+  /** A connection of its own. */
+  connect(databaseUrl: string): Sql
   /** A database of its own in the same Postgres, filled with `records`; undefined where the Postgres is not ours. */
   another(records: number): Promise<string | undefined>
   /** Runs `work` on an empty database in the same Postgres; undefined where the Postgres is not ours. */
@@ -65,8 +65,7 @@ export async function createWorld(
   const removeFolder = () => rmSync(folder, { recursive: true, force: true })
   atExit(removeFolder)
   const databaseUrl = options.database ?? (cluster?.url() as string)
-  const connect = (url: string, session: Session = {}) =>
-    postgres(url, { max: 1, onnotice: () => {}, connection: session })
+  const connect = (url: string) => postgres(url, { max: 1, onnotice: () => {} })
   const sql = connect(databaseUrl)
   const provisioned = new Map<string, { url: string; credentials: Credentials }>()
 

@@ -201,13 +201,6 @@ describe('a service that breaks', () => {
     expect(existsSync(`${out}.partial`)).toBe(true)
   })
 
-  test('its answers off is told so', async () => {
-    const url = await tcp(socket => socket.destroy())
-    expect(await complaintOf(url)).toBe(
-      `${url} broke the connection off, as a port for https:// does; gave up after 1 attempt`,
-    )
-  })
-
   test('never answers, or never ends an answer, is left after the time-out', async () => {
     const silent = await tcp(() => {})
     expect(await complaintOf(silent)).toBe(

@@ -51,14 +51,6 @@ describe('what a service may send that ours does not', () => {
     ])
   })
 
-  test('JSON with white space in it', async () => {
-    const records = Array.from({ length: 250 }, (_, index) => record(index))
-    const spaced = startStub(records, (some, count, offset) =>
-      JSON.stringify(JSON.parse(pageOf(some, count, offset)), null, 2),
-    )
-    expect(linesOf(await pulled(spaced))).toEqual(records)
-  })
-
   test('pages of another size or place than asked for end it', async () => {
     const stub = startStub([record(1)])
     stub.hook = () => json('{"data":[],"meta":{"count":0,"offset":0,"page":50}}')

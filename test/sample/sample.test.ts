@@ -1,12 +1,6 @@
 import { describe, expect, test } from 'bun:test'
 import { type SampleOptions, sampleNdjson } from '../../src/sample/generate.ts'
-
-interface Part {
-  id: number
-  name: string
-  certified_at: string
-  proctor_id: number
-}
+import type { PartLine } from '../support/fixtures.ts'
 
 type Text = 'name' | 'first_name' | 'email' | 'record_status' | 'certified_at'
 type Reference = 'user_id' | 'organization_id' | 'product_id' | 'proctor_id'
@@ -15,7 +9,7 @@ interface Line extends Partial<Record<Text, string>>, Partial<Record<Reference, 
   id: number
   seid?: string | null
   legacy_record?: boolean
-  parts?: Part[]
+  parts?: PartLine[]
 }
 
 const text = (options: SampleOptions) => [...sampleNdjson(options)].join('')

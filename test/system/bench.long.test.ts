@@ -1,35 +1,23 @@
 import { afterAll, expect, setDefaultTimeout, test } from 'bun:test'
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Report } from '../bench/report.ts'
 import { type Result, verdict } from '../bench/results.ts'
 import { compared, inTurns } from '../bench/rounds.ts'
-import { executable, PATIENCE } from '../support/executable.ts'
+import { cleanUp, emptyFolder, executable, launch, PATIENCE } from '../support/executable.ts'
 
 /** That the benchmark runs and says something about everything; what it measures on so few is of no interest. */
 
 setDefaultTimeout(PATIENCE)
-const folder = mkdtempSync(join(tmpdir(), 'axport-bench-test-'))
-afterAll(() => rmSync(folder, { recursive: true, force: true }))
+afterAll(cleanUp)
 
-async function bench(args: string[]): Promise<{ code: number; stdout: string; stderr: string }> {
-  const child = Bun.spawn([process.execPath, join(import.meta.dir, '..', 'bench', 'run.ts'), ...args], {
-    env: { ...process.env, AXPORT_EXECUTABLE: await executable() },
-    stdin: 'ignore',
-    stdout: 'pipe',
-    stderr: 'pipe',
-  })
-  const [stdout, stderr, code] = await Promise.all([
-    new Response(child.stdout).text(),
-    new Response(child.stderr).text(),
-    child.exited,
-  ])
-  return { code, stdout, stderr }
+async function bench(args: string[]) {
+  const command = [process.execPath, join(import.meta.dir, '..', 'bench', 'run.ts'), ...args]
+  const env = { ...(process.env as Record<string, string>), AXPORT_EXECUTABLE: await executable() }
+  return await launch(command, { env }).finished
 }
 
 test('the benchmark measures everything that it can, says why of the rest, and ends well', async () => {
-  const out = join(folder, 'results.json')
+  const out = join(emptyFolder(), 'results.json')
   const quick = ['--records', '1000', '--seconds', '0.1', '--rounds', '1']
   const { code, stdout, stderr } = await bench([...quick, '--out', out])
   expect({ code, stderr }).toMatchObject({ code: 0 })

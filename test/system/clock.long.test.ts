@@ -1,15 +1,16 @@
-import { afterEach, describe, expect, setDefaultTimeout, test } from 'bun:test'
+import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test'
 import type { Sql } from 'postgres'
 import { migrate } from '../../src/postgres/migrate.ts'
 import { embeddedWorld } from '../support/embedded-world.ts'
-import { axport, cleanUp, serve } from '../support/executable.ts'
+import { cleanUp, serve } from '../support/executable.ts'
 import { newToken, postToken, successful, tryList } from '../support/http.ts'
+import { succeed } from '../support/operator.ts'
 import type { Platform } from '../support/oracle-records.ts'
 import { startCluster } from '../support/own-cluster.ts'
 import { requires } from '../support/requires.ts'
-import { BACKENDS, type Backend, load } from '../support/service.ts'
+import { BACKENDS, load } from '../support/service.ts'
 import { expectPage, expectServed } from './support/expect-served.ts'
-import { FAKETIME, fakedClock } from './support/faked-clock.ts'
+import { FAKETIME, type FakedClock, fakedClock } from './support/faked-clock.ts'
 import { importing, integrate, on } from './support/operations.ts'
 import { linesOf, smallPlatform } from './support/small-platform.ts'
 
@@ -22,21 +23,35 @@ const SLACK = 120
 
 const FIRST = smallPlatform(0)
 
-const endings: (() => Promise<void>)[] = []
-afterEach(async () => {
-  await cleanUp()
-  for (const end of endings.splice(0).reverse()) await end()
-})
+for (const backend of BACKENDS) {
+  requires(FAKETIME).describe(`a database (${backend}) whose clock is set`, () => {
+    const endings: (() => Promise<void>)[] = []
+    let clock: FakedClock
+    let url: string
+    /** Two services on it, or one on the embedded database. */
+    let services: { url: string }[]
+    let baseUrl: string
 
-requires(FAKETIME).describe('a database whose clock is set', () => {
-  describe.each(BACKENDS)('(%s)', backend => {
+    beforeAll(async () => {
+      clock = await fakedClock()
+      endings.push(clock.remove)
+      const open = backend === 'postgres' ? openPostgres : openFolder
+      const opened = await open(clock, endings)
+      url = opened.DATABASE_URL
+      services = [await serve(opened)]
+      if (backend === 'postgres') services.push(await serve(opened))
+      baseUrl = (services[0] as { url: string }).url
+    })
+    afterAll(async () => {
+      await cleanUp()
+      for (const end of endings.reverse()) await end()
+    })
+
     test('lets a token live for two hours of its clock, wherever that was when the token was issued', async () => {
-      const { clock, services, credentials } = await begin(backend)
-      const [{ url }] = services
-      const status = async (token: string) => (await tryList(url, token)).status
+      const credentials = await integrate(url)
       const issuedAt = async (seconds: number) => {
         clock.set(seconds)
-        const answer = successful(await postToken(url, credentials)) as {
+        const answer = successful(await postToken(baseUrl, credentials)) as {
           access_token: string
           created_at: number
         }
@@ -44,106 +59,84 @@ requires(FAKETIME).describe('a database whose clock is set', () => {
         return answer.access_token
       }
       const [behind, ahead] = [await issuedAt(-HOUR), await issuedAt(HOUR)]
-      clock.set(-DAY)
-      expect([await status(behind), await status(ahead)]).toEqual([200, 200])
-      clock.set(HOUR - SLACK)
-      expect([await status(behind), await status(ahead)]).toEqual([200, 200])
-      clock.set(HOUR + SLACK)
-      expect([await status(behind), await status(ahead)]).toEqual([401, 200])
-      clock.set(3 * HOUR - SLACK)
-      expect([await status(behind), await status(ahead)]).toEqual([401, 200])
-      clock.set(3 * HOUR + SLACK)
-      expect([await status(behind), await status(ahead)]).toEqual([401, 401])
-      clock.set(0)
-      expect(await status(await issuedAt(0))).toBe(200)
+      const statusesAt = async (seconds: number) => {
+        clock.set(seconds)
+        return [(await tryList(baseUrl, behind)).status, (await tryList(baseUrl, ahead)).status]
+      }
+      expect(await statusesAt(-DAY)).toEqual([200, 200])
+      expect(await statusesAt(HOUR - SLACK)).toEqual([200, 200])
+      expect(await statusesAt(HOUR + SLACK)).toEqual([401, 200])
+      expect(await statusesAt(3 * HOUR - SLACK)).toEqual([401, 200])
+      expect(await statusesAt(3 * HOUR + SLACK)).toEqual([401, 401])
+      expect((await tryList(baseUrl, await issuedAt(0))).status).toBe(200)
     })
 
     test('lets a rotated secret live for its grace', async () => {
-      const { clock, services, url, credentials } = await begin(backend)
-      const status = async (secret: string) =>
-        (await postToken(services[0].url, { ...credentials, clientSecret: secret })).status
-      const { code, stdout } = await axport(
-        ['integration', 'rotate', credentials.clientId, '--grace', '1h', '--json'],
-        {
-          env: { DATABASE_URL: url },
-        },
-      )
-      expect(code).toBe(0)
-      const { client_secret: fresh } = JSON.parse(stdout) as { client_secret: string }
-      const old = credentials.clientSecret
-      clock.set(-DAY)
-      expect([await status(old), await status(fresh)]).toEqual([200, 200])
-      clock.set(HOUR - SLACK)
-      expect([await status(old), await status(fresh)]).toEqual([200, 200])
-      clock.set(HOUR + SLACK)
-      expect([await status(old), await status(fresh)]).toEqual([401, 200])
+      clock.set(0)
+      const old = await integrate(url)
+      const rotated = await succeed(url, 'integration', 'rotate', old.clientId, '--grace', '1h', '--json')
+      const statusesAt = async (seconds: number) => {
+        clock.set(seconds)
+        return [
+          (await postToken(baseUrl, old)).status,
+          (await postToken(baseUrl, JSON.parse(rotated))).status,
+        ]
+      }
+      expect(await statusesAt(-DAY)).toEqual([200, 200])
+      expect(await statusesAt(HOUR - SLACK)).toEqual([200, 200])
+      expect(await statusesAt(HOUR + SLACK)).toEqual([401, 200])
     })
 
     test('gives every change a position above all before, and no service a page of former data', async () => {
-      const { clock, services, url, credentials } = await begin(backend)
+      const credentials = await integrate(url)
       let last = 0n
       for (const [shift, seconds] of [HOUR, -DAY, 0, -HOUR, DAY / 12, 0].entries()) {
         clock.set(seconds)
-        const platform = smallPlatform(shift)
+        const platform = smallPlatform(shift + 1)
         const { code, stderr } = await importing(url, linesOf(platform))
         expect([code, stderr]).toEqual([0, expect.any(String)])
         const position = await positionOf(url)
         expect(position).toBeGreaterThan(last)
         last = position
-        const token = await newToken(services[0].url, credentials)
-        await expectServed(services[0].url, token, platform)
-        // This one remembers pages of two changes ago.
+        const token = await newToken(baseUrl, credentials)
+        await expectServed(baseUrl, token, platform)
+        // A service that is asked after every other change remembers pages of two changes ago.
         if (shift % 2 === 0) for (const { url } of services) await expectPage(url, token, platform)
       }
     })
+
+    // The embedded database is restored by copying its folder, before it is opened.
+    if (backend === 'postgres')
+      test('replaces what was remembered, when an older state is restored while the clock is behind', async () => {
+        await on(url, sql => load(sql, linesOf(FIRST)))
+        const token = await newToken(baseUrl, await integrate(url))
+        clock.set(-HOUR)
+        const restore = await on(url, backup)
+        await on(url, sql => sql`delete from assessments where id > 1200`)
+        const rest = without(FIRST, id => id > 1200)
+        await expectServed(baseUrl, token, rest)
+        await on(url, restore)
+        await on(url, sql => sql`delete from assessments where id <= 1100`)
+        const other = without(FIRST, id => id <= 1100)
+        await expectServed(baseUrl, token, other)
+      })
   })
+}
 
-  test('replaces what was remembered, when an older state is restored while the clock is behind', async () => {
-    const { clock, services, url, credentials } = await begin('postgres')
-    const token = await newToken(services[0].url, credentials)
-    clock.set(-HOUR)
-    const restore = await on(url, backup)
-    await on(url, sql => sql`delete from assessments where id > 1200`)
-    await expectServed(
-      services[0].url,
-      token,
-      without(FIRST, id => id > 1200),
-    )
-    await on(url, restore)
-    await on(url, sql => sql`delete from assessments where id <= 1100`)
-    await expectServed(
-      services[0].url,
-      token,
-      without(FIRST, id => id <= 1100),
-    )
+/** A Postgres with FIRST in it, whose clock the test sets; the environment of its services. */
+async function openPostgres(clock: FakedClock, endings: (() => Promise<void>)[]) {
+  const cluster = await startCluster({ binaries: await clock.postgres() })
+  endings.push(() => cluster.stop())
+  await on(cluster.url(), async sql => {
+    await migrate(sql)
+    await load(sql, linesOf(FIRST))
   })
-})
+  return { DATABASE_URL: cluster.url() }
+}
 
-/** Two services (one on the embedded database) on FIRST, in a database whose clock the test sets. */
-async function begin(backend: Backend) {
-  const clock = await fakedClock()
-  endings.push(clock.remove)
-  const { url, env } = backend === 'postgres' ? await onPostgres() : await inFolder()
-  const credentials = await integrate(url)
-  const first = await serve(env)
-  const others = backend === 'postgres' ? [await serve(env)] : []
-  return { clock, url, credentials, services: [first, ...others] as const }
-
-  async function onPostgres() {
-    const cluster = await startCluster({ binaries: await clock.postgres() })
-    endings.push(() => cluster.stop())
-    const url = cluster.url()
-    await on(url, async sql => {
-      await migrate(sql)
-      await load(sql, linesOf(FIRST))
-    })
-    return { url, env: { DATABASE_URL: url } }
-  }
-
-  async function inFolder() {
-    const url = `embedded:${await embeddedWorld(linesOf(FIRST))}`
-    return { url, env: { DATABASE_URL: url, ...clock.env } }
-  }
+/** The same of an embedded database, whose clock is that of its service. */
+async function openFolder(clock: FakedClock) {
+  return { DATABASE_URL: `embedded:${await embeddedWorld(linesOf(FIRST))}`, ...clock.env }
 }
 
 /** Copies the data; the function puts them back as a restore does: without triggers, log and all. */

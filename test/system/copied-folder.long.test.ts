@@ -26,19 +26,17 @@ async function closedFolder(): Promise<{ folder: string; credentials: Credential
 
 const settings = (folder: string) => ({ DATABASE_URL: `embedded:${folder}` })
 
-/** A copy as an operator makes it, with all that lies in the folder. */
-async function copyOf(folder: string): Promise<string> {
+/** Copies a folder as an operator does, with all that lies in it, and serves from both. */
+async function serveCopy(folder: string) {
   const copy = join(emptyFolder(), 'copy')
-  const child = Bun.spawn(['cp', '-a', folder, copy], { stdout: 'ignore', stderr: 'pipe' })
-  const complaint = await new Response(child.stderr).text()
-  if ((await child.exited) !== 0) throw new Error(complaint)
-  return copy
+  expect(Bun.spawnSync(['cp', '-a', folder, copy]).success).toBe(true)
+  const [original, copied] = await Promise.all([serve(settings(folder)), serve(settings(copy))])
+  return { copy, original: original.url, copied: copied.url }
 }
 
 /** Imports through the process that serves from the folder. */
 async function importInto(folder: string, platform: Platform): Promise<void> {
-  const { code, stderr } = await importing(`embedded:${folder}`, linesOf(platform))
-  if (code !== 0) throw new Error(stderr)
+  expect(await importing(`embedded:${folder}`, linesOf(platform))).toMatchObject({ code: 0 })
 }
 
 test('a copy of a closed folder is a database of its own: both serve at the same time, and neither sees the other', async () => {
@@ -48,26 +46,25 @@ test('a copy of a closed folder is a database of its own: both serve at the same
   before.signal('SIGTERM')
   expect((await before.finished).code).toBe(0)
 
-  const copy = await copyOf(folder)
-  const [original, copied] = [await serve(settings(folder)), await serve(settings(copy))]
-  for (const { url } of [original, copied]) await expectPage(url, token, BEFORE)
+  const { copy, original, copied } = await serveCopy(folder)
+  for (const url of [original, copied]) await expectPage(url, token, BEFORE)
 
   await importInto(folder, LATER)
-  await expectPage(copied.url, token, BEFORE)
+  await expectPage(copied, token, BEFORE)
   await importInto(copy, OTHER)
-  await expectPage(original.url, token, LATER)
-  await expectPage(copied.url, token, OTHER)
+  await expectPage(original, token, LATER)
+  await expectPage(copied, token, OTHER)
 
   // A token of the one is nothing to the other; the credentials are those of both.
-  const own = await newToken(original.url, credentials)
-  expect((await tryList(original.url, own)).status).toBe(200)
-  expect((await tryList(copied.url, own)).status).toBe(401)
-  expect((await postToken(copied.url, credentials)).status).toBe(200)
+  const own = await newToken(original, credentials)
+  expect((await tryList(original, own)).status).toBe(200)
+  expect((await tryList(copied, own)).status).toBe(401)
+  expect((await postToken(copied, credentials)).status).toBe(200)
 })
 
 test('a copy of a folder whose process was killed recovers as the folder does: all that was answered, and whole imports', async () => {
   const { folder, credentials } = await closedFolder()
-  const service = await serve(settings(folder))
+  const service = await serve({ ...settings(folder), DATABASE_WAIT: '1' })
   const tokens: string[] = []
   const issuing = (async () => {
     for (;;) tokens.push(await newToken(service.url, credentials))
@@ -82,14 +79,13 @@ test('a copy of a folder whose process was killed recovers as the folder does: a
   importing.stdin.end()
   expect((await importing.finished).code).toBe(1)
 
-  const copy = await copyOf(folder)
-  const [original, copied] = [await serve(settings(folder)), await serve(settings(copy))]
-  for (const { url } of [original, copied]) {
+  const { copy, original, copied } = await serveCopy(folder)
+  for (const url of [original, copied]) {
     for (const token of tokens) expect((await tryList(url, token)).status).toBe(200)
     await expectServed(url, tokens[0] as string, BEFORE)
   }
   await importInto(copy, OTHER)
   await importInto(folder, LATER)
-  await expectPage(original.url, tokens[0] as string, LATER)
-  await expectPage(copied.url, tokens[0] as string, OTHER)
+  await expectPage(original, tokens[0] as string, LATER)
+  await expectPage(copied, tokens[0] as string, OTHER)
 })

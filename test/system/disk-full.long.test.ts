@@ -1,126 +1,201 @@
 import { afterEach, expect, setDefaultTimeout, test } from 'bun:test'
 import { renameSync, symlinkSync } from 'node:fs'
 import { join } from 'node:path'
+import { createIntegration } from '../../src/integrations/create.ts'
 import { migrate } from '../../src/postgres/migrate.ts'
 import { isAlive } from '../support/cluster-folder.ts'
-import { cleanUp, serve } from '../support/executable.ts'
-import { type Credentials, newToken, postToken, tryList } from '../support/http.ts'
+import { embeddedWorld } from '../support/embedded-world.ts'
+import { cleanUp } from '../support/executable.ts'
+import type { Line } from '../support/fixtures.ts'
+import { newToken, postToken, successful, tryList } from '../support/http.ts'
 import { everything } from '../support/import.ts'
+import { refusal } from '../support/operator.ts'
 import { type OwnCluster, startCluster } from '../support/own-cluster.ts'
 import { postgresBinaries } from '../support/postgres-binaries.ts'
 import { requires } from '../support/requires.ts'
-import { load } from '../support/service.ts'
+import { type Served, serveWith } from '../support/served.ts'
+import { BACKENDS, load } from '../support/service.ts'
 import { until } from '../support/until.ts'
+import { stateLines } from './chaos/support/service.ts'
 import { expectPage, expectServed } from './support/expect-served.ts'
-import { failedImport, issueUntilRefused, warnings } from './support/full-disk.ts'
 import { importing, integrate, on } from './support/operations.ts'
 import { mountSmallDisk, rightToMount, type SmallDisk } from './support/small-disk.ts'
 import { linesOf, manyLines, smallPlatform } from './support/small-platform.ts'
 
-setDefaultTimeout(180_000)
+setDefaultTimeout(300_000)
 
 const BEFORE = smallPlatform(0)
-const MANY = 20_000
+/** More assessments than fit into `left` bytes of the disk. */
+const MANY = { postgres: { lines: 20_000, left: 2 << 20 }, embedded: { lines: 500, left: 1 << 18 } }
 
-const isIssued = async (url: string, credentials: Credentials) =>
-  (await postToken(url, credentials)).status === 200
+const NO_SPACE =
+  /^(axport: )?the database refused: could not extend file .*: No space left on device \(SQLSTATE 53100\)$/
+const TOKENS_REFUSED = [
+  'the disk of the database is full: no tokens can be issued',
+  'the database takes writes again',
+]
+const LOST_AND_FOUND = ['the database can not be reached', 'the database can be reached again']
 
-requires(rightToMount()).describe('the full disk of a Postgres', () => {
-  let disk: SmallDisk | undefined
-  let cluster: OwnCluster | undefined
-  afterEach(async () => {
-    await cleanUp()
-    await cluster?.stop()
-    disk?.unmount()
-  })
-
-  /** A service on BEFORE in a database of which `place` puts a part on a small disk. */
-  async function begin(place: (cluster: OwnCluster, disk: SmallDisk) => Promise<void>) {
-    const { owner } = await postgresBinaries()
-    disk = mountSmallDisk(64, owner)
-    cluster = await startCluster({ settings: { min_wal_size: '32MB', max_wal_size: '32MB' } })
-    await place(cluster, disk)
-    const url = cluster.url('export')
-    await on(url, async sql => {
-      await migrate(sql)
-      await load(sql, linesOf(BEFORE))
+for (const backend of BACKENDS) {
+  requires(rightToMount()).describe(`the full disk of a database (${backend})`, () => {
+    let disk: SmallDisk | undefined
+    let cluster: OwnCluster | undefined
+    afterEach(async () => {
+      await cleanUp()
+      await cluster?.stop()
+      cluster = undefined
+      disk?.unmount()
     })
-    const credentials = await integrate(url)
-    const service = await serve({ DATABASE_URL: url, DATABASE_WAIT: '1' })
-    return { disk, cluster, url, credentials, service, token: await newToken(service.url, credentials) }
-  }
 
-  test('lets an import fail with one line and nothing half done; the service goes on to serve', async () => {
-    const { disk, url, service, token } = await begin(tablesOnDisk)
-    const before = await on(url, everything)
-    const many = manyLines(MANY)
-    disk.fill(2 << 20)
-    expect(await failedImport(url, many)).toMatch(
-      /^axport: the database refused: could not extend file .*: No space left on device \(SQLSTATE 53100\)$/,
-    )
-    expect(await on(url, everything)).toEqual(before)
-    await expectServed(service.url, token, BEFORE)
+    /** A service on BEFORE in a database of which `part` is on a small disk. */
+    async function begin(part: 'tables' | 'log') {
+      const { owner } = await postgresBinaries()
+      const small = backend === 'postgres' ? mountSmallDisk(64, owner) : mountSmallDisk(96)
+      disk = small
+      if (backend === 'postgres')
+        cluster = await startCluster({ settings: { min_wal_size: '32MB', max_wal_size: '32MB' } })
+      const url = cluster ? await postgresOn(cluster, small, part) : await embeddedOn(small)
+      const credentials = await integrate(url)
+      const service = await serveWith([], { DATABASE_URL: url, DATABASE_WAIT: '1' })
+      const token = await newToken(service.url, credentials)
+      const isIssued = async () => (await postToken(service.url, credentials)).status === 200
+      return { disk: small, url, credentials, service, token, isIssued }
+    }
 
-    disk.free()
-    expect((await importing(url, many)).code).toBe(0)
-    const { body } = await tryList(service.url, token, 'page=1')
-    expect(body).toMatchObject({ meta: { count: BEFORE.assessments.length + MANY } })
-  })
+    test('lets an import fail with one line and nothing half done; the service goes on to serve', async () => {
+      const { disk, url, service, token } = await begin('tables')
+      const before = await on(url, everything)
+      const many = manyLines(MANY[backend].lines)
+      disk.fill(MANY[backend].left)
+      expect(await failedImport(url, many)).toMatch(NO_SPACE)
+      expect(await on(url, everything)).toEqual(before)
+      await expectServed(service.url, token, BEFORE)
 
-  test('is a 503 for tokens and nothing for pages; the log says so once', async () => {
-    const { disk, credentials, service, token } = await begin(tablesOnDisk)
-    disk.fill()
-    const tokens = await issueUntilRefused(service.url, credentials)
-    for (const each of [token, ...tokens.slice(-3)]) await expectPage(service.url, each, BEFORE)
+      disk.free()
+      expect((await importing(url, many)).code).toBe(0)
+      const { body } = await tryList(service.url, token, 'page=1')
+      expect(body).toMatchObject({ meta: { count: BEFORE.assessments.length + many.length } })
+    })
 
-    disk.free()
-    await until('a token is issued again', () => isIssued(service.url, credentials))
-    expect(warnings(service)).toEqual([
-      'the disk of the database is full: no tokens can be issued',
-      'the database takes writes again',
-    ])
-  })
+    test('is a 503 for tokens and nothing for pages; the log says so once', async () => {
+      const { disk, credentials, service, token, isIssued } = await begin('tables')
+      disk.fill()
+      const tokens = [token]
+      for (;;) {
+        const answer = await postToken(service.url, credentials)
+        if (answer.status !== 503) {
+          tokens.push((successful(answer) as { access_token: string }).access_token)
+          continue
+        }
+        expect(answer.headers.get('retry-after')).toMatch(/^[1-9]\d*$/)
+        expect(answer.body).toEqual({
+          error: 'temporarily_unavailable',
+          error_description: 'The service is temporarily unavailable: try again later',
+        })
+        break
+      }
+      for (const each of tokens.slice(-3)) await expectPage(service.url, each, BEFORE)
 
-  test('for its log ends it; once it is started again, all is there that was answered, and no import half', async () => {
-    const { disk, cluster, url, credentials, service, token } = await begin(logOnDisk)
-    const tokens = [token, await newToken(service.url, credentials)]
-    const before = await on(url, everything)
-    disk.fill()
-    expect(await failedImport(url, manyLines(MANY))).toBe(
-      'axport: the connection to the database was lost; nothing half-done is left',
-    )
-    await until('Postgres has shut down, since its recovery needs space as well', () => !isAlive(cluster.pid))
-    const answers = [await tryList(service.url, token), await postToken(service.url, credentials)]
-    expect(answers.map(({ status }) => status)).toEqual([503, 503])
+      disk.free()
+      await until('a token is issued again', isIssued)
+      expect(warnings(service)).toEqual(TOKENS_REFUSED)
+    })
 
-    disk.free()
-    await cluster.restart()
-    await until('pages are answered again', async () => (await tryList(service.url, token)).status === 200)
-    expect(await on(url, everything)).toEqual(before)
-    for (const each of tokens) await expectServed(service.url, each, BEFORE)
-    expect(await isIssued(service.url, credentials)).toBe(true)
-    expect(warnings(service)).toEqual([
-      'the database can not be reached',
-      'the database can be reached again',
-    ])
-  })
-})
+    test('for its log is a 503 for everything; with space again, all is there that was answered', async () => {
+      const { disk, url, credentials, service, token, isIssued } = await begin('log')
+      const tokens = [token, await newToken(service.url, credentials)]
+      const before = await on(url, everything)
+      disk.fill()
+      if (cluster) {
+        const { pid } = cluster
+        expect(await failedImport(url, manyLines(MANY.postgres.lines))).toBe(
+          'axport: the connection to the database was lost; nothing half-done is left',
+        )
+        await until('Postgres has shut down, since its recovery needs space as well', () => !isAlive(pid))
+      } else await until('a write finds no space for the log', async () => !(await writesLog(url)))
+      const answers = [await tryList(service.url, token), await postToken(service.url, credentials)]
+      expect(answers.map(({ status }) => status)).toEqual([503, 503])
 
-/** Tables and indexes on the small disk, the server's log elsewhere. */
-async function tablesOnDisk(cluster: OwnCluster, { folder }: SmallDisk): Promise<void> {
-  await on(cluster.url(), async sql => {
-    await sql.unsafe(`create tablespace small location '${folder}'`)
-    await sql`create database export template template0 tablespace small`
+      disk.free()
+      await cluster?.restart()
+      await until('pages are answered again', async () => (await tryList(service.url, token)).status === 200)
+      expect(await on(url, everything)).toEqual(before)
+      for (const each of tokens) await expectServed(service.url, each, BEFORE)
+      expect(await isIssued()).toBe(true)
+      expect(warnings(service)).toEqual(LOST_AND_FOUND)
+    })
+
+    test('lets a command fail with one line, and keeps what commands before have done', async () => {
+      const { disk, url, service, token } = await begin('tables')
+      disk.fill()
+      let created = 0
+      await on(url, async sql => {
+        for (;;) {
+          await createIntegration(sql, `Another ${created}`, 'all', 'all')
+          created++
+        }
+      }).catch(() => {})
+      const create = ['integration', 'create', 'More', '--organizations', 'all', '--products', 'all']
+      expect(await refusal(url, ...create)).toMatch(NO_SPACE)
+      const [row] = await on(url, sql => sql`select count(*)::int as count from integrations`)
+      expect(row?.count).toBe(1 + created)
+      await expectPage(service.url, token, BEFORE)
+    })
   })
 }
 
-/** The server's log on the small disk, tables and indexes elsewhere. */
-async function logOnDisk(cluster: OwnCluster, { folder }: SmallDisk): Promise<void> {
-  await cluster.crash()
-  const [log, place] = [join(cluster.dataDir, 'pg_wal'), join(folder, 'pg_wal')]
-  Bun.spawnSync(['cp', '-a', log, place])
-  renameSync(log, `${log}.before`)
-  symlinkSync(place, log)
-  await cluster.restart()
-  await on(cluster.url(), sql => sql`create database export template template0`)
+/** A database with its tables and indexes, or the server's log, on the small disk, and all else elsewhere. */
+async function postgresOn(cluster: OwnCluster, { folder }: SmallDisk, part: 'tables' | 'log') {
+  if (part === 'tables')
+    await on(cluster.url(), sql => sql.unsafe(`create tablespace small location '${folder}'`))
+  else {
+    await cluster.crash()
+    const [log, place] = [join(cluster.dataDir, 'pg_wal'), join(folder, 'pg_wal')]
+    Bun.spawnSync(['cp', '-a', log, place])
+    renameSync(log, `${log}.before`)
+    symlinkSync(place, log)
+    await cluster.restart()
+  }
+  const tablespace = part === 'tables' ? 'small' : 'pg_default'
+  await on(cluster.url(), sql =>
+    sql.unsafe(`create database export template template0 tablespace ${tablespace}`),
+  )
+  const url = cluster.url('export')
+  await on(url, async sql => {
+    await migrate(sql)
+    await load(sql, linesOf(BEFORE))
+  })
+  return url
+}
+
+async function embeddedOn(disk: SmallDisk): Promise<string> {
+  const folder = join(disk.folder, 'data')
+  Bun.spawnSync(['cp', '-a', await embeddedWorld(linesOf(BEFORE)), folder])
+  return `embedded:${folder}`
+}
+
+/** Imports lines, which has to fail with exit code 1; the last line on standard error. */
+async function failedImport(url: string, lines: Line[]): Promise<string> {
+  const { code, stdout, stderr } = await importing(url, lines)
+  expect({ code, stdout }).toEqual({ code: 1, stdout: '' })
+  // Progress comes before.
+  return stderr.trimEnd().split('\n').at(-1) ?? ''
+}
+
+/** Writes a megabyte into the log alone; whether that was possible. */
+function writesLog(url: string): Promise<boolean> {
+  return on(url, sql => sql`select pg_logical_emit_message(false, 'axport', repeat('x', 1000000))`).then(
+    () => true,
+    () => false,
+  )
+}
+
+/** Of what happens by itself, which may or may not meet the full disk. */
+const BY_CHANCE = 'expired tokens could not be purged; trying again later'
+
+/** What the log of a service has to say of its database, from the first warning on. */
+function warnings(service: Served): unknown[] {
+  const lines = stateLines(service).filter(({ msg }) => msg !== BY_CHANCE)
+  const first = lines.findIndex(({ level }) => Number(level) >= 40)
+  return first < 0 ? [] : lines.slice(first).map(({ msg }) => msg)
 }

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test'
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { cleanUp, emptyFolder, ended, launch } from '../support/executable.ts'
 import { assessment, world } from '../support/fixtures.ts'
 import { LIST } from '../support/http.ts'
 import { program, requires } from '../support/requires.ts'
@@ -11,6 +11,7 @@ setDefaultTimeout(120_000)
 
 const readme = readFileSync(join(import.meta.dir, '..', '..', 'README.md'), 'utf8')
 const COUNT = 250
+const environment = process.env as Record<string, string>
 
 /** The first block of a language below a heading. */
 function block(heading: string, language: string): string {
@@ -22,9 +23,8 @@ function block(heading: string, language: string): string {
 
 let service: TestService
 let credentials: { AXPORT_CLIENT_ID: string; AXPORT_CLIENT_SECRET: string }
-let folder: string
+const folder = emptyFolder()
 beforeAll(async () => {
-  folder = mkdtempSync(join(tmpdir(), 'axport-clients-'))
   service = await startService('postgres')
   await load(service.sql, [...world(), ...Array.from({ length: COUNT }, (_, at) => assessment(at + 1))])
   const { clientId, clientSecret } = await authorize(service, [10], [1])
@@ -32,7 +32,7 @@ beforeAll(async () => {
 })
 afterAll(async () => {
   await service?.close()
-  rmSync(folder, { recursive: true, force: true })
+  await cleanUp()
 })
 
 /**
@@ -54,12 +54,8 @@ function behind(statuses: (number | 'fewer' | null)[]) {
         return new Response('{"errors":[]}', { status, headers: { 'retry-after': '0' } })
       const { method, headers } = request
       const body = method === 'POST' ? await request.text() : null
-      const answer = await fetch(service.baseUrl + pathname + search, {
-        method,
-        headers,
-        body,
-        decompress: status === 'fewer',
-      })
+      const init = { method, headers, body, decompress: status === 'fewer' }
+      const answer = await fetch(service.baseUrl + pathname + search, init)
       if (status !== 'fewer') return new Response(answer.body, answer)
       return new Response((await answer.text()).replace(`"count":${COUNT}`, `"count":${COUNT - 1}`))
     },
@@ -68,19 +64,8 @@ function behind(statuses: (number | 'fewer' | null)[]) {
 }
 
 /** Runs a program of the README against a base address. */
-async function run(command: string[], url: string) {
-  const child = Bun.spawn(command, {
-    cwd: folder,
-    env: { ...process.env, ...credentials, AXPORT_URL: url },
-    stdin: 'ignore',
-    stdout: 'pipe',
-    stderr: 'pipe',
-  })
-  const patience = setTimeout(() => child.kill('SIGKILL'), 90_000)
-  const [stdout, stderr, code] = await Promise.all([child.stdout.text(), child.stderr.text(), child.exited])
-  clearTimeout(patience)
-  return { stdout, stderr, code }
-}
+const run = (command: string[], url: string) =>
+  ended(launch(command, { cwd: folder, env: { ...environment, ...credentials, AXPORT_URL: url } }), {})
 
 const programs = [
   { name: 'TypeScript', heading: 'Every page, in TypeScript', language: 'ts', command: [process.execPath] },

@@ -1,8 +1,8 @@
+import { pagesFrom } from '../paths.ts'
 import { median } from '../results.ts'
 import { compared, inTurns } from '../rounds.ts'
 import { broadScope, hundreds, sizeOf } from '../scopes.ts'
-import { FIRST_PAGE } from '../service.ts'
-import { type Measure, onStage } from '../stage.ts'
+import { latenciesOf, type Measure } from '../stage.ts'
 
 /** How many pages of a kind are asked for. */
 const PAGES = 10
@@ -16,12 +16,7 @@ export const again: Measure = {
     const deep = hundreds(count * 0.6)
     /** Milliseconds of a page, on a service that has just found its way there. */
     const timed = (step: number) =>
-      onStage(world, scope, async ({ load }) => {
-        const offsets = Array.from({ length: PAGES }, (_, at) => deep + at * step)
-        const paths = offsets.map(offset => `${FIRST_PAGE}&offset=${offset}`)
-        const { latencies } = await load({ paths, connections: 1 })
-        return median(latencies.slice(1))
-      })
+      latenciesOf(world, scope, pagesFrom(deep, PAGES, step)).then(([, ...latencies]) => median(latencies))
     const times = await inTurns(world.options.rounds, { same: () => timed(0), next: () => timed(100) })
     return [
       {

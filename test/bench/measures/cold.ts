@@ -1,11 +1,10 @@
 import type { Sql } from 'postgres'
+import { listFilter, SORTS, WARM } from '../paths.ts'
 import { median, type Result } from '../results.ts'
 import { broadScope, inScope } from '../scopes.ts'
 import { FIRST_PAGE } from '../service.ts'
-import { type Measure, onStage } from '../stage.ts'
+import { latenciesOf, type Measure } from '../stage.ts'
 import type { World } from '../world.ts'
-
-const SORTS = ['certified_on', 'user_name', 'proctor_name', 'product_name']
 
 /** A filter as a request has it, and as a condition on the narrow copy. */
 interface Filter {
@@ -59,38 +58,32 @@ async function manyLeft(sql: Sql): Promise<Filter[]> {
   const organizations = await sql<{ id: number }[]>`
     select organization_id as id from bench_narrow group by 1 order by 1`
   const some = organizations.filter((_, at) => at % 2 === 0).map(({ id }) => id)
-  const list = some.map(id => `filter[organization_ids][]=${id}`).join('&')
+  const scalar = (name: string, condition: string) => ({
+    name,
+    query: `filter[${name}]=${half?.day}`,
+    condition,
+  })
+  const list = (name: string, values: unknown[], condition: string) => ({
+    name,
+    query: listFilter(name, values.map(String)),
+    condition,
+  })
   return [
     { name: 'no filter', query: '', condition: 'true' },
-    {
-      name: 'start_date',
-      query: `filter[start_date]=${half?.day}`,
-      condition: `certified_on >= '${half?.day}'`,
-    },
-    { name: 'end_date', query: `filter[end_date]=${half?.day}`, condition: `certified_on <= '${half?.day}'` },
-    {
-      name: 'product_ids',
-      query: `filter[product_ids][]=${product?.id}`,
-      condition: `product_id = ${product?.id}`,
-    },
-    { name: 'organization_ids, half', query: list, condition: `organization_id = any ('{${some}}')` },
-    {
-      name: 'user_record_status',
-      query: 'filter[user_record_status][]=archived',
-      condition: 'is_archived',
-    },
-    { name: 'legacy_record', query: 'filter[legacy_record][]=true', condition: 'legacy_record' },
+    scalar('start_date', `certified_on >= '${half?.day}'`),
+    scalar('end_date', `certified_on <= '${half?.day}'`),
+    list('product_ids', [product?.id], `product_id = ${product?.id}`),
+    list('organization_ids', some, `organization_id = any ('{${some}}')`),
+    list('user_record_status', ['archived'], 'is_archived'),
+    list('legacy_record', [true], 'legacy_record'),
   ]
 }
 
 /** Milliseconds of the first page of each filter, from a service that has answered for a single person only. */
 async function timedPages(world: World, filters: Filter[], sort: string): Promise<number[]> {
-  const warm = Array.from({ length: 4 }, (_, at) => `${FIRST_PAGE}&filter[user_ids][]=${at + 1}`)
   const asked = filters.map(({ query }) => `${FIRST_PAGE}&sort=${sort}&${query}`)
-  return await onStage(world, await broadScope(world.sql), async ({ load }) => {
-    const { latencies } = await load({ paths: [...warm, ...asked], connections: 1 })
-    return latencies.slice(warm.length)
-  })
+  const latencies = await latenciesOf(world, await broadScope(world.sql), [...WARM, ...asked])
+  return latencies.slice(WARM.length)
 }
 
 /** Milliseconds of the count of each filter. */

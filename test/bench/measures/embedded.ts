@@ -1,7 +1,9 @@
 import { join } from 'node:path'
 import { axport, timedImport, writeSample } from '../executable.ts'
 import { runLoad } from '../job.ts'
-import { median, type Result } from '../results.ts'
+import { filtered } from '../paths.ts'
+import type { Result } from '../results.ts'
+import { compared } from '../rounds.ts'
 import { authorize, FIRST_PAGE, startService } from '../service.ts'
 import type { Measure } from '../stage.ts'
 import { createIntegration } from '../world.ts'
@@ -35,17 +37,16 @@ export const embedded: Measure = {
         const credentials = await createIntegration(executable, DATABASE_URL, scope)
         const headers = await authorize(service.url, credentials)
         // Who asks is known already: that is not what is measured.
-        const paths = [`${FIRST_PAGE}&filter[user_ids][]=1`, FIRST_PAGE, FIRST_PAGE]
+        const paths = [filtered('filter[user_ids][]', 1), FIRST_PAGE, FIRST_PAGE]
         const { latencies } = await runLoad({ url: service.url, connections: 1, headers, paths })
         fresh.push(latencies[1] ?? Number.NaN)
         known.push(latencies[2] ?? Number.NaN)
       }
       const result = (what: string, times: number[]): Result => ({
         measure: `embedded, ${records.toLocaleString('en-US')}: first page, ${what}`,
-        figure: median(times.slice(WARM)),
+        ...compared(times.slice(WARM)),
         unit: 'ms',
         reach: { of: 'value', atMost: 25 },
-        rounds: times.slice(WARM).map(figure => ({ figure })),
       })
       const rate = Math.round(records / imported.seconds)
       return [

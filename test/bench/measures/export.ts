@@ -1,34 +1,22 @@
-import { copy, WITHOUT_PSQL } from '../programs.ts'
-import { median, type Result } from '../results.ts'
+import { walkPaths } from '../paths.ts'
+import { copy } from '../programs.ts'
+import type { Result } from '../results.ts'
 import { compared, inTurns } from '../rounds.ts'
-import { broadScope, sizeOf } from '../scopes.ts'
-import { LIST } from '../service.ts'
+import { broadScope, inScope, sizeOf } from '../scopes.ts'
 import { type Measure, onStage } from '../stage.ts'
 import type { Scope, World } from '../world.ts'
 
-const PAGE = 100
-
-/** The paths of a walk over `count` records, from the first page to the last. */
-export function walkPaths(count: number, further = ''): string[] {
-  return Array.from(
-    { length: Math.ceil(count / PAGE) },
-    (_, at) => `${LIST}?page=${PAGE}&offset=${at * PAGE}${further}`,
-  )
-}
-
 /**
- * A full export by one client, page after page, each time from a service that remembers nothing; how its pages
- * get slower; what COPY needs for the same documents, and a tenth of the records for the same walk.
+ * A full export by one client, page after page, each time from a service that remembers nothing; what COPY needs for the same documents, and a tenth of the records for the same walk.
  */
 export const fullExport: Measure = {
   name: 'export',
   async run(world) {
     const all = await exportOf(world, world.databaseUrl)
     const tenth = await aTenth(world)
-    const depths: number[] = []
-    const copied = copy(world.databaseUrl, selectOf(all.scope))
+    const copied = copy(world.databaseUrl, `select document from export_records where ${inScope(all.scope)}`)
     const figures = await inTurns<string>(roundsFor(world), {
-      walk: () => walkOnce(world, all, depths),
+      walk: () => walkOnce(world, all),
       ...(copied && { copied }),
       ...('scope' in tenth && { tenth: () => walkOnce(world, tenth) }),
     })
@@ -40,9 +28,8 @@ export const fullExport: Measure = {
         unit: 's',
         beside: 'COPY',
         reach: { of: 'ratio', atMost: 2.5 },
-        note: copied ? 'aim: 1.8' : WITHOUT_PSQL,
+        note: copied ? 'aim: 1.8' : 'no limit: psql not found',
       },
-      depthResult(depths),
       tenthResult(compared(walk, tenths), 'why' in tenth ? tenth.why : undefined),
     ]
   },
@@ -67,50 +54,20 @@ async function exportOf(world: World, databaseUrl: string): Promise<Export> {
 }
 
 /** Seconds of one walk by a service that remembers nothing. */
-async function walkOnce(
-  world: World,
-  { databaseUrl, scope, count, bytes }: Export,
-  depths?: number[],
-): Promise<number> {
-  const paths = walkPaths(count)
-  return await onStage(
-    world,
-    scope,
-    async ({ load }) => {
-      const outcome = await load({ paths, connections: 1 })
-      requireAll(outcome.bytes, paths.length, count, bytes)
-      if (depths) {
-        const back = await load({ paths: walkPaths(count, '&order=desc'), connections: 1 })
-        depths.push(depthOf(back.latencies))
-      }
-      return outcome.seconds
-    },
-    { databaseUrl },
-  )
-}
-
-/**
- * How many times as long as a first page one at 90 % depth takes. In a second walk, the other way round: that
- * nobody has gone before, and the process has run itself warm, which would make the first pages look slow.
- */
-function depthOf(latencies: number[]): number {
-  const some = Math.ceil(latencies.length / 50)
-  const deep = Math.floor(latencies.length * 0.9)
-  return median(latencies.slice(deep, deep + some)) / median(latencies.slice(0, some))
+async function walkOnce(world: World, { databaseUrl, scope, count, bytes }: Export): Promise<number> {
+  const job = { paths: walkPaths(count), connections: 1 }
+  const outcome = await onStage(world, scope, ({ load }) => load(job), databaseUrl)
+  requireAll(outcome.bytes, job.paths.length, count, bytes)
+  return outcome.seconds
 }
 
 /** Every document came, once: the bytes are those of the documents, the commas between, and the envelopes. */
 function requireAll(received: number, pages: number, count: number, bytes: number): void {
-  const offsets = Array.from({ length: pages }, (_, at) => at * PAGE)
-  const envelopes = offsets.map(
-    offset => `{"data":[],"meta":{"count":${count},"offset":${offset},"page":100}}`,
-  )
-  const expected = bytes + (count - pages) + envelopes.reduce((sum, text) => sum + text.length, 0)
+  const envelope = (offset: number) => `{"data":[],"meta":{"count":${count},"offset":${offset},"page":100}}`
+  const envelopes = Array.from({ length: pages }, (_, at) => envelope(at * 100).length)
+  const expected = bytes + (count - pages) + envelopes.reduce((sum, length) => sum + length, 0)
   if (received !== expected) throw new Error(`the export has ${received} bytes instead of ${expected}`)
 }
-
-const selectOf = ({ organizations, products }: Scope) =>
-  `select document from export_records where organization_id = any ('{${organizations}}') and product_id = any ('{${products}}')`
 
 /** A walk over millions takes minutes. */
 const roundsFor = ({ options }: World) => Math.min(3, options.rounds)
@@ -122,16 +79,6 @@ async function aTenth(world: World): Promise<Export | { why: string }> {
   if (world.records !== MOST) return { why: 'not measured: needs --records 10000000' }
   const url = await world.another(MOST / 10)
   return url ? await exportOf(world, url) : { why: 'not measured: the Postgres at --database is not our own' }
-}
-
-function depthResult(depths: number[]): Result {
-  return {
-    measure: 'page at 90 % depth ÷ first page, in a walk',
-    figure: median(depths),
-    unit: '',
-    reach: { of: 'value', atMost: 1.2 },
-    rounds: depths.map(figure => ({ figure })),
-  }
 }
 
 function tenthResult(found: ReturnType<typeof compared>, why: string | undefined): Result {

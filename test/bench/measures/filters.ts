@@ -1,8 +1,8 @@
 import { needlesOf, WARM } from '../needles.ts'
-import { median } from '../results.ts'
+import { compared } from '../rounds.ts'
 import { broadScope } from '../scopes.ts'
 import { FIRST_PAGE } from '../service.ts'
-import { type Measure, onStage } from '../stage.ts'
+import { latenciesOf, type Measure } from '../stage.ts'
 
 /**
  * First pages of filters that pick few, with their counts. Every round has a service of its own, so that no
@@ -17,21 +17,19 @@ export const filters: Measure = {
     for (let round = 0; round < world.options.rounds; round++) {
       const asked = needles.flatMap(({ warm, queries }) => [...warm, queries[round] as string])
       const paths = [FIRST_PAGE, ...asked.map(query => `${FIRST_PAGE}&${query}`)]
-      const { latencies } = await onStage(world, scope, ({ load }) => load({ paths, connections: 1 }))
+      const latencies = await latenciesOf(world, scope, paths)
       for (const [at, found] of times.entries()) {
         found.push(latencies[(at + 1) * (WARM + 1)] ?? Number.NaN)
       }
     }
-    return needles.map(({ name, matches }, at) => {
+    return needles.map(({ name }, at) => {
       const found = times[at] ?? []
-      const slowest = `slowest ${Math.max(...found).toFixed(1)} ms`
       return {
         measure: `first page with count: ${name}`,
-        figure: median(found),
+        ...compared(found),
         unit: 'ms',
         reach: { of: 'value', atMost: 25 },
-        note: matches === undefined ? slowest : `${matches.toLocaleString('en-US')} match; ${slowest}`,
-        rounds: found.map(figure => ({ figure })),
+        note: `slowest ${Math.max(...found).toFixed(1)} ms`,
       }
     })
   },

@@ -1,30 +1,24 @@
-import { join } from 'node:path'
-import { runLoad } from '../job.ts'
-import { pgbench, WITHOUT_PGBENCH } from '../programs.ts'
-import { median } from '../results.ts'
-import { compare } from '../rounds.ts'
+import { besidePgbench } from '../programs.ts'
+import { compared } from '../rounds.ts'
 import { broadScope, inScope } from '../scopes.ts'
-import { FIRST_PAGE } from '../service.ts'
+import { FIRST_PAGE, NO_PROC } from '../service.ts'
 import { type Measure, onStage } from '../stage.ts'
-import type { World } from '../world.ts'
 
 /**
  * First pages a second against pgbench fetching the same documents as rows, the scope as constants, a plan that is
- * kept, and no token; the processor time of the service for one; and what the load itself can do at most.
+ * kept, and no token; and the processor time of the service for one.
  */
 export const firstPage: Measure = {
   name: 'first-page',
   async run(world) {
-    const { rounds, seconds } = world.options
+    const { seconds } = world.options
     const scope = await broadScope(world.sql)
     const rows = {
       text: `select document from export_records where ${inScope(scope)} order by certified_on, id limit 100`,
-      parameters: [],
-      session: {},
+      aim: 0.45,
     }
     return await onStage(world, scope, async ({ service, load }) => {
-      const warm = await load({ paths: [FIRST_PAGE], seconds: Math.min(1, seconds) })
-      const bytes = Math.round(warm.bytes / warm.requests)
+      await load({ paths: [FIRST_PAGE], seconds: Math.min(1, seconds) })
       const costs: number[] = []
       let cores = 0
       const figure = async () => {
@@ -35,47 +29,20 @@ export const firstPage: Measure = {
         cores = outcome.cpu / outcome.seconds
         return outcome.requests / outcome.seconds
       }
-      const limit = pgbench(world.databaseUrl, rows, world.options)
-      const compared = await compare(rounds, figure, limit)
       return [
         {
           measure: 'first pages ÷ pgbench, the same documents as rows',
-          ...compared,
-          unit: '/s',
-          beside: 'pgbench',
+          ...(await besidePgbench(world, rows, figure)),
           reach: { of: 'ratio', atLeast: 0.33 },
-          note: limit ? 'aim: 0.45' : WITHOUT_PGBENCH,
         },
         {
           measure: 'processor time of the service for a page',
           unit: 'µs',
           reach: { of: 'value', atMost: 220 },
-          ...(costs.length > 0 && { figure: median(costs), rounds: costs.map(figure => ({ figure })) }),
-          note: costs.length > 0 ? 'aim: 160' : 'not measured: there is no /proc here',
-        },
-        {
-          measure: 'the load by itself',
-          figure: await trivialRate(world, bytes),
-          unit: '/s',
-          note: `a fixed answer of ${bytes} bytes; it took ${cores.toFixed(2)} cores while first pages were measured`,
+          ...(costs.length > 0 && compared(costs)),
+          note: costs.length > 0 ? `aim: 160; the load took ${cores.toFixed(2)} cores` : NO_PROC,
         },
       ]
     })
   },
-}
-
-/** How fast the load is against a server that does nothing. */
-async function trivialRate(world: World, bytes: number): Promise<number> {
-  const { connections, seconds } = world.options
-  const script = join(import.meta.dir, '..', 'trivial-server.ts')
-  const server = Bun.spawn([process.execPath, script, String(bytes)], { stdout: 'pipe' })
-  try {
-    const { value } = await server.stdout.getReader().read()
-    const url = new TextDecoder().decode(value).trim()
-    const outcome = await runLoad({ url, connections, paths: ['/'], seconds })
-    return outcome.requests / outcome.seconds
-  } finally {
-    server.kill()
-    await server.exited
-  }
 }

@@ -1,7 +1,8 @@
+import { filtered, walkPaths } from '../paths.ts'
 import { broadScope, sizeOf } from '../scopes.ts'
-import { FIRST_PAGE, TOKEN, tokenRequest } from '../service.ts'
+import { NO_PROC } from '../service.ts'
 import { type Measure, onStage } from '../stage.ts'
-import { walkPaths } from './export.ts'
+import { tokenJob } from './tokens.ts'
 
 /** Memory of the process under everything at once: walks, compressed walks, filters, tokens. */
 export const memory: Measure = {
@@ -12,17 +13,14 @@ export const memory: Measure = {
     const seconds = world.options.seconds * 4
     return await onStage(world, scope, async ({ service, credentials, headers, load }) => {
       const accepting = (coding: string) => ({ ...headers, 'accept-encoding': coding })
-      const filtered = Array.from(
-        { length: 2000 },
-        (_, at) => `${FIRST_PAGE}&filter[user_ids][]=${at + 1000}`,
-      )
+      const ofUsers = Array.from({ length: 2000 }, (_, at) => filtered('filter[user_ids][]', at + 1000))
       const byName = walkPaths(count, '&sort=user_name').toReversed()
       await Promise.all([
         load({ paths: walkPaths(count), seconds }),
         load({ paths: byName, headers: accepting('gzip'), seconds, connections: 4 }),
         load({ paths: walkPaths(count, '&order=desc'), headers: accepting('zstd'), seconds, connections: 4 }),
-        load({ paths: filtered, seconds, connections: 2 }),
-        load({ paths: [TOKEN], method: 'POST', ...tokenRequest(credentials), seconds, connections: 2 }),
+        load({ paths: ofUsers, seconds, connections: 2 }),
+        load({ ...tokenJob(credentials), seconds, connections: 2 }),
       ])
       const found = service.memory()
       return [
@@ -31,9 +29,7 @@ export const memory: Measure = {
           unit: 'MB',
           reach: { of: 'value', atMost: 250 },
           ...(found && { figure: found.peak }),
-          note: found
-            ? `${found.now.toFixed(0)} MB when the load had ended`
-            : 'not measured: there is no /proc here',
+          note: found ? `${found.now.toFixed(0)} MB when the load had ended` : NO_PROC,
         },
       ]
     })

@@ -1,9 +1,10 @@
 import { WARM } from '../needles.ts'
+import { filtered } from '../paths.ts'
 import { median, type Result } from '../results.ts'
+import { compared } from '../rounds.ts'
 import { broadScope } from '../scopes.ts'
-import { FIRST_PAGE } from '../service.ts'
 import { type Sought, soughtIn } from '../sought.ts'
-import { type Measure, onStage } from '../stage.ts'
+import { latenciesOf, type Measure } from '../stage.ts'
 
 /** Pages of a walk behind the first. */
 const NEXT = [100, 200, 300]
@@ -26,7 +27,7 @@ export const search: Measure = {
           pathOf(sought.text),
           ...NEXT.map(offset => `${pathOf(sought.text)}&offset=${offset}`),
         ]
-        const { latencies } = await onStage(world, scope, ({ load }) => load({ paths, connections: 1 }))
+        const latencies = await latenciesOf(world, scope, paths)
         const [found = Number.NaN, ...walked] = latencies.slice(-1 - NEXT.length)
         first.push(found)
         next.push(median(walked))
@@ -37,17 +38,16 @@ export const search: Measure = {
   },
 }
 
-const pathOf = (text: string) => `${FIRST_PAGE}&filter[search]=${encodeURIComponent(text)}`
+const pathOf = (text: string) => filtered('filter[search]', text)
 
 /** The note never holds the text itself: at --database it may be somebody's name. */
 function resultsOf({ name, matches, reach }: Sought, first: number[], next: number[]): Result[] {
   const result = (what: string, times: number[], atMost: number, note: string): Result => ({
     measure: `search, ${name}: ${what}`,
-    figure: median(times),
+    ...compared(times),
     unit: 'ms',
     reach: { of: 'value', atMost },
     note,
-    rounds: times.map(figure => ({ figure })),
   })
   return [
     result('first page with count', first, reach.first, `${matches.toLocaleString('en-US')} match`),

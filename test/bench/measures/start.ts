@@ -1,5 +1,4 @@
-import { freePort } from '../../support/free-port.ts'
-import { median } from '../results.ts'
+import { compared } from '../rounds.ts'
 import { startService } from '../service.ts'
 import type { Measure } from '../stage.ts'
 
@@ -9,18 +8,11 @@ export const start: Measure = {
   async run(world) {
     const times: number[] = []
     for (let round = 0; round < world.options.rounds; round++) {
-      const service = await startService(world.executable, world.databaseUrl, { port: await freePort() })
+      const service = await startService(world.executable, world.databaseUrl)
       times.push(service.startedIn)
       await service.stop()
     }
-    return [
-      {
-        measure: 'start of the executable to first answer',
-        figure: median(times),
-        unit: 'ms',
-        reach: { of: 'value', atMost: 250 },
-        rounds: times.map(figure => ({ figure })),
-      },
-    ]
+    const measure = 'start of the executable to first answer'
+    return [{ measure, ...compared(times), unit: 'ms', reach: { of: 'value', atMost: 250 } }]
   },
 }

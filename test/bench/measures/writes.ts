@@ -1,8 +1,8 @@
 import type { Sql } from 'postgres'
+import { pagesFrom } from '../paths.ts'
 import { compared, inTurns } from '../rounds.ts'
 import { broadScope, hundreds, inScope, sizeOf } from '../scopes.ts'
-import { FIRST_PAGE } from '../service.ts'
-import { type Measure, onStage } from '../stage.ts'
+import { latenciesOf, type Measure } from '../stage.ts'
 import type { Scope, World } from '../world.ts'
 
 const PAGES = 1500
@@ -20,12 +20,9 @@ export const writes: Measure = {
     const pages = Math.min(PAGES, Math.floor((count - start) / 100))
     /** Seconds for the pages behind the first, which looks for the middle. */
     const walk = () =>
-      onStage(world, scope, async ({ load }) => {
-        const offsets = Array.from({ length: pages + 1 }, (_, at) => start + at * 100)
-        const paths = offsets.map(offset => `${FIRST_PAGE}&offset=${offset}`)
-        const [, ...latencies] = (await load({ paths, connections: 1 })).latencies
-        return latencies.reduce((sum, ms) => sum + ms, 0) / 1000
-      })
+      latenciesOf(world, scope, pagesFrom(start, pages + 1)).then(
+        ([, ...latencies]) => latencies.reduce((sum, ms) => sum + ms, 0) / 1000,
+      )
     const times = await inTurns(Math.min(3, world.options.rounds), {
       busy: () => whileWriting(world, scope, walk),
       quiet: walk,

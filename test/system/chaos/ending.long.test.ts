@@ -11,7 +11,7 @@ const world = useWorld()
 test.each([1, 2])(
   '%i process(es) told to end during an outage end in time, and cut nobody',
   async workers => {
-    for (const weather of ['silent', 'closing', 'fair'] as const) {
+    const endIn = async (weather: 'silent' | 'closing' | 'fair') => {
       const proxy = await FlakyProxy.start(world.url)
       const service = await startService(proxy.url, { workers, env: { SHUTDOWN_TIMEOUT: '12' } })
       const load = new Load(service.url, world.credentials, world.truth, { longest: LONGEST_MS })
@@ -22,7 +22,7 @@ test.each([1, 2])(
         // Until requests are stuck in it.
         await Bun.sleep(100)
         const told = performance.now()
-        // From now on nothing is asked: a connection that is still being made is cut by the system, and by nobody else.
+        // From now on nothing is asked: the system cuts a connection that is still being made, and nobody else does.
         const answered = load.stop()
         service.signal('SIGTERM')
         const { code, stderr } = await service.finished
@@ -36,5 +36,6 @@ test.each([1, 2])(
         await proxy.stop()
       }
     }
+    await Promise.all([endIn('silent'), endIn('closing'), endIn('fair')])
   },
 )

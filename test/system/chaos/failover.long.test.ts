@@ -14,35 +14,25 @@ beforeAll(async () => {
   older.truth = truthOf(older.platform, world.scope)
 })
 
-const options = { lostTokens: true, logLines: { least: 0, most: 10 } }
-
-test('after a failover to an older state of the data, that state alone is answered', async () => {
-  await trial(world, options, async ({ proxy, load, untilServed, recovers }) => {
-    const settled = load.change(older.truth)
-    proxy.redirect(older.victim.port)
-    settled()
-    await recovers()
-    await untilServed(100)
-    const back = load.change(world.truth)
-    proxy.redirect(world.victim.port)
-    back()
-    await recovers()
-  })
-})
-
-test('after a failover from a database that was killed, the other one is answered from', async () => {
-  await trial(world, options, async ({ proxy, load, untilDown, untilServed, recovers }) => {
-    await world.victim.kill()
-    await untilDown()
-    const settled = load.change(older.truth)
-    proxy.redirect(older.victim.port)
-    settled()
-    await recovers()
-    await untilServed(100)
-    await world.victim.start()
-    const back = load.change(world.truth)
-    proxy.redirect(world.victim.port)
-    back()
-    await recovers()
-  })
-})
+test.each(['runs on', 'was killed'])(
+  'after a failover from a database that %s to an older state of the data, that state alone is answered',
+  async how => {
+    const options = { lostTokens: true, logLines: { least: 0, most: 10 } }
+    await trial(world, options, async ({ proxy, load, untilDown, untilServed, recovers }) => {
+      const failOver = async (to: typeof world) => {
+        const settled = load.change(to.truth)
+        proxy.redirect(to.victim.port)
+        settled()
+        await recovers()
+      }
+      if (how === 'was killed') {
+        await world.victim.kill()
+        await untilDown()
+      }
+      await failOver(older)
+      await untilServed(100)
+      if (how === 'was killed') await world.victim.start()
+      await failOver(world)
+    })
+  },
+)

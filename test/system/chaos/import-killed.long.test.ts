@@ -1,20 +1,136 @@
 // Imports are killed with -9 at random moments.
-import { afterAll, setDefaultTimeout, test } from 'bun:test'
-import { cleanUp } from '../../support/executable.ts'
-import { embeddedTarget, postgresTarget } from './support/import-targets.ts'
-import { killImports } from './support/killed-import.ts'
+import { afterAll, expect, setDefaultTimeout, test } from 'bun:test'
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import fc from 'fast-check'
+import type { Sql } from 'postgres'
+import { sampleNdjson } from '../../../src/sample/generate.ts'
+import { axport, cleanUp, emptyFolder, start } from '../../support/executable.ts'
+import { staleRecords } from '../../support/import.ts'
+import { migratedFolder, openTestDatabase } from '../../support/service.ts'
+import { seed } from '../../support/tier.ts'
+import { until } from '../../support/until.ts'
+import { on } from '../support/operations.ts'
 
 setDefaultTimeout(10 * 60_000)
 afterAll(cleanUp)
 
-test.each([
-  ['Postgres', postgresTarget, 4000, 4],
-  ['the embedded database', embeddedTarget, 600, 2],
-] as const)(
-  'an import into %s that is killed leaves the former or the new data, whole',
-  async (_, open, assessments, rounds) => {
-    const target = await open()
-    await killImports(target, assessments, rounds)
-    await target.close()
-  },
-)
+/** One state of the data out of a series: all names end in " v7", and `ids` are the assessments, in ascending order. */
+interface Revision {
+  number: number
+  file: string
+  ids: number[]
+  users: number
+}
+
+/** Opens the database at `url`, once no killed import is at work in it, for as long as `work` takes. */
+async function look<Result>(url: string, work: (sql: Sql) => Promise<Result>): Promise<Result> {
+  return await on(url, async sql => {
+    // Postgres goes on with a statement whose client is gone, and rolls back or commits after it.
+    const isOver = async () => {
+      const busy = await sql`
+        select from pg_stat_activity
+        where datname = current_database() and state <> 'idle' and pid <> pg_backend_pid()`
+      return busy.length === 0
+    }
+    await until('the killed import is rolled back or committed', isOver, 60_000)
+    return await work(sql)
+  })
+}
+
+test('a killed import into Postgres leaves the former or the new data, whole', async () => {
+  const { url, close } = await openTestDatabase('postgres')
+  await killImports(url, 2000, 4)
+  await close()
+})
+
+test('a killed import into the embedded database leaves the former or the new data, whole', async () => {
+  await killImports(`embedded:${await migratedFolder()}`, 400, 2)
+})
+
+/**
+ * Imports one revision after the other, each killed by kill -9 at a random moment and then repeated. Whatever the
+ * moment, the data are the former or the new ones, whole, and the read model agrees with its source. Every other round
+ * begins with empty tables, which are loaded in another way.
+ */
+async function killImports(url: string, assessments: number, rounds: number): Promise<void> {
+  const folder = emptyFolder()
+  const lines = [...sampleNdjson({ assessments })].join('').trimEnd().split('\n')
+  const revision = (number: number) => writeRevision(lines, number, join(folder, `${number}.ndjson`))
+  const fromEmpty = await importWhole(url, revision(-1))
+  let current = revision(0)
+  const fromOther = await importWhole(url, current)
+  // An import spends its first tenth on its own start.
+  const moments = fc.sample(fc.double({ min: 0.1, max: 1, noNaN: true }), { numRuns: rounds, seed })
+  const outcomes: string[] = []
+  for (const [index, moment] of moments.entries()) {
+    const next = revision(index + 1)
+    const isEmpty = index % 2 === 1
+    if (isEmpty)
+      await look(url, sql => sql`truncate organizations, products, users, assessments, assessment_parts`)
+    const after = Math.round(moment * (isEmpty ? fromEmpty : fromOther))
+    const wasKilled = await importAndKill(url, next, after)
+    const former = isEmpty ? undefined : current.number
+    const state = await look(url, sql => wholeState(sql, [current, next]))
+    expect([former, next.number], `round ${index}; TEST_SEED=${seed} repeats the moments`).toContain(state)
+    outcomes.push(`${wasKilled ? 'killed' : 'done'} at ${after}: ${state === former ? 'former' : 'new'}`)
+    await importWhole(url, next)
+    current = next
+  }
+  expect(await look(url, sql => wholeState(sql, [current]))).toBe(current.number)
+  // Otherwise nothing was shown.
+  expect(outcomes.join()).toMatch(/killed at \d+: former/)
+}
+
+/** All users are renamed and every seventh assessment is gone, other ones with each number. */
+function writeRevision(lines: string[], number: number, file: string): Revision {
+  const ids: number[] = []
+  let users = 0
+  const changed = lines.map(line => {
+    const record = JSON.parse(line) as { type: string; id: number; name?: string }
+    if (record.type === 'user') {
+      users++
+      return JSON.stringify({ ...record, name: `${record.name} v${number}` })
+    }
+    if (record.type !== 'assessment') return line
+    if ((record.id + number) % 7 === 0) return `{"type":"assessment","id":${record.id},"deleted":true}`
+    ids.push(record.id)
+    return line
+  })
+  writeFileSync(file, `${changed.join('\n')}\n`)
+  return { number, file, ids: ids.sort((a, b) => a - b), users }
+}
+
+/** Imports a revision; returns the milliseconds that the import took. */
+async function importWhole(url: string, { file }: Revision): Promise<number> {
+  const began = performance.now()
+  const { code, stderr } = await axport(['import', file], { env: { DATABASE_URL: url }, patience: 300_000 })
+  expect(code, stderr).toBe(0)
+  return Math.round(performance.now() - began)
+}
+
+/** Returns whether the import was still running when it was killed. */
+async function importAndKill(url: string, { file }: Revision, milliseconds: number): Promise<boolean> {
+  const importing = await start(['import', file], { env: { DATABASE_URL: url } })
+  await Promise.race([Bun.sleep(milliseconds), importing.finished])
+  const wasRunning = importing.exitCode() === undefined
+  importing.signal('SIGKILL')
+  await importing.finished
+  return wasRunning
+}
+
+/** The number of the revision that is there, whole; undefined where there is nothing at all. Fails on a mixture. */
+async function wholeState(sql: Sql, possible: Revision[]): Promise<number | undefined> {
+  expect(await staleRecords(sql)).toEqual([])
+  // A load into empty tables does without triggers and indexes for a while.
+  expect(await sql`select tgname from pg_trigger where tgenabled = 'D'`).toHaveLength(0)
+  expect(await sql`select indexrelid::regclass from pg_index where not indisvalid`).toHaveLength(0)
+  const versions = await sql<{ number: number; users: number }[]>`
+    select substring(name from ' v([0-9]+)$')::int as number, count(*)::int as users from users group by 1`
+  const rows = await sql<{ id: string }[]>`select id from assessments order by id`
+  const [version, ...others] = versions
+  const { number, users, ids } = possible.find(one => one.number === version?.number) ?? { users: 0, ids: [] }
+  expect({ others, users: version?.users ?? 0 }).toEqual({ others: [], users })
+  expect(rows.map(({ id }) => Number(id))).toEqual(ids)
+  return number
+}

@@ -1,5 +1,5 @@
 import * as oauth from 'oauth4webapi'
-import { challenged } from './challenge.ts'
+import { refusal } from './refusal.ts'
 import { type Page, perform, TASK } from './task.ts'
 
 const server = { issuer: TASK.baseUrl, token_endpoint: `${TASK.baseUrl}/oauth/token` }
@@ -18,26 +18,14 @@ await perform<string>({
     return { token: result.access_token, lifetime: result.expires_in ?? 0 }
   },
   async otherGrant() {
-    const parameters = { username: 'ana', password: 'x' }
-    const grant = 'password'
-    const response = await oauth.genericTokenEndpointRequest(
-      server,
-      client,
-      authentication,
-      grant,
-      parameters,
-      options,
-    )
+    const ask = oauth.genericTokenEndpointRequest
+    const user = { username: 'ana', password: 'x' }
+    const response = await ask(server, client, authentication, 'password', user, options)
     await oauth.processGenericTokenEndpointResponse(server, client, response)
   },
   async page(token, url) {
     const response = await oauth.protectedResourceRequest(token, 'GET', url, undefined, undefined, options)
     return (await response.json()) as Page
   },
-  async refusal(error) {
-    if (error instanceof oauth.WWWAuthenticateChallengeError) return await challenged(error)
-    if (!(error instanceof oauth.ResponseBodyError)) return undefined
-    const { name: kind, status, error: code, error_description: description } = error
-    return { kind, status, error: code, description }
-  },
+  refusal,
 })

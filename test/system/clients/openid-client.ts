@@ -1,5 +1,5 @@
 import * as openid from 'openid-client'
-import { challenged } from './challenge.ts'
+import { refusal } from './refusal.ts'
 import { type Page, perform, TASK } from './task.ts'
 
 const server = { issuer: TASK.baseUrl, token_endpoint: `${TASK.baseUrl}/oauth/token` }
@@ -21,10 +21,5 @@ await perform<string>({
     const response = await openid.fetchProtectedResource(config, token, url, 'GET')
     return (await response.json()) as Page
   },
-  async refusal(error) {
-    if (error instanceof openid.WWWAuthenticateChallengeError) return await challenged(error)
-    if (!(error instanceof openid.ResponseBodyError)) return undefined
-    const { name: kind, status, error: code, error_description: description } = error
-    return { kind, status, error: code, description }
-  },
+  refusal,
 })

@@ -38,7 +38,8 @@ const GO_PATH = '/usr/share/gocode'
 const GO_OAUTH = 'golang.org/x/oauth2'
 
 const program = (file: string) => join(import.meta.dir, file)
-// That of the system first: that is where packages of the system's manager are.
+// `-B` below keeps Python from writing beside its programs. The interpreter of the system comes first, since that
+// is where packages of the system's manager are.
 const python = has('/usr/bin/python3') ?? Bun.which('python3') ?? 'python3'
 const ruby = has('/usr/bin/ruby') ?? Bun.which('ruby') ?? 'ruby'
 
@@ -68,7 +69,10 @@ export const CLIENTS: Client[] = [
         isHere: existsSync(`${GO_PATH}/src/${GO_OAUTH}`),
       },
     ],
-    command: once(buildGo),
+    command: () => {
+      goProgram ??= buildGo()
+      return goProgram
+    },
     styles: [BASIC, POST, 'auto-detection'],
     ...shown('RetrieveError', 'RetrieveError', 'Response'),
   },
@@ -81,7 +85,7 @@ export const CLIENTS: Client[] = [
         'import requests_oauthlib',
       ]),
     ],
-    command: () => [python, program('with_requests_oauthlib.py')],
+    command: () => [python, '-B', program('with_requests_oauthlib.py')],
     styles: [BASIC, POST],
     secret: { kind: 'InvalidClientError', hides: ['challenge'] },
     grant: { kind: 'UnsupportedGrantTypeError' },
@@ -90,7 +94,7 @@ export const CLIENTS: Client[] = [
   {
     name: "Python's Authlib",
     needs: [library("Python's Authlib", 'python3-authlib', [python, '-c', 'import requests, authlib'])],
-    command: () => [python, program('with_authlib.py')],
+    command: () => [python, '-B', program('with_authlib.py')],
     styles: [BASIC, POST],
     secret: { kind: 'OAuthError', hides: ['status', 'challenge'] },
     grant: { kind: 'OAuthError', hides: ['status'] },
@@ -135,6 +139,8 @@ function npm(name: string): Pick<Client, 'name' | 'version' | 'needs' | 'command
   }
 }
 
+let goProgram: Promise<string[]> | undefined
+
 /** With the library's sources as the system has them, so nothing is downloaded. */
 async function buildGo(): Promise<string[]> {
   const outfile = join(emptyFolder(), 'oauth2')
@@ -156,12 +162,4 @@ async function buildGo(): Promise<string[]> {
 
 function has(path: string): string | undefined {
   return existsSync(path) ? path : undefined
-}
-
-function once<Result>(work: () => Promise<Result>): () => Promise<Result> {
-  let result: Promise<Result> | undefined
-  return () => {
-    result ??= work()
-    return result
-  }
 }

@@ -41,16 +41,9 @@ function authorizations({ token, clientId, clientSecret }: Keys): fc.Arbitrary<A
     `Bearer "${token}"`,
     `  Bearer ${token}  `,
   ].map(value => line(value, 'unclear'))
-  const client: Authorization = {
-    lines: [`Authorization: Basic ${basic(`${clientId}:${clientSecret}`)}`],
-    token: 'none',
-    client: 'good',
-  }
-  const twice: Authorization = {
-    lines: [`Authorization: Bearer ${token}`, 'Authorization: Basic eDp5'],
-    token: 'unclear',
-    client: 'none',
-  }
+  const client = { ...line(`Basic ${basic(`${clientId}:${clientSecret}`)}`, 'none'), client: 'good' as const }
+  const bearer = line(`Bearer ${token}`, 'unclear')
+  const twice: Authorization = { ...bearer, lines: [...bearer.lines, 'Authorization: Basic eDp5'] }
   const nothing: Authorization = { lines: [], token: 'none', client: 'none' }
   return fc.oneof(
     { weight: 8, arbitrary: fc.constantFrom(...good) },

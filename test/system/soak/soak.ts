@@ -1,8 +1,10 @@
 // Mixed load for a long time, with imports and rotations going on: bun run test:soak --minutes 30 [--workers 2]
 import { parseArgs } from 'node:util'
-import { cleanUp } from '../../support/executable.ts'
+import { cleanUp, type Running, start } from '../../support/executable.ts'
+import { freePort } from '../../support/free-port.ts'
+import { isClosed } from '../../support/served.ts'
+import { until } from '../../support/until.ts'
 import { movingTruth } from '../chaos/support/moving-truth.ts'
-import { type Service, startService } from '../chaos/support/service.ts'
 import { makeWorld, type World } from '../chaos/support/world.ts'
 import { lateRecords, startWriters } from '../chaos/support/writers.ts'
 import { type Sample, TimedLoad, usage } from './samples.ts'
@@ -11,21 +13,24 @@ import { trends } from './verdict.ts'
 const WALKERS = 6
 const ASSESSMENTS = 6000
 
+/** Milliseconds between two samples. */
+const SAMPLE_MS = 30_000
+
 /** Milliseconds between two writes of a kind. */
 const WRITE_PAUSE = 5000
 
 /** Runs the load and prints a row for each sample; whether everything was flat and every answer right. */
-async function soak(world: World, service: Service, minutes: number, every: number): Promise<boolean> {
+async function soak(world: World, service: Running & { url: string }, minutes: number): Promise<boolean> {
   const load = new TimedLoad(service.url, world.credentials, movingTruth(world, lateRecords(world)))
   const writers = await startWriters(world, WRITE_PAUSE)
   load.start(WALKERS)
   // The first pages of a process and of its database are not what is measured.
-  await Bun.sleep(every)
+  await Bun.sleep(SAMPLE_MS)
   load.take()
   const samples: Sample[] = []
   const began = performance.now()
   while (performance.now() - began < minutes * 60_000) {
-    await Bun.sleep(every)
+    await Bun.sleep(SAMPLE_MS)
     const minute = (performance.now() - began) / 60_000
     const { open } = await world.victim.connections()
     const sample = { minute, connections: open, ...usage(service.pid), ...load.take() }
@@ -56,19 +61,19 @@ const { values } = parseArgs({
   options: {
     minutes: { type: 'string', default: '30' },
     workers: { type: 'string', default: '1' },
-    /** Seconds between two samples. */
-    every: { type: 'string', default: '30' },
   },
 })
 // A database that writes for half an hour has to clean up after itself.
 const world = await makeWorld({ assessments: ASSESSMENTS, settings: { autovacuum: 'on' } })
 let isFine = false
 try {
-  const service = await startService(world.url, {
-    workers: Number(values.workers),
-    env: { LOG_LEVEL: 'warn', DATABASE_POOL_SIZE: '10' },
-  })
-  isFine = await soak(world, service, Number(values.minutes), Number(values.every) * 1000)
+  const port = String(await freePort())
+  // A line for each request of half an hour would fill the memory of this process.
+  const env = { DATABASE_URL: world.url, DATABASE_POOL_SIZE: '10', PORT: port, LOG_LEVEL: 'warn' }
+  const running = await start(['serve', '--workers', values.workers], { env })
+  const service = { ...running, url: `http://127.0.0.1:${port}` }
+  await until('the service listens', async () => !(await isClosed(service.url)))
+  isFine = await soak(world, service, Number(values.minutes))
   service.signal('SIGTERM')
   const { code, stdout, stderr } = await service.finished
   // Warnings are told and no fault: a slow request is one, on a busy machine.

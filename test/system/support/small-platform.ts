@@ -74,7 +74,8 @@ export function linesOf({ organizations, products, users, assessments }: Platfor
   ]
 }
 
-function lineOf({ id, micros, parts, ...fields }: Assessment): Line {
+/** The line of the import format that brings an assessment. */
+export function lineOf({ id, micros, parts, ...fields }: Assessment): Line {
   const line = { ...fields, certified_at: instant(micros) }
   const [first, ...others] = parts
   if (first && others.length === 0) return assessment(id, { ...line, proctor_id: first.proctor_id })

@@ -1,17 +1,12 @@
 import { bearer, type Credentials, LIST, send, TOKEN, tokenRequest } from '../../../support/http.ts'
 import type { Answer, Kind } from './answer.ts'
+import type { Load } from './load.ts'
 
 /** Longer than any answer may take. Without it a service that never answers would look like a quiet one. */
 const PATIENCE_MS = 30_000
 
 /** Between two attempts. Shorter than Retry-After asks for, so that recovery is seen when it happens. */
 const PAUSE_MS = 100
-
-/** Takes every answer; `failure` is why there was none. */
-export interface Observer {
-  answered(answer: Answer): void
-  failed(kind: Kind, path: string, failure: string): void
-}
 
 /** A client as it should be written: one token for its lifetime, and another try after 503, 504 or a cut. */
 export class Client {
@@ -21,7 +16,8 @@ export class Client {
   constructor(
     private readonly url: string,
     private readonly credentials: Credentials,
-    private readonly observer: Observer,
+    /** Looks at every answer, and at why there was none. */
+    private readonly load: Load,
   ) {}
 
   /** From now on, attempts are not repeated. */
@@ -66,10 +62,10 @@ export class Client {
     try {
       const found = await send(this.url, path, { ...init, signal: AbortSignal.timeout(PATIENCE_MS) })
       const answer = { ...found, kind, path, asked, had: performance.now() }
-      this.observer.answered(answer)
+      this.load.answered(answer)
       return answer
     } catch (error) {
-      this.observer.failed(kind, path, (error as { code?: string }).code ?? String(error))
+      this.load.failed(kind, path, (error as { code?: string }).code ?? String(error))
       return undefined
     }
   }

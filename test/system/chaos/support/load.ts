@@ -1,7 +1,7 @@
 import { type Credentials, LIST } from '../../../support/http.ts'
 import { randomBelow } from '../../../support/tier.ts'
 import { type Answer, faultOf, type Kind } from './answer.ts'
-import { Client, type Observer } from './client.ts'
+import { Client } from './client.ts'
 import { Faults } from './faults.ts'
 import { PAGE, type Truth } from './truth.ts'
 
@@ -19,14 +19,12 @@ const PAUSE_MS = 10
 export interface Tolerance {
   /** Tokens may end, as when the database that knew them is gone. */
   lostTokens?: boolean
-  /** Connections to the service may break, as when one of its processes is killed. */
-  brokenConnections?: boolean
   /** Milliseconds that any answer may take. */
   longest?: number
 }
 
 /** Constant load by several good clients, every single answer of which is looked at. */
-export class Load implements Observer {
+export class Load {
   readonly faults = new Faults()
   /** Answers by kind and status, as "list 200". */
   readonly seen = new Map<string, number>()
@@ -127,7 +125,6 @@ export class Load implements Observer {
   }
 
   failed(kind: Kind, path: string, failure: string): void {
-    if (this.tolerance.brokenConnections && /ECONN|Closed|reset/i.test(failure)) return
     this.faults.note(`no answer to ${kind} ${path.split('?')[0]}: ${failure}`)
   }
 

@@ -3,18 +3,17 @@ import { FlakyProxy } from '../../../support/flaky-proxy.ts'
 import { until } from '../../../support/until.ts'
 import { Load, type Tolerance } from './load.ts'
 import { recovers } from './recovery.ts'
-import { LONGEST_MS, POOL, type Service, startService, stateLines } from './service.ts'
+import { LONGEST_MS, POOL, startService, stateLines } from './service.ts'
 import { Watch } from './watch.ts'
 import type { World } from './world.ts'
 
 /** The service under load behind a proxy. */
 export interface Trial {
   proxy: FlakyProxy
-  service: Service
   load: Load
   watch: Watch
-  /** Waits until the API refuses by 503, and /ready because of the database: what it says. */
-  untilDown(): Promise<string>
+  /** Waits until the API refuses by 503, and /ready because of the database. */
+  untilDown(): Promise<unknown>
   /** Holds that all endpoints and /ready are well within 2 s from this call on. */
   recovers(): Promise<void>
   /** Waits until the load has had so many more pages. */
@@ -24,11 +23,12 @@ export interface Trial {
 export interface TrialOptions extends Tolerance {
   workers?: number
   env?: Record<string, string>
-  /** Clients that walk. */
-  walkers?: number
   /** Changes of state that the log has to tell: lines of it that are not about requests, in one process. */
   logLines: { least: number; most: number }
 }
+
+/** Clients that walk. */
+const WALKERS = 4
 
 /** Milliseconds for anything that has to happen in the end. */
 const PATIENCE_MS = 60_000
@@ -43,11 +43,11 @@ export async function trial(
   options: TrialOptions,
   act: (trial: Trial) => Promise<void>,
 ): Promise<void> {
-  const { workers = 1, walkers = 4, env = {}, logLines, ...tolerance } = options
+  const { workers = 1, env = {}, logLines, ...tolerance } = options
   const proxy = await FlakyProxy.start(world.url)
   const service = await startService(proxy.url, { workers, env })
   const load = new Load(service.url, world.credentials, world.truth, { longest: LONGEST_MS, ...tolerance })
-  const watch = new Watch(service.adminUrl, new URL(world.url).password)
+  const watch = new Watch(service.admin, new URL(world.url).password)
   const probe = load.client()
   const untilServed = (pages: number) => {
     const goal = load.count('list', 200) + pages
@@ -55,20 +55,19 @@ export async function trial(
   }
   const untilDown = async () => {
     const refused = load.count('list', 503)
-    const reason = await watch.unready()
+    await watch.unready()
     await until('a page is refused', () => load.count('list', 503) > refused, PATIENCE_MS)
-    return reason
   }
   try {
     await probe.askToken()
-    load.start(walkers)
+    load.start(WALKERS)
     await untilServed(20)
     await act({
-      ...{ proxy, service, load, watch, untilServed, untilDown },
+      ...{ proxy, load, watch, untilServed, untilDown },
       recovers: () => recovers(probe, watch, load.someId),
     })
     // The walk under way may have begun before the end of it all.
-    const walks = load.walks + walkers
+    const walks = load.walks + WALKERS
     await until('walks come to their end', () => load.walks > walks, PATIENCE_MS)
     await Promise.all([load.stop(), watch.stop()])
     expect([...load.faults.report(), ...watch.faults.report()]).toEqual([])
@@ -77,9 +76,7 @@ export async function trial(
     const lines = stateLines(service)
     const told = lines.map(line => JSON.stringify(line)).join('\n')
     expect(lines.length / workers, told).toBeWithin(logLines.least, logLines.most + 1)
-    service.signal('SIGTERM')
-    const { code, stderr } = await service.finished
-    expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
+    await service.end()
   } catch (error) {
     console.log(`  ${load.summary()}`)
     throw error

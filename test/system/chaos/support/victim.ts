@@ -1,43 +1,23 @@
 import postgres, { type Sql } from 'postgres'
-import { type OwnCluster, startCluster } from '../../../support/cluster.ts'
+import { type OwnCluster, startCluster } from '../../../support/own-cluster.ts'
 import { until } from '../../../support/until.ts'
 
 /** The role that serves: not a superuser, for whom there are always places left. */
 export const SERVING_ROLE = 'axport_serve'
 
-/** What connections that only take up places call themselves. */
-const HOARDER = 'hoarder'
-
-/** Connections for superusers alone. */
-const RESERVED = 20
-
-/** A Postgres of one's own that is stopped, killed, frozen and starved. */
+/** A Postgres of one's own that is stopped, killed, frozen and cut off. */
 export class Victim {
-  readonly #cluster: OwnCluster
   #frozen: number[] = []
-  #hoarded: Sql[] = []
 
-  private constructor(
-    cluster: OwnCluster,
-    /** Connections that all but a superuser can have together. */
-    private readonly places: number,
-  ) {
-    this.#cluster = cluster
-  }
+  private constructor(private readonly cluster: OwnCluster) {}
 
-  /** Starts it with room for `connections` that are not a superuser's, and settings of postgresql.conf. */
-  static async start(connections: number, more: Record<string, string> = {}): Promise<Victim> {
-    // Whoever is about to be refused takes a place, too, for as long as that takes.
-    const settings = {
-      max_connections: String(connections + RESERVED),
-      superuser_reserved_connections: String(RESERVED),
-      ...more,
-    }
-    return new Victim(await startCluster({ settings }), connections)
+  /** Starts it with settings of postgresql.conf. */
+  static async start(settings: Record<string, string>): Promise<Victim> {
+    return new Victim(await startCluster({ settings }))
   }
 
   get url(): string {
-    return this.#cluster.url()
+    return this.cluster.url()
   }
 
   get port(): number {
@@ -59,7 +39,7 @@ export class Victim {
 
   /** A shutdown in good order ("fast"), as for an upgrade. */
   async shutDown(): Promise<void> {
-    process.kill(this.#cluster.pid, 'SIGINT')
+    process.kill(this.cluster.pid, 'SIGINT')
     await this.#untilDown()
   }
 
@@ -107,55 +87,16 @@ export class Victim {
 
   /** Starts it again; resolves when it answers. */
   async start(): Promise<void> {
-    await this.#cluster.restart()
+    await this.cluster.restart()
   }
 
   /** Cuts every connection of the service, in the middle of whatever it does. */
-  async cutConnections(): Promise<number> {
-    const cut = await this.ask(
+  async cutConnections(): Promise<void> {
+    await this.ask(
       sql => sql`
         select pg_terminate_backend(pid) from pg_stat_activity
-        where backend_type = 'client backend' and application_name is distinct from ${HOARDER}
-          and (usename = ${SERVING_ROLE} or usename is null)`,
+        where backend_type = 'client backend' and (usename = ${SERVING_ROLE} or usename is null)`,
     )
-    return cut.length
-  }
-
-  /** Cuts the service's connections and takes every place there is, as the same role at `url`, until release(). */
-  async starve(url: string): Promise<void> {
-    // A connection that is cut, or that is just refused, holds its place for a moment longer.
-    await until('every connection is taken', async () => {
-      await this.cutConnections()
-      while (await this.#hoard(url)) {
-        // On to the next.
-      }
-      return this.#hoarded.length >= this.places
-    })
-  }
-
-  async release(): Promise<void> {
-    await Promise.all(this.#hoarded.splice(0).map(sql => sql.end({ timeout: 0 })))
-  }
-
-  /** Holds up whoever reads the records, until the returned function is called. */
-  async lockRecords(): Promise<() => Promise<void>> {
-    const sql = postgres(this.url, { max: 1, onnotice: () => {} })
-    const connection = await sql.reserve()
-    await connection`begin`
-    await connection`lock table export_records in access exclusive mode`
-    return async () => {
-      await connection`rollback`
-      await sql.end({ timeout: 0 })
-    }
-  }
-
-  /** A setting for all sessions, those that are open too; null takes it back. */
-  async set(name: string, value: string | null): Promise<void> {
-    const change = value === null ? `reset ${name}` : `set ${name} = '${value}'`
-    await this.ask(async sql => {
-      await sql.unsafe(`alter system ${change}`)
-      await sql`select pg_reload_conf()`
-    })
   }
 
   /** The service's connections: all of them, and those that are in the middle of something. */
@@ -163,7 +104,7 @@ export class Victim {
     const [row] = await this.ask(
       sql => sql<{ open: number; busy: number }[]>`
         select count(*)::int as open, (count(*) filter (where state <> 'idle'))::int as busy
-        from pg_stat_activity where usename = ${SERVING_ROLE} and application_name <> ${HOARDER}`,
+        from pg_stat_activity where usename = ${SERVING_ROLE}`,
     )
     if (!row) throw new Error('a count has one row')
     return row
@@ -172,33 +113,17 @@ export class Victim {
   /** Makes it well again, whatever was done to it. */
   async mend(): Promise<void> {
     this.thaw()
-    await this.release()
     if (!this.#isUp()) await this.start()
-    await this.set('default_transaction_read_only', null)
   }
 
   async stop(): Promise<void> {
     this.thaw()
-    await this.release()
-    await this.#cluster.stop()
-  }
-
-  async #hoard(url: string): Promise<boolean> {
-    const sql = postgres(url, { max: 1, onnotice: () => {}, connection: { application_name: HOARDER } })
-    try {
-      await sql`select 1`
-      this.#hoarded.push(sql)
-      return true
-    } catch (error) {
-      await sql.end({ timeout: 0 })
-      if ((error as { code?: string }).code === '53300') return false
-      throw error
-    }
+    await this.cluster.stop()
   }
 
   /** Stops all its processes, the first one first, so that it makes no new ones; their ids. */
   async #stopProcesses(): Promise<number[]> {
-    const main = this.#cluster.pid
+    const main = this.cluster.pid
     const sql = postgres(this.url, { max: 1, onnotice: () => {} })
     await sql`select 1`
     signal(main, 'SIGSTOP')
@@ -212,7 +137,7 @@ export class Victim {
   }
 
   #isUp(): boolean {
-    return signal(this.#cluster.pid, 0)
+    return signal(this.cluster.pid, 0)
   }
 
   async #untilDown(): Promise<void> {

@@ -33,11 +33,9 @@ export class Watch {
     return (await this.#until(({ status }) => status === 200)).at
   }
 
-  /** Waits until /ready answers 503 because of the database; what it says is wrong with it. */
-  async unready(): Promise<string> {
-    const aboutDatabase = ({ status, body }: Reading) =>
-      status === 503 ? reasonsIn(body).find(reason => reason.startsWith('database: ')) : undefined
-    return aboutDatabase(await this.#until(reading => aboutDatabase(reading) !== undefined)) as string
+  /** Waits until /ready answers 503 because of the database. */
+  async unready(): Promise<void> {
+    await this.#until(({ status, body }) => status === 503 && wrongIn(body).includes('database'))
   }
 
   async #until(condition: (reading: Reading) => boolean): Promise<Reading> {
@@ -72,7 +70,7 @@ export class Watch {
     this.#last = answer
     const { status, body } = answer
     if (status !== 200 && status !== 503) this.faults.note(`/ready was ${status}: ${body}`)
-    if (status === 503 && reasonsIn(body).length === 0)
+    if (status === 503 && wrongIn(body).length === 0)
       this.faults.note(`/ready was 503 without a reason: "${body}"`)
     if (body.includes(this.secret)) this.faults.note('/ready shows the password of the database')
   }
@@ -89,10 +87,8 @@ export class Watch {
   }
 }
 
-/** The checks that are wrong, each with what is wrong, in the body of /ready. */
-export function reasonsIn(body: string): string[] {
+/** The checks that the body of /ready says are wrong, and why. */
+function wrongIn(body: string): string[] {
   const { checks } = JSON.parse(body) as { checks: { check: string; status: string; detail?: string }[] }
-  return checks
-    .filter(({ status, detail }) => status === 'wrong' && detail)
-    .map(({ check, detail }) => `${check}: ${detail}`)
+  return checks.filter(({ status, detail }) => status === 'wrong' && detail).map(({ check }) => check)
 }

@@ -1,11 +1,14 @@
 import { afterAll, beforeAll, setDefaultTimeout } from 'bun:test'
 import { randomBytes } from 'node:crypto'
 import { sampleNdjson } from '../../../../src/sample/generate.ts'
-import { axport, cleanUp } from '../../../support/executable.ts'
+import { cleanUp } from '../../../support/executable.ts'
 import type { Credentials } from '../../../support/http.ts'
+import { importText } from '../../../support/import.ts'
+import { succeed } from '../../../support/operator.ts'
 import type { Scope } from '../../../support/oracle.ts'
 import type { Platform } from '../../../support/oracle-records.ts'
 import { readPlatform } from '../../../support/stored-platform.ts'
+import { integrate } from '../../support/operations.ts'
 import { type Truth, truthOf } from './truth.ts'
 import { SERVING_ROLE, Victim } from './victim.ts'
 
@@ -22,9 +25,6 @@ export interface World {
 
 /** Assessments that are loaded; about two thirds of them are in the scope. */
 const ASSESSMENTS = 3000
-
-/** What the database has room for: enough for two processes of the service, and few enough to be used up. */
-const CONNECTIONS = 40
 
 /** A world for the tests of a file, which is made before them; everything is taken down after them. */
 export function useWorld(options: Parameters<typeof makeWorld>[0] = {}): World {
@@ -46,19 +46,16 @@ export async function makeWorld({
   password = randomBytes(16).toString('hex'),
   settings = {},
 } = {}): Promise<World> {
-  const victim = await Victim.start(CONNECTIONS, settings)
-  const env = { DATABASE_URL: victim.url }
+  const victim = await Victim.start(settings)
   await victim.ask(sql => sql.unsafe(`create role ${SERVING_ROLE} login password '${password}'`))
-  await succeed(['migrate', '--time-zone', 'America/Chicago', '--grant', SERVING_ROLE], env)
-  await succeed(['import', '-'], env, [...sampleNdjson({ assessments })].join(''))
+  await succeed(victim.url, 'migrate', '--time-zone', 'America/Chicago', '--grant', SERVING_ROLE)
+  await victim.ask(sql => importText(sql, [...sampleNdjson({ assessments })].join('')))
   const platform = await victim.ask(readPlatform)
   const scope = { organizations: someIds(platform.organizations), products: someIds(platform.products) }
-  const options = ['--organizations', scope.organizations.join(), '--products', scope.products.join()]
-  const created = await succeed(['integration', 'create', 'Chaos', ...options, '--json'], env)
+  const credentials = await integrate(victim.url, scope)
   const url = new URL(victim.url)
   url.username = SERVING_ROLE
   url.password = password
-  const credentials = JSON.parse(created) as Credentials
   return { victim, url: url.href, credentials, platform, scope, truth: truthOf(platform, scope) }
 }
 
@@ -66,16 +63,6 @@ export async function makeWorld({
 function someIds(rows: { id: number }[]): number[] {
   const ids = rows.map(({ id }) => id).sort((a, b) => a - b)
   return ids.filter((_, index) => index % 4 !== 1)
-}
-
-/** Runs a command that has to succeed; what it wrote to standard output. */
-export async function succeed(args: string[], env: Record<string, string>, stdin?: string): Promise<string> {
-  const { code, stdout, stderr } = await axport(args, {
-    env,
-    ...(stdin !== undefined && { stdin: { text: stdin } }),
-  })
-  if (code !== 0) throw new Error(`axport ${args.join(' ')}: exit code ${code}, ${stderr}`)
-  return stdout
 }
 
 /** Gives another world the integrations, secrets and tokens of this one, as a copy of the database has them. */

@@ -1,10 +1,13 @@
 import { axport } from '../../../support/executable.ts'
+import { removal } from '../../../support/fixtures.ts'
 import type { Assessment } from '../../../support/oracle-records.ts'
-import { succeed, type World } from './world.ts'
+import { importing, integrate } from '../../support/operations.ts'
+import { lineOf } from '../../support/small-platform.ts'
+import type { World } from './world.ts'
 
 const ADDED = 40
 const FIRST_ID = 900_000_000
-const LATE = '2031-01-01T12:00:00Z'
+const MICROS = Date.parse('2031-01-01T12:00:00Z') * 1000
 
 /** The records that writers add and remove: with ids and days that come after all others, and in the scope. */
 export function lateRecords({ platform, truth }: World): Assessment[] {
@@ -13,20 +16,14 @@ export function lateRecords({ platform, truth }: World): Assessment[] {
   return Array.from({ length: ADDED }, (_, index) => {
     const id = FIRST_ID + index
     const part = { id, name: null, micros: null, proctor_id: like.user_id }
-    return { ...like, id, micros: Date.parse(LATE) * 1000, legacy_record: false, parts: [part] }
+    return { ...like, id, micros: MICROS, legacy_record: false, parts: [part] }
   })
-}
-
-/** What was written so far, in times. */
-interface Written {
-  renamings: number
-  imports: number
-  rotations: number
 }
 
 /** Writers at work. */
 export interface Writers {
-  written: Written
+  /** What was written so far, in times. */
+  written: { renamings: number; imports: number; rotations: number }
   stop(): Promise<void>
 }
 
@@ -36,64 +33,34 @@ export interface Writers {
  * @param pause milliseconds between two of a kind
  */
 export async function startWriters(world: World, pause = 250): Promise<Writers> {
-  const env = { DATABASE_URL: world.victim.url }
-  const scope = ['--organizations', 'all', '--products', 'all', '--json']
-  const other = JSON.parse(await succeed(['integration', 'create', 'Rotated', ...scope], env)) as {
-    client_id: string
-  }
+  const { victim } = world
+  const { clientId } = await integrate(victim.url, world.scope)
   const late = lateRecords(world)
-  const written: Written = { renamings: 0, imports: 0, rotations: 0 }
+  const written = { renamings: 0, imports: 0, rotations: 0 }
   let isStopped = false
-  const repeat = async (work: () => Promise<boolean>, what: keyof Written) => {
+  let isAdded = false
+  const rename = () => {
+    const suffix = ` v${written.renamings + 1}`
+    return victim.ask(sql => sql`update users set name = regexp_replace(name, ' v[0-9]+$', '') || ${suffix}`)
+  }
+  const load = () => {
+    isAdded = !isAdded
+    return importing(victim.url, late.map(isAdded ? lineOf : ({ id }) => removal('assessment', id)))
+  }
+  const rotate = () =>
+    axport(['integration', 'rotate', clientId, '--json'], { env: { DATABASE_URL: victim.url } })
+  const repeat = async (what: keyof typeof written, work: () => Promise<object>) => {
     while (!isStopped) {
-      if (await work()) written[what]++
+      // Where the database was taken away, the statement throws and the command ends with another code.
+      const done = await work().catch(() => ({ code: 1 }))
+      if (!('code' in done) || done.code === 0) written[what]++
       await Bun.sleep(pause)
     }
   }
-  const command = async (args: string[], stdin?: string) =>
-    (await axport(args, { env, ...(stdin !== undefined && { stdin: { text: stdin } }) })).code === 0
-  let isAdded = false
-  const running = [
-    repeat(() => rename(world, written.renamings + 1), 'renamings'),
-    repeat(() => {
-      isAdded = !isAdded
-      return command(['import', '-'], lateLines(late, isAdded))
-    }, 'imports'),
-    repeat(() => command(['integration', 'rotate', other.client_id, '--json']), 'rotations'),
-  ]
+  const running = [repeat('renamings', rename), repeat('imports', load), repeat('rotations', rotate)]
   const stop = async () => {
     isStopped = true
     await Promise.all(running)
   }
   return { written, stop }
-}
-
-async function rename({ victim }: World, version: number): Promise<boolean> {
-  try {
-    await victim.ask(
-      sql => sql`update users set name = regexp_replace(name, ' v[0-9]+$', '') || ${` v${version}`}`,
-    )
-    return true
-  } catch {
-    // The database was taken away; the next one comes soon.
-    return false
-  }
-}
-
-/** Import lines that add the late records, or remove them. */
-function lateLines(late: Assessment[], isAdded: boolean): string {
-  const lines = late.map(({ id, user_id, organization_id, product_id }) =>
-    isAdded
-      ? {
-          type: 'assessment',
-          id,
-          user_id,
-          organization_id,
-          product_id,
-          certified_at: LATE,
-          proctor_id: user_id,
-        }
-      : { type: 'assessment', id, deleted: true },
-  )
-  return lines.map(line => `${JSON.stringify(line)}\n`).join('')
 }
