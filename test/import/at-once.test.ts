@@ -89,16 +89,6 @@ describe.each(BACKENDS_OF_TIER)('on %s', backend => {
     expect(await staleRecords(sql)).toBeEmpty()
   })
 
-  test('many imports at once all complete, and leave one of them whole', async () => {
-    const { sql } = database
-    await importLines(sql, ...PEOPLE)
-    const names = ['a', 'b', 'c', 'd', 'e', 'f', 'g', 'h']
-    const results = await Promise.all(names.map(name => importLines(sql, ...assessments(30, name))))
-    expect(results).toMatchObject(names.map(() => ({ loaded: true, lines: 30 })))
-    expect(await sql`select distinct name from assessment_parts`).toHaveLength(1)
-    expect(await staleRecords(sql)).toBeEmpty()
-  })
-
   test('an import that fails while another waits leaves nothing, and the other is loaded', async () => {
     const { sql } = database
     let second: Promise<unknown> | undefined

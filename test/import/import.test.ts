@@ -148,11 +148,6 @@ describe.each(BACKENDS_OF_TIER)('an import into %s', backend => {
     expect(await loaded(...REMOVALS, ...changed, ...others)).toEqual({ 10: [10], 20: [21] })
   })
 
-  test('has nothing against removing what is not there', async () => {
-    const all = ['organization', 'product', 'user', 'assessment'].map(type => removal(type, 404))
-    expect(await loaded(...all)).toEqual({})
-  })
-
   test('replaces the parts of an assessment by those of its line', async () => {
     await loaded(...PEOPLE, parted(10, 11, 12, 13))
     expect(await loaded(parted(10, 13, 11))).toEqual({ 10: [13, 11] })
