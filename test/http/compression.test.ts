@@ -10,47 +10,24 @@ const gzip: Acceptance = { coding: 'gzip', plain: true }
 const zstd: Acceptance = { coding: 'zstd', plain: true }
 
 describe('Accept-Encoding', () => {
-  test.each<[header: string | null, expected: Acceptance]>([
-    [null, none],
-    ['', none],
-    [' ', none],
-    [',', none],
-    ['gzip', gzip],
-    ['zstd', zstd],
-    ['GZip', gzip],
-    ['x-gzip', gzip],
-    ['gzip, deflate, br', gzip],
-    ['gzip, deflate, br, zstd', zstd],
-    ['deflate, br', none],
-    ['gzip;q=1.0, zstd;q=0.5', gzip],
-    ['zstd;q=0.5, gzip;q=0.5', zstd],
-    ['gzip;q=0.001', gzip],
-    ['gzip;q=0', none],
-    ['gzip;q=0.000', none],
-    ['gzip;q=0, zstd', zstd],
-    ['zstd;q=0, *', gzip],
-    ['zstd;q=0, gzip;q=0, *', none],
-    ['  gzip ;\tq = 0.8 ,zstd; Q=0.2', gzip],
-    ['*', zstd],
-    ['*;q=0', none],
-    ['gzip, *;q=0', { coding: 'gzip', plain: false }],
-    ['gzip, identity;q=0', { coding: 'gzip', plain: false }],
-    ['identity;q=0', none],
-    ['identity;q=0, *', { coding: 'zstd', plain: false }],
-    ['gzip, *;q=0, identity;q=0.1', gzip],
-    ['identity', none],
-    ['identity, gzip', gzip],
-    ['identity, gzip;q=0.5', none],
-    ['identity;q=0.5, gzip', gzip],
-    ['gzip;q=2', none],
-    ['gzip;q=-1', none],
-    ['gzip;q=abc', none],
-    ['gzip;q=0.1234', none],
-    ['gzip;level=9', none],
-    ['gzip;q=2, zstd', zstd],
-    ['gzipped, zstandard', none],
-  ])('%j is read as %j', (header, expected) => {
-    expect(readAcceptEncoding(header)).toEqual(expected)
+  test.each<[expected: Acceptance, headers: (string | null)[]]>([
+    [none, [null, '', ' ', ',', 'deflate, br', 'identity', 'gzipped, zstandard']],
+    [gzip, ['gzip', 'GZip', 'x-gzip', 'gzip, deflate, br', 'gzip;q=0.001', 'identity, gzip']],
+    [gzip, ['gzip;q=1.0, zstd;q=0.5', '  gzip ;\tq = 0.8 ,zstd; Q=0.2', 'identity;q=0.5, gzip']],
+    [zstd, ['zstd', 'gzip, deflate, br, zstd', 'zstd;q=0.5, gzip;q=0.5', 'gzip;q=0, zstd']],
+    [
+      none,
+      ['gzip;q=0', 'gzip;q=0.000', 'identity, gzip;q=0.5', 'zstd;q=0, gzip;q=0, *', '*;q=0', 'identity;q=0'],
+    ],
+    [gzip, ['zstd;q=0, *', 'gzip, *;q=0, identity;q=0.1']],
+    [zstd, ['*']],
+    [{ coding: 'gzip', plain: false }, ['gzip, *;q=0', 'gzip, identity;q=0']],
+    [{ coding: 'zstd', plain: false }, ['identity;q=0, *']],
+    // A coding with a weight that is none is not asked for.
+    [none, ['gzip;q=2', 'gzip;q=-1', 'gzip;q=abc', 'gzip;q=0.1234', 'gzip;level=9']],
+    [zstd, ['gzip;q=2, zstd']],
+  ])('is read as %j: %j', (expected, headers) => {
+    expect(headers.map(readAcceptEncoding)).toEqual(headers.map(() => expected))
   })
 })
 
@@ -145,13 +122,6 @@ describe('A compressed answer', () => {
       expect(answer.headers.has('vary')).toBe(false)
       JSON.parse(answer.body.toString())
     }
-  })
-
-  test('is understood by fetch', async () => {
-    const headers = { authorization: `Bearer ${token}`, 'accept-encoding': 'gzip, deflate, br, zstd' }
-    const answer = await fetch(`${service.baseUrl}${LIST}`, { headers })
-    expect(answer.headers.get('content-encoding')).toBe('zstd')
-    expect(await answer.json()).toMatchObject({ meta: { count: 60 } })
   })
 })
 
