@@ -29,6 +29,16 @@ describe('a folder', () => {
     expect([...(await again`select id from notes order by id`)]).toEqual([{ id: 1 }, { id: 2 }])
   })
 
+  test('that is new is made with its parents, and an interrupted first start is started over', async () => {
+    const dir = join(notes.root, 'new/er')
+    const unfinished = join(dir, 'pglite.new')
+    mkdirSync(unfinished, { recursive: true })
+    writeFileSync(join(unfinished, 'PG_VERSION'), '18\n')
+    const sql = notes.pool(await notes.open(dir))
+    expect([...(await sql`select 1 as one`)]).toEqual([{ one: 1 }])
+    expect(existsSync(unfinished)).toBe(false)
+  })
+
   test('with a path too long for a socket has its socket in the temporary folder', async () => {
     const database = await notes.open(notes.folder('long-'.repeat(30)))
     expect(dirname(dirname(database.socketPath))).toBe(tmpdir())
