@@ -156,6 +156,8 @@ describe('/ready', () => {
       await until('the metrics have the data', async () =>
         (await metrics(running)).has('axport_export_version'),
       )
+      // It ends well without its database, too.
+      await cluster.crash()
       await running.end()
       await cluster.stop()
     },

@@ -4,6 +4,7 @@ import {
   assessment,
   EDUCATOR,
   educator,
+  type Line,
   multiPart,
   ORGANIZATION,
   organization,
@@ -119,17 +120,6 @@ describe.each(BACKENDS_OF_TIER)('an import into %s', backend => {
     expect(record?.name).toBe('new')
   })
 
-  test('lets the last line hold whether it deletes or brings back', async () => {
-    const lines = [assessment(10), removal('assessment', 10), removal('assessment', 20), parted(20, 21)]
-    expect(await loaded(...PEOPLE, ...lines)).toEqual({ 20: [21] })
-    const back = educator(EDUCATOR, { name: 'back' })
-    expect(await loaded(assessment(10), removal('user', EDUCATOR), back)).toEqual({ 10: [10], 20: [21] })
-  })
-
-  test('does not mind earlier lines for an id whose references are not there', async () => {
-    expect(await loaded(...PEOPLE, assessment(10, { user_id: 99 }), assessment(10))).toEqual({ 10: [10] })
-  })
-
   test('removes assessments with their parts, and then what nothing needs any more', async () => {
     await loaded(...PEOPLE, assessment(10), parted(20, 21, 22))
     expect(await loaded(...REMOVALS, removal('assessment', 20), removal('assessment', 10))).toEqual({})
@@ -148,32 +138,34 @@ describe.each(BACKENDS_OF_TIER)('an import into %s', backend => {
     expect(await loaded(...REMOVALS, ...changed, ...others)).toEqual({ 10: [10], 20: [21] })
   })
 
-  test('replaces the parts of an assessment by those of its line', async () => {
-    await loaded(...PEOPLE, parted(10, 11, 12, 13))
-    expect(await loaded(parted(10, 13, 11))).toEqual({ 10: [13, 11] })
-    expect(await loaded(parted(10, 14))).toEqual({ 10: [14] })
-    expect(await loaded(assessment(10))).toEqual({ 10: [10] })
-    expect(await loaded(parted(10, 11, 12))).toEqual({ 10: [11, 12] })
-  })
-
-  test('moves a part to another assessment, whichever of the two comes first', async () => {
-    await loaded(...PEOPLE, parted(10, 11, 12), parted(20, 21))
-    expect(await loaded(parted(20, 21, 12), parted(10, 11))).toEqual({ 10: [11], 20: [21, 12] })
-    expect(await loaded(parted(10, 12), parted(20, 21))).toEqual({ 10: [12], 20: [21] })
-    expect(await loaded(parted(10, 21), parted(20, 12))).toEqual({ 10: [21], 20: [12] })
-    expect(await loaded(removal('assessment', 10), parted(20, 12, 21))).toEqual({ 20: [12, 21] })
-  })
-
-  test('lets the id of a part become that of an assessment and back', async () => {
-    await loaded(...PEOPLE, parted(10, 11, 12))
-    expect(await loaded(assessment(11), parted(12, 13), parted(10, 14))).toEqual({
-      10: [14],
-      11: [11],
-      12: [13],
-    })
-    expect(await loaded(removal('assessment', 12), parted(10, 12, 11), removal('assessment', 11))).toEqual({
-      10: [12, 11],
-    })
+  const deleted = (id: number) => removal('assessment', id)
+  test.each<[string, Line[], Record<number, number[] | undefined>]>([
+    ['has nothing against removing what is not there', [deleted(404), removal('user', 404)], {}],
+    ['lets the last line for an id delete', [parted(10, 13), deleted(10)], { 10: undefined }],
+    ['lets the last line for an id bring back', [deleted(10), parted(10, 13)], { 10: [13] }],
+    [
+      'minds no reference of an earlier line',
+      [assessment(10, { user_id: 99 }), assessment(10)],
+      { 10: [10] },
+    ],
+    ['replaces parts, in their order', [parted(10, 13, 11)], { 10: [13, 11] }],
+    ['makes one of several parts', [assessment(10)], { 10: [10] }],
+    ['makes several parts of one', [parted(30, 31, 32)], { 30: [31, 32] }],
+    ['moves a part up', [parted(10, 11, 22), parted(20, 21)], { 10: [11, 22], 20: [21] }],
+    ['moves a part down', [parted(10, 11), parted(20, 21, 12)], { 10: [11], 20: [21, 12] }],
+    ['lets parts change places', [parted(10, 21), parted(20, 11)], { 10: [21], 20: [11] }],
+    ['moves a part of what is deleted', [deleted(20), parted(10, 21)], { 10: [21], 20: undefined }],
+    [
+      'makes assessments of parts',
+      [assessment(11), parted(12, 13), parted(10, 14)],
+      { 10: [14], 11: [11], 12: [13] },
+    ],
+    ['makes a part of an assessment', [deleted(30), parted(10, 30)], { 10: [30], 30: undefined }],
+  ])('%s', async (_, lines, changes) => {
+    await loaded(...PEOPLE, parted(10, 11, 12), parted(20, 21, 22), assessment(30))
+    const expected = { 10: [11, 12], 20: [21, 22], 30: [30], ...changes }
+    // As JSON, in which what is undefined does not stand.
+    expect(JSON.stringify(await loaded(...lines))).toBe(JSON.stringify(expected))
   })
 
   test('that changes nothing writes nothing', async () => {
