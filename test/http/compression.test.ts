@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { type Acceptance, readAcceptEncoding } from '../../src/http/accept-encoding.ts'
 import { assessment, range, world } from '../support/fixtures.ts'
 import { LIST, TOKEN } from '../support/http.ts'
-import { exchange, type RawAnswer } from '../support/raw.ts'
+import { dial, exchange, type RawAnswer } from '../support/raw.ts'
 import { authorize, load, startService, type TestService } from '../support/service.ts'
 
 const none: Acceptance = { coding: undefined, plain: true }
@@ -122,6 +122,35 @@ describe('A compressed answer', () => {
       expect(answer.headers.has('vary')).toBe(false)
       JSON.parse(answer.body.toString())
     }
+  })
+
+  test('keeps its connection in step, for hundreds of requests, HEAD and errors among them', async () => {
+    const bearer = `Authorization: Bearer ${token}`
+    const cycle: [request: string[], status: number][] = [
+      [[`GET ${LIST}?page=20 HTTP/1.1`, bearer, 'Accept-Encoding: gzip'], 200],
+      [[`HEAD ${LIST} HTTP/1.1`, bearer, 'Accept-Encoding: gzip'], 200],
+      [[`GET ${LIST} HTTP/1.1`], 401],
+      [[`GET ${LIST}/1 HTTP/1.1`, bearer], 404],
+      [[`POST ${LIST} HTTP/1.1`, 'Content-Length: 0'], 405],
+      [[`GET ${LIST}?page=20&offset=40 HTTP/1.1`, bearer], 200],
+    ]
+    const connection = dial(service.baseUrl)
+    for (let round = 0; round < 40; round++) {
+      const bodies: Buffer<ArrayBuffer>[] = []
+      for (const [request, status] of cycle) {
+        connection.write([...request, 'Host: x', '', ''].join('\r\n'))
+        const answer = await connection.next(request[0]?.split(' ')[0])
+        expect([answer?.status, answer?.headers.get('connection')]).toEqual([status, undefined])
+        if (answer) bodies.push(answer.body)
+      }
+      const [first, last] = [bodies[0], bodies.at(-1)].map(body => body ?? Buffer.alloc(0))
+      expect(
+        JSON.parse(Buffer.from(Bun.gunzipSync(first as Buffer<ArrayBuffer>)).toString()).data,
+      ).toHaveLength(20)
+      expect(JSON.parse(String(last)).meta.offset).toBe(40)
+    }
+    expect(connection.rest.length).toBe(0)
+    connection.destroy()
   })
 })
 

@@ -93,13 +93,6 @@ describe.each(BACKENDS_OF_TIER)(
       )
     })
 
-    test('removes nothing when a line is bad', async () => {
-      await importLines(database.sql, ...PEOPLE, educator(2))
-      const before = await everything(database.sql)
-      expect(problems(await load(all, ...PEOPLE, 'nonsense'))).toEqual(['5: not valid JSON'])
-      expect(await everything(database.sql)).toEqual(before)
-    })
-
     test('takes a reference to what it would remove for a bad line', async () => {
       await importLines(database.sql, ...PEOPLE, educator(2))
       expect(problems(await load(all, ...PEOPLE, assessment(10, { user_id: 2 })))).toEqual([
