@@ -108,23 +108,18 @@ describe('DATABASE_URL_FILE', () => {
     expect(code).toBe(0)
   })
 
-  test('that can not be read, or is empty, is named with the reason', async () => {
-    for (const path of ['/nowhere/url', folder, file(''), file(' \n')])
-      expect(await complaintWith({ DATABASE_URL_FILE: path })).toMatch(
-        /^DATABASE_URL_FILE names .*(can not be read|empty)/,
-      )
-  })
-
-  test('together with DATABASE_URL is refused', async () => {
-    expect(
-      await complaintWith({ DATABASE_URL: database.url, DATABASE_URL_FILE: file(database.url) }),
-    ).toMatch(/both set/)
-  })
-
-  test('that holds no URL is named, rather than a variable that is not set', async () => {
-    expect(await complaintWith({ DATABASE_URL_FILE: file(`user:${SECRET}@host`) })).toMatch(
-      /DATABASE_URL_FILE/,
-    )
+  test.each<[string, () => Record<string, string>, RegExp]>([
+    [
+      'is not there',
+      () => ({ DATABASE_URL_FILE: '/nowhere/url' }),
+      /^DATABASE_URL_FILE names .*can not be read/,
+    ],
+    ['is a folder', () => ({ DATABASE_URL_FILE: folder }), /^DATABASE_URL_FILE names .*can not be read/],
+    ['is blank', () => ({ DATABASE_URL_FILE: file(' \n') }), /^DATABASE_URL_FILE names .*empty/],
+    ['holds no URL', () => ({ DATABASE_URL_FILE: file(`user:${SECRET}@host`) }), /DATABASE_URL_FILE/],
+    ['stands beside DATABASE_URL', () => ({ DATABASE_URL: 'x', DATABASE_URL_FILE: file('x') }), /both set/],
+  ])('that %s is named with the reason', async (_, env, message) => {
+    expect(await complaintWith(env())).toMatch(message)
   })
 })
 

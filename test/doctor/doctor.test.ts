@@ -120,23 +120,20 @@ describe('axport doctor names what is wrong with', () => {
     ])
   })
 
-  test('an extension that is missing, and its advice puts it right', async () => {
+  test.each([
+    ['an extension', 'drop extension pg_trgm cascade', 'extensions: wrong, pg_trgm is missing: '],
+    [
+      'an index, lost or not valid',
+      `drop index export_records_seid;
+       update pg_index set indisvalid = false where indexrelid = 'export_people_names_key'::regclass`,
+      'schema: wrong, an index is missing or not valid',
+    ],
+  ])('%s, and its advice puts it right', async (_, spoil, told) => {
     const { sql, url } = await newPatient()
-    await sql`drop extension pg_trgm cascade`
+    await sql.unsafe(spoil)
     const [finding = ''] = await ailments(url)
-    expect(finding).toStartWith('extensions: wrong, pg_trgm is missing: ')
-    await sql.unsafe(finding.split('is missing: ')[1] ?? 'no advice')
-    expect(await ailments(url)).toEqual([])
-  })
-
-  test('an index that is lost or not valid, and its advice puts it right', async () => {
-    const { sql, url } = await newPatient()
-    await sql`drop index export_records_seid`
-    await sql`update pg_index set indisvalid = false where indexrelid = 'export_people_names_key'::regclass`
-    const [finding = '', ...others] = await ailments(url)
-    expect(finding).toStartWith('schema: wrong, an index is missing or not valid')
-    expect(others).toEqual([])
-    await sql.unsafe(finding.split('slow: ')[1] ?? 'no advice')
+    expect(finding).toStartWith(told)
+    await sql.unsafe(/(?:is missing|slow): (.*)$/s.exec(finding)?.[1] ?? 'no advice')
     expect(await ailments(url)).toEqual([])
   })
 

@@ -17,7 +17,7 @@ import { authorize, load, startService, type TestService } from '../support/serv
 
 setDefaultTimeout(PATIENCE)
 
-const PERSONAL = ['Zdenka', 'Personlast', 'zdenka.mail@school.example', 'SEID-778899', 'Paul Proctor']
+const PERSONAL = ['Given502', 'Family502', 'educator502@example.org', 'S-502', 'Paul Proctor']
 const SEARCHED = 'Searchedtext'
 
 /** Only for its database and credentials: what is tested is a process of its own. */
@@ -31,13 +31,7 @@ beforeAll(async () => {
   service = await startService('postgres')
   await load(service.sql, [
     ...world(),
-    educator(502, {
-      name: 'Zdenka Personlast',
-      first_name: 'Zdenka',
-      last_name: 'Personlast',
-      email: 'zdenka.mail@school.example',
-      seid: 'SEID-778899',
-    }),
+    educator(502),
     ...range(60, at => assessment(9000 + at, { user_id: 502 })),
   ])
   main = await authorize(service, [10], [1])
@@ -154,7 +148,7 @@ describe('a line of the request log', () => {
   test('and any other holds no token, secret, name, email, seid or search text, under load', async () => {
     const { clientSecret, token } = main
     const paths = [
-      ...['', '?filter[seids][]=SEID-778899', `?page=${SEARCHED}`, `/${SEARCHED}`, `?access_token=${token}`],
+      ...['', '?filter[seids][]=S-502', `?page=${SEARCHED}`, `/${SEARCHED}`, `?access_token=${token}`],
       ...[...PERSONAL, SEARCHED].map(text => `?filter[search]=${encodeURIComponent(text)}`),
       `/9001?x=${clientSecret}`,
     ]

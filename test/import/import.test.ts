@@ -72,12 +72,6 @@ describe.each(BACKENDS_OF_TIER)('an import into %s', backend => {
     expect(await documents(database.sql)).toEqual([SINGLE, PARTED])
   })
 
-  test('removes what is marked as deleted', async () => {
-    await importText(database.sql, EXAMPLE)
-    await importText(database.sql, '{"type":"assessment","id":9001,"deleted":true}')
-    expect(await documents(database.sql)).toEqual([PARTED])
-  })
-
   test('replaces what is there already, in every record that shows it', async () => {
     await importText(database.sql, EXAMPLE)
     await importText(

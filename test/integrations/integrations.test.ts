@@ -120,13 +120,6 @@ describe.each(BACKENDS_OF_TIER)('on %s', backend => {
     expect(await used(recent.clientId)).toBe(before)
   })
 
-  test('a report holds both secrets of a rotation, the older first, with the end of its grace', async () => {
-    const { clientId } = await provision(services.sql)
-    const rotated = await rotateSecret(services.sql, clientId, { graceSeconds: 3600 })
-    const { secrets } = await report(clientId)
-    expect(secrets.map(secret => secret.ends_at)).toEqual([rotated.oldSecretEndsAt, null])
-  })
-
   test('a report says in words why requests would get 400, 401 or nothing, and what to do', async () => {
     const obstacles = async (
       organizations: string[],
