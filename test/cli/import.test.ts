@@ -52,12 +52,6 @@ describe.each(BACKENDS_OF_TIER)('axport import into %s', backend => {
       expect(await shell(line, options())).toEqual(LOADED)
   })
 
-  test('of nothing loads nothing', async () => {
-    const nothing = { code: 0, stdout: expect.stringMatching(/^loaded 0 lines\n/), stderr: '' }
-    expect(await run(fileOf('empty', ''))).toEqual(nothing)
-    expect(await run('-')).toEqual(nothing)
-  })
-
   test('loads a folder and a zip of CSV files, and notes what it ignores', async () => {
     const csv = join(cwd, 'csv')
     mkdirSync(csv)

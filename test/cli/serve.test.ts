@@ -3,28 +3,13 @@ import { connect } from 'node:net'
 import { hostname } from 'node:os'
 import { axport, complaint, start } from '../support/executable.ts'
 import { freePort } from '../support/free-port.ts'
-import { get, LIST, listPath, newToken, send } from '../support/http.ts'
+import { LIST, send } from '../support/http.ts'
 import { useServedWorld } from '../support/served.ts'
 import { until } from '../support/until.ts'
 
 const world = useServedWorld()
 
 describe('serve', () => {
-  test('answers token, list and retrieve', async () => {
-    const server = await world.serve()
-    expect(server.url).toMatch(/^http:\/\/127\.0\.0\.1:\d+$/)
-    const token = await newToken(server.url, world.credentials)
-    const page = await get(server.url, token, listPath('page=1'))
-    expect([page.status, page.body]).toMatchObject([
-      200,
-      { data: [{ id: 9001 }], meta: { count: 2, offset: 0, page: 1 } },
-    ])
-    const { body } = await get(server.url, token, `${LIST}/9002`)
-    expect(body).toMatchObject({ id: 9002, name: 'Ana M. Ruiz', organization_name: 'Lakeside District' })
-    expect((await send(server.url, LIST)).status).toBe(401)
-    await server.end()
-  })
-
   test.each(['SIGTERM', 'SIGINT'] as const)(
     'ends with exit code 0 after %s, as soon as it listens',
     async signal => {

@@ -134,9 +134,4 @@ describe.each(BACKENDS_OF_TIER)('an import into %s', backend => {
     const lines = [...PEOPLE, assessment(10, { proctor_id: EDUCATOR }), ...many, 'nonsense']
     expect(await refused([assessment(10)], lines)).toEqual(['12006: not valid JSON'])
   })
-
-  test('is taken again once its bad line is corrected', async () => {
-    expect(await refused([], [assessment(10, { user_id: 9 })])).toHaveLength(1)
-    expect(await importLines(database.sql, assessment(10))).toMatchObject({ loaded: true, lines: 1 })
-  })
 })

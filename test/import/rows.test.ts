@@ -168,17 +168,11 @@ describe('a bad line', () => {
   })
 
   const requiredFields: [keyof typeof valid, string][] = [
-    ['organization', 'id'],
-    ['organization', 'name'],
-    ['product', 'name'],
-    ['user', 'id'],
-    ['user', 'name'],
-    ['assessment', 'id'],
-    ['assessment', 'user_id'],
-    ['assessment', 'organization_id'],
-    ['assessment', 'product_id'],
-    ['assessment', 'certified_at'],
-    ['assessment', 'proctor_id'],
+    ...(['organization', 'product', 'user'] as const).map((type): [typeof type, string] => [type, 'name']),
+    ...(['organization', 'user', 'assessment'] as const).map((type): [typeof type, string] => [type, 'id']),
+    ...['user_id', 'organization_id', 'product_id', 'certified_at', 'proctor_id'].map(
+      (field): ['assessment', string] => ['assessment', field],
+    ),
   ]
   test.each(requiredFields)('of type %s lacks %s', (type, field) => {
     for (const value of [undefined, null])

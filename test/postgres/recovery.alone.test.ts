@@ -134,15 +134,6 @@ describe('when the database', () => {
     expect(service.told()).toEqual([FOUND])
   })
 
-  test('drops the connections that are idle, nobody notices', async () => {
-    await start()
-    await Promise.all([service.list(), service.list(), service.list()])
-    proxy.cut()
-    expect((await service.token()).status).toBe(200)
-    expect((await service.list()).status).toBe(200)
-    expect(service.told()).toEqual([])
-  })
-
   test('has no connection left, requests share those that the service has', async () => {
     await start({ DATABASE_WAIT: '10' })
     await service.list()
