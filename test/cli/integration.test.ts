@@ -211,22 +211,17 @@ describe.each(BACKENDS_OF_TIER)('while two services run, on %s, axport integrati
     const all = () => services.sql`select * from integrations order by id`
     const before = await all()
     const nobody = 'there is no integration Nobody1: axport integration list shows those there are'
+    const unknown = (kind: string) => `there are no ${kind} with these ids`
     const attempts: [string[], string][] = [
-      [['show', 'Nobody1'], nobody],
-      [['scope', 'Nobody1', '--products', 'all'], nobody],
-      [['rotate', 'Nobody1'], nobody],
-      [['disable', 'Nobody1'], nobody],
-      [['enable', 'Nobody1'], nobody],
-      [
-        ['create', 'X', '--organizations', '10,99,11,98'],
-        'there are no organizations with these ids: 98, 99',
-      ],
-      [['create', 'X', '--organizations', '0'], 'there are no organizations with these ids: 0'],
-      [
-        ['create', 'X', '--products', '9'.repeat(18)],
-        `there are no products with these ids: ${'9'.repeat(18)}`,
-      ],
-      [['scope', clientId, '--add-products', '97,1'], 'there are no products with these ids: 97'],
+      ...[
+        ['show', 'Nobody1'],
+        ['scope', 'Nobody1', '--products', 'all'],
+        ['rotate', 'Nobody1'],
+      ].map((args): [string[], string] => [args, nobody]),
+      ...['disable', 'enable'].map((command): [string[], string] => [[command, 'Nobody1'], nobody]),
+      [['create', 'X', '--organizations', '10,99,11,98'], `${unknown('organizations')}: 98, 99`],
+      [['create', 'X', '--products', '9'.repeat(18)], `${unknown('products')}: ${'9'.repeat(18)}`],
+      [['scope', clientId, '--add-products', '97,1'], `${unknown('products')}: 97`],
     ]
     for (const [args, line] of attempts) expect(await refused(...args)).toBe(line)
     expect(await all()).toEqual(before)

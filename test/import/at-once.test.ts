@@ -89,19 +89,6 @@ describe.each(BACKENDS_OF_TIER)('on %s', backend => {
     expect(await staleRecords(sql)).toBeEmpty()
   })
 
-  test('an import that fails while another waits leaves nothing, and the other is loaded', async () => {
-    const { sql } = database
-    let second: Promise<unknown> | undefined
-    const first = importText(sql, ndjsonOf([...PEOPLE, ...assessments(5), { type: 'user', id: 9 }]), {
-      halfway: () => {
-        second = importLines(sql, ...PEOPLE, assessmentOf(77))
-      },
-    })
-    expect(await first).toMatchObject({ loaded: false, total: 1 })
-    expect(await second).toMatchObject({ loaded: true, lines: 5 })
-    expect(await idsOf(sql, 'assessments')).toEqual([77])
-  })
-
   test('an import whose source breaks off leaves nothing, and does not hold up the next', async () => {
     const { sql } = database
     const broken = importText(sql, ndjsonOf([...PEOPLE, ...assessments(5)]), {
