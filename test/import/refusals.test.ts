@@ -119,16 +119,6 @@ describe.each(BACKENDS_OF_TIER)('an import into %s', backend => {
     ])
   })
 
-  test('reports every reason against a line that is wrong in several ways', async () => {
-    const wrong = { organization_id: 91, proctor_id: 92, product_id: 93, user_id: 94 }
-    expect(await refused([], [assessment(10, wrong)])).toEqual([
-      `1: ${missing('organization_id', 'organization 91')}`,
-      `1: ${missing('proctor_id', 'user 92')}`,
-      `1: ${missing('product_id', 'product 93')}`,
-      `1: ${missing('user_id', 'user 94')}`,
-    ])
-  })
-
   test('loads nothing when the last of many lines is bad', async () => {
     const many = range(12_000, index => assessment(1000 + index))
     const lines = [...PEOPLE, assessment(10, { proctor_id: EDUCATOR }), ...many, 'nonsense']
