@@ -72,6 +72,11 @@ describe.each(BACKENDS_OF_TIER)('axport import into %s', backend => {
       /^would have loaded 1 line\n.*\norganizations {2}0 +1 +0 +0\n(?:.*\n)*nothing was changed: this was a dry run\n$/,
     )
     expect(await everything(database.sql)).toEqual(before)
+    const removal = ndjsonOf([organization(12, 'x'), { type: 'user', id: 77, deleted: true }])
+    const answer = JSON.parse((await run('--dry-run', '--json', fileOf('dry', removal))).stdout)
+    const summary = { organizations: { updated: 1 }, users: { deleted: 1 } }
+    expect(answer).toMatchObject({ loaded: false, dry_run: true, ...summary })
+    expect(await everything(database.sql)).toEqual(before)
   })
 
   test('lists bad lines on standard error, and on standard output as JSON, and loads nothing', async () => {
@@ -144,16 +149,13 @@ describe.each(BACKENDS_OF_TIER)('axport import into %s', backend => {
     expect(complaint(await run(path()), 1)).toMatch(message)
   })
 
-  test('answers in one line what standard input can not be, and where rejects can not be written', async () => {
+  test('answers in one line what standard input can not be', async () => {
     const file = join(cwd, fileOf('a.zip', zipOf({ 'users.csv': 'id,name\n' })))
     expect(complaint(await axport(['import', '-'], { ...options(), stdin: { file } }), 1)).toBe(
       'a zip can not be read from a pipe: give the name of its file',
     )
     expect(complaint(await shell('"$AXPORT" import - < .', options()), 1)).toMatch(
       /^(standard input is a folder|can not read standard input)/,
-    )
-    expect(complaint(await run('--rejects', cwd, fileOf('two', TWO)), 1)).toMatch(
-      /^can not write the rejects to /,
     )
   })
 })

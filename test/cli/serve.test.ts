@@ -1,7 +1,6 @@
 import { describe, expect, test } from 'bun:test'
 import { connect } from 'node:net'
-import { hostname } from 'node:os'
-import { axport, complaint, start } from '../support/executable.ts'
+import { start } from '../support/executable.ts'
 import { freePort } from '../support/free-port.ts'
 import { LIST, send } from '../support/http.ts'
 import { useServedWorld } from '../support/served.ts'
@@ -47,16 +46,6 @@ describe('serve', () => {
     await until('it answers', () => fetch(`http://127.0.0.1:${port}`))
     server.signal('SIGTERM')
     expect(await server.finished).toEqual({ code: 0, stdout: '', stderr: '' })
-  })
-
-  test.each(['127.0.0.1', hostname()])('ends in one line when its port is in use on %s', async HOST => {
-    const server = await world.serve([], { HOST })
-    const { port } = new URL(server.url)
-    const second = await axport(['serve'], { env: { ...world.env, HOST, PORT: port } })
-    expect(complaint(second, 1)).toBe(
-      `port ${port} on ${HOST} is in use: stop what listens there, or set PORT to another one`,
-    )
-    await server.end()
   })
 
   test('listens on every address, or on IPv6, where HOST says so', async () => {

@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'bun:test'
+import { hostname } from 'node:os'
 import { axport, complaint, launch } from '../support/executable.ts'
 import { freePort } from '../support/free-port.ts'
 import { bearer, LIST, send } from '../support/http.ts'
@@ -65,19 +66,19 @@ describe('serve --workers', () => {
   })
 
   test('ends in one line when its port is in use, by one process or by workers', async () => {
-    for (const [first, second] of [
-      [
-        ['--workers', '2'],
-        ['--workers', '2'],
-      ],
-      [['--workers', '2'], []],
-      [[], ['--workers', '2']],
-    ] as const) {
-      const running = await world.serve([...first])
+    const WORKERS = ['--workers', '2']
+    const cases: [host: string, first: string[], second: string[]][] = [
+      ['127.0.0.1', WORKERS, WORKERS],
+      ['127.0.0.1', WORKERS, []],
+      ['127.0.0.1', [], WORKERS],
+      [hostname(), [], []],
+    ]
+    for (const [HOST, first, second] of cases) {
+      const running = await world.serve(first, { HOST })
       const { port } = new URL(running.url)
-      const late = await axport(['serve', ...second], { env: { ...world.env, PORT: port } })
+      const late = await axport(['serve', ...second], { env: { ...world.env, HOST, PORT: port } })
       expect(complaint(late, 1)).toBe(
-        `port ${port} on 127.0.0.1 is in use: stop what listens there, or set PORT to another one`,
+        `port ${port} on ${HOST} is in use: stop what listens there, or set PORT to another one`,
       )
       await running.end()
     }

@@ -72,6 +72,9 @@ describe('A compressed answer', () => {
         const head = await get(path, { 'accept-encoding': accepted }, 'HEAD')
         const { headers } = await get(path, { 'accept-encoding': accepted })
         expect([path, accepted, headers.get('vary')]).toEqual([path, accepted, 'Accept-Encoding'])
+        // A record alone is too small for it.
+        const isCompressed = path === LIST && ['gzip', 'zstd'].includes(accepted)
+        expect(headers.has('content-encoding')).toBe(isCompressed)
         expect(headers.get('cache-control')).toBe('private, no-store')
         expect(headers.get('content-type')).toBe('application/json; charset=utf-8')
         expect(head.body.length).toBe(0)
@@ -87,14 +90,6 @@ describe('A compressed answer', () => {
     const refused = await get(`${LIST}/9000`, { 'accept-encoding': 'gzip, identity;q=0' })
     expect(refused.headers.get('content-encoding')).toBe('gzip')
     expect(Buffer.from(Bun.gunzipSync(refused.body)).toString()).toBe(small.body.toString())
-  })
-
-  test('is not made where the client does not ask for it, or refuses it', async () => {
-    for (const headers of [{}, { 'accept-encoding': 'gzip;q=0' }, { 'accept-encoding': 'identity' }]) {
-      const answer = await get(LIST, headers as Record<string, string>)
-      expect(answer.headers.has('content-encoding')).toBe(false)
-      expect(JSON.parse(answer.body.toString()).meta.count).toBe(60)
-    }
   })
 
   test('is never an error, nor an answer of the token endpoint', async () => {

@@ -15,13 +15,12 @@ interface Parameter {
   schema: { type: string; default?: unknown; maxItems?: number; enum?: string[] }
 }
 
-interface Examples {
-  examples?: Record<string, { value: unknown }>
-}
-
 interface Operation {
   parameters?: Parameter[]
-  responses: Record<string, { content?: { 'application/json': Examples } }>
+  responses: Record<
+    string,
+    { content?: { 'application/json': { examples?: Record<string, { value: unknown }> } } }
+  >
 }
 
 interface Document {

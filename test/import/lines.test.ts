@@ -82,6 +82,7 @@ describe('lines', () => {
     expect(await read()).toEqual([])
     expect(await read(utf8(''))).toEqual([])
     expect(await read(utf8('\n \n'))).toEqual([])
+    expect(await read(utf8('\ufeff'))).toEqual([])
     expect(await read(gzipSync(''))).toEqual([])
   })
 })
@@ -92,10 +93,6 @@ describe('a byte order mark', () => {
       { number: 1, text: '{"a":1}' },
       { number: 2, text: 'b' },
     ])
-  })
-
-  test('alone is an empty file', async () => {
-    expect(await read(utf8('\ufeff'))).toEqual([])
   })
 })
 

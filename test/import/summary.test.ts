@@ -14,7 +14,7 @@ import {
   product,
   removal,
 } from '../support/fixtures.ts'
-import { everything, importLines, importWith, staleRecords, useDatabase } from '../support/import.ts'
+import { importLines, staleRecords, useDatabase } from '../support/import.ts'
 import { BACKENDS_OF_TIER } from '../support/service.ts'
 
 const counts = (inserted: number, updated: number, unchanged: number, deleted: number) => ({
@@ -103,18 +103,5 @@ describe.each(BACKENDS_OF_TIER)('the summary of an import into %s', backend => {
       users: counts(0, 0, 1, 1),
       assessments: counts(0, 0, 0, 1),
     })
-  })
-
-  test('is the same in a dry run, after which everything is as it was', async () => {
-    await summaryOf(...PEOPLE, assessment(10))
-    const before = await everything(database.sql)
-    const lines = [removal('assessment', 10), educator(9), educator(EDUCATOR, { name: 'x' })]
-    const result = await importWith(database.sql, { dryRun: true }, ...lines)
-    expect(result).toMatchObject({
-      loaded: true,
-      lines: 3,
-      summary: { users: counts(1, 1, 0, 0), assessments: counts(0, 0, 0, 1) },
-    })
-    expect(await everything(database.sql)).toEqual(before)
   })
 })

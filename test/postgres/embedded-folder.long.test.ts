@@ -65,15 +65,6 @@ describe('a folder', () => {
 })
 
 describe('a second opener', () => {
-  test('in the same process is a guest and sees the data', async () => {
-    const dir = notes.folder('shared')
-    const [owner, guest] = [await notes.open(dir), await notes.open(dir)]
-    expect([owner.owner, guest.owner]).toEqual([true, false])
-    expect([...(await notes.pool(guest)`select body from notes`)]).toEqual([{ body: 'kept' }])
-    await guest.close()
-    expect([...(await notes.pool(owner)`select body from notes`)]).toEqual([{ body: 'kept' }])
-  })
-
   test('in another process is a guest, also while the owner is still starting', async () => {
     const dir = notes.folder('started-at-once')
     const body = `
@@ -107,11 +98,4 @@ describe('a second opener', () => {
     expect(row?.max).toBeGreaterThanOrEqual(committed)
     expect(row).toEqual({ count: row?.max, max: row?.max, length: 5000 })
   })
-})
-
-test('pg_trgm and the ICU rules are there', async () => {
-  const sql = notes.pool(await notes.open(notes.folder('extension')))
-  await sql`create index on notes using gin (body gin_trgm_ops)`
-  const [row] = await sql`select similarity('abc', 'abd') > 0 as similar, lower('É' collate "und-x-icu")`
-  expect(row).toEqual({ similar: true, lower: 'é' })
 })
