@@ -1,88 +1,12 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { mkdirSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
 import { type CommandLevel, commandTree } from '../support/command-tree.ts'
-import { axport, cleanUp, emptyFolder } from '../support/executable.ts'
+import { axport, cleanUp } from '../support/executable.ts'
 
-const SHELLS = ['bash', 'zsh', 'fish'] as const
-type Shell = (typeof SHELLS)[number]
-
-let folder: string
 let tree: CommandLevel[]
-const scripts = {} as Record<Shell, string>
-
 beforeAll(async () => {
-  folder = emptyFolder()
   tree = await commandTree()
-  for (const shell of SHELLS) {
-    const { code, stdout, stderr } = await axport(['completion', shell])
-    if (code !== 0 || stderr !== '') throw new Error(stderr)
-    scripts[shell] = stdout
-    writeFileSync(file(shell), stdout)
-  }
 })
 afterAll(cleanUp)
-
-/** Where the script of a shell is; zsh finds its functions by the names of their files. */
-function file(shell: Shell): string {
-  const place = join(folder, shell)
-  mkdirSync(place, { recursive: true })
-  return join(place, '_axport')
-}
-
-async function run(command: string[]): Promise<string> {
-  // A folder with nothing in it: no file is ever offered.
-  const child = Bun.spawn(command, {
-    cwd: emptyFolder(),
-    env: { PATH: process.env.PATH ?? '', HOME: folder },
-    stdin: 'ignore',
-    stdout: 'pipe',
-    stderr: 'pipe',
-  })
-  const [stdout, stderr] = await Promise.all([child.stdout.text(), child.stderr.text()])
-  if ((await child.exited) !== 0 || stderr !== '') throw new Error(`${command[0]}: ${stderr}`)
-  return stdout
-}
-
-/** In each shell: loads the script as its users do, and `ask` prints what it offers, a line each. */
-const HARNESS: Record<Shell, string> = {
-  bash: `
-    source "$1"
-    ask() { COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); COMPREPLY=(); _axport; printf '%s\\n' "\${COMPREPLY[@]}"; }`,
-  // The completion system is stood in for by functions that print what they are given.
-  zsh: `
-    fpath=("\${1:h}" $fpath)
-    compdef() { }
-    compadd() { shift \${@[(i)--]}; print -rl -- "$@" }
-    _files() { print -r -- '(files)' }
-    autoload -Uz _axport
-    ask() { words=("$@"); CURRENT=$#; _axport }`,
-  fish: `
-    source "$argv[1]"
-    function ask; complete -C (string join ' ' -- $argv) | string split -f 1 \\t; true; end`,
-}
-
-/** What a shell offers for each of these lines, the last word of which is being typed. */
-async function offeredFrom(shell: Shell, lines: string[][]): Promise<string[][]> {
-  const quote = (word: string) => `'${word}'`
-  const asks = lines.map(words => `ask axport ${words.map(quote).join(' ')}; echo '(end)'`)
-  const script = `${HARNESS[shell]}\n${asks.join('\n')}\n`
-  const options = { bash: ['--norc', '-c'], zsh: ['-f', '-c'], fish: ['--no-config', '-c'] }[shell]
-  const name = shell === 'fish' ? [] : [shell]
-  const output = await run([shell, ...options, script, ...name, file(shell)])
-  return output
-    .split('(end)\n')
-    .slice(0, -1)
-    .map(text => text.split('\n').filter(line => line !== ''))
-}
-
-/** The same, without the first time, which is a test of its own: zsh loads the script only then. */
-async function offers(shell: Shell, lines: string[][]): Promise<string[][]> {
-  return (await offeredFrom(shell, [[''], ...lines])).slice(1)
-}
-
-const allWords = ({ commands, options, choices }: CommandLevel) => [...commands, ...options, ...choices]
-const sorted = (words: string[]) => [...words].sort()
 
 describe('axport completion', () => {
   test('sees every level of the command line', () => {
@@ -90,89 +14,24 @@ describe('axport completion', () => {
     const some = ['', 'serve', 'completion', 'integration', 'integration rotate', 'migrate', 'doctor']
     expect(paths).toEqual(expect.arrayContaining(some))
     expect(tree.flatMap(level => level.options)).toContain('--add-organizations')
-    expect(tree.find(level => level.path[0] === 'completion')?.choices).toEqual([...SHELLS])
+    expect(tree.find(level => level.path[0] === 'completion')?.choices).toEqual(['bash', 'zsh', 'fish'])
   })
 
-  test.each([...SHELLS])('holds every command, option and choice in the script for %s', shell => {
-    const lines = scripts[shell].split('\n')
-    for (const level of tree) {
-      const path = level.path.join(' ')
-      for (const word of allWords(level)) {
-        // Fish names an option without its dashes.
-        const name = shell === 'fish' ? word.replace(/^--/, '-l ') : word
-        const isNamed = (line: string) => line.includes(path) && ` ${line} `.match(`[\\s"(]${name}[\\s")]`)
-        expect({ path, word, isNamed: lines.some(isNamed) }).toEqual({ path, word, isNamed: true })
+  test.each(['bash', 'zsh', 'fish'])(
+    'holds every command, option and choice in the script for %s',
+    async shell => {
+      const { code, stdout, stderr } = await axport(['completion', shell])
+      expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
+      const lines = stdout.split('\n')
+      for (const { path: words, commands, options, choices } of tree) {
+        const path = words.join(' ')
+        for (const word of [...commands, ...options, ...choices]) {
+          // Fish names an option without its dashes.
+          const name = shell === 'fish' ? word.replace(/^--/, '-l ') : word
+          const isNamed = (line: string) => line.includes(path) && ` ${line} `.match(`[\\s"(]${name}[\\s")]`)
+          expect({ path, word, isNamed: lines.some(isNamed) }).toEqual({ path, word, isNamed: true })
+        }
       }
-    }
-  })
-})
-
-describe.each([...SHELLS])('the completion for %s', shell => {
-  const isHere = Bun.which(shell) !== null
-  const inShell = test.skipIf(!isHere)
-  const where = isHere ? `in ${shell}` : `not tried, because ${shell} is not installed`
-
-  /** Fish offers options only to who has begun one; the others offer everything. */
-  const expected = (level: CommandLevel, word: '' | '--') => {
-    if (word === '--') return sorted(level.options)
-    return sorted(shell === 'fish' ? [...level.commands, ...level.choices] : allWords(level))
-  }
-  const all = async (lines: string[][]) =>
-    (await offers(shell, lines)).map(found => sorted(found.filter(word => word !== '(files)')))
-
-  inShell(`has no error of syntax (${where})`, async () => {
-    expect(await run([shell, '-n', file(shell)])).toBe('')
-  })
-
-  inShell(`offers the commands of every level (${where})`, async () => {
-    const levels = tree.filter(level => level.commands.length > 0 || level.choices.length > 0)
-    expect(await all(levels.map(({ path }) => [...path, '']))).toEqual(
-      levels.map(level => expected(level, '')),
-    )
-  })
-
-  inShell(`offers the options of every level (${where})`, async () => {
-    const found = await all(tree.map(({ path }) => [...path, '--']))
-    // The functions that stand in for those of zsh do not narrow down; bash and fish do.
-    const wanted = (level: CommandLevel) => (shell === 'zsh' ? expected(level, '') : expected(level, '--'))
-    expect(found).toEqual(tree.map(wanted))
-  })
-
-  inShell(`offers the options after an argument as well (${where})`, async () => {
-    const levels = tree.filter(level => level.hasArgument && level.choices.length === 0)
-    expect(levels.map(level => level.path.at(-1))).toContain('rotate')
-    const found = await all(levels.map(({ path }) => [...path, 'argument', '--']))
-    for (const [index, level] of levels.entries()) {
-      expect({ level: level.path, found: found[index] }).toEqual({
-        level: level.path,
-        found: expect.arrayContaining(level.options),
-      })
-    }
-  })
-
-  inShell(`offers the options after the value of another as well (${where})`, async () => {
-    const cases = tree.flatMap(level =>
-      level.withValue.map(option => ({ level, line: [...level.path, option, 'value', '--'] })),
-    )
-    expect(cases.length).toBeGreaterThan(5)
-    const found = await all(cases.map(({ line }) => line))
-    for (const [index, { level, line }] of cases.entries()) {
-      expect({ line, found: found[index] }).toEqual({ line, found: expect.arrayContaining(['--help']) })
-      expect(found[index]).toEqual(expect.arrayContaining(level.options.filter(name => !line.includes(name))))
-    }
-  })
-
-  inShell(`offers something from the first time on (${where})`, async () => {
-    const [found] = await offeredFrom(shell, [['integr']])
-    expect(found).toContain('integration')
-  })
-
-  inShell(`leaves the file of axport import to the shell (${where})`, async () => {
-    const [found = []] = await offers(shell, [['import', 'exp']])
-    // In zsh a function has to ask for files, and what does not fit is left out by zsh itself; bash and fish
-    // fall back to files where no word fits.
-    if (shell === 'zsh') expect(found).toContain('(files)')
-    else expect(found).toEqual([])
-    if (shell === 'bash') expect(scripts.bash).toMatch(/^complete -o (bash)?default /m)
-  })
+    },
+  )
 })

@@ -55,27 +55,14 @@ describe('axport config', () => {
   })
 
   test('says where each value came from; what is set to nothing counts as not set', async () => {
-    const settings = await config({
-      HOST: '0.0.0.0',
-      PORT: '  ',
-      LOG_LEVEL: '',
-      DATABASE_POOL_SIZE: ' 10 ',
-      OTHER: 'x',
-    })
-    expect(settings.slice(0, 12).map(({ name, value, source }) => [name, value, source])).toEqual([
-      ['DATABASE_URL', null, 'not set'],
-      ['DATABASE_URL_FILE', null, 'not set'],
-      ['DATABASE_POOL_SIZE', '10', 'environment'],
-      ['HOST', '0.0.0.0', 'environment'],
-      ['PORT', '3000', 'default'],
-      ['ADMIN_HOST', '127.0.0.1', 'default'],
-      ['ADMIN_PORT', null, 'not set'],
-      ['LOG_LEVEL', 'info', 'default'],
-      ['SLOW_REQUEST_MS', '1000', 'default'],
-      ['SLOW_STATEMENT_MS', '500', 'default'],
-      ['SHUTDOWN_DELAY', '0', 'default'],
-      ['SHUTDOWN_TIMEOUT', '7', 'default'],
-    ])
+    const env = { HOST: '0.0.0.0', PORT: '  ', LOG_LEVEL: '', DATABASE_POOL_SIZE: ' 10 ', OTHER: 'x' }
+    const settings = new Map((await config(env)).map(({ name, value, source }) => [name, [value, source]]))
+    expect(settings.get('DATABASE_POOL_SIZE')).toEqual(['10', 'environment'])
+    expect(settings.get('HOST')).toEqual(['0.0.0.0', 'environment'])
+    expect(settings.get('PORT')).toEqual(['3000', 'default'])
+    expect(settings.get('LOG_LEVEL')).toEqual(['info', 'default'])
+    expect(settings.get('ADMIN_PORT')).toEqual([null, 'not set'])
+    expect(settings.has('OTHER')).toBe(false)
   })
 
   test('reports wrong values in their place and does not fail for them', async () => {
@@ -108,24 +95,14 @@ test('the secret of an integration is masked', () => {
 })
 
 describe('the password in DATABASE_URL', () => {
-  test('is masked, in the table and as JSON, and the rest is shown', async () => {
-    for (const [url, shown] of [
-      [
-        `postgres://axport:${SECRET}@db.internal:5432/axport`,
-        'postgres://axport:***@db.internal:5432/axport',
-      ],
-      [
-        `postgres://db.internal/axport?user=a&password=${SECRET}`,
-        'postgres://db.internal/axport?user=a&password=***',
-      ],
-    ] as const) {
-      const env = { DATABASE_URL: url }
-      expect((await config(env))[0]?.value).toBe(shown)
-      expect((await table(env))[1]?.[1]).toBe(shown)
-    }
-    expect(described('DATABASE_URL', { DATABASE_URL: 'embedded:./data' })?.value).toBe('embedded:./data')
-    const harmless = 'postgres://axport@db.internal:5432/axport?sslmode=require'
-    expect(described('DATABASE_URL', { DATABASE_URL: harmless })?.value).toBe(harmless)
+  test.each([
+    [`postgres://axport:${SECRET}@db:5432/axport`, 'postgres://axport:***@db:5432/axport'],
+    [`postgres://db/axport?user=a&password=${SECRET}`, 'postgres://db/axport?user=a&password=***'],
+    ['embedded:./data', 'embedded:./data'],
+    ['postgres://axport@db:5432/axport?sslmode=require', 'postgres://axport@db:5432/axport?sslmode=require'],
+  ])('is masked, in the table and as JSON, and the rest is shown: %s', async (DATABASE_URL, shown) => {
+    expect((await config({ DATABASE_URL }))[0]?.value).toBe(shown)
+    expect((await table({ DATABASE_URL }))[1]?.[1]).toBe(shown)
   })
 
   test.each([
@@ -136,15 +113,10 @@ describe('the password in DATABASE_URL', () => {
     ...['postgres://h/d?password=x&password=S3cret', 'postgres://u:x@h/d?a=b&password=S3cret'],
     ...['postgres://u:a#S3cret@h/d', 'postgres://u:a/S3cret@h/d', 'postgres://u:a?S3cret@h/d'],
     ...['host=h user=u password=S3cret', 'mysql://u:S3cret@h/d', '//u:S3cret@h/d', 'S3cret'],
-  ])('is masked in %s', url => {
-    expect(JSON.stringify(describeSettings({ DATABASE_URL: url }))).not.toContain(SECRET)
-  })
-
-  // These are URLs of another meaning than was meant: what stands behind the user is a port, or a path.
-  test.each([
+    // These are URLs of another meaning than was meant: what stands behind the user is a port, or a path.
     ...['postgres://u:1/S3cret@h/d', 'postgres://u:1#S3cret@h/d', 'postgres://u:1?S3cret@h/d'],
     ...['u:S3cret@h/d', 'axport:S3cret', 'postgres:u:S3cret@h/d', 'postgres:/u:S3cret@h/d/x'],
-  ])('is masked in %s, which lacks something or has a password that is not encoded', url => {
+  ])('is masked in %s', url => {
     expect(JSON.stringify(describeSettings({ DATABASE_URL: url }))).not.toContain(SECRET)
   })
 

@@ -1,6 +1,6 @@
 import { afterAll, describe, expect, test } from 'bun:test'
 import { readdirSync } from 'node:fs'
-import { axport, cleanUp, complaint, emptyFolder, shell, start } from '../support/executable.ts'
+import { cleanUp, emptyFolder, shell, start } from '../support/executable.ts'
 import { until } from '../support/until.ts'
 
 afterAll(cleanUp)
@@ -46,15 +46,6 @@ describe('demo', () => {
     await until('its folder is there', () => readdirSync(temporary).length)
     running.signal('SIGINT')
     await running.finished
-    expect(readdirSync(temporary)).toEqual([])
-  })
-
-  test('ends in one line when its port is in use, and removes its folder', async () => {
-    const temporary = emptyFolder()
-    const other = Bun.serve({ port: 0, hostname: '127.0.0.1', fetch: () => new Response() })
-    const finished = await axport(['demo'], { env: { PORT: String(other.port), TMPDIR: temporary } })
-    await other.stop(true)
-    expect(complaint({ ...finished, stdout: '' }, 1)).toMatch(/^port \d+ on 127\.0\.0\.1 is in use: .*PORT/)
     expect(readdirSync(temporary)).toEqual([])
   })
 })

@@ -1,7 +1,6 @@
 import { afterAll, describe, expect, test } from 'bun:test'
-import { existsSync, writeFileSync } from 'node:fs'
+import { existsSync } from 'node:fs'
 import { join } from 'node:path'
-import { sampleNdjson } from '../../src/sample/generate.ts'
 import { axport, cleanUp, emptyFolder, type Running, start } from '../support/executable.ts'
 import { ndjsonOf, organization, proctor, range } from '../support/fixtures.ts'
 import { everything, importLines, useDatabase } from '../support/import.ts'
@@ -57,17 +56,6 @@ describe.each(BACKENDS_OF_TIER)('axport import into %s', backend => {
       expect((await next).code).toBe(0)
     },
   )
-
-  test('leaves the database as it was when Ctrl-C comes while it works', async () => {
-    const before = await everything(database.sql)
-    const file = join(folder, 'sample.ndjson')
-    writeFileSync(file, [...sampleNdjson({ assessments: 20_000 })].join(''))
-    const running = await begin([file])
-    await hasBegun()
-    running.signal('SIGINT')
-    expect(await running.finished).toMatchObject({ code: 130, stderr: INTERRUPTED.stderr })
-    expect(await everything(database.sql)).toEqual(before)
-  })
 
   test('says that it waits for another import, and goes on when that has ended', async () => {
     const first = await begin(['-'], TWO)

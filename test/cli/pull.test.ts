@@ -53,19 +53,11 @@ describe('axport pull', () => {
   })
 
   test('takes the secret from a file, and prints its result as JSON', async () => {
-    const folder = emptyFolder()
-    const secret = join(folder, 'secret')
-    writeFileSync(secret, `${client.clientSecret}\n`)
-    const { stdout } = await axport(pulling('x.ndjson', '--client-secret-file', secret, '--json'), {
-      cwd: folder,
-    })
-    expect(JSON.parse(stdout)).toEqual({
-      records: 1000,
-      file: 'x.ndjson',
-      format: 'ndjson',
-      resumed: 0,
-      restarts: 0,
-    })
+    const cwd = emptyFolder()
+    writeFileSync(join(cwd, 'secret'), `${client.clientSecret}\n`)
+    const args = pulling('x.ndjson', '--client-secret-file', 'secret', '--json')
+    const result = { records: 1000, file: 'x.ndjson', format: 'ndjson', resumed: 0, restarts: 0 }
+    expect(JSON.parse((await axport(args, { cwd })).stdout)).toEqual(result)
   })
 
   test('writes to standard output, and ends quietly when nobody reads on', async () => {
@@ -79,8 +71,6 @@ describe('axport pull', () => {
       // Quietly, and not as if all had been taken.
       stderr: '130\n',
     })
-    const csv = await axport(pulling('-', '--format', 'csv'), { env })
-    expect(csv.stdout.split('\n').length).toBeGreaterThan(1200)
   })
 
   test('into a pipe that nobody reads on from ends when it is told to', async () => {
@@ -108,38 +98,25 @@ describe('axport pull', () => {
     expect(readdirSync(folder).sort()).toEqual(['link.ndjson', 'there'])
   })
 
-  test.each([
-    ['--search', 'reading obs', 'filter[search]=reading obs'],
-    ['--start-date', '2024-02-29', 'filter[start_date]=2024-02-29'],
-    ['--end-date', '2024-02-29', 'filter[end_date]=2024-02-29'],
-    ['--product-ids', '1,2', 'filter[product_ids][]=1&filter[product_ids][]=2'],
-    ['--user-ids', '9223372036854775807', 'filter[user_ids][]=9223372036854775807'],
-    ['--seid', 'Ruiz, A b', 'filter[seids][]=Ruiz, A b'],
-    ['--proctor-ids', '101', 'filter[proctor_ids][]=101'],
-    ['--organization-ids', '1', 'filter[organization_ids][]=1'],
-    [
-      '--user-record-status',
-      'active,archived',
-      'filter[user_record_status][]=active&filter[user_record_status][]=archived',
-    ],
-    ['--legacy-record', 'true', 'filter[legacy_record][]=true'],
-  ])('asks for %s %p as the spec names it', async (option, value, wanted) => {
+  test('asks for what every option says as the spec names it, a list option again and again', async () => {
     front.lists = []
-    const args = pulling('x.ndjson', option, value, '--sort', 'user_name', '--order', 'desc')
-    const { code } = await axport(args, { env })
-    expect(code).toBe(0)
-    expect(decodeURIComponent((front.lists[0] as string).replaceAll('+', ' '))).toBe(
-      `page=100&sort=user_name&order=DESC&${wanted}&offset=0`,
-    )
-  })
-
-  test('takes a list option again and again', async () => {
-    front.lists = []
-    const lists = ['--user-ids', '1,2', '--user-ids', '3', '--seid', 'A,B', '--seid', '0012']
-    await axport(pulling('x.ndjson', ...lists), { env })
-    const asked = new URLSearchParams(front.lists[0])
-    expect(asked.getAll('filter[user_ids][]')).toEqual(['1', '2', '3'])
-    expect(asked.getAll('filter[seids][]')).toEqual(['A,B', '0012'])
+    const options = [
+      ...['--search', 'reading obs', '--start-date', '2024-02-28', '--end-date', '2024-02-29'],
+      ...['--product-ids', '1,2', '--user-ids', '9223372036854775807', '--user-ids', '3'],
+      ...['--seid', 'Ruiz, A b', '--seid', '0012', '--proctor-ids', '101', '--organization-ids', '1'],
+      ...['--user-record-status', 'active,archived', '--legacy-record', 'true'],
+      ...['--sort', 'user_name', '--order', 'desc'],
+    ]
+    expect((await axport(pulling('x.ndjson', ...options), { env })).code).toBe(0)
+    expect([...new URLSearchParams(front.lists[0])].map(([name, value]) => `${name}=${value}`)).toEqual([
+      ...['page=100', 'sort=user_name', 'order=DESC', 'filter[search]=reading obs'],
+      ...['filter[start_date]=2024-02-28', 'filter[end_date]=2024-02-29'],
+      ...['filter[product_ids][]=1', 'filter[product_ids][]=2'],
+      ...['filter[user_ids][]=9223372036854775807', 'filter[user_ids][]=3'],
+      ...['filter[seids][]=Ruiz, A b', 'filter[seids][]=0012', 'filter[proctor_ids][]=101'],
+      ...['filter[organization_ids][]=1', 'filter[user_record_status][]=active'],
+      ...['filter[user_record_status][]=archived', 'filter[legacy_record][]=true', 'offset=0'],
+    ])
   })
 })
 

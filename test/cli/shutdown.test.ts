@@ -35,7 +35,7 @@ async function busyClient(url: string): Promise<Met> {
   return met
 }
 
-describe.each([[[]], [['--workers', '2']]])('serve %p, at SIGTERM,', args => {
+describe.each([[[]], [['--workers', '2']]])('serve %p, at a signal,', args => {
   test('fails /ready first and serves on for SHUTDOWN_DELAY, with Connection: close', async () => {
     const running = await world.serve(args, { SHUTDOWN_DELAY: '1' })
     const before = await world.list(running)
@@ -73,20 +73,27 @@ describe.each([[[]], [['--workers', '2']]])('serve %p, at SIGTERM,', args => {
     expect(await running.finished).toMatchObject({ code: 0, stderr: '' })
   })
 
-  test('answers what is in flight with Connection: close, however long it took', async () => {
-    const running = await world.serve(args)
-    let inFlight: ReturnType<typeof world.list> | undefined
-    await whileBlocked(world.sql, async waiting => {
-      inFlight = world.list(running)
-      await waiting(1)
-      running.signal('SIGTERM')
-      await running.shows(/"stopping"/)
-      await untilClosed(running.url)
-    })
-    const answer = await inFlight
-    expect([answer?.status, answer?.headers.get('connection')]).toEqual([200, 'close'])
-    expect(await running.finished).toMatchObject({ code: 0, stderr: '' })
-  })
+  test.each(['SIGTERM', 'SIGINT'] as const)(
+    '%s, answers what is in flight with Connection: close, however long it took, and accepts no more',
+    async signal => {
+      const running = await world.serve(args)
+      let inFlight: ReturnType<typeof world.list>[] = []
+      await whileBlocked(world.sql, async waiting => {
+        inFlight = [world.list(running), world.list(running)]
+        await waiting(2)
+        running.signal(signal)
+        await running.shows(/"stopping"/)
+        await untilClosed(running.url)
+        expect(running.exitCode()).toBeUndefined()
+      })
+      const answers = await Promise.all(inFlight)
+      expect(answers.map(({ status, headers }) => [status, headers.get('connection')])).toEqual([
+        [200, 'close'],
+        [200, 'close'],
+      ])
+      expect(await running.finished).toMatchObject({ code: 0, stderr: '' })
+    },
+  )
 
   test('cuts what is not finished after SHUTDOWN_TIMEOUT, and says so', async () => {
     const running = await world.serve(args, { SHUTDOWN_TIMEOUT: '1' })

@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'bun:test'
-import { createServer } from 'node:net'
+import { hostname } from 'node:os'
 import { axport, complaint, launch } from '../support/executable.ts'
 import { freePort } from '../support/free-port.ts'
 import { bearer, LIST, send } from '../support/http.ts'
-import { isClosed, type Served, serveWith, useServedWorld, whileBlocked } from '../support/served.ts'
+import { type Served, serveWith, untilClosed, useServedWorld } from '../support/served.ts'
 import { migratedFolder } from '../support/service.ts'
 import { until } from '../support/until.ts'
 
@@ -16,14 +16,6 @@ const list = (url: string) => send(url, LIST, { headers: { ...bearer(world.token
 /** The process that listened last as worker `number`. */
 const workerOf = (running: Served, number: number) =>
   running.log().findLast(line => line.msg === 'worker listening' && line.worker === number)?.pid as number
-
-function isAlive(pid: number): boolean {
-  // The state of a process that nobody has waited for yet is Z: it has ended.
-  const { stdout } = Bun.spawnSync(['ps', '-o', 'stat=', '-p', String(pid)])
-  return /^[^Z\s]/.test(stdout.toString())
-}
-
-const untilGone = (pids: number[]) => until('the workers are gone', () => !pids.some(isAlive))
 
 describe('serve --workers', () => {
   test('serves from all of its workers, and numbers the lines of each', async () => {
@@ -57,62 +49,39 @@ describe('serve --workers', () => {
     await running.end()
   })
 
-  test.each(['SIGTERM', 'SIGINT'] as const)('answers every request that is in flight at %s', async signal => {
+  test('leaves no worker behind when it is killed with -9: nobody listens, nor is connected to the database', async () => {
+    const connected = async () =>
+      (
+        await world.sql`
+          select from pg_stat_activity where datname = current_database() and application_name = 'axport'`
+      ).count
+    const before = await connected()
     const running = await serve('2')
-    let inFlight: ReturnType<typeof list>[] = []
-    await whileBlocked(world.sql, async waiting => {
-      // As many as one worker has connections: should they all meet the same one, none waits for a connection.
-      inFlight = Array.from({ length: 3 }, () => list(running.url))
-      await waiting(3)
-      running.signal(signal)
-      await running.shows(/"stopping"/)
-      expect(running.exitCode()).toBeUndefined()
-    })
-    expect((await Promise.all(inFlight)).map(answer => answer.status)).toEqual([200, 200, 200])
-    expect(await running.finished).toMatchObject({ code: 0, stderr: '' })
-  })
-
-  test('ends at once, with all workers, at a second signal', async () => {
-    const running = await serve('2')
-    const pids = [1, 2].map(number => workerOf(running, number))
-    let inFlight: Promise<unknown> | undefined
-    await whileBlocked(world.sql, async waiting => {
-      inFlight = list(running.url).catch(() => 'cut')
-      await waiting(1)
-      running.signal('SIGTERM')
-      await running.shows(/"stopping"/)
-      running.signal('SIGTERM')
-      expect((await running.finished).code).toBe(143)
-      await untilGone(pids)
-    })
-    expect(await inFlight).toBe('cut')
-  })
-
-  test('leaves no worker behind when it is killed with -9', async () => {
-    const running = await serve('2')
-    const pids = [1, 2].map(number => workerOf(running, number))
-    expect(pids.every(isAlive)).toBe(true)
+    await list(running.url)
+    expect(await connected()).toBeGreaterThan(before)
     running.signal('SIGKILL')
     await running.finished
-    await untilGone(pids)
-    expect(await isClosed(running.url)).toBe(true)
+    await untilClosed(running.url)
+    await until('no worker is connected', async () => (await connected()) <= before)
   })
 
-  test('ends in one line when its port is in use, by another program or by workers', async () => {
-    const running = await serve('2')
-    const other = createServer().listen(0, '127.0.0.1')
-    await new Promise(resolve => other.once('listening', resolve))
-    const ports = [new URL(running.url).port, String((other.address() as { port: number }).port)]
-    for (const port of ports) {
-      const second = await axport(['serve', '--workers', '2'], { env: { ...world.env, PORT: port } })
-      expect(complaint(second, 1)).toBe(
-        `port ${port} on 127.0.0.1 is in use: stop what listens there, or set PORT to another one`,
+  test('ends in one line when its port is in use, by one process or by workers', async () => {
+    const WORKERS = ['--workers', '2']
+    const cases: [host: string, first: string[], second: string[]][] = [
+      ['127.0.0.1', WORKERS, WORKERS],
+      ['127.0.0.1', WORKERS, []],
+      ['127.0.0.1', [], WORKERS],
+      [hostname(), [], []],
+    ]
+    for (const [HOST, first, second] of cases) {
+      const running = await world.serve(first, { HOST })
+      const { port } = new URL(running.url)
+      const late = await axport(['serve', ...second], { env: { ...world.env, HOST, PORT: port } })
+      expect(complaint(late, 1)).toBe(
+        `port ${port} on ${HOST} is in use: stop what listens there, or set PORT to another one`,
       )
+      await running.end()
     }
-    const alone = await axport(['serve'], { env: { ...world.env, PORT: ports[0] ?? '' } })
-    expect(complaint(alone, 1)).toContain('is in use')
-    other.close()
-    await running.end()
   })
 
   test('ends in one line when its workers can not start', async () => {

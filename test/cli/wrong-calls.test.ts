@@ -1,5 +1,8 @@
 import { afterAll, describe, expect, test } from 'bun:test'
-import { axport, cleanUp, complaint } from '../support/executable.ts'
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { axport, cleanUp, complaint, emptyFolder } from '../support/executable.ts'
+import { freePort } from '../support/free-port.ts'
 
 afterAll(cleanUp)
 
@@ -16,11 +19,7 @@ const CALLS: [args: string[], line: RegExp | string][] = [
   [['serve', '80'], /^too many arguments/],
   [['serve', '--port', '80'], /^unknown option '--port'/],
   [['serve', '--worker', '1'], '--worker is for the workers of axport serve --workers'],
-  ...['0', '-1', '1.5', 'all', '1000'].map((n): [string[], RegExp] => [
-    ['serve', `--workers=${n}`],
-    /'--workers <n>'/,
-  ]),
-  [['doctor', 'now'], /^too many arguments/],
+  ...['0', '1.5', '1000'].map((n): [string[], RegExp] => [['serve', `--workers=${n}`], /'--workers <n>'/]),
   [['doctor', '--fix'], "unknown option '--fix' (see axport doctor --help)"],
   [['completion'], /^missing required argument 'shell'/],
   [['completion', 'powershell'], /bash, zsh, fish/],
@@ -30,50 +29,71 @@ const CALLS: [args: string[], line: RegExp | string][] = [
   [['import', 'a', 'b'], /^too many arguments/],
   [['import', '--max-removed', '5%', 'x'], '--max-removed belongs to --sync'],
   [['import', '--sync', '--max-removed', '101%', 'x'], /as 25%, or a number of rows as 500\.$/],
-  [['sample'], /^missing required argument 'n'/],
-  ...['many', '-5', '1.5', '1e3', '100000001'].map((n): [string[], RegExp] => [
-    ['sample', n],
-    NOT_A_COUNT(n),
-  ]),
+  [['pull', '--client-id', 'id', '--out', '-'], /required option '--base-url /],
+  [['pull', '--base-url', 'http://x', '--out', '-'], /required option '--client-id /],
+  [['pull', '--base-url', 'http://x', '--client-id', 'id'], /required option '--out /],
+  ...['many', '-5', '100000001'].map((n): [string[], RegExp] => [['sample', n], NOT_A_COUNT(n)]),
   [['integration', 'bogus'], "unknown command 'bogus' (see axport integration --help)"],
-  [['integration', 'remove', 'x'], /^unknown command 'remove'/],
-  [['integration', 'list', '--all'], /^unknown option '--all'/],
-  [['integration', 'create'], /^missing required argument 'name'/],
-  [['integration', 'create', 'x', 'y'], /^too many arguments/],
   [['integration', 'create', ''], 'the name of an integration must not be blank'],
   [['integration', 'create', ' \t '], 'the name of an integration must not be blank'],
   [['integration', 'create', 'n'.repeat(501)], /^the name .* 500 characters at most/],
   [['integration', 'create', 'two\nlines'], CONTROL],
-  [['integration', 'create', 'a tab\there'], CONTROL],
   [['integration', 'create', '\x1b[31mred'], CONTROL],
   [['integration', 'create', 'two\u2028lines'], CONTROL],
   [['integration', 'create', '-n'], /^unknown option '-n'/],
   [['integration', 'create', 'x', '--organizations'], /^option '--organizations <ids>' argument missing/],
-  ...['1,x', '1.5', '-1', '1;2', 'ALL', '1,all', '9223372036854775808', '1'.repeat(30)].flatMap(ids => {
-    const named = ids.split(',').at(-1)
-    return ['organizations', 'products'].map((kind): [string[], RegExp] => [
-      ['integration', 'create', 'x', `--${kind}=${ids}`],
-      new RegExp(`"${named}" is not an id.*whole numbers`),
-    ])
-  }),
+  ...['1,x', '1.5', '-1', 'ALL', '1,all', '9223372036854775808'].map((ids, at): [string[], RegExp] => [
+    ['integration', 'create', 'x', `--${at % 2 ? 'organizations' : 'products'}=${ids}`],
+    new RegExp(`"${ids.split(',').at(-1)}" is not an id.*whole numbers`),
+  ]),
   [['integration', 'scope', 'x'], /^say what to change: axport integration scope --help/],
   [['integration', 'rotate'], "missing required argument 'id' (see axport integration rotate --help)"],
-  [['integration', 'rotate', 'x', 'y'], /^too many arguments/],
   [
     ['integration', 'rotate', 'x', '--grace'],
     "option '--grace <duration>' argument missing (see axport integration rotate --help)",
   ],
-  ...['', '24', 'h', '24 h', '24H', '1.5h', '-1h', '+1h', '1h30m', 'P1D', '0h', '0s', '91d', 'soon']
-    .concat('7776001s', '12345678s')
-    .map((grace): [string[], RegExp] => [['integration', 'rotate', 'x', `--grace=${grace}`], NOT_A_GRACE]),
+  ...['', '24', '24 h', '24H', '1.5h', '-1h', '1h30m', '0s', '91d', '7776001s'].map(
+    (grace): [string[], RegExp] => [['integration', 'rotate', 'x', `--grace=${grace}`], NOT_A_GRACE],
+  ),
+]
+
+const PULLING = ['pull', '--base-url', 'http://127.0.0.1:1', '--client-id', 'id', '--out', 'x.ndjson']
+/** What is wrong with one option of a pull. */
+const PULLS: [options: string[], line: RegExp][] = [
+  [['--base-url', 'localhost:3000'], /Give it as https:\/\/host or http:\/\/host\.$/],
+  [['--base-url', 'https://id:secret@host'], /Give scheme, host and path alone\.$/],
+  [['--base-url', 'https://host/?x=1'], /Give scheme, host and path alone\.$/],
+  [['--out', 'x.txt'], /^x\.txt has no ending that says the format: give --format$/],
+  [['--out', '-', '--json'], /both write to standard output/],
+  [['--format', 'xml'], /Give one of ndjson, csv, parquet\.$/],
+  [['--search', ' '], /It is blank/],
+  [['--seid', ''], /It is blank/],
+  [['--seids', 'A,B'], /unknown option '--seids' \(Did you mean --seid\?\)/],
+  [['--product-ids', '1,,2'], /It is blank/],
+  [['--user-ids', 'all'], /Give whole numbers, as 1,2,3\.$/],
+  [['--user-ids', '1,x'], /"x" is not an id/],
+  [['--user-ids', '9223372036854775808'], /is not an id/],
+  [['--start-date', '2026-02-30'], /Give a day as 2026-03-01\.$/],
+  [['--end-date', '01/03/2026'], /Give a day as 2026-03-01\.$/],
+  [['--user-record-status', 'gone'], /Give one of active, archived\.$/],
+  [['--legacy-record', 'maybe'], /Give one of true, false\.$/],
+  [['--sort', 'name'], /Give one of certified_on, user_name, proctor_name, product_name\.$/],
+  [['--order', 'up'], /Give one of ASC, DESC\.$/],
+  [['--timeout', '0s'], /Give a duration/],
+  [['--retry-for', '5'], /Give a duration/],
+  [['--client-secret', 'x'], /unknown option '--client-secret'/],
 ]
 
 describe('a wrong call', () => {
-  test.each(CALLS)('ends with exit code 2 and one line that says what is wrong: %p', async (args, line) => {
-    const said = complaint(await axport(args), 2)
-    if (typeof line === 'string') expect(said).toBe(line)
-    else expect(said).toMatch(line)
-  })
+  const pulls = PULLS.map(([options, line]): [string[], RegExp] => [[...PULLING, ...options], line])
+  test.each([...CALLS, ...pulls])(
+    'ends with exit code 2 and one line that says what is wrong: %p',
+    async (args, line) => {
+      const said = complaint(await axport(args), 2)
+      if (typeof line === 'string') expect(said).toBe(line)
+      else expect(said).toMatch(line)
+    },
+  )
 
   test('is noticed before any setting is looked at', async () => {
     const env = { DATABASE_URL: 'nonsense', PORT: 'nonsense', LOG_LEVEL: 'nonsense' }
@@ -97,4 +117,28 @@ test('a grace may be of seconds, minutes, hours and days, up to 90 days', async 
   const runs = graces.map(grace => axport(['integration', 'rotate', 'x', `--grace=${grace}`], { env }))
   for (const run of await Promise.all(runs))
     expect(complaint(run, 1)).toStartWith('DATABASE_URL_FILE names /nowhere')
+})
+
+describe('a pull', () => {
+  test('without a secret says where it comes from', async () => {
+    expect(complaint(await axport(PULLING), 1)).toBe(
+      'there is no secret: set AXPORT_CLIENT_SECRET, or name its file with --client-secret-file',
+    )
+    const cwd = emptyFolder()
+    writeFileSync(join(cwd, 'empty'), '\n')
+    for (const [file, message] of [
+      ['empty', 'empty is empty: it has to hold the secret'],
+      ['nowhere', 'can not read the secret from nowhere (ENOENT)'],
+    ] as const) {
+      const args = [...PULLING, '--client-secret-file', file]
+      expect(complaint(await axport(args, { cwd }), 1)).toBe(message)
+    }
+  })
+
+  test('from where nothing listens ends after its patience', async () => {
+    const args = [...PULLING, '--base-url', `http://127.0.0.1:${await freePort()}`, '--retry-for', '1s']
+    expect(complaint(await axport(args, { env: { AXPORT_CLIENT_SECRET: 'x' } }), 1)).toMatch(
+      /^nothing listens at .*; gave up after \d attempts?$/,
+    )
+  })
 })

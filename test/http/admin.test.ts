@@ -1,41 +1,16 @@
-import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
+import { describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { startCluster } from '../support/cluster.ts'
-import { axport, cleanUp, complaint, PATIENCE, type Running, serve, start } from '../support/executable.ts'
-import { assessment, world } from '../support/fixtures.ts'
+import { axport, complaint, PATIENCE } from '../support/executable.ts'
+import { assessment } from '../support/fixtures.ts'
 import { bearer, LIST, postToken, send, TOKEN } from '../support/http.ts'
-import { authorize, load, startService, type TestService } from '../support/service.ts'
+import { type Served, useServedWorld, whileBlocked } from '../support/served.ts'
+import { load } from '../support/service.ts'
 import { until } from '../support/until.ts'
 
 setDefaultTimeout(PATIENCE)
 
-/** Only for its database and credentials: what is tested are processes of their own. */
-let service: TestService
-let env: Record<string, string>
-let client: { clientId: string; clientSecret: string; token: string }
-
-beforeAll(async () => {
-  service = await startService('postgres')
-  env = { DATABASE_URL: service.url, DATABASE_POOL_SIZE: '2', ADMIN_PORT: '0' }
-  await load(service.sql, [...world(), ...[9001, 9002, 9003].map(id => assessment(id))])
-  client = await authorize(service, [10], [1])
-})
-afterAll(async () => {
-  await cleanUp()
-  await service.close()
-})
-
-interface Served extends Running {
-  url: string
-  admin: string
-}
-
-/** Serves from one process, or from so many workers. */
-async function serveWatched(more: Record<string, string> = {}, workers = 0): Promise<Served> {
-  const args = workers > 0 ? ['serve', '--workers', String(workers)] : ['serve']
-  const running = await start(args, { env: { ...env, PORT: '0', ...more } })
-  const [, url = '', admin = ''] = await running.shows(/"url":"([^"]+)","admin":"([^"]+)"/)
-  return { ...running, url, admin }
-}
+const world = useServedWorld({ DATABASE_POOL_SIZE: '2', ADMIN_PORT: '0' })
+const WORKERS = ['--workers', '2']
 
 async function ready({ admin }: Served) {
   const answer = await fetch(`${admin}/ready`)
@@ -54,49 +29,30 @@ async function metrics({ admin }: Served): Promise<Map<string, number>> {
   return new Map(samples.map(line => [line.slice(0, line.lastIndexOf(' ')), Number(line.split(' ').at(-1))]))
 }
 
-/** Keeps everybody from reading the export, until it is disposed of. */
-async function locked(): Promise<AsyncDisposable> {
-  const lock = await service.sql.reserve()
-  await lock`begin`
-  await lock`lock table export_records in access exclusive mode`
-  return {
-    [Symbol.asyncDispose]: async () => {
-      await lock`rollback`
-      lock.release()
-    },
-  }
-}
-
 /** A new connection each, so that each may reach another worker. */
-async function list({ url }: Served, query = '', token = client.token): Promise<number> {
+async function list({ url }: Served, query = '', token = world.token): Promise<number> {
   return (await send(url, LIST + query, { headers: { ...bearer(token), connection: 'close' } })).status
 }
 
-async function end(running: Running): Promise<void> {
-  running.signal('SIGTERM')
-  expect(await running.finished).toMatchObject({ code: 0, stderr: '' })
-}
-
 /** The number of lines about requests in its log: the metrics of a request are there before its line. */
-async function logged(running: Running, count: number): Promise<void> {
+async function logged(running: Served, count: number): Promise<void> {
   const lines = () => running.stdout().split('"msg":"request"').length - 1
   await until(`the log has ${count} requests`, () => lines() >= count)
 }
 
 describe('the port of operators', () => {
   test('is not there unless ADMIN_PORT is set, and what it has is never on the public port', async () => {
-    const { ADMIN_PORT: _, ...without } = env
-    const [plain, watched] = [await serve(without), await serveWatched()]
-    expect(plain.stdout()).not.toContain('"admin"')
+    const [plain, watched] = [await world.serve([], { ADMIN_PORT: '' }), await world.serve()]
+    expect(plain.admin).toBe('')
     for (const { url } of [plain, watched]) {
       for (const path of ['/live', '/ready', '/metrics']) expect((await send(url, path)).status).toBe(404)
     }
-    await end(plain)
-    await end(watched)
+    await plain.end()
+    await watched.end()
   })
 
   test('answers /live, /ready and /metrics to GET and HEAD, and nothing else', async () => {
-    const running = await serveWatched()
+    const running = await world.serve()
     for (const [path, type] of [
       ['/live', /^application\/json/],
       ['/ready', /^application\/json/],
@@ -117,28 +73,28 @@ describe('the port of operators', () => {
       wrong: [],
       names: ['service', 'database', 'schema', 'writable'],
     })
-    await end(running)
+    await running.end()
   })
 
-  test.each([[[]], [['--workers', '2']]])('that cannot be opened ends serve %p in one line', async args => {
-    const running = await serveWatched()
+  test.each([[[]], [WORKERS]])('that cannot be opened ends serve %p in one line', async args => {
+    const running = await world.serve()
     for (const { port } of [new URL(running.admin), new URL(running.url)]) {
-      const run = await axport(['serve', ...args], { env: { ...env, PORT: '0', ADMIN_PORT: port } })
+      const run = await axport(['serve', ...args], { env: { ...world.env, PORT: '0', ADMIN_PORT: port } })
       expect(complaint(run, 1)).toBe(
         `port ${port} on 127.0.0.1 is in use: stop what listens there, or set ADMIN_PORT to another one`,
       )
     }
-    const nowhere = { ...env, PORT: '0', ADMIN_HOST: '192.0.2.1' }
+    const nowhere = { ...world.env, PORT: '0', ADMIN_HOST: '192.0.2.1' }
     const elsewhere = await axport(['serve', ...args], { env: nowhere })
     expect(complaint(elsewhere, 1)).toContain('set ADMIN_HOST to one that is')
-    await end(running)
+    await running.end()
   })
 })
 
 describe('/ready', () => {
   test('names the schema when it is behind, and is content with one that is ahead', async () => {
-    const running = await serveWatched()
-    const { sql } = service
+    const running = await world.serve()
+    const { sql } = world
     const [last] =
       await sql`delete from schema_migrations where name = (select max(name) from schema_migrations) returning *`
     const behind = await ready(running)
@@ -149,17 +105,15 @@ describe('/ready', () => {
     const ahead = await ready(running)
     await sql`delete from schema_migrations where name = '9999_future'`
     expect(ahead).toMatchObject({ status: 200, ready: true })
-    await end(running)
+    await running.end()
   })
 
   test('stays content while all connections are in use, which /metrics shows', async () => {
-    const running = await serveWatched()
+    const running = await world.serve()
     const requests: Promise<number>[] = []
-    {
-      await using _ = await locked()
+    await whileBlocked(world.sql, async waiting => {
       requests.push(list(running), list(running))
-      const waiting = () => service.sql`select from pg_locks where not granted`
-      await until('two statements wait', async () => (await waiting()).length === 2)
+      await waiting(2)
       requests.push(list(running))
       const wanted = {
         axport_requests_in_flight: 3,
@@ -173,18 +127,18 @@ describe('/ready', () => {
       }
       await until('the metrics show all of it', async () => Bun.deepEquals(await shown(), wanted))
       expect(await ready(running)).toMatchObject({ status: 200, ready: true })
-    }
+    })
     expect(await Promise.all(requests)).toEqual([200, 200, 200])
-    await end(running)
+    await running.end()
   })
 
-  test.each([0, 2])(
-    'names the database while it is away, without any secret; /live and /metrics go on (workers: %p)',
-    async workers => {
+  test.each([[[]], [WORKERS]])(
+    'names the database while it is away, without any secret; /live and /metrics go on (serve %p)',
+    async args => {
       const cluster = await startCluster()
       const url = cluster.url()
       expect((await axport(['migrate'], { env: { DATABASE_URL: url } })).code).toBe(0)
-      const running = await serveWatched({ DATABASE_URL: url }, workers)
+      const running = await world.serve(args, { DATABASE_URL: url })
       expect(await ready(running)).toMatchObject({ status: 200 })
       await cluster.crash()
       await until('the service is not ready', async () => !(await ready(running)).ready)
@@ -202,7 +156,9 @@ describe('/ready', () => {
       await until('the metrics have the data', async () =>
         (await metrics(running)).has('axport_export_version'),
       )
-      await end(running)
+      // It ends well without its database, too.
+      await cluster.crash()
+      await running.end()
       await cluster.stop()
     },
   )
@@ -210,15 +166,15 @@ describe('/ready', () => {
 
 describe('/metrics', () => {
   test('counts requests by route and status, their time, records and bytes, and tokens', async () => {
-    const running = await serveWatched()
+    const running = await world.serve()
     expect(await list(running)).toBe(200)
     expect(await list(running, '/9001')).toBe(200)
     expect(await list(running, '?page=x')).toBe(400)
     expect(await list(running, '', 'x')).toBe(401)
     expect(await list(running, '/Searchedtext')).toBe(404)
     expect((await fetch(`${running.url}/Searchedtext`)).status).toBe(404)
-    expect((await postToken(running.url, client)).status).toBe(200)
-    expect((await postToken(running.url, { ...client, clientSecret: 'x' })).status).toBe(401)
+    expect((await postToken(running.url, world.credentials)).status).toBe(200)
+    expect((await postToken(running.url, { ...world.credentials, clientSecret: 'x' })).status).toBe(401)
     await logged(running, 8)
     const measured = await metrics(running)
     const requests = [...measured].filter(([name]) => name.startsWith('axport_requests_total'))
@@ -234,7 +190,7 @@ describe('/metrics', () => {
     })
     expect(measured.get('axport_tokens_total{outcome="issued"}')).toBe(1)
     expect(measured.get('axport_tokens_total{outcome="refused"}')).toBe(1)
-    expect(measured.get('axport_records_sent_total')).toBe(4)
+    expect(measured.get('axport_records_sent_total')).toBe(3)
     expect(measured.get(`axport_request_seconds_count{route="${LIST}"}`)).toBe(3)
     expect(measured.get(`axport_request_seconds_sum{route="${LIST}"}`)).toBeGreaterThan(0)
     const sent = [...running.stdout().matchAll(/"bytes":(\d+)/g)].map(([, bytes]) => Number(bytes))
@@ -245,28 +201,29 @@ describe('/metrics', () => {
     for (const name of ['axport_event_loop_lag_seconds{quantile="0.99"}', 'process_resident_memory_bytes'])
       expect(measured.get(name)).toBeGreaterThan(0)
     const text = await (await fetch(`${running.admin}/metrics`)).text()
-    for (const secret of ['Searchedtext', client.clientId, client.clientSecret, client.token])
+    const { clientId, clientSecret } = world.credentials
+    for (const secret of ['Searchedtext', clientId, clientSecret, world.token])
       expect(text).not.toContain(secret)
-    await end(running)
+    await running.end()
   })
 
   test('counts errors of the database, and shows the version of the data', async () => {
-    const running = await serveWatched()
+    const running = await world.serve()
     const before = (await metrics(running)).get('axport_export_version') as number
-    await load(service.sql, [assessment(9004)])
+    await load(world.sql, [assessment(9004)])
     expect((await metrics(running)).get('axport_export_version')).toBeGreaterThan(before)
-    await service.sql`alter table export_records rename to away`
+    await world.sql`alter table export_records rename to away`
     try {
       expect(await list(running)).toBe(500)
     } finally {
-      await service.sql`alter table away rename to export_records`
+      await world.sql`alter table away rename to export_records`
     }
     expect((await metrics(running)).get('axport_database_errors_total')).toBe(1)
-    await end(running)
+    await running.end()
   })
 
   test('adds up over workers, and goes on from there when one of them is replaced', async () => {
-    const running = await serveWatched({}, 2)
+    const running = await world.serve(WORKERS)
     const ok = `axport_requests_total{route="${LIST}",status="200"}`
     const served = () =>
       new Set([...running.stdout().matchAll(/"worker":(\d+),"request_id"/g)].map(([, worker]) => worker))
@@ -295,20 +252,20 @@ describe('/metrics', () => {
     const after = await metrics(running)
     expect(after.get(ok)).toBe(requests + 1)
     expect(after.get('axport_workers_replaced_total')).toBe(1)
-    await end(running)
+    await running.end()
   })
 
   test('is answered, and /ready names the worker, when one of them hangs', async () => {
-    const running = await serveWatched({}, 2)
+    const running = await world.serve(WORKERS)
     const [, pid] = /"worker":2,"pid":(\d+)/.exec(running.stdout()) ?? []
     process.kill(Number(pid), 'SIGSTOP')
-    expect(await ready(running)).toMatchObject({
-      status: 503,
-      wrong: [{ check: 'workers', status: 'wrong', detail: 'no answer from worker 2' }],
-    })
-    expect((await metrics(running)).get('axport_workers_listening')).toBe(2)
+    // Each of them waits for five seconds.
+    const [told, measured] = await Promise.all([ready(running), metrics(running)])
+    const wrong = [{ check: 'workers', status: 'wrong', detail: 'no answer from worker 2' }]
+    expect(told).toMatchObject({ status: 503, wrong })
+    expect(measured.get('axport_workers_listening')).toBe(2)
     process.kill(Number(pid), 'SIGCONT')
     expect(await ready(running)).toMatchObject({ status: 200 })
-    await end(running)
+    await running.end()
   })
 })

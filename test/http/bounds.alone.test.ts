@@ -3,7 +3,7 @@ import postgres from 'postgres'
 import { emptyDatabase, type TestDatabase } from '../support/cluster.ts'
 import { LIST } from '../support/http.ts'
 import { fill, startTroubled, type Troubled } from '../support/outage.ts'
-import { dial } from '../support/raw.ts'
+import { exchange } from '../support/raw.ts'
 import { until } from '../support/until.ts'
 
 setDefaultTimeout(120_000)
@@ -71,21 +71,6 @@ async function sessions(): Promise<number> {
 
 const blocked = () => connections('active')
 
-/** Sends bytes as they are, one after the other; what comes until it is over, and after how many milliseconds. */
-async function raw(parts: string[], pause = 0): Promise<{ answer: string; ms: number }> {
-  const begin = performance.now()
-  const connection = dial(service.url)
-  for (const part of parts) {
-    if (connection.isClosed) break
-    connection.write(part)
-    if (parts.length > 1) await Bun.sleep(pause)
-  }
-  const answer = await connection.toEnd(30_000)
-  return { answer: answer.toString(), ms: performance.now() - begin }
-}
-
-const POST = 'POST /oauth/token HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\n'
-
 describe('a request gets', () => {
   test('a line in the log when its statement is slow, with its text and none of its values', async () => {
     await start({ SLOW_STATEMENT_MS: '50' })
@@ -148,31 +133,16 @@ describe('a request gets', () => {
     expect((await service.list()).status).toBe(200)
   })
 
-  test('408 when its body does not arrive in BODY_TIMEOUT, byte by byte or not at all', async () => {
-    await start({ BODY_TIMEOUT: '0.5' })
-    const head = `${POST}content-length: 1000\r\n\r\n`
-    const answers = await Promise.all([
-      raw([head]),
-      raw([head, ...'{"grant_type":"client_credentials"'.split('')], 50),
-    ])
-    for (const { answer, ms } of answers) {
-      expect(answer).toStartWith('HTTP/1.1 408')
-      expect(answer.toLowerCase()).toContain('connection: close')
-      expect(answer).toContain('"error":"invalid_request"')
-      expect(ms).toBeWithin(400, 3000)
-    }
-  })
-
   test('413 when its body is larger than MAX_BODY_SIZE, in whatever pieces', async () => {
     await start({ MAX_BODY_SIZE: '1024' })
     const body = 'x'.repeat(2000)
     expect((await service.token({ body })).status).toBe(413)
-    const chunks = `7d0\r\n${body}\r\n`
-    const { answer } = await raw([`${POST}connection: close\r\ntransfer-encoding: chunked\r\n\r\n`, chunks])
-    expect(answer).toStartWith('HTTP/1.1 413')
+    const post = ['POST /oauth/token HTTP/1.1', 'Content-Type: application/json']
     // Bun takes a length that is told twice, as long as it is the same one.
-    const twice = `${POST}connection: close\r\ncontent-length: 2000\r\ncontent-length: 2000\r\n\r\n${body}`
-    expect((await raw([twice])).answer).toStartWith('HTTP/1.1 413')
+    const twice = ['Content-Length: 2000', 'Content-Length: 2000']
+    const chunked = await exchange(service.url, [...post, 'Transfer-Encoding: chunked'], `7d0\r\n${body}\r\n`)
+    const doubled = await exchange(service.url, [...post, ...twice], body)
+    expect([chunked.status, doubled.status]).toEqual([413, 413])
   })
 
   test('431 when its request line and headers are larger than MAX_HEADER_SIZE', async () => {
@@ -199,26 +169,6 @@ describe('a statement that is at work for long', () => {
     await sql`rollback`
     expect((await list).status).toBe(200)
     expect(service.told()).toEqual([])
-  })
-})
-
-describe('a connection is closed without an answer', () => {
-  test('when nothing moves on it for IDLE_TIMEOUT', async () => {
-    await start({ IDLE_TIMEOUT: '6', DATABASE_WAIT: '0.5', STATEMENT_TIMEOUT: '0.5' })
-    const { answer, ms } = await raw(['GET / HTTP/1.1\r\nhost: x\r\n\r\n'])
-    expect(answer).toStartWith('HTTP/1.1 404')
-    // Bun looks every four seconds.
-    expect(ms).toBeWithin(4000, 13_000)
-  })
-
-  test('when the headers of its first request take longer than some twelve seconds, byte by byte too', async () => {
-    await start()
-    const trickle = `GET ${LIST} HTTP/1.1\r\nhost: x\r\nx-slow: `
-    const [nothing, slow] = await Promise.all([raw([]), raw([trickle, ...'x'.repeat(40).split('')], 500)])
-    for (const { answer, ms } of [nothing, slow]) {
-      expect(answer).toBe('')
-      expect(ms).toBeWithin(8000, 18_000)
-    }
   })
 })
 

@@ -15,13 +15,12 @@ interface Parameter {
   schema: { type: string; default?: unknown; maxItems?: number; enum?: string[] }
 }
 
-interface Examples {
-  examples?: Record<string, { value: unknown }>
-}
-
 interface Operation {
   parameters?: Parameter[]
-  responses: Record<string, { content?: { 'application/json': Examples } }>
+  responses: Record<
+    string,
+    { content?: { 'application/json': { examples?: Record<string, { value: unknown }> } } }
+  >
 }
 
 interface Document {
@@ -73,16 +72,6 @@ describe('the OpenAPI document', () => {
     expect(await lint(json.replace('"expires_in":7200', '"expires_in":"soon"'))).toHaveLength(1)
   })
 
-  test('is of version 3.1, and has the three endpoints and nothing else', () => {
-    expect(document.openapi).toMatch(/^3\.1\.\d$/)
-    const operations = Object.entries(document.paths).map(([path, methods]) => [path, Object.keys(methods)])
-    expect(operations).toEqual([
-      ['/oauth/token', ['post']],
-      [LIST, ['get']],
-      [`${LIST}/{id}`, ['get']],
-    ])
-  })
-
   test('has every parameter that is read, with brackets, default and cap', () => {
     const parameters = document.paths[LIST]?.get?.parameters ?? []
     const names = Object.keys(ListParameters.properties)
@@ -112,7 +101,9 @@ describe('the OpenAPI document', () => {
     })
   })
 
-  test('has an example for every error that has a body', () => {
+  test('is of version 3.1, and has the three endpoints alone, with an example for every error that has a body', () => {
+    expect(document.openapi).toMatch(/^3\.1\.\d$/)
+    expect(Object.values(document.paths).flatMap(Object.keys)).toEqual(['post', 'get', 'get'])
     const statuses: Record<string, string[]> = {}
     for (const [path, operations] of Object.entries(document.paths))
       for (const operation of Object.values(operations)) {

@@ -105,7 +105,7 @@ test('any line at all gives a row or a BadLine, never another exception', async 
     const read = outcome(text)
     if (typeof read !== 'string') expect(read.row.id).toSatisfy(Number.isSafeInteger)
   })
-  await holds(property, { runs: 5000, thorough: 100_000, limit: 20_000 })
+  await holds(property, { runs: 5000, thorough: 100_000, limit: 6000 })
 })
 
 test('the reason against a line is one clause in one line, and quotes no text of it', async () => {
@@ -141,7 +141,7 @@ describe.each(BACKENDS_OF_TIER)('on %s', backend => {
       expect(result.problems).not.toBeEmpty()
       for (const { line } of result.problems) expect(line).toBeWithin(1, PEOPLE.length + lines.length + 1)
     })
-    await holds(property, { runs: 25, thorough: 400, limit: 20_000 })
+    await holds(property, { runs: 25, thorough: 400, limit: 3000 })
   })
 
   // What is white space differs from server to server; a database's refusal shows the character as the row's id.
@@ -188,6 +188,6 @@ describe.each(BACKENDS_OF_TIER)('on %s', backend => {
         for (const { day } of rows) expect(day).toMatch(/^\d{4}-\d\d-\d\d$/)
       },
     )
-    await holds(property, { runs: 3, thorough: 30, limit: 20_000 })
+    await holds(property, { runs: 3, thorough: 30, limit: 3000 })
   })
 })

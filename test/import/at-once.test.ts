@@ -53,21 +53,6 @@ describe.each(BACKENDS_OF_TIER)('on %s', backend => {
     for (const state of [...states, ...(await Promise.all(looks))]) expect([before, after]).toContain(state)
   })
 
-  test('a transaction that began before an import sees one state all the time', async () => {
-    const { sql } = database
-    await importLines(sql, ...PEOPLE, ...assessments(10))
-    let importing: Promise<unknown> | undefined
-    await sql.begin('isolation level repeatable read', async reader => {
-      const first = await seen(reader as unknown as Sql)
-      importing = importLines(sql, ...assessments(20, 'new'))
-      // On Postgres it ends during this transaction; the embedded database lets it wait for its turn.
-      if (backend === 'postgres') await importing
-      expect(await seen(reader as unknown as Sql)).toBe(first)
-    })
-    expect(await importing).toMatchObject({ loaded: true, lines: 20 })
-    expect(await staleRecords(sql)).toBeEmpty()
-  })
-
   test('the second of two imports at once waits for the first and sees what it loaded', async () => {
     const { sql } = database
     let second: Promise<unknown> | undefined
@@ -87,29 +72,6 @@ describe.each(BACKENDS_OF_TIER)('on %s', backend => {
     expect(names.map(row => row.name)).toEqual(['second'])
     expect(await idsOf(sql, 'assessments')).toHaveLength(51)
     expect(await staleRecords(sql)).toBeEmpty()
-  })
-
-  test('many imports at once all complete, and leave one of them whole', async () => {
-    const { sql } = database
-    await importLines(sql, ...PEOPLE)
-    const names = ['a', 'b', 'c', 'd', 'e', 'f', 'g', 'h']
-    const results = await Promise.all(names.map(name => importLines(sql, ...assessments(30, name))))
-    expect(results).toMatchObject(names.map(() => ({ loaded: true, lines: 30 })))
-    expect(await sql`select distinct name from assessment_parts`).toHaveLength(1)
-    expect(await staleRecords(sql)).toBeEmpty()
-  })
-
-  test('an import that fails while another waits leaves nothing, and the other is loaded', async () => {
-    const { sql } = database
-    let second: Promise<unknown> | undefined
-    const first = importText(sql, ndjsonOf([...PEOPLE, ...assessments(5), { type: 'user', id: 9 }]), {
-      halfway: () => {
-        second = importLines(sql, ...PEOPLE, assessmentOf(77))
-      },
-    })
-    expect(await first).toMatchObject({ loaded: false, total: 1 })
-    expect(await second).toMatchObject({ loaded: true, lines: 5 })
-    expect(await idsOf(sql, 'assessments')).toEqual([77])
   })
 
   test('an import whose source breaks off leaves nothing, and does not hold up the next', async () => {

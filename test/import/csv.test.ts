@@ -1,4 +1,4 @@
-import { afterAll, describe, expect, test } from 'bun:test'
+import { afterAll, beforeEach, describe, expect, test } from 'bun:test'
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -67,9 +67,6 @@ function zipFileOf(files: Record<string, string | Uint8Array>): string {
 const load = async (sql: Sql, path: string, options: ImportOptions = {}): Promise<ImportResult> =>
   importSource(sql, await openSource(path), () => {}, options)
 
-const loadFiles = (sql: Sql, files: Record<string, string>, options?: ImportOptions) =>
-  load(sql, folderOf(files), options)
-
 const reasons = (result: ImportResult) => {
   if (result.loaded) throw new Error('the import was loaded')
   return result.problems.map(problem => `${describePlace(problem)}: ${problem.reason}`)
@@ -88,31 +85,30 @@ const failure = async (path: string): Promise<string> => {
 
 describe.each(BACKENDS_OF_TIER)('CSV files imported into %s', backend => {
   const database = useDatabase(backend)
+  const loadFiles = (files: Record<string, string>, options?: ImportOptions) =>
+    load(database.sql, folderOf(files), options)
+  const parts = () => partsOf(database.sql)
+  beforeEach(async () => void (await loadFiles(FILES)))
 
   test('are the same rows as NDJSON, from a folder, a zip, and a folder in a zip', async () => {
     const { sql } = database
-    await importLines(sql, ...LINES)
     const before = await everything(sql)
+    expect(await importLines(sql, ...LINES)).toMatchObject({ loaded: true, lines: 7 })
     const nested = Object.fromEntries(
       Object.entries(FILES).map(([name, text]) => [`export/2026/${name}`, text]),
     )
-    for (const path of [
-      folderOf(FILES),
-      zipFileOf(FILES),
-      zipFileOf({ ...nested, '__MACOSX/export/._x': '' }),
-    ])
+    for (const path of [zipFileOf(FILES), zipFileOf({ ...nested, '__MACOSX/export/._x': '' })])
       expect(await load(sql, path)).toMatchObject({ loaded: true, lines: 9 })
     expect(await everything(sql)).toEqual(before)
   })
 
   test('may have a byte order mark, CRLF, quotes around line breaks, spaces, other columns, and capitals', async () => {
     const { sql } = database
-    await loadFiles(sql, FILES)
     const odd = Object.fromEntries(
       Object.entries(FILES).map(([name, text]) => [name, `\ufeff${text.replaceAll('\n', '\r\n')}`]),
     )
-    expect(await loadFiles(sql, odd)).toMatchObject({ summary: { users: { unchanged: 3 } } })
-    await loadFiles(sql, { 'users.csv': ' ID ,colour,Name\n 501 ,red,"Ana\n""Anita"", Ruiz"\n\n77,,x' })
+    expect(await loadFiles(odd)).toMatchObject({ summary: { users: { unchanged: 3 } } })
+    await loadFiles({ 'users.csv': ' ID ,colour,Name\n 501 ,red,"Ana\n""Anita"", Ruiz"\n\n77,,x' })
     expect(await sql`select id::int, name from users order by id`).toEqual([
       { id: 77, name: 'x' },
       { id: 78, name: 'Petra' },
@@ -121,65 +117,53 @@ describe.each(BACKENDS_OF_TIER)('CSV files imported into %s', backend => {
   })
 
   test('leave the types alone that have no file', async () => {
-    const { sql } = database
-    await loadFiles(sql, FILES)
-    const result = await loadFiles(
-      sql,
-      { 'organizations.csv': 'id,name\n10,Seaside\n' },
-      { sync: { percent: 0 } },
-    )
+    const renamed = { 'organizations.csv': 'id,name\n10,Seaside\n' }
+    const result = await loadFiles(renamed, { sync: { percent: 0 } })
     expect(result).toMatchObject({
       loaded: true,
       summary: { organizations: { updated: 1 }, users: { unchanged: 0 } },
     })
-    expect(await partsOf(sql)).toEqual({ 9001: [9001], 9100: [9101, 9102] })
+    expect(await parts()).toEqual({ 9001: [9001], 9100: [9101, 9102] })
   })
 
   test('keep the parts of an assessment that the files do not name', async () => {
-    const { sql } = database
-    await loadFiles(sql, FILES)
     const assessments = 'id,user_id,organization_id,product_id,certified_at\n9100,78,10,1,2026-03-10\n'
-    expect(await loadFiles(sql, { 'assessments.csv': assessments })).toMatchObject({
+    expect(await loadFiles({ 'assessments.csv': assessments })).toMatchObject({
       summary: { assessments: { updated: 1, unchanged: 0 } },
     })
-    expect(await partsOf(sql)).toEqual({ 9001: [9001], 9100: [9101, 9102] })
+    expect(await parts()).toEqual({ 9001: [9001], 9100: [9101, 9102] })
   })
 
   test('replace the parts of an assessment of the database by those that they name', async () => {
-    const { sql } = database
-    await loadFiles(sql, FILES)
     const header = 'assessment_id,id,name,certified_at,proctor_id\n'
-    const parts = `${header}9100,9103,Part 3,2026-03-09,77\n9001,9002,A,2026-03-01,77\n9100,9101,Part 1,2026-03-01,77\n`
-    expect(await loadFiles(sql, { 'assessment_parts.csv': parts })).toMatchObject({
+    const others = `${header}9100,9103,Part 3,2026-03-09,77\n9001,9002,A,2026-03-01,77\n9100,9101,Part 1,2026-03-01,77\n`
+    expect(await loadFiles({ 'assessment_parts.csv': others })).toMatchObject({
       summary: { assessments: { inserted: 0, updated: 2, unchanged: 0 } },
     })
-    expect(await partsOf(sql)).toEqual({ 9001: [9002], 9100: [9103, 9101] })
-    const own = `${header}9100,9100,,,77\n`
-    await loadFiles(sql, { 'assessment_parts.csv': own })
-    expect(await partsOf(sql)).toEqual({ 9001: [9002], 9100: [9100] })
+    expect(await parts()).toEqual({ 9001: [9002], 9100: [9103, 9101] })
+    await loadFiles({ 'assessment_parts.csv': `${header}9100,9100,,,77\n` })
+    expect(await parts()).toEqual({ 9001: [9002], 9100: [9100] })
   })
 
   test('remove rows by a column of their own', async () => {
-    const { sql } = database
-    await loadFiles(sql, FILES)
-    const result = await loadFiles(sql, {
+    const result = await loadFiles({
       'assessments.csv': 'deleted,id,user_id,organization_id,product_id,certified_at\nTrue,9001,,,,\n',
       'assessment_parts.csv':
         'assessment_id,id,name,certified_at,proctor_id,deleted\n9100,9102,,,,1\n9100,9101,Part 1,2026-03-01,77,0\n',
     })
     expect(result).toMatchObject({ loaded: true, summary: { assessments: { updated: 1, deleted: 1 } } })
-    expect(await partsOf(sql)).toEqual({ 9100: [9101] })
+    expect(await parts()).toEqual({ 9100: [9101] })
   })
 
   test('let the last of several rows for one id hold', async () => {
     const { sql } = database
-    const parts = `${FILES['assessment_parts.csv']}9100,9102,0,Part 0,2026-03-09,78\n`
+    const rows = `${FILES['assessment_parts.csv']}9100,9102,0,Part 0,2026-03-09,78\n`
     const users = `${FILES['users.csv']}77,Pia,,,,,\n`
-    await loadFiles(sql, { ...FILES, 'users.csv': users, 'assessment_parts.csv': parts })
-    const rows = await sql`
+    await loadFiles({ ...FILES, 'users.csv': users, 'assessment_parts.csv': rows })
+    const stored = await sql`
       select p.position, p.name, u.name as proctor from assessment_parts p join users u on u.id = proctor_id
       where assessment_id = 9100 order by position`
-    expect(rows).toEqual([
+    expect(stored).toEqual([
       { position: 1, name: 'Part 0', proctor: 'Petra' },
       { position: 2, name: 'Part 1', proctor: 'Pia' },
     ] as never)
@@ -187,9 +171,8 @@ describe.each(BACKENDS_OF_TIER)('CSV files imported into %s', backend => {
 
   test('are refused with the file, the line and the reason of each bad row', async () => {
     const { sql } = database
-    await loadFiles(sql, FILES)
     const before = await everything(sql)
-    const result = await loadFiles(sql, {
+    const result = await loadFiles({
       'users.csv': 'id,name,record_status\n1,"a\nb",\nx,c,\n3,d,gone\n4,e\n',
       'assessments.csv':
         'id,user_id,organization_id,product_id,certified_at,legacy_record,proctor_id\n' +
@@ -216,12 +199,11 @@ describe.each(BACKENDS_OF_TIER)('CSV files imported into %s', backend => {
   })
 
   test('lose an assessment with all its rows when one of them is bad and the others are loaded', async () => {
-    const { sql } = database
+    await database.sql`truncate assessments, assessment_parts`
     const rejects: string[] = []
-    const parts = `${FILES['assessment_parts.csv']}9100,9103,,Part 3,x,77\n`
+    const partsFile = `${FILES['assessment_parts.csv']}9100,9103,,Part 3,x,77\n`
     const result = await loadFiles(
-      sql,
-      { ...FILES, 'assessment_parts.csv': parts },
+      { ...FILES, 'assessment_parts.csv': partsFile },
       { onReject: reject => void rejects.push(`${describePlace(reject)}: ${reject.text}`) },
     )
     expect(rejects).toEqual([
@@ -231,22 +213,17 @@ describe.each(BACKENDS_OF_TIER)('CSV files imported into %s', backend => {
       'assessment_parts.csv line 4: 9100,9103,,Part 3,x,77',
     ])
     expect(result).toMatchObject({ loaded: true, rejected: 4, summary: { assessments: { inserted: 1 } } })
-    expect(await partsOf(sql)).toEqual({ 9001: [9001] })
+    expect(await parts()).toEqual({ 9001: [9001] })
   })
 
   test('remove by --sync what they no longer contain, of the types that have a file', async () => {
-    const { sql } = database
-    await loadFiles(sql, FILES)
     const [header, first] = FILES['assessments.csv'].split('\n')
-    const result = await loadFiles(
-      sql,
-      { 'assessments.csv': `${header}\n${first}\n` },
-      { sync: { count: 1 } },
-    )
+    const fewer = { 'assessments.csv': `${header}\n${first}\n` }
+    const result = await loadFiles(fewer, { sync: { count: 1 } })
     expect(result).toMatchObject({
       summary: { assessments: { deleted: 1, unchanged: 1 }, users: { deleted: 0 } },
     })
-    const users = await loadFiles(sql, { 'users.csv': 'id,name\n501,Ana\n' }, { sync: { percent: 100 } })
+    const users = await loadFiles({ 'users.csv': 'id,name\n501,Ana\n' }, { sync: { percent: 100 } })
     expect(reasons(users)).toEqual(['--sync: user 77 can not be deleted: assessment 9001 needs it'])
   })
 })
@@ -260,55 +237,31 @@ describe('a folder or zip', () => {
     expect(await failure(zip)).toBe(`${zip} has none of ${names}`)
   })
 
-  test('with other files tells which it ignores', async () => {
-    const source = await openSource(folderOf({ ...FILES, 'readme.txt': '', '.DS_Store': '' }))
-    expect(source.notes).toEqual(['ignored readme.txt'])
-    expect((await openSource(folderOf(FILES))).notes).toBeEmpty()
-  })
-
+  const COLUMNS = 'its first row must name the columns'
+  const QUOTE = 'a quote is not closed, or stands inside a cell and is not doubled'
   test.each([
-    [
-      'a column is missing',
-      'id,first_name\n1,x\n',
-      'users.csv has no column name: its first row must name the columns, with commas between them',
-    ],
-    [
-      'the cells are divided by semicolons',
-      'id;name\n1;x\n',
-      'users.csv has no column id, name: its first row must name the columns, with commas between them',
-    ],
-    ['a column is there twice', 'id,name,Name\n', 'users.csv has the column name more than once'],
-    ['there is no header', '', 'users.csv is empty: its first row must name the columns'],
-    [
-      'a quote is not closed',
-      'id,name\n1,a\n2,"Ana\n3,b\n',
-      'users.csv line 4: a quote is not closed, or stands inside a cell and is not doubled',
-    ],
-    [
-      'a quote is not doubled',
-      'id,name\n1,"A"na\n',
-      'users.csv line 2: a quote is not closed, or stands inside a cell and is not doubled',
-    ],
-    [
-      'the text is not UTF-8',
-      Buffer.from('id,name\n1,Zo\xeb\n', 'latin1'),
-      'the file is not UTF-8 text: export it as UTF-8',
-    ],
-  ])('is refused when %s', async (_, content, message) => {
-    expect(await failure(folderOf({ 'users.csv': content }))).toBe(message)
-    expect(await failure(zipFileOf({ 'users.csv': content }))).toBe(message)
+    ['lacks a column', 'id,x\n1,x\n', `has no column name: ${COLUMNS}, with commas between them`],
+    ['has semicolons', 'id;name\n1;x\n', `has no column id, name: ${COLUMNS}, with commas between them`],
+    ['has a column twice', 'id,name,Name\n', 'has the column name more than once'],
+    ['has no header', '', `is empty: ${COLUMNS}`],
+    ['does not close a quote', 'id,name\n1,a\n2,"Ana\n3,b\n', `line 4: ${QUOTE}`],
+    ['does not double a quote', 'id,name\n1,"A"na\n', `line 2: ${QUOTE}`],
+  ])('is refused when a file %s', async (_, content, message) => {
+    expect(await failure(folderOf({ 'users.csv': content }))).toBe(`users.csv ${message}`)
   })
 
-  test('is refused when a row is longer than can be', async () => {
-    expect(await failure(folderOf({ 'users.csv': `id,name\n1,"${'x'.repeat(50_000_000)}` }))).toMatch(
-      /^users.csv line \d+: a row longer than 1048576 characters: is a closing quote missing\?$/,
-    )
+  test('is refused when a file is not UTF-8', async () => {
+    const latin1 = Buffer.from('id,name\n1,Zo\xeb\n', 'latin1')
+    for (const path of [folderOf({ 'users.csv': latin1 }), zipFileOf({ 'users.csv': latin1 })])
+      expect(await failure(path)).toBe('the file is not UTF-8 text: export it as UTF-8')
   })
 
   test('that pretends to be small is inflated no further than to its first row that is too long', async () => {
     const small = await reading(zipFileOf({ 'users.csv': 'id,name\n' }))
     const large = await reading(zipFileOf({ 'users.csv': `id,name\n${'0'.repeat(200_000_000)}` }))
-    expect(large.refusal).toMatch(/a row longer than/)
+    expect(large.refusal).toMatch(
+      /^users.csv line \d+: a row longer than 1048576 characters: is a closing quote missing\?$/,
+    )
     expect((large.memory - small.memory) / 1e6).toBeLessThan(100)
   })
 
@@ -321,14 +274,11 @@ describe('a folder or zip', () => {
     const whole = zipOf(FILES)
     const path = join(root, 'damaged.zip')
     const message = /^the zip is damaged or cut short \(.*\): fetch or make the file again$/s
-    for (const bytes of [whole.subarray(0, 300), whole.subarray(0, whole.length - 5)]) {
+    const damaged = Buffer.from(whole).fill(0xff, 60, 70)
+    for (const bytes of [whole.subarray(0, 300), whole.subarray(0, whole.length - 5), damaged]) {
       writeFileSync(path, bytes)
       expect(await failure(path)).toMatch(message)
     }
-    const damaged = Buffer.from(whole)
-    damaged.fill(0xff, 60, 70)
-    writeFileSync(path, damaged)
-    expect(await failure(path)).toMatch(message)
   })
 })
 

@@ -1,11 +1,21 @@
 import { expect } from 'bun:test'
 import type { Sql } from 'postgres'
-import { sampleNdjson } from '../../src/sample/generate.ts'
+import { assessment, educator, multiPart, ndjsonOf, PEOPLE, product, range } from '../support/fixtures.ts'
 import { importText, staleRecords } from '../support/import.ts'
 
 /** As many as are loaded without their indexes and foreign keys, which come after them. */
 export const ASSESSMENTS = 20_000
-export const SAMPLE = [...sampleNdjson({ assessments: ASSESSMENTS })].join('')
+
+/** Five hundred educators; every tenth assessment has two parts, and is of product 2. */
+export const SAMPLE = ndjsonOf([
+  ...[...PEOPLE, product(2), ...range(500, at => educator(1000 + at))],
+  ...range(ASSESSMENTS, at => {
+    const [id, user_id] = [100_000 + 3 * at, 1000 + (at % 500)]
+    return at % 10 === 0
+      ? multiPart(id, [id + 1, id + 2], { user_id, product_id: 2 })
+      : assessment(id, { user_id })
+  }),
+])
 
 /** Everything that a load may put off: definitions, and whether they hold. */
 export const definitions = (sql: Sql) => sql`

@@ -20,18 +20,18 @@ describe('a large load', () => {
   test('is all undone when it is not kept', async () => {
     const { sql } = database
     const before = [await definitions(sql), await everything(sql)]
-    await importText(sql, SAMPLE, { dryRun: true })
-    expect(await importText(sql, `${SAMPLE}nonsense`)).toMatchObject({ loaded: false })
+    const result = await importText(sql, SAMPLE, { dryRun: true })
+    expect(result).toMatchObject({ loaded: true, summary: { assessments: { inserted: ASSESSMENTS } } })
     expect([await definitions(sql), await everything(sql)]).toEqual(before)
   })
 
   test('leaves out what is bad, and nothing else', async () => {
     const { sql } = database
-    const lines = SAMPLE.split('\n').filter(line => !line.includes('"type":"product","id":3,'))
+    const lines = SAMPLE.split('\n').filter(line => !line.includes('"type":"product","id":2,'))
     let rejects = 0
     const result = await importText(sql, lines.join('\n'), { onReject: () => void rejects++ })
     if (!result.loaded) throw new Error('nothing was loaded')
-    expect(rejects).toBeGreaterThan(0)
+    expect(rejects).toBe(ASSESSMENTS / 10)
     expect(result.summary.assessments?.inserted).toBe(ASSESSMENTS - rejects)
     expect(await staleRecords(sql)).toBeEmpty()
   })

@@ -75,51 +75,19 @@ describe.each(BACKENDS_OF_TIER)('an import into %s', backend => {
     ])
   })
 
+  const IS_ASSESSMENT = (id: number) => `part ${id} has the id of an assessment`
+  const ALSO_OF_10 = (id: number) => `part ${id} is also a part of assessment 10`
   const OF_20 = (id: number) => `assessment ${id} has the id of a part of assessment 20`
   // Other reasons may be given besides, against the line that it collides with too.
   test.each<[string, Line[], Line[], string[]]>([
-    [
-      'a part and an assessment of the file',
-      [],
-      [parted(10, 11, 12), assessment(12)],
-      ['1: part 12 has the id of an assessment'],
-    ],
-    [
-      'an assessment and a part of the file',
-      [],
-      [parted(12, 13), parted(10, 11, 12)],
-      ['2: part 12 has the id of an assessment'],
-    ],
-    [
-      'a part of the file and an assessment of the database',
-      [assessment(10)],
-      [parted(20, 10)],
-      ['1: part 10 has the id of an assessment'],
-    ],
-    [
-      'an assessment of the file and a part of the database, be it with or without parts',
-      [parted(20, 21, 22)],
-      [assessment(21), parted(22, 23)],
-      [`1: ${OF_20(21)}`, `2: ${OF_20(22)}`],
-    ],
-    [
-      'two parts of the file',
-      [],
-      [parted(10, 11), parted(20, 21, 11)],
-      ['2: part 11 is also a part of assessment 10'],
-    ],
-    [
-      'a part of the file and a part of the database',
-      [parted(10, 11)],
-      [parted(20, 11)],
-      ['1: part 11 is also a part of assessment 10'],
-    ],
-    [
-      'a part that is not freed because its assessment keeps it',
-      [parted(10, 11, 12)],
-      [parted(20, 12), parted(10, 12)],
-      ['1: part 12 is also a part of assessment 10'],
-    ],
+    ['a part, an assessment', [], [parted(10, 11, 12), assessment(12)], [`1: ${IS_ASSESSMENT(12)}`]],
+    ['an assessment, a part', [], [parted(12, 13), parted(10, 11, 12)], [`2: ${IS_ASSESSMENT(12)}`]],
+    ['a part, a stored assessment', [assessment(10)], [parted(20, 10)], [`1: ${IS_ASSESSMENT(10)}`]],
+    ['an assessment, a stored part', [parted(20, 21, 22)], [assessment(21)], [`1: ${OF_20(21)}`]],
+    ['one with parts, a stored part', [parted(20, 21, 22)], [parted(22, 23)], [`1: ${OF_20(22)}`]],
+    ['two parts', [], [parted(10, 11), parted(20, 21, 11)], [`2: ${ALSO_OF_10(11)}`]],
+    ['a part, a stored part', [parted(10, 11)], [parted(20, 11)], [`1: ${ALSO_OF_10(11)}`]],
+    ['a part, one kept', [parted(10, 11, 12)], [parted(20, 12), parted(10, 12)], [`1: ${ALSO_OF_10(12)}`]],
     ['two parts of one line', [], [parted(10, 11, 11)], ['1: two parts have the same id']],
   ])('refuses an id that is used twice: %s', async (_, before, lines, expected) => {
     expect(await refused(before, lines)).toEqual(expect.arrayContaining(expected))
@@ -151,34 +119,9 @@ describe.each(BACKENDS_OF_TIER)('an import into %s', backend => {
     ])
   })
 
-  test('reports every reason against a line that is wrong in several ways', async () => {
-    const wrong = { organization_id: 91, proctor_id: 92, product_id: 93, user_id: 94 }
-    expect(await refused([], [assessment(10, wrong)])).toEqual([
-      `1: ${missing('organization_id', 'organization 91')}`,
-      `1: ${missing('proctor_id', 'user 92')}`,
-      `1: ${missing('product_id', 'product 93')}`,
-      `1: ${missing('user_id', 'user 94')}`,
-    ])
-  })
-
-  test('reports the first hundred bad lines, and counts the others', async () => {
-    const lines = range(130, index => assessment(index + 1, { user_id: 99 })).flatMap(line => [line, 'x'])
-    await importLines(database.sql, ...PEOPLE)
-    const result = await importLines(database.sql, ...lines)
-    if (result.loaded) throw new Error('the import was loaded')
-    expect(result.total).toBe(260)
-    const hundred = Array.from({ length: 100 }, (_, index) => index + 1)
-    expect(result.problems.map(({ line }) => line)).toEqual(hundred)
-  })
-
   test('loads nothing when the last of many lines is bad', async () => {
     const many = range(12_000, index => assessment(1000 + index))
     const lines = [...PEOPLE, assessment(10, { proctor_id: EDUCATOR }), ...many, 'nonsense']
     expect(await refused([assessment(10)], lines)).toEqual(['12006: not valid JSON'])
-  })
-
-  test('is taken again once its bad line is corrected', async () => {
-    expect(await refused([], [assessment(10, { user_id: 9 })])).toHaveLength(1)
-    expect(await importLines(database.sql, assessment(10))).toMatchObject({ loaded: true, lines: 1 })
   })
 })

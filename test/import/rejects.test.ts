@@ -112,11 +112,6 @@ describe.each(BACKENDS_OF_TIER)('an import into %s that leaves bad lines out', b
       { line: 2, reason: 'not valid JSON', text: strange },
     ])
   })
-
-  test('leaves out hundreds of lines in their order', async () => {
-    const { rejects } = await load(...PEOPLE, ...Array.from({ length: 777 }, (_, index) => `bad ${index}`))
-    expect(rejects.map(({ text }) => text)).toEqual(Array.from({ length: 777 }, (_, index) => `bad ${index}`))
-  })
 })
 
 describe('the file of rejects', () => {

@@ -14,14 +14,7 @@ import {
   product,
   removal,
 } from '../support/fixtures.ts'
-import {
-  everything,
-  importLines,
-  importWith,
-  staleRecords,
-  useDatabase,
-  versionOf,
-} from '../support/import.ts'
+import { importLines, staleRecords, useDatabase } from '../support/import.ts'
 import { BACKENDS_OF_TIER } from '../support/service.ts'
 
 const counts = (inserted: number, updated: number, unchanged: number, deleted: number) => ({
@@ -110,29 +103,5 @@ describe.each(BACKENDS_OF_TIER)('the summary of an import into %s', backend => {
       users: counts(0, 0, 1, 1),
       assessments: counts(0, 0, 0, 1),
     })
-  })
-
-  test('of the same lines again is all unchanged, and the version stays', async () => {
-    const lines = [...PEOPLE, assessment(10), multiPart(20, [21, 22])]
-    await summaryOf(...lines)
-    const before = await versionOf(database.sql)
-    expect(await summaryOf(...lines)).toMatchObject({
-      users: counts(0, 0, 2, 0),
-      assessments: counts(0, 0, 2, 0),
-    })
-    expect(await versionOf(database.sql)).toEqual(before)
-  })
-
-  test('is the same in a dry run, after which everything is as it was', async () => {
-    await summaryOf(...PEOPLE, assessment(10))
-    const before = await everything(database.sql)
-    const lines = [removal('assessment', 10), educator(9), educator(EDUCATOR, { name: 'x' })]
-    const result = await importWith(database.sql, { dryRun: true }, ...lines)
-    expect(result).toMatchObject({
-      loaded: true,
-      lines: 3,
-      summary: { users: counts(1, 1, 0, 0), assessments: counts(0, 0, 0, 1) },
-    })
-    expect(await everything(database.sql)).toEqual(before)
   })
 })

@@ -24,117 +24,107 @@ import { BACKENDS_OF_TIER } from '../support/service.ts'
 const range = (from: number, to: number) => Array.from({ length: to - from + 1 }, (_, index) => from + index)
 const all = { sync: { percent: 100 } } satisfies ImportOptions
 
-describe.each(BACKENDS_OF_TIER)(
-  'an import into %s that removes what its source does not contain',
-  backend => {
-    const database = useDatabase(backend)
+describe.each(BACKENDS_OF_TIER)('an import into %s with --sync', backend => {
+  const database = useDatabase(backend)
 
-    const load = (options: ImportOptions, ...lines: (object | string)[]) =>
-      importWith(database.sql, options, ...lines)
+  const load = (options: ImportOptions, ...lines: (object | string)[]) =>
+    importWith(database.sql, options, ...lines)
 
-    test('removes it, of every type, and counts it', async () => {
-      await importLines(
-        database.sql,
-        ...PEOPLE,
-        organization(2),
-        product(2),
-        educator(2),
-        assessment(10),
-        assessment(11, { user_id: 2 }),
-      )
-      const result = await load(all, ...PEOPLE, assessment(10))
-      const deleted = { deleted: 1, unchanged: 1 }
-      expect(result).toMatchObject({
-        loaded: true,
-        summary: {
-          organizations: deleted,
-          products: deleted,
-          users: { deleted: 1, unchanged: 2 },
-          assessments: deleted,
-        },
-      })
-      expect(await idsOf(database.sql, 'users')).toEqual([PROCTOR, EDUCATOR])
-      expect(await idsOf(database.sql, 'export_records')).toEqual([10])
-      expect(await staleRecords(database.sql)).toBeEmpty()
+  test('removes it, of every type, and counts it', async () => {
+    await importLines(
+      database.sql,
+      ...PEOPLE,
+      organization(2),
+      product(2),
+      educator(2),
+      assessment(10),
+      assessment(11, { user_id: 2 }),
+    )
+    const result = await load(all, ...PEOPLE, assessment(10))
+    const deleted = { deleted: 1, unchanged: 1 }
+    expect(result).toMatchObject({
+      loaded: true,
+      summary: {
+        organizations: deleted,
+        products: deleted,
+        users: { deleted: 1, unchanged: 2 },
+        assessments: deleted,
+      },
     })
+    expect(await idsOf(database.sql, 'users')).toEqual([PROCTOR, EDUCATOR])
+    expect(await idsOf(database.sql, 'export_records')).toEqual([10])
+    expect(await staleRecords(database.sql)).toBeEmpty()
+  })
 
-    test('that contains everything writes nothing', async () => {
-      await importLines(database.sql, ...PEOPLE, assessment(10))
-      const before = await everything(database.sql)
-      await load({ sync: { percent: 0 } }, assessment(10), ...PEOPLE)
-      expect(await everything(database.sql)).toEqual(before)
-    })
+  test('that contains everything writes nothing', async () => {
+    await importLines(database.sql, ...PEOPLE, assessment(10))
+    const before = await everything(database.sql)
+    await load({ sync: { percent: 0 } }, assessment(10), ...PEOPLE)
+    expect(await everything(database.sql)).toEqual(before)
+  })
 
-    test.each([
-      ['a tenth', { percent: 10 }, 2, 3],
-      ['a quarter', { percent: 25 }, 5, 6],
-      ['three', { count: 3 }, 3, 4],
-    ] as const)('removes at most %s', async (_, sync, allowed, refused) => {
-      await importLines(database.sql, ...range(1, 20).map(id => educator(id)))
-      const before = await everything(database.sql)
-      const limit = 'percent' in sync ? `${sync.percent}%` : sync.count
-      const tooMany = load({ sync }, ...range(refused + 1, 20).map(id => educator(id)))
-      await expect(tooMany).rejects.toThrow(
-        new Failure(
-          `nothing was loaded: --sync would remove ${refused} of 20 users, more than ${limit}; is the source complete? If so, allow it with --max-removed`,
-        ),
-      )
-      expect(await everything(database.sql)).toEqual(before)
-      expect(await load({ sync }, ...range(allowed + 1, 20).map(id => educator(id)))).toMatchObject({
-        loaded: true,
-      })
-      expect(await idsOf(database.sql, 'users')).toEqual(range(allowed + 1, 20))
+  test.each([
+    ['a tenth', { percent: 10 }, 2, 3],
+    ['a quarter', { percent: 25 }, 5, 6],
+    ['three', { count: 3 }, 3, 4],
+  ] as const)('removes at most %s', async (_, sync, allowed, refused) => {
+    await importLines(database.sql, ...range(1, 20).map(id => educator(id)))
+    const before = await everything(database.sql)
+    const limit = 'percent' in sync ? `${sync.percent}%` : sync.count
+    const tooMany = load({ sync }, ...range(refused + 1, 20).map(id => educator(id)))
+    await expect(tooMany).rejects.toThrow(
+      new Failure(
+        `nothing was loaded: --sync would remove ${refused} of 20 users, more than ${limit}; is the source complete? If so, allow it with --max-removed`,
+      ),
+    )
+    expect(await everything(database.sql)).toEqual(before)
+    expect(await load({ sync }, ...range(allowed + 1, 20).map(id => educator(id)))).toMatchObject({
+      loaded: true,
     })
+    expect(await idsOf(database.sql, 'users')).toEqual(range(allowed + 1, 20))
+  })
 
-    test('names every type of which it would remove too much, as of an empty file', async () => {
-      await importLines(database.sql, ...PEOPLE, assessment(10))
-      await expect(load({ sync: { percent: 10 } })).rejects.toThrow(
-        '1 of 1 organizations and 1 of 1 products and 2 of 2 users and 1 of 1 assessments, more than 10%',
-      )
-    })
+  test('names every type of which it would remove too much, as of an empty file', async () => {
+    await importLines(database.sql, ...PEOPLE, assessment(10))
+    await expect(load({ sync: { percent: 10 } })).rejects.toThrow(
+      '1 of 1 organizations and 1 of 1 products and 2 of 2 users and 1 of 1 assessments, more than 10%',
+    )
+  })
 
-    test('removes nothing when a line is bad', async () => {
-      await importLines(database.sql, ...PEOPLE, educator(2))
-      const before = await everything(database.sql)
-      expect(problems(await load(all, ...PEOPLE, 'nonsense'))).toEqual(['5: not valid JSON'])
-      expect(await everything(database.sql)).toEqual(before)
-    })
+  test('takes a reference to what it would remove for a bad line', async () => {
+    await importLines(database.sql, ...PEOPLE, educator(2))
+    expect(problems(await load(all, ...PEOPLE, assessment(10, { user_id: 2 })))).toEqual([
+      '5: user_id: user 2 is no longer in the source',
+    ])
+  })
 
-    test('takes a reference to what it would remove for a bad line', async () => {
-      await importLines(database.sql, ...PEOPLE, educator(2))
-      expect(problems(await load(all, ...PEOPLE, assessment(10, { user_id: 2 })))).toEqual([
-        '5: user_id: user 2 is no longer in the source',
-      ])
-    })
+  test('keeps what a bad line is about, and what that needs', async () => {
+    await importLines(
+      database.sql,
+      ...PEOPLE,
+      educator(2),
+      educator(3),
+      educator(4),
+      assessment(10, { user_id: 2 }),
+      assessment(11, { user_id: 3 }),
+    )
+    const bad = [educator(4, { name: '' }), assessment(10, { user_id: 2, certified_at: 'x' })]
+    const rejects: string[] = []
+    const result = await load(
+      { ...all, onReject: ({ reason }) => void rejects.push(reason) },
+      ...PEOPLE,
+      ...bad,
+    )
+    expect(rejects).toEqual(['name is blank', expect.stringMatching(/^certified_at must be/)])
+    expect(result).toMatchObject({ loaded: true, keptFor: undefined })
+    expect(await idsOf(database.sql, 'users')).toEqual([2, 4, PROCTOR, EDUCATOR])
+    expect(await idsOf(database.sql, 'assessments')).toEqual([10])
+  })
 
-    test('keeps what a bad line is about, and what that needs', async () => {
-      await importLines(
-        database.sql,
-        ...PEOPLE,
-        educator(2),
-        educator(3),
-        educator(4),
-        assessment(10, { user_id: 2 }),
-        assessment(11, { user_id: 3 }),
-      )
-      const bad = [educator(4, { name: '' }), assessment(10, { user_id: 2, certified_at: 'x' })]
-      const rejects: string[] = []
-      const result = await load(
-        { ...all, onReject: ({ reason }) => void rejects.push(reason) },
-        ...PEOPLE,
-        ...bad,
-      )
-      expect(rejects).toEqual(['name is blank', expect.stringMatching(/^certified_at must be/)])
-      expect(result).toMatchObject({ loaded: true, keptFor: undefined })
-      expect(await idsOf(database.sql, 'users')).toEqual([2, 4, PROCTOR, EDUCATOR])
-      expect(await idsOf(database.sql, 'assessments')).toEqual([10])
-    })
-
-    test('removes nothing, and says so, when a bad line does not tell whose it is', async () => {
-      await importLines(database.sql, ...PEOPLE, educator(2))
-      const result = await load({ ...all, onReject: () => {} }, ...PEOPLE, 'nonsense', educator(3))
-      expect(result).toMatchObject({ loaded: true, rejected: 1, keptFor: { line: 5 } })
-      expect(await idsOf(database.sql, 'users')).toEqual([2, 3, PROCTOR, EDUCATOR])
-    })
-  },
-)
+  test('removes nothing, and says so, when a bad line does not tell whose it is', async () => {
+    await importLines(database.sql, ...PEOPLE, educator(2))
+    const result = await load({ ...all, onReject: () => {} }, ...PEOPLE, 'nonsense', educator(3))
+    expect(result).toMatchObject({ loaded: true, rejected: 1, keptFor: { line: 5 } })
+    expect(await idsOf(database.sql, 'users')).toEqual([2, 3, PROCTOR, EDUCATOR])
+  })
+})

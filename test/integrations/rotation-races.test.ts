@@ -37,18 +37,14 @@ describe('a token request that meets, halfway, the end of its secret', () => {
     return await request
   }
 
-  test('by a rotation is answered as any other with that secret, not with an internal error', async () => {
-    const credentials = await provision(services.sql)
-    const answer = await answerAcross(
-      credentials,
+  test.each([
+    [
+      'a rotation',
       'delete from integration_secrets s using integrations i where i.id = s.integration_id and i.client_id = $1',
-    )
-    expect(answer).toEqual(await requestToken(services.baseUrls[0], UNKNOWN_SECRET))
-  })
-
-  test('by the deletion of its integration is answered the same way', async () => {
-    const credentials = await provision(services.sql)
-    const answer = await answerAcross(credentials, 'delete from integrations where client_id = $1')
+    ],
+    ['the deletion of its integration', 'delete from integrations where client_id = $1'],
+  ])('by %s is answered as any other with that secret, not with an internal error', async (_, ending) => {
+    const answer = await answerAcross(await provision(services.sql), ending)
     expect(answer).toEqual(await requestToken(services.baseUrls[0], UNKNOWN_SECRET))
   })
 

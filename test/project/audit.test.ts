@@ -18,12 +18,11 @@ const line = (severity: string) =>
 const audit = (...severities: string[]) => readAudit(JSON.stringify({ qs: severities.map(advisory) }))
 
 describe('an audit of the dependencies', () => {
-  test.each(['moderate', 'high', 'critical', 'unheard of'])('takes what is %s for grave', severity => {
-    expect(audit(severity)).toEqual({ grave: [line(severity)], minor: [] })
-  })
-
-  test.each(['low', 'info'])('takes what is %s for minor', severity => {
-    expect(audit(severity)).toEqual({ grave: [], minor: [line(severity)] })
+  test.each([
+    ...['moderate', 'high', 'critical', 'unheard of'].map(severity => [severity, 'grave']),
+    ...['low', 'info'].map(severity => [severity, 'minor']),
+  ])('takes what is %s for %s', (severity = '', kind = '') => {
+    expect(audit(severity)).toEqual({ grave: [], minor: [], [kind]: [line(severity)] })
   })
 
   test('finds every advisory of every package', () => {

@@ -2,7 +2,8 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { SETTINGS } from '../../src/config.ts'
-import { axport, cleanUp, commandsOf } from '../support/executable.ts'
+import { commandTree } from '../support/command-tree.ts'
+import { cleanUp } from '../support/executable.ts'
 
 afterAll(cleanUp)
 
@@ -28,20 +29,14 @@ function table(heading: string): string[][] {
 
 describe('the README', () => {
   test('has a row for every command, with every option, and for no other', async () => {
-    const commands: string[] = []
-    for (const name of commandsOf((await axport(['--help'])).stdout)) {
-      const below = commandsOf((await axport([name, '--help'])).stdout).filter(child => child !== 'help')
-      commands.push(...(below.length > 0 ? below.map(child => `${name} ${child}`) : [name]))
-    }
+    const commands = (await commandTree()).filter(level => level.commands.length === 0)
     const rows = table('command').map(([cell = '']) => cell)
     expect(rows.map(cell => /^`axport ([a-z ]+?)(?= ?(?:[A-Z[`]|--))/.exec(cell)?.[1]).sort()).toEqual(
-      commands.sort(),
+      commands.map(({ path }) => path.join(' ')).sort(),
     )
-    for (const command of commands) {
-      const { stdout } = await axport([...command.split(' '), '--help'])
-      const row = rows.find(cell => cell.startsWith(`\`axport ${command}`))
-      for (const [option] of stdout.matchAll(/(?<=^ {2})--[\w-]+/gm))
-        if (option !== '--help') expect(row).toContain(option)
+    for (const { path, options } of commands) {
+      const row = rows.find(cell => cell.startsWith(`\`axport ${path.join(' ')}`))
+      for (const option of options) if (option !== '--help') expect(row).toContain(option)
     }
   })
 

@@ -8,31 +8,30 @@ const report = (totals: string, ...files: string[]) =>
 </testsuites>`
 
 describe('the counts of a test run', () => {
-  test('are those of the report', () => {
-    const xml = report('tests="10" failures="3" skipped="2"', 'test/a.test.ts')
-    expect(countTests(xml, ['test/a.test.ts'], false)).toEqual({ passed: 5, failed: 3, skipped: 2 })
-  })
-
-  test('of a run without a report are one failure, whatever its exit code', () => {
-    expect(countTests(null, [], true)).toEqual({ passed: 0, failed: 1, skipped: 0 })
-    expect(countTests('', [], true)).toEqual({ passed: 0, failed: 1, skipped: 0 })
-  })
-
-  test('include a failure for every file that ran no test', () => {
-    const xml = report('tests="4" failures="0" skipped="0"', 'test/a.test.ts')
-    const files = ['test/a.test.ts', 'test/does-not-load.test.ts']
-    expect(countTests(xml, files, false)).toEqual({ passed: 4, failed: 1, skipped: 0 })
-  })
-
-  test('are a failure when only the exit code tells of one', () => {
-    const xml = report('tests="4" failures="0" skipped="0"', 'test/a.test.ts')
-    expect(countTests(xml, ['test/a.test.ts'], false)).toEqual({ passed: 4, failed: 1, skipped: 0 })
-  })
-
-  test('are a failure when nothing ran', () => {
-    expect(countTests(report('tests="0" failures="0" skipped="0"'), [], true)).toMatchObject({ failed: 1 })
-    const skipped = report('tests="2" failures="0" skipped="2"', 'test/a.test.ts')
-    expect(countTests(skipped, ['test/a.test.ts'], true)).toEqual({ passed: 0, failed: 1, skipped: 2 })
+  const A = 'test/a.test.ts'
+  const four = report('tests="4" failures="0" skipped="0"', A)
+  test.each<[string, string | null, string[], boolean, number[]]>([
+    ['are those of the report', report('tests="10" failures="3" skipped="2"', A), [A], false, [5, 3, 2]],
+    ['without a report are one failure, whatever the exit code', null, [], true, [0, 1, 0]],
+    ['of an empty report are one failure', '', [], true, [0, 1, 0]],
+    [
+      'include a failure for every file that ran no test',
+      four,
+      [A, 'test/no-load.test.ts'],
+      false,
+      [4, 1, 0],
+    ],
+    ['are a failure when only the exit code tells of one', four, [A], false, [4, 1, 0]],
+    ['are a failure when nothing ran', report('tests="0" failures="0" skipped="0"'), [], true, [0, 1, 0]],
+    [
+      'are a failure when all was skipped',
+      report('tests="2" failures="0" skipped="2"', A),
+      [A],
+      true,
+      [0, 1, 2],
+    ],
+  ])('%s', (_, xml, files, isOk, [passed = 0, failed = 0, skipped = 0]) => {
+    expect(countTests(xml, files, isOk)).toEqual({ passed, failed, skipped })
   })
 })
 

@@ -4,11 +4,10 @@ import type postgres from 'postgres'
 import type { Sql } from 'postgres'
 import { type EmbeddedDatabase, openEmbedded } from '../../src/postgres/embedded.ts'
 import { rawConnection, useNotes } from '../support/notes.ts'
-import { thorough } from '../support/tier.ts'
 import { until } from '../support/until.ts'
 
 const notes = useNotes()
-const ROUNDS = thorough ? 30 : 4
+const ROUNDS = 30
 
 describe('connections', () => {
   let database: EmbeddedDatabase

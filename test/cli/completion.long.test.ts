@@ -1,0 +1,145 @@
+import { afterAll, beforeAll, describe, expect } from 'bun:test'
+import { mkdirSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { type CommandLevel, commandTree } from '../support/command-tree.ts'
+import { axport, cleanUp, emptyFolder } from '../support/executable.ts'
+import { program, requires } from '../support/requires.ts'
+
+const SHELLS = ['bash', 'zsh', 'fish'] as const
+type Shell = (typeof SHELLS)[number]
+
+let folder: string
+let tree: CommandLevel[]
+const scripts = {} as Record<Shell, string>
+
+beforeAll(async () => {
+  folder = emptyFolder()
+  tree = await commandTree()
+  for (const shell of SHELLS) {
+    const { code, stdout, stderr } = await axport(['completion', shell])
+    if (code !== 0 || stderr !== '') throw new Error(stderr)
+    scripts[shell] = stdout
+    writeFileSync(file(shell), stdout)
+  }
+})
+afterAll(cleanUp)
+
+/** Where the script of a shell is; zsh finds its functions by the names of their files. */
+function file(shell: Shell): string {
+  const place = join(folder, shell)
+  mkdirSync(place, { recursive: true })
+  return join(place, '_axport')
+}
+
+async function run(command: string[]): Promise<string> {
+  // A folder with nothing in it: no file is ever offered.
+  const child = Bun.spawn(command, {
+    cwd: emptyFolder(),
+    env: { PATH: process.env.PATH ?? '', HOME: folder },
+    stdin: 'ignore',
+    stdout: 'pipe',
+    stderr: 'pipe',
+  })
+  const [stdout, stderr] = await Promise.all([child.stdout.text(), child.stderr.text()])
+  if ((await child.exited) !== 0 || stderr !== '') throw new Error(`${command[0]}: ${stderr}`)
+  return stdout
+}
+
+/** In each shell: loads the script as its users do, and `ask` prints what it offers, a line each. */
+const HARNESS: Record<Shell, string> = {
+  bash: `
+    source "$1"
+    ask() { COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); COMPREPLY=(); _axport; printf '%s\\n' "\${COMPREPLY[@]}"; }`,
+  // The completion system is stood in for by functions that print what they are given.
+  zsh: `
+    fpath=("\${1:h}" $fpath)
+    compdef() { }
+    compadd() { shift \${@[(i)--]}; print -rl -- "$@" }
+    _files() { print -r -- '(files)' }
+    autoload -Uz _axport
+    ask() { words=("$@"); CURRENT=$#; _axport }`,
+  fish: `
+    source "$argv[1]"
+    function ask; complete -C (string join ' ' -- $argv) | string split -f 1 \\t; true; end`,
+}
+
+/** What a shell offers for each of these lines, the last word of which is being typed. */
+async function offeredFrom(shell: Shell, lines: string[][]): Promise<string[][]> {
+  const quote = (word: string) => `'${word}'`
+  const asks = lines.map(words => `ask axport ${words.map(quote).join(' ')}; echo '(end)'`)
+  const script = `${HARNESS[shell]}\n${asks.join('\n')}\n`
+  const options = { bash: ['--norc', '-c'], zsh: ['-f', '-c'], fish: ['--no-config', '-c'] }[shell]
+  const name = shell === 'fish' ? [] : [shell]
+  const output = await run([shell, ...options, script, ...name, file(shell)])
+  return output
+    .split('(end)\n')
+    .slice(0, -1)
+    .map(text => text.split('\n').filter(line => line !== ''))
+}
+
+/** The same, without the first time, which is a test of its own: zsh loads the script only then. */
+async function offers(shell: Shell, lines: string[][]): Promise<string[][]> {
+  return (await offeredFrom(shell, [[''], ...lines])).slice(1)
+}
+
+const allWords = ({ commands, options, choices }: CommandLevel) => [...commands, ...options, ...choices]
+const sorted = (words: string[]) => [...words].sort()
+
+describe.each([...SHELLS])('the completion for %s', shell => {
+  const inShell = requires(program(shell)).test
+
+  /** Fish offers options only to who has begun one; the others offer everything. */
+  const expected = (level: CommandLevel, word: '' | '--') => {
+    if (word === '--') return sorted(level.options)
+    return sorted(shell === 'fish' ? [...level.commands, ...level.choices] : allWords(level))
+  }
+  const all = async (lines: string[][]) =>
+    (await offers(shell, lines)).map(found => sorted(found.filter(word => word !== '(files)')))
+
+  inShell('has no error of syntax', async () => {
+    expect(await run([shell, '-n', file(shell)])).toBe('')
+  })
+
+  inShell('offers the commands of every level', async () => {
+    const levels = tree.filter(level => level.commands.length > 0 || level.choices.length > 0)
+    expect(await all(levels.map(({ path }) => [...path, '']))).toEqual(
+      levels.map(level => expected(level, '')),
+    )
+  })
+
+  inShell('offers the options of every level', async () => {
+    const found = await all(tree.map(({ path }) => [...path, '--']))
+    // The functions that stand in for those of zsh do not narrow down; bash and fish do.
+    const wanted = (level: CommandLevel) => (shell === 'zsh' ? expected(level, '') : expected(level, '--'))
+    expect(found).toEqual(tree.map(wanted))
+  })
+
+  inShell('offers the other options after an argument, and after the value of an option', async () => {
+    const cases = tree.flatMap(level => [
+      ...(level.hasArgument && level.choices.length === 0 ? [{ level, before: ['argument'] }] : []),
+      ...level.withValue.map(option => ({ level, before: [option, 'value'] })),
+    ])
+    expect(cases.map(({ level }) => level.path.at(-1))).toContain('rotate')
+    const found = await all(cases.map(({ level, before }) => [...level.path, ...before, '--']))
+    for (const [index, { level, before }] of cases.entries())
+      expect({ path: level.path, before, found: found[index] }).toEqual({
+        path: level.path,
+        before,
+        found: expect.arrayContaining(level.options.filter(option => !before.includes(option))),
+      })
+  })
+
+  inShell('offers something from the first time on', async () => {
+    const [found] = await offeredFrom(shell, [['integr']])
+    expect(found).toContain('integration')
+  })
+
+  inShell('leaves the file of axport import to the shell', async () => {
+    const [found = []] = await offers(shell, [['import', 'exp']])
+    // In zsh a function has to ask for files, and what does not fit is left out by zsh itself; bash and fish
+    // fall back to files where no word fits.
+    if (shell === 'zsh') expect(found).toContain('(files)')
+    else expect(found).toEqual([])
+    if (shell === 'bash') expect(scripts.bash).toMatch(/^complete -o (bash)?default /m)
+  })
+})

@@ -1,0 +1,64 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import pino from 'pino'
+import { LIST } from '../support/http.ts'
+import { dial } from '../support/raw.ts'
+import { listen, openTestDatabase, type TestDatabase } from '../support/service.ts'
+
+let database: TestDatabase
+beforeAll(async () => {
+  database = await openTestDatabase('postgres')
+})
+afterAll(() => database.close())
+
+/** What a client gets that sends these parts and then nothing, until the service closes, and after how long. */
+async function closing(url: string, parts: string[], pause = 0): Promise<{ answer: string; ms: number }> {
+  const begin = performance.now()
+  const connection = dial(url)
+  for (const part of parts) {
+    if (connection.isClosed) break
+    connection.write(part)
+    await Bun.sleep(pause)
+  }
+  const answer = await connection.toEnd(60_000)
+  return { answer: answer.toString(), ms: performance.now() - begin }
+}
+
+const JSON_OF_99 =
+  'POST /oauth/token HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ncontent-length: 99\r\n\r\n'
+
+// Each test has a service of its own, so that all of them wait at the same time.
+test.concurrent('a request gets 408 when its body does not arrive in BODY_TIMEOUT, byte by byte or not at all', async () => {
+  const service = listen(database, pino({ enabled: false }), { BODY_TIMEOUT: '0.5' })
+  const trickle = [JSON_OF_99, ...'{"grant_type":"client_credentials"']
+  const clients = [closing(service.url, [JSON_OF_99]), closing(service.url, trickle, 50)]
+  for (const { answer, ms } of await Promise.all(clients)) {
+    expect(answer).toStartWith('HTTP/1.1 408')
+    expect(answer.toLowerCase()).toContain('connection: close')
+    expect(answer).toContain('"error":"invalid_request"')
+    expect(ms).toBeWithin(400, 8000)
+  }
+  await service.stop()
+})
+
+describe('a connection is closed without an answer', () => {
+  test.concurrent('when nothing moves on it for IDLE_TIMEOUT', async () => {
+    const settings = { IDLE_TIMEOUT: '6', DATABASE_WAIT: '0.5', STATEMENT_TIMEOUT: '0.5' }
+    const service = listen(database, pino({ enabled: false }), settings)
+    const { answer, ms } = await closing(service.url, ['GET / HTTP/1.1\r\nhost: x\r\n\r\n'])
+    expect(answer).toStartWith('HTTP/1.1 404')
+    // Bun looks every four seconds.
+    expect(ms).toBeWithin(4000, 20_000)
+    await service.stop()
+  })
+
+  test.concurrent('when the headers of its first request take longer than some twelve seconds, byte by byte too', async () => {
+    const service = listen(database, pino({ enabled: false }))
+    const trickle = [`GET ${LIST} HTTP/1.1\r\nhost: x\r\nx-slow: `, ...'x'.repeat(40)]
+    const clients = [closing(service.url, []), closing(service.url, trickle, 500)]
+    for (const { answer, ms } of await Promise.all(clients)) {
+      expect(answer).toBe('')
+      expect(ms).toBeWithin(8000, 30_000)
+    }
+    await service.stop()
+  })
+})
