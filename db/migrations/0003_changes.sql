@@ -89,6 +89,7 @@ begin
   return null;
 end
 $$;
+revoke execute on function export_records_changed() from public;
 
 create trigger export_records_inserted after insert on export_records
   referencing new table as new_rows for each statement execute function export_records_changed();
