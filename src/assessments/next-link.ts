@@ -13,12 +13,9 @@ const OFFSET = /^offset(?:\[|$)/
 export const MAX_LINK = 3000
 
 /**
- * The Link header (RFC 8288) of a page of `count` matching records; none on the last page, and none that is too
- * long. Pure.
- *
- * The address has every parameter of the request as it was sent, but for the offset. It is relative to that
- * of the request, because only the client knows the latter: proxies change scheme, host and the front of the
- * path. The last segment of the path is repeated, because Java resolves a lone query to another path.
+ * The Link header (RFC 8288) of a page of `count` matching records; none on the last page, and none that is too long.
+ * Pure. The address has every parameter of the request as it was sent, but for the offset. It is relative, because
+ * proxies change scheme, host and the front of the path; the last segment is repeated for Java's sake.
  */
 export function nextLink(queryString: string, query: ListQuery, count: number): { link?: string } {
   const offset = query.offset + query.page

@@ -3,10 +3,7 @@ import { Elysia } from 'elysia'
 import { invalidToken } from '../assessments/access.ts'
 import { sha256 } from '../random.ts'
 
-/**
- * The plugin also takes a token from the query, where it would end up in logs (RFC 9700 §4.3.2). It can not be
- * told not to, but under a name that nobody can know it finds nothing.
- */
+/** The plugin would take a token from the query too (RFC 9700 §4.3.2): under a name that nobody can know it finds none. */
 const unguessable = () => crypto.randomUUID()
 
 /**

@@ -13,10 +13,7 @@ export function usePost(): HttpError {
   return oauthError(405, 'invalid_request', 'Use POST', { allow: 'POST' })
 }
 
-/**
- * Refuses the methods that the route of a path does not have. The type of the routes does not learn of them, or a typed
- * client (Eden) would offer every method there is.
- */
+/** Refuses the other methods of a path, which the type of the routes does not learn of: Eden would offer them all. */
 export function refuseOthers(routes: AnyElysia, path: string, refusal: () => HttpError): void {
   routes.all(path, ({ request }) => respond(request, errorAnswer(refusal())))
 }

@@ -65,10 +65,7 @@ export function noteAnswer(request: Request, answer: Answer, bytes: number): Rec
   return exchange.watching.isDraining() ? { ...headers, connection: 'close' } : headers
 }
 
-/**
- * One line a request, after its answer: never a query string or a path, which hold names and seids, and
- * never a header, which holds tokens and secrets.
- */
+/** One line a request, after its answer; without query string, path and headers, which hold names, seids and secrets. */
 export function requestLog(watching: Watching) {
   return new Elysia({ name: 'request-log' })
     .onRequest(({ request }) => {

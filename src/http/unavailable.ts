@@ -3,10 +3,7 @@ import { ClientGone, DatabaseUnavailable, StatementTimeout } from '../postgres/f
 import type { Limits } from './limits.ts'
 import type { Watching } from './request-log.ts'
 
-/**
- * The answer to what the database could not do in time; undefined for any other error. Why it could not is the
- * operator's business: it is in the log, and in the readiness report.
- */
+/** The answer to what the database could not do in time; undefined for any other error. Only the log says why. */
 export function databaseAnswer(error: unknown, style: ErrorStyle): HttpError | undefined {
   if (error instanceof DatabaseUnavailable) return unavailable(style, error.retryAfter)
   if (error instanceof StatementTimeout)
@@ -16,10 +13,7 @@ export function databaseAnswer(error: unknown, style: ErrorStyle): HttpError | u
   return undefined
 }
 
-/**
- * Refuses what comes while `limits.requests` are in work: each of them takes memory and a place in the line. The one that
- * asks is among them.
- */
+/** Refuses what comes while `limits.requests` are in work, the one that asks among them. */
 export function refuseOverload({ requests }: Limits, { inFlight }: Watching, style: ErrorStyle) {
   return (): void => {
     if (inFlight() > requests) throw unavailable(style, 1)

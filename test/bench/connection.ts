@@ -45,30 +45,37 @@ export class Connection {
   }
 
   private receive(chunk: Buffer): void {
-    let body = chunk.length
+    let rest = chunk.length
     if (!this.answer) {
-      this.head += chunk.toString('latin1', 0, Math.min(chunk.length, 4096))
-      const end = this.head.indexOf('\r\n\r\n')
-      if (end < 0) return
+      const looked = Math.min(chunk.length, 4096)
+      this.head += chunk.toString('latin1', 0, looked)
+      const head = readHead(this.head)
+      if (!head) return
       // What stood in earlier chunks was head as well, so the head's end lies in this one.
-      body = chunk.length - (end + 4 - (this.head.length - Math.min(chunk.length, 4096)))
-      this.answer = this.readHead(this.head.slice(0, end))
-      this.missing = this.answer.bytes
+      rest -= head.length - (this.head.length - looked)
+      this.answer = head
+      this.missing = head.missing
       this.head = ''
     }
-    this.missing -= body
+    this.missing -= rest
     if (this.missing > 0) return
     const answer = this.answer
     this.answer = undefined
     this.resolve?.(answer)
   }
+}
 
-  private readHead(head: string): Answer {
-    const length = /\r\ncontent-length: *(\d+)/i.exec(head)?.[1]
-    if (length === undefined) this.reject?.(new Error(`an answer without content-length: ${head}`))
-    return {
-      status: Number(head.slice(9, 12)),
-      bytes: Number(length),
-    }
-  }
+/** What a text begins with, when that is a whole head: how long it is, and how many bytes follow. */
+function readHead(text: string): (Answer & { length: number; missing: number }) | undefined {
+  const end = text.indexOf('\r\n\r\n')
+  if (end < 0) return undefined
+  const length = end + 4
+  const status = Number(text.slice(9, 12))
+  const told = /\r\ncontent-length: *(\d+)/i.exec(text.slice(0, end))?.[1]
+  if (told !== undefined) return { status, bytes: Number(told), length, missing: Number(told) }
+  // A large body is one chunk, behind which an empty one ends the answer.
+  const size = /^([\da-f]+)\r\n/.exec(text.slice(length))?.[1]
+  if (size === undefined) return undefined
+  const bytes = Number.parseInt(size, 16)
+  return { status, bytes, length: length + size.length + 2, missing: bytes + '\r\n0\r\n\r\n'.length }
 }

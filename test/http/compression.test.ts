@@ -57,8 +57,11 @@ describe('A compressed answer', () => {
     expect(Buffer.from(decompress(answer.body)).toString()).toBe(plain.body.toString())
     expect(JSON.parse(plain.body.toString()).data).toHaveLength(50)
     expect(answer.body.length).toBeLessThan(plain.body.length / 4)
+    // The plain one is large enough for chunks.
+    const { 'transfer-encoding': chunked, ...others } = Object.fromEntries(plain.headers)
+    expect(chunked).toBe('chunked')
     expect(Object.fromEntries(answer.headers)).toEqual({
-      ...Object.fromEntries(plain.headers),
+      ...others,
       date: expect.any(String),
       'content-encoding': coding,
       'content-length': String(answer.body.length),
@@ -105,6 +108,15 @@ describe('A compressed answer', () => {
       expect(answer.headers.has('vary')).toBe(false)
       JSON.parse(answer.body.toString())
     }
+  })
+
+  test('is left out for HTTP/1.0, which knows no chunks: a large body ends with its connection', async () => {
+    const expected = (await get(`${LIST}?page=50`)).body.toString()
+    const connection = dial(service.baseUrl)
+    connection.write(`GET ${LIST}?page=50 HTTP/1.0\r\nhost: x\r\nauthorization: Bearer ${token}\r\n\r\n`)
+    const [head = '', body] = (await connection.toEnd()).toString().split('\r\n\r\n')
+    expect(head.toLowerCase()).not.toContain('transfer-encoding')
+    expect(body).toBe(expected)
   })
 
   test('keeps its connection in step, for hundreds of requests, HEAD and errors among them', async () => {

@@ -76,11 +76,11 @@ export function startFront(service: { baseUrl: string }, tls?: { cert: string; k
 }
 
 /** A service that needs no database: these records (texts of JSON) behind the API, page by page. */
-export function startStub(records: string[], page = pageOf): Front {
+export function startStub(records: string[]): Front {
   return startServer((_, { pathname, searchParams }) => {
     if (pathname === '/oauth/token') return token()
     const offset = Number(searchParams.get('offset'))
-    return json(page(records.slice(offset, offset + 100), records.length, offset))
+    return json(pageOf(records.slice(offset, offset + 100), records.length, offset))
   })
 }
 
