@@ -98,9 +98,10 @@ export class RawConnection {
   async next(method = 'GET', deadline = PATIENCE): Promise<RawAnswer | undefined> {
     let taken: Taken | undefined
     await this.#waitUntil(() => {
-      taken = takeAnswer(this.#received, method)
+      taken = takeAnswer(this.#received, method, false)
       return taken !== undefined
     }, deadline)
+    taken ??= takeAnswer(this.#received, method, this.#isClosed)
     if (taken) this.#received = this.#received.subarray(taken.end)
     return taken?.answer
   }
@@ -134,15 +135,20 @@ interface Taken {
 }
 
 /** The first answer in the bytes (RFC 9112 §6); undefined while it is not complete, or when it is none. */
-function takeAnswer(bytes: Buffer<ArrayBuffer>, method: string, start = 0): Taken | undefined {
+function takeAnswer(
+  bytes: Buffer<ArrayBuffer>,
+  method: string,
+  isClosed: boolean,
+  start = 0,
+): Taken | undefined {
   const headEnd = bytes.indexOf('\r\n\r\n', start)
   if (headEnd < 0) return undefined
   const [statusLine = '', ...lines] = bytes.subarray(start, headEnd).toString('latin1').split('\r\n')
   const [, status = ''] = /^HTTP\/1\.1 (\d{3})(?: |$)/.exec(statusLine) ?? []
   if (status === '') return undefined
-  if (status.startsWith('1')) return takeAnswer(bytes, method, headEnd + 4)
+  if (status.startsWith('1')) return takeAnswer(bytes, method, isClosed, headEnd + 4)
   const headers = readHeaders(lines)
-  const body = takeBody(bytes, headEnd + 4, method, headers)
+  const body = takeBody(bytes, headEnd + 4, method, headers, isClosed)
   return body && { answer: { status: Number(status), headers, body: body.bytes }, end: body.end }
 }
 
@@ -165,10 +171,14 @@ function takeBody(
   start: number,
   method: string,
   headers: Map<string, string>,
+  isClosed: boolean,
 ): Bytes | undefined {
   if (method === 'HEAD') return { bytes: Buffer.alloc(0), end: start }
   if (headers.get('transfer-encoding') === 'chunked') return takeChunks(bytes, start)
-  const end = start + Number(headers.get('content-length') ?? 0)
+  const length = headers.get('content-length')
+  // RFC 9112 §6.3: without any length the body ends with the connection.
+  if (length === undefined) return isClosed ? { bytes: bytes.subarray(start), end: bytes.length } : undefined
+  const end = start + Number(length)
   return bytes.length < end ? undefined : { bytes: bytes.subarray(start, end), end }
 }
 
