@@ -33,8 +33,8 @@ export async function run(args: string[]): Promise<number> {
 function program(): Command {
   const program = new Command('axport')
     .description('The Assessment Export Service: a read-only HTTP API over Postgres, and its command line.')
-    .version(VERSION, '--version', 'print the version')
-    .helpOption('--help', 'print help')
+    .version(VERSION, '-v, --version', 'print the version')
+    .helpOption('-h, --help', 'print help')
     .helpCommand(false)
     .exitOverride()
     .addHelpText(
@@ -58,7 +58,19 @@ function program(): Command {
   ]) {
     program.addCommand(inheriting(program, command, `axport ${command.name()}`))
   }
-  return program
+  // What people try first; --help is what the help texts name.
+  return program.addCommand(inheriting(program, helpCommand(program), 'axport help'), { hidden: true })
+}
+
+/** axport help [COMMAND]: what --help of that command prints. */
+function helpCommand(program: Command): Command {
+  return new Command('help').argument('[command...]').action((words: string[]) => {
+    const named = (level: Command | undefined, word: string) =>
+      level?.commands.find(command => command.name() === word)
+    const command = words.reduce<Command | undefined>(named, program)
+    if (!command) throw new UsageFailure(`unknown command '${words.join(' ')}' (see axport --help)`)
+    command.help()
+  })
 }
 
 /** Commands that are made on their own do not take over the settings of the program by themselves. */
@@ -75,6 +87,10 @@ function explainWrongCalls(command: Command, path: string): void {
     outputError: (text, write) => {
       const line = text
         .replace(/^error: /, '')
+        .replace(
+          /^command-argument value '([^]*)' is invalid for argument '[^']*'\. /,
+          `'${path.slice(7)} $1': `,
+        )
         .trim()
         .replaceAll(/\s*\n\s*/g, ' ')
       write(`axport: ${line}${/ is invalid\. /.test(line) ? '' : ` (see ${path} --help)`}\n`)

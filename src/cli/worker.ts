@@ -24,7 +24,10 @@ export interface Supervised {
  * @throws UsageFailure when there is no supervisor
  */
 export function supervised(): Supervised {
-  if (!process.send) throw new UsageFailure('--worker is for the workers of axport serve --workers')
+  if (!process.send)
+    throw new UsageFailure(
+      'serve --worker is for the processes that serve --workers starts: did you mean --workers?',
+    )
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => {})
   const abandoned = Promise.withResolvers<never>()
   process.on('disconnect', () => abandoned.reject(new Interrupted('')))

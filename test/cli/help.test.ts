@@ -35,6 +35,14 @@ test('the help of every command fits a screen: at most 40 lines of 100 columns',
   expect(sizes.filter(({ lines, columns }) => lines > 40 || columns > 100)).toEqual([])
 })
 
+test('-h and help print what --help prints, of any command', async () => {
+  for (const path of [[], ['serve'], ['integration', 'create']]) {
+    const expected = await axport([...path, '--help'])
+    expect(await axport([...path, '-h'])).toEqual(expected)
+    expect(await axport(['help', ...path])).toEqual(expected)
+  }
+})
+
 test('axport version prints the version and the commit; as JSON also the Bun inside and the schema that it needs', async () => {
   const { stdout } = await axport(['version', '--json'])
   const { version } = packageJson
@@ -43,6 +51,6 @@ test('axport version prints the version and the commit; as JSON also the Bun ins
   // Built where there is no repository, it has none.
   if (commit !== null) expect(commit).toMatch(/^[0-9a-f]{7,40}$/)
   const line = commit === null ? `${version}\n` : `${version} (${commit})\n`
-  for (const args of [['version'], ['--version']])
+  for (const args of [['version'], ['--version'], ['-v']])
     expect(await axport(args)).toEqual({ code: 0, stdout: line, stderr: '' })
 })

@@ -6,7 +6,8 @@ import { freePort } from '../support/free-port.ts'
 
 afterAll(cleanUp)
 
-const NOT_A_COUNT = (text: string) => new RegExp(`'${text}'.*whole number from 0 to 100000000`)
+const NOT_A_COUNT = (text: string) =>
+  new RegExp(`^'sample ${text}': Give a whole number from 0 to 100000000\\. .*--help`)
 const NOT_A_GRACE = /Give a duration as 30m, 24h or 7d, at most 90d\.$/
 const CONTROL = /control characters/
 
@@ -14,11 +15,14 @@ const CONTROL = /control characters/
 const CALLS: [args: string[], line: RegExp | string][] = [
   [['bogus'], "unknown command 'bogus' (see axport --help)"],
   [['servee'], /^unknown command 'servee'.*serve/],
-  [['help'], /^unknown command 'help'/],
+  [['help', 'bogus'], "unknown command 'bogus' (see axport --help)"],
   [['--bogus'], "unknown option '--bogus' (see axport --help)"],
   [['serve', '80'], /^too many arguments/],
   [['serve', '--port', '80'], /^unknown option '--port'/],
-  [['serve', '--worker', '1'], '--worker is for the workers of axport serve --workers'],
+  [
+    ['serve', '--worker', '1'],
+    'serve --worker is for the processes that serve --workers starts: did you mean --workers?',
+  ],
   ...['0', '1.5', '1000'].map((n): [string[], RegExp] => [['serve', `--workers=${n}`], /'--workers <n>'/]),
   [['doctor', '--fix'], "unknown option '--fix' (see axport doctor --help)"],
   [['completion'], /^missing required argument 'shell'/],
@@ -128,7 +132,7 @@ describe('a pull', () => {
     writeFileSync(join(cwd, 'empty'), '\n')
     for (const [file, message] of [
       ['empty', 'empty is empty: it has to hold the secret'],
-      ['nowhere', 'can not read the secret from nowhere (ENOENT)'],
+      ['nowhere', 'cannot read the secret from nowhere (ENOENT)'],
     ] as const) {
       const args = [...PULLING, '--client-secret-file', file]
       expect(complaint(await axport(args, { cwd }), 1)).toBe(message)

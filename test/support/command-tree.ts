@@ -20,7 +20,7 @@ export async function commandTree(path: string[] = []): Promise<CommandLevel[]> 
   const { code, stdout: help, stderr } = await axport([...path, '--help'])
   if (code !== 0 || stderr !== '') throw new Error(`axport ${path.join(' ')} --help: ${code}, ${stderr}`)
   const commands = commandsOf(help)
-  const options = [...help.matchAll(/^ {2}(--[\w-]+)( <[^>]+>)?/gm)]
+  const options = [...help.matchAll(/^ {2}(?:-\w, )?(--[\w-]+)( <[^>]+>)?/gm)]
   const [, choices = ''] = /\(choices: ([^)]*)\)/.exec(help.replaceAll(/\s+/g, ' ')) ?? []
   const level = {
     path,

@@ -16,19 +16,18 @@ export interface Level {
 
 /** Every level of the command line, asked of the commands themselves. */
 export function levels(command: Command, path: string[] = []): Level[] {
-  const options = command
-    .createHelp()
-    .visibleOptions(command)
-    .filter(option => option.long)
+  const help = command.createHelp()
+  const options = help.visibleOptions(command).filter(option => option.long)
+  const commands = help.visibleCommands(command)
   const level = {
     path: path.join(' '),
     words: [
-      ...command.commands.map(child => child.name()),
+      ...commands.map(child => child.name()),
       ...command.registeredArguments.flatMap(argument => argument.argChoices ?? []),
     ],
     options: options.map(option => option.long ?? ''),
     withValue: options.filter(option => option.required).map(option => option.long ?? ''),
     takesFile: command.registeredArguments.some(argument => argument.name() === 'file'),
   }
-  return [level, ...command.commands.flatMap(child => levels(child, [...path, child.name()]))]
+  return [level, ...commands.flatMap(child => levels(child, [...path, child.name()]))]
 }
