@@ -198,7 +198,7 @@ describe('/metrics', () => {
     expect([...measured.keys()].filter(name => name.startsWith('axport_build_info'))).toEqual([
       expect.stringMatching(/version="\d+\.\d+\.\d+",commit="[0-9a-f]*",bun="1\./),
     ])
-    for (const name of ['axport_event_loop_lag_seconds{quantile="0.99"}', 'process_resident_memory_bytes'])
+    for (const name of ['axport_event_loop_lag_seconds{percentile="99"}', 'process_resident_memory_bytes'])
       expect(measured.get(name)).toBeGreaterThan(0)
     const text = await (await fetch(`${running.admin}/metrics`)).text()
     const { clientId, clientSecret } = world.credentials

@@ -5,10 +5,7 @@ import type { Build } from './source-metrics.ts'
 /** Milliseconds between two looks at the event loop. */
 const RESOLUTION = 20
 
-/**
- * What this process is and uses. Not the library's own set: half of that describes another runtime's heap,
- * and is empty here.
- */
+/** What this process is and uses. Half of the library's own set describes another runtime's heap, and is empty here. */
 export function addProcessMetrics(build: Build, registry: Registry): void {
   const of = (name: string, help: string) => ({ name, help, registers: [registry] })
   new Gauge({
@@ -21,14 +18,15 @@ export function addProcessMetrics(build: Build, registry: Registry): void {
   new Gauge({
     ...of(
       'axport_event_loop_lag_seconds',
-      'How late timers fired since the last look, by quantile; every request waits as long.',
+      'How late timers fired since the last look, by percentile; every request waits as long.',
     ),
-    labelNames: ['quantile'],
+    // A label of the name quantile would be a summary's.
+    labelNames: ['percentile'],
     aggregator: 'max',
     collect() {
-      this.set({ quantile: '0.5' }, delay.percentile(50) / 1e9)
-      this.set({ quantile: '0.99' }, delay.percentile(99) / 1e9)
-      this.set({ quantile: '1' }, delay.max / 1e9)
+      this.set({ percentile: '50' }, delay.percentile(50) / 1e9)
+      this.set({ percentile: '99' }, delay.percentile(99) / 1e9)
+      this.set({ percentile: '100' }, delay.max / 1e9)
       delay.reset()
     },
   })
