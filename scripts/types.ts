@@ -26,7 +26,7 @@ function declare(): string {
     writeFileSync(join(folder, 'tsconfig.json'), JSON.stringify(config))
     const tsc = join(root, 'node_modules', 'typescript', 'bin', 'tsc')
     const { success, stdout } = Bun.spawnSync([process.execPath, tsc, '-p', folder])
-    if (!success) throw new Error(`the types can not be made: ${stdout.toString()}`)
+    if (!success) throw new Error(`the types cannot be made: ${stdout.toString()}`)
     const inferred = readFileSync(join(folder, 'out', 'src', 'http', 'app.d.ts'), 'utf8')
     const [, type] = /^export declare function createApp\(.*?\): (Elysia<.*?^}>;)$/ms.exec(inferred) ?? []
     if (!type || /import\("\./.test(type))

@@ -204,7 +204,7 @@ export function setting<Name extends SettingName>(
 
 /**
  * DATABASE_URL, or what the file named by DATABASE_URL_FILE holds.
- * @throws Failure when neither or both are set, or the file can not be read
+ * @throws Failure when neither or both are set, or the file cannot be read
  */
 export function databaseUrl(environment: Environment = Bun.env): string {
   const url = setting('DATABASE_URL', environment)
@@ -225,7 +225,7 @@ function readUrlFile(file: string): string {
     url = readFileSync(file, 'utf8').trim()
   } catch (error) {
     throw new Failure(
-      `DATABASE_URL_FILE names ${file}, which can not be read (${(error as { code?: string }).code})`,
+      `DATABASE_URL_FILE names ${file}, which cannot be read (${(error as { code?: string }).code})`,
     )
   }
   if (url === '') throw new Failure(`DATABASE_URL_FILE names ${file}, which is empty`)

@@ -24,7 +24,7 @@ export const conditions: Record<string, SQL> = {
 
 /**
  * Filters that leave few records, which an index of their own finds: a thousand people's at most. With them the
- * records are found first and sorted then. The planner can not know that these very people may stand at the end
+ * records are found first and sorted then. The planner cannot know that these very people may stand at the end
  * of the order, and would walk everybody's records to get there.
  */
 export const NARROW_FILTERS = ['user_ids', 'seids', 'proctor_ids']

@@ -1,6 +1,6 @@
 import type { TSchema } from '@sinclair/typebox'
 
-/** A value that can not be read as its schema says; `expected` completes "… must be". */
+/** A value that cannot be read as its schema says; `expected` completes "… must be". */
 export class Unreadable extends Error {
   constructor(readonly expected: string) {
     super(`must be ${expected}`)

@@ -3,7 +3,7 @@ import { type AdminServer, type AdminView, startAdminServer } from '../http/admi
 
 /**
  * Starts the operator's server where ADMIN_PORT asks for one.
- * @throws Failure when it can not be listened on
+ * @throws Failure when it cannot be listened on
  */
 export function startAdmin(view: AdminView): AdminServer | undefined {
   const port = setting('ADMIN_PORT')

@@ -36,7 +36,7 @@ export function doctorCommand(): Command {
     })
 }
 
-/** In an order in which each check may rely on those before it; it ends where the next ones can not run. */
+/** In an order in which each check may rely on those before it; it ends where the next ones cannot run. */
 async function examine(full: boolean): Promise<Finding[]> {
   const findings = checkSettings()
   if (findings.some(finding => finding.status === 'wrong')) return findings
@@ -81,10 +81,10 @@ async function checkContents(sql: Sql, full: boolean): Promise<Finding[]> {
   ]
 }
 
-/** One line for each integration whose requests can not succeed; a disabled one is meant to be refused. */
+/** One line for each integration whose requests cannot succeed; a disabled one is meant to be refused. */
 async function checkIntegrations(sql: Sql): Promise<Finding[]> {
   if ((await unreadable(sql, ...INTEGRATION_TABLES)).length > 0)
-    return [skipped('integrations', 'this role can not read their organizations: run doctor as the owner')]
+    return [skipped('integrations', 'this role cannot read their organizations: run doctor as the owner')]
   const findings: Finding[] = []
   const integrations = await listIntegrations(sql)
   for (const { client_id, name, state } of integrations) {

@@ -70,7 +70,7 @@ export class Service implements AdminView {
   /**
    * Starts to serve.
    * @returns the address as a URL
-   * @throws Failure when it can not be listened on
+   * @throws Failure when it cannot be listened on
    */
   listen(address: Address): string {
     const { pool, log, limits, certificate, slowMs, counters } = this

@@ -22,7 +22,7 @@ const END_PATIENCE = 8000
  * Runs `count` workers on one port until a signal, and replaces those that end. While all of them start, a
  * worker that fails is the service failing, with the worker's own line; once they have listened it is
  * trouble that passes, as when the database is restarted.
- * @throws Failure when a worker can not start, a port is in use, or a worker had to be killed in the end
+ * @throws Failure when a worker cannot start, a port is in use, or a worker had to be killed in the end
  */
 export async function superviseWorkers(count: number, address: Address): Promise<void> {
   const log = createLog()
@@ -126,7 +126,7 @@ async function keepOne(
     try {
       worker = startWorker(number)
     } catch (error) {
-      log.error({ worker: number, code: (error as { code?: string }).code }, 'worker can not be started')
+      log.error({ worker: number, code: (error as { code?: string }).code }, 'worker cannot be started')
       continue
     }
     await fleet.put(number, worker)

@@ -34,7 +34,7 @@ const PARTS: Part[] = [
 export async function checkReadModel(db: Sql, full: boolean): Promise<Finding> {
   const tables = PARTS.flatMap(({ table, source }) => [source, table, `${table}_rendered`])
   if ((await unreadable(db, ...tables)).length > 0)
-    return skipped('read model', 'this role can not read the source tables: run doctor as their owner')
+    return skipped('read model', 'this role cannot read the source tables: run doctor as their owner')
   const compared: string[] = []
   for (const part of PARTS) {
     const { rows, different, example } = await compare(db, part, full)

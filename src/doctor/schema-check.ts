@@ -15,9 +15,9 @@ interface SchemaState {
 /** Whether the schema is the one of this axport, with all of its indexes. */
 export async function checkSchema(db: Sql): Promise<SchemaState> {
   const [place] = await db<{ schema: string | null }[]>`select current_schema() as schema`
-  if (place?.schema === null) return unknown('this role can not use the schema: see its privileges')
+  if (place?.schema === null) return unknown('this role cannot use the schema: see its privileges')
   if ((await unreadable(db, 'schema_migrations')).length > 0)
-    return unknown('this role can not read schema_migrations: see its privileges')
+    return unknown('this role cannot read schema_migrations: see its privileges')
   try {
     const missing = await missingMigrations(db)
     if (missing.length > 0)

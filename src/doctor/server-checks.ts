@@ -53,7 +53,7 @@ function clock(difference: number, uncertainty: number): Finding {
 /** The zone that decides on which day an instant falls. */
 export async function checkTimeZone(db: Sql): Promise<Finding> {
   if ((await unreadable(db, 'export_state')).length > 0)
-    return skipped('time zone', 'this role can not read export_state: see its privileges')
+    return skipped('time zone', 'this role cannot read export_state: see its privileges')
   const [state] = await db<{ time_zone: string }[]>`select time_zone from export_state`
   return state
     ? ok('time zone', state.time_zone)
@@ -63,7 +63,7 @@ export async function checkTimeZone(db: Sql): Promise<Finding> {
 /** Index-only scans need the visibility map of VACUUM, plans need the statistics of ANALYZE. */
 export async function checkStatistics(db: Sql): Promise<Finding> {
   if ((await unreadable(db, 'export_records')).length > 0)
-    return skipped('statistics', 'this role can not read export_records: see its privileges')
+    return skipped('statistics', 'this role cannot read export_records: see its privileges')
   const [table] = await db<{ rows: number; visible: number }[]>`
     select reltuples::double precision as rows, relallvisible::double precision / greatest(relpages, 1) as visible
     from pg_class where oid = 'export_records'::regclass`

@@ -13,7 +13,7 @@ export interface Address {
 /**
  * The port of an address that nobody listens on: its own, or any one where that is 0. It is free again when
  * this returns, so whoever comes in between gets it.
- * @throws Failure when host and port can not be listened on
+ * @throws Failure when host and port cannot be listened on
  */
 export function freePort(address: Address): number {
   try {
@@ -35,11 +35,11 @@ export function urlOf({ host, port }: Address, isEncrypted = false): string {
   return `http${isEncrypted ? 's' : ''}://${host.includes(':') ? `[${host}]` : host}:${port}`
 }
 
-/** The one-line error for an address that can not be listened on; an unknown error comes back as it is. */
+/** The one-line error for an address that cannot be listened on; an unknown error comes back as it is. */
 export function listenFailure(error: unknown, { host, port, settings }: Address): unknown {
   const { code } = error as { code?: string }
   const set = settings ?? { host: 'HOST', port: 'PORT' }
-  // Bun reports a host name that can not be resolved as a port in use, too.
+  // Bun reports a host name that cannot be resolved as a port in use, too.
   if (code === 'EADDRINUSE' && canListenOn(host)) {
     return new Failure(
       `port ${port} on ${host} is in use: stop what listens there, or set ${set.port} to another one`,

@@ -33,7 +33,7 @@ const STOP_PATIENCE = 7000
 
 /**
  * Starts the HTTP service.
- * @throws Failure when host and port can not be listened on
+ * @throws Failure when host and port cannot be listened on
  */
 export function startServer(
   db: Pool,
@@ -51,7 +51,7 @@ export function startServer(
   const inFlight = () => servers().reduce((sum, server) => sum + server.pendingRequests, 0)
   const watching = { log, inFlight, isDraining: () => isDraining, ...unwatched, ...watched }
   const app = createApp(db, limits, watching)
-  // Bun can not change the certificate of a server: another one takes over, on the same port.
+  // Bun cannot change the certificate of a server: another one takes over, on the same port.
   const isShared = address.isShared === true || certificate !== undefined
   const port = isShared && !address.isShared ? freePort(address) : address.port
   const listen = (port: number, tls: Certificate | undefined) => {

@@ -10,7 +10,7 @@ export interface Certificate {
 
 /**
  * Reads TLS_CERT_FILE and TLS_KEY_FILE.
- * @throws Failure when one can not be read, is not what it should be, or they do not belong together
+ * @throws Failure when one cannot be read, is not what it should be, or they do not belong together
  */
 export function readCertificate(certFile: string, keyFile: string): Certificate {
   const cert = read('TLS_CERT_FILE', certFile)

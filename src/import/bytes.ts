@@ -50,7 +50,7 @@ async function* inflated(chunks: AsyncGenerator<Uint8Array>): AsyncGenerator<Uin
     })()
     if (start[0] === 0x1f && start[1] === 0x8b) yield* gunzipped(all)
     else if (start[0] === 0x50 && start[1] === 0x4b && start[2] === 3 && start[3] === 4)
-      throw new Failure('a zip can not be read from a pipe: give the name of its file')
+      throw new Failure('a zip cannot be read from a pipe: give the name of its file')
     else yield* all
   } finally {
     // A reader that has had enough before `all` has come to them would leave the file open. Not waited for: a

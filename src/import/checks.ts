@@ -1,7 +1,7 @@
 import type { TransactionSql } from 'postgres'
 import { SYNC_PLACE } from './sync.ts'
 
-/** A record that can not be loaded, and why. `otherLine` is the place of another record that completes the reason. */
+/** A record that cannot be loaded, and why. `otherLine` is the place of another record that completes the reason. */
 interface StagedProblem {
   line: number
   reason: string
@@ -66,7 +66,7 @@ function reference(from: string, column: string, what: string, staged: string, t
 /** Something that is deleted must not be needed by an assessment that stays as it is. */
 function deletion(staged: string, what: string, needing: string): string {
   return `
-    select i.line, format('${what} %s can not be deleted: assessment %s needs it', i.id, min(n.assessment_id)), null
+    select i.line, format('${what} %s cannot be deleted: assessment %s needs it', i.id, min(n.assessment_id)), null
     from ${staged} i
     join (${needing}) as n on n.needed_id = i.id
     where i.deleted

@@ -71,7 +71,7 @@ function readPartRow(object: Row): ReadRecord {
   return { type: 'part', row: { ...common, position, name, certified_at, proctor_id }, parts: [] }
 }
 
-/** Whose row it is, where that can be read: without it that assessment can not be loaded as a whole. */
+/** Whose row it is, where that can be read: without it that assessment cannot be loaded as a whole. */
 function name(error: BadLine, type: CsvType, { id, assessment_id }: Row): void {
   if (type === 'part') error.assessmentId = idOrNothing(assessment_id)
   else {

@@ -54,7 +54,7 @@ export type ImportResult =
 /**
  * Loads a source into the source tables: all of it, or nothing. One transaction, so that readers see the
  * state before or the state after. Another import waits for this one.
- * @throws Failure for a source that can not be read, or for more removals than are allowed
+ * @throws Failure for a source that cannot be read, or for more removals than are allowed
  */
 export async function importSource(
   db: Sql,

@@ -20,10 +20,10 @@ interface Subject {
   id: number
 }
 
-/** Why a line can not be loaded; one clause without the line's number. */
+/** Why a line cannot be loaded; one clause without the line's number. */
 export class BadLine extends Error {
   subject: Subject | undefined
-  /** The assessment that can not be loaded without this record, when that record is not the assessment's own. */
+  /** The assessment that cannot be loaded without this record, when that record is not the assessment's own. */
   assessmentId: number | undefined
 }
 
@@ -59,7 +59,7 @@ export interface RecordSource {
   /**
    * The records in batches as they arrive; reads no faster than the caller takes. `onBytes` is told the stored
    * bytes read so far.
-   * @throws Failure for a source that can not be read
+   * @throws Failure for a source that cannot be read
    */
   read(onBytes: (bytes: number) => void): AsyncIterable<SourceRecord[]>
 }

@@ -19,7 +19,7 @@ export class RejectsFile {
       if (statSync(path, { throwIfNoEntry: false })?.isFile() === false) throw new Error('it is not a file')
       this.descriptor = openSync(this.draft, 'wx', 0o600)
     } catch (error) {
-      throw new Failure(`can not write the rejects to ${path}: ${(error as Error).message}`)
+      throw new Failure(`cannot write the rejects to ${path}: ${(error as Error).message}`)
     }
   }
 

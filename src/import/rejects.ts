@@ -12,7 +12,7 @@ interface StagedReject {
 }
 
 /**
- * Takes bad rows out of the staging tables, and then those that can not be loaded without them, until what
+ * Takes bad rows out of the staging tables, and then those that cannot be loaded without them, until what
  * is left fits together. Returns how many records were bad.
  */
 export async function rejectProblems(sql: TransactionSql, hasPartsApart: boolean): Promise<number> {
@@ -58,7 +58,7 @@ async function rejectCompanions(sql: TransactionSql): Promise<void> {
       delete from import_parts p using bad where p.assessment_id = bad.id returning p.line, p.assessment_id as id
     )
     insert into import_rejects (line, assessment_id, reason)
-    select line, id, format('assessment %s can not be loaded without another record that is bad', id)
+    select line, id, format('assessment %s cannot be loaded without another record that is bad', id)
     from (select * from assessments union select * from parts) as companions`
   await forgetChanges(sql)
 }

@@ -7,7 +7,7 @@ export interface Place {
   line?: number
 }
 
-/** A record that can not be loaded, and why. */
+/** A record that cannot be loaded, and why. */
 export interface Problem extends Place {
   reason: string
 }

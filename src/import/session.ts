@@ -37,7 +37,7 @@ async function noticeLeaving(sql: TransactionSql): Promise<void> {
   try {
     await sql.savepoint(savepoint => savepoint`set local client_connection_check_interval = '500ms'`)
   } catch (error) {
-    // The embedded database, and servers on some systems, can not.
+    // The embedded database, and servers on some systems, cannot.
     if ((error as { code?: string }).code !== INVALID_PARAMETER_VALUE) throw error
   }
 }

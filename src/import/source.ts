@@ -8,7 +8,7 @@ import { filesOfZip } from './zip.ts'
 
 /**
  * Opens FILE: NDJSON, a folder of CSV files, or a zip of such; "-" is NDJSON on standard input.
- * @throws Failure when it can not be read
+ * @throws Failure when it cannot be read
  */
 export async function openSource(file: string): Promise<RecordSource> {
   if (file === '-') return ndjson({ chunks: standardInput() })
@@ -20,7 +20,7 @@ export async function openSource(file: string): Promise<RecordSource> {
     return ndjson({ chunks: openFile(file), size: stat.size })
   } catch (error) {
     if (error instanceof Failure) throw error
-    throw new Failure(`can not read ${file}: ${reasonOf(error as NodeJS.ErrnoException)}`)
+    throw new Failure(`cannot read ${file}: ${reasonOf(error as NodeJS.ErrnoException)}`)
   }
 }
 
@@ -29,7 +29,7 @@ async function* standardInput(): AsyncGenerator<Uint8Array> {
   try {
     yield* process.stdin as AsyncIterable<Uint8Array>
   } catch (error) {
-    throw new Failure(`can not read standard input: ${reasonOf(error as NodeJS.ErrnoException)}`)
+    throw new Failure(`cannot read standard input: ${reasonOf(error as NodeJS.ErrnoException)}`)
   }
 }
 
@@ -47,7 +47,7 @@ async function* openFile(path: string): AsyncGenerator<Uint8Array> {
   try {
     yield* createReadStream(path, { highWaterMark: 256 * 1024 }) as AsyncIterable<Uint8Array>
   } catch (error) {
-    throw new Failure(`can not read ${path}: ${reasonOf(error as NodeJS.ErrnoException)}`)
+    throw new Failure(`cannot read ${path}: ${reasonOf(error as NodeJS.ErrnoException)}`)
   }
 }
 

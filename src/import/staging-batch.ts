@@ -14,7 +14,7 @@ export class StagingBatch {
   private size = 0
   private underWay: Promise<unknown> = Promise.resolve()
   private readonly highest = new Map<RowType, number>()
-  /** Types of which an id may have come twice; ids that only ever rise can not. */
+  /** Types of which an id may have come twice; ids that only ever rise cannot. */
   readonly unordered = new Set<RowType>()
 
   constructor(

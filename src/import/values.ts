@@ -46,7 +46,7 @@ export function readText(value: unknown): string {
   if (typeof value !== 'string') throw new BadLine('must be a string')
   if (value.length > 500 && [...value].length > 500) throw new BadLine('is longer than 500 characters')
   if (value.includes('\0') || !value.isWellFormed())
-    throw new BadLine('holds a character that can not be stored')
+    throw new BadLine('holds a character that cannot be stored')
   return value
 }
 

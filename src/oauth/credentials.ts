@@ -55,7 +55,7 @@ export function clientOf(
   return { clientId, clientSecret }
 }
 
-/** The only 401 of this endpoint: unknown, wrong and disabled clients can not be told apart. */
+/** The only 401 of this endpoint: unknown, wrong and disabled clients cannot be told apart. */
 export function invalidClient(): HttpError {
   return oauthError(401, 'invalid_client', 'Client authentication failed', {
     'www-authenticate': 'Basic realm="axport", charset="UTF-8"',

@@ -183,8 +183,8 @@ export class Connection {
 
   /**
    * Asks the server to end the statement that is running. Resolves when the server has passed that on, so
-   * that it can not hit a later statement; until then no other may be run.
-   * @throws when that can not be known
+   * that it cannot hit a later statement; until then no other may be run.
+   * @throws when that cannot be known
    */
   async cancel(patience: number): Promise<void> {
     if (!this.#backend) throw new Error('the server did not say how to cancel')

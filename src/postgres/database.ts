@@ -24,7 +24,7 @@ export interface Database {
  * Opens DATABASE_URL and proves that it answers.
  * @param url or how it is read: each new connection of the pool reads it again, so that a password may change
  * @param poolSize connections at most
- * @throws Failure for a URL that is not one, or a database that can not be reached
+ * @throws Failure for a URL that is not one, or a database that cannot be reached
  */
 export async function openDatabase(url: string | (() => string), poolSize: number): Promise<Database> {
   return await openWith(typeof url === 'string' ? () => url : url, poolSize, ONLY_FOR_SPEED)

@@ -42,13 +42,13 @@ const POLL_MS = 50
 /**
  * Opens the database in DIR, which is made (mode 0700) when missing. The first process runs it; all later
  * openers, in the same process too, are its guests and speak to its socket.
- * @throws Failure when the folder can not be used, or its owner does not answer for 30 s
+ * @throws Failure when the folder cannot be used, or its owner does not answer for 30 s
  */
 export async function openEmbedded(dir: string): Promise<EmbeddedDatabase> {
   try {
     return await openFolder(prepareFolder(dir))
   } catch (error) {
-    throw new Failure(`can not use the embedded database ${dir}: ${(error as Error).message}`)
+    throw new Failure(`cannot use the embedded database ${dir}: ${(error as Error).message}`)
   }
 }
 
@@ -140,7 +140,7 @@ function requireUsableCluster(cluster: string): void {
   if (version !== POSTGRES_VERSION) {
     throw new Error(`it was made by Postgres ${version}: use the axport that made it`)
   }
-  // As root everything would work, and leave files behind that the service's own user can not read.
+  // As root everything would work, and leave files behind that the service's own user cannot read.
   const { uid } = statSync(cluster)
   if (uid !== process.getuid?.()) throw new Error(`it belongs to user ${uid}: run axport as that user`)
 }

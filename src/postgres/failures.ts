@@ -1,13 +1,13 @@
 import { Failure } from '../errors.ts'
 
 const UNVERIFIED =
-  'its certificate can not be verified: name the file of its authority with sslrootcert in DATABASE_URL'
+  'its certificate cannot be verified: name the file of its authority with sslrootcert in DATABASE_URL'
 
 /** What an operator can do about a database that refuses, by SQLSTATE or by the error of the socket. */
 const ADVICE: Record<string, string> = {
   ECONNREFUSED: 'nothing listens there: is Postgres running, and are host and port of DATABASE_URL right?',
   ENOTFOUND: 'its host name is not known: is the host in DATABASE_URL right?',
-  EAI_AGAIN: 'its host name can not be resolved right now: is the host in DATABASE_URL right?',
+  EAI_AGAIN: 'its host name cannot be resolved right now: is the host in DATABASE_URL right?',
   ETIMEDOUT: 'it does not answer: is the host in DATABASE_URL right, and may this machine reach it?',
   EHOSTUNREACH: 'no way leads to its host: is the host in DATABASE_URL right, and is the network up?',
   ENETUNREACH: 'no way leads to its host: is the host in DATABASE_URL right, and is the network up?',
@@ -44,14 +44,14 @@ export function connectionFailure(error: unknown, url: string): unknown {
   const { code } = error as { code?: string }
   if (code && CUT_SHORT.includes(code) && /[?&](ssl|sslmode)=(?!disable|false)/.test(url)) {
     return new Failure(
-      'can not reach the database: DATABASE_URL asks for encryption (sslmode): does the server offer it?',
+      'cannot reach the database: DATABASE_URL asks for encryption (sslmode): does the server offer it?',
     )
   }
   const advice = code && ADVICE[code]
-  return advice ? new Failure(`can not reach the database: ${advice}`) : error
+  return advice ? new Failure(`cannot reach the database: ${advice}`) : error
 }
 
-/** Why a database can not be reached, in words for the log: never its own text, which may quote names. */
+/** Why a database cannot be reached, in words for the log: never its own text, which may quote names. */
 export function reasonOf(error: unknown): string {
   const { code } = error as { code?: string }
   if (code === 'CONNECTION_CLOSED' || code === 'ECONNRESET') return 'it closes connections'

@@ -7,12 +7,12 @@ interface Process {
 }
 
 /**
- * Of connections that wait for an answer, those that can not get one: a network or a firewall has forgotten them,
- * and the server has finished with their statement, never got it, or can not get rid of its answer. A statement
+ * Of connections that wait for an answer, those that cannot get one: a network or a firewall has forgotten them,
+ * and the server has finished with their statement, never got it, or cannot get rid of its answer. A statement
  * that is at work is as silent.
  * @param witness a connection to the same server that was opened just now
  * @param idle milliseconds: for so long nothing must have begun or ended there
- * @returns none where a server can not be asked: behind a pooler, or behind an address that leads to several
+ * @returns none where a server cannot be asked: behind a pooler, or behind an address that leads to several
  * @param patience milliseconds for the answer; the witness is ended when it does not come, or is an error
  * @throws the error of the witness
  */

@@ -77,7 +77,7 @@ async function findTrigrams(sql: TransactionSql): Promise<void> {
     where current_schema() is not null and schema <> all (current_schemas(false))`
 }
 
-/** Below 15 the schema is untested; outside UTF8 there are names that can not be stored, and no ICU rules. */
+/** Below 15 the schema is untested; outside UTF8 there are names that cannot be stored, and no ICU rules. */
 async function requireSupportedServer(sql: Sql): Promise<void> {
   const [server] = await sql<{ version: string; number: number; encoding: string }[]>`
     select

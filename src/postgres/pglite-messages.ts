@@ -54,7 +54,7 @@ export const FORGET_UNNAMED = Buffer.concat([message('C', 'S\0'), SYNC])
  * Follows whatever may be a COPY FROM STDIN, and is ignored otherwise: the engine reads only what it was
  * given and ends itself when that is not the data.
  */
-export const COPY_FAIL = message('f', 'the embedded database can not COPY FROM STDIN\0')
+export const COPY_FAIL = message('f', 'the embedded database cannot COPY FROM STDIN\0')
 
 /** The engine has no checkpointer: without this the write-ahead log would grow until it is closed. */
 export const CHECKPOINT_IF_DUE = message(

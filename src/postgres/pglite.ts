@@ -27,7 +27,7 @@ import {
  *
  * Not @electric-sql/pglite-socket, because that arbitrates per message: between the Parse and the Execute of
  * one connection it lets in those of another, and the rows go to the wrong one; and it commits what a
- * connection left without its Sync. A wrapper around its `db` could keep the turn, but can not know which
+ * connection left without its Sync. A wrapper around its `db` could keep the turn, but cannot know which
  * connection a message is from, so that it could neither forget the prepared statements of one that has
  * gone nor cut one that sits on an open transaction.
  */
@@ -69,7 +69,7 @@ interface Job {
 /**
  * Starts an engine and listens.
  * @param start starts the engine; called again after it has crashed
- * @param socketPath where nothing exists yet, in a folder that other users can not enter
+ * @param socketPath where nothing exists yet, in a folder that other users cannot enter
  * @throws whatever `start` throws, or the error of listening
  */
 export async function servePglite(start: () => Promise<PGlite>, socketPath: string): Promise<PgliteServer> {

@@ -225,7 +225,7 @@ export class Places {
     return this.bounds.wait / 5
   }
 
-  /** Ends what can not be heard of any more, and looks into a long silence. */
+  /** Ends what cannot be heard of any more, and looks into a long silence. */
   #lookAround(): void {
     const now = performance.now()
     const silent: Connection[] = []

@@ -57,7 +57,7 @@ export class Pool implements Runner {
     return this.#run(text, parameters, options)
   }
 
-  /** Why requests can not be answered now, in words that anybody may read; undefined when they can. */
+  /** Why requests cannot be answered now, in words that anybody may read; undefined when they can. */
   async trouble(): Promise<string | undefined> {
     try {
       // That all connections are in use is no trouble of the database, and no reason to stand in the line as well.
@@ -143,7 +143,7 @@ export class Pool implements Runner {
   ): Promise<object> {
     let cancelled: Promise<void> | undefined
     const cancel = () => {
-      // Where that can not be done, the connection goes, and statement_timeout ends the statement.
+      // Where that cannot be done, the connection goes, and statement_timeout ends the statement.
       cancelled = connection.cancel(CANCEL_PATIENCE).catch(() => connection.destroy())
     }
     signal?.addEventListener('abort', cancel, { once: true })

@@ -8,7 +8,7 @@ interface Privilege {
 
 /**
  * What `axport serve` does in the database, and all it needs: it reads the read model and the scopes, and
- * writes tokens and when they were last used. It can not read the source tables.
+ * writes tokens and when they were last used. It cannot read the source tables.
  */
 export const SERVE_PRIVILEGES: Privilege[] = [
   { table: 'schema_migrations', privilege: 'select' },

@@ -105,7 +105,7 @@ function readAuthority(file: string): string {
     return readFileSync(file, 'utf8')
   } catch (error) {
     throw new Failure(
-      `sslrootcert in DATABASE_URL names ${file}, which can not be read (${(error as { code?: string }).code})`,
+      `sslrootcert in DATABASE_URL names ${file}, which cannot be read (${(error as { code?: string }).code})`,
     )
   }
 }

@@ -13,7 +13,7 @@ const LONGEST_PAUSE = 1000
  * Reasons are in words and hold nothing of a URL, a statement or a row.
  */
 export class Watch {
-  /** Why it can not be reached; undefined when it can, as far as is known. */
+  /** Why it cannot be reached; undefined when it can, as far as is known. */
   reason: string | undefined
   /** Why it takes no writes; undefined when it does, as far as is known. */
   refusal: string | undefined
@@ -31,7 +31,7 @@ export class Watch {
     if (!isNews) return false
     this.#attempts = 0
     this.#since = performance.now()
-    this.log.warn({ reason }, 'the database can not be reached')
+    this.log.warn({ reason }, 'the database cannot be reached')
     return true
   }
 

@@ -34,7 +34,7 @@ export function isDevice(path: string): boolean {
 export function outputPath(path: string): string {
   try {
     const stat = statSync(path, { throwIfNoEntry: false })
-    if (stat?.isDirectory()) throw new Failure(`can not write ${path}: it is a folder`)
+    if (stat?.isDirectory()) throw new Failure(`cannot write ${path}: it is a folder`)
     // A rename would replace a file that nobody may write.
     if (stat) accessSync(path, constants.W_OK)
     const output = stat ? realpathSync(path) : path
@@ -83,7 +83,7 @@ const REASONS: Record<string, string> = {
   ENOTDIR: 'there is no such folder',
   EFBIG: 'the file would be larger than is permitted',
   SQLITE_FULL: 'no space is left',
-  SQLITE_CANTOPEN: 'its folder can not be written',
+  SQLITE_CANTOPEN: 'its folder cannot be written',
 }
 
 /** What a failed write means for whoever runs the pull; an error of another kind is left as it is. */
@@ -92,5 +92,5 @@ export function writeFailure(error: unknown, path: string): Error {
   const { code, message } = error as { code?: string; message: string }
   return code === undefined
     ? (error as Error)
-    : new Failure(`can not write ${path}: ${REASONS[code] ?? message}`)
+    : new Failure(`cannot write ${path}: ${REASONS[code] ?? message}`)
 }

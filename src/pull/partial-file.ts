@@ -32,7 +32,7 @@ export class PartialFile {
   /**
    * @param output the file that it is for
    * @param digest of everything that two runs must agree in to be one
-   * @throws Failure when it can not be written, or another process writes it
+   * @throws Failure when it cannot be written, or another process writes it
    */
   constructor(
     private readonly output: string,

@@ -81,7 +81,7 @@ function explain(error: unknown, origin: string, timeoutMs: number): Error {
   if (code === 'ECONNREFUSED') return new Unanswered(`nothing listens at ${origin}`)
   if (code === 'ECONNRESET') return new BrokenOff(`${origin} broke the connection off`)
   if (/^(ENOTFOUND|EAI_|EDNS)/.test(code))
-    return new Unanswered(`the host of ${origin} can not be found (${code})`)
+    return new Unanswered(`the host of ${origin} cannot be found (${code})`)
   if (HANDSHAKE.test(code)) return new Failure(`the certificate of ${origin} ${wrongCertificate(code)}`)
   if (code === 'EPROTO')
     return new Failure(`${origin} does not speak TLS there: is it http://, or another port?`)

@@ -20,7 +20,7 @@ interface RunState {
 export class StateFile {
   private readonly database: Database
 
-  /** @throws Failure when another process holds it, or it can not be written */
+  /** @throws Failure when another process holds it, or it cannot be written */
   constructor(
     private readonly path: string,
     output: string,

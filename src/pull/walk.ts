@@ -13,7 +13,7 @@ import { PAGE_SIZE } from './query.ts'
  * would not tell, since as many may have come at the end. What changes in the part that is still to come does no
  * harm; the walk ends where the count says then. In the end every id has to be there once, and as many as the count.
  *
- * What can not be seen: as many added as taken away, all of them before the last record, between the same two
+ * What cannot be seen: as many added as taken away, all of them before the last record, between the same two
  * pages. The contract has nothing that tells. In the order by certified_on that takes an assessment that is
  * recorded late, and another one that is deleted, in one transaction.
  *

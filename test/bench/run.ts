@@ -66,7 +66,7 @@ async function measureAll(world: World, chosen: Measure[]): Promise<{ results: R
   return { results, failed }
 }
 
-/** Gives the exit code: a benchmark fails when it can not measure, and not when something is slow. */
+/** Gives the exit code: a benchmark fails when it cannot measure, and not when something is slow. */
 async function bench(options: Options, chosen: Measure[]): Promise<number> {
   const missing = missingPrograms()
   if (missing) say(missing)
@@ -106,6 +106,6 @@ handleExits()
 try {
   process.exit(await bench(options, chosen))
 } catch (error) {
-  say(`the benchmark can not run: ${error instanceof Error ? error.message : error}`)
+  say(`the benchmark cannot run: ${error instanceof Error ? error.message : error}`)
   process.exit(1)
 }

@@ -136,8 +136,8 @@ describe.each(BACKENDS_OF_TIER)('axport import into %s', backend => {
   })
 
   test.each([
-    ['a file that is not there', () => 'nowhere', /^can not read nowhere: there is no such file$/],
-    ['a file below a file', () => `${fileOf('plain', TWO)}/x`, /^can not read plain\/x: /],
+    ['a file that is not there', () => 'nowhere', /^cannot read nowhere: there is no such file$/],
+    ['a file below a file', () => `${fileOf('plain', TWO)}/x`, /^cannot read plain\/x: /],
     ['a folder without CSV files', () => emptyFolder(), /^the folder .* has none of organizations.csv, /],
     ['a truncated gzip', () => fileOf('cut', gzipSync(TWO).subarray(0, 40)), /^the gzip data is damaged/],
     [
@@ -149,13 +149,13 @@ describe.each(BACKENDS_OF_TIER)('axport import into %s', backend => {
     expect(complaint(await run(path()), 1)).toMatch(message)
   })
 
-  test('answers in one line what standard input can not be', async () => {
+  test('answers in one line what standard input cannot be', async () => {
     const file = join(cwd, fileOf('a.zip', zipOf({ 'users.csv': 'id,name\n' })))
     expect(complaint(await axport(['import', '-'], { ...options(), stdin: { file } }), 1)).toBe(
-      'a zip can not be read from a pipe: give the name of its file',
+      'a zip cannot be read from a pipe: give the name of its file',
     )
     expect(complaint(await shell('"$AXPORT" import - < .', options()), 1)).toMatch(
-      /^(standard input is a folder|can not read standard input)/,
+      /^(standard input is a folder|cannot read standard input)/,
     )
   })
 })

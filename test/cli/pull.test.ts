@@ -232,10 +232,10 @@ describe('over HTTPS', () => {
 describe('a disk that does not take it', () => {
   test('is told in one line: a full device, standard output on it', async () => {
     expect(complaint(await axport(pulling('/dev/full', '--format', 'ndjson'), { env }), 1)).toBe(
-      'can not write /dev/full: no space is left',
+      'cannot write /dev/full: no space is left',
     )
     const redirected = await shell(`"$AXPORT" ${pulling('-').join(' ')} >/dev/full`, { env })
-    expect(complaint(redirected, 1)).toBe('can not write to standard output (ENOSPC)')
+    expect(complaint(redirected, 1)).toBe('cannot write to standard output (ENOSPC)')
   })
 
   test.each(['ndjson', 'csv'])(
@@ -249,7 +249,7 @@ describe('a disk that does not take it', () => {
       const limited = `trap '' XFSZ; ulimit -f ${blocks}; "$AXPORT" ${pulling(out).join(' ')}`
       const failed = complaint(await shell(limited, { env }), 1)
       expect(failed).toMatch(
-        /^can not write .*out\.\w+\.partial: the file would be larger than is permitted; \d+ of 1000 assessments are kept: the same command goes on from there$/,
+        /^cannot write .*out\.\w+\.partial: the file would be larger than is permitted; \d+ of 1000 assessments are kept: the same command goes on from there$/,
       )
       expect(readFileSync(out, 'utf8')).toBe('earlier')
       expect((await axport(pulling(out), { env })).code).toBe(0)
@@ -267,9 +267,9 @@ describe('a disk that does not take it', () => {
       [join(folder, 'nowhere', 'x.ndjson'), 'there is no such folder'],
     ]
     // Nobody may write there, not even root.
-    if (existsSync('/proc/self')) cases.push(['/proc/x.ndjson', 'its folder can not be written'])
+    if (existsSync('/proc/self')) cases.push(['/proc/x.ndjson', 'its folder cannot be written'])
     for (const [out, reason] of cases)
-      expect(complaint(await axport(pulling(out), { env }), 1)).toBe(`can not write ${out}: ${reason}`)
+      expect(complaint(await axport(pulling(out), { env }), 1)).toBe(`cannot write ${out}: ${reason}`)
     expect(front.lists).toEqual([])
     expect(readdirSync(folder)).toEqual(['there.ndjson'])
   })

@@ -112,9 +112,9 @@ describe('DATABASE_URL_FILE', () => {
     [
       'is not there',
       () => ({ DATABASE_URL_FILE: '/nowhere/url' }),
-      /^DATABASE_URL_FILE names .*can not be read/,
+      /^DATABASE_URL_FILE names .*cannot be read/,
     ],
-    ['is a folder', () => ({ DATABASE_URL_FILE: folder }), /^DATABASE_URL_FILE names .*can not be read/],
+    ['is a folder', () => ({ DATABASE_URL_FILE: folder }), /^DATABASE_URL_FILE names .*cannot be read/],
     ['is blank', () => ({ DATABASE_URL_FILE: file(' \n') }), /^DATABASE_URL_FILE names .*empty/],
     ['holds no URL', () => ({ DATABASE_URL_FILE: file(`user:${SECRET}@host`) }), /DATABASE_URL_FILE/],
     ['stands beside DATABASE_URL', () => ({ DATABASE_URL: 'x', DATABASE_URL_FILE: file('x') }), /both set/],

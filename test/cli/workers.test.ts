@@ -84,11 +84,11 @@ describe('serve --workers', () => {
     }
   })
 
-  test('ends in one line when its workers can not start', async () => {
+  test('ends in one line when its workers cannot start', async () => {
     const port = await freePort()
     const DATABASE_URL = `postgres://postgres@127.0.0.1:${port}/x`
     const run = await axport(['serve', '--workers', '3'], { env: { ...world.env, DATABASE_URL } })
-    expect(complaint(run, 1)).toStartWith('can not reach the database: nothing listens there')
+    expect(complaint(run, 1)).toStartWith('cannot reach the database: nothing listens there')
   })
 
   test('refuses more than one process on the embedded database', async () => {

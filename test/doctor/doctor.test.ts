@@ -79,17 +79,17 @@ describe('axport doctor names what is wrong with', () => {
   test.each([
     [{}, /^DATABASE_URL is not set: /],
     [{ DATABASE_URL: 'postgres://h/d', DATABASE_URL_FILE: 'x' }, /both set: unset/],
-    [{ DATABASE_URL_FILE: '/nowhere' }, /can not be read \(ENOENT\)$/],
+    [{ DATABASE_URL_FILE: '/nowhere' }, /cannot be read \(ENOENT\)$/],
     [{ DATABASE_URL: 'mysql://h/d' }, /^DATABASE_URL .*must be postgres:/],
   ] as [Record<string, string>, RegExp][])('where the database is to be found: %j', async (env, detail) => {
     const last = (await diagnose(env)).findings.at(-1)
     expect(last).toMatchObject({ status: 'wrong', detail: expect.stringMatching(detail) })
   })
 
-  test('a database that can not be reached', async () => {
+  test('a database that cannot be reached', async () => {
     const nobody = `postgres://postgres@127.0.0.1:${await freePort()}/axport`
     expect(await ailments(nobody)).toEqual([
-      expect.stringMatching(/^database: wrong, can not reach the database: nothing listens there/),
+      expect.stringMatching(/^database: wrong, cannot reach the database: nothing listens there/),
     ])
   })
 

@@ -25,14 +25,14 @@ async function granted(): Promise<{ role: Role; asRole: string }> {
 }
 
 describe('axport doctor as the role that serves', () => {
-  test('skips what the role can not see and says who can, which is no failure', async () => {
+  test('skips what the role cannot see and says who can, which is no failure', async () => {
     const { asRole } = await granted()
     const { findings, line } = await diagnose({ DATABASE_URL: asRole }, '--full')
     expect(line).toBeNull()
     expect(findings.map(({ check }) => check)).toEqual(CHECKS)
     expect(await ailments(asRole)).toEqual([
-      'read model: skipped, this role can not read the source tables: run doctor as their owner',
-      'integrations: skipped, this role can not read their organizations: run doctor as the owner',
+      'read model: skipped, this role cannot read the source tables: run doctor as their owner',
+      'integrations: skipped, this role cannot read their organizations: run doctor as the owner',
     ])
   })
 
@@ -64,7 +64,7 @@ test('axport doctor names a role that may not even use the schema', async () => 
   }
 })
 
-test('axport doctor, as a role that can not serve, names every privilege that it lacks, and the command that grants it', async () => {
+test('axport doctor, as a role that cannot serve, names every privilege that it lacks, and the command that grants it', async () => {
   const { role, asRole } = await granted()
   const lacks = SERVE_PRIVILEGES.map(({ privilege, table, columns }) => {
     const what = columns ? `${privilege} (${columns.join(', ')})` : privilege

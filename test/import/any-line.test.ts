@@ -8,7 +8,7 @@ import { holds } from '../support/property.ts'
 import { BACKENDS_OF_TIER } from '../support/service.ts'
 import { thorough } from '../support/tier.ts'
 
-/** Also characters that are white space to some and not to others, and such as can not be stored. */
+/** Also characters that are white space to some and not to others, and such as cannot be stored. */
 const name = fc.oneof(
   fc.string({ unit: 'binary', maxLength: 8 }),
   fc.string({

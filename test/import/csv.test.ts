@@ -224,7 +224,7 @@ describe.each(BACKENDS_OF_TIER)('CSV files imported into %s', backend => {
       summary: { assessments: { deleted: 1, unchanged: 1 }, users: { deleted: 0 } },
     })
     const users = await loadFiles({ 'users.csv': 'id,name\n501,Ana\n' }, { sync: { percent: 100 } })
-    expect(reasons(users)).toEqual(['--sync: user 77 can not be deleted: assessment 9001 needs it'])
+    expect(reasons(users)).toEqual(['--sync: user 77 cannot be deleted: assessment 9001 needs it'])
   })
 })
 

@@ -68,10 +68,10 @@ describe.each(BACKENDS_OF_TIER)('an import into %s', backend => {
       removal('product', PRODUCT),
     ]
     expect(await refused(before, [...removals, educator(9)])).toEqual([
-      '1: user 3 can not be deleted: assessment 20 needs it',
-      '2: user 501 can not be deleted: assessment 10 needs it',
-      '3: organization 10 can not be deleted: assessment 10 needs it',
-      '4: product 1 can not be deleted: assessment 10 needs it',
+      '1: user 3 cannot be deleted: assessment 20 needs it',
+      '2: user 501 cannot be deleted: assessment 10 needs it',
+      '3: organization 10 cannot be deleted: assessment 10 needs it',
+      '4: product 1 cannot be deleted: assessment 10 needs it',
     ])
   })
 

@@ -66,7 +66,7 @@ describe.each(BACKENDS_OF_TIER)('an import into %s that leaves bad lines out', b
 
   test('goes on until what is left fits together', async () => {
     await importLines(database.sql, ...PEOPLE, multiPart(10, [11]), multiPart(20, [21]), multiPart(30, [31]))
-    // 30 can not be loaded; so it keeps part 31, which 20 can not have; so it keeps 21, which 10 can not have.
+    // 30 cannot be loaded; so it keeps part 31, which 20 cannot have; so it keeps 21, which 10 cannot have.
     const { reasons } = await load(
       multiPart(10, [21]),
       multiPart(20, [31]),
@@ -87,7 +87,7 @@ describe.each(BACKENDS_OF_TIER)('an import into %s that leaves bad lines out', b
     await importLines(database.sql, ...PEOPLE, educator(3), assessment(10, { user_id: 3 }))
     const { reasons } = await load(removal('user', 3), assessment(10, { user_id: 99 }), educator(4))
     expect(reasons).toEqual([
-      'line 1: user 3 can not be deleted: assessment 10 needs it',
+      'line 1: user 3 cannot be deleted: assessment 10 needs it',
       `line 2: ${missing('user_id', 'user 99')}`,
     ])
     expect(await idsOf(database.sql, 'users')).toEqual([3, 4, PROCTOR, EDUCATOR])
@@ -143,7 +143,7 @@ describe('the file of rejects', () => {
   })
 
   test('is refused where there can be none, or something else is', () => {
-    expect(() => new RejectsFile(join(folder, 'none', 'x'))).toThrow(/^can not write the rejects to /)
+    expect(() => new RejectsFile(join(folder, 'none', 'x'))).toThrow(/^cannot write the rejects to /)
     expect(() => new RejectsFile(folder)).toThrow('it is not a file')
     expect(() => new RejectsFile('/dev/null')).toThrow('it is not a file')
   })

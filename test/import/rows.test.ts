@@ -187,7 +187,7 @@ describe('a bad line', () => {
       expect(reason({ ...valid.user, [field]: value })).toBe(`${field} is longer than 500 characters`)
     for (const value of ['a\0b', '\ud800', 'x\udc00y'])
       expect(reason({ ...valid.user, [field]: value })).toBe(
-        `${field} holds a character that can not be stored`,
+        `${field} holds a character that cannot be stored`,
       )
   })
 

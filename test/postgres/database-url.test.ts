@@ -108,12 +108,12 @@ describe('a Postgres with encryption', () => {
     }
     expect(await connects('localhost', `sslmode=verify-full&sslrootcert=${authority}`)).toBe(true)
     expect(await connects('localhost', 'sslmode=require')).toBe(true)
-    expect(await connects('localhost', 'sslmode=verify-full')).toContain('can not be verified')
+    expect(await connects('localhost', 'sslmode=verify-full')).toContain('cannot be verified')
     const { cert } = selfSigned('somebody else')
     const wrong = join(emptyFolder(), 'wrong.crt')
     writeFileSync(wrong, cert)
     expect(await connects('localhost', `sslmode=verify-full&sslrootcert=${wrong}`)).toContain(
-      'can not be verified',
+      'cannot be verified',
     )
   })
 

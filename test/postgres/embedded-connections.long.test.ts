@@ -120,7 +120,7 @@ describe('connections', () => {
     await other`select 1`
     const raw = rawConnection(database)
     raw.send(['Q', 'copy notes from stdin\0'])
-    await raw.answered('the embedded database can not COPY FROM STDIN')
+    await raw.answered('the embedded database cannot COPY FROM STDIN')
     raw.send(
       ['P', '\0copy notes from stdin\0\0\0'],
       ['B', '\0\0\0\0\0\0\0\0'],

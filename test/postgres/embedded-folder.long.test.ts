@@ -49,10 +49,10 @@ describe('a folder', () => {
     rmSync(dirname(database.socketPath), { recursive: true })
   })
 
-  test('that can not be used is refused in one line', async () => {
+  test('that cannot be used is refused in one line', async () => {
     const file = join(notes.root, 'file')
     writeFileSync(file, '')
-    await expect(openEmbedded(join(file, 'below'))).rejects.toThrow(/^can not use .*: .*not a directory/i)
+    await expect(openEmbedded(join(file, 'below'))).rejects.toThrow(/^cannot use .*: .*not a directory/i)
 
     const old = notes.folder('old')
     writeFileSync(join(old, 'pglite/PG_VERSION'), '17\n')

@@ -113,7 +113,7 @@ describe('a role that was granted what serve needs', () => {
     expect(await sql`select from access_tokens where expires_at <= now()`).toHaveLength(0)
   })
 
-  test('can not provision, import or migrate: one line says that it lacks a privilege', async () => {
+  test('cannot provision, import or migrate: one line says that it lacks a privilege', async () => {
     const url = role.url(database.url)
     const { clientId } = await provision(sql)
     for (const args of [

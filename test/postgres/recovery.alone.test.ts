@@ -10,7 +10,7 @@ const SETTINGS = { DATABASE_WAIT: '1', STATEMENT_TIMEOUT: '2', DATABASE_POOL_SIZ
 /** Milliseconds: DATABASE_WAIT, and what a busy machine may add. */
 const WAIT = 2500
 
-const LOST = 'the database can not be reached'
+const LOST = 'the database cannot be reached'
 const FOUND = 'the database can be reached again'
 
 let own: OwnCluster
@@ -59,7 +59,7 @@ describe('when the database', () => {
     expect((await service.token()).status).toBe(200)
     // A server that is just being killed may still take connections.
     const reason = expect.stringMatching(
-      /^the database can not be reached: (nothing listens there|it closes connections)$/,
+      /^the database cannot be reached: (nothing listens there|it closes connections)$/,
     )
     expect(service.told()).toEqual([reason, FOUND])
   })

@@ -17,7 +17,7 @@ import { API } from 'typescript/unstable/async'
 /**
  * What a user sends must never be part of an SQL text. The tags of postgres.js and drizzle see to that: what
  * stands in `${}` becomes a parameter. This test finds the ways around the tags, in the syntax tree, and holds
- * them to a list: what is put into a text there, and why it can not be a user's.
+ * them to a list: what is put into a text there, and why it cannot be a user's.
  */
 
 const ROOT = join(import.meta.dir, '..', '..')

@@ -74,7 +74,7 @@ const listing = (answer: (request: Request) => Response) =>
 describe('a host that is no axport:', () => {
   test('its name is not known', async () => {
     expect(await complaintOf('http://nowhere.invalid')).toMatch(
-      /^the host of http:\/\/nowhere.invalid can not be found/,
+      /^the host of http:\/\/nowhere.invalid cannot be found/,
     )
   })
 

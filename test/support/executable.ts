@@ -57,7 +57,7 @@ async function build(outfile: string): Promise<void> {
     stderr: 'pipe',
   })
   const complaint = await new Response(run.stderr).text()
-  if ((await run.exited) !== 0) throw new Error(`the executable can not be built: ${complaint}`)
+  if ((await run.exited) !== 0) throw new Error(`the executable cannot be built: ${complaint}`)
 }
 
 /** A new folder with nothing in it. */

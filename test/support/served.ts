@@ -79,7 +79,7 @@ export async function serveWith(args: string[], env: Record<string, string>): Pr
 }
 
 /**
- * Runs `work` while the export can not be read, so that every request for it waits; `waiting` resolves as soon as that
+ * Runs `work` while the export cannot be read, so that every request for it waits; `waiting` resolves as soon as that
  * many do.
  */
 export async function whileBlocked(

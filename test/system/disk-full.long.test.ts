@@ -34,7 +34,7 @@ const TOKENS_REFUSED = [
   'the disk of the database is full: no tokens can be issued',
   'the database takes writes again',
 ]
-const LOST_AND_FOUND = ['the database can not be reached', 'the database can be reached again']
+const LOST_AND_FOUND = ['the database cannot be reached', 'the database can be reached again']
 
 for (const backend of BACKENDS) {
   requires(rightToMount()).describe(`the full disk of a database (${backend})`, () => {

@@ -102,7 +102,7 @@ async function toStdout(bytes: Uint8Array): Promise<void> {
   } catch (error) {
     const { code } = error as { code?: string }
     if (code === 'EPIPE') throw error
-    throw new Failure(`can not write to standard output (${code})`)
+    throw new Failure(`cannot write to standard output (${code})`)
   }
 }
 

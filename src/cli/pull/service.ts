@@ -35,7 +35,7 @@ export function readSecret(file: string | undefined): string {
   try {
     secret = readFileSync(file, 'utf8').trim()
   } catch (error) {
-    throw new Failure(`can not read the secret from ${file} (${(error as { code?: string }).code})`)
+    throw new Failure(`cannot read the secret from ${file} (${(error as { code?: string }).code})`)
   }
   if (secret === '') throw new Failure(`${file} is empty: it has to hold the secret`)
   return secret

@@ -18,7 +18,7 @@ const METRICS_TYPE = 'text/plain; version=0.0.4; charset=utf-8'
 
 /**
  * Starts the operator's server: /live, /ready and /metrics, apart from the port that integrations use.
- * @throws Failure when the address can not be listened on
+ * @throws Failure when the address cannot be listened on
  */
 export function startAdminServer(address: Address, view: AdminView): AdminServer {
   try {

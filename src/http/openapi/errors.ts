@@ -16,7 +16,7 @@ type Errors = Record<string, HttpError>
 
 /** What every request of the API may be answered with, but for 200 and 404. */
 const apiErrors = (parameters: Errors): Json => ({
-  400: answer('The request can not be answered as it is. Repeating it does not help.', {
+  400: answer('The request cannot be answered as it is. Repeating it does not help.', {
     ...parameters,
     noOrganizations: unprovisioned('tenant', ''),
     noProducts: unprovisioned('product', ''),

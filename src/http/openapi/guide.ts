@@ -34,7 +34,7 @@ export const GUIDE: Chapter[] = [
     title: 'Filters',
     paragraphs: [
       `All filters combine with AND. An array is a repeated key with brackets, \`filter[seids][]=A1&filter[seids][]=B2\`, of at most ${number(MAX_FILTER_VALUES)} values; brackets may be percent-encoded. A blank value is as good as none. The query string takes ${number(MAX_QUERY_BYTES)} bytes: send several requests where that is not enough.`,
-      'A value that can not be read is answered with 400 and never ignored. Unknown parameters are ignored. An organization outside the scope matches nothing, and is no error.',
+      'A value that cannot be read is answered with 400 and never ignored. Unknown parameters are ignored. An organization outside the scope matches nothing, and is no error.',
     ],
   },
   {

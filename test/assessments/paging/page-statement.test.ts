@@ -24,7 +24,6 @@ const FIRST: Shape = {
 /** A text of each way. TEST_UPDATE_STATEMENTS=1 writes them anew. */
 test.each<[string, Shape]>([
   ['next-page', { ...FIRST, from: 'place', sort: 'user_name', order: 'DESC' }],
-  ['few-organizations', { ...FIRST, from: 'place', way: 'few' }],
   ['picked', { ...FIRST, way: 'picked', filters: ['user_ids'], isCounted: true }],
 ])('statements/%s.sql is what the service sends', async (name, shape) => {
   const file = Bun.file(`${import.meta.dir}/../statements/${name}.sql`)
