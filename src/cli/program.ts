@@ -88,7 +88,7 @@ function explainWrongCalls(command: Command, path: string): void {
       const line = text
         .replace(/^error: /, '')
         .replace(
-          /^command-argument value '([^]*)' is invalid for argument '[^']*'\. /,
+          /^command-argument value '(.*)' is invalid for argument '[^']*'\. /s,
           `'${path.slice(7)} $1': `,
         )
         .trim()

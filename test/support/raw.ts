@@ -176,9 +176,10 @@ function takeBody(
   if (method === 'HEAD') return { bytes: Buffer.alloc(0), end: start }
   if (headers.get('transfer-encoding') === 'chunked') return takeChunks(bytes, start)
   const length = headers.get('content-length')
-  // RFC 9112 §6.3: without any length the body ends with the connection.
-  if (length === undefined) return isClosed ? { bytes: bytes.subarray(start), end: bytes.length } : undefined
-  const end = start + Number(length)
+  // RFC 9112 §6.3: without any length the body ends with the connection. The server's own refusals have no body.
+  if (length === undefined && headers.has('content-type'))
+    return isClosed ? { bytes: bytes.subarray(start), end: bytes.length } : undefined
+  const end = start + Number(length ?? 0)
   return bytes.length < end ? undefined : { bytes: bytes.subarray(start, end), end }
 }
 
