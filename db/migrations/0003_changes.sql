@@ -31,7 +31,7 @@ create table export_changes (
   search_text text collate "C"
 );
 
--- The log always has a newest row: what is remembered now is of its position.
+-- A newest row from the beginning: what is remembered is of its position, and of none while the log is empty.
 insert into export_changes default values;
 
 -- What search looks at of a record: its names, search_folded(), a line each.

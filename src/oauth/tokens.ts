@@ -34,7 +34,7 @@ export async function issueToken(db: Runner, clientId: string, clientSecret: str
   }
 }
 
-/** Notes that a token, and with it its secret, was used; at most once a minute, because a write is dearer than a page. */
+/** Notes the use of a token and of its secret, at most once a minute: a write takes longer than a page. */
 export async function noteUse(db: Runner, tokenDigest: Uint8Array): Promise<void> {
   await updateLastUse(db, { token_digest: tokenDigest })
 }

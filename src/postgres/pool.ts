@@ -28,8 +28,7 @@ const LONGEST_STATEMENT = 1000
 /**
  * The connections that all requests share, within bounds: whatever the database does, a statement is answered,
  * or fails with an error that says what happened, in at most `wait` + `statement` + a second, or twice that where it
- * is run once more; and when the
- * database is back, the next one is answered without a restart.
+ * is run once more; and when the database is back, the next one is answered without a restart.
  * @throws (each statement) DatabaseUnavailable, StatementTimeout, ClientGone, or the database's own error
  */
 export class Pool implements Runner {
