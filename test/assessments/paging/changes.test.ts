@@ -174,3 +174,16 @@ describe('what is logged', () => {
     expect(order).toEqual([...order].sort((a, b) => (a < b ? -1 : 1)))
   })
 })
+
+test('the log is written with the rights of its owner: a writer needs none on it', async () => {
+  const undone = new Error('undone')
+  const writing = database.sql.begin(async sql => {
+    await sql.unsafe(`create role log_writer;
+      grant select, insert, update, delete on all tables in schema public to log_writer;
+      revoke all on export_changes from log_writer;
+      set local role log_writer`)
+    await sql`update users set first_name = 'Other' where id = 1`
+    throw undone
+  })
+  expect(await writing.catch(error => error)).toBe(undone)
+})
