@@ -19,6 +19,8 @@ export interface Options {
   postgres: number | undefined
   /** Another executable, to import the same beside. */
   against: string | undefined
+  /** What --out wrote for another executable, to stand beside. */
+  before: string | undefined
 }
 
 export const USAGE = `Usage: bun run bench [options]
@@ -29,7 +31,8 @@ export const USAGE = `Usage: bun run bench [options]
   --rounds R       rounds of which the median counts (default 5)
   --database URL   measure a Postgres that holds imported data instead of starting one and importing
   --postgres N     start Postgres N, as Debian installs it, instead of the one that the tests have
-  --against FILE   another axport, to compare the import with`
+  --against FILE   another axport, to compare the import with
+  --before FILE    the results of another axport, to stand beside`
 
 /**
  * Reads the arguments of `bun run bench`.
@@ -47,6 +50,7 @@ export function readOptions(args: string[]): Options {
       database: { type: 'string' },
       postgres: { type: 'string' },
       against: { type: 'string' },
+      before: { type: 'string' },
     },
   })
   return {
@@ -60,6 +64,7 @@ export function readOptions(args: string[]): Options {
     database: values.database,
     postgres: values.postgres === undefined ? undefined : numberOf('postgres', values.postgres, 15),
     against: values.against,
+    before: values.before,
   }
 }
 

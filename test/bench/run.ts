@@ -19,7 +19,7 @@ import { tokens } from './measures/tokens.ts'
 import { writes } from './measures/writes.ts'
 import { type Options, readOptions, USAGE } from './options.ts'
 import { missingPrograms } from './programs.ts'
-import { report, titleOf } from './report.ts'
+import { type Report, report, titleOf } from './report.ts'
 import { lineOf, type Result, tableOf } from './results.ts'
 import type { Measure } from './stage.ts'
 import { createWorld, type World } from './world.ts'
@@ -74,7 +74,8 @@ async function bench(options: Options, chosen: Measure[]): Promise<number> {
   try {
     const { results, failed } = await measureAll(world, chosen)
     const whole = await report(world, results)
-    console.log(`${titleOf(whole)}\n\n${tableOf(results)}`)
+    const before: Report | undefined = options.before && (await Bun.file(options.before).json())
+    console.log(`${titleOf(whole)}\n\n${tableOf(results, before?.results)}`)
     if (options.out) await Bun.write(options.out, `${JSON.stringify(whole, null, 2)}\n`)
     return failed > 0 ? 1 : 0
   } finally {

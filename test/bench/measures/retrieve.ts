@@ -17,8 +17,8 @@ export const retrieve: Measure = {
       values: { id: row?.id ?? '' },
       aim: 0.37,
     }
-    const figures = await onStage(world, scope, async ({ rate }) => {
-      await rate({ paths, seconds: Math.min(1, world.options.seconds) })
+    const figures = await onStage(world, scope, async ({ rate, warmUp }) => {
+      await warmUp({ paths })
       return await besidePgbench(world, lookUp, () => rate({ paths }))
     })
     const measure = 'retrieve by id ÷ pgbench, the bare look-up'

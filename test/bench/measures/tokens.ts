@@ -19,9 +19,9 @@ export const tokens: Measure = {
       values: { secret: secret?.id ?? '' },
       aim: 0.8,
     }
-    const figures = await onStage(world, scope, async ({ credentials, rate }) => {
+    const figures = await onStage(world, scope, async ({ credentials, rate, warmUp }) => {
       const job = tokenJob(credentials)
-      await rate({ ...job, seconds: Math.min(1, world.options.seconds) })
+      await warmUp(job)
       return await besidePgbench(world, insert, () => rate(job))
     })
     const measure = 'tokens issued ÷ pgbench inserting the same row'
