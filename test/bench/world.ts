@@ -41,15 +41,13 @@ export interface Scope {
 }
 
 /**
- * As Postgres comes, and so safe, but for a cache that holds the hot part, a disk that can seek, and
- * checkpoints that are far between. Vacuum comes with the import and at no other time, so that it disturbs
+ * As Postgres comes, and so safe, but for a cache that holds the hot part, and checkpoints that are far between. Vacuum comes with the import and at no other time, so that it disturbs
  * no round.
  */
 export const SETTINGS = {
   fsync: 'on',
   full_page_writes: 'on',
   shared_buffers: '1GB',
-  random_page_cost: '1.1',
   max_wal_size: '8GB',
   autovacuum: 'off',
 }

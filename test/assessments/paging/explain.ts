@@ -3,6 +3,7 @@ import { requireAccess } from '../../../src/assessments/access.ts'
 import { readPage } from '../../../src/assessments/page.ts'
 import { PageMemory } from '../../../src/assessments/page-memory.ts'
 import type { ListQuery, Sort } from '../../../src/assessments/parameters.ts'
+import { SERVING } from '../../../src/postgres/database.ts'
 import type { Scope } from '../../support/oracle.ts'
 import { issueTokens, tokenOf } from './questions.ts'
 
@@ -67,12 +68,9 @@ export class Explainer {
     })
   }
 
-  /** On a connection that is set up like those of `serviceDb`. */
-  static async create(url: string, serviceDb: Sql): Promise<Explainer> {
-    const [settings] = await serviceDb<Record<string, string>[]>`
-      select 'auto' as plan_cache_mode, current_setting('jit') as jit,
-             current_setting('TimeZone') as "TimeZone"`
-    return new Explainer(url, { ...settings })
+  /** On a connection that is set up like those of requests, and by `further` settings. */
+  static create(url: string, further: Record<string, string> = {}): Explainer {
+    return new Explainer(url, { ...SERVING, TimeZone: 'UTC', ...further })
   }
 
   async end(): Promise<void> {
