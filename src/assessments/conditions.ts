@@ -1,7 +1,7 @@
 import { type SQL, sql } from 'drizzle-orm'
 import { exportRecords as r } from '../../db/schema.ts'
 import type { Filter } from './parameters.ts'
-import { isFound, searchConstraint } from './search.ts'
+import { isFound, SEARCHES, searchConstraint } from './search.ts'
 
 /** Values of a statement's placeholders, by name. */
 export type Values = Record<string, unknown>
@@ -18,8 +18,7 @@ export const conditions: Record<string, SQL> = {
   proctor_ids: sql`${r.proctorIds} && ${sql.placeholder('proctor_ids')}::bigint[]`,
   user_record_status: sql`${r.isArchived} = (${sql.placeholder('user_record_status')} = 'archived')`,
   legacy_record: sql`${r.legacyRecord} = ${sql.placeholder('legacy_record')}::boolean`,
-  search: isFound('search'),
-  search_two_words: isFound('search_two_words'),
+  ...Object.fromEntries(SEARCHES.map(search => [search, isFound(search)])),
 }
 
 /**

@@ -4,11 +4,11 @@ import { exportPeople, exportProducts, exportRecords as r } from '../../db/schem
 /**
  * The search (spec 4.2): people and products are looked for by their names, and records by these.
  *
- * Which people there are to find is read from an index of the three letters in a row that a needle has; Postgres reads
- * the names of all people when it has none.
+ * Which people there are to find is read from an index of the three letters in a row that a needle has. Those of a
+ * short needle, which has none, are found in the names of all: the index would be read whole, and these after it.
  */
 
-const SEARCHES = ['search', 'search_two_words'] as const
+export const SEARCHES = ['search', 'search_two_words', 'search_short', 'search_two_short'] as const
 type Search = (typeof SEARCHES)[number]
 
 /** The search among the names of filters. Of all records it may leave few or most. */
@@ -29,9 +29,7 @@ export function isFound(search: Search): SQL {
 /** Whether a record that is logged was found: by its names as they were then, a line each, the product's last. */
 export function wasFound(search: Search): SQL {
   const isNamedSo = (pattern: SQL) => sql`search_text like ${pattern}`
-  return search === 'search'
-    ? isNamedSo(phrase)
-    : sql`(${isNamedSo(phrase)} or ${isNamedSo(folded('full_name'))})`
+  return search === 'search' || search === 'search_short' ? isNamedSo(phrase) : either(isNamedSo)
 }
 
 /**
@@ -54,11 +52,19 @@ const phrase = folded('phrase')
 const productsNamed = sql`
           select ${exportProducts.productId} from ${exportProducts} where ${exportProducts.nameKey} like ${phrase}`
 
+const either = (isNamedSo: (pattern: SQL) => SQL) =>
+  sql`(${isNamedSo(phrase)} or ${isNamedSo(folded('full_name'))})`
+
+const indexed = (pattern: SQL) => sql`${exportPeople.namesKey} like ${pattern}`
+/** The function behind LIKE, for which no index is used. */
+const scanned = (pattern: SQL) => sql`textlike(${exportPeople.namesKey}, ${pattern})`
+
 /** Names are a line each, and no needle has a line break: one LIKE looks into both of a person's. */
 const isNamed: Record<Search, SQL> = {
-  search: sql`${exportPeople.namesKey} like ${phrase}`,
-  search_two_words: sql`(
-          ${exportPeople.namesKey} like ${phrase} or ${exportPeople.namesKey} like ${folded('full_name')})`,
+  search: indexed(phrase),
+  search_two_words: either(indexed),
+  search_short: scanned(phrase),
+  search_two_short: either(scanned),
 }
 
 /** Folded as names are; the function is immutable, so the planner sees a constant. */
@@ -72,7 +78,8 @@ export function searchConstraint(value: string): Partial<Record<Search, Record<s
   const text = value.trim()
   const phrase = `%${literal(text)}%`
   const words = text.split(/\s+/).map(literal)
-  return words.length === 2
-    ? { search_two_words: { phrase, full_name: `%${words[0]}%\n%${words[1]}%\n%` } }
-    : { search: { phrase } }
+  const isShort = !/[a-z0-9]{3}/i.test(text)
+  if (words.length !== 2) return { [isShort ? 'search_short' : 'search']: { phrase } }
+  const full_name = `%${words[0]}%\n%${words[1]}%\n%`
+  return { [isShort ? 'search_two_short' : 'search_two_words']: { phrase, full_name } }
 }
