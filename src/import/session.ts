@@ -53,7 +53,8 @@ export async function vacuumChanged(db: Sql, summary: Summary): Promise<void> {
     .filter(([, { inserted, updated, deleted }]) => inserted + updated + deleted > 0)
     .map(([table]) => table)
   if (changed.includes('assessments')) changed.push('assessment_parts')
+  if (changed.length === 0) return
   // A rename changes records too.
-  if (changed.length > 0)
-    await db.unsafe(`vacuum (analyze) ${[...changed, 'export_records', 'export_people'].join(', ')}`)
+  changed.push('export_records', 'export_people', 'export_products')
+  await db.unsafe(`vacuum (analyze) ${changed.join(', ')}`)
 }

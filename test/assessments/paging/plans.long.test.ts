@@ -3,7 +3,7 @@ import type { Filter } from '../../../src/assessments/parameters.ts'
 import { sampleNdjson } from '../../../src/sample/generate.ts'
 import { importText } from '../../support/import.ts'
 import type { Scope } from '../../support/oracle.ts'
-import { INDEX, indexes, indexesOfRecords, PAGE, readsAll, recordsRead, types } from './explain.ts'
+import { Explainer, INDEX, indexes, indexesOfRecords, PAGE, readsAll, recordsRead, types } from './explain.ts'
 import { useManyRecords } from './many-records.ts'
 import { EACH_SORT, SORTED } from './questions.ts'
 
@@ -108,3 +108,25 @@ test('a day out of all is read by an index, not by walking up to it', async () =
   expect(new Set(indexes(page))).toEqual(new Set(['export_records_certified_on']))
   expect(recordsRead(page)).toBeLessThan(ASSESSMENTS / 50)
 })
+
+test.each(['ASC', 'DESC'] as const)(
+  'by product name %s, the page of a product in the middle begins at its first record',
+  async order => {
+    const [row] = await many.database.sql<{ id: string }[]>`
+      select product_id as id from export_records group by 1, product_name_key order by product_name_key
+      offset ${everything.products.length / 2} limit 1`
+    const filter = { product_ids: [row?.id ?? ''] }
+    const { page } = await many.explainer.explain(everything, { sort: 'product_name', order, filter })
+    expect(recordsRead(page)).toBe(PAGE)
+  },
+)
+
+test.each(['q', '王', 'q x'])(
+  'a search without three letters in a row, "%s", can use no index of names',
+  async search => {
+    const explainer = Explainer.create(many.database.url, { enable_seqscan: 'off', enable_indexscan: 'off' })
+    const { whole } = await explainer.explain(everything, { filter: { search } })
+    await explainer.end()
+    expect(indexes(whole)).not.toContain('export_people_names_key')
+  },
+)

@@ -10,7 +10,7 @@ with token as materialized (
   from export_changes as "export_records"
   where position > least($4::bigint, $5::bigint)
     and position <= (select position from newest)
-    and case when delta is null then organization_id is null or coalesce((select organization_ids from scope)[width_bucket("export_records"."organization_id", (select organization_ids from scope))] = "export_records"."organization_id", false) else coalesce((select organization_ids from scope)[width_bucket("export_records"."organization_id", (select organization_ids from scope))] = "export_records"."organization_id" and (select product_ids from scope)[width_bucket("export_records"."product_id", (select product_ids from scope))] = "export_records"."product_id", false) end
+    and case when delta is null then organization_id is null or coalesce((select organization_ids from scope)[width_bucket("export_records"."organization_id", (select organization_ids from scope))] = "export_records"."organization_id", false) else coalesce((select product_ids from scope)[width_bucket("export_records"."product_id", (select product_ids from scope))] = "export_records"."product_id" and (select organization_ids from scope)[width_bucket("export_records"."organization_id", (select organization_ids from scope))] = "export_records"."organization_id", false) end
 ), facts as materialized (
   select coalesce((select scope_digest from token) = $6, false)
     and not exists (select from changed where delta is null)
@@ -28,13 +28,13 @@ with token as materialized (
 ), page as materialized ((
   select * from (
     select "export_records"."id" as id, "export_records"."user_name_key" as key, "export_records"."document" as document from "export_records"
-    where coalesce((select organization_ids from scope)[width_bucket("export_records"."organization_id", (select organization_ids from scope))] = "export_records"."organization_id" and (select product_ids from scope)[width_bucket("export_records"."product_id", (select product_ids from scope))] = "export_records"."product_id", false) and ("export_records"."user_name_key", "export_records"."id") < ((select $18::text), (select $19::bigint))
+    where coalesce((select product_ids from scope)[width_bucket("export_records"."product_id", (select product_ids from scope))] = "export_records"."product_id" and (select organization_ids from scope)[width_bucket("export_records"."organization_id", (select organization_ids from scope))] = "export_records"."organization_id", false) and ("export_records"."user_name_key", "export_records"."id") < ((select $18::text), (select $19::bigint))
     order by "export_records"."user_name_key" desc, "export_records"."id" desc limit 1000
   ) as after limit (select after_size from part) offset (select after_skip from part))
   union all(
   select * from (
     select "export_records"."id" as id, "export_records"."user_name_key" as key, "export_records"."document" as document from "export_records"
-    where coalesce((select organization_ids from scope)[width_bucket("export_records"."organization_id", (select organization_ids from scope))] = "export_records"."organization_id" and (select product_ids from scope)[width_bucket("export_records"."product_id", (select product_ids from scope))] = "export_records"."product_id", false) and ("export_records"."user_name_key", "export_records"."id") >= ((select $20::text), (select $21::bigint))
+    where coalesce((select product_ids from scope)[width_bucket("export_records"."product_id", (select product_ids from scope))] = "export_records"."product_id" and (select organization_ids from scope)[width_bucket("export_records"."organization_id", (select organization_ids from scope))] = "export_records"."organization_id", false) and ("export_records"."user_name_key", "export_records"."id") >= ((select $20::text), (select $21::bigint))
     order by "export_records"."user_name_key" asc, "export_records"."id" asc limit 1000
   ) as before limit (select before_size from part) offset (select before_skip from part))
 )

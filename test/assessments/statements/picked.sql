@@ -6,7 +6,7 @@ with token as materialized (
 ), newest as materialized (
   select position, tag from export_changes order by position desc limit 1
 ), picked as materialized (
-  select "export_records"."id" as id, "export_records"."certified_on" as key from "export_records" where coalesce((select organization_ids from scope)[width_bucket("export_records"."organization_id", (select organization_ids from scope))] = "export_records"."organization_id" and (select product_ids from scope)[width_bucket("export_records"."product_id", (select product_ids from scope))] = "export_records"."product_id", false) and "export_records"."user_id" = any ($2::bigint[])
+  select "export_records"."id" as id, "export_records"."certified_on" as key from "export_records" where coalesce((select product_ids from scope)[width_bucket("export_records"."product_id", (select product_ids from scope))] = "export_records"."product_id" and (select organization_ids from scope)[width_bucket("export_records"."organization_id", (select organization_ids from scope))] = "export_records"."organization_id", false) and "export_records"."user_id" = any ($2::bigint[])
 ), facts as materialized (
   select true as is_held, case when cardinality((select organization_ids from scope)) > 0 and cardinality((select product_ids from scope)) > 0 then (select count(*) from picked) else 0 end as count
 ), place as materialized (
