@@ -148,8 +148,9 @@ export const SETTINGS = {
   },
   DOCS: {
     fallback: 'on',
-    meaning: 'Whether there is a reference page at /docs: on or off. /openapi.json is there in any case.',
-    read: (text: string) => oneOf('on', 'off')(text) === 'on',
+    meaning:
+      'The page at /docs: on, off, or try, with forms that send requests. /openapi.json is always there.',
+    read: oneOf('on', 'try', 'off'),
   },
   TLS_CERT_FILE: {
     meaning: 'The certificate, with its chain, for HTTPS on the port; PEM. SIGHUP makes it be read again.',
@@ -200,6 +201,11 @@ export function setting<Name extends SettingName>(
   } catch (error) {
     throw new Failure(`${name} ${(error as Error).message}`)
   }
+}
+
+/** Another default of a setting, for this process. */
+export function preset(name: SettingName, value: string): void {
+  if (!Bun.env[name]?.trim()) Bun.env[name] = value
 }
 
 /**

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Command } from 'commander'
 import type { Sql } from 'postgres'
-import { setting } from '../config.ts'
+import { preset, setting } from '../config.ts'
 import { Interrupted } from '../errors.ts'
 import { importSource } from '../import/import.ts'
 import { ndjson } from '../import/ndjson.ts'
@@ -34,6 +34,7 @@ async function demo(): Promise<void> {
   // Before anything is prepared, which takes seconds.
   setting('HOST')
   setting('PORT')
+  preset('DOCS', 'try')
   const signalled = terminated()
   const folder = mkdtempSync(join(tmpdir(), 'axport-demo-'))
   // Once more at the very end: an engine that is just starting makes the folder again.
@@ -93,7 +94,7 @@ curl -s -H "Authorization: Bearer $TOKEN" ${url}/api/v1/ax/assessments/${id}
 # with filters (-g keeps curl from reading the brackets itself)
 curl -s -g -H "Authorization: Bearer $TOKEN" '${url}/api/v1/ax/assessments?page=2&sort=user_name&order=desc&filter[search]=observation&filter[user_record_status][]=active'
 
-${setting('DOCS') ? `# or in a browser, with the client id and the secret of the first line\n${url}/docs\n\n` : ''}Ctrl-C ends it and removes the data.
+${setting('DOCS') === 'try' ? `# or in a browser, with the client id and the secret of the first line\n${url}/docs\n\n` : ''}Ctrl-C ends it and removes the data.
 
 `
 }

@@ -27,6 +27,6 @@ export function createApp(db: Pool, limits: Limits, watching: Watching) {
       .onError(({ error, code, request }) => respond(request, answerOf({ error, code, request })))
       .onTransform(refuseOverload(limits, watching, apiError))
       .use(openApiRoutes(limits))
-      .use(limits.docs ? docsRoutes(limits) : new Elysia())
+      .use(limits.docs === 'off' ? new Elysia() : docsRoutes(limits))
   )
 }

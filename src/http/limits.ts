@@ -10,6 +10,6 @@ export interface Limits {
   headerSize: number
   /** Of a connection on which nothing moves, also because its client does not read: it is closed. */
   idle: number
-  /** Whether it may look at the reference page. */
-  docs: boolean
+  /** The reference page: there, there with forms to try requests, or not. */
+  docs: 'on' | 'try' | 'off'
 }

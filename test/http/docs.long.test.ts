@@ -13,7 +13,9 @@ const LARGE = '9007199254740993'
 const HOSTILE = '<img src=x onerror="document.title=1">'
 
 let database: TestDatabase
+/** With forms, and without. */
 let service: Awaited<ReturnType<typeof serve>>
+let reference: typeof service
 let credentials: { client_id: string; client_secret: string }
 
 beforeAll(async () => {
@@ -30,7 +32,8 @@ beforeAll(async () => {
   const scope = ['--organizations', '10', '--products', '1']
   const created = await axport(['integration', 'create', 'x', ...scope, '--json'], { env })
   credentials = JSON.parse(created.stdout) as typeof credentials
-  service = await serve(env)
+  service = await serve({ ...env, DOCS: 'try' })
+  reference = await serve(env)
 })
 afterAll(async () => {
   await closeBrowser()
@@ -39,26 +42,45 @@ afterAll(async () => {
 })
 
 describe('the reference page', () => {
-  test('comes from the executable with a policy that lets nothing in from outside, and nothing inline', async () => {
-    const page = await fetch(`${service.url}/docs`)
-    expect(page.status).toBe(200)
-    expect(page.headers.get('content-type')).toBe('text/html; charset=utf-8')
-    const policy = page.headers.get('content-security-policy') ?? ''
-    expect(policy).toStartWith("default-src 'none'; ")
-    expect(policy).not.toMatch(/unsafe|https?:|\*/)
+  test.each([
+    ['', () => reference, ['page']],
+    [' with forms', () => service, ['page', 'try']],
+  ])(
+    'comes%s from the executable with a policy that lets nothing in from outside, and nothing inline',
+    async (_, served, scripts) => {
+      const { url } = served()
+      const page = await fetch(`${url}/docs`)
+      expect(page.status).toBe(200)
+      expect(page.headers.get('content-type')).toBe('text/html; charset=utf-8')
+      const policy = page.headers.get('content-security-policy') ?? ''
+      expect(policy).toStartWith("default-src 'none'; ")
+      expect(policy).not.toMatch(/unsafe|https?:|\*/)
+      const html = await page.text()
+      expect(html).not.toMatch(
+        /<style|style=|<script(?! type="module" src="docs\/(page|try)\.js">)|\son\w+=|https?:/,
+      )
+      for (const [path, type] of [
+        ['/docs/page.css', 'text/css'],
+        ...scripts.map(name => [`/docs/${name}.js`, 'text/javascript']),
+      ]) {
+        const file = await fetch(url + path)
+        expect([file.status, file.headers.get('content-type')]).toEqual([200, `${type}; charset=utf-8`])
+        expect(file.headers.get('x-content-type-options')).toBe('nosniff')
+        expect(await file.text()).not.toMatch(/https?:\/\/|@import/)
+      }
+      expect((await fetch(`${url}/docs`, { method: 'POST' })).status).toBe(405)
+      expect(await (await fetch(`${url}/docs`, { method: 'HEAD' })).text()).toBe('')
+    },
+  )
+
+  test('takes no credentials: it has neither form nor field, and may send no request', async () => {
+    const page = await fetch(`${reference.url}/docs`)
+    expect(page.headers.get('content-security-policy')).not.toContain('connect-src')
     const html = await page.text()
-    expect(html).not.toMatch(/<style|style=|<script(?! type="module" src="docs\/page\.js">)|\son\w+=|https?:/)
-    for (const [path, type] of [
-      ['/docs/page.css', 'text/css'],
-      ['/docs/page.js', 'text/javascript'],
-    ]) {
-      const file = await fetch(service.url + path)
-      expect([file.status, file.headers.get('content-type')]).toEqual([200, `${type}; charset=utf-8`])
-      expect(file.headers.get('x-content-type-options')).toBe('nosniff')
-      expect(await file.text()).not.toMatch(/https?:\/\/|@import/)
-    }
-    expect((await fetch(`${service.url}/docs`, { method: 'POST' })).status).toBe(405)
-    expect(await (await fetch(`${service.url}/docs`, { method: 'HEAD' })).text()).toBe('')
+    expect(html).not.toMatch(/<form|<input|<button|id="try"|#try|try\.js/)
+    expect(html).toContain('curl -s BASE_URL/oauth/token')
+    expect((await fetch(`${reference.url}/docs/try.js`)).status).toBe(404)
+    expect(await (await fetch(`${reference.url}/docs/page.js`)).text()).not.toContain('fetch')
   })
 
   test('has every parameter, answer and field of the OpenAPI document', async () => {
@@ -80,7 +102,7 @@ describe('the reference page', () => {
 
   test('is not there with DOCS=off, its files included; /openapi.json is', async () => {
     const without = await serve({ DATABASE_URL: database.url, DOCS: 'off' })
-    for (const path of ['/docs', '/docs/page.css', '/docs/page.js'])
+    for (const path of ['/docs', '/docs/page.css', '/docs/page.js', '/docs/try.js'])
       expect((await fetch(without.url + path)).status).toBe(404)
     expect((await fetch(`${without.url}/openapi.json`)).status).toBe(200)
     without.signal('SIGTERM')
@@ -128,11 +150,14 @@ const inBrowser = requires({ name: 'Chromium', debianPackage: 'chromium', isHere
 inBrowser.describe('the reference page in Chromium', () => {
   test('renders without a complaint, asks for its three files and for nothing else', async () => {
     await visiting({ viewport: { width: 1280, height: 900 } }, async ({ page, requested, complaints }) => {
-      await page.goto(`${service.url}/docs`, { waitUntil: 'networkidle' })
+      await page.goto(`${reference.url}/docs`, { waitUntil: 'networkidle' })
       expect(await page.title()).toBe('Assessment Export Service')
       expect(await page.locator('h1').isVisible()).toBe(true)
-      expect(await page.locator('header code').textContent()).toBe(service.url)
-      expect(requested).toEqual(['/docs', '/docs/page.css', '/docs/page.js'].map(path => service.url + path))
+      expect(await page.locator('header code').textContent()).toBe(reference.url)
+      expect(await page.locator('pre.sample').first().textContent()).toContain(`curl -s ${reference.url}/`)
+      expect(requested).toEqual(
+        ['/docs', '/docs/page.css', '/docs/page.js'].map(path => reference.url + path),
+      )
       expect(complaints).toEqual([])
     })
   })

@@ -8,12 +8,13 @@ import { trySection } from './try.ts'
 const SHOWN = ['AssessmentList', 'AssessmentRecord', 'ResultPart', 'TokenResponse', 'ApiError', 'OAuthError']
 
 /**
- * The reference page: the document as HTML. Addresses are relative, for proxies that put a path in front.
+ * The reference page: the document as HTML, and with forms that send requests where it `isTried`. Addresses are
+ * relative, for proxies that put a path in front.
  *
  * Made by hand: the known viewers bring 1.9 MB (Swagger UI 5.35) or 3.6 MB (Scalar 1.46) of script and style, and
  * are blank without script. This one and its files have 48 KB, under a policy that needs no exception.
  */
-export function docsPage(document: ShownDocument): string {
+export function docsPage(document: ShownDocument, isTried: boolean): string {
   const { info, paths, components } = document
   const operations = Object.entries(paths).flatMap(([path, methods]) =>
     Object.entries(methods).map(([method, operation]) => ({ path, method, operation })),
@@ -27,12 +28,16 @@ export function docsPage(document: ShownDocument): string {
 <title>${info.title}</title>
 <link rel="icon" href="data:,">
 <link rel="stylesheet" href="docs/page.css">
-<script type="module" src="docs/page.js"></script>
+<script type="module" src="docs/page.js"></script>${
+    isTried &&
+    html`
+<script type="module" src="docs/try.js"></script>`
+  }
 </head>
 <body>
 <nav aria-label="Contents">
   <strong>${info.title}</strong>
-  <a href="#try">Try it</a>
+  ${isTried && html`<a href="#try">Try it</a>`}
   <span>Guide</span>
   ${GUIDE.map(({ title }) => html`<a href="#${title.toLowerCase()}">${title}</a>`)}
   <span>Requests</span>
@@ -48,7 +53,7 @@ export function docsPage(document: ShownDocument): string {
   <p>${described(SUMMARY)}</p>
   <p>Base address: <code class="sample">BASE_URL</code></p>
 </header>
-${trySection(document)}
+${isTried && trySection(document)}
 ${GUIDE.map(
   ({ title, paragraphs }) => html`
 <section id="${title.toLowerCase()}">

@@ -1,11 +1,8 @@
-// What the forms of the page do. Credentials and token live in this module and in the fields, nowhere else.
+// What the forms to try requests do. Credentials and token live in this module and in the fields, nowhere else.
 const base = new URL('.', location.href)
 const list = new URL('api/v1/ax/assessments', base)
 const $ = id => document.getElementById(id)
 let token = ''
-
-for (const sample of document.querySelectorAll('.sample'))
-  sample.textContent = sample.textContent.replaceAll('BASE_URL', base.href.replace(/\/$/, ''))
 
 // A page that is left may be kept by the browser, and come back.
 addEventListener('pagehide', () => {

@@ -2,7 +2,7 @@ import { type Html, html } from './html.ts'
 import type { Parameter, Schema, ShownDocument } from './shown.ts'
 
 /**
- * The forms to try requests with. They do nothing by themselves: page.browser.js sends what they hold, and the
+ * The forms to try requests with. They do nothing by themselves: try.browser.js sends what they hold, and the
  * policy of the page lets no form be sent by the browser, which would put secrets into an address.
  */
 export function trySection(document: ShownDocument): Html {
