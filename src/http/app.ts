@@ -17,6 +17,7 @@ export type App = ReturnType<typeof createApp>
 /** Every route there is. Paths are exact: no trailing slash. */
 export function createApp(db: Pool, limits: Limits, watching: Watching) {
   const answerOf = answerErrors(apiError, watching)
+  const refuse = refuseOverload(limits, watching, apiError, db)
   // The framework looks for the path past the shortest usual host; with a Host of one to three letters it starts earlier.
   return (
     new Elysia({ strictPath: true, handler: { standardHostname: false } })
@@ -25,7 +26,7 @@ export function createApp(db: Pool, limits: Limits, watching: Watching) {
       .use(assessmentRoutes(db, limits, watching))
       // Of what follows, and of paths without a route: those above shape their own errors.
       .onError(({ error, code, request }) => respond(request, answerOf({ error, code, request })))
-      .onTransform(refuseOverload(limits, watching, apiError))
+      .onTransform(() => refuse())
       .use(openApiRoutes(limits))
       .use(limits.docs === 'off' ? new Elysia() : docsRoutes(limits))
   )

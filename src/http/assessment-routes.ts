@@ -30,13 +30,16 @@ export function assessmentRoutes(pool: Pool, limits: Limits, watching: Watching)
     if (tokenDigest && answer.facts?.clientId) lastUse.note(tokenDigest)
     return answer
   }
+  const refuse = refuseOverload(limits, watching, apiError, pool)
+  const laneOf = (tokenDigest: Buffer) => memory.accessOf(tokenDigest)?.clientId
+  const during = (request: Request, tokenDigest: Buffer) => pool.during(request, laneOf(tokenDigest))
   const list = async ({ tokenDigest, query, request }: Asked & { query: ListParameters }) => {
-    const db = pool.during(request)
+    const db = during(request, tokenDigest)
     const answer = await listAssessments(db, memory, tokenDigest, query, queryString(request))
     return respond(request, noted(tokenDigest, answer))
   }
   const retrieve = async ({ tokenDigest, params, request }: Asked & { params: { id: string } }) => {
-    const answer = await retrieveAssessment(pool.during(request), tokenDigest, params.id)
+    const answer = await retrieveAssessment(during(request, tokenDigest), tokenDigest, params.id)
     return respond(request, noted(tokenDigest, answer))
   }
   const errorOf = answerErrors(apiError, watching)
@@ -47,15 +50,15 @@ export function assessmentRoutes(pool: Pool, limits: Limits, watching: Watching)
   const retrieveTypes = { response: { 200: AssessmentRecord, ...errors, 404: ErrorsBody } }
   // HEAD has its own routes because the framework's own drops the headers of a GET.
   const guarded = new Elysia({ name: 'assessments' })
-    .onTransform(refuseOverload(limits, watching, apiError))
     .use(guard())
+    .onTransform(({ tokenDigest }) => refuse(laneOf(tokenDigest)))
     .onError(async ({ error, code, request, tokenDigest }) => {
       const answerOf = (error: unknown) => errorOf({ error, code, request })
       // The query was read before anybody had looked the token up.
       const isEarly = error instanceof HttpError && error.httpStatus === 400 && !error.facts.clientId
       const answer =
         tokenDigest && isEarly
-          ? await refused(pool.during(request), tokenDigest, error).catch(answerOf)
+          ? await refused(during(request, tokenDigest), tokenDigest, error).catch(answerOf)
           : answerOf(error)
       return respond(request, noted(tokenDigest, answer))
     })

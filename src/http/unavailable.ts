@@ -1,5 +1,6 @@
 import type { ErrorStyle, HttpError } from '../answers.ts'
 import { ClientGone, DatabaseUnavailable, StatementTimeout } from '../postgres/failures.ts'
+import type { Pool } from '../postgres/pool.ts'
 import type { Limits } from './limits.ts'
 import type { Watching } from './request-log.ts'
 
@@ -13,10 +14,18 @@ export function databaseAnswer(error: unknown, style: ErrorStyle): HttpError | u
   return undefined
 }
 
-/** Refuses what comes while `limits.requests` are in work, the one that asks among them. */
-export function refuseOverload({ requests }: Limits, { inFlight }: Watching, style: ErrorStyle) {
-  return (): void => {
-    if (inFlight() > requests) throw unavailable(style, 1)
+/**
+ * Refuses what comes while `limits.requests` are in work, the one that asks among them; or the last that waits of who
+ * has more of them waiting. `lane` is who asks, as `pool` knows them.
+ */
+export function refuseOverload(
+  { requests }: Limits,
+  { inFlight }: Watching,
+  style: ErrorStyle,
+  pool: Pick<Pool, 'displace'>,
+) {
+  return (lane?: string): void => {
+    if (inFlight() > requests && !pool.displace(lane)) throw unavailable(style, 1)
   }
 }
 

@@ -1,6 +1,7 @@
 import type { Connection } from './connection.ts'
 import { ClientGone, DatabaseUnavailable, isSilence, reasonOf } from './failures.ts'
 import { forgottenOf } from './forgotten.ts'
+import { Lanes } from './lanes.ts'
 import type { Watch } from './watch.ts'
 
 /** How long what may take; milliseconds. */
@@ -44,7 +45,7 @@ export class Places {
   /** The one that was used last is taken first. */
   readonly #idle: Connection[] = []
   readonly #busy = new Set<Connection>()
-  readonly #waiting = new Set<Waiter>()
+  readonly #waiting = new Lanes<Waiter>()
   #opening = 0
   #isClosed = false
   #isLooking = false
@@ -75,11 +76,12 @@ export class Places {
   }
 
   /**
-   * A connection for one statement; it must be given back.
+   * A connection for one statement; it must be given back. Where there is a line for them, those who ask stand in
+   * lanes, which take turns.
    * @throws DatabaseUnavailable at once when the database is known to be gone, or when none gets free in time
    * @throws ClientGone
    */
-  async take(signal: AbortSignal | undefined): Promise<Connection> {
+  async take(lane: string, signal: AbortSignal | undefined): Promise<Connection> {
     for (let connection = this.#idle.pop(); connection; connection = this.#idle.pop()) {
       this.#busy.add(connection)
       if (!this.#isFit(connection)) this.#drop(connection)
@@ -90,7 +92,7 @@ export class Places {
     }
     if (this.#isClosed) throw new DatabaseUnavailable('the service is stopping')
     if (this.watch.reason !== undefined) throw new DatabaseUnavailable(this.watch.reason, RETRY_AFTER)
-    return await this.#wait(signal)
+    return await this.#wait(lane, signal)
   }
 
   /** For the next statement, unless it has ended meanwhile. */
@@ -99,6 +101,13 @@ export class Places {
     this.#heardAt = performance.now()
     if (this.#isFit(connection)) this.#hand(connection)
     else this.#drop(connection)
+  }
+
+  /** Sends away who came last in the longest lane, for one more in this one; false where that is as long. */
+  displace(lane: string): boolean {
+    const last = this.#waiting.lastBut(lane)
+    last?.leave(new DatabaseUnavailable('others have their turn'))
+    return last !== undefined
   }
 
   /** What is open now is used for no further statement. */
@@ -111,7 +120,7 @@ export class Places {
     this.#isClosed = true
     clearTimeout(this.#pause)
     clearInterval(this.#rounds)
-    for (const waiter of this.#waiting) waiter.leave(new DatabaseUnavailable('the service is stopping'))
+    for (const waiter of this.#waiting.all()) waiter.leave(new DatabaseUnavailable('the service is stopping'))
     for (const connection of this.#busy) this.#drop(connection)
     await Promise.all(this.#idle.splice(0).map(connection => connection.close()))
   }
@@ -120,19 +129,16 @@ export class Places {
     return connection.openedAt > this.#renewedAt && performance.now() < connection.bestBefore
   }
 
-  async #wait(signal: AbortSignal | undefined): Promise<Connection> {
+  async #wait(lane: string, signal: AbortSignal | undefined): Promise<Connection> {
     const { promise, resolve, reject } = Promise.withResolvers<Connection>()
     const waiter: Waiter = {
-      take: connection => {
-        this.#waiting.delete(waiter)
-        resolve(connection)
-      },
+      take: resolve,
       leave: error => {
-        this.#waiting.delete(waiter)
+        this.#waiting.delete(lane, waiter)
         reject(error)
       },
     }
-    this.#waiting.add(waiter)
+    this.#waiting.add(lane, waiter)
     const inUse = new DatabaseUnavailable('all connections to the database are in use')
     const timer = setTimeout(() => waiter.leave(inUse), this.bounds.wait)
     const hangUp = () => waiter.leave(new ClientGone())
@@ -146,9 +152,9 @@ export class Places {
     }
   }
 
-  /** To whoever has waited longest. */
+  /** To whose turn it is. */
   #hand(connection: Connection): void {
-    const [next] = this.#waiting
+    const next = this.#waiting.next()
     if (next) this.#busy.add(connection)
     else this.#idle.push(connection)
     next?.take(connection)
@@ -205,7 +211,7 @@ export class Places {
   #lose(reason: string): void {
     if (this.#isClosed) return
     const isNews = this.watch.lost(reason)
-    for (const waiter of this.#waiting) waiter.leave(new DatabaseUnavailable(reason, RETRY_AFTER))
+    for (const waiter of this.#waiting.all()) waiter.leave(new DatabaseUnavailable(reason, RETRY_AFTER))
     for (const connection of [...this.#idle, ...this.#busy]) this.#drop(connection)
     if (!isNews) return
     clearTimeout(this.#pause)

@@ -19,6 +19,9 @@ export interface Asker {
   signal: AbortSignal
 }
 
+/** The lane of all who are not known yet. */
+const COMMON = ''
+
 /** Milliseconds in which the server has to have passed on that a statement is to be ended. */
 const CANCEL_PATIENCE = 2000
 
@@ -46,14 +49,19 @@ export class Pool implements Runner {
 
   /**
    * The pool for the statements of one request. One that was cut is run once more: requests read, or insert what
-   * has its key with it, so that nothing is done twice.
+   * has its key with it, so that nothing is done twice. Where statements wait, the lanes take turns.
    */
-  during(asker: Asker): Runner {
-    return { unsafe: (text, parameters, options) => this.#run(text, parameters, options, asker) }
+  during(asker: Asker, lane = COMMON): Runner {
+    return { unsafe: (text, parameters, options) => this.#run(text, parameters, options, lane, asker) }
+  }
+
+  /** Makes room for one more statement of a lane where another one has more that wait: its last fails. */
+  displace(lane = COMMON): boolean {
+    return this.#places.displace(lane)
   }
 
   unsafe(text: string, parameters: ParameterOrJSON<never>[], options: RunOptions): Promise<object> {
-    return this.#run(text, parameters, options)
+    return this.#run(text, parameters, options, COMMON)
   }
 
   /** Why requests cannot be answered now, in words that anybody may read; undefined when they can. */
@@ -86,10 +94,11 @@ export class Pool implements Runner {
     text: string,
     parameters: ParameterOrJSON<never>[],
     options: RunOptions,
+    lane: string,
     asker?: Asker,
   ): Promise<object> {
     for (let attempt = 1; ; attempt++) {
-      const connection = await this.#places.take(asker?.signal)
+      const connection = await this.#places.take(lane, asker?.signal)
       try {
         const rows = await this.#runOn(connection, text, parameters, options, asker?.signal)
         if (isWrite(rows)) this.watch.wrote()

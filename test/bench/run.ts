@@ -6,6 +6,7 @@ import { cold } from './measures/cold.ts'
 import { compressedWalk } from './measures/compressed.ts'
 import { embedded } from './measures/embedded.ts'
 import { fullExport } from './measures/export.ts'
+import { fair } from './measures/fair.ts'
 import { few } from './measures/few.ts'
 import { filters } from './measures/filters.ts'
 import { firstPage } from './measures/first-page.ts'
@@ -37,6 +38,7 @@ const MEASURES = [
   retrieve,
   compressedWalk,
   tokens,
+  fair,
   memory,
   start,
   embedded,

@@ -1,7 +1,9 @@
 import { afterAll, afterEach, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import postgres from 'postgres'
+import { createIntegration } from '../../src/integrations/create.ts'
 import { emptyDatabase, type TestDatabase } from '../support/cluster.ts'
-import { LIST } from '../support/http.ts'
+import { ORGANIZATION, PRODUCT } from '../support/fixtures.ts'
+import { bearer, LIST, newToken } from '../support/http.ts'
 import { fill, startTroubled, type Troubled } from '../support/outage.ts'
 import { exchange } from '../support/raw.ts'
 import { until } from '../support/until.ts'
@@ -131,6 +133,30 @@ describe('a request gets', () => {
     await sql`rollback`
     await Promise.all(held)
     expect((await service.list()).status).toBe(200)
+  })
+
+  test('its turn before what another integration has waiting, whose last gets 503 for it past MAX_REQUESTS', async () => {
+    await start({ MAX_REQUESTS: '6', DATABASE_POOL_SIZE: '1' })
+    const operator = postgres(database.url, { max: 1 })
+    const other = await createIntegration(operator, 'Other', [String(ORGANIZATION)], [String(PRODUCT)])
+    await operator.end()
+    const tokens = { A: credentials.token, B: await newToken(service.url, other) }
+    for (const token of Object.values(tokens))
+      expect((await service.list({ headers: bearer(token) })).status).toBe(200)
+    await hold()
+    const answered: string[] = []
+    const asked: Promise<number>[] = []
+    const standing = () => service.pool.stats().inUse + service.pool.stats().waiting
+    for (const name of ['A1', 'A2', 'A3', 'A4', 'A5', 'B1', 'B2'] as const) {
+      const before = standing() + answered.length
+      const headers = bearer(tokens[name.charAt(0) as 'A' | 'B'])
+      asked.push(service.list({ headers }).then(({ status }) => answered.push(`${name} ${status}`)))
+      await until(`${name} stands in line`, () => standing() + answered.length > before)
+    }
+    expect(answered).toEqual(['A5 503'])
+    await sql`rollback`
+    await Promise.all(asked)
+    expect(answered).toEqual(['A5 503', 'A1 200', 'A2 200', 'B1 200', 'A3 200', 'B2 200', 'A4 200'])
   })
 
   test('413 when its body is larger than MAX_BODY_SIZE, in whatever pieces', async () => {

@@ -1,0 +1,53 @@
+import { expect, test } from 'bun:test'
+import { Lanes } from '../../src/postgres/lanes.ts'
+
+/** Lanes with these in line, "A1" being the first of lane A. */
+function lanes(...waiting: string[]): Lanes<string> {
+  const line = new Lanes<string>()
+  for (const name of waiting) line.add(name.charAt(0), name)
+  return line
+}
+
+/** All of them, in the order of their turns. */
+const turns = (line: Lanes<string>) =>
+  Array.from({ length: line.size }, () => line.next()).filter(name => name !== undefined)
+
+test('the lanes take turns, and within a lane it is first come, first served', () => {
+  expect(turns(lanes('A1', 'A2', 'A3', 'A4', 'B1', 'B2', 'C1'))).toEqual([
+    'A1',
+    'B1',
+    'C1',
+    'A2',
+    'B2',
+    'A3',
+    'A4',
+  ])
+})
+
+test('who comes into a lane of its own waits for one of each other lane at most', () => {
+  const line = lanes('A1', 'A2', 'A3')
+  expect(line.next()).toBe('A1')
+  line.add('B', 'B1')
+  expect(turns(line)).toEqual(['A2', 'B1', 'A3'])
+})
+
+test('who leaves is counted no more, and leaves the order of all others', () => {
+  const line = lanes('A1', 'A2', 'B1')
+  line.delete('A', 'A1')
+  line.delete('B', 'B1')
+  line.delete('B', 'B1')
+  expect([line.size, line.all()]).toEqual([1, ['A2']])
+  expect(turns(line)).toEqual(['A2'])
+  expect([line.size, line.next()]).toEqual([0, undefined])
+})
+
+test.each([
+  ['of another lane', 'C', ['A1', 'B1', 'B2', 'A2', 'B3'], 'B3'],
+  ['of a lane that stays as long as the one with the newcomer', 'A', ['A1', 'B1', 'B2', 'B3'], 'B3'],
+  ['not of a lane that would be shorter then', 'A', ['A1', 'B1', 'B2'], undefined],
+  ['not of the own lane', 'A', ['A1', 'A2', 'A3'], undefined],
+  ['not of a lane of one', 'A', ['B1'], undefined],
+  ['nobody where nobody waits', 'A', [], undefined],
+])('the last of the longest lane makes room: %s', (_, newcomer, waiting, last) => {
+  expect(lanes(...waiting).lastBut(newcomer)).toBe(last)
+})
