@@ -1,9 +1,22 @@
 import { databaseUrl, setting } from '../config.ts'
 import { type Database, openDatabase } from '../postgres/database.ts'
-import { requireCurrentSchema } from '../postgres/migrate.ts'
+import { requireCurrentSchema, requireUsableSchema } from '../postgres/schema-record.ts'
 
-/** Runs a command's work on DATABASE_URL with a current schema, and closes the database whatever happens. */
+/**
+ * Runs a command's work on DATABASE_URL, and closes the database whatever happens. Its schema is current, or so much
+ * ahead as this program can live with.
+ */
 export async function withDatabase<Result>(work: (database: Database) => Promise<Result>): Promise<Result> {
+  return await withAnySchema(async database => {
+    await requireUsableSchema(database.sql)
+    return await work(database)
+  })
+}
+
+/** The same with a current schema alone: for the command that writes the source tables. */
+export async function withCurrentSchema<Result>(
+  work: (database: Database) => Promise<Result>,
+): Promise<Result> {
   return await withAnySchema(async database => {
     await requireCurrentSchema(database.sql)
     return await work(database)

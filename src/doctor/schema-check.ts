@@ -1,8 +1,8 @@
 import type { Sql } from 'postgres'
 import { Failure } from '../errors.ts'
-import { missingMigrations } from '../postgres/migrate.ts'
 import { MIGRATIONS } from '../postgres/migrations.ts'
-import { type Finding, ok, skipped, wrong } from './finding.ts'
+import { compareSchema } from '../postgres/schema-record.ts'
+import { type Finding, ok, skipped, warning, wrong } from './finding.ts'
 import { unreadable } from './reading.ts'
 
 /** What is known of the schema, and whether the checks of its contents can run. */
@@ -18,10 +18,13 @@ export async function checkSchema(db: Sql): Promise<SchemaState> {
   if (place?.schema === null) return unknown('this role cannot use the schema: see its privileges')
   if ((await unreadable(db, 'schema_migrations')).length > 0)
     return unknown('this role cannot read schema_migrations: see its privileges')
+  let ahead: string[] = []
   try {
-    const missing = await missingMigrations(db)
+    const difference = await compareSchema(db)
+    const { missing } = difference
     if (missing.length > 0)
       return other(`behind by ${missing.length} (${missing.join(', ')}): run axport migrate`)
+    ahead = difference.ahead
   } catch (error) {
     if (!(error instanceof Failure)) throw error
     return other(error.message)
@@ -29,7 +32,7 @@ export async function checkSchema(db: Sql): Promise<SchemaState> {
   const repairs = await lostIndexes(db)
   const finding =
     repairs.length === 0
-      ? ok('schema', 'current')
+      ? present(ahead)
       : wrong(
           'schema',
           'an index is missing or not valid, which makes requests slow: ' +
@@ -38,6 +41,13 @@ export async function checkSchema(db: Sql): Promise<SchemaState> {
   return { finding, state: 'current' }
 }
 
+const present = (ahead: string[]): Finding =>
+  ahead.length === 0
+    ? ok('schema', 'current')
+    : warning(
+        'schema',
+        `ahead by ${ahead.length} (${ahead.join(', ')}), from which this axport can serve: upgrade it`,
+      )
 const unknown = (detail: string): SchemaState => ({ finding: skipped('schema', detail), state: 'unknown' })
 const other = (detail: string): SchemaState => ({ finding: wrong('schema', detail), state: 'other' })
 

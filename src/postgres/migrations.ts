@@ -18,3 +18,19 @@ export const MIGRATIONS: Migration[] = [
   { name: '0004_writers', sql: writers },
   { name: '0005_integrations', sql: integrations },
 ]
+
+const numberOf = ({ name }: Migration): number => Number(name.slice(0, 4))
+
+/** The number of the schema that a program with these migrations knows: that of the last one. */
+export function schemaNumber(migrations: Migration[]): number {
+  return Math.max(0, ...migrations.map(numberOf))
+}
+
+/**
+ * The number of the oldest schema whose programs can serve and provision on a database with this migration, as the
+ * comment at its head says: `-- compatible-with: N`. Without one, its own.
+ */
+export function compatibleWith(migration: Migration): number {
+  const [, number] = /^(?:--.*\n)*?-- compatible-with: (\d+)\n/.exec(migration.sql) ?? []
+  return number === undefined ? numberOf(migration) : Number(number)
+}

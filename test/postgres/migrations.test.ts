@@ -2,8 +2,9 @@ import { afterEach, describe, expect, test } from 'bun:test'
 import { join } from 'node:path'
 import postgres, { type Sql } from 'postgres'
 import { Failure } from '../../src/errors.ts'
-import { migrate, missingMigrations, requireCurrentSchema } from '../../src/postgres/migrate.ts'
-import { MIGRATIONS, type Migration } from '../../src/postgres/migrations.ts'
+import { migrate } from '../../src/postgres/migrate.ts'
+import { MIGRATIONS, type Migration, schemaNumber } from '../../src/postgres/migrations.ts'
+import { compareSchema, requireCurrentSchema } from '../../src/postgres/schema-record.ts'
 import { cluster, emptyDatabase } from '../support/cluster.ts'
 import { until } from '../support/until.ts'
 
@@ -108,7 +109,7 @@ describe('migrating', () => {
       // Nothing is made by asking, not even the record.
       if (length > 0) await migrate(sql, MIGRATIONS.slice(0, length))
       const before = await sql`select count(*) from pg_class`
-      expect(await missingMigrations(sql)).toEqual(names.slice(length))
+      expect((await compareSchema(sql)).missing).toEqual(names.slice(length))
       expect(await refusal(requireCurrentSchema(sql))).toBe(
         `the database schema is behind by ${names.length - length} (${names.slice(length).join(', ')}): run axport migrate`,
       )
@@ -170,7 +171,7 @@ describe('a database with another history', () => {
     await migrate(sql)
     const recorded = [...(await record(sql))]
     for (const [at, name] of names.entries())
-      for (const work of [migrate, missingMigrations])
+      for (const work of [migrate, compareSchema])
         expect(await refusal(work(sql, edited(at)))).toContain(`${name} was edited`)
     expect([...(await record(sql))]).toEqual(recorded)
   })
@@ -180,7 +181,7 @@ describe('a database with another history', () => {
     await migrate(sql)
     const recorded = [...(await record(sql))]
     for (const length of prefixes.slice(1))
-      for (const work of [migrate, missingMigrations])
+      for (const work of [migrate, compareSchema])
         expect(await refusal(work(sql, MIGRATIONS.slice(0, length)))).toMatch(
           new RegExp(`${names[length]}.*run a newer axport`),
         )
@@ -206,6 +207,49 @@ describe('a database with another history', () => {
   })
 })
 
+describe('a database that is ahead', () => {
+  const own = schemaNumber(MIGRATIONS)
+  /** Later migrations, each with the oldest schema that it says it is compatible with. */
+  const later = (oldest: (number | undefined)[]): Migration[] => [
+    ...MIGRATIONS,
+    ...oldest.map((number, index) => ({
+      name: `${9001 + index}_later`,
+      sql: `-- Adds nothing.\n${number === undefined ? '' : `-- compatible-with: ${number}\n`}select 1`,
+    })),
+  ]
+
+  test.each([[[own]], [[own - 1, 1]]])(
+    'by migrations that are compatible with %p and so with this program is good enough, but not to import or migrate',
+    async oldest => {
+      const [sql] = await pools(1)
+      await migrate(sql, later(oldest))
+      const ahead = oldest.map((_, index) => `${9001 + index}_later`)
+      expect(await compareSchema(sql)).toEqual({ missing: [], ahead })
+      expect(await refusal(requireCurrentSchema(sql))).toMatch(/9001_later.*run a newer axport/)
+      expect(await refusal(migrate(sql))).toMatch(/9001_later.*run a newer axport/)
+    },
+  )
+
+  test.each([[[own + 1]], [[undefined]], [[own, own + 1]], [[own, undefined]]])(
+    'by migrations that are compatible with %p is refused by the name of the one that is not',
+    async oldest => {
+      const [sql] = await pools(1)
+      await migrate(sql, later(oldest))
+      const [first] = oldest.flatMap((number, index) => (number === own ? [] : [`${9001 + index}_later`]))
+      expect(await refusal(compareSchema(sql))).toMatch(new RegExp(`${first}.*run a newer axport`))
+    },
+  )
+
+  test('is known to be compatible although an older program made the record of its migrations', async () => {
+    const [sql] = await pools(1)
+    await migrate(sql)
+    await sql`alter table schema_migrations drop column compatible_with`
+    expect(await compareSchema(sql)).toEqual({ missing: [], ahead: [] })
+    await migrate(sql, later([own]))
+    expect((await compareSchema(sql)).ahead).toEqual(['9001_later'])
+  })
+})
+
 describe('a migration that fails', () => {
   const broken = `create table leftover (); alter table export_state add leftover text; select 1 / 0`
   const extended = (sql: string): Migration[] => [...MIGRATIONS, { name: '9000_extra', sql }]
@@ -215,8 +259,8 @@ describe('a migration that fails', () => {
     const [sql] = await pools(1)
     expect(await migrate(sql, extended(broken)).catch(error => error.code)).toBe('22012')
     expect(await leftovers(sql)).toHaveLength(0)
-    expect(await missingMigrations(sql, extended(broken))).toEqual(['9000_extra'])
-    expect(await missingMigrations(sql)).toEqual([])
+    expect((await compareSchema(sql, extended(broken))).missing).toEqual(['9000_extra'])
+    expect((await compareSchema(sql)).missing).toEqual([])
     expect(await migrate(sql, extended('create table leftover ()'))).toEqual(['9000_extra'])
     expect(await leftovers(sql)).toHaveLength(1)
   })

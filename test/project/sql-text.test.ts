@@ -38,9 +38,10 @@ const ALLOWED: Record<string, { why: string; parts: string[] }> = {
   'src/http/admin/database-checks.ts': { why: 'constants', parts: [] },
   'src/postgres/pool.ts': { why: 'a constant', parts: [] },
   'src/postgres/migrate.ts': {
-    why: 'the migrations, which are part of the program, and constants',
-    parts: ['migration.sql', 'text'],
+    why: 'the migrations, which are part of the program',
+    parts: ['migration.sql'],
   },
+  'src/postgres/schema-record.ts': { why: 'constants', parts: ['text'] },
   'src/postgres/grant.ts': {
     why: 'statements that Postgres wrote itself with format(%I)',
     parts: ['statement'],

@@ -1,6 +1,6 @@
 import { Failure } from '../../errors.ts'
-import { missingMigrations } from '../../postgres/migrate.ts'
 import type { Pool } from '../../postgres/pool.ts'
+import { compareSchema } from '../../postgres/schema-record.ts'
 import { shared, within } from '../../within.ts'
 import type { Check } from './readiness.ts'
 
@@ -59,7 +59,7 @@ async function valueIn(rows: PromiseLike<unknown>): Promise<string | null | unde
  */
 async function behind(pool: Pool): Promise<string | undefined> {
   try {
-    const missing = await missingMigrations(pool)
+    const { missing } = await compareSchema(pool)
     return missing.length === 0
       ? undefined
       : `behind by ${missing.length} (${missing.join(', ')}): run axport migrate`

@@ -1,0 +1,139 @@
+import { createHash } from 'node:crypto'
+import type { TransactionSql } from 'postgres'
+import { Failure } from '../errors.ts'
+import { compatibleWith, MIGRATIONS, type Migration, schemaNumber } from './migrations.ts'
+import type { Runner } from './statement.ts'
+
+/** What separates a database's schema from the one of a program, by the names of migrations. */
+interface SchemaDifference {
+  missing: string[]
+  /** Those that the program does not know, and can live with. */
+  ahead: string[]
+}
+
+/**
+ * Compares a database's schema with the one of this program.
+ * @throws Failure for an edited migration, or one ahead that this program cannot live with
+ */
+export async function compareSchema(
+  db: Runner,
+  migrations: Migration[] = MIGRATIONS,
+): Promise<SchemaDifference> {
+  const [table] = await rows(
+    db,
+    `select from pg_catalog.pg_class where oid = to_regclass('schema_migrations')`,
+  )
+  const record = table ? await readRecord(db) : []
+  const ahead = unknownIn(record, migrations)
+  const own = schemaNumber(migrations)
+  requireKnown(namesOf(ahead.filter(row => row.compatibleWith === null || row.compatibleWith > own)))
+  const applied = namesOf(record)
+  return { missing: namesOf(migrations).filter(name => !applied.includes(name)), ahead: namesOf(ahead) }
+}
+
+/**
+ * Lets a command go on only with a schema that this program can serve from and provision on: its own, or one ahead
+ * whose migrations say so.
+ * @throws Failure that says what to run
+ */
+export async function requireUsableSchema(db: Runner): Promise<SchemaDifference> {
+  const difference = await compareSchema(db)
+  const { missing } = difference
+  if (missing.length > 0) {
+    throw new Failure(
+      `the database schema is behind by ${missing.length} (${missing.join(', ')}): run axport migrate`,
+    )
+  }
+  return difference
+}
+
+/**
+ * Lets a command go on only with the schema of this program.
+ * @throws Failure that says what to run
+ */
+export async function requireCurrentSchema(db: Runner): Promise<void> {
+  const { ahead } = await requireUsableSchema(db)
+  requireKnown(ahead)
+}
+
+interface RecordRow {
+  name: string
+  sha256: string
+  /** The oldest schema whose programs can live with it; null where that was not recorded. */
+  compatibleWith: number | null
+}
+
+/** Makes the table of what was applied, where there is none. */
+export async function createRecord(sql: TransactionSql): Promise<void> {
+  await sql`
+    create table if not exists schema_migrations (
+      name text primary key,
+      sha256 text not null,
+      applied_at timestamptz not null default now(),
+      compatible_with integer
+    )`
+}
+
+/** Says that a migration was applied. The table of an older program has no column for what it is compatible with. */
+export async function addToRecord(sql: TransactionSql, migration: Migration): Promise<void> {
+  const [column] = await sql`
+    select from pg_attribute where attrelid = 'schema_migrations'::regclass and attname = 'compatible_with'`
+  if (!column) await sql`alter table schema_migrations add column compatible_with integer`
+  await sql`
+    insert into schema_migrations (name, sha256, compatible_with)
+    values (${migration.name}, ${hash(migration)}, ${compatibleWith(migration)})`
+}
+
+async function readRecord(db: Runner): Promise<RecordRow[]> {
+  return await rows(
+    db,
+    `select name, sha256, (to_jsonb(m) ->> 'compatible_with')::integer as "compatibleWith"
+     from schema_migrations m order by name`,
+  )
+}
+
+async function rows<Row>(db: Runner, text: string): Promise<Row[]> {
+  return (await db.unsafe(text, [], { prepare: false })) as Row[]
+}
+
+/**
+ * What was applied that the program does not know.
+ * @throws Failure for a migration that was edited afterwards
+ */
+function unknownIn(record: RecordRow[], migrations: Migration[]): RecordRow[] {
+  const known = new Map(migrations.map(migration => [migration.name, hash(migration)]))
+  const edited = record.find(({ name, sha256 }) => known.has(name) && known.get(name) !== sha256)
+  if (edited) {
+    throw new Failure(
+      `migration ${edited.name} was edited after it was applied here: run the axport that applied it`,
+    )
+  }
+  return record.filter(({ name }) => !known.has(name))
+}
+
+/**
+ * Whether a migration has been applied.
+ * @throws Failure for a database with a migration that is not one of these, or was edited
+ */
+export async function isApplied(
+  sql: TransactionSql,
+  { name }: Migration,
+  migrations: Migration[],
+): Promise<boolean> {
+  const record = await readRecord(sql)
+  requireKnown(namesOf(unknownIn(record, migrations)))
+  return record.some(row => row.name === name)
+}
+
+function requireKnown([first]: string[]): void {
+  if (first === undefined) return
+  throw new Failure(
+    `the database has migration ${first}, which this axport does not know: run a newer axport`,
+  )
+}
+
+function hash(migration: Migration): string {
+  return createHash('sha256').update(migration.sql).digest('hex')
+}
+
+const namesOf = (named: { name: string }[]): string[] => named.map(({ name }) => name)

@@ -1,0 +1,48 @@
+import { afterEach, describe, expect, setDefaultTimeout, test } from 'bun:test'
+import { MIGRATIONS, schemaNumber } from '../../src/postgres/migrations.ts'
+import { axport, complaint, PATIENCE } from '../support/executable.ts'
+import { useServedWorld } from '../support/served.ts'
+import { until } from '../support/until.ts'
+
+setDefaultTimeout(PATIENCE)
+
+const world = useServedWorld()
+const OWN = schemaNumber(MIGRATIONS)
+
+/** A newer program migrates. */
+const upgrade = (compatibleWith: number) =>
+  world.sql`insert into schema_migrations (name, sha256, compatible_with) values ('9999_future', 'x', ${compatibleWith})`
+afterEach(async () => {
+  await world.sql`delete from schema_migrations where name = '9999_future'`
+})
+
+const run = (...args: string[]) => axport(args, { env: world.env })
+
+describe('after a newer axport has migrated, this one', () => {
+  test('serves, replaces workers and provisions where the migration is compatible', async () => {
+    const running = await world.serve(['--workers', '2'])
+    await upgrade(OWN)
+    const listening = () => running.log().filter(line => line.msg === 'worker listening')
+    process.kill(listening()[0]?.pid as number, 'SIGKILL')
+    await until('a third worker listens', () => listening().length === 3)
+    await running.end()
+    const another = await world.serve()
+    expect((await world.list(another)).status).toBe(200)
+    await another.end()
+    for (const command of ['disable', 'enable', 'show'])
+      expect(await run('integration', command, world.credentials.clientId)).toMatchObject({ code: 0 })
+    expect((await run('doctor')).stdout).toMatch(/schema +warning +ahead by 1 \(9999_future\)/)
+  })
+
+  test('neither migrates nor imports, even where the migration is compatible', async () => {
+    await upgrade(OWN)
+    for (const args of [['migrate'], ['import', '-']])
+      expect(complaint(await run(...args), 1)).toMatch(/9999_future.*run a newer axport/)
+  })
+
+  test('does nothing where the migration is not', async () => {
+    await upgrade(OWN + 1)
+    for (const args of [['serve'], ['integration', 'list'], ['migrate'], ['import', '-']])
+      expect(complaint(await run(...args), 1)).toMatch(/9999_future.*run a newer axport/)
+  })
+})
