@@ -2,6 +2,7 @@ import { Command } from 'commander'
 import { UsageFailure } from '../errors.ts'
 import { grantServe } from '../postgres/grant.ts'
 import { migrate } from '../postgres/migrate.ts'
+import { MIGRATIONS } from '../postgres/migrations.ts'
 import { setTimeZone } from '../postgres/time-zone.ts'
 import { print } from './output.ts'
 import { withAnySchema } from './with-database.ts'
@@ -24,7 +25,7 @@ Example: axport migrate --time-zone America/New_York`,
       if (grant?.trim() === '')
         throw new UsageFailure('--grant needs the name of a role, as --grant axport_serve')
       await withAnySchema(async ({ sql }) => {
-        const applied = await migrate(sql)
+        const applied = await migrate(sql, MIGRATIONS, { onBlocked: tellBlocked })
         await print(applied.length > 0 ? `applied ${applied.join(', ')}\n` : 'the schema is up to date\n')
         if (timeZone !== undefined) {
           const changed = await setTimeZone(sql, timeZone)
@@ -38,4 +39,9 @@ Example: axport migrate --time-zone America/New_York`,
         }
       })
     })
+}
+
+/** On standard error, beside whatever the result is printed as. */
+function tellBlocked(blockers: string, pause: number): void {
+  process.stderr.write(`waiting for locks of ${blockers}; trying again in ${pause / 1000} s\n`)
 }

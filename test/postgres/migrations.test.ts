@@ -250,6 +250,58 @@ describe('a database that is ahead', () => {
   })
 })
 
+describe('a migration of a table that somebody reads for long', () => {
+  const extended = [
+    ...MIGRATIONS,
+    { name: '9000_extra', sql: 'alter table access_tokens add column extra text' },
+  ]
+
+  /** A migrated database, of which another program reads the tokens while `work` runs. */
+  async function whileDumped(work: (sql: Sql, dump: RegExp) => Promise<unknown>): Promise<Sql> {
+    const [sql] = await pools(1)
+    await migrate(sql)
+    await open(await urlOf(sql)).begin(async dump => {
+      await dump`set local application_name = 'pg_dump'`
+      await dump`lock table access_tokens in access share mode`
+      const [{ pid } = {}] = await dump`select pg_backend_pid() as pid`
+      await work(sql, new RegExp(`pg_dump \\(pid ${pid}, idle in transaction, since \\d{4}-[^ ]*Z\\)`))
+    })
+    return sql
+  }
+
+  test('lets requests through while it waits, says who reads, and is applied in the end', async () => {
+    let applied: Promise<string[]> | undefined
+    const sql = await whileDumped(async (sql, dump) => {
+      let told = ''
+      const onBlocked = (blockers: string) => {
+        told = blockers
+      }
+      applied = migrate(sql, extended, { onBlocked })
+      const request = () =>
+        sql.begin(async request => {
+          // Far longer than one attempt at the lock, and shorter than all of them.
+          await request`set local statement_timeout = '6s'`
+          await request`select live_token('\\x00')`
+        })
+      while (told === '') await request()
+      await request()
+      expect(told).toMatch(dump)
+      expect(await sql`select from schema_migrations where name = '9000_extra'`).toHaveLength(0)
+    })
+    expect(await applied).toEqual(['9000_extra'])
+    expect((await compareSchema(sql, extended)).missing).toEqual([])
+  })
+
+  test('is given up in the end, with who reads and without what', async () => {
+    await whileDumped(async (sql, dump) => {
+      const message = await refusal(migrate(sql, extended, { patience: 0 }))
+      expect(message).toStartWith('migration 9000_extra waits for locks of ')
+      expect(message).toMatch(dump)
+      expect(message).not.toContain('select')
+    })
+  })
+})
+
 describe('a migration that fails', () => {
   const broken = `create table leftover (); alter table export_state add leftover text; select 1 / 0`
   const extended = (sql: string): Migration[] => [...MIGRATIONS, { name: '9000_extra', sql }]
