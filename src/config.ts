@@ -66,6 +66,11 @@ export const SETTINGS = {
       'Connections to Postgres that each process holds at most; for a moment one more, which looks after silent ones.',
     read: wholeNumber(1, 1000),
   },
+  DATABASE_START_WAIT: {
+    fallback: '30',
+    meaning: 'Seconds for which serve tries to reach its database when it starts; 0 for one attempt.',
+    read: seconds(0, 3600),
+  },
   HOST: {
     fallback: '127.0.0.1',
     meaning: 'The address to listen on; 0.0.0.0 for every address of the machine.',

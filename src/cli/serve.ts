@@ -3,10 +3,9 @@ import { Command, InvalidArgumentError, Option } from 'commander'
 import { databaseUrl, setting } from '../config.ts'
 import { Failure, UsageFailure } from '../errors.ts'
 import type { Database } from '../postgres/database.ts'
-import { startAdmin } from './admin.ts'
 import { createLog } from './log.ts'
 import { Service } from './service.ts'
-import { onHangup, terminated } from './signals.ts'
+import { operated, type Stage } from './stage.ts'
 import { superviseWorkers } from './supervisor.ts'
 import { withDatabase } from './with-database.ts'
 import { supervised } from './worker.ts'
@@ -31,7 +30,7 @@ export function serveCommand(): Command {
     .action(async ({ workers, worker }: Options) => {
       if (worker !== undefined) await serveAsWorker(worker)
       else if (workers !== undefined) await serveWithWorkers(workers)
-      else await withDatabase(serve)
+      else await serveAlone()
     })
 }
 
@@ -47,26 +46,32 @@ export async function serve(
   database: Database,
   onListening: (url: string) => Promise<void> = async () => {},
 ): Promise<void> {
+  await operated(stage => serveOn(database, stage, onListening))
+}
+
+/** Serves DATABASE_URL, once it is there. */
+async function serveAlone(): Promise<void> {
+  await operated(stage => stage.arrival.withDatabase(database => serveOn(database, stage)))
+}
+
+async function serveOn(
+  database: Database,
+  { log, signalled, arrival, admin, onReload }: Stage,
+  onListening: (url: string) => Promise<void> = async () => {},
+): Promise<void> {
   if (database.isGuest) {
     throw new Failure(
       'another process holds the embedded database, and it would end with that one: stop it first',
     )
   }
-  const log = createLog()
-  // Before anybody is told that it listens: a signal may follow at once.
-  const signalled = terminated()
   const service = await Service.open(database, log)
-  const admin = startAdmin(service)
-  try {
-    const url = service.listen(publicAddress())
-    onHangup(() => service.reload())
-    log.info({ url, admin: admin?.url, database: database.kind }, 'listening')
-    await onListening(url)
-    log.info({ signal: await signalled }, 'stopping')
-    await service.end()
-  } finally {
-    await admin?.stop()
-  }
+  arrival.becomes(service)
+  const url = service.listen(publicAddress())
+  onReload(() => service.reload())
+  log.info({ url, admin: admin?.url, database: database.kind }, 'listening')
+  await onListening(url)
+  log.info({ signal: await signalled }, 'stopping')
+  await service.end()
 }
 
 const publicAddress = () => ({ host: setting('HOST'), port: setting('PORT') })
@@ -79,7 +84,7 @@ async function serveWithWorkers(workers: number | 'auto'): Promise<void> {
         'the embedded database serves from one process: leave out --workers, or set DATABASE_URL to a Postgres',
       )
     }
-    await withDatabase(serve)
+    await serveAlone()
     return
   }
   const count = workers === 'auto' ? availableParallelism() : workers

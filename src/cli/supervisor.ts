@@ -3,11 +3,9 @@ import { setting } from '../config.ts'
 import { Failure } from '../errors.ts'
 import { type Address, freePort, urlOf } from '../http/address.ts'
 import { within } from '../within.ts'
-import { startAdmin } from './admin.ts'
 import { isEncrypted } from './certificate.ts'
 import { Fleet } from './fleet.ts'
-import { createLog } from './log.ts'
-import { onHangup, terminated } from './signals.ts'
+import { operated, type Stage } from './stage.ts'
 import { startWorker, type WorkerProcess } from './worker-process.ts'
 
 /** A worker that lived for less is not replaced at once: milliseconds, the pause doubling up to the longest. */
@@ -25,28 +23,34 @@ const END_PATIENCE = 8000
  * @throws Failure when a worker cannot start, a port is in use, or a worker had to be killed in the end
  */
 export async function superviseWorkers(count: number, address: Address): Promise<void> {
-  const log = createLog()
-  const signalled = terminated()
+  await operated(async stage => {
+    // Each worker opens the database for itself; the wait is one for all of them.
+    const isThere = await stage.arrival.withDatabase(async () => true)
+    if (isThere) await supervise(count, address, stage)
+  })
+}
+
+async function supervise(
+  count: number,
+  address: Address,
+  { log, signalled, arrival, admin, onReload }: Stage,
+): Promise<void> {
   const fleet = new Fleet()
+  arrival.becomes(fleet)
   const patience = (setting('SHUTDOWN_DELAY') + setting('SHUTDOWN_TIMEOUT')) * 1000 + END_PATIENCE
-  const admin = startAdmin(fleet)
-  try {
-    for (let number = 1; number <= count; number++) await fleet.put(number, startWorker(number))
-    onHangup(() => {
-      for (const worker of fleet.all()) worker.tell({ kind: 'reload' })
-    })
-    const port = await startTogether(fleet.all(), address, signalled)
-    if (port !== undefined) {
-      fleet.state = 'serving'
-      log.info(
-        { url: urlOf({ ...address, port }, isEncrypted()), admin: admin?.url, workers: count },
-        'listening',
-      )
-    }
-    await keepUntil(signalled, { fleet, log, port: port ?? 0, patience })
-  } finally {
-    await admin?.stop()
+  for (let number = 1; number <= count; number++) await fleet.put(number, startWorker(number))
+  onReload(() => {
+    for (const worker of fleet.all()) worker.tell({ kind: 'reload' })
+  })
+  const port = await startTogether(fleet.all(), address, signalled)
+  if (port !== undefined) {
+    fleet.state = 'serving'
+    log.info(
+      { url: urlOf({ ...address, port }, isEncrypted()), admin: admin?.url, workers: count },
+      'listening',
+    )
   }
+  await keepUntil(signalled, { fleet, log, port: port ?? 0, patience })
 }
 
 /**

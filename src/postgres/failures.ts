@@ -45,10 +45,27 @@ export function connectionFailure(error: unknown, url: string): unknown {
   if (code && CUT_SHORT.includes(code) && /[?&](ssl|sslmode)=(?!disable|false)/.test(url)) {
     return new Failure(
       'cannot reach the database: DATABASE_URL asks for encryption (sslmode): does the server offer it?',
+      { cause: error },
     )
   }
   const advice = code && ADVICE[code]
-  return advice ? new Failure(`cannot reach the database: ${advice}`) : error
+  return advice ? new Failure(`cannot reach the database: ${advice}`, { cause: error }) : error
+}
+
+/**
+ * Why a database could not be opened, in words for the log, where that may pass by itself: nothing answers yet, or
+ * the server starts, stops or is full. Undefined for what somebody has to mend: a password, a name, a certificate.
+ * @param failure what connectionFailure() gave
+ */
+export function passingReason(failure: unknown): string | undefined {
+  const error = failure instanceof Failure ? failure.cause : failure
+  const { code } = (error ?? {}) as { code?: unknown }
+  if (typeof code !== 'string') return undefined
+  const mayPass =
+    (error as Error).name === 'PostgresError'
+      ? /^(08|53|57P)/.test(code)
+      : /^(E(?!RR_|ACCES|PERM)[A-Z_]+|CONNECT_TIMEOUT|CONNECTION_\w+|NO_ANSWER|NOT_WANTED)$/.test(code)
+  return mayPass ? reasonOf(error) : undefined
 }
 
 /** Why a database cannot be reached, in words for the log: never its own text, which may quote names. */

@@ -16,7 +16,8 @@ test.concurrent.each([
       socket.on('error', () => {}).on('data', () => setTimeout(() => socket.end(answer), 50))
     })
     await new Promise<void>(resolve => other.listen(0, '127.0.0.1', resolve))
-    const env = { DATABASE_URL: `postgres://u:p@127.0.0.1:${(other.address() as AddressInfo).port}/x` }
+    const DATABASE_URL = `postgres://u:p@127.0.0.1:${(other.address() as AddressInfo).port}/x`
+    const env = { DATABASE_URL, DATABASE_START_WAIT: '0' }
     const [serve, doctor] = await Promise.all([axport(['serve'], { env }), axport(['doctor'], { env })])
     other.close()
     expect(complaint(serve, 1)).toMatch(/is it Postgres/)

@@ -62,14 +62,8 @@ describe('DATABASE_URL', () => {
 
   const passwordOf = () => new URL(database.url).password
   const REFUSED = /refuses the user or password in DATABASE_URL/
-  test.each<[string, () => string | Promise<string>, RegExp]>([
+  test.each<[string, () => string, RegExp]>([
     ['a percent sign in its password', () => `postgres://user:${SECRET}%ZZ@127.0.0.1/x`, /^DATABASE_URL/],
-    ['a host that does not exist', () => urlWith({ hostname: 'db.invalid' }), /host/],
-    [
-      'a port where nothing listens',
-      async () => urlWith({ port: String(await freePort()) }),
-      /nothing listens there.*host and port/,
-    ],
     ['a wrong password', () => urlWith({}), REFUSED],
     ['a wrong user', () => urlWith({ username: 'nobody' }), REFUSED],
     ['no password', () => urlWith({ password: '' }), REFUSED],
@@ -78,9 +72,21 @@ describe('DATABASE_URL', () => {
       () => urlWith({ password: passwordOf(), pathname: '/nowhere' }),
       /no database.*createdb/,
     ],
+  ])('with %s says so at once, and what to do', async (_, url, message) => {
+    // Nothing is logged before: it does not wait.
+    expect(await complaintWith({ DATABASE_URL: url() })).toMatch(message)
+  })
+
+  test.each<[string, () => string | Promise<string>, RegExp]>([
+    ['a host that does not exist', () => urlWith({ hostname: 'db.invalid' }), /host/],
+    [
+      'a port where nothing listens',
+      async () => urlWith({ port: String(await freePort()) }),
+      /nothing listens there.*host and port/,
+    ],
     ['a server without encryption', () => `${database.url}?sslmode=require`, /ssl|tls|encrypt/i],
-  ])('with %s says so, and what to do', async (_, url, message) => {
-    expect(await complaintWith({ DATABASE_URL: await url() })).toMatch(message)
+  ])('with %s says so when the wait is over, and what to do', async (_, url, message) => {
+    expect(await complaintWith({ DATABASE_URL: await url(), DATABASE_START_WAIT: '0' })).toMatch(message)
   })
 
   test('of an embedded database needs a folder, which is not made by accident where something else is', async () => {

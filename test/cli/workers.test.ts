@@ -87,7 +87,8 @@ describe('serve --workers', () => {
   test('ends in one line when its workers cannot start', async () => {
     const port = await freePort()
     const DATABASE_URL = `postgres://postgres@127.0.0.1:${port}/x`
-    const run = await axport(['serve', '--workers', '3'], { env: { ...world.env, DATABASE_URL } })
+    const env = { ...world.env, DATABASE_URL, DATABASE_START_WAIT: '0' }
+    const run = await axport(['serve', '--workers', '3'], { env })
     expect(complaint(run, 1)).toStartWith('cannot reach the database: nothing listens there')
   })
 

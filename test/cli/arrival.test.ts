@@ -1,0 +1,80 @@
+import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
+import { type OwnCluster, startCluster } from '../support/cluster.ts'
+import { axport, cleanUp, PATIENCE, start } from '../support/executable.ts'
+import { freePort } from '../support/free-port.ts'
+import { LIST, send } from '../support/http.ts'
+import { isClosed } from '../support/served.ts'
+import { until } from '../support/until.ts'
+
+setDefaultTimeout(PATIENCE)
+
+let cluster: OwnCluster
+beforeAll(async () => {
+  cluster = await startCluster()
+  expect((await axport(['migrate'], { env: { DATABASE_URL: cluster.url() } })).code).toBe(0)
+})
+afterAll(async () => {
+  await cleanUp()
+  await cluster.stop()
+})
+
+const WAITING = /"reason":"nothing listens there".*"waiting for the database"/
+
+/** `axport serve ARGS` on the cluster while that is away, as soon as it waits. */
+async function startEarly(args: string[], settings: Record<string, string> = {}) {
+  await cluster.crash()
+  const [port, adminPort] = [await freePort(), await freePort()]
+  const env = { DATABASE_URL: cluster.url(), PORT: String(port), ADMIN_PORT: String(adminPort), ...settings }
+  const running = await start(['serve', ...args], { env })
+  await running.shows(WAITING)
+  const [url, admin] = [port, adminPort].map(port => `http://127.0.0.1:${port}`) as [string, string]
+  const state = async (path: string) => {
+    const answer = await fetch(admin + path)
+    return { status: answer.status, body: await answer.text() }
+  }
+  return { ...running, url, state }
+}
+
+describe.each([[[]], [['--workers', '2']]])('serve %p that starts before its database', args => {
+  test('lives and is not ready meanwhile, and serves as soon as the database is there', async () => {
+    const running = await startEarly(args)
+    expect((await running.state('/live')).status).toBe(200)
+    expect((await running.state('/metrics')).status).toBe(200)
+    const { status, body } = await running.state('/ready')
+    expect({ status, ...JSON.parse(body) }).toEqual({
+      status: 503,
+      ready: false,
+      checks: [
+        { check: 'service', status: 'wrong', detail: 'it is starting' },
+        { check: 'database', status: 'wrong', detail: 'nothing listens there' },
+      ],
+    })
+    expect(await isClosed(running.url)).toBe(true)
+
+    await cluster.restart()
+    await running.shows(/"msg":"listening"/)
+    await until('it is ready', async () => (await running.state('/ready')).status === 200)
+    expect((await send(running.url, LIST)).status).toBe(401)
+    for (const line of ['waiting for the database', 'the database is there'])
+      expect(running.stdout().split(line)).toHaveLength(2)
+    running.signal('SIGTERM')
+    expect(await running.finished).toMatchObject({ code: 0, stderr: '' })
+  })
+
+  test('gives up with one line after DATABASE_START_WAIT', async () => {
+    const running = await startEarly(args, { DATABASE_START_WAIT: '0.2' })
+    expect(await running.finished).toMatchObject({
+      code: 1,
+      stderr: expect.stringMatching(/^axport: cannot reach the database: nothing listens there: .*\n$/),
+    })
+  })
+
+  test('ends with exit code 0 at a signal, and goes on after SIGHUP', async () => {
+    const running = await startEarly(args)
+    running.signal('SIGHUP')
+    expect((await running.state('/live')).status).toBe(200)
+    running.signal('SIGTERM')
+    expect(await running.finished).toMatchObject({ code: 0, stderr: '' })
+    expect(running.stdout()).toMatch(/"signal":"SIGTERM","msg":"stopping"/)
+  })
+})
