@@ -5,6 +5,7 @@ import { type Address, freePort, urlOf } from '../http/address.ts'
 import { within } from '../within.ts'
 import { isEncrypted } from './certificate.ts'
 import { Fleet } from './fleet.ts'
+import { endHungWorkers } from './hung-workers.ts'
 import { operated, type Stage } from './stage.ts'
 import { startWorker, type WorkerProcess } from './worker-process.ts'
 
@@ -100,10 +101,12 @@ interface Keeping {
 /** Keeps every place filled until a signal, then lets all workers finish. */
 async function keepUntil(signalled: Promise<string>, keeping: Keeping): Promise<void> {
   const { fleet, log, patience } = keeping
+  const stopAsking = endHungWorkers(fleet, log)
   const kept = Promise.all(
     fleet.all().map((worker, index) => keepOne(index + 1, worker, keeping, signalled)),
   ).then(() => true)
   log.info({ signal: await Promise.race([signalled, kept.then(() => signalled)]) }, 'stopping')
+  stopAsking()
   fleet.state = 'stopping'
   for (const worker of fleet.all()) worker.tell({ kind: 'stop' })
   if (await within(patience, kept, false)) return

@@ -8,6 +8,8 @@ import type { Readiness } from '../http/admin/readiness.ts'
 
 /** What a worker can be asked for. */
 export interface Reports {
+  /** That it is there: the answer needs nothing but its event loop. */
+  presence: true
   readiness: Readiness
   metrics: MetricsJson
 }

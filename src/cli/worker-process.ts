@@ -17,6 +17,7 @@ export interface WorkerProcess {
   prepared: Promise<void>
   listening: Promise<void>
   isListening(): boolean
+  isRunning(): boolean
   ended: Promise<Ended>
   tell(message: ToWorker): void
   /** What it reports, or undefined when it does not answer: it has ended, or it hangs. */
@@ -61,6 +62,7 @@ export function startWorker(number: number): WorkerProcess {
     prepared: prepared.promise,
     listening: listening.promise,
     isListening: () => isListening && !hasEnded(),
+    isRunning: () => !hasEnded(),
     ended: endOf(child),
     tell,
     ask: async <About extends keyof Reports>(about: About) => {

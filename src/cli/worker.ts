@@ -2,14 +2,16 @@ import { Interrupted, UsageFailure } from '../errors.ts'
 import type { FromWorker, Reports, ToWorker } from './worker-messages.ts'
 
 /** What a worker is asked for by its supervisor. */
-export type Reporter = { [About in keyof Reports]: () => Promise<Reports[About]> }
+type Reporter = { [About in keyof Reports]: () => Promise<Reports[About]> }
+
+const presence = async (): Promise<true> => true
 
 /** A worker's side of the channel to its supervisor. */
 export interface Supervised {
   /** Says that the worker could listen now, and resolves with the port when it is its turn. */
   prepared(): Promise<number>
-  /** Says that it listens, and from now on answers what it is asked. */
-  listening(reporter: Reporter): void
+  /** Says that it listens, and from now on answers all that it is asked; that it is there, it answers from the start. */
+  listening(reporter: Omit<Reporter, 'presence'>): void
   /** Calls back each time the certificate is to be read again. */
   onReload(reload: () => void): void
   /** Resolves when the worker is to finish what is in flight and end. */
@@ -35,14 +37,14 @@ export function supervised(): Supervised {
   const stopped = Promise.withResolvers<void>()
   let reload = () => {}
   const tell = (message: FromWorker) => void process.send?.(message)
-  let reporter: Reporter | undefined
+  let reporter: Partial<Reporter> = { presence }
   process.on('message', async (message: ToWorker) => {
     if (message.kind === 'listen') port.resolve(message.port)
     if (message.kind === 'reload') reload()
     if (message.kind === 'stop') stopped.resolve()
-    if (message.kind === 'ask' && reporter) {
-      const report = await reporter[message.about]()
-      tell({ kind: 'report', question: message.question, report })
+    if (message.kind === 'ask') {
+      const report = await reporter[message.about]?.()
+      if (report) tell({ kind: 'report', question: message.question, report })
     }
   })
   return {
@@ -54,7 +56,7 @@ export function supervised(): Supervised {
       reload = callback
     },
     listening: answering => {
-      reporter = answering
+      reporter = { presence, ...answering }
       tell({ kind: 'listening' })
     },
     stopped: stopped.promise,
