@@ -11,6 +11,7 @@ import { type Server, startServer } from '../http/server.ts'
 import { startPurging } from '../oauth/purge.ts'
 import type { Database } from '../postgres/database.ts'
 import type { Pool } from '../postgres/pool.ts'
+import { isReadOnly } from '../postgres/read-only.ts'
 import { within } from '../within.ts'
 import { readTls } from './certificate.ts'
 import { surviveCuts } from './last-resort.ts'
@@ -77,7 +78,7 @@ export class Service implements AdminView {
     const onAnswered: Metrics['observe'] = answered => this.measured.observe(answered)
     const options = { certificate, slowMs, counters, onAnswered }
     this.server = startServer(pool, log, address, limits.http, options)
-    this.stopPurging = startPurging(pool, { log, counters })
+    this.stopPurging = startPurging(pool, { log, counters, isReadOnly: () => isReadOnly(pool) })
     this.state = 'serving'
     return this.server.url
   }

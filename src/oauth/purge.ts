@@ -14,6 +14,8 @@ const PAUSE = 4
 interface PurgeOptions {
   log: Record<'info' | 'warn', (details: object, message: string) => void>
   counters?: Pick<Counters, 'purgedTokens' | 'purgedSecrets'>
+  /** Asked before each round: nothing is purged where it says so. */
+  isReadOnly?: () => Promise<boolean>
   /** Milliseconds; for tests. */
   first?: number
   interval?: number
@@ -26,7 +28,7 @@ interface PurgeOptions {
  */
 export function startPurging(
   db: Runner,
-  { log, counters, first = FIRST, interval = INTERVAL }: PurgeOptions,
+  { log, counters, isReadOnly = async () => false, first = FIRST, interval = INTERVAL }: PurgeOptions,
 ): () => Promise<void> {
   const stop = new AbortController()
   const isStopped = () => stop.signal.aborted
@@ -45,6 +47,7 @@ export function startPurging(
     }
   }
   const purge = async () => {
+    if (await isReadOnly()) return
     // First their tokens, batch by batch: the secret would take all of them with it at once.
     await inBatches(() => purgeEndedTokens(db, BATCH))
     if (!isStopped()) purged.secrets = await purgeEndedSecrets(db)

@@ -108,7 +108,7 @@ export class Pool implements Runner {
         const verdict = verdictOn(error)
         const mayPass = verdict === 'cut' || verdict === 'passing'
         if (!mayPass || !asker || attempt > 1)
-          throw this.#failure(error, attempt > 1 && isDouble(error) ? 'cut' : verdict)
+          throw this.#failure(error, attempt > 1 && isDouble(error) ? 'cut' : verdict, asker)
       }
     }
   }
@@ -121,7 +121,7 @@ export class Pool implements Runner {
   }
 
   /** What is thrown instead of the database's own error, where that stands for something known. */
-  #failure(error: unknown, verdict: Verdict): unknown {
+  #failure(error: unknown, verdict: Verdict, asker?: Asker): unknown {
     switch (verdict) {
       case 'cut':
         return new DatabaseUnavailable('the connection to the database was lost')
@@ -130,9 +130,9 @@ export class Pool implements Runner {
       case 'timeout':
         return new StatementTimeout()
       case 'read-only':
-        this.watch.refusedWrite('the database is read-only')
-        // After a failover these may be connections to a server that was the primary.
-        this.#places.renew()
+        this.watch.sawReadOnly(true)
+        // After a failover these may be connections to a server that was the primary. A note of a use can wait.
+        if (asker) this.#places.renew()
         return new DatabaseUnavailable('the database is read-only', 5)
       case 'disk-full':
         this.watch.refusedWrite('the disk of the database is full')

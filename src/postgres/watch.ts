@@ -8,6 +8,8 @@ export interface WatchLog {
 const FIRST_PAUSE = 100
 const LONGEST_PAUSE = 1000
 
+const READ_ONLY = 'the database is read-only'
+
 /**
  * What is known of the database, and the line in the log when that changes; none for what is known already.
  * Reasons are in words and hold nothing of a URL, a statement or a row.
@@ -49,6 +51,17 @@ export class Watch {
   refusedConnection(reason: string): void {
     if (++this.#refusals !== 2) return
     this.log.warn({ reason }, 'the database takes no further connection; requests share those that are open')
+  }
+
+  /** Whether the database is known to be read-only. */
+  get isReadOnly(): boolean {
+    return this.refusal === READ_ONLY
+  }
+
+  /** Somebody looked, or a write was refused: the database is read-only, or is not. */
+  sawReadOnly(isReadOnly: boolean): void {
+    if (isReadOnly) this.refusedWrite(READ_ONLY)
+    else if (this.isReadOnly) this.wrote()
   }
 
   /** A write was refused for a reason that holds for all writes. */

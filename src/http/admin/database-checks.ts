@@ -1,5 +1,6 @@
 import { Failure } from '../../errors.ts'
 import type { Pool } from '../../postgres/pool.ts'
+import { isReadOnly } from '../../postgres/read-only.ts'
 import { compareSchema } from '../../postgres/schema-record.ts'
 import { shared, within } from '../../within.ts'
 import type { Check } from './readiness.ts'
@@ -9,7 +10,7 @@ export function databaseChecks(pool: Pool): Check[] {
   return [
     { name: 'database', run: shared(() => pool.trouble()) },
     { name: 'schema', after: 'database', run: unlessBusy(pool, () => behind(pool)) },
-    { name: 'writable', after: 'database', run: unlessBusy(pool, () => readOnly(pool)) },
+    { name: 'writable', after: 'database', run: unlessBusy(pool, () => unwritable(pool)) },
   ]
 }
 
@@ -41,11 +42,8 @@ function unlessBusy<Result>(
 }
 
 /** A standby answers, but no token can be issued on it. */
-async function readOnly(pool: Pool): Promise<string | undefined> {
-  const isReadOnly = await valueIn(
-    pool.unsafe(`select current_setting('transaction_read_only') as value`, [], { prepare: false }),
-  )
-  return isReadOnly === 'on' ? 'it is read-only: no tokens can be issued' : undefined
+async function unwritable(pool: Pool): Promise<string | undefined> {
+  return (await isReadOnly(pool)) ? 'it is read-only: no tokens can be issued' : undefined
 }
 
 /** Of the one row. */
