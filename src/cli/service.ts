@@ -53,6 +53,7 @@ export class Service implements AdminView {
       inFlight: () => this.server?.inFlight() ?? 0,
       exportVersion: exportVersion(pool),
       pool: () => pool.stats(),
+      shortages: () => pool.watch.shortages,
     })
   }
 

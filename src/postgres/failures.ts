@@ -111,6 +111,20 @@ export type Verdict =
   /** The statement itself is wrong. */
   | 'unforeseen'
 
+/** By SQLSTATE, what a server ran short of while it worked on a statement; class 53. */
+const SHORTAGES: Record<string, string> = {
+  '53100': 'the disk of the database is full: no tokens can be issued',
+  '53200': 'the database is out of memory',
+  '53400': 'the database has reached a limit of its configuration',
+}
+
+/** What the server was short of when it refused a statement, in words; undefined when that was not the reason. */
+export function shortageOf(error: unknown): string | undefined {
+  const { code, name } = error as { code?: unknown; name?: string }
+  if (name !== 'PostgresError' || typeof code !== 'string' || !code.startsWith('53')) return undefined
+  return SHORTAGES[code] ?? `the database is short of something (${code})`
+}
+
 /** By SQLSTATE, its class, or the socket's error; Postgres 18, appendix A. */
 export function verdictOn(error: unknown): Verdict {
   const { code, name } = error as { code?: unknown; name?: string }

@@ -6,6 +6,7 @@ import {
   isSilence,
   reasonOf,
   StatementTimeout,
+  shortageOf,
   type Verdict,
   verdictOn,
 } from './failures.ts'
@@ -101,10 +102,12 @@ export class Pool implements Runner {
       const connection = await this.#places.take(lane, asker?.signal)
       try {
         const rows = await this.#runOn(connection, text, parameters, options, asker?.signal)
-        if (isWrite(rows)) this.watch.wrote()
+        if (isInsertion(rows)) this.watch.wrote()
         return rows
       } catch (error) {
         if (asker?.signal.aborted) throw new ClientGone()
+        const shortage = shortageOf(error)
+        if (shortage) this.watch.ranShort(shortage)
         const verdict = verdictOn(error)
         const mayPass = verdict === 'cut' || verdict === 'passing'
         if (!mayPass || !asker || attempt > 1)
@@ -135,7 +138,6 @@ export class Pool implements Runner {
         if (asker) this.#places.renew()
         return new DatabaseUnavailable('the database is read-only', 5)
       case 'disk-full':
-        this.watch.refusedWrite('the disk of the database is full')
         return new DatabaseUnavailable('the disk of the database is full', 5)
       default:
         return error
@@ -175,8 +177,11 @@ export class Pool implements Runner {
   }
 }
 
-const isWrite = (rows: object) =>
-  /^(INSERT|UPDATE|DELETE)$/.test((rows as { command?: string }).command ?? '')
+/** An update may find room where an insertion finds none. */
+const isInsertion = (rows: object) => {
+  const { command, count } = rows as { command?: string; count?: number }
+  return command === 'INSERT' && count !== 0
+}
 
 /** What was cut had been done: its answer is lost. */
 const isDouble = (error: unknown) => (error as { code?: string }).code === '23505'

@@ -8,7 +8,10 @@ export interface WatchLog {
 const FIRST_PAUSE = 100
 const LONGEST_PAUSE = 1000
 
-const READ_ONLY = 'the database is read-only'
+/** Milliseconds between two lines about statements that a server is too short of something to run. */
+const REPEAT = 60_000
+
+const READ_ONLY = 'the database is read-only: no tokens can be issued'
 
 /**
  * What is known of the database, and the line in the log when that changes; none for what is known already.
@@ -19,6 +22,11 @@ export class Watch {
   reason: string | undefined
   /** Why it takes no writes; undefined when it does, as far as is known. */
   refusal: string | undefined
+  /** Statements that the server refused because it is short of disk, memory or the like. */
+  shortages = 0
+  /** Whether the refusal is in the log, and performance.now() of the last line about a shortage. */
+  #isTold = false
+  #toldAt = Number.NEGATIVE_INFINITY
   /** Attempts in a row to open one more connection that failed while others were of use. */
   #refusals = 0
   #attempts = 0
@@ -60,21 +68,33 @@ export class Watch {
 
   /** Somebody looked, or a write was refused: the database is read-only, or is not. */
   sawReadOnly(isReadOnly: boolean): void {
-    if (isReadOnly) this.refusedWrite(READ_ONLY)
-    else if (this.isReadOnly) this.wrote()
+    if (!isReadOnly && this.isReadOnly) this.wrote()
+    if (!isReadOnly || this.isReadOnly) return
+    this.refusal = READ_ONLY
+    this.#tell(READ_ONLY)
   }
 
-  /** A write was refused for a reason that holds for all writes. */
-  refusedWrite(reason: string): void {
-    if (this.refusal === reason) return
+  /** A statement was refused because the server is short of something: so may writes be, until one succeeds. */
+  ranShort(reason: string): void {
+    this.shortages++
     this.refusal = reason
-    this.log.warn({}, `${reason}: no tokens can be issued`)
+    const now = performance.now()
+    if (now - this.#toldAt < REPEAT) return
+    this.#toldAt = now
+    this.#tell(reason)
   }
 
+  /** A row was inserted. */
   wrote(): void {
-    if (this.refusal === undefined) return
     this.refusal = undefined
+    if (!this.#isTold) return
+    this.#isTold = false
     this.log.info({}, 'the database takes writes again')
+  }
+
+  #tell(refusal: string): void {
+    this.#isTold = true
+    this.log.warn({}, refusal)
   }
 
   /** Milliseconds until the next look. */

@@ -33,7 +33,7 @@ const NO_SPACE =
 const TOKENS_REFUSED = [
   'the disk of the database is full: no tokens can be issued',
   'the database takes writes again',
-]
+] as const
 const LOST_AND_FOUND = ['the database cannot be reached', 'the database can be reached again']
 
 for (const backend of BACKENDS) {
@@ -56,7 +56,7 @@ for (const backend of BACKENDS) {
         cluster = await startCluster({ settings: { min_wal_size: '32MB', max_wal_size: '32MB' } })
       const url = cluster ? await postgresOn(cluster, small, part) : await embeddedOn(small)
       const credentials = await integrate(url)
-      const service = await serveWith([], { DATABASE_URL: url, DATABASE_WAIT: '1' })
+      const service = await serveWith([], { DATABASE_URL: url, DATABASE_WAIT: '1', ADMIN_PORT: '0' })
       const token = await newToken(service.url, credentials)
       const isIssued = async () => (await postToken(service.url, credentials)).status === 200
       return { disk: small, url, credentials, service, token, isIssued }
@@ -95,10 +95,15 @@ for (const backend of BACKENDS) {
         break
       }
       for (const each of tokens.slice(-3)) await expectPage(service.url, each, BEFORE)
+      const ready = await fetch(`${service.admin}/ready`)
+      expect([ready.status, await ready.text()]).toEqual([503, expect.stringContaining(TOKENS_REFUSED[0])])
+      const metrics = await (await fetch(`${service.admin}/metrics`)).text()
+      expect(metrics).toMatch(/^axport_database_shortages_total [1-9]/m)
 
       disk.free()
-      await until('a token is issued again', isIssued)
-      expect(warnings(service)).toEqual(TOKENS_REFUSED)
+      await until('it is ready', async () => (await fetch(`${service.admin}/ready`)).status === 200)
+      expect(await isIssued()).toBe(true)
+      expect(warnings(service)).toEqual([...TOKENS_REFUSED])
     })
 
     test('for its log is a 503 for everything; with space again, all is there that was answered', async () => {

@@ -1,4 +1,5 @@
 import { Failure } from '../../errors.ts'
+import { tryIssuing } from '../../oauth/tokens.ts'
 import type { Pool } from '../../postgres/pool.ts'
 import { isReadOnly } from '../../postgres/read-only.ts'
 import { compareSchema } from '../../postgres/schema-record.ts'
@@ -41,9 +42,16 @@ function unlessBusy<Result>(
   return async () => (pool.isBusy() ? last : await reread())
 }
 
-/** A standby answers, but no token can be issued on it. */
+/**
+ * A standby answers, but no token can be issued on it. Where a statement met a full disk or the like, a write is tried:
+ * a service that is not ready may get no requests that would find out.
+ */
 async function unwritable(pool: Pool): Promise<string | undefined> {
-  return (await isReadOnly(pool)) ? 'it is read-only: no tokens can be issued' : undefined
+  if (!(await isReadOnly(pool)) && pool.watch.refusal !== undefined) {
+    const isTried = await tryIssuing(pool).catch(() => true)
+    if (!isTried) pool.watch.wrote()
+  }
+  return pool.watch.refusal
 }
 
 /** Of the one row. */

@@ -11,6 +11,8 @@ export interface Sources {
   exportVersion(): Promise<number | undefined>
   /** The connections to the database, where the pool tells of them. */
   pool?(): { inUse: number; idle: number; waiting: number }
+  /** Statements that the database refused because it is short of something. */
+  shortages(): number
 }
 
 /** What runs here. */
@@ -44,6 +46,14 @@ const CONNECTIONS: Record<keyof Connections, Named> = {
 export function addSourceMetrics(sources: Sources, registry: Registry): void {
   const { counters, pool } = sources
   const of = ([name, help]: Named) => ({ name: `axport_${name}`, help, registers: [registry] })
+  const counter = (named: Named, read: () => number) =>
+    new Counter({
+      ...of(named),
+      collect() {
+        this.reset()
+        this.inc(read())
+      },
+    })
   const gauge = (named: Named, read: () => number) =>
     new Gauge({
       ...of(named),
@@ -51,15 +61,11 @@ export function addSourceMetrics(sources: Sources, registry: Registry): void {
         this.set(read())
       },
     })
-  for (const key of Object.keys(COUNTERS) as (keyof Counters)[]) {
-    new Counter({
-      ...of(COUNTERS[key]),
-      collect() {
-        this.reset()
-        this.inc(counters[key])
-      },
-    })
-  }
+  for (const key of Object.keys(COUNTERS) as (keyof Counters)[]) counter(COUNTERS[key], () => counters[key])
+  counter(
+    ['database_shortages_total', 'Statements refused because the database is short of disk or memory.'],
+    sources.shortages,
+  )
   gauge(['requests_in_flight', 'Requests that have arrived and are not answered yet.'], sources.inFlight)
   for (const key of pool ? (Object.keys(CONNECTIONS) as (keyof Connections)[]) : [])
     gauge(CONNECTIONS[key], () => pool?.()[key] ?? 0)
