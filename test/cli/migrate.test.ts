@@ -1,0 +1,31 @@
+import { afterAll, expect, setDefaultTimeout, test } from 'bun:test'
+import postgres from 'postgres'
+import { migrate } from '../../src/postgres/migrate.ts'
+import { MIGRATIONS } from '../../src/postgres/migrations.ts'
+import { emptyDatabase } from '../support/cluster.ts'
+import { cleanUp, PATIENCE, start } from '../support/executable.ts'
+import { until } from '../support/until.ts'
+
+setDefaultTimeout(PATIENCE)
+afterAll(cleanUp)
+
+test('migrate says on standard error whose locks it waits for, and goes on when they are free', async () => {
+  const { url, drop } = await emptyDatabase()
+  const sql = postgres(url, { max: 2, onnotice: () => {} })
+  await migrate(sql, MIGRATIONS.slice(0, 3))
+  const running = await sql.begin(async writer => {
+    await writer`set local application_name = 'nightly'`
+    await writer`lock table organizations in row exclusive mode`
+    const running = await start(['migrate'], { env: { DATABASE_URL: url } })
+    await until('it waits', () => running.stderr() !== '')
+    expect(running.stdout()).toBe('')
+    return running
+  })
+  const { code, stdout, stderr } = await running.finished
+  expect({ code, stdout }).toEqual({ code: 0, stdout: 'applied 0004_writers, 0005_integrations\n' })
+  expect(stderr).toMatch(
+    /^waiting for locks of nightly \(pid \d+, idle in transaction, since [^ ]+Z\); trying again in 2 s\n$/,
+  )
+  await sql.end()
+  await drop()
+})
