@@ -20,7 +20,8 @@ const MAY_IMPORT: Record<string, string[]> = {
   pull: COMMON,
   postgres: ['db', ...COMMON],
   db: [],
-  config: ['errors'],
+  config: ['errors', 'masked-url'],
+  'masked-url': [],
   ...Object.fromEntries(COMMON.map(name => [name, []])),
 }
 
