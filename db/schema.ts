@@ -44,6 +44,8 @@ export const integrations = pgTable('integrations', {
   name: text('name').notNull(),
   organizationIds: id('organization_ids').array().notNull().default(sql`'{}'`),
   productIds: id('product_ids').array().notNull().default(sql`'{}'`),
+  allOrganizations: boolean('all_organizations').notNull().default(false),
+  allProducts: boolean('all_products').notNull().default(false),
   createdAt: timestamptz('created_at').notNull().defaultNow(),
   disabledAt: timestamptz('disabled_at'),
   scopeDigest: text('scope_digest')

@@ -11,3 +11,9 @@ export class UsageFailure extends Error {}
 
 /** A command was ended by a signal before it was done: exit code 130, and `message` where there is one to tell. */
 export class Interrupted extends Error {}
+
+/** Several things as a line names them: the first three, and how many more there are. */
+export function firstThree(things: string[]): string {
+  const more = things.length > 3 ? ` and ${things.length - 3} more` : ''
+  return `${things.slice(0, 3).join(', ')}${more}`
+}

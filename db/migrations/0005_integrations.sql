@@ -14,6 +14,8 @@ return encode(sha256(convert_to(organization_ids::text || product_ids::text, 'UT
 -- and not two join tables: it is read whole with every request, and replaced whole by provisioning.
 -- It does not reference organizations and products: an organization that leaves the platform's data and
 -- comes back must not silently have left a scope in between. Provisioning checks the ids instead.
+-- A set that was meant as all holds what there was then, and no request gets more (spec 1: fixed when provisioned).
+-- all_organizations and all_products keep the meaning: operators are told what has come since.
 create table integrations (
   id bigint generated always as identity primary key,
   client_id text not null unique
@@ -23,6 +25,8 @@ create table integrations (
     constraint integrations_name_length check (char_length(name) <= 500),
   organization_ids bigint[] not null default '{}',
   product_ids bigint[] not null default '{}',
+  all_organizations boolean not null default false,
+  all_products boolean not null default false,
   created_at timestamptz not null default now(),
   disabled_at timestamptz,
   scope_digest text not null generated always as (scope_digest(organization_ids, product_ids)) stored

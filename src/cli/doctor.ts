@@ -1,16 +1,15 @@
 import { Command } from 'commander'
 import type { Sql } from 'postgres'
 import { databaseUrl, describeSettings, setting } from '../config.ts'
-import { type Finding, ok, skipped, warning, wrong } from '../doctor/finding.ts'
+import { type Finding, ok, wrong } from '../doctor/finding.ts'
 import { missingEmbedded } from '../doctor/folder-check.ts'
 import { checkPrivileges } from '../doctor/privileges-check.ts'
 import { checkReadModel } from '../doctor/read-model-check.ts'
-import { unreadable } from '../doctor/reading.ts'
 import { checkSchema } from '../doctor/schema-check.ts'
 import { checkServer, checkStatistics, checkTimeZone } from '../doctor/server-checks.ts'
 import { Failure } from '../errors.ts'
-import { listIntegrations, reportIntegration } from '../integrations/report.ts'
 import { openDatabase } from '../postgres/database.ts'
+import { checkIntegrations } from './doctor-integrations.ts'
 import { print, printTable } from './output.ts'
 
 /** axport doctor */
@@ -80,40 +79,3 @@ async function checkContents(sql: Sql, full: boolean): Promise<Finding[]> {
     ...(await checkIntegrations(sql)),
   ]
 }
-
-/** One line for each integration whose requests cannot succeed; a disabled one is meant to be refused. */
-async function checkIntegrations(sql: Sql): Promise<Finding[]> {
-  if ((await unreadable(sql, ...INTEGRATION_TABLES)).length > 0)
-    return [skipped('integrations', 'this role cannot read their organizations: run doctor as the owner')]
-  const findings: Finding[] = []
-  const integrations = await listIntegrations(sql)
-  for (const { client_id, name, state } of integrations) {
-    if (state === 'disabled') continue
-    const { obstacles } = await reportIntegration(sql, client_id)
-    const isEmpty = obstacles.every(obstacle => obstacle.startsWith('nothing'))
-    if (obstacles.length > 0) {
-      findings.push(
-        (isEmpty ? warning : wrong)('integrations', `${name} (${client_id}) gets ${obstacles.join('; ')}`),
-      )
-    }
-  }
-  if (findings.length > 0) return findings
-  return [
-    ok(
-      'integrations',
-      integrations.length === 0
-        ? 'none yet: axport integration create NAME makes one'
-        : `${integrations.length}, all able to work or disabled`,
-    ),
-  ]
-}
-
-/** What a report on an integration is made of. */
-const INTEGRATION_TABLES = [
-  'organizations',
-  'products',
-  'export_records',
-  'integrations',
-  'integration_secrets',
-  'access_tokens',
-]

@@ -31,6 +31,8 @@ export async function createIntegration(
     name,
     organizations: await existing(db, 'organizations', organizations),
     products: await existing(db, 'products', products),
+    all_organizations: organizations === 'all',
+    all_products: products === 'all',
     digest: sha256(clientSecret),
   })
   return { clientId, clientSecret }
@@ -38,12 +40,14 @@ export async function createIntegration(
 
 const insertIntegration = statement<Record<string, unknown>, never>(sql`
   with integration as (
-    insert into ${i} (client_id, name, organization_ids, product_ids)
+    insert into ${i} (client_id, name, organization_ids, product_ids, all_organizations, all_products)
     values (
       ${sql.placeholder('client_id')},
       ${sql.placeholder('name')},
       ${sql.placeholder('organizations')}::bigint[],
-      ${sql.placeholder('products')}::bigint[]
+      ${sql.placeholder('products')}::bigint[],
+      ${sql.placeholder('all_organizations')}::boolean,
+      ${sql.placeholder('all_products')}::boolean
     )
     returning id
   )

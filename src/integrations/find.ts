@@ -2,11 +2,14 @@ import type { Sql, TransactionSql } from 'postgres'
 import { Failure } from '../errors.ts'
 
 /** The parts of an integration's row that its changes depend on; ids as decimal strings. */
-interface IntegrationRow {
+export interface IntegrationRow {
   id: string
   name: string
   organizationIds: string[]
   productIds: string[]
+  /** The set was meant as all: what there was when it was set. */
+  allOrganizations: boolean
+  allProducts: boolean
   disabledAt: string | null
 }
 
@@ -21,6 +24,8 @@ async function lockIntegration(sql: TransactionSql, clientId: string): Promise<I
       name,
       organization_ids as "organizationIds",
       product_ids as "productIds",
+      all_organizations as "allOrganizations",
+      all_products as "allProducts",
       disabled_at::text as "disabledAt"
     from integrations
     where client_id = ${clientId}

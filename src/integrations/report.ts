@@ -19,10 +19,19 @@ export interface IntegrationReport extends Omit<IntegrationSummary, 'organizatio
   disabled_at: string | null
   organizations: ScopeMember[]
   products: ScopeMember[]
+  /** The sets that were meant as all, and what has come to the data since and is not in them. */
+  meant_as_all: (keyof Scope)[]
+  come_since: Scope
   secrets: { created_at: string; ends_at: string | null; last_used_at: string | null; live_tokens: number }[]
   assessments_in_scope: number
   /** Why requests would get 400, 401 or nothing, and what to do; empty when nothing stands in the way. */
   obstacles: string[]
+}
+
+/** The two sets of a scope. */
+interface Scope {
+  organizations: ScopeMember[]
+  products: ScopeMember[]
 }
 
 /** An organization or a product of a scope. */
@@ -70,6 +79,20 @@ export async function reportIntegration(db: Sql, clientId: string): Promise<Inte
         select coalesce(json_agg(json_build_object('id', id::text, 'name', p.name) order by id), '[]')
         from unnest(i.product_ids) as id left join products p using (id)
       ),
+      'meant_as_all',
+        array_remove(array[case when i.all_organizations then 'organizations' end, case when i.all_products then 'products' end], null),
+      'come_since', json_build_object(
+        'organizations', (
+          select coalesce(json_agg(json_build_object('id', o.id::text, 'name', o.name) order by o.id), '[]')
+          from organizations o left join unnest(i.organization_ids) as known (id) using (id)
+          where i.all_organizations and known.id is null
+        ),
+        'products', (
+          select coalesce(json_agg(json_build_object('id', p.id::text, 'name', p.name) order by p.id), '[]')
+          from products p left join unnest(i.product_ids) as known (id) using (id)
+          where i.all_products and known.id is null
+        )
+      ),
       'secrets', (
         select coalesce(json_agg(json_build_object(
           'created_at', ${iso(db, db`s.created_at`)},
@@ -90,22 +113,29 @@ export async function reportIntegration(db: Sql, clientId: string): Promise<Inte
   const report = {
     ...summary,
     ...row.report,
-    organizations: row.report.organizations.map(withExactId),
-    products: row.report.products.map(withExactId),
+    ...withExactIds(row.report),
+    come_since: withExactIds(row.report.come_since),
   }
   return { ...report, obstacles: obstacles(report) }
 }
 
 /** As the database renders it, with ids as text: its driver would round them. */
-interface StoredReport extends Omit<IntegrationReport, keyof IntegrationSummary | keyof Scope | 'obstacles'> {
+interface StoredReport
+  extends Omit<IntegrationReport, keyof IntegrationSummary | keyof Scope | 'come_since' | 'obstacles'>,
+    StoredScope {
+  come_since: StoredScope
+}
+
+interface StoredScope {
   organizations: StoredMember[]
   products: StoredMember[]
 }
-
-type Scope = Pick<IntegrationReport, 'organizations' | 'products'>
 type StoredMember = Omit<ScopeMember, 'id'> & { id: string }
 
-const withExactId = ({ id, name }: StoredMember): ScopeMember => ({ id: exactNumber(id), name })
+function withExactIds({ organizations, products }: StoredScope): Scope {
+  const exact = ({ id, name }: StoredMember): ScopeMember => ({ id: exactNumber(id), name })
+  return { organizations: organizations.map(exact), products: products.map(exact) }
+}
 
 /** In the order in which a request would meet them. */
 function obstacles(report: Omit<IntegrationReport, 'obstacles'>): string[] {

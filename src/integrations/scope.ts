@@ -1,6 +1,6 @@
 import type { Sql, TransactionSql } from 'postgres'
 import { Failure } from '../errors.ts'
-import { changeIntegration } from './find.ts'
+import { changeIntegration, type IntegrationRow } from './find.ts'
 
 /** Ids as decimal strings, or everything there is at this moment. */
 export type Ids = string[] | 'all'
@@ -23,6 +23,8 @@ export interface ChangedSet {
   ids: string[]
   added: number
   removed: number
+  /** Whether it is meant as all: operators are told what comes to the data and is not in it. */
+  meantAsAll: boolean
 }
 
 type ScopeTable = 'organizations' | 'products'
@@ -37,18 +39,59 @@ export async function changeScope(
   organizations: SetChange,
   products: SetChange,
 ): Promise<ChangedScope> {
+  return await changeIntegration(db, clientId, (sql, integration) =>
+    applyChange(sql, integration, organizations, products),
+  )
+}
+
+/**
+ * Takes in what has come to the data since a set was meant as all.
+ * @throws Failure for an unknown integration, or one of which neither set was meant as all
+ */
+export async function addNew(db: Sql, clientId: string): Promise<ChangedScope> {
   return await changeIntegration(db, clientId, async (sql, integration) => {
-    const changed = {
-      organizations: await changedSet(sql, 'organizations', integration.organizationIds, organizations),
-      products: await changedSet(sql, 'products', integration.productIds, products),
+    const { allOrganizations, allProducts } = integration
+    if (!allOrganizations && !allProducts) {
+      throw new Failure(
+        `neither set of ${clientId} was meant as all: axport integration scope ${clientId} --organizations all, or --products all`,
+      )
     }
-    await sql`
-      update integrations set
-        organization_ids = ${changed.organizations.ids}::bigint[],
-        product_ids = ${changed.products.ids}::bigint[]
-      where id = ${integration.id}`
-    return changed
+    const all: SetChange = { add: 'all' }
+    return await applyChange(sql, integration, allOrganizations ? all : {}, allProducts ? all : {})
   })
+}
+
+async function applyChange(
+  sql: TransactionSql,
+  integration: IntegrationRow,
+  organizations: SetChange,
+  products: SetChange,
+): Promise<ChangedScope> {
+  const { id, organizationIds, productIds, allOrganizations, allProducts } = integration
+  const changed = {
+    organizations: {
+      ...(await changedSet(sql, 'organizations', organizationIds, organizations)),
+      meantAsAll: isMeantAsAll(allOrganizations, organizations),
+    },
+    products: {
+      ...(await changedSet(sql, 'products', productIds, products)),
+      meantAsAll: isMeantAsAll(allProducts, products),
+    },
+  }
+  await sql`
+    update integrations set
+      organization_ids = ${changed.organizations.ids}::bigint[],
+      product_ids = ${changed.products.ids}::bigint[],
+      all_organizations = ${changed.organizations.meantAsAll},
+      all_products = ${changed.products.meantAsAll}
+    where id = ${id}`
+  return changed
+}
+
+/** A list in place of all ends it, and so does a removal: all but some is a list. An addition does not. */
+function isMeantAsAll(before: boolean, { replace, add, remove = [] }: SetChange): boolean {
+  if (remove.length > 0) return false
+  return add === 'all' || (replace === undefined ? before : replace === 'all')
 }
 
 async function changedSet(
@@ -56,7 +99,7 @@ async function changedSet(
   table: ScopeTable,
   before: string[],
   { replace, add, remove }: SetChange,
-): Promise<ChangedSet> {
+): Promise<Omit<ChangedSet, 'meantAsAll'>> {
   const after = new Set(replace === undefined ? before : await existing(sql, table, replace))
   for (const id of add === undefined ? [] : await existing(sql, table, add)) after.add(id)
   // What is removed need not exist any more: an organization may have left the data before the scope.

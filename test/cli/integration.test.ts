@@ -138,9 +138,35 @@ describe.each(BACKENDS_OF_TIER)('while two services run, on %s, axport integrati
     const removal = ['--remove-organizations', '10,99', '--remove-products', '2']
     const options = ['--organizations', 'all', ...removal, '--json']
     expect(JSON.parse(await integration('scope', clientId, ...options))).toEqual({
-      organizations: { ids: [11, 12], added: 0, removed: 1 },
-      products: { ids: [1], added: 0, removed: 1 },
+      organizations: { ids: [11, 12], added: 0, removed: 1, meant_as_all: false },
+      products: { ids: [1], added: 0, removed: 1, meant_as_all: false },
     })
+  })
+
+  test('show says what has come since a set was meant as all, and scope --add-new takes it in', async () => {
+    const { clientId } = await provision(services.sql, 'all', 'all')
+    const [meant] = /^meant as all.*\n.*\n/m.exec(await integration('show', clientId)) ?? []
+    expect(meant).toBe(
+      'meant as all   organizations: none came since\n               products: none came since\n',
+    )
+    await services.sql`insert into organizations values (13, 'Hillside'), (14, 'Westfield')`
+    expect(await integration('show', clientId)).toContain(
+      `meant as all   organizations: 2 came since and not in the scope: axport integration scope ${clientId} --add-new\n` +
+        '               13  Hillside\n               14  Westfield\n               products: none came since\n',
+    )
+    expect(await show(clientId)).toMatchObject({
+      meant_as_all: ['organizations', 'products'],
+      come_since: { organizations: [{ id: 13, name: 'Hillside' }, { id: 14 }], products: [] },
+    })
+    expect(await integration('scope', clientId, '--add-new')).toBe(
+      'organizations  5 (2 added, 0 removed), meant as all\nproducts       3 (0 added, 0 removed), meant as all\n',
+    )
+    await integration('scope', clientId, '--organizations', '10', '--products', '1')
+    expect(await integration('show', clientId)).not.toContain('meant as all')
+    expect(await refused('scope', clientId, '--add-new')).toBe(
+      `neither set of ${clientId} was meant as all: axport integration scope ${clientId} --organizations all, or --products all`,
+    )
+    await services.sql`delete from organizations where id in (13, 14)`
   })
 
   test('takes and prints ids to the end of bigint, as they are', async () => {

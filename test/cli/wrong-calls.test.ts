@@ -51,6 +51,7 @@ const CALLS: [args: string[], line: RegExp | string][] = [
     new RegExp(`"${ids.split(',').at(-1)}" is not an id.*whole numbers`),
   ]),
   [['integration', 'scope', 'x'], /^say what to change: axport integration scope --help/],
+  [['integration', 'scope', 'x', '--add-new', '--products', '1'], '--add-new goes with no other change'],
   [['integration', 'rotate'], "missing required argument 'id' (see axport integration rotate --help)"],
   [
     ['integration', 'rotate', 'x', '--grace'],

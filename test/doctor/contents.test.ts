@@ -2,7 +2,7 @@ import { afterAll, describe, expect, test } from 'bun:test'
 import { setDisabled } from '../../src/integrations/lifecycle.ts'
 import { ailments, detailOf, diagnose, usePatients } from '../support/doctor.ts'
 import { cleanUp } from '../support/executable.ts'
-import { provision } from '../support/operator.ts'
+import { provision, succeed } from '../support/operator.ts'
 
 afterAll(cleanUp)
 const newPatient = usePatients()
@@ -123,6 +123,22 @@ describe('axport doctor looks at every integration:', () => {
       `integrations: warning, ${name} (${clientId}) gets nothing: no assessment of these organizations and products is in the database`,
     ])
     expect((await diagnose({ DATABASE_URL: url })).line).toBeNull()
+  })
+
+  test('one that was to read all is a warning as soon as something new is not in its scope, until that is taken in', async () => {
+    const { sql, url } = await newPatient()
+    const { name, clientId } = await provision(sql, 'all', ['1'])
+    expect(await ailments(url)).toEqual([])
+    await sql`insert into organizations select id, 'School ' || id from generate_series(21, 24) as id`
+    await sql`insert into products values (5, 'New')`
+    const scope = `axport integration scope ${clientId}`
+    expect(await ailments(url)).toEqual([
+      `integrations: warning, ${name} (${clientId}) was to read all organizations, and since then ` +
+        '4 (21 School 21, 22 School 22, 23 School 23 and 1 more) came: ' +
+        `${scope} --add-new takes in what came, and --organizations with a list ends this warning`,
+    ])
+    await succeed(url, 'integration', 'scope', clientId, '--add-new')
+    expect(await ailments(url)).toEqual([])
   })
 
   test('one that is disabled is meant to be refused, and not mentioned whatever else it lacks', async () => {

@@ -81,6 +81,8 @@ describe.each(BACKENDS_OF_TIER)('on %s', backend => {
         { id: 1, name: 'Reading Observation' },
         { id: 2, name: 'Writing Observation' },
       ],
+      meant_as_all: [],
+      come_since: { organizations: [], products: [] },
       secrets: [
         { created_at: expect.stringMatching(INSTANT), ends_at: null, last_used_at: null, live_tokens: 0 },
       ],

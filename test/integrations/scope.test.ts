@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test'
 import { reportIntegration } from '../../src/integrations/report.ts'
-import { type ChangedScope, changeScope, type SetChange } from '../../src/integrations/scope.ts'
+import { addNew, type ChangedScope, changeScope, type SetChange } from '../../src/integrations/scope.ts'
 import { organization, product, removal } from '../support/fixtures.ts'
 import { getList, ids, newToken, provision, useTwoServices } from '../support/operator.ts'
 import { BACKENDS_OF_TIER, load } from '../support/service.ts'
@@ -28,7 +28,7 @@ describe.each(BACKENDS_OF_TIER)('the scope of an integration, on %s', backend =>
     expect(await productsOf(clientId)).toEqual([2])
   })
 
-  test('holds everything there is at the moment when all is asked for, and nothing that comes later', async () => {
+  test('holds everything there is at the moment when all is asked for, and what comes later when that is taken in', async () => {
     const created = await provision(services.sql, 'all', 'all')
     const replaced = await provision(services.sql, [], [])
     await changeScope(services.sql, replaced.clientId, { replace: 'all' }, { add: 'all' })
@@ -36,8 +36,36 @@ describe.each(BACKENDS_OF_TIER)('the scope of an integration, on %s', backend =>
     for (const { clientId } of [created, replaced]) {
       expect(await organizationsOf(clientId)).toEqual([10, 11, 12])
       expect(await productsOf(clientId)).toEqual([1, 2, 3])
+      const before = await reportIntegration(services.sql, clientId)
+      expect(before.come_since).toEqual({
+        organizations: [{ id: 14, name: 'Organization 14' }],
+        products: [{ id: 5, name: 'Product 5' }],
+      })
+      await addNew(services.sql, clientId)
+      const { organizations, products, come_since } = await reportIntegration(services.sql, clientId)
+      expect(organizations.map(({ id }) => id)).toEqual([10, 11, 12, 14])
+      expect(products.map(({ id }) => id)).toEqual([1, 2, 3, 5])
+      expect(come_since).toEqual({ organizations: [], products: [] })
     }
     await load(services.sql, [removal('organization', 14), removal('product', 5)])
+  })
+
+  test.each<[string, SetChange, boolean]>([
+    ['stays meant as all beside what is added', { add: ['10'] }, true],
+    ['stays meant as all when nothing is removed', { remove: [] }, true],
+    ['stays meant as all when only products change', {}, true],
+    ['is a list from the moment when a list replaces it', { replace: ['10', '11', '12'] }, false],
+    ['is a list from the moment when something is removed', { replace: 'all', remove: ['12'] }, false],
+    ['is a list from the moment when all is removed', { remove: 'all' }, false],
+  ])('%s', async (_, organizations, isMeant) => {
+    const { clientId } = await provision(services.sql, 'all', ['1'])
+    const changed = await changeScope(services.sql, clientId, organizations, { replace: ['2'] })
+    expect([changed.organizations.meantAsAll, changed.products.meantAsAll]).toEqual([isMeant, false])
+    const { meant_as_all } = await reportIntegration(services.sql, clientId)
+    expect(meant_as_all).toEqual(isMeant ? ['organizations'] : [])
+    // Nothing is taken in where nothing was meant as all: of products, and of what is a list now.
+    if (isMeant) expect((await addNew(services.sql, clientId)).products.ids).toEqual(['2'])
+    else await expect(addNew(services.sql, clientId)).rejects.toThrow(`neither set of ${clientId} was meant`)
   })
 
   const told = ({ ids, added, removed }: ChangedScope['products']) => `${ids} +${added} -${removed}`

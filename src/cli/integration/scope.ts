@@ -1,7 +1,7 @@
 import { Command } from 'commander'
 import { UsageFailure } from '../../errors.ts'
 import { exactJson, exactNumber } from '../../integrations/exact-ids.ts'
-import { type ChangedSet, changeScope, type Ids, type SetChange } from '../../integrations/scope.ts'
+import { addNew, type ChangedSet, changeScope, type Ids, type SetChange } from '../../integrations/scope.ts'
 import { readIds } from '../arguments.ts'
 import { print } from '../output.ts'
 import { withDatabase } from '../with-database.ts'
@@ -13,6 +13,7 @@ interface Options {
   products?: Ids
   addProducts?: Ids
   removeProducts?: Ids
+  addNew?: true
   json?: true
 }
 
@@ -27,11 +28,13 @@ export function scopeCommand(): Command {
     .option('--products <ids>', 'exactly these products', readIds)
     .option('--add-products <ids>', 'these too', readIds)
     .option('--remove-products <ids>', 'these no longer', readIds)
+    .option('--add-new', 'what has come to the data since a set was meant as all')
     .option('--json', 'print one JSON object')
     .addHelpText(
       'after',
       `
-all means everything there is now; what is added to the data later is not in it.
+all means everything there is now. What is added to the data later is not in it, until --add-new;
+axport integration show and axport doctor say what has come.
 
 Example: axport integration scope BD77VoKUovcSbaUgYJQxPiOm --add-organizations 14 --products all`,
     )
@@ -42,12 +45,19 @@ Example: axport integration scope BD77VoKUovcSbaUgYJQxPiOm --add-organizations 1
         options.removeOrganizations,
       )
       const products = change(options.products, options.addProducts, options.removeProducts)
-      if (Object.keys(organizations).length + Object.keys(products).length === 0) {
+      const isChanged = Object.keys(organizations).length + Object.keys(products).length > 0
+      if (isChanged && options.addNew) throw new UsageFailure('--add-new goes with no other change')
+      if (!isChanged && !options.addNew) {
         throw new UsageFailure('say what to change: axport integration scope --help lists the options')
       }
-      const changed = await withDatabase(({ sql }) => changeScope(sql, id, organizations, products))
+      const changed = await withDatabase(({ sql }) =>
+        options.addNew ? addNew(sql, id) : changeScope(sql, id, organizations, products),
+      )
       if (options.json) {
-        const numbers = (set: ChangedSet) => ({ ...set, ids: set.ids.map(exactNumber) })
+        const numbers = ({ ids, added, removed, meantAsAll }: ChangedSet) => ({
+          ...{ ids: ids.map(exactNumber), added, removed },
+          meant_as_all: meantAsAll,
+        })
         await print(
           `${exactJson({ organizations: numbers(changed.organizations), products: numbers(changed.products) })}\n`,
         )
@@ -65,6 +75,7 @@ function change(replace?: Ids, add?: Ids, remove?: Ids): SetChange {
   }
 }
 
-function describe(what: string, { ids, added, removed }: ChangedSet): string {
-  return `${what.padEnd(15)}${ids.length} (${added} added, ${removed} removed)\n`
+function describe(what: string, { ids, added, removed, meantAsAll }: ChangedSet): string {
+  const meaning = meantAsAll ? ', meant as all' : ''
+  return `${what.padEnd(15)}${ids.length} (${added} added, ${removed} removed)${meaning}\n`
 }

@@ -30,6 +30,7 @@ function describe(report: IntegrationReport): string {
     ...labelled('secrets', report.secrets.map(describeSecret)),
     ...labelled('organizations', report.organizations.map(describeMember)),
     ...labelled('products', report.products.map(describeMember)),
+    ...(report.meant_as_all.length > 0 ? labelled('meant as all', describeNew(report)) : []),
     ['assessments', `${report.assessments_in_scope} in scope`],
     ...labelled('requests get', report.obstacles.length > 0 ? report.obstacles : ['200']),
   ]
@@ -43,6 +44,15 @@ function labelled(label: string, texts: string[]): string[][] {
 
 function describeMember({ id, name }: ScopeMember): string {
   return `${id}  ${name ?? '(not in the data)'}`
+}
+
+/** Each set that was meant as all, with a line for whatever has come to the data since. */
+function describeNew({ client_id, meant_as_all, come_since }: IntegrationReport): string[] {
+  return meant_as_all.flatMap(set => {
+    const come = come_since[set]
+    const told = `${come.length} came since and not in the scope: axport integration scope ${client_id} --add-new`
+    return [`${set}: ${come.length === 0 ? 'none came since' : told}`, ...come.map(describeMember)]
+  })
 }
 
 function describeSecret(secret: IntegrationReport['secrets'][number]): string {
