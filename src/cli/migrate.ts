@@ -1,11 +1,18 @@
 import { Command } from 'commander'
 import { UsageFailure } from '../errors.ts'
-import { grantServe } from '../postgres/grant.ts'
+import { grantFor } from '../postgres/grant.ts'
 import { migrate } from '../postgres/migrate.ts'
 import { MIGRATIONS } from '../postgres/migrations.ts'
+import { LOAD, type Purpose, SERVE } from '../postgres/purposes.ts'
 import { setTimeZone } from '../postgres/time-zone.ts'
 import { print } from './output.ts'
 import { withAnySchema } from './with-database.ts'
+
+interface Options {
+  timeZone?: string
+  grant?: string
+  grantLoader?: string
+}
 
 /** axport migrate */
 export function migrateCommand(): Command {
@@ -13,17 +20,17 @@ export function migrateCommand(): Command {
     .description('Bring the database schema up to date; safe to repeat and to run twice at once.')
     .option('--time-zone <zone>', "the platform's time zone, as Europe/Berlin (a new database has UTC)")
     .option('--grant <role>', 'give this role exactly what axport serve needs, and nothing more')
+    .option('--grant-loader <role>', 'give this role exactly what axport import needs, and nothing more')
     .addHelpText(
       'after',
       `
 Dates in the API are days in the platform's time zone. It is a property of the database: changing
-it renders every record anew. Repeat --grant after an upgrade.
+it renders every record anew. Repeat --grant and --grant-loader after an upgrade.
 
 Example: axport migrate --time-zone America/New_York`,
     )
-    .action(async ({ timeZone, grant }: { timeZone?: string; grant?: string }) => {
-      if (grant?.trim() === '')
-        throw new UsageFailure('--grant needs the name of a role, as --grant axport_serve')
+    .action(async ({ timeZone, grant, grantLoader }: Options) => {
+      requireRoles(grant, grantLoader)
       await withAnySchema(async ({ sql }) => {
         const applied = await migrate(sql, MIGRATIONS, { onBlocked: tellBlocked })
         await print(applied.length > 0 ? `applied ${applied.join(', ')}\n` : 'the schema is up to date\n')
@@ -33,9 +40,14 @@ Example: axport migrate --time-zone America/New_York`,
             changed ? `the time zone is now ${timeZone}\n` : `the time zone is ${timeZone} already\n`,
           )
         }
-        if (grant !== undefined) {
-          await grantServe(sql, grant)
-          await print(`${grant} has what axport serve needs\n`)
+        const grants: [string | undefined, Purpose][] = [
+          [grant, SERVE],
+          [grantLoader, LOAD],
+        ]
+        for (const [role, purpose] of grants) {
+          if (role === undefined) continue
+          await grantFor(sql, role, purpose)
+          await print(`${role} has what ${purpose.commands} needs\n`)
         }
       })
     })
@@ -44,4 +56,13 @@ Example: axport migrate --time-zone America/New_York`,
 /** On standard error, beside whatever the result is printed as. */
 function tellBlocked(blockers: string, pause: number): void {
   process.stderr.write(`waiting for locks of ${blockers}; trying again in ${pause / 1000} s\n`)
+}
+
+function requireRoles(grant: string | undefined, grantLoader: string | undefined): void {
+  if (grant?.trim() === '')
+    throw new UsageFailure('--grant needs the name of a role, as --grant axport_serve')
+  if (grantLoader?.trim() === '')
+    throw new UsageFailure('--grant-loader needs the name of a role, as --grant-loader axport_load')
+  if (grant !== undefined && grant === grantLoader)
+    throw new UsageFailure('--grant and --grant-loader need two roles: each takes back what the other gives')
 }

@@ -24,7 +24,8 @@ export async function run(args: string[]): Promise<number> {
     return 0
   } catch (error) {
     if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : 2
-    if (!(error instanceof Interrupted) || error.message) process.stderr.write(`axport: ${describe(error)}\n`)
+    if (!(error instanceof Interrupted) || error.message)
+      process.stderr.write(`axport: ${describe(error, args[0])}\n`)
     if (error instanceof Interrupted) return 130
     return error instanceof UsageFailure ? 2 : 1
   }
@@ -98,8 +99,11 @@ function explainWrongCalls(command: Command, path: string): void {
   })
 }
 
-/** One line for an operator. A database's own message says what a role lacks or what a disk ran out of. */
-function describe(error: unknown): string {
+/**
+ * One line for an operator. A database's own message says what a role lacks or what a disk ran out of.
+ * @param command the one that failed, for which its role may lack privileges
+ */
+function describe(error: unknown, command = ''): string {
   if (error instanceof Failure || error instanceof UsageFailure || error instanceof Interrupted)
     return error.message
   const { name, message, code } = error as { name?: string; message?: string; code?: string }
@@ -107,7 +111,13 @@ function describe(error: unknown): string {
   if (code?.startsWith('CONNECTION_'))
     return 'the connection to the database was lost; nothing half-done is left'
   if (name !== 'PostgresError') return `unexpected error: ${text}`
-  const advice =
-    code === '42501' ? '; a role that serves gets its privileges by axport migrate --grant ROLE' : ''
+  const advice = code === '42501' ? `; ${PRIVILEGED_BY[command] ?? PRIVILEGED_AS_OWNER}` : ''
   return `the database refused: ${text} (SQLSTATE ${code})${advice}`
 }
+
+/** How a role comes by what a command needs; the other commands are for the owner. */
+const PRIVILEGED_BY: Record<string, string> = {
+  serve: 'a role that serves gets its privileges by axport migrate --grant ROLE',
+  import: 'a role that imports gets its privileges by axport migrate --grant-loader ROLE',
+}
+const PRIVILEGED_AS_OWNER = 'run this command as the owner of the tables'

@@ -10,8 +10,10 @@ import type { AdminView } from '../http/admin/server.ts'
 import { type Server, startServer } from '../http/server.ts'
 import { startPurging } from '../oauth/purge.ts'
 import type { Database } from '../postgres/database.ts'
+import { requirePrivileges } from '../postgres/missing-privileges.ts'
 import type { Pool } from '../postgres/pool.ts'
 import { isReadOnly } from '../postgres/read-only.ts'
+import { SERVE } from '../postgres/purposes.ts'
 import { within } from '../within.ts'
 import { readTls } from './certificate.ts'
 import { surviveCuts } from './last-resort.ts'
@@ -59,9 +61,10 @@ export class Service implements AdminView {
 
   /**
    * On a database whose schema is current. Its `sql` is ended: requests have connections of their own.
-   * @throws Failure for wrong settings
+   * @throws Failure for wrong settings, or a role that may not do what serving needs
    */
   static async open(database: Database, log: Logger): Promise<Service> {
+    await requirePrivileges(database.sql, SERVE)
     const limits = readLimits()
     const service = new Service(database.pool(limits.pool, log), limits, log)
     surviveCuts(log)

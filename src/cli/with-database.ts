@@ -1,5 +1,7 @@
 import { databaseUrl, setting } from '../config.ts'
 import { type Database, openDatabase } from '../postgres/database.ts'
+import { requirePrivileges } from '../postgres/missing-privileges.ts'
+import { LOAD } from '../postgres/purposes.ts'
 import { requireCurrentSchema, requireUsableSchema } from '../postgres/schema-record.ts'
 
 /**
@@ -13,11 +15,12 @@ export async function withDatabase<Result>(work: (database: Database) => Promise
   })
 }
 
-/** The same with a current schema alone: for the command that writes the source tables. */
-export async function withCurrentSchema<Result>(
+/** The same with a current schema alone, for a role that has what loading needs. */
+export async function withDatabaseToLoad<Result>(
   work: (database: Database) => Promise<Result>,
 ): Promise<Result> {
   return await withAnySchema(async database => {
+    await requirePrivileges(database.sql, LOAD)
     await requireCurrentSchema(database.sql)
     return await work(database)
   })

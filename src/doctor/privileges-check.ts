@@ -1,9 +1,12 @@
 import type { Sql } from 'postgres'
+import { firstThree } from '../errors.ts'
 import { excessPrivileges } from '../postgres/excess-privileges.ts'
-import { OPERATOR_TABLES, SERVE_FUNCTION, SERVE_PRIVILEGES } from '../postgres/serve-privileges.ts'
+import { missingPrivileges } from '../postgres/missing-privileges.ts'
+import { LOAD, type Purpose, SERVE } from '../postgres/purposes.ts'
+import { OPERATOR_TABLES } from '../postgres/serve-privileges.ts'
 import { type Finding, ok, wrong } from './finding.ts'
 
-/** Whether the role of DATABASE_URL can do what serve does, and whether it can do more. */
+/** What the role of DATABASE_URL is good for: everything, serving or loading; and whether it can do more. */
 export async function checkPrivileges(db: Sql): Promise<Finding> {
   const [role] = await db<{ name: string; schema: string | null; operates: boolean | null }[]>`
     select current_user as name, current_schema() as schema, (
@@ -12,40 +15,27 @@ export async function checkPrivileges(db: Sql): Promise<Finding> {
       cross join unnest('{select,insert,update,delete}'::text[]) as p (name)
     ) as operates`
   if (!role) throw new Error('the server did not name the role')
-  const missing = role.schema === null ? ['usage on the schema'] : await missingPrivileges(db)
-  if (missing.length > 0) {
-    const grant = `axport migrate --grant ${forShell(role.name)}`
-    return wrong('privileges', `${role.name} lacks ${missing.join(', ')}: ${grant}`)
+  const { name, schema, operates } = role
+  const unserved =
+    schema === null ? [{ what: 'usage on the schema' }] : await missingPrivileges(db, name, SERVE)
+  if (unserved.length === 0) {
+    return operates ? ok('privileges', `${name} can serve, import and provision`) : enough(db, name, SERVE)
   }
-  if (role.operates) return ok('privileges', `${role.name} can serve, import and provision`)
-  const excess = await excessPrivileges(db, role.name)
-  const more = excess.length > 3 ? ` and ${excess.length - 3} more` : ''
-  const what = excess.slice(0, 3).map(({ what }) => what)
-  return ok(
+  if (schema !== null && (await missingPrivileges(db, name, LOAD)).length === 0) return enough(db, name, LOAD)
+  return wrong(
     'privileges',
-    excess.length === 0
-      ? `${role.name} can serve and nothing more`
-      : `${role.name} can serve, and has more than that needs: ${what.join(', ')}${more}`,
+    `${name} lacks ${unserved.map(({ what }) => what).join(', ')}: axport migrate --grant ${forShell(name)}`,
   )
 }
 
-async function missingPrivileges(db: Sql): Promise<string[]> {
-  const missing: string[] = []
-  for (const { table, privilege, columns = [null] } of SERVE_PRIVILEGES) {
-    for (const column of columns) {
-      const [row] = await db<{ has: boolean | null }[]>`
-        select ${
-          column === null
-            ? db`has_table_privilege(to_regclass(${table}), ${privilege})`
-            : db`has_column_privilege(to_regclass(${table}), ${column}, ${privilege})`
-        } as has`
-      if (!row?.has) missing.push(`${privilege} on ${table}`)
-    }
-  }
-  const [row] = await db<{ has: boolean | null }[]>`
-    select has_function_privilege(to_regprocedure(${SERVE_FUNCTION}), 'execute') as has`
-  if (!row?.has) missing.push(`execute on function ${SERVE_FUNCTION}`)
-  return missing
+async function enough(db: Sql, role: string, purpose: Purpose): Promise<Finding> {
+  const excess = await excessPrivileges(db, role, purpose)
+  return ok(
+    'privileges',
+    excess.length === 0
+      ? `${role} can ${purpose.verb} and nothing more`
+      : `${role} can ${purpose.verb}, and has more than that needs: ${firstThree(excess.map(({ what }) => what))}`,
+  )
 }
 
 /** A name as a shell takes it for one word. */

@@ -1,7 +1,7 @@
 import type { Sql, TransactionSql } from 'postgres'
-import { SERVE_FUNCTION, SERVE_PRIVILEGES } from './serve-privileges.ts'
+import type { Purpose } from './purposes.ts'
 
-/** Something that a role can do with the schema beyond what `axport serve` needs. */
+/** Something that a role can do with the schema beyond what its purpose needs. */
 interface ExcessPrivilege {
   /** As "select on users". */
   what: string
@@ -10,18 +10,23 @@ interface ExcessPrivilege {
 }
 
 /**
- * All that a role can do beyond SERVE_PRIVILEGES in the schema of axport: by grants to PUBLIC, by being a
+ * All that a role can do beyond its purpose in the schema of axport: by grants to PUBLIC, by being a
  * member of another role (whether it inherits or would have to SET ROLE), or by grants to itself.
  * Functions that do what their caller may do are no matter, and what an extension brought is not ours.
  */
-export async function excessPrivileges(db: Sql | TransactionSql, role: string): Promise<ExcessPrivilege[]> {
+export async function excessPrivileges(
+  db: Sql | TransactionSql,
+  role: string,
+  { privileges, functions }: Purpose,
+): Promise<ExcessPrivilege[]> {
   return await db<ExcessPrivilege[]>`
     with me as (
       select oid, rolname from pg_roles where rolname = ${role}
     ),
     needed as (
-      select to_regclass(n.name) as relation, n.privilege, n.columns
-      from json_to_recordset(${NEEDED}::text::json) as n (name text, privilege text, columns text[])
+      select to_regclass(n.table) as relation, n.privilege, n.columns
+      from json_to_recordset(${JSON.stringify(privileges)}::text::json)
+        as n ("table" text, privilege text, columns text[])
     ),
     ways as (
       select 0 as rank, 'public'::name as holder, null::name as parent
@@ -75,7 +80,7 @@ export async function excessPrivileges(db: Sql | TransactionSql, role: string): 
       from pg_proc p
       cross join ways w
       where p.pronamespace = current_schema()::regnamespace and p.prosecdef
-        and p.oid is distinct from to_regprocedure(${SERVE_FUNCTION})
+        and not exists (select from unnest(${functions}::text[]) as name where to_regprocedure(name) = p.oid)
         and not exists (
           select from pg_depend d where d.classid = 'pg_proc'::regclass and d.objid = p.oid and d.deptype = 'e'
         )
@@ -103,7 +108,3 @@ export async function excessPrivileges(db: Sql | TransactionSql, role: string): 
     where h.rank = h.nearest
     order by what, remedy`
 }
-
-const NEEDED = JSON.stringify(
-  SERVE_PRIVILEGES.map(({ table, ...privilege }) => ({ name: table, ...privilege })),
-)

@@ -1,5 +1,5 @@
 /** A privilege on one table, as GRANT and has_table_privilege name it. */
-interface Privilege {
+export interface Privilege {
   table: string
   privilege: 'select' | 'insert' | 'update' | 'delete'
   /** Only these columns. */

@@ -29,6 +29,8 @@ const CALLS: [args: string[], line: RegExp | string][] = [
   [['completion', 'powershell'], /bash, zsh, fish/],
   [['migrate', '--time-zone'], /^option '--time-zone <zone>' argument missing/],
   [['migrate', '--grant', ' '], /the name of a role/],
+  [['migrate', '--grant-loader', ' '], /the name of a role/],
+  [['migrate', '--grant', 'a', '--grant-loader', 'a'], /^--grant and --grant-loader need two roles/],
   [['import'], /^missing required argument 'file'/],
   [['import', 'a', 'b'], /^too many arguments/],
   [['import', '--max-removed', '5%', 'x'], '--max-removed belongs to --sync'],

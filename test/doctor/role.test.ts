@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { grantServe } from '../../src/postgres/grant.ts'
+import { grantFor } from '../../src/postgres/grant.ts'
+import { SERVE } from '../../src/postgres/purposes.ts'
 import { SERVE_PRIVILEGES } from '../../src/postgres/serve-privileges.ts'
 import { ailments, CHECKS, detailOf, diagnose } from '../support/doctor.ts'
 import { cleanUp } from '../support/executable.ts'
@@ -20,7 +21,7 @@ const newRole = useRoles()
 /** A role that was granted what serve needs, and the database as that role. */
 async function granted(): Promise<{ role: Role; asRole: string }> {
   const role = await newRole()
-  await grantServe(database.sql, role.name)
+  await grantFor(database.sql, role.name, SERVE)
   return { role, asRole: role.url(database.url) }
 }
 

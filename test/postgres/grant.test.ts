@@ -3,7 +3,8 @@ import type { Sql } from 'postgres'
 import { rotateSecret } from '../../src/integrations/rotate.ts'
 import { startPurging } from '../../src/oauth/purge.ts'
 import { openDatabase } from '../../src/postgres/database.ts'
-import { grantServe } from '../../src/postgres/grant.ts'
+import { grantFor } from '../../src/postgres/grant.ts'
+import { SERVE } from '../../src/postgres/purposes.ts'
 import { axport, cleanUp, complaint, serve } from '../support/executable.ts'
 import { getList, ids, LIST, newToken, openWorld, provision, refusal, succeed } from '../support/operator.ts'
 import { privilegesOf } from '../support/privileges.ts'
@@ -121,7 +122,14 @@ describe('a role that was granted what serve needs', () => {
       ['integration', 'rotate', clientId],
       ['migrate', '--time-zone', 'Europe/Berlin'],
     ])
-      expect(await refusal(url, ...args)).toMatch(/permission denied/)
+      expect(await refusal(url, ...args)).toMatch(
+        /permission denied.*; run this command as the owner of the tables$/,
+      )
+    expect(await refusal(url, 'import', '-')).toMatch(
+      new RegExp(
+        `^the role ${role.name} lacks .* on .*: run axport migrate --grant-loader ${role.name} as the owner`,
+      ),
+    )
   })
 
   test('has the same after a second time, and a service that runs on it goes on', async () => {
@@ -154,7 +162,7 @@ describe('a role that had more is cut back to that, where it was granted', () =>
     const role = await newRole()
     const name = new URL(database.url).pathname.slice(1)
     await sql.unsafe(grant.replaceAll('ROLE', quoted(role.name)).replace('DATABASE', name))
-    await grantServe(sql, role.name)
+    await grantFor(sql, role.name, SERVE)
     expect(await allOf(role)).toEqual(ALLOWED)
     const [granted] = await sql`
       select count(*)::int from pg_proc, aclexplode(proacl)
@@ -207,7 +215,7 @@ describe('the role to grant to', () => {
     'may be called %s',
     async name => {
       const role = await newRole(name)
-      await grantServe(sql, name)
+      await grantFor(sql, name, SERVE)
       expect(await allOf(role)).toEqual(ALLOWED)
     },
   )
@@ -241,10 +249,39 @@ describe('the role to grant to', () => {
     }
   })
 
+  test.each([
+    [
+      'has every privilege on the tables itself',
+      'grant all on all tables in schema public to CLERK',
+      'export_state',
+    ],
+    ['has few itself', 'grant select on schema_migrations to CLERK', 'export_changes'],
+  ])(
+    'gets nothing from somebody who may not grant and %s: the owner who can is named',
+    async (_, have, lacked) => {
+      const [role, clerk] = [await newRole(), await newRole()]
+      await sql.unsafe(`${have}; grant create on schema public to CLERK`.replaceAll('CLERK', clerk.name))
+      const [owner] = await sql<{ name: string }[]>`
+      select tableowner as name from pg_tables where tablename = 'users'`
+      const args = ['migrate', '--grant', role.name]
+      const { code, stderr } = await axport(args, { env: { DATABASE_URL: clerk.url(database.url) } })
+      expect({ code, stderr }).toEqual({
+        code: 1,
+        stderr: expect.stringMatching(
+          new RegExp(
+            `^axport: ${role.name} would still lack .*and \\d+ more, which only the owner can grant: run this command as ${owner?.name}\n$`,
+          ),
+        ),
+      })
+      const [granted] = await sql`select has_table_privilege(${role.name}, ${lacked}, 'select') as has`
+      expect(granted).toEqual({ has: false })
+    },
+  )
+
   test('gets the same from two who grant at the same moment', async () => {
     const role = await newRole()
     const other = await openDatabase(database.url, 1)
-    await Promise.all([grantServe(sql, role.name), grantServe(other.sql, role.name)])
+    await Promise.all([grantFor(sql, role.name, SERVE), grantFor(other.sql, role.name, SERVE)])
     await other.close()
     expect(await allOf(role)).toEqual(ALLOWED)
   })

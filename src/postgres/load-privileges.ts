@@ -1,0 +1,20 @@
+import type { Privilege } from './serve-privileges.ts'
+
+const SOURCE = ['organizations', 'products', 'users', 'assessments', 'assessment_parts']
+
+/** What the triggers of the source tables write, with the rights of the writer. */
+const READ_MODEL = ['export_records', 'export_people', 'export_products']
+
+const on = (table: string, ...privileges: Privilege['privilege'][]): Privilege[] =>
+  privileges.map(privilege => ({ table, privilege }))
+
+/**
+ * What `axport import` does in the database, and all it needs: it writes the source tables, and
+ * through their triggers the read model. It cannot read who may read what, and no secrets and tokens.
+ */
+export const LOAD_PRIVILEGES: Privilege[] = [
+  ...on('schema_migrations', 'select'),
+  ...on('export_state', 'select', 'update'),
+  ...[...SOURCE, ...READ_MODEL].flatMap(table => on(table, 'select', 'insert', 'update', 'delete')),
+  ...READ_MODEL.flatMap(table => on(`${table}_rendered`, 'select')),
+]

@@ -1,0 +1,79 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { openDatabase } from '../../src/postgres/database.ts'
+import { detailOf } from '../support/doctor.ts'
+import { axport, cleanUp } from '../support/executable.ts'
+import { assessment, educator, multiPart, ndjsonOf, organization, removal } from '../support/fixtures.ts'
+import { idsOf, staleRecords } from '../support/import.ts'
+import { openWorld, refusal, succeed } from '../support/operator.ts'
+import { privilegesOf } from '../support/privileges.ts'
+import { type Role, useRoles } from '../support/roles.ts'
+import type { TestDatabase } from '../support/service.ts'
+
+/** All that a role that loads may do, and nothing else; functions do for it what it may do itself. */
+const ALLOWED = [
+  ...['assessment_parts', 'assessments', 'organizations', 'products', 'users'],
+  ...['export_people', 'export_products', 'export_records'],
+].flatMap(table => ['delete', 'insert', 'select', 'update'].map(privilege => `${privilege} ${table}`))
+const READ = ['export_people_rendered', 'export_products_rendered', 'export_records_rendered', 'export_state']
+
+let database: TestDatabase
+let role: Role
+afterAll(async () => {
+  await cleanUp()
+  await database.close()
+})
+const newRole = useRoles()
+beforeAll(async () => {
+  database = await openWorld('postgres')
+  role = await newRole()
+  await succeed(database.url, 'migrate', '--grant-loader', role.name)
+})
+
+describe('a role that was granted what import needs', () => {
+  test('can do exactly what is listed here with tables, views and sequences, and make nothing', async () => {
+    const opened = await openDatabase(role.url(database.url), 1)
+    const all = await privilegesOf(opened.sql, database.sql).finally(() => opened.close())
+    expect(all.filter(privilege => !privilege.startsWith('execute'))).toEqual(
+      [
+        ...ALLOWED,
+        ...READ.map(name => `select ${name}`),
+        'select schema_migrations',
+        'update export_state',
+      ].sort(),
+    )
+    expect(all).not.toContain('execute purge_ended_secrets()')
+  })
+
+  test('can import: new lines, changed ones and removals, of which the records show all', async () => {
+    const lines = [
+      organization(10, 'Renamed'),
+      educator(501, { name: 'Eva' }),
+      removal('assessment', 9001),
+      multiPart(9100, [9101, 9102]),
+      assessment(9003),
+    ]
+    const env = { DATABASE_URL: role.url(database.url) }
+    const { code, stderr } = await axport(['import', '-'], { env, stdin: { text: ndjsonOf(lines) } })
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
+    expect(await idsOf(database.sql, 'export_records')).toEqual([9002, 9003, 9100])
+    expect(await staleRecords(database.sql)).toBeEmpty()
+  })
+
+  test('cannot serve or provision: one line says how a role comes by that', async () => {
+    const url = role.url(database.url)
+    expect(await refusal(url, 'serve')).toMatch(
+      new RegExp(
+        `^the role ${role.name} lacks delete on access_tokens, .*: run axport migrate --grant ${role.name} as the owner of the tables$`,
+      ),
+    )
+    expect(await refusal(url, 'integration', 'create', 'X')).toMatch(
+      /permission denied.*; run this command as the owner of the tables$/,
+    )
+  })
+
+  test('is known to doctor as one that can import', async () => {
+    expect(await detailOf(role.url(database.url), 'privileges')).toBe(
+      `${role.name} can import and nothing more`,
+    )
+  })
+})
