@@ -9,6 +9,7 @@ import { importCommand } from './import.ts'
 import { integrationCommand } from './integration/index.ts'
 import { migrateCommand } from './migrate.ts'
 import { pullCommand } from './pull/index.ts'
+import { refreshCommand } from './refresh.ts'
 import { sampleCommand } from './sample.ts'
 import { serveCommand } from './serve.ts'
 import { VERSION, versionCommand } from './version.ts'
@@ -49,6 +50,7 @@ function program(): Command {
     serveCommand(),
     migrateCommand(),
     importCommand(),
+    refreshCommand(),
     integrationCommand(),
     pullCommand(),
     sampleCommand(),

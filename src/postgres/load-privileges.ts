@@ -9,8 +9,8 @@ const on = (table: string, ...privileges: Privilege['privilege'][]): Privilege[]
   privileges.map(privilege => ({ table, privilege }))
 
 /**
- * What `axport import` does in the database, and all it needs: it writes the source tables, and
- * through their triggers the read model. It cannot read who may read what, and no secrets and tokens.
+ * What `axport import` and `axport refresh` do in the database, and all they need: they write the source tables, and
+ * through their triggers the read model. They cannot read who may read what, and no secrets and tokens.
  */
 export const LOAD_PRIVILEGES: Privilege[] = [
   ...on('schema_migrations', 'select'),

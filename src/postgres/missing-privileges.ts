@@ -54,11 +54,15 @@ export async function missingPrivileges(
  * @throws Failure that names what the role lacks, and the command that grants it
  */
 export async function requirePrivileges(db: Sql, purpose: Purpose): Promise<void> {
-  const [role] = await db<{ name: string }[]>`select current_user as name`
-  const missing = await missingPrivileges(db, role?.name ?? '', purpose)
+  const [role] = await db<{ name: string; schema: string | null }[]>`
+    select current_user as name, current_schema() as schema`
+  if (!role) throw new Error('the server did not name the role')
+  const { name, schema } = role
+  const missing =
+    schema === null ? [{ what: 'usage on the schema' }] : await missingPrivileges(db, name, purpose)
   if (missing.length === 0) return
   throw new Failure(
-    `the role ${role?.name} lacks ${firstThree(missing.map(({ what }) => what))}: ` +
-      `run axport migrate ${purpose.option} ${role?.name} as the owner of the tables`,
+    `the role ${name} lacks ${firstThree(missing.map(({ what }) => what))}: ` +
+      `run axport migrate ${purpose.option} ${name} as the owner of the tables`,
   )
 }

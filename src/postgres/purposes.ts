@@ -32,5 +32,5 @@ export const LOAD: Purpose = {
   option: '--grant-loader',
   database: ['connect', 'temporary'],
   privileges: LOAD_PRIVILEGES,
-  functions: [],
+  functions: ['forget_export_facts()'],
 }

@@ -5,6 +5,7 @@ import { axport, cleanUp } from '../support/executable.ts'
 import { assessment, educator, multiPart, ndjsonOf, organization, removal } from '../support/fixtures.ts'
 import { idsOf, staleRecords } from '../support/import.ts'
 import { openWorld, refusal, succeed } from '../support/operator.ts'
+import { pastTriggers } from '../support/past-triggers.ts'
 import { privilegesOf } from '../support/privileges.ts'
 import { type Role, useRoles } from '../support/roles.ts'
 import type { TestDatabase } from '../support/service.ts'
@@ -41,6 +42,7 @@ describe('a role that was granted what import needs', () => {
         'update export_state',
       ].sort(),
     )
+    expect(all).toContain('execute forget_export_facts()')
     expect(all).not.toContain('execute purge_ended_secrets()')
   })
 
@@ -56,6 +58,13 @@ describe('a role that was granted what import needs', () => {
     const { code, stderr } = await axport(['import', '-'], { env, stdin: { text: ndjsonOf(lines) } })
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
     expect(await idsOf(database.sql, 'export_records')).toEqual([9002, 9003, 9100])
+    expect(await staleRecords(database.sql)).toBeEmpty()
+  })
+
+  test('can bring the records up to date after somebody wrote past the triggers', async () => {
+    await pastTriggers(database.sql, `update users set first_name = 'Past' where id = 501`)
+    const { records } = JSON.parse(await succeed(role.url(database.url), 'refresh', '--json'))
+    expect(records).toMatchObject({ outdated: 3 })
     expect(await staleRecords(database.sql)).toBeEmpty()
   })
 

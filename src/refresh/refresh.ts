@@ -1,0 +1,92 @@
+import type { Sql } from 'postgres'
+import { READ_MODEL, type ReadModelTable } from '../postgres/read-model.ts'
+import { compareRound } from './batch.ts'
+
+/** What was found in one table of the read model, and rendered anew. */
+export interface Found {
+  compared: number
+  /** The source had a row, and the read model none. */
+  missing: number
+  /** Both had one, and they differed. */
+  outdated: number
+  /** The read model had a row of which the source renders none. */
+  left_over: number
+}
+
+/** By the names of the tables without "export_". */
+export interface Refreshed {
+  records: Found
+  people: Found
+  products: Found
+}
+
+/**
+ * Renders anew what is not what its source renders to, because somebody wrote past the triggers. Each round of rows
+ * is a transaction of its own, and a round in which nothing differs takes no lock.
+ * @param organizations those whose records are looked at; undefined for all
+ * @param onCompared told how many rows have been compared
+ */
+export async function refresh(
+  db: Sql,
+  organizations: string[] | undefined,
+  onCompared: (rows: number) => void,
+): Promise<Refreshed> {
+  const refreshed: Refreshed = { records: nothing(), people: nothing(), products: nothing() }
+  let rows = 0
+  for (const part of READ_MODEL) {
+    const found = refreshed[nameOf(part)]
+    for (let after = '-9223372036854775808'; ; ) {
+      const { compared, last, differing } = await compareRound(db, part, organizations, after)
+      if (last === null) break
+      found.compared += compared
+      if (differing.length > 0) {
+        const { missing, outdated, left_over } = await renderAnew(db, part, differing)
+        found.missing += missing
+        found.outdated += outdated
+        found.left_over += left_over.length
+      }
+      rows += compared
+      onCompared(rows)
+      after = last
+    }
+  }
+  const changed = Object.values(refreshed).some(found => found.missing + found.outdated + found.left_over > 0)
+  // As after an import: index-only scans need the visibility map.
+  if (changed) await db`vacuum (analyze) export_records, export_people`
+  return refreshed
+}
+
+const nothing = (): Found => ({ compared: 0, missing: 0, outdated: 0, left_over: 0 })
+
+const nameOf = ({ table }: ReadModelTable) => table.replace('export_', '') as keyof Refreshed
+
+/** Behind the queue of writers, and looked at there once more: somebody else may have been here in between. */
+async function renderAnew(db: Sql, part: ReadModelTable, ids: string[]): Promise<Difference> {
+  const { table, id } = part
+  const result = await db.begin('isolation level read committed', async sql => {
+    await sql`select lock_export()`
+    const [found = NO_DIFFERENCE] = await sql<Difference[]>`
+      select
+        (count(*) filter (where r.${sql(id)} is null))::integer as missing,
+        (count(*) filter (where r.${sql(id)} = v.${sql(id)}))::integer as outdated,
+        coalesce(array_agg(known.id) filter (where v.${sql(id)} is null), '{}') as left_over
+      from unnest(${ids}::bigint[]) as known (id)
+      left join ${sql(table)} r on r.${sql(id)} = known.id
+      left join lateral (select * from ${sql(`${table}_rendered`)} v where v.${sql(id)} = known.id) v on true
+      where r is distinct from v`
+    await sql`select ${sql(`refresh_${table}`)}(${ids}::bigint[]), forget_export_facts()`
+    // Where references were not checked either, an assessment may be there of which nothing can be rendered.
+    await sql`delete from ${sql(table)} where ${sql(id)} = any (${found.left_over}::bigint[])`
+    return [found] as const
+  })
+  return result[0]
+}
+
+/** As `Found`, with the ids of what is left over. */
+interface Difference {
+  missing: number
+  outdated: number
+  left_over: string[]
+}
+
+const NO_DIFFERENCE: Difference = { missing: 0, outdated: 0, left_over: [] }

@@ -1,0 +1,81 @@
+import { beforeEach, describe, expect, test } from 'bun:test'
+import { checkReadModel } from '../../src/doctor/read-model-check.ts'
+import {
+  assessment,
+  educator,
+  multiPart,
+  organization,
+  PEOPLE,
+  PRODUCT,
+  part,
+  proctor,
+  product,
+  removal,
+} from '../support/fixtures.ts'
+import { importLines, useDatabase } from '../support/import.ts'
+import { pastTriggers } from '../support/past-triggers.ts'
+
+const database = useDatabase('postgres')
+const WORLD = [...PEOPLE, organization(11), assessment(9001), assessment(9002), multiPart(9100, [9101, 9102])]
+
+/** Loads lines, and returns what doctor --full then says of the read model. */
+async function loaded(...lines: object[]): Promise<string> {
+  const result = await importLines(database.sql, ...lines)
+  if (!result.loaded) throw new Error(JSON.stringify(result.problems))
+  return (await checkReadModel(database.sql, true)).detail
+}
+
+describe('of what was written past the triggers', () => {
+  beforeEach(async () => {
+    await loaded(...WORLD)
+  })
+
+  test.each<[string, string, object]>([
+    [
+      'a user',
+      `update users set name = 'Eva', first_name = 'Eva' where id = 501`,
+      educator(501, { email: 'new' }),
+    ],
+    ['a proctor', `update users set name = 'Eva', first_name = 'Eva' where id = 77`, proctor(77, 'New')],
+    ['an organization', `update organizations set name = 'Past' where id = 10`, organization(10, 'New')],
+    ['a product', `update products set name = 'Past' where id = ${PRODUCT}`, product(PRODUCT, 'New')],
+    [
+      'an assessment',
+      'update assessments set organization_id = 11 where id = 9001',
+      assessment(9001, { certified_at: '2026-04-01' }),
+    ],
+    [
+      'an assessment without a record',
+      'delete from export_records where id = 9001',
+      assessment(9001, { organization_id: 11 }),
+    ],
+    [
+      'an assessment that was deleted',
+      'delete from assessment_parts where id = 9001; delete from assessments where id = 9001',
+      assessment(9001),
+    ],
+    [
+      'an assessment that came',
+      `insert into assessments values (9003, 501, 10, 1, now())`,
+      removal('assessment', 9003),
+    ],
+    [
+      'a part',
+      'update assessment_parts set proctor_id = 501 where id = 9101',
+      multiPart(9100, [9101, part(9102, { name: 'New' })]),
+    ],
+    [
+      'an assessment of parts',
+      'update assessments set organization_id = 11 where id = 9100',
+      multiPart(9100, [9101, part(9102, { name: 'New' })], { organization_id: 11 }),
+    ],
+  ])('an import brings up to date what shows %s that it changes', async (_, statements, line) => {
+    await pastTriggers(database.sql, statements)
+    expect(await loaded(line)).toMatch(/^all \d records, equal to their source$/)
+  })
+
+  test('an import leaves alone what it finds in the source tables as its lines say', async () => {
+    await pastTriggers(database.sql, `update users set name = 'Eva' where id = 501`)
+    expect(await loaded(educator(501, { name: 'Eva' }))).toStartWith('3 of all 3 records differ')
+  })
+})

@@ -1,0 +1,179 @@
+import { beforeEach, describe, expect, test } from 'bun:test'
+import pino from 'pino'
+import postgres from 'postgres'
+import { checkReadModel } from '../../src/doctor/read-model-check.ts'
+import { refresh } from '../../src/refresh/refresh.ts'
+import { assessment, educator, multiPart, organization, proctor, product } from '../support/fixtures.ts'
+import { useService } from '../support/hooks.ts'
+import { tryList } from '../support/http.ts'
+import { versionOf } from '../support/import.ts'
+import { asking } from '../support/oracle.ts'
+import { pastTriggers } from '../support/past-triggers.ts'
+import { authorize, BACKENDS_OF_TIER, listen, load } from '../support/service.ts'
+import { readOracle } from '../support/stored-platform.ts'
+
+/** Six records: three of Ana (501), three of Bo (502), whom it took two parts each. */
+const WORLD = [
+  ...[10, 11, 12].map(id => organization(id)),
+  product(1, 'Reading Observation'),
+  product(2, 'Writing Observation'),
+  educator(501, { name: 'Ana Ruiz', first_name: 'Ana', last_name: 'Ruiz' }),
+  educator(502, { name: 'Bo Li', first_name: 'Bo', last_name: 'Li' }),
+  proctor(77, 'Pat Proctor'),
+  assessment(9001),
+  assessment(9002, { organization_id: 11 }),
+  assessment(9003, { product_id: 2 }),
+  ...[9100, 9200, 9300].map(id =>
+    multiPart(id, [id + 1, id + 2], { user_id: 502, organization_id: 11, product_id: 2 }),
+  ),
+]
+
+describe.each(BACKENDS_OF_TIER)('axport refresh, on %s,', backend => {
+  const service = useService(backend)
+  beforeEach(async () => {
+    await service.sql`truncate organizations, products, users, assessments, assessment_parts`
+    await service.sql`update export_state set time_zone = 'UTC'`
+    await load(service.sql, WORLD)
+  })
+
+  const behind = (statements: string) => pastTriggers(service.sql, statements)
+  const run = (organizations?: string[]) => refresh(service.sql, organizations, () => {})
+
+  /** What was found in the records and the names of people and products, as "missing outdated left". */
+  async function found(organizations?: string[]): Promise<string[]> {
+    const { records, people, products } = await run(organizations)
+    return [records, people, products].map(part => `${part.missing} ${part.outdated} ${part.left_over}`)
+  }
+
+  const none = '0 0 0'
+  test.each<[string, string, string[]]>([
+    [
+      'a user was renamed',
+      `update users set name = 'Eva', first_name = 'Eva' where id = 501`,
+      ['0 3 0', '0 1 0', none],
+    ],
+    ['a proctor was renamed', `update users set name = 'Eva' where id = 77`, ['0 6 0', none, none]],
+    [
+      'an organization was renamed',
+      `update organizations set name = 'New' where id = 10`,
+      ['0 2 0', none, none],
+    ],
+    ['a product was renamed', `update products set name = 'New' where id = 2`, ['0 4 0', none, '0 1 0']],
+    [
+      'an assessment came, with its part',
+      `insert into assessments values (9009, 501, 12, 1, now()); insert into assessment_parts values (9009, 9009, 1, null, null, 77)`,
+      ['1 0 0', none, none],
+    ],
+    [
+      'an assessment moved',
+      'update assessments set organization_id = 12 where id = 9100',
+      ['0 1 0', none, none],
+    ],
+    [
+      'parts changed places',
+      'update assessment_parts set position = 3 - position where assessment_id = 9100',
+      ['0 1 0', none, none],
+    ],
+    [
+      'an assessment lost its parts',
+      'delete from assessment_parts where assessment_id = 9100',
+      ['0 0 1', none, none],
+    ],
+    ['assessments went', 'delete from assessment_parts; delete from assessments', ['0 0 6', none, none]],
+    [
+      'users came and went',
+      `delete from users where id = 77; insert into users (id, name) values (78, 'New'); update assessment_parts set proctor_id = 78`,
+      ['0 6 0', '1 0 1', none],
+    ],
+    ['a user went, and not the assessments', 'delete from users where id = 502', ['0 0 3', '0 0 1', none]],
+    [
+      'the time zone moved',
+      `update export_state set time_zone = 'Pacific/Kiritimati'`,
+      ['0 6 0', none, none],
+    ],
+    ['nothing changed', 'update users set name = name', [none, none, none]],
+  ])('renders anew what differs, and says what it was, where %s', async (_, statements, expected) => {
+    await behind(statements)
+    expect(await found()).toEqual(expected)
+    expect(await checkReadModel(service.sql, true)).toMatchObject({ status: 'ok' })
+    const version = await versionOf(service.sql)
+    expect(await found()).toEqual([none, none, none])
+    expect(await versionOf(service.sql)).toBe(version)
+  })
+
+  test('looks at the records of some organizations alone, and at the names of their people', async () => {
+    await behind(
+      `update users set first_name = 'Eva'; update assessments set organization_id = 12 where id = 9300`,
+    )
+    const { records, people } = await run(['10'])
+    expect(records).toEqual({ compared: 2, missing: 0, outdated: 2, left_over: 0 })
+    expect(people).toEqual({ compared: 1, missing: 0, outdated: 1, left_over: 0 })
+    // By where its source has it, and by where the export had it.
+    expect((await run(['12'])).records).toMatchObject({ compared: 1, outdated: 1 })
+    expect((await run(['11'])).records).toMatchObject({ compared: 3, outdated: 3 })
+    expect(await found()).toEqual([none, '0 1 0', none])
+  })
+
+  const QUERIES = ['', 'page=2&offset=2', 'sort=user_name&order=desc', 'filter[organization_ids][]=11']
+  const SEARCHES = ['ana', 'eva', 'li', 'reading', 'poetry'].map(text => `filter[search]=${text}`)
+
+  test.each<[string, () => Promise<unknown>]>([
+    ['names changed past the triggers', async () => {}],
+    [
+      'some of the records were rendered meanwhile, and the names that search finds were not',
+      () => service.sql`update assessments set legacy_record = true`,
+    ],
+    [
+      'the names that search finds were rendered meanwhile, and the records were not',
+      () => service.sql`select refresh_export_people(array[501, 502]), refresh_export_products(array[1, 2])`,
+    ],
+  ])('makes the pages of a service that remembers others right at once, where %s', async (_, meanwhile) => {
+    const scope = { organizations: [10, 11, 12], products: [1, 2] }
+    const { token } = await authorize(service, scope.organizations, scope.products)
+    const { url, stop } = listen(service, pino({ level: 'silent' }))
+    const ask = async () => {
+      const answers: string[] = []
+      for (const query of [...QUERIES, ...SEARCHES]) answers.push((await tryList(url, token, query)).text)
+      return answers
+    }
+    await behind(`
+      update users set name = 'Eva', first_name = 'Eva' where id = 501;
+      update products set name = 'Poetry' where id = 1;
+      delete from assessment_parts where assessment_id = 9100`)
+    await meanwhile()
+    const oracle = await readOracle(service.sql)
+    const truth = [...QUERIES, ...SEARCHES].map(query => oracle.list(scope, asking(query)))
+    expect(await ask()).not.toEqual(truth)
+    await run()
+    expect(await ask()).toEqual(truth)
+    await stop()
+  })
+})
+
+describe('axport refresh', () => {
+  const service = useService()
+
+  test('writes in transactions of 2,000 rows, and waits for no other writer where nothing differs', async () => {
+    await load(service.sql, WORLD)
+    await service.sql`
+      insert into assessments select id, 501, 10, 1, '2026-03-01Z' from generate_series(20001, 24100) as id`
+    await service.sql`
+      insert into assessment_parts select id, id, 1, null, null, 77 from generate_series(20001, 24100) as id`
+    const transactions = async () => {
+      const [row] = await service.sql`
+        select count(distinct xmin::text)::integer as count from export_records where id > 20000`
+      return row?.count
+    }
+    expect(await transactions()).toBe(1)
+    await pastTriggers(service.sql, `update users set email = 'x' where id = 501`)
+    expect((await refresh(service.sql, undefined, () => {})).records).toMatchObject({ outdated: 4103 })
+    expect(await transactions()).toBe(3)
+
+    const impatient = postgres(service.url, { max: 1, connection: { lock_timeout: 1000 } })
+    await service.sql.begin(async writer => {
+      await writer`update users set email = 'y' where id = 501`
+      expect((await refresh(impatient, undefined, () => {})).records).toMatchObject({ outdated: 0 })
+    })
+    await impatient.end()
+  })
+})
