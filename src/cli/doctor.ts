@@ -7,6 +7,7 @@ import { checkPrivileges } from '../doctor/privileges-check.ts'
 import { checkReadModel } from '../doctor/read-model-check.ts'
 import { checkSchema } from '../doctor/schema-check.ts'
 import { checkServer, checkStatistics, checkTimeZone } from '../doctor/server-checks.ts'
+import { checkTriggers } from '../doctor/trigger-check.ts'
 import { Failure } from '../errors.ts'
 import { openDatabase } from '../postgres/database.ts'
 import { checkIntegrations } from './doctor-integrations.ts'
@@ -74,6 +75,7 @@ function checkSettings(): Finding[] {
 async function checkContents(sql: Sql, full: boolean): Promise<Finding[]> {
   return [
     await checkTimeZone(sql),
+    ...(await checkTriggers(sql)),
     await checkReadModel(sql, full),
     await checkStatistics(sql),
     ...(await checkIntegrations(sql)),

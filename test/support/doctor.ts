@@ -11,7 +11,7 @@ import { load } from './service.ts'
 /** Every check of a database that is well, in its order. */
 export const CHECKS = [
   ...['settings', 'database', 'version', 'encoding', 'extensions', 'clock', 'schema', 'privileges'],
-  ...['time zone', 'read model', 'statistics', 'integrations'],
+  ...['time zone', 'triggers', 'read model', 'statistics', 'integrations'],
 ]
 
 /** A database with nothing wrong in it, to be spoiled by one test. */

@@ -1,0 +1,79 @@
+import { describe, expect, test } from 'bun:test'
+import { checkTriggers } from '../../src/doctor/trigger-check.ts'
+import { ailments, usePatients } from '../support/doctor.ts'
+import { succeed } from '../support/operator.ts'
+
+const newPatient = usePatients()
+
+describe('axport doctor finds at once that what is written does not reach the export, although all records are right:', () => {
+  test('each trigger of ours that is disabled, or that was dropped', async () => {
+    const { sql } = await newPatient()
+    const triggers = await sql<{ table: string; name: string; definition: string }[]>`
+      select tgrelid::regclass::text as table, tgname as name, pg_get_triggerdef(oid) as definition from pg_trigger where not tgisinternal`
+    expect(triggers.length).toBeGreaterThan(30)
+    for (const { table, name, definition } of triggers) {
+      await sql.unsafe(`alter table ${table} disable trigger ${name}`)
+      expect(await checkTriggers(sql)).toEqual([
+        {
+          check: 'triggers',
+          status: 'wrong',
+          detail: `some of ${table} are disabled, and what is written there does not reach the export: alter table ${table} enable trigger user; then axport refresh`,
+        },
+      ])
+      await sql.unsafe(`alter table ${table} enable trigger user`)
+      await sql.unsafe(`drop trigger ${name} on ${table}`)
+      expect(await checkTriggers(sql)).toEqual([
+        expect.objectContaining({ detail: expect.stringContaining(`missing: ${name}: make them again`) }),
+      ])
+      await sql.unsafe(definition)
+    }
+  })
+
+  test('those that "disable trigger all" turned off, as pg_restore --disable-triggers does, until the advice is followed', async () => {
+    const { sql, url } = await newPatient()
+    await sql`alter table users disable trigger all`
+    const [finding = '', ...others] = await ailments(url)
+    expect(finding).toStartWith('triggers: wrong, some of users are disabled, ')
+    expect(others).toEqual([])
+    await sql`update users set name = 'Eva' where id = 501`
+    expect(await ailments(url)).toEqual([
+      finding,
+      expect.stringMatching(/^read model: wrong, 3 of all 3 records/),
+    ])
+    await sql.unsafe(/: (alter table .*); then axport refresh$/.exec(finding)?.[1] ?? 'no advice')
+    await succeed(url, 'refresh')
+    expect(await ailments(url)).toEqual([])
+  })
+
+  test('sessions with session_replication_role = replica, of the database or of a role', async () => {
+    const { sql, url } = await newPatient()
+    const database = new URL(url).pathname.slice(1)
+    for (const who of [`database ${database}`, `role postgres in database ${database}`]) {
+      await sql.unsafe(`alter ${who} set session_replication_role = replica`)
+      const [finding = ''] = await ailments(url)
+      expect(finding).toBe(
+        `triggers: wrong, sessions with session_replication_role = replica fire none: alter ${who} reset session_replication_role; then axport refresh`,
+      )
+      await sql.unsafe(/: (alter .*); then axport refresh$/.exec(finding)?.[1] ?? 'no advice')
+      expect(await ailments(url)).toEqual([])
+    }
+  })
+
+  test('a subscription to source tables, as a warning; one to the records too makes a copy of all, which is right', async () => {
+    const { sql, url } = await newPatient()
+    const subscribe = `
+      create subscription feed connection 'host=127.0.0.1 dbname=nowhere' publication feed
+        with (connect = false, enabled = false, slot_name = none, create_slot = false)`
+    await sql.unsafe(subscribe)
+    const take = (table: string) => sql`
+      insert into pg_subscription_rel (srsubid, srrelid, srsubstate)
+      select oid, to_regclass(${table}), 'r' from pg_subscription where subname = 'feed'`
+    await take('users')
+    expect(await ailments(url)).toEqual([
+      'triggers: warning, the subscription feed writes users past them: let it write tables of your own and import from those, or run axport refresh after it',
+    ])
+    await take('export_records')
+    expect(await ailments(url)).toEqual([])
+    await sql`drop subscription feed`
+  })
+})
