@@ -8,7 +8,7 @@ import type { MaxRemoved } from '../import/sync.ts'
 import { ImportProgress } from './import-progress.ts'
 import { print, printTable } from './output.ts'
 import { interruptible } from './signals.ts'
-import { withDatabaseToLoad } from './with-database.ts'
+import { withCurrentSchema } from './with-database.ts'
 
 interface Options {
   dryRun?: boolean
@@ -50,7 +50,7 @@ async function runImport(file: string, options: Options): Promise<void> {
     for (const note of source.notes) process.stderr.write(`note: ${note}\n`)
     const result = await interruptible(
       signal =>
-        withDatabaseToLoad(({ sql }) =>
+        withCurrentSchema(({ sql }) =>
           importSource(
             sql,
             source,

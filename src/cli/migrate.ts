@@ -12,6 +12,14 @@ interface Options {
   timeZone?: string
   grant?: string
   grantLoader?: string
+  json?: true
+}
+
+/** What --json prints; a time zone where one was asked for. */
+interface Done {
+  applied: string[]
+  time_zone?: { name: string; changed: boolean }
+  granted: { role: string; for: string }[]
 }
 
 /** axport migrate */
@@ -21,6 +29,7 @@ export function migrateCommand(): Command {
     .option('--time-zone <zone>', "the platform's time zone, as Europe/Berlin (a new database has UTC)")
     .option('--grant <role>', 'give this role exactly what axport serve needs, and nothing more')
     .option('--grant-loader <role>', 'give this role exactly what axport import needs, and nothing more')
+    .option('--json', 'print one JSON object, when all is done')
     .addHelpText(
       'after',
       `
@@ -29,16 +38,17 @@ it renders every record anew. Repeat --grant and --grant-loader after an upgrade
 
 Example: axport migrate --time-zone America/New_York`,
     )
-    .action(async ({ timeZone, grant, grantLoader }: Options) => {
+    .action(async ({ timeZone, grant, grantLoader, json }: Options) => {
       requireRoles(grant, grantLoader)
+      const say = async (line: string) => (json ? undefined : await print(`${line}\n`))
       await withAnySchema(async ({ sql }) => {
         const applied = await migrate(sql, MIGRATIONS, { onBlocked: tellBlocked })
-        await print(applied.length > 0 ? `applied ${applied.join(', ')}\n` : 'the schema is up to date\n')
+        await say(applied.length > 0 ? `applied ${applied.join(', ')}` : 'the schema is up to date')
+        const done: Done = { applied, granted: [] }
         if (timeZone !== undefined) {
           const changed = await setTimeZone(sql, timeZone)
-          await print(
-            changed ? `the time zone is now ${timeZone}\n` : `the time zone is ${timeZone} already\n`,
-          )
+          done.time_zone = { name: timeZone, changed }
+          await say(changed ? `the time zone is now ${timeZone}` : `the time zone is ${timeZone} already`)
         }
         const grants: [string | undefined, Purpose][] = [
           [grant, SERVE],
@@ -47,8 +57,10 @@ Example: axport migrate --time-zone America/New_York`,
         for (const [role, purpose] of grants) {
           if (role === undefined) continue
           await grantFor(sql, role, purpose)
-          await print(`${role} has what ${purpose.commands} needs\n`)
+          done.granted.push({ role, for: purpose.commands })
+          await say(`${role} has what ${purpose.commands} needs`)
         }
+        if (json) await print(`${JSON.stringify(done)}\n`)
       })
     })
 }

@@ -38,13 +38,21 @@ export class StatusLine {
   }
 }
 
-/** Prints rows under a heading, columns aligned by display width. */
+/** What a terminal would take for a command, or begin a line at, or turn the direction of writing by. */
+const UNPRINTABLE = /[\p{Cc}\p{Zl}\p{Zp}\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/gu
+
+/** A text of somebody else, as a name of the platform, on one line: what cannot be printed as \u{1b}. */
+export function escaped(text: string): string {
+  return text.replaceAll(UNPRINTABLE, character => `\\u{${character.codePointAt(0)?.toString(16)}}`)
+}
+
+/** Prints rows under a heading, columns aligned by display width, and each cell escaped. */
 export async function printTable(heading: string[], rows: string[][]): Promise<void> {
+  const lines = [heading, ...rows].map(row => row.map(escaped))
   const widths = heading.map((_, column) =>
-    Math.max(...[heading, ...rows].map(row => Bun.stringWidth(row[column] ?? ''))),
+    Math.max(...lines.map(line => Bun.stringWidth(line[column] ?? ''))),
   )
   const pad = (text: string, column: number) =>
     text + ' '.repeat((widths[column] ?? 0) - Bun.stringWidth(text))
-  const lines = [heading, ...rows].map(row => row.map(pad).join('  ').trimEnd())
-  await print(`${lines.join('\n')}\n`)
+  await print(lines.map(line => `${line.map(pad).join('  ').trimEnd()}\n`).join(''))
 }

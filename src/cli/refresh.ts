@@ -3,7 +3,7 @@ import type { Ids } from '../integrations/scope.ts'
 import { type Found, refresh } from '../refresh/refresh.ts'
 import { readIds } from './arguments.ts'
 import { print, printTable, StatusLine } from './output.ts'
-import { withDatabaseToLoad } from './with-database.ts'
+import { withCurrentSchema } from './with-database.ts'
 
 /** axport refresh */
 export function refreshCommand(): Command {
@@ -21,7 +21,7 @@ Example: axport refresh --organizations 12,13`,
     )
     .action(async ({ organizations, json }: { organizations: Ids; json?: true }) => {
       const status = new StatusLine()
-      const found = await withDatabaseToLoad(({ sql }) =>
+      const found = await withCurrentSchema(({ sql }) =>
         refresh(sql, organizations === 'all' ? undefined : organizations, rows =>
           status.show(() => `compared ${rows} rows`),
         ),

@@ -15,8 +15,8 @@ export async function withDatabase<Result>(work: (database: Database) => Promise
   })
 }
 
-/** The same with a current schema alone, for a role that has what loading needs. */
-export async function withDatabaseToLoad<Result>(
+/** The same with a current schema alone, for a role that has what the commands need that write the source tables and the read model. */
+export async function withCurrentSchema<Result>(
   work: (database: Database) => Promise<Result>,
 ): Promise<Result> {
   return await withAnySchema(async database => {

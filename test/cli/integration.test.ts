@@ -130,6 +130,25 @@ describe.each(BACKENDS_OF_TIER)('while two services run, on %s, axport integrati
     ])
   })
 
+  test('list, show, delete and doctor print control characters in names as escapes, and JSON has them as they are', async () => {
+    const odd = 'Red\x1b[31m\x9b2J\nnext\u2028line\u202eesrever'
+    const escapes = 'Red\\u{1b}[31m\\u{9b}2J\\u{a}next\\u{2028}line\\u{202e}esrever'
+    await services.sql`insert into organizations values (66, ${odd})`
+    const { clientId } = await provision(services.sql, 'all', ['1'])
+    await services.sql`update integrations set name = ${odd} where client_id = ${clientId}`
+    expect(await show(clientId)).toMatchObject({ name: odd })
+    const shown = await integration('show', clientId)
+    expect(shown).toStartWith(`name           ${escapes}\n`)
+    expect(shown).toContain(`               66  ${escapes}\n`)
+    await services.sql`update integrations set organization_ids = '{}' where client_id = ${clientId}`
+    const doctor = (await axport(['doctor'], { env: { DATABASE_URL: services.url } })).stdout
+    for (const text of [shown, await integration('list'), doctor, await integration('delete', clientId)]) {
+      expect(text).toContain(escapes)
+      expect(text).not.toMatch(/[^\P{Cc}\n]|[\u2028\u202e]/u)
+    }
+    await services.sql`delete from organizations where id = 66`
+  })
+
   test('scope says how both sets look now, in words and as JSON', async () => {
     const { clientId } = await provision(services.sql, ['10'], ['1'])
     expect(await integration('scope', clientId, '--add-organizations', '11,12', '--products', '2,1')).toBe(
@@ -219,8 +238,12 @@ describe.each(BACKENDS_OF_TIER)('while two services run, on %s, axport integrati
     ] as const) {
       expect(await integration(command, clientId)).toBe(`${clientId} is ${state} now\n`)
       expect(await integration(command, clientId)).toBe(`${clientId} is ${state} already\n`)
+      const json = JSON.parse(await integration(command, clientId, '--json'))
+      expect(json).toEqual({ client_id: clientId, state, changed: false })
       expect((await show(clientId)).state).toBe(state)
     }
+    const json = JSON.parse(await integration('disable', clientId, '--json'))
+    expect(json).toEqual({ client_id: clientId, state: 'disabled', changed: true })
     expect(await integration('delete', clientId)).toBe(`deleted ${name} (${clientId})\n`)
     expect(await refused('delete', clientId)).toContain(`there is no integration ${clientId}`)
   })

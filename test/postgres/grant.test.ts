@@ -140,6 +140,12 @@ describe('a role that was granted what serve needs', () => {
       `the schema is up to date\n${role.name} has what axport serve needs\n`,
     )
     expect(ids(await getList(service.url, token))).toEqual([9001, 9002, 9003])
+    const args = ['migrate', '--time-zone', 'UTC', '--grant', role.name, '--json']
+    expect(JSON.parse(await succeed(database.url, ...args))).toEqual({
+      applied: [],
+      time_zone: { name: 'UTC', changed: false },
+      granted: [{ role: role.name, for: 'axport serve' }],
+    })
     await newToken(service.url, credentials)
     service.signal('SIGTERM')
     await service.finished

@@ -1,7 +1,7 @@
 import { Command } from 'commander'
 import { exactJson } from '../../integrations/exact-ids.ts'
 import { type IntegrationReport, reportIntegration, type ScopeMember } from '../../integrations/report.ts'
-import { print } from '../output.ts'
+import { escaped, print } from '../output.ts'
 import { withDatabase } from '../with-database.ts'
 
 /** axport integration show ID */
@@ -34,7 +34,7 @@ function describe(report: IntegrationReport): string {
     ['assessments', `${report.assessments_in_scope} in scope`],
     ...labelled('requests get', report.obstacles.length > 0 ? report.obstacles : ['200']),
   ]
-  return lines.map(([label, text]) => `${(label ?? '').padEnd(15)}${text}\n`).join('')
+  return lines.map(([label, text]) => `${(label ?? '').padEnd(15)}${escaped(text ?? '')}\n`).join('')
 }
 
 /** The label stands before the first of several lines. */
