@@ -102,7 +102,7 @@ create trigger export_records_truncated after truncate on export_records
 
 -- For whoever brings the read model up to date after somebody wrote past the triggers (axport refresh). A count that was
 -- found while records and the names that search looks at did not belong together is corrected by no row by value:
--- this one stands for any change, and everybody counts anew. Not for everybody, who could slow down all servers.
+-- this one stands for any change, and every server counts anew. Only for roles that load: it slows down all servers.
 create function forget_export_facts() returns void
 language plpgsql security definer set search_path from current as $$
 begin

@@ -201,3 +201,8 @@ $$;
 
 create trigger export_state_time_zone_changed after update of time_zone on export_state
   for each row when (old.time_zone is distinct from new.time_zone) execute function time_zone_changed();
+
+-- What was there before the triggers, for a database that had data when it came here.
+select lock_export(), refuse_shared_ids(array(select id from assessment_parts));
+select refresh_export_people(array(select id from users)), refresh_export_products(array(select id from products)),
+  refresh_export_records(array(select id from assessments));

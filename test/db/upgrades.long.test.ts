@@ -1,0 +1,106 @@
+import { afterAll, describe, expect, test } from 'bun:test'
+import pino from 'pino'
+import type { Sql } from 'postgres'
+import { openDatabase } from '../../src/postgres/database.ts'
+import { migrate } from '../../src/postgres/migrate.ts'
+import { MIGRATIONS } from '../../src/postgres/migrations.ts'
+import { randomText, SECRET_LENGTH, sha256 } from '../../src/random.ts'
+import { emptyDatabase } from '../support/cluster.ts'
+import { ailments } from '../support/doctor.ts'
+import { cleanUp } from '../support/executable.ts'
+import { newToken, tryList } from '../support/http.ts'
+import { asking } from '../support/oracle.ts'
+import { listen } from '../support/service.ts'
+import { readOracle } from '../support/stored-platform.ts'
+
+afterAll(cleanUp)
+
+/** As an operator's own SQL wrote it, with what the first migration made: parts, a proctor who is no educator, names. */
+const SOURCE = `
+  insert into organizations values (10, 'Lakeside'), (11, 'Hillside'), (12, 'Nobody is here');
+  insert into products values (1, 'Reading Ü'), (2, 'Writing');
+  insert into users values (501, 'Ana Ruiz', 'Ana', 'Ruiz', 'ana@example.org', '0012', 'active'),
+    (502, 'Bo Li', 'Bo', 'Li', '', null, 'archived'), (77, 'Pat Proctor', default, default, default, default, default);
+  insert into assessments
+  select id, 501 + id % 2, 10 + id % 2, 1 + id % 2, timestamptz '2024-03-10T05:00Z' + id * interval '1 hour', id % 3 = 0
+  from generate_series(1, 300) as id;
+  insert into assessment_parts select id, id, 1, null, null, 77 from generate_series(1, 280) as id;
+  insert into assessment_parts
+  select 1000 + id, id, 2, 'Part ' || id, timestamptz '2024-02-10T05:00Z', 501 from generate_series(1, 100) as id`
+
+/** Its client id, and a secret; the scope has ids in any order. */
+const SECRET = randomText(SECRET_LENGTH)
+const CREDENTIALS = { clientId: 'OfLongAgo', clientSecret: SECRET }
+
+async function insertIntegration(sql: Sql): Promise<void> {
+  await sql`
+    insert into integrations (client_id, name, organization_ids, product_ids)
+    values (${CREDENTIALS.clientId}, 'Of long ago', '{11,10,12}', '{2,1}')`
+  await sql`
+    insert into integration_secrets (integration_id, digest) select id, ${sha256(SECRET)} from integrations`
+}
+
+/** What data there can be, each with the table that it needs first of all. */
+const DATA = [
+  { table: 'assessment_parts', insert: (sql: Sql) => sql.unsafe(SOURCE) },
+  { table: 'integration_secrets', insert: insertIntegration },
+]
+
+const QUERIES = [
+  'page=100',
+  'page=100&offset=200&order=desc',
+  'sort=user_name',
+  'filter[search]=ana',
+  'filter[search]=reading',
+  'filter[seids][]=0012',
+  'filter[start_date]=2024-03-20',
+  'filter[proctor_ids][]=501',
+]
+
+describe('data that was written when the schema was', () => {
+  test.each(MIGRATIONS.map(({ name }, at) => [name, at + 1] as const))(
+    'at %s is served as the oracle says after an upgrade, and doctor --full finds it well',
+    async (_, length) => {
+      const { url, drop } = await emptyDatabase()
+      const database = await openDatabase(url, 3)
+      const { sql } = database
+      const loaded = new Set<string>()
+      const load = async () => {
+        for (const { table, insert } of DATA) {
+          const [found] = await sql`select to_regclass(${table}) as name`
+          if (found?.name === null || loaded.has(table)) continue
+          await insert(sql)
+          loaded.add(table)
+        }
+      }
+      await migrate(sql, MIGRATIONS.slice(0, length))
+      await load()
+      await migrate(sql)
+      await load()
+      await sql`vacuum (analyze)`
+
+      const { url: baseUrl, stop } = listen(database, pino({ level: 'silent' }))
+      const token = await newToken(baseUrl, CREDENTIALS)
+      const oracle = await readOracle(sql)
+      const scope = { organizations: [10, 11, 12], products: [1, 2] }
+      for (const query of QUERIES)
+        expect((await tryList(baseUrl, token, query)).text).toBe(oracle.list(scope, asking(query)))
+      await stop()
+      expect(await ailments(url, '--full')).toEqual([])
+      await database.close()
+      await drop()
+    },
+  )
+
+  test('at the first is refused where a part has the id of another assessment, which no record could show', async () => {
+    const { url, drop } = await emptyDatabase()
+    const { sql, close } = await openDatabase(url, 1)
+    await migrate(sql, MIGRATIONS.slice(0, 1))
+    await sql.unsafe(`${SOURCE}; insert into assessment_parts values (300, 299, 1, 'Part', now(), 77)`)
+    expect(await migrate(sql).catch(error => error.message)).toBe(
+      'id 300 is both an assessment and a part of another assessment',
+    )
+    await close()
+    await drop()
+  })
+})
