@@ -85,7 +85,7 @@ async function subscriptions(db: Sql): Promise<Finding[]> {
   return rows.map(({ name, tables }) =>
     warning(
       'triggers',
-      `the subscription ${name} writes ${firstThree(tables)} past them: let it write tables of your own and import from ` +
+      `the subscription ${name} writes ${firstThree(tables)} past the triggers: let it write tables of your own and import from ` +
         'those, or run axport refresh after it',
     ),
   )

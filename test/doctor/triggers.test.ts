@@ -70,7 +70,7 @@ describe('axport doctor finds at once that what is written does not reach the ex
       select oid, to_regclass(${table}), 'r' from pg_subscription where subname = 'feed'`
     await take('users')
     expect(await ailments(url)).toEqual([
-      'triggers: warning, the subscription feed writes users past them: let it write tables of your own and import from those, or run axport refresh after it',
+      'triggers: warning, the subscription feed writes users past the triggers: let it write tables of your own and import from those, or run axport refresh after it',
     ])
     await take('export_records')
     expect(await ailments(url)).toEqual([])

@@ -1,0 +1,115 @@
+import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test'
+import { join } from 'node:path'
+import { migrate } from '../../src/postgres/migrate.ts'
+import { ailments } from '../support/doctor.ts'
+import { cleanUp, emptyFolder, serve } from '../support/executable.ts'
+import { newToken } from '../support/http.ts'
+import { succeed } from '../support/operator.ts'
+import { type OwnCluster, startCluster } from '../support/own-cluster.ts'
+import { debianBinaries } from '../support/postgres-binaries.ts'
+import { requires } from '../support/requires.ts'
+import { load } from '../support/service.ts'
+import { readPlatform } from '../support/stored-platform.ts'
+import { until } from '../support/until.ts'
+import { dump, POSTGRES_15, restore } from './support/debian-postgres.ts'
+import { expectServed } from './support/expect-served.ts'
+import { importing, integrate, on } from './support/operations.ts'
+import { linesOf, smallPlatform } from './support/small-platform.ts'
+
+setDefaultTimeout(120_000)
+
+const BEFORE = smallPlatform(0)
+const LATER = smallPlatform(1)
+const SOURCE = ['organizations', 'products', 'users', 'assessments', 'assessment_parts']
+
+/** A platform's data with nothing that the export shows. */
+const NOTHING = { ...BEFORE, assessments: [] }
+const GETS_NOTHING = expect.stringMatching(/^integrations: warning, .* gets nothing/)
+
+requires(POSTGRES_15).describe('what reaches the source tables past their triggers', () => {
+  let cluster: OwnCluster
+  beforeAll(async () => {
+    cluster = await startCluster({ binaries: debianBinaries(15), settings: { wal_level: 'logical' } })
+  })
+  afterAll(async () => {
+    await cleanUp()
+    await cluster?.stop()
+  })
+
+  /** A migrated database without data. */
+  async function database(name: string): Promise<string> {
+    await on(cluster.url(), sql => sql.unsafe(`create database ${name} template template0`))
+    await on(cluster.url(name), sql => migrate(sql))
+    return cluster.url(name)
+  }
+
+  /** A service on it, and what it answers to a token that it has seen. */
+  async function served(url: string) {
+    const service = await serve({ DATABASE_URL: url })
+    const token = await newToken(service.url, await integrate(url))
+    return (platform: typeof BEFORE) => expectServed(service.url, token, platform)
+  }
+
+  test('by logical replication is no news to an import, is named by doctor, and is served after axport refresh', async () => {
+    const platform = await database('platform')
+    await on(platform, sql => load(sql, linesOf(BEFORE)))
+    const url = await database('export')
+    await on(platform, async sql => {
+      await sql.unsafe(`create publication feed for table ${SOURCE.join(', ')}`)
+      await sql`select pg_create_logical_replication_slot('feed', 'pgoutput')`
+    })
+    await on(url, sql =>
+      sql.unsafe(
+        `create subscription feed connection '${platform}' publication feed with (create_slot = false)`,
+      ),
+    )
+    const arrived = () =>
+      until(
+        'all has been replicated',
+        async () => Bun.deepEquals(await on(url, readPlatform), await on(platform, readPlatform)),
+        60_000,
+      )
+    await arrived()
+    // What the integration may read has to be there before it.
+    const expectPages = await served(url)
+    await expectPages(NOTHING)
+    const { stdout } = await importing(url, linesOf(BEFORE))
+    expect(stdout).toMatch(/^assessments +0 +0 +240 +0$/m)
+    await expectPages(NOTHING)
+    expect(await ailments(url)).toEqual([
+      expect.stringMatching(
+        /^triggers: warning, the subscription feed writes .* and 2 more past the triggers/,
+      ),
+      expect.stringMatching(/^read model: wrong, 240 of all 240 records differ /),
+      GETS_NOTHING,
+    ])
+    expect(JSON.parse(await succeed(url, 'refresh', '--json')).records).toMatchObject({ missing: 240 })
+    await expectPages(BEFORE)
+
+    await on(platform, sql => load(sql, linesOf(LATER)))
+    await arrived()
+    await expectPages(BEFORE)
+    await succeed(url, 'refresh')
+    await expectPages(LATER)
+    await on(url, sql => sql.unsafe('alter subscription feed disable'))
+  })
+
+  test('by pg_restore --disable-triggers is named by doctor, and is served after axport refresh', async () => {
+    const origin = await database('origin')
+    await on(origin, sql => load(sql, linesOf(BEFORE)))
+    const file = join(emptyFolder(), 'before.dump')
+    await dump(origin, file)
+    const url = await database('restored')
+    const tables = SOURCE.map(table => `--table=${table}`)
+    await restore(file, url, '--data-only', '--disable-triggers', ...tables)
+    const expectPages = await served(url)
+    await expectPages(NOTHING)
+    expect(await ailments(url)).toEqual([
+      expect.stringMatching(/^read model: wrong, 240 of all 240 records/),
+      GETS_NOTHING,
+    ])
+    await succeed(url, 'refresh')
+    await expectPages(BEFORE)
+    expect(await ailments(url, '--full')).toEqual([])
+  })
+})
