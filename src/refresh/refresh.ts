@@ -1,4 +1,5 @@
 import type { Sql } from 'postgres'
+import { Failure } from '../errors.ts'
 import { READ_MODEL, type ReadModelTable } from '../postgres/read-model.ts'
 import { compareRound } from './batch.ts'
 
@@ -25,12 +26,14 @@ export interface Refreshed {
  * is a transaction of its own, and a round in which nothing differs takes no lock.
  * @param organizations those whose records are looked at; undefined for all
  * @param onCompared told how many rows have been compared
+ * @throws Failure where nothing can be rendered, because the time zone is lost
  */
 export async function refresh(
   db: Sql,
   organizations: string[] | undefined,
   onCompared: (rows: number) => void,
 ): Promise<Refreshed> {
+  await requireState(db)
   const refreshed: Refreshed = { records: nothing(), people: nothing(), products: nothing() }
   let rows = 0
   for (const part of READ_MODEL) {
@@ -54,6 +57,16 @@ export async function refresh(
   // As after an import: index-only scans need the visibility map.
   if (changed) await db`vacuum (analyze) export_records, export_people`
   return refreshed
+}
+
+/** Without its one row the views render nothing, and all records would be left over. */
+async function requireState(db: Sql): Promise<void> {
+  const [state] = await db`select from export_state`
+  if (!state) {
+    throw new Failure(
+      "export_state is empty, its one row was deleted: insert into export_state (time_zone) values ('Area/City')",
+    )
+  }
 }
 
 const nothing = (): Found => ({ compared: 0, missing: 0, outdated: 0, left_over: 0 })

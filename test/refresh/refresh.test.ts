@@ -153,6 +153,16 @@ describe.each(BACKENDS_OF_TIER)('axport refresh, on %s,', backend => {
 describe('axport refresh', () => {
   const service = useService()
 
+  test('touches no record where the time zone is lost, without which none can be rendered', async () => {
+    await load(service.sql, WORLD)
+    await service.sql`delete from export_state`
+    const version = await versionOf(service.sql)
+    const refused = await refresh(service.sql, undefined, () => {}).catch(error => error.message)
+    await service.sql`insert into export_state default values`
+    expect(refused).toStartWith('export_state is empty, its one row was deleted: insert into export_state')
+    expect(await versionOf(service.sql)).toBe(version)
+  })
+
   test('writes in transactions of 2,000 rows, and waits for no other writer where nothing differs', async () => {
     await load(service.sql, WORLD)
     await service.sql`
