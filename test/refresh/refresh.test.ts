@@ -186,4 +186,20 @@ describe('axport refresh', () => {
     })
     await impatient.end()
   })
+
+  test('counts each row once beside another refresh, and ends at the source beside writers', async () => {
+    await load(service.sql, WORLD)
+    await pastTriggers(service.sql, `update users set email = 'z'`)
+    const [known] = await service.sql`select count(*)::integer as records from export_records`
+    const both = await Promise.all([1, 2].map(() => refresh(service.sql, undefined, () => {})))
+    expect(both.reduce((sum, { records }) => sum + records.outdated, 0)).toBe(known?.records)
+
+    await pastTriggers(service.sql, `update users set name = 'Past', first_name = 'Past'`)
+    const writes = [501, 502, 77].flatMap(id => [
+      service.sql`update users set first_name = 'New' where id = ${id}`,
+      service.sql`update assessments set user_id = ${id} where id = 9001`,
+    ])
+    await Promise.all([refresh(service.sql, undefined, () => {}), ...writes])
+    expect(await checkReadModel(service.sql, true)).toMatchObject({ status: 'ok' })
+  })
 })
