@@ -1,12 +1,12 @@
-import { connect as openSocket, type Socket } from 'node:net'
-import postgres, { type Options, type ParameterOrJSON, type PostgresType, type Sql } from 'postgres'
+import type { Socket } from 'node:net'
+import type { ParameterOrJSON, Sql } from 'postgres'
 import { type Backend, cancelBackend } from './cancel.ts'
+import { client, type Login, type Parameters } from './client.ts'
+import { afterSilence, closed, silence } from './patience.ts'
+import { type Session, type Wanted, willDo } from './session.ts'
+import { openSocket, type Route } from './socket.ts'
 import type { RunOptions } from './statement.ts'
-import type { Address } from './url.ts'
 import { asText, valueTypes } from './value-types.ts'
-
-/** Seconds after which the kernel asks whether the other end is still there: firewalls forget sooner than later. */
-const KEEP_ALIVE = 30
 
 /** Milliseconds that a connection is of use, half of it at least: its name may lead to another server by then. */
 const LIFETIME = 60 * 60_000
@@ -14,13 +14,24 @@ const LIFETIME = 60 * 60_000
 /** Milliseconds for a goodbye. */
 const FAREWELL = 1000
 
-interface Who {
+interface Who extends Session {
   pid: number
   server: string
 }
 
 /** Whoever answers: a process of a server, which differs from all others in the microsecond of its start. */
-const WHO = 'select pg_backend_pid() as pid, extract(epoch from pg_postmaster_start_time())::text as server'
+const WHO = `
+  select pg_backend_pid() as pid, extract(epoch from pg_postmaster_start_time())::text as server,
+    pg_is_in_recovery() as "isStandby", current_setting('transaction_read_only') = 'on' as "isReadOnly"`
+
+/** What a connection is to be. */
+export interface Start {
+  login: Login
+  route: Route
+  parameters: Parameters
+  prepare: boolean
+  wanted: Wanted
+}
 
 /**
  * One connection, from its beginning to its end, with one statement at a time. It is never opened again:
@@ -36,6 +47,7 @@ export class Connection {
   readonly bestBefore = this.openedAt + LIFETIME * (0.5 + Math.random() / 2)
   /** Which server it leads to; undefined when a pooler is in between. */
   server: string | undefined
+  isStandby = false
   #backend: Backend | undefined
   /** Bytes that had come when that was looked at, and performance.now() of the look that found more than before. */
   #bytesRead = 0
@@ -44,76 +56,78 @@ export class Connection {
   #isUnsettled = false
   #isOver = false
   #abandon: ((error: Error) => void) | undefined
+  #onEnd: (connection: Connection) => void = () => {}
+  readonly #sql: Sql
 
   private constructor(
-    readonly address: Address,
-    private readonly sql: Sql,
-    private readonly socket: () => Socket | undefined,
-  ) {}
+    readonly start: Start,
+    private readonly socket: Socket,
+  ) {
+    let isTaken = false
+    const take = async () => {
+      if (isTaken || socket.destroyed) throw closed()
+      isTaken = true
+      return socket
+    }
+    this.#sql = client(start.login, start.parameters, take, {
+      max: 1,
+      max_lifetime: null,
+      prepare: start.prepare,
+      fetch_types: false,
+      types: valueTypes(),
+      onclose: () => this.#end(),
+    })
+  }
 
   /**
-   * @param options of postgres.js: user, database, startup parameters, encryption
    * @param patience milliseconds until it has to have answered
    * @param onEnd called once when it has ended, in whatever way
-   * @throws the error of the socket or of the server; ETIMEDOUT
+   * @throws the error of the socket or of the server; ETIMEDOUT, NO_ANSWER; NOT_WANTED
    */
   static async open(
-    { url, ...options }: Options<Record<string, PostgresType>> & { url?: string },
-    address: Address,
+    start: Start,
     patience: number,
     onEnd: (connection: Connection) => void,
   ): Promise<Connection> {
-    let socket: Socket | undefined
-    const single = {
-      ...options,
-      ...('host' in address ? { host: [address.host], port: [address.port] } : {}),
-      max: 1,
-      max_lifetime: null,
-      idle_timeout: 0,
-      // Ours is the only patience.
-      connect_timeout: 0,
-      keep_alive: KEEP_ALIVE,
-      fetch_types: false,
-      types: valueTypes(),
-      onclose: () => connection.end(),
-      socket: () => {
-        if (socket) throw closed()
-        socket = 'path' in address ? openSocket(address.path) : openSocket(address.port, address.host)
-        return connected(socket)
-      },
-    } as Options<Record<string, PostgresType>>
-    const sql = url === undefined ? postgres(single) : postgres(url, single)
-    const connection = new Connection(address, sql, () => socket)
-    await connection.#greet(patience)
+    const deadline = performance.now() + patience
+    const connection = new Connection(start, await openSocket(start.route, patience))
+    await connection.#greet(deadline - performance.now())
+    if (connection.isOver) throw closed()
     connection.#onEnd = onEnd
-    if (connection.#isOver) onEnd(connection)
     return connection
   }
-
-  #onEnd: (connection: Connection) => void = () => {}
 
   async #greet(patience: number): Promise<void> {
     const rows = (await this.ask(WHO, patience)) as Who[] & { state?: Backend }
     const [who] = rows
+    if (!who) throw new Error('the server did not say who it is')
     this.#backend = rows.state
     // A pooler makes up the pid that it tells, and may run the next statement elsewhere.
-    this.server = who?.pid === this.pid ? who?.server : undefined
+    this.server = who.pid === this.pid ? who.server : undefined
+    this.isStandby = who.isStandby
+    if (willDo(this.start.wanted, who)) return
+    void this.close()
+    throw Object.assign(new Error('it is not of the kind asked for'), { code: 'NOT_WANTED' })
+  }
+
+  get isOver(): boolean {
+    return this.#isOver
   }
 
   /**
    * Runs a statement that has no parameters.
    * @param patience milliseconds until it has to have been answered
-   * @throws as run(), and ends the connection; ETIMEDOUT
+   * @throws as run(), and ends the connection; NO_ANSWER
    */
   async ask(text: string, patience: number): Promise<object> {
-    const timer = setTimeout(() => this.giveUp(), patience)
+    const settle = afterSilence(patience, () => this.destroy(noAnswer()))
     try {
       return await this.run(text, [], { prepare: false })
     } catch (error) {
       this.destroy(error as Error)
       throw error
     } finally {
-      clearTimeout(timer)
+      settle()
     }
   }
 
@@ -148,11 +162,11 @@ export class Connection {
   async #send(text: string, parameters: ParameterOrJSON<never>[], options: RunOptions): Promise<object> {
     // postgres.js 3.4.9 puts the next rows behind those that came before an error: it counts from 0 again
     // only after a statement that came to its end.
-    if (this.#isUnsettled) await this.sql.unsafe('select 1')
+    if (this.#isUnsettled) await this.#sql.unsafe('select 1')
     this.#isUnsettled = false
     // Behind a pooler the next statement may be run by another process, which has nothing prepared.
     const prepare = options.prepare && this.server !== undefined
-    const query = this.sql.unsafe(text, parameters.map(asText), { prepare })
+    const query = this.#sql.unsafe(text, parameters.map(asText), { prepare })
     if (!prepare) sendAtOnce(query)
     return await (options.bytes ? query.raw() : query)
   }
@@ -162,18 +176,13 @@ export class Connection {
    * As exact as the looks are frequent: `now` counts as when it came.
    */
   silence(now: number): number {
-    const bytesRead = this.socket()?.bytesRead ?? 0
+    const { bytesRead } = this.socket
     if (bytesRead !== this.#bytesRead) this.#heardAt = now
     this.#bytesRead = bytesRead
     return this.runningSince === undefined ? 0 : now - Math.max(this.runningSince, this.#heardAt)
   }
 
-  /** Ends it because nothing was heard for too long: a statement that is running fails with ETIMEDOUT. */
-  giveUp(): void {
-    this.destroy(Object.assign(new Error('no answer in time'), { code: 'ETIMEDOUT' }))
-  }
-
-  /** Whether it still answers; ended when it does not. */
+  /** Whether it still answers, and is of the kind that was asked for; ended when not. */
   async answers(patience: number): Promise<boolean> {
     return await this.#greet(patience).then(
       () => true,
@@ -188,40 +197,38 @@ export class Connection {
    */
   async cancel(patience: number): Promise<void> {
     if (!this.#backend) throw new Error('the server did not say how to cancel')
-    await cancelBackend(this.address, this.#backend, this.sql.options.ssl, patience)
+    await cancelBackend(this.start.route, this.#backend, patience)
+  }
+
+  /** Ends it because nothing was heard for too long: a statement that is running fails with ETIMEDOUT. */
+  giveUp(): void {
+    this.destroy(silence())
   }
 
   /** Ends it at once; a statement that is running fails with `error`. */
   destroy(error: Error = closed()): void {
-    this.end()
+    this.#end()
     this.#abandon?.(error)
-    this.socket()?.destroy()
-    this.sql.end({ timeout: 0 }).catch(() => {})
+    this.socket.destroy()
+    this.#sql.end({ timeout: 0 }).catch(() => {})
   }
 
   /** Ends it politely; nothing may be running. */
   async close(): Promise<void> {
-    this.end()
-    await this.sql.end({ timeout: FAREWELL / 1000 }).catch(() => {})
-    this.socket()?.destroy()
+    this.#end()
+    await this.#sql.end({ timeout: FAREWELL / 1000 }).catch(() => {})
+    this.socket.destroy()
   }
 
-  private end(): void {
+  #end(): void {
     if (this.#isOver) return
     this.#isOver = true
     this.#onEnd(this)
   }
 }
 
-function connected(socket: Socket): Promise<Socket> {
-  return new Promise((resolve, reject) => {
-    socket.once('error', reject).once('close', () => reject(closed()))
-    socket.once('connect', () => {
-      socket.removeAllListeners()
-      resolve(socket)
-    })
-  })
-}
+/** Opens one more connection; `onEnd` is called once when it has ended. */
+export type Open = (patience: number, onEnd: (connection: Connection) => void) => Promise<Connection>
 
 /**
  * postgres.js 3.4.9 asks the server for the types of the parameters of a statement that is not prepared, and waits for
@@ -232,4 +239,4 @@ function sendAtOnce(query: object): void {
   Object.defineProperty(query, 'describeFirst', { get: () => false, set: () => {} })
 }
 
-const closed = () => Object.assign(new Error('the connection was closed'), { code: 'CONNECTION_CLOSED' })
+const noAnswer = () => Object.assign(new Error('it does not answer'), { code: 'NO_ANSWER' })

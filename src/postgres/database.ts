@@ -1,11 +1,14 @@
-import postgres, { type Sql } from 'postgres'
+import type { Sql } from 'postgres'
 import { Failure } from '../errors.ts'
-import { Connection } from './connection.ts'
+import type { PoolBounds } from './bounds.ts'
+import { client, type Parameters } from './client.ts'
+import type { Connection } from './connection.ts'
 import { openEmbedded } from './embedded.ts'
 import { connectionFailure } from './failures.ts'
-import type { Open, PoolBounds } from './places.ts'
+import { openFirst } from './opening.ts'
 import { Pool } from './pool.ts'
-import { type Address, readPostgresUrl } from './url.ts'
+import { openSocket } from './socket.ts'
+import { type PostgresUrl, readPostgresUrl } from './url.ts'
 import type { WatchLog } from './watch.ts'
 
 /** An open database: Postgres or the embedded one, spoken to through the same pool. */
@@ -20,6 +23,17 @@ export interface Database {
   close(): Promise<void>
 }
 
+/** Seconds for the first answer, of all servers together, and for any later connection of a command. */
+const PATIENCE = 10
+
+/** For the statements of commands. */
+const ONLY_FOR_SPEED: Parameters = {
+  // A generic plan takes "= any($1)" for ten values, whatever its length.
+  plan_cache_mode: 'force_custom_plan',
+  // Compiling a plan costs more than any statement takes.
+  jit: 'off',
+}
+
 /**
  * Opens DATABASE_URL and proves that it answers.
  * @param url or how it is read: each new connection of the pool reads it again, so that a password may change
@@ -27,151 +41,84 @@ export interface Database {
  * @throws Failure for a URL that is not one, or a database that cannot be reached
  */
 export async function openDatabase(url: string | (() => string), poolSize: number): Promise<Database> {
-  return await openWith(typeof url === 'string' ? () => url : url, poolSize, ONLY_FOR_SPEED)
+  const read = typeof url === 'string' ? () => url : url
+  const text = read()
+  return text.startsWith('embedded:')
+    ? await openEmbeddedPool(text.slice('embedded:'.length), poolSize)
+    : await openPostgresPool(() => readPostgresUrl(read()), poolSize)
 }
 
-async function openWith(
-  read: () => string,
-  poolSize: number,
-  forSpeed: Record<string, string>,
-): Promise<Database> {
+/** Commands stay with the server that is found now; each connection of the pool looks for its own. */
+async function openPostgresPool(read: () => PostgresUrl, poolSize: number): Promise<Database> {
   const url = read()
-  const database = url.startsWith('embedded:')
-    ? await openEmbeddedPool(url.slice('embedded:'.length), poolSize)
-    : openPostgresPool(read, poolSize, forSpeed)
+  let found: Connection
   try {
-    // The embedded one answers when its turn comes: another command may be in a long import.
-    if (database.kind === 'embedded') await database.sql`select 1`
-    else await answerWithin(PATIENCE, database.sql)
+    found = await openFirst(url, ONLY_FOR_SPEED, PATIENCE * 1000, () => {})
   } catch (error) {
-    await database.close()
-    if (isParameterRefused(error) && forSpeed === ONLY_FOR_SPEED) return await openWith(read, poolSize, {})
-    throw connectionFailure(error, url)
+    throw connectionFailure(error)
   }
-  return database
-}
-
-/** Seconds for the first answer: beyond connect_timeout, which says more about what went wrong. */
-const PATIENCE = 11
-
-/** postgres.js connects again and again to what takes connections and closes them without a word. */
-async function answerWithin(seconds: number, sql: Sql): Promise<void> {
-  let timer: Timer | undefined
-  const timeout = new Promise<never>((_, reject) => {
-    timer = setTimeout(
-      () => reject(Object.assign(new Error('no answer'), { code: 'NO_ANSWER' })),
-      seconds * 1000,
-    )
-  })
-  try {
-    await Promise.race([sql`select 1`, timeout])
-  } finally {
-    clearTimeout(timer)
-  }
-}
-
-function openPostgresPool(read: () => string, poolSize: number, forSpeed: Record<string, string>): Database {
-  const target = () => {
-    const { url, addresses, ssl } = readPostgresUrl(read())
-    return { url, addresses, options: { ...commonOptions(), ...(ssl && { ssl }), url } }
-  }
-  const { url, options } = target()
-  let sql: Sql
-  try {
-    sql = postgres(url, { ...options, connection: { ...options.connection, ...forSpeed }, max: poolSize })
-  } catch (error) {
-    if (!(error instanceof URIError)) throw error
-    throw new Failure(
-      'DATABASE_URL has a % that begins no escape: write a % in a user name or password as %25',
-    )
-  }
-  return {
-    sql,
-    kind: 'postgres',
-    isGuest: false,
-    pool: poolOf(target),
-    close: () => sql.end({ timeout: 1 }),
-  }
+  await found.close()
+  const sql = commandsOn(url, found.start, poolSize)
+  return { sql, kind: 'postgres', isGuest: false, pool: poolOf(read), close: () => sql.end({ timeout: 1 }) }
 }
 
 async function openEmbeddedPool(dir: string, poolSize: number): Promise<Database> {
   if (dir === '')
     throw new Failure('DATABASE_URL=embedded:DIR needs the folder to keep the data in, as embedded:./data')
   const embedded = await openEmbedded(dir)
-  const options = { ...commonOptions(), user: 'postgres', database: 'postgres' }
-  const path = embedded.socketPath
-  const connection = { ...options.connection, ...ONLY_FOR_SPEED }
-  const sql = postgres({ ...options, connection, max: poolSize, path })
-  return {
-    sql,
-    kind: 'embedded',
-    isGuest: !embedded.owner,
-    pool: poolOf(() => ({ addresses: [{ path }], options })),
-    close: async () => {
-      await sql.end({ timeout: 5 })
-      await embedded.close()
-    },
+  const address = { path: embedded.socketPath }
+  const url: PostgresUrl = {
+    addresses: [address],
+    user: 'postgres',
+    password: undefined,
+    database: 'postgres',
+    encryption: { mode: 'disable', isDirect: false },
+    wanted: 'any',
+    prepare: true,
+    parameters: {},
   }
+  const sql = commandsOn(url, { route: { address }, parameters: ONLY_FOR_SPEED }, poolSize)
+  const close = async () => {
+    await sql.end({ timeout: 5 })
+    await embedded.close()
+  }
+  try {
+    // It answers when its turn comes: another command may be in a long import.
+    await sql`select 1`
+  } catch (error) {
+    await close()
+    throw connectionFailure(error)
+  }
+  return { sql, kind: 'embedded', isGuest: !embedded.owner, pool: poolOf(() => url), close }
 }
 
-type PostgresOptions = Parameters<typeof Connection.open>[0]
-
-/** Where a connection leads, and as whom. */
-interface Target {
-  addresses: Address[]
-  options: PostgresOptions
+function commandsOn(
+  url: PostgresUrl,
+  { route, parameters }: Pick<Connection['start'], 'route' | 'parameters'>,
+  poolSize: number,
+): Sql {
+  return client(url, parameters, () => openSocket(route, PATIENCE * 1000), {
+    max: poolSize,
+    prepare: url.prepare,
+    connect_timeout: PATIENCE,
+  })
 }
 
-/** Several addresses are tried in turn; each new connection begins with the first one again. */
-function poolOf(read: () => Target): Database['pool'] {
+function poolOf(read: () => PostgresUrl): Database['pool'] {
   return (bounds, log) => {
-    let target = read()
+    let url = read()
     const readAgain = () => {
       try {
-        target = read()
+        url = read()
       } catch (error) {
         const { message: reason } = error as Error
         log.warn({ reason }, 'DATABASE_URL_FILE could not be read again; its last value stays')
       }
-      return target
+      return url
     }
-    const bound = { ...SERVING, statement_timeout: bounds.statement }
-    const openOne = async (
-      options: PostgresOptions,
-      address: Address,
-      ...[patience, onEnd]: Parameters<Open>
-    ) => {
-      const open = (further: object) => {
-        const connection = { ...options.connection, ...further }
-        return Connection.open({ ...options, connection }, address, patience, onEnd)
-      }
-      try {
-        return await open(bound)
-      } catch (error) {
-        if (!isParameterRefused(error)) throw error
-        return await open({})
-      }
-    }
-    const open: Open = async (patience, onEnd) => {
-      let failure: unknown
-      const { addresses, options } = readAgain()
-      for (const address of addresses) {
-        try {
-          return await openOne(options, address, patience / addresses.length, onEnd)
-        } catch (error) {
-          failure = error
-        }
-      }
-      throw failure
-    }
-    return new Pool(open, bounds, log)
+    const further = { ...SERVING, statement_timeout: String(bounds.statement) }
+    return new Pool((patience, onEnd) => openFirst(readAgain(), further, patience, onEnd), bounds, log)
   }
-}
-
-/** PgBouncer takes those parameters alone that it restores for its next client; `serve` can do without the others. */
-function isParameterRefused(error: unknown): boolean {
-  const { code, message } = error as { code?: string; message?: string }
-  return code === '08P01' && /startup parameter/.test(message ?? '')
 }
 
 /**
@@ -180,24 +127,3 @@ function isParameterRefused(error: unknown): boolean {
  * hands over costs a tenth of Postgres' own 0.1: by that, common searches were left to one process, for 1.8 times as long.
  */
 export const SERVING = { jit: 'off', random_page_cost: '1.1', parallel_tuple_cost: '0.01' }
-
-/** For the statements of commands. */
-const ONLY_FOR_SPEED = {
-  // A generic plan takes "= any($1)" for ten values, whatever its length.
-  plan_cache_mode: 'force_custom_plan',
-  // Compiling a plan costs more than any statement takes.
-  jit: 'off',
-}
-
-function commonOptions() {
-  return {
-    connect_timeout: 10,
-    onnotice: () => {},
-    connection: {
-      application_name: 'axport',
-      TimeZone: 'UTC',
-      // A day is read back as it was written: it is where a page ended.
-      DateStyle: 'ISO',
-    },
-  } as const
-}

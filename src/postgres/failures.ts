@@ -11,13 +11,14 @@ const ADVICE: Record<string, string> = {
   ETIMEDOUT: 'it does not answer: is the host in DATABASE_URL right, and may this machine reach it?',
   EHOSTUNREACH: 'no way leads to its host: is the host in DATABASE_URL right, and is the network up?',
   ENETUNREACH: 'no way leads to its host: is the host in DATABASE_URL right, and is the network up?',
+  NOT_ENCRYPTED:
+    'it does not encrypt, which sslmode in DATABASE_URL asks for: turn on its ssl, or change sslmode',
   CONNECT_TIMEOUT: 'it does not answer: is the host in DATABASE_URL right, and may this machine reach it?',
   NO_ANSWER:
     'it does not answer: is it Postgres at host and port of DATABASE_URL, or a pooler with a connection to spare?',
   ECONNRESET: 'it closed the connection: is it Postgres that listens there?',
   CONNECTION_CLOSED: 'it closed the connection: is it Postgres that listens there?',
-  CONNECTION_DESTROYED:
-    'no server of those in DATABASE_URL is of the kind that target_session_attrs asks for',
+  NOT_WANTED: 'no server of those in DATABASE_URL is of the kind that target_session_attrs asks for',
   ENOENT: 'its socket does not exist: is Postgres running, and is the path in DATABASE_URL right?',
   SELF_SIGNED_CERT_IN_CHAIN: UNVERIFIED,
   DEPTH_ZERO_SELF_SIGNED_CERT: UNVERIFIED,
@@ -26,7 +27,7 @@ const ADVICE: Record<string, string> = {
   CERT_HAS_EXPIRED: 'its certificate has expired: renew it',
   ERR_TLS_CERT_ALTNAME_INVALID: 'its certificate is for another name: is the host in DATABASE_URL right?',
   '28P01': 'it refuses the user or password in DATABASE_URL',
-  '28000': 'it refuses the user in DATABASE_URL',
+  '28000': 'it refuses the user in DATABASE_URL, or a connection that is not encrypted (sslmode)',
   '3D000': 'it has no database of the name in DATABASE_URL: create it with createdb',
   '53300': 'it has no connection left: raise its max_connections, or stop something else',
   '57P01': 'it is shutting down',
@@ -36,19 +37,16 @@ const ADVICE: Record<string, string> = {
   '42704': 'it does not know a parameter in DATABASE_URL: take away what stands there after the "?"',
 }
 
-/** What a server that offers no encryption does to a client that asks for it, and what else looks like that. */
-const CUT_SHORT = ['ECONNRESET', 'CONNECTION_CLOSED', 'NO_ANSWER']
+const BROKEN_TLS = 'TLS with it fails: is it Postgres that listens there, and is sslnegotiation right for it?'
+
+function adviceOn(code: string | undefined): string | undefined {
+  if (code === undefined) return undefined
+  return code.startsWith('ERR_SSL_') ? BROKEN_TLS : ADVICE[code]
+}
 
 /** The one-line error for a connection that could not be made; an unknown error comes back as it is. */
-export function connectionFailure(error: unknown, url: string): unknown {
-  const { code } = error as { code?: string }
-  if (code && CUT_SHORT.includes(code) && /[?&](ssl|sslmode)=(?!disable|false)/.test(url)) {
-    return new Failure(
-      'cannot reach the database: DATABASE_URL asks for encryption (sslmode): does the server offer it?',
-      { cause: error },
-    )
-  }
-  const advice = code && ADVICE[code]
+export function connectionFailure(error: unknown): unknown {
+  const advice = adviceOn((error as { code?: string }).code)
   return advice ? new Failure(`cannot reach the database: ${advice}`, { cause: error }) : error
 }
 
@@ -72,8 +70,7 @@ export function passingReason(failure: unknown): string | undefined {
 export function reasonOf(error: unknown): string {
   const { code } = error as { code?: string }
   if (code === 'CONNECTION_CLOSED' || code === 'ECONNRESET') return 'it closes connections'
-  const advice = code ? ADVICE[code] : undefined
-  return advice?.split(':')[0] ?? `it refuses connections (${code ?? (error as Error).name})`
+  return adviceOn(code)?.split(':')[0] ?? `it refuses connections (${code ?? (error as Error).name})`
 }
 
 /** No statement can be run now, or one was lost on its way; another attempt may succeed: 503. */
@@ -95,7 +92,8 @@ export class ClientGone extends Error {}
 
 /** Whether nothing was heard for too long. */
 export function isSilence(error: unknown): boolean {
-  return (error as { code?: string }).code === 'ETIMEDOUT'
+  const { code } = error as { code?: string }
+  return code === 'ETIMEDOUT' || code === 'NO_ANSWER'
 }
 
 /** What became of a statement that failed. */

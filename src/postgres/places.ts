@@ -1,27 +1,13 @@
-import type { Connection } from './connection.ts'
+import type { PoolBounds } from './bounds.ts'
+import type { Connection, Open } from './connection.ts'
 import { ClientGone, DatabaseUnavailable, isSilence, reasonOf } from './failures.ts'
 import { forgottenOf } from './forgotten.ts'
 import { Lanes } from './lanes.ts'
 import type { Watch } from './watch.ts'
 
-/** How long what may take; milliseconds. */
-export interface PoolBounds {
-  /** Connections at most. */
-  size: number
-  /** For a connection, and for any sign of life from the database. */
-  wait: number
-  /** For a statement. The server ends it then; when nothing is heard a second later, its connection is dropped. */
-  statement: number
-  /** From which a statement is logged as slow. */
-  slow: number
-}
-
-/** Opens one more connection; `onEnd` is called once when it has ended. */
-export type Open = (patience: number, onEnd: (connection: Connection) => void) => Promise<Connection>
-
 /** Milliseconds of idleness after which a connection is asked whether it is still there: a firewall may have dropped it. */
 const TRUST = 30_000
-const PING_PATIENCE = 1000
+export const PING_PATIENCE = 1000
 
 /** Milliseconds after its end in which the server has to have said that a statement ran out of time. */
 const GRACE = 1000
@@ -110,10 +96,13 @@ export class Places {
     return last !== undefined
   }
 
-  /** What is open now is used for no further statement. */
-  renew(): void {
+  /**
+   * What is open now is used for no further statement.
+   * @param isSure of it that another connection leads elsewhere: otherwise it is tried now and then only
+   */
+  renew(isSure: boolean): void {
     const now = performance.now()
-    if (now - this.#renewedAt > RENEWAL) this.#renewedAt = now
+    if (isSure || now - this.#renewedAt > RENEWAL) this.#renewedAt = now
   }
 
   async close(): Promise<void> {

@@ -1,5 +1,6 @@
 import type { ParameterOrJSON } from 'postgres'
-import type { Connection } from './connection.ts'
+import type { PoolBounds } from './bounds.ts'
+import type { Connection, Open } from './connection.ts'
 import {
   ClientGone,
   DatabaseUnavailable,
@@ -10,7 +11,7 @@ import {
   type Verdict,
   verdictOn,
 } from './failures.ts'
-import { type Open, Places, type PoolBounds } from './places.ts'
+import { PING_PATIENCE, Places } from './places.ts'
 import type { Runner, RunOptions } from './statement.ts'
 import { Watch, type WatchLog } from './watch.ts'
 
@@ -109,9 +110,11 @@ export class Pool implements Runner {
         const shortage = shortageOf(error)
         if (shortage) this.watch.ranShort(shortage)
         const verdict = verdictOn(error)
-        const mayPass = verdict === 'cut' || verdict === 'passing'
+        // A server that is no longer of the kind asked for refuses what another one may take.
+        const isMisled = verdict === 'read-only' && connection.isOver
+        const mayPass = verdict === 'cut' || verdict === 'passing' || isMisled
         if (!mayPass || !asker || attempt > 1)
-          throw this.#failure(error, attempt > 1 && isDouble(error) ? 'cut' : verdict, asker)
+          throw this.#failure(error, attempt > 1 && isDouble(error) ? 'cut' : verdict)
       }
     }
   }
@@ -124,7 +127,7 @@ export class Pool implements Runner {
   }
 
   /** What is thrown instead of the database's own error, where that stands for something known. */
-  #failure(error: unknown, verdict: Verdict, asker?: Asker): unknown {
+  #failure(error: unknown, verdict: Verdict): unknown {
     switch (verdict) {
       case 'cut':
         return new DatabaseUnavailable('the connection to the database was lost')
@@ -134,14 +137,18 @@ export class Pool implements Runner {
         return new StatementTimeout()
       case 'read-only':
         this.watch.sawReadOnly(true)
-        // After a failover these may be connections to a server that was the primary. A note of a use can wait.
-        if (asker) this.#places.renew()
         return new DatabaseUnavailable('the database is read-only', 5)
       case 'disk-full':
         return new DatabaseUnavailable('the disk of the database is full', 5)
       default:
         return error
     }
+  }
+
+  /** After a switchover these may be connections to a server that was the primary. */
+  async #suspect(connection: Connection): Promise<void> {
+    const isWanted = await connection.answers(PING_PATIENCE)
+    this.#places.renew(!isWanted)
   }
 
   async #runOn(
@@ -168,6 +175,7 @@ export class Pool implements Runner {
       if (isSilence(error) || verdictOn(error) === 'timeout') this.#report(text, performance.now() - started)
       if (isSilence(error)) throw new StatementTimeout()
       if (verdictOn(error) === 'cut') connection.destroy()
+      if (verdictOn(error) === 'read-only') await this.#suspect(connection)
       throw error
     } finally {
       signal?.removeEventListener('abort', cancel)

@@ -1,18 +1,27 @@
 import { readFileSync } from 'node:fs'
-import type { ConnectionOptions } from 'node:tls'
 import { Failure } from '../errors.ts'
+import { type Encryption, isSslMode, SSL_MODES } from './encryption.ts'
+import { isWanted, WANTED, type Wanted } from './session.ts'
 
 /** Where a server listens: host and port, or a unix socket. */
 export type Address = { host: string; port: number } | { path: string }
 
 /** DATABASE_URL=postgres://…, read. */
 export interface PostgresUrl {
-  /** For postgres.js: without what it does not know. */
-  url: string
   /** Its hosts, in the order in which they are to be tried. */
   addresses: Address[]
-  /** What the URL's sslrootcert asks for; undefined leaves sslmode to postgres.js. */
-  ssl?: ConnectionOptions
+  /** Undefined where the URL leaves it out: the user of this process. */
+  user: string | undefined
+  password: string | undefined
+  /** Undefined where the URL leaves it out: named as the user. */
+  database: string | undefined
+  encryption: Encryption
+  /** Which of the servers will do: target_session_attrs. */
+  wanted: Wanted
+  /** Whether commands may prepare statements. */
+  prepare: boolean
+  /** What is left of the query: parameters that the server is sent at the start. */
+  parameters: Record<string, string>
 }
 
 const IS_URL =
@@ -20,6 +29,7 @@ const IS_URL =
 
 /** Parameters of libpq that change nothing of what a connection does here. */
 const HARMLESS = new Set([
+  'connect_timeout',
   'fallback_application_name',
   'gssencmode',
   'keepalives',
@@ -36,13 +46,11 @@ const NOT_POSSIBLE: Record<string, string> = {
   channel_binding: 'take it away',
   dbname: 'write the name of the database after the host: postgres://user:password@host:port/name',
   gsslib: 'take it away',
-  host: 'write the host before the "?", a socket folder as %2Frun%2Fpostgresql',
   hostaddr: 'write the address before the "?", in place of the host',
   krbsrvname: 'take it away',
   load_balance_hosts: 'take it away',
   passfile: 'write the password into the URL, or the URL into the file that DATABASE_URL_FILE names',
   password: 'write the password before the host: postgres://user:password@host:port/name',
-  port: 'write the port after the host: postgres://user:password@host:port/name',
   require_auth: 'take it away',
   requirepeer: 'take it away',
   service: 'write out what the service stands for',
@@ -56,26 +64,18 @@ const NOT_POSSIBLE: Record<string, string> = {
   sslpassword: 'give the role a password: client certificates are not supported',
 }
 
+/** user:password, hosts, database and query. */
+const PARTS = /^postgres(?:ql)?:\/\/(?:([^/?#]*)@)?([^/?#]*)(?:\/([^?#]*))?(?:\?([^#]*))?$/
+
 /**
  * Reads a URL of Postgres, several hosts (host1:port1,host2:port2) among what it may have.
  * @throws Failure that names what is wrong with it, never a secret
  */
 export function readPostgresUrl(text: string): PostgresUrl {
-  const [, hosts] = /^postgres(?:ql)?:\/\/(?:[^/?#]*@)?([^/?#]*)/.exec(text) ?? []
-  if (hosts === undefined) throw new Failure(IS_URL)
-  const [first = ''] = hosts.split(',')
-  const single = text.replace(hosts, first)
-  if (!URL.canParse(single)) throw new Failure(IS_URL)
-  const [location = '', query = ''] = text.split('?')
-  const { ssl, rest } = readParameters(new URLSearchParams(query))
-  return {
-    url: rest === '' ? location : `${location}?${rest}`,
-    addresses: hosts.split(',').map(readAddress),
-    ...(ssl && { ssl }),
-  }
-}
-
-function readParameters(parameters: URLSearchParams): { ssl?: ConnectionOptions; rest: string } {
+  const [whole, credentials = '', hosts = '', database = '', query = ''] = PARTS.exec(text) ?? []
+  if (whole === undefined) throw new Failure(IS_URL)
+  const [, user = '', password = ''] = /^([^:]*)(?::(.*))?$/s.exec(credentials) ?? []
+  const parameters = new URLSearchParams(query)
   for (const [name, value] of [...parameters]) {
     const isHarmless = HARMLESS.has(name) || (name === 'channel_binding' && value !== 'require')
     if (isHarmless) parameters.delete(name)
@@ -83,21 +83,90 @@ function readParameters(parameters: URLSearchParams): { ssl?: ConnectionOptions;
       throw new Failure(`DATABASE_URL has ${name}, which is not possible here: ${NOT_POSSIBLE[name]}`)
     }
   }
-  const authority = parameters.get('sslrootcert')
-  // postgres.js knows this one itself.
-  if (!authority || authority === 'system') return { rest: parameters.toString() }
-  const mode = parameters.get('sslmode')
-  for (const name of ['sslrootcert', 'sslmode', 'ssl']) parameters.delete(name)
-  // As libpq has it: with an authority at hand, "require" verifies too, but not the name.
-  const isNameVerified = mode !== 'require' && mode !== 'verify-ca'
+  // Each takes its parameters away; what is left is the server's.
   return {
-    ssl: {
-      ca: readAuthority(authority),
-      rejectUnauthorized: true,
-      ...(!isNameVerified && { checkServerIdentity: () => undefined }),
-    },
-    rest: parameters.toString(),
+    addresses: readAddresses(hosts, parameters),
+    user: decoded(user) || undefined,
+    password: decoded(password) || undefined,
+    database: decoded(database) || undefined,
+    encryption: readEncryption(parameters),
+    wanted: readWanted(parameters),
+    prepare: taken(parameters, 'prepare') !== 'false',
+    parameters: Object.fromEntries(parameters),
   }
+}
+
+/** The value of a parameter, which is no parameter of the server. */
+function taken(parameters: URLSearchParams, name: string): string | undefined {
+  const value = parameters.get(name) || undefined
+  parameters.delete(name)
+  return value
+}
+
+function decoded(text: string): string {
+  try {
+    return decodeURIComponent(text)
+  } catch {
+    throw new Failure(
+      'DATABASE_URL has a % that begins no escape: write a % in a user name or password as %25',
+    )
+  }
+}
+
+const DEFAULT_PORT = 5432
+
+/** Hosts stand before the "?" or, as libpq has it for socket folders, in parameters after it. */
+function readAddresses(hosts: string, parameters: URLSearchParams): Address[] {
+  const host = taken(parameters, 'host')
+  const port = taken(parameters, 'port')
+  if (hosts !== '' && (host ?? port) !== undefined) {
+    throw new Failure('DATABASE_URL has hosts or ports before the "?" and after it: take one of them away')
+  }
+  if (host === undefined && port === undefined) return hosts.split(',').map(readAddress)
+  const ports = (port ?? String(DEFAULT_PORT)).split(',')
+  const names = (host ?? '').split(',')
+  if (ports.length > 1 && ports.length !== names.length) {
+    throw new Failure('DATABASE_URL has more or fewer ports than hosts: give one for each, or one for all')
+  }
+  return names.map((name, at) => addressOf(name, ports.length > 1 ? ports[at] : ports[0]))
+}
+
+function readAddress(text: string): Address {
+  const [whole, name = '', port] = /^(\[[^\]]*\]|[^:[\]]*)(?::(\d*))?$/.exec(text) ?? []
+  if (whole === undefined || !URL.canParse(`postgres://${text}/`)) throw new Failure(IS_URL)
+  return addressOf(decoded(name.replace(/^\[(.*)\]$/, '$1')), port)
+}
+
+function addressOf(host: string, text: string | undefined): Address {
+  const port = Number(text || DEFAULT_PORT)
+  if (!(port >= 1 && port <= 65_535)) throw new Failure(IS_URL)
+  return host.startsWith('/') ? { path: `${host}/.s.PGSQL.${port}` } : { host: host || 'localhost', port }
+}
+
+function readWanted(parameters: URLSearchParams): Wanted {
+  const value = taken(parameters, 'target_session_attrs') ?? 'any'
+  if (isWanted(value)) return value
+  throw new Failure(`target_session_attrs in DATABASE_URL must be one of ${WANTED.join(', ')}`)
+}
+
+/** Without sslmode nothing is encrypted, unless an authority is named. */
+function readEncryption(parameters: URLSearchParams): Encryption {
+  const authority = taken(parameters, 'sslrootcert')
+  const ssl = taken(parameters, 'ssl')
+  const given = taken(parameters, 'sslmode') ?? { true: 'require', false: 'disable' }[ssl ?? ''] ?? ssl
+  const mode = given ?? (authority ? 'verify-full' : 'disable')
+  if (!isSslMode(mode)) throw new Failure(`sslmode in DATABASE_URL must be one of ${SSL_MODES.join(', ')}`)
+  const negotiation = taken(parameters, 'sslnegotiation') ?? 'postgres'
+  const isDirect = negotiation === 'direct'
+  if (!isDirect && negotiation !== 'postgres')
+    throw new Failure('sslnegotiation in DATABASE_URL must be one of postgres, direct')
+  if (isDirect && ['disable', 'allow', 'prefer'].includes(mode))
+    throw new Failure('sslnegotiation=direct in DATABASE_URL needs sslmode=require, verify-ca or verify-full')
+  if (!authority) return { mode, isDirect }
+  // The authorities that every machine trusts sign certificates for anybody: without the name that proves nothing.
+  if (authority === 'system') return { mode: 'verify-full', isDirect }
+  // As libpq has it: with an authority at hand, "require" verifies too, but not the name.
+  return { mode: mode === 'require' ? 'verify-ca' : mode, authority: readAuthority(authority), isDirect }
 }
 
 function readAuthority(file: string): string {
@@ -107,22 +176,5 @@ function readAuthority(file: string): string {
     throw new Failure(
       `sslrootcert in DATABASE_URL names ${file}, which cannot be read (${(error as { code?: string }).code})`,
     )
-  }
-}
-
-const DEFAULT_PORT = 5432
-
-function readAddress(text: string): Address {
-  const [, name = '', port] = /^(\[.*\]|[^:]*)(?::(\d+))?$/.exec(text) ?? []
-  const host = decoded(name.replace(/^\[(.*)\]$/, '$1')) || 'localhost'
-  const number = port === undefined ? DEFAULT_PORT : Number(port)
-  return host.startsWith('/') ? { path: `${host}/.s.PGSQL.${number}` } : { host, port: number }
-}
-
-function decoded(text: string): string {
-  try {
-    return decodeURIComponent(text)
-  } catch {
-    throw new Failure(IS_URL)
   }
 }

@@ -1,11 +1,12 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { chmodSync, chownSync, statSync, writeFileSync } from 'node:fs'
+import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import postgres from 'postgres'
 import { openDatabase } from '../../src/postgres/database.ts'
 import { readPostgresUrl } from '../../src/postgres/url.ts'
 import { selfSigned } from '../support/certificate.ts'
 import { type OwnCluster, startCluster } from '../support/cluster.ts'
+import { encryptCluster } from '../support/encrypt-cluster.ts'
 import { axport, cleanUp, complaint, emptyFolder } from '../support/executable.ts'
 import { FlakyProxy } from '../support/flaky-proxy.ts'
 import { fill, startTroubled } from '../support/outage.ts'
@@ -27,15 +28,41 @@ describe('DATABASE_URL', () => {
     expect(addresses('postgres:///d')).toEqual([{ host: 'localhost', port: 5432 }])
   })
 
-  test('may have parameters of libpq that change nothing here', () => {
-    const read = readPostgresUrl('postgres://u@h/d?gssencmode=prefer&channel_binding=prefer&prepare=false')
-    expect(read.url).toBe('postgres://u@h/d?prepare=false')
+  test('may have the hosts after the "?", as libpq has it for the folder of a socket', () => {
+    const { addresses, parameters } = readPostgresUrl('postgres:///d?host=/run/postgresql,two&port=6000')
+    expect(addresses).toEqual([{ path: '/run/postgresql/.s.PGSQL.6000' }, { host: 'two', port: 6000 }])
+    expect(parameters).toEqual({})
+    expect(readPostgresUrl('postgres:///d?host=a,b&port=1,2').addresses).toEqual([
+      { host: 'a', port: 1 },
+      { host: 'b', port: 2 },
+    ])
+  })
+
+  test('may have parameters of libpq that change nothing here, and those of the server', () => {
+    const read = readPostgresUrl('postgres://u:p%25@h/d?gssencmode=prefer&prepare=false&work_mem=1MB')
+    expect(read).toMatchObject({ user: 'u', password: 'p%', database: 'd', prepare: false, wanted: 'any' })
+    expect(read.parameters).toEqual({ work_mem: '1MB' })
+  })
+
+  test.each([
+    ['', 'disable'],
+    ['ssl=true', 'require'],
+    ['sslmode=allow', 'allow'],
+    ['sslrootcert=system&sslmode=require', 'verify-full'],
+    ['sslrootcert=package.json', 'verify-full'],
+    ['sslrootcert=package.json&sslmode=require', 'verify-ca'],
+    ['sslnegotiation=direct&sslmode=require', 'require'],
+  ])('asks for encryption as libpq has it: %s', (parameters, mode) => {
+    expect(readPostgresUrl(`postgres://h/d?${parameters}`).encryption.mode).toBe(mode as 'require')
   })
 
   test.each([
     ['channel_binding=require', /channel_binding.*take it away/],
     ['sslcert=a.crt&sslkey=a.key', /sslcert.*password/],
-    ['host=/run/postgresql', /has host.*%2Frun%2Fpostgresql/],
+    ['host=/run/postgresql', /hosts or ports before the "\?" and after it/],
+    ['sslmode=on', /sslmode .*disable, allow, prefer, require, verify-ca, verify-full/],
+    ['sslnegotiation=direct', /sslnegotiation=direct .*needs sslmode=require/],
+    ['target_session_attrs=master', /target_session_attrs .*any, read-write/],
     ['service=axport', /has service.*write out/],
     ['sslrootcert=/nowhere', /sslrootcert .*names \/nowhere.*ENOENT/],
     ['no_such_parameter=1', /does not know a parameter in DATABASE_URL/],
@@ -74,40 +101,25 @@ describe('a Postgres with encryption', () => {
   beforeAll(async () => {
     authority = join(emptyFolder(), 'root.crt')
     writeFileSync(authority, CERTIFICATE.cert)
-    const { uid, gid } = statSync(own.dataDir)
-    for (const [name, text] of Object.entries({ 'tls.crt': CERTIFICATE.cert, 'tls.key': CERTIFICATE.key })) {
-      const path = join(own.dataDir, name)
-      writeFileSync(path, text)
-      chownSync(path, uid, gid)
-      chmodSync(path, 0o600)
-    }
-    const sql = postgres(own.url(), { max: 1 })
-    await sql`alter system set ssl_cert_file = 'tls.crt'`
-    await sql`alter system set ssl_key_file = 'tls.key'`
-    await sql`alter system set ssl = on`
-    await sql`select pg_reload_conf()`
-    await sql.end()
-    await untilEncrypted()
+    await encryptCluster(own, CERTIFICATE)
   })
 
-  /** The server takes up its settings a moment later. */
-  const untilEncrypted = () =>
-    until('the server encrypts', async () => {
-      const sql = postgres(`${own.url()}?sslmode=require`, { max: 1, fetch_types: false })
-      return await sql`select 1`.finally(() => sql.end({ timeout: 0 }))
-    })
+  /** Whether a connection is encrypted, or why there is none. */
+  const connects = async (host: string, parameters: string) => {
+    const url = `${own.url().replace('127.0.0.1', host)}?${parameters}`
+    const database = await openDatabase(url, 1).catch(error => (error as Error).message)
+    if (typeof database === 'string') return database
+    const [row] = await database.sql`select ssl from pg_stat_ssl where pid = pg_backend_pid()`
+    await database.close()
+    return row?.ssl
+  }
 
   test('is verified by the authority that sslrootcert names, its name too with verify-full', async () => {
-    const connects = async (host: string, parameters: string) => {
-      const url = `${own.url().replace('127.0.0.1', host)}?${parameters}`
-      const database = await openDatabase(url, 1).catch(error => (error as Error).message)
-      if (typeof database === 'string') return database
-      const [row] = await database.sql`select ssl from pg_stat_ssl where pid = pg_backend_pid()`
-      await database.close()
-      return row?.ssl
-    }
     expect(await connects('localhost', `sslmode=verify-full&sslrootcert=${authority}`)).toBe(true)
     expect(await connects('localhost', 'sslmode=require')).toBe(true)
+    expect(await connects('localhost', 'sslmode=require&sslnegotiation=direct')).toBe(true)
+    expect(await connects('localhost', 'sslmode=prefer')).toBe(true)
+    expect(await connects('localhost', 'sslmode=allow')).toBe(false)
     expect(await connects('localhost', 'sslmode=verify-full')).toContain('cannot be verified')
     const { cert } = selfSigned('somebody else')
     const wrong = join(emptyFolder(), 'wrong.crt')
@@ -115,6 +127,23 @@ describe('a Postgres with encryption', () => {
     expect(await connects('localhost', `sslmode=verify-full&sslrootcert=${wrong}`)).toContain(
       'cannot be verified',
     )
+  })
+
+  test('is reached with sslmode=allow where it takes encrypted connections alone', async () => {
+    const rules = join(own.dataDir, 'pg_hba.conf')
+    const before = readFileSync(rules, 'utf8')
+    const reload = async (text: string) => {
+      writeFileSync(rules, text)
+      process.kill(own.pid, 'SIGHUP')
+    }
+    await reload(before.replaceAll(/^host /gm, 'hostssl '))
+    const inTheClear = () => connects('localhost', 'sslmode=disable')
+    await until('it refuses others', async () =>
+      String(await inTheClear()).includes('not encrypted (sslmode)'),
+    )
+    expect(await connects('localhost', 'sslmode=allow')).toBe(true)
+    await reload(before)
+    await until('it takes others again', async () => (await inTheClear()) === false)
   })
 
   test('hears that a client has hung up, and survives being cut off', async () => {

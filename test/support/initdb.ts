@@ -39,7 +39,7 @@ async function runInitdb({ initdb, owner }: PostgresBinaries, folder: string, lo
 }
 
 /** With owners and permissions, which Postgres looks at. */
-const copy = (to: string, ...from: string[]) => run(['cp', '-Rp', ...from, to], {})
+export const copy = (to: string, ...from: string[]) => run(['cp', '-Rp', ...from, to], {})
 
 async function run(
   command: string[],

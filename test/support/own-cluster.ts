@@ -1,9 +1,9 @@
-import { readFile, rm } from 'node:fs/promises'
+import { appendFile, chown, readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import postgres from 'postgres'
 import { makeClusterFolder } from './cluster-folder.ts'
 import { freePort } from './free-port.ts'
-import { newDataFolder, postgresEnvironment } from './initdb.ts'
+import { copy, newDataFolder, postgresEnvironment } from './initdb.ts'
 import { type PostgresBinaries, postgresBinaries } from './postgres-binaries.ts'
 import { type Supervised, startSupervised } from './supervised.ts'
 import { until } from './until.ts'
@@ -18,6 +18,14 @@ export interface OwnCluster {
   crash(): Promise<void>
   /** Starts it again after `crash()` or a kill from outside, on the same port and the same data. */
   restart(): Promise<void>
+  /** Ends the server when everything is written out, and has reached its standbys. */
+  shutDown(): Promise<void>
+  /** A copy that follows it from now on; it is restarted for that. */
+  startStandby(): Promise<OwnCluster>
+  /** Starts it as a standby of another one, after `shutDown()`. */
+  follow(primary: OwnCluster): Promise<void>
+  /** Makes a primary of a standby. */
+  promote(): Promise<void>
   /** Ends the server and removes its files. */
   stop(): Promise<void>
 }
@@ -67,6 +75,7 @@ class Server implements OwnCluster {
   readonly #binaries: PostgresBinaries
   readonly #folder: string
   readonly #password: string
+  readonly #given: Record<string, string>
   readonly #settings: Record<string, string>
 
   constructor(
@@ -78,6 +87,7 @@ class Server implements OwnCluster {
     this.#binaries = binaries
     this.#folder = folder
     this.#password = password
+    this.#given = settings
     this.#settings = { ...testSettings, unix_socket_directories: folder, ...settings }
     this.dataDir = join(folder, 'data')
   }
@@ -106,6 +116,36 @@ class Server implements OwnCluster {
   async restart(): Promise<void> {
     await this.crash()
     await this.start(this.#port)
+  }
+
+  async shutDown(): Promise<void> {
+    process.kill(this.pid, 'SIGINT')
+    await until('Postgres has shut down', () => this.#running?.hasEnded(), 30_000)
+    await this.crash()
+  }
+
+  async startStandby(): Promise<OwnCluster> {
+    await this.shutDown()
+    const folder = await makeClusterFolder(this.#binaries.owner)
+    await copy(folder, this.dataDir)
+    const standby = new Server(this.#binaries, folder, this.#password, this.#given)
+    await this.start(this.#port)
+    await standby.follow(this)
+    return standby
+  }
+
+  async follow(primary: OwnCluster): Promise<void> {
+    await appendFile(join(this.dataDir, 'postgresql.auto.conf'), `primary_conninfo = '${primary.url()}'\n`)
+    const signal = join(this.dataDir, 'standby.signal')
+    await writeFile(signal, '')
+    const { owner } = this.#binaries
+    if (owner) await chown(signal, owner.uid, owner.gid)
+    await this.start(this.#port || undefined)
+  }
+
+  async promote(): Promise<void> {
+    const sql = postgres(this.url(), { max: 1, fetch_types: false })
+    await sql`select pg_promote()`.finally(() => sql.end({ timeout: 1 }))
   }
 
   async stop(): Promise<void> {

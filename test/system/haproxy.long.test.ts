@@ -1,8 +1,16 @@
 import { expect, setDefaultTimeout, test } from 'bun:test'
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { selfSigned } from '../support/certificate.ts'
+import { startCluster } from '../support/cluster.ts'
+import { encryptCluster } from '../support/encrypt-cluster.ts'
+import { cleanUp, emptyFolder } from '../support/executable.ts'
+import { get, LIST } from '../support/http.ts'
+import { fill } from '../support/outage.ts'
 import { requires } from '../support/requires.ts'
-import { useServedWorld } from '../support/served.ts'
+import { serveWith, useServedWorld } from '../support/served.ts'
 import { until } from '../support/until.ts'
-import { HAPROXY, startHaproxy } from './support/haproxy.ts'
+import { HAPROXY, startHaproxy, startHaproxyByName } from './support/haproxy.ts'
 
 setDefaultTimeout(120_000)
 
@@ -30,3 +38,24 @@ requires(HAPROXY).describe('behind HAProxy, which asks /ready as it does by defa
     }
   })
 })
+
+requires(HAPROXY).test(
+  'a Postgres behind HAProxy, which tells servers apart by name, is served from',
+  async () => {
+    const own = await startCluster()
+    const pair = selfSigned('database')
+    await encryptCluster(own, pair)
+    const { token } = await fill(own.url())
+    const proxy = await startHaproxyByName('localhost', Number(new URL(own.url()).port))
+    const authority = join(emptyFolder(), 'root.crt')
+    writeFileSync(authority, pair.cert)
+    const url = own.url().replace(/@[^/]+/, `@localhost:${proxy.port}`)
+    const parameters = `sslmode=verify-full&sslrootcert=${authority}&sslnegotiation=direct`
+    const service = await serveWith([], { DATABASE_URL: `${url}?${parameters}` })
+    expect((await get(service.url, token, LIST)).status).toBe(200)
+    await service.end()
+    await cleanUp()
+    await proxy.stop()
+    await own.stop()
+  },
+)

@@ -40,9 +40,7 @@ frontend stats
   stats uri /
 `,
   )
-  const command = ['setpriv', '--pdeathsig=TERM', HAPROXY.name, '-db', '-f', join(folder, 'haproxy.cfg')]
-  const running = Bun.spawn(command, { stdin: 'ignore', stdout: 'ignore', stderr: 'ignore' })
-  await canConnect(port)
+  const stop = await run(folder, port)
   return {
     url: `http://127.0.0.1:${port}`,
     /** What it says of each service, as "UP". */
@@ -52,10 +50,41 @@ frontend stats
       const status = lines[0]?.indexOf('status') ?? -1
       return lines.filter(([, name]) => /^s\d/.test(name ?? '')).map(line => line[status])
     },
-    stop: async () => {
-      running.kill()
-      await running.exited
-      rmSync(folder, { recursive: true })
-    },
+    stop,
   }
+}
+
+/** Runs the configuration in a folder until it takes connections; how it is stopped. */
+async function run(folder: string, port: number): Promise<() => Promise<void>> {
+  const command = ['setpriv', '--pdeathsig=TERM', HAPROXY.name, '-db', '-f', join(folder, 'haproxy.cfg')]
+  const running = Bun.spawn(command, { stdin: 'ignore', stdout: 'ignore', stderr: 'ignore' })
+  await canConnect(port)
+  return async () => {
+    running.kill()
+    await running.exited
+    rmSync(folder, { recursive: true })
+  }
+}
+
+/** Starts HAProxy in front of a server on a port, to which it leads those alone who ask for it by a name (SNI). */
+export async function startHaproxyByName(name: string, serverPort: number) {
+  const folder = mkdtempSync(join(tmpdir(), 'axport-haproxy-'))
+  const port = await freePort()
+  writeFileSync(
+    join(folder, 'haproxy.cfg'),
+    `defaults
+  mode tcp
+  timeout connect 5s
+  timeout client 30s
+  timeout server 30s
+frontend front
+  bind 127.0.0.1:${port}
+  tcp-request inspect-delay 5s
+  tcp-request content accept if { req_ssl_hello_type 1 }
+  use_backend named if { req_ssl_sni -i ${name} }
+backend named
+  server s0 127.0.0.1:${serverPort}
+`,
+  )
+  return { port, stop: await run(folder, port) }
 }
