@@ -123,11 +123,14 @@ export function shortageOf(error: unknown): string | undefined {
   return SHORTAGES[code] ?? `the database is short of something (${code})`
 }
 
+/** Codes of the system, of postgres.js, and of TLS. Other codes with ERR_ are wrong calls of a function. */
+const OF_THE_SOCKET = /^(E[A-Z]+|CONNECTION_\w+|ERR_(SSL|TLS|SOCKET|STREAM)_\w+)$/
+
 /** By SQLSTATE, its class, or the socket's error; Postgres 18, appendix A. */
 export function verdictOn(error: unknown): Verdict {
   const { code, name } = error as { code?: unknown; name?: string }
   if (typeof code !== 'string') return 'unforeseen'
-  if (name !== 'PostgresError') return /^(E[A-Z]+|CONNECTION_\w+)$/.test(code) ? 'cut' : 'unforeseen'
+  if (name !== 'PostgresError') return OF_THE_SOCKET.test(code) ? 'cut' : 'unforeseen'
   if (code === '57014') return 'timeout'
   if (code === '25006') return 'read-only'
   if (code === '53100') return 'disk-full'

@@ -9,7 +9,7 @@ import { type OwnCluster, startCluster } from '../support/cluster.ts'
 import { encryptCluster } from '../support/encrypt-cluster.ts'
 import { axport, cleanUp, complaint, emptyFolder } from '../support/executable.ts'
 import { FlakyProxy } from '../support/flaky-proxy.ts'
-import { fill, startTroubled } from '../support/outage.ts'
+import { expectUnavailable, fill, startTroubled } from '../support/outage.ts'
 import { until } from '../support/until.ts'
 
 afterAll(cleanUp)
@@ -146,7 +146,7 @@ describe('a Postgres with encryption', () => {
     await until('it takes others again', async () => (await inTheClear()) === false)
   })
 
-  test('hears that a client has hung up, and survives being cut off', async () => {
+  test('hears that a client has hung up, and survives being cut off and answers that cannot be decrypted', async () => {
     const credentials = await fill(own.url())
     const proxy = await FlakyProxy.start(own.url())
     const service = await startTroubled(`${proxy.url}?sslmode=require`, credentials, {})
@@ -174,6 +174,10 @@ describe('a Postgres with encryption', () => {
     proxy.cut()
     expect((await service.list()).status).toBe(200)
     expect(service.told()).toEqual([])
+    proxy.become({ is: 'garbling' })
+    await expectUnavailable(service, 2000)
+    proxy.become({ is: 'fair' })
+    await service.recovery()
     await Promise.all([sql.end(), watcher.end(), service.stop()])
     await proxy.stop()
   })

@@ -7,6 +7,8 @@ export type Weather =
   | { is: 'slow'; milliseconds: number }
   /** A connection is cut after so many bytes of the database's answers, asked for once a connection. */
   | { is: 'cutting'; after: () => number }
+  /** Answers arrive with another byte in them. */
+  | { is: 'garbling' }
   /** Nothing arrives, and nobody is told. Connections are taken as ever. */
   | { is: 'silent' }
   /** Connections are taken and closed at once, as by a balancer without a database behind it. */
@@ -122,6 +124,10 @@ export class FlakyProxy {
         // Timers of one length end in the order in which they were set, so bytes stay in order.
         setTimeout(() => void (link.isDead || to.write(chunk)), weather.milliseconds)
         return
+      }
+      if (weather.is === 'garbling' && isAnswer) {
+        const last = chunk.length - 1
+        chunk.writeUInt8(chunk.readUInt8(last) ^ 0xff, last)
       }
       const room = allowed()
       if (isAnswer) link.budget -= chunk.length
