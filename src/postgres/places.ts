@@ -3,6 +3,7 @@ import type { Connection, Open } from './connection.ts'
 import { ClientGone, DatabaseUnavailable, isSilence, reasonOf } from './failures.ts'
 import { forgottenOf } from './forgotten.ts'
 import { Lanes } from './lanes.ts'
+import { closed } from './patience.ts'
 import type { Watch } from './watch.ts'
 
 /** Milliseconds of idleness after which a connection is asked whether it is still there: a firewall may have dropped it. */
@@ -164,7 +165,10 @@ export class Places {
     this.#opening++
     const opening = this.open(this.bounds.wait, connection => this.#ended(connection))
     try {
-      this.#welcome(await opening.finally(() => this.#opening--))
+      const connection = await opening.finally(() => this.#opening--)
+      // It may have ended before anybody here knew of it.
+      if (connection.isOver) throw closed()
+      this.#welcome(connection)
     } catch (error) {
       const isAlive = this.#idle.length + this.#busy.size > 0
       // It may have been cut together with all the others, by what has passed.
