@@ -56,6 +56,7 @@ export class Connection {
   #isUnsettled = false
   #isOver = false
   #abandon: ((error: Error) => void) | undefined
+  #cancelling: Promise<void> | undefined
   #onEnd: (connection: Connection) => void = () => {}
   readonly #sql: Sql
 
@@ -192,17 +193,38 @@ export class Connection {
 
   /**
    * Asks the server to end the statement that is running. Resolves when the server has passed that on, so
-   * that it cannot hit a later statement; until then no other may be run.
-   * @throws when that cannot be known
+   * that it cannot hit a later statement; until then no other may be run. Ends the connection where that cannot
+   * be known.
    */
-  async cancel(patience: number): Promise<void> {
-    if (!this.#backend) throw new Error('the server did not say how to cancel')
-    await cancelBackend(this.start.route, this.#backend, patience)
+  cancel(patience: number): Promise<void> {
+    this.#cancelling ??= this.#cancel(patience).finally(() => {
+      this.#cancelling = undefined
+    })
+    return this.#cancelling
   }
 
-  /** Ends it because nothing was heard for too long: a statement that is running fails with ETIMEDOUT. */
-  giveUp(): void {
-    this.destroy(silence())
+  /** Resolves when no request to cancel is on its way any more; undefined when none is. */
+  get cancelled(): Promise<void> | undefined {
+    return this.#cancelling
+  }
+
+  async #cancel(patience: number): Promise<void> {
+    try {
+      if (!this.#backend) throw new Error('the server did not say how to cancel')
+      await cancelBackend(this.start.route, this.#backend, patience)
+    } catch {
+      this.destroy(silence())
+    }
+  }
+
+  /**
+   * Ends it with the statement that is running: that one fails at once, and is cancelled before the connection goes. A
+   * pooler forgets with the connection how to cancel it.
+   */
+  async giveUp(patience: number, error: Error = silence()): Promise<void> {
+    this.#abandon?.(error)
+    await this.cancel(patience)
+    this.destroy()
   }
 
   /** Ends it at once; a statement that is running fails with `error`. */

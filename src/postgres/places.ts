@@ -19,6 +19,12 @@ const LONGEST_ROUND = 250
 /** Milliseconds between two times that all connections are replaced because the database refuses writes. */
 const RENEWAL = 30_000
 
+/** Milliseconds in which the server has to have passed on that a statement is to be ended. */
+export const CANCEL_PATIENCE = 2000
+
+/** Milliseconds for the statements that are cancelled at the end. */
+const FAREWELL = 1000
+
 /** Seconds after which a client may ask again when the database is gone. */
 const RETRY_AFTER = 2
 
@@ -32,6 +38,8 @@ export class Places {
   /** The one that was used last is taken first. */
   readonly #idle: Connection[] = []
   readonly #busy = new Set<Connection>()
+  /** Given up, and open until their statements are cancelled. */
+  readonly #leaving = new Set<Connection>()
   readonly #waiting = new Lanes<Waiter>()
   #opening = 0
   #isClosed = false
@@ -84,6 +92,12 @@ export class Places {
 
   /** For the next statement, unless it has ended meanwhile. */
   giveBack(connection: Connection): void {
+    // A request to cancel that is still on its way would hit the next statement.
+    if (connection.cancelled) void connection.cancelled.then(() => this.#takeBack(connection))
+    else this.#takeBack(connection)
+  }
+
+  #takeBack(connection: Connection): void {
     if (!this.#busy.delete(connection)) return
     this.#heardAt = performance.now()
     if (this.#isFit(connection)) this.#hand(connection)
@@ -111,8 +125,17 @@ export class Places {
     clearTimeout(this.#pause)
     clearInterval(this.#rounds)
     for (const waiter of this.#waiting.all()) waiter.leave(new DatabaseUnavailable('the service is stopping'))
-    for (const connection of this.#busy) this.#drop(connection)
-    await Promise.all(this.#idle.splice(0).map(connection => connection.close()))
+    await Promise.all([
+      ...this.#idle.splice(0).map(connection => connection.close()),
+      ...Array.from(this.#leaving, connection => connection.cancelled),
+      ...Array.from(this.#busy, connection => this.#giveUp(connection, FAREWELL, closed())),
+    ])
+  }
+
+  async #giveUp(connection: Connection, patience = CANCEL_PATIENCE, error?: Error): Promise<void> {
+    this.#busy.delete(connection)
+    this.#leaving.add(connection)
+    await connection.giveUp(patience, error)
   }
 
   #isFit(connection: Connection): boolean {
@@ -150,8 +173,12 @@ export class Places {
     next?.take(connection)
   }
 
+  get #open(): number {
+    return this.#idle.length + this.#busy.size + this.#leaving.size
+  }
+
   #isFull(): boolean {
-    return this.#idle.length + this.#busy.size + this.#opening >= this.bounds.size
+    return this.#open + this.#opening >= this.bounds.size
   }
 
   #grow(): void {
@@ -181,7 +208,7 @@ export class Places {
 
   #welcome(connection: Connection): void {
     this.#heardAt = performance.now()
-    if (this.#isClosed || this.#idle.length + this.#busy.size >= this.bounds.size) {
+    if (this.#isClosed || this.#open >= this.bounds.size) {
       void connection.close()
       return
     }
@@ -205,7 +232,7 @@ export class Places {
     if (this.#isClosed) return
     const isNews = this.watch.lost(reason)
     for (const waiter of this.#waiting.all()) waiter.leave(new DatabaseUnavailable(reason, RETRY_AFTER))
-    for (const connection of [...this.#idle, ...this.#busy]) this.#drop(connection)
+    for (const connection of [...this.#idle, ...this.#busy, ...this.#leaving]) this.#drop(connection)
     if (!isNews) return
     clearTimeout(this.#pause)
     this.#probeLater()
@@ -229,8 +256,10 @@ export class Places {
     const now = performance.now()
     const silent: Connection[] = []
     for (const connection of this.#busy) {
-      const ran = now - (connection.runningSince ?? now)
-      if (ran > this.bounds.statement + GRACE) connection.giveUp()
+      const late = now - (connection.runningSince ?? now) - this.bounds.statement
+      if (late > GRACE) void this.#giveUp(connection)
+      // The server should have ended it, and does not: a pooler kept statement_timeout from it.
+      else if (late > GRACE / 2) void connection.cancel(CANCEL_PATIENCE)
       else if (connection.silence(now) > this.#doubt) silent.push(connection)
     }
     if (silent.length > 0 && now - this.#lookedAt > this.#doubt) void this.#look(silent, now)
@@ -265,8 +294,9 @@ export class Places {
 
   /** Not by us. */
   #ended(connection: Connection): void {
-    if (!this.#remove(connection)) return
-    this.#doubtIdle()
+    const wasGivenUp = this.#leaving.delete(connection)
+    if (!this.#remove(connection) && !wasGivenUp) return
+    if (!wasGivenUp) this.#doubtIdle()
     this.#grow()
   }
 

@@ -11,7 +11,7 @@ import {
   type Verdict,
   verdictOn,
 } from './failures.ts'
-import { PING_PATIENCE, Places } from './places.ts'
+import { CANCEL_PATIENCE, PING_PATIENCE, Places } from './places.ts'
 import type { Runner, RunOptions } from './statement.ts'
 import { Watch, type WatchLog } from './watch.ts'
 
@@ -23,9 +23,6 @@ export interface Asker {
 
 /** The lane of all who are not known yet. */
 const COMMON = ''
-
-/** Milliseconds in which the server has to have passed on that a statement is to be ended. */
-const CANCEL_PATIENCE = 2000
 
 /** Characters of a statement in the log: a line stays well below what is written into a pipe unbroken. */
 const LONGEST_STATEMENT = 1000
@@ -158,11 +155,7 @@ export class Pool implements Runner {
     options: RunOptions,
     signal: AbortSignal | undefined,
   ): Promise<object> {
-    let cancelled: Promise<void> | undefined
-    const cancel = () => {
-      // Where that cannot be done, the connection goes, and statement_timeout ends the statement.
-      cancelled = connection.cancel(CANCEL_PATIENCE).catch(() => connection.destroy())
-    }
+    const cancel = () => void connection.cancel(CANCEL_PATIENCE)
     signal?.addEventListener('abort', cancel, { once: true })
     const started = performance.now()
     try {
@@ -179,7 +172,6 @@ export class Pool implements Runner {
       throw error
     } finally {
       signal?.removeEventListener('abort', cancel)
-      await cancelled
       this.#places.giveBack(connection)
     }
   }

@@ -2,8 +2,10 @@ import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { connect, createServer, type Server, type Socket } from 'node:net'
 import { sql } from 'drizzle-orm'
 import { openDatabase } from '../../src/postgres/database.ts'
+import { StatementTimeout } from '../../src/postgres/failures.ts'
 import { statement } from '../../src/postgres/statement.ts'
 import { openTestDatabase, type TestDatabase } from '../support/service.ts'
+import { until } from '../support/until.ts'
 
 /** A pooler as PgBouncer is one: it refuses start-up parameters, and makes up the process id that it tells. */
 
@@ -14,6 +16,11 @@ let database: TestDatabase
 let pooler: Server
 let url: string
 const refused: string[] = []
+/** By its secret, the process that a client knows by another id. */
+const processes = new Map<number, number>()
+
+const CANCEL_REQUEST = 80877102
+const MADE_UP = 4711
 
 beforeAll(async () => {
   database = await openTestDatabase('postgres')
@@ -21,6 +28,8 @@ beforeAll(async () => {
   pooler = createServer(client => {
     client.once('data', data => {
       const startup = Buffer.from(data)
+      if (startup.readInt32BE(4) === CANCEL_REQUEST && startup.readInt32BE(8) === MADE_UP)
+        startup.writeInt32BE(processes.get(startup.readInt32BE(12)) ?? 0, 8)
       const parameter = ['jit', 'statement_timeout', 'plan_cache_mode'].find(name =>
         startup.includes(`\0${name}\0`),
       )
@@ -51,7 +60,10 @@ function pass(client: Socket, startup: Buffer, port: number, host: string): void
   upstream.on('data', received => {
     const data = Buffer.from(received)
     const key = data.indexOf(Buffer.from([0x4b, 0, 0, 0, 12]))
-    if (key >= 0) data.writeInt32BE(4711, key + 5)
+    if (key >= 0) {
+      processes.set(data.readInt32BE(key + 9), data.readInt32BE(key + 5))
+      data.writeInt32BE(MADE_UP, key + 5)
+    }
     client.write(data)
   })
   client.on('data', data => upstream.write(data))
@@ -92,4 +104,19 @@ test('nothing is prepared where the process that answers may be another one each
     await pool.close()
     await opened.close()
   }
+})
+
+test('a statement that the server does not end in time, for want of statement_timeout, is cancelled', async () => {
+  const opened = await openDatabase(url, 1)
+  const pool = opened.pool({ ...bounds, size: 1, statement: 200 }, log)
+  const late = pool.unsafe('select pg_sleep(60)', [], { prepare: false })
+  await expect(late).rejects.toThrow(StatementTimeout)
+  await until('nobody sleeps', async () => {
+    const { count } = await database.sql`select from pg_stat_activity where wait_event = 'PgSleep'`
+    return count === 0
+  })
+  // The connection that it had is as good as before.
+  expect(pool.stats()).toEqual({ inUse: 0, idle: 1, waiting: 0 })
+  await pool.close()
+  await opened.close()
 })

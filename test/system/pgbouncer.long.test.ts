@@ -1,11 +1,13 @@
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test'
 import pino from 'pino'
 import { openDatabase } from '../../src/postgres/database.ts'
+import { StatementTimeout } from '../../src/postgres/failures.ts'
 import { axport } from '../support/executable.ts'
 import { get, LIST } from '../support/http.ts'
 import { requires } from '../support/requires.ts'
 import { authorize, listen, startService, type TestService } from '../support/service.ts'
 import { store } from '../support/stored-platform.ts'
+import { until } from '../support/until.ts'
 import { importing } from './support/operations.ts'
 import { PGBOUNCER, startPgBouncer } from './support/pgbouncer.ts'
 import { SCOPE, smallPlatform } from './support/small-platform.ts'
@@ -30,6 +32,8 @@ const ASKED = [
   '/1001',
   '/1',
 ].map(query => LIST + query)
+
+const silent = { info: () => {}, warn: () => {} }
 
 const CLIENTS = 8
 const ROUNDS = 4
@@ -107,6 +111,19 @@ for (const [mode, size] of [
         isOver = true
       })
       await disturbing
+    })
+
+    test('a statement that takes too long is cancelled, and leaves nothing behind that works on', async () => {
+      const database = await openDatabase(bouncer.url, 1)
+      const pool = database.pool({ size: 1, wait: 5000, statement: 300, slow: 5000 }, silent)
+      const late = pool.unsafe('select pg_sleep(60)', [], { prepare: false })
+      await expect(late).rejects.toThrow(StatementTimeout)
+      await until('nobody sleeps', async () => {
+        const { count } = await direct.sql`select from pg_stat_activity where wait_event = 'PgSleep'`
+        return count === 0
+      })
+      await pool.close()
+      await database.close()
     })
 
     test('commands work: import, integrations and doctor', async () => {
