@@ -64,7 +64,7 @@ export const SETTINGS = {
   DATABASE_POOL_SIZE: {
     fallback: '10',
     meaning:
-      'Connections to Postgres that each process holds at most; for a moment one more, which looks after silent ones.',
+      'Connections to Postgres that each process holds at most; one more while it looks after silent ones.',
     read: wholeNumber(1, 1000),
   },
   DATABASE_START_WAIT: {

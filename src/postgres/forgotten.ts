@@ -10,7 +10,7 @@ interface Process {
  * Of connections that wait for an answer, those that cannot get one: a network or a firewall has forgotten them,
  * and the server has finished with their statement, never got it, or cannot get rid of its answer. A statement
  * that is at work is as silent.
- * @param witness a connection to the same server that was opened just now
+ * @param witness a connection to the same server that has answered just now
  * @param idle milliseconds: for so long nothing must have begun or ended there
  * @returns none where a server cannot be asked: behind a pooler, or behind an address that leads to several
  * @param patience milliseconds for the answer; the witness is ended when it does not come, or is an error

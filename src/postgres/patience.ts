@@ -1,5 +1,5 @@
 /** Milliseconds in which the event loop reads what had come before. */
-const READING = 20
+export const READING = 20
 
 /**
  * Calls `act` when so many milliseconds are over and the event loop has read once more: in a process that was stopped

@@ -1,8 +1,8 @@
 import type { PoolBounds } from './bounds.ts'
 import type { Connection, Open } from './connection.ts'
 import { ClientGone, DatabaseUnavailable, isSilence, reasonOf } from './failures.ts'
-import { forgottenOf } from './forgotten.ts'
 import { Lanes } from './lanes.ts'
+import { CANCEL_PATIENCE, Lookout, type Watched } from './lookout.ts'
 import { closed } from './patience.ts'
 import type { Watch } from './watch.ts'
 
@@ -10,17 +10,8 @@ import type { Watch } from './watch.ts'
 const TRUST = 30_000
 export const PING_PATIENCE = 1000
 
-/** Milliseconds after its end in which the server has to have said that a statement ran out of time. */
-const GRACE = 1000
-
-/** Milliseconds between two looks at the statements that run. */
-const LONGEST_ROUND = 250
-
 /** Milliseconds between two times that all connections are replaced because the database refuses writes. */
 const RENEWAL = 30_000
-
-/** Milliseconds in which the server has to have passed on that a statement is to be ended. */
-export const CANCEL_PATIENCE = 2000
 
 /** Milliseconds for the statements that are cancelled at the end. */
 const FAREWELL = 1000
@@ -34,7 +25,7 @@ interface Waiter {
 }
 
 /** Which connection is whose: at most `size` of them, a line in front, and what is done when they fail. */
-export class Places {
+export class Places implements Watched {
   /** The one that was used last is taken first. */
   readonly #idle: Connection[] = []
   readonly #busy = new Set<Connection>()
@@ -43,12 +34,10 @@ export class Places {
   readonly #waiting = new Lanes<Waiter>()
   #opening = 0
   #isClosed = false
-  #isLooking = false
-  /** performance.now() of the last sign of life, of the last look, and of the last renewal. */
+  /** performance.now() of the last sign of life, and of the last renewal. */
   #heardAt = 0
-  #lookedAt = 0
   #renewedAt = Number.NEGATIVE_INFINITY
-  readonly #rounds: Timer
+  readonly #lookout: Lookout
   /** Until the next attempt to open one more, or to find a database that is gone. */
   #pause: Timer | undefined
 
@@ -57,8 +46,7 @@ export class Places {
     private readonly bounds: PoolBounds,
     private readonly watch: Watch,
   ) {
-    // One for all statements: two timers for each would cost as much as the rest of the pool.
-    this.#rounds = setInterval(() => this.#lookAround(), Math.min(this.#doubt, LONGEST_ROUND)).unref()
+    this.#lookout = new Lookout(open, bounds, this)
   }
 
   stats() {
@@ -99,7 +87,7 @@ export class Places {
 
   #takeBack(connection: Connection): void {
     if (!this.#busy.delete(connection)) return
-    this.#heardAt = performance.now()
+    this.heard()
     if (this.#isFit(connection)) this.#hand(connection)
     else this.#drop(connection)
   }
@@ -120,22 +108,43 @@ export class Places {
     if (isSure || now - this.#renewedAt > RENEWAL) this.#renewedAt = now
   }
 
-  async close(): Promise<void> {
-    this.#isClosed = true
-    clearTimeout(this.#pause)
-    clearInterval(this.#rounds)
-    for (const waiter of this.#waiting.all()) waiter.leave(new DatabaseUnavailable('the service is stopping'))
-    await Promise.all([
-      ...this.#idle.splice(0).map(connection => connection.close()),
-      ...Array.from(this.#leaving, connection => connection.cancelled),
-      ...Array.from(this.#busy, connection => this.#giveUp(connection, FAREWELL, closed())),
-    ])
+  get busy(): ReadonlySet<Connection> {
+    return this.#busy
   }
 
-  async #giveUp(connection: Connection, patience = CANCEL_PATIENCE, error?: Error): Promise<void> {
+  get heardAt(): number {
+    return this.#heardAt
+  }
+
+  get isLost(): boolean {
+    return this.watch.reason !== undefined
+  }
+
+  heard(): void {
+    this.#heardAt = performance.now()
+  }
+
+  async giveUp(connection: Connection, patience = CANCEL_PATIENCE, error?: Error): Promise<void> {
     this.#busy.delete(connection)
     this.#leaving.add(connection)
     await connection.giveUp(patience, error)
+  }
+
+  forget(connection: Connection): void {
+    this.#drop(connection)
+    this.#doubtIdle()
+  }
+
+  async close(): Promise<void> {
+    this.#isClosed = true
+    clearTimeout(this.#pause)
+    for (const waiter of this.#waiting.all()) waiter.leave(new DatabaseUnavailable('the service is stopping'))
+    await Promise.all([
+      this.#lookout.stop(),
+      ...this.#idle.splice(0).map(connection => connection.close()),
+      ...Array.from(this.#leaving, connection => connection.cancelled),
+      ...Array.from(this.#busy, connection => this.giveUp(connection, FAREWELL, closed())),
+    ])
   }
 
   #isFit(connection: Connection): boolean {
@@ -202,12 +211,12 @@ export class Places {
       const isSudden = attempt === 1 && this.watch.reason === undefined && !isSilence(error)
       if (!isAlive && isSudden) await this.#add(2)
       else if (isAlive && (!isSilence(error) || this.#heardAt > since)) this.#growLater(error)
-      else this.#lose(reasonOf(error))
+      else this.lose(reasonOf(error))
     }
   }
 
   #welcome(connection: Connection): void {
-    this.#heardAt = performance.now()
+    this.heard()
     if (this.#isClosed || this.#open >= this.bounds.size) {
       void connection.close()
       return
@@ -228,7 +237,7 @@ export class Places {
     }, this.watch.pause())
   }
 
-  #lose(reason: string): void {
+  lose(reason: string): void {
     if (this.#isClosed) return
     const isNews = this.watch.lost(reason)
     for (const waiter of this.#waiting.all()) waiter.leave(new DatabaseUnavailable(reason, RETRY_AFTER))
@@ -244,52 +253,6 @@ export class Places {
       void this.#add()
       this.#probeLater()
     }, this.watch.pause())
-  }
-
-  /** Milliseconds of silence after which it is looked into. */
-  get #doubt(): number {
-    return this.bounds.wait / 5
-  }
-
-  /** Ends what cannot be heard of any more, and looks into a long silence. */
-  #lookAround(): void {
-    const now = performance.now()
-    const silent: Connection[] = []
-    for (const connection of this.#busy) {
-      const late = now - (connection.runningSince ?? now) - this.bounds.statement
-      if (late > GRACE) void this.#giveUp(connection)
-      // The server should have ended it, and does not: a pooler kept statement_timeout from it.
-      else if (late > GRACE / 2) void connection.cancel(CANCEL_PATIENCE)
-      else if (connection.silence(now) > this.#doubt) silent.push(connection)
-    }
-    if (silent.length > 0 && now - this.#lookedAt > this.#doubt) void this.#look(silent, now)
-  }
-
-  /** Whether the database lets in somebody else, or says at least why not, and has anything to do for the silent ones. */
-  async #look(silent: Connection[], since: number): Promise<void> {
-    if (this.#isLooking || this.watch.reason !== undefined) return
-    this.#isLooking = true
-    this.#lookedAt = since
-    try {
-      const patience = this.bounds.wait - this.#doubt
-      const witness = await this.open(patience, connection => this.#ended(connection))
-      this.#forget(await forgottenOf(witness, silent, this.#doubt, patience), since)
-      this.#welcome(witness)
-    } catch (error) {
-      if (isSilence(error) && this.#heardAt < since) this.#lose(reasonOf(error))
-    } finally {
-      this.#isLooking = false
-    }
-  }
-
-  /** Whoever waits for these has waited since then: the requests go on by other connections. */
-  #forget(forgotten: Connection[], since: number): void {
-    const now = performance.now()
-    for (const connection of forgotten) {
-      if (connection.silence(now) <= now - since) continue
-      this.#drop(connection)
-      this.#doubtIdle()
-    }
   }
 
   /** Not by us. */

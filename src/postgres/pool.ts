@@ -11,7 +11,8 @@ import {
   type Verdict,
   verdictOn,
 } from './failures.ts'
-import { CANCEL_PATIENCE, PING_PATIENCE, Places } from './places.ts'
+import { CANCEL_PATIENCE } from './lookout.ts'
+import { PING_PATIENCE, Places } from './places.ts'
 import type { Runner, RunOptions } from './statement.ts'
 import { Watch, type WatchLog } from './watch.ts'
 
