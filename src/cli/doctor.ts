@@ -1,6 +1,7 @@
 import { Command } from 'commander'
 import type { Sql } from 'postgres'
 import { databaseUrl, describeSettings, setting } from '../config.ts'
+import { checkConnections } from '../doctor/connection-checks.ts'
 import { type Finding, ok, wrong } from '../doctor/finding.ts'
 import { missingEmbedded } from '../doctor/folder-check.ts'
 import { checkPrivileges } from '../doctor/privileges-check.ts'
@@ -9,9 +10,18 @@ import { checkSchema } from '../doctor/schema-check.ts'
 import { checkServer, checkStatistics, checkTimeZone } from '../doctor/server-checks.ts'
 import { checkTriggers } from '../doctor/trigger-check.ts'
 import { Failure } from '../errors.ts'
-import { openDatabase } from '../postgres/database.ts'
+import { type Database, openDatabase } from '../postgres/database.ts'
+import { readTls } from './certificate.ts'
 import { checkIntegrations } from './doctor-integrations.ts'
+import { readLimits } from './limits.ts'
 import { print, printTable } from './output.ts'
+import { countOf, readWorkers } from './serve.ts'
+
+interface Options {
+  full?: true
+  json?: true
+  workers: number | 'auto'
+}
 
 /** axport doctor */
 export function doctorCommand(): Command {
@@ -20,10 +30,16 @@ export function doctorCommand(): Command {
       'Check settings, database, schema, data and integrations; exit code 1 when something is wrong.',
     )
     .option('--full', 'compare every record with its source, not a sample of 1,000')
+    .option(
+      '--workers <n>',
+      'as many as serve is to have: whether there are connections for them',
+      readWorkers,
+      1,
+    )
     .option('--json', 'print a JSON array')
     .addHelpText('after', '\nExample: axport doctor --full')
-    .action(async ({ full, json }: { full?: true; json?: true }) => {
-      const findings = await examine(full === true)
+    .action(async ({ full, json, workers }: Options) => {
+      const findings = await examine(full === true, countOf(workers))
       if (json) await print(`${JSON.stringify(findings)}\n`)
       else
         await printTable(
@@ -37,12 +53,12 @@ export function doctorCommand(): Command {
 }
 
 /** In an order in which each check may rely on those before it; it ends where the next ones cannot run. */
-async function examine(full: boolean): Promise<Finding[]> {
+async function examine(full: boolean, workers: number): Promise<Finding[]> {
   const findings = checkSettings()
   if (findings.some(finding => finding.status === 'wrong')) return findings
   const missing = missingEmbedded(databaseUrl())
   if (missing) return [...findings, wrong('database', missing)]
-  let database: Awaited<ReturnType<typeof openDatabase>>
+  let database: Database
   try {
     database = await openDatabase(databaseUrl(), setting('DATABASE_POOL_SIZE'))
   } catch (error) {
@@ -52,6 +68,7 @@ async function examine(full: boolean): Promise<Finding[]> {
   try {
     findings.push(ok('database', `reached (${database.kind})`))
     findings.push(...(await checkServer(database.sql)))
+    if (database.kind === 'postgres') findings.push(...(await examineConnections(database, workers)))
     const { finding, state } = await checkSchema(database.sql)
     findings.push(finding)
     if (state !== 'other') findings.push(await checkPrivileges(database.sql))
@@ -62,12 +79,27 @@ async function examine(full: boolean): Promise<Finding[]> {
   }
 }
 
+async function examineConnections(database: Database, workers: number): Promise<Finding[]> {
+  const { pool: bounds } = readLimits()
+  const pool = database.pool({ ...bounds, size: 1 }, { info: () => {}, warn: () => {} })
+  try {
+    const { size: poolSize, statement } = bounds
+    return await checkConnections(database.sql, pool, { workers, poolSize, statement })
+  } finally {
+    await pool.close()
+  }
+}
+
+/** One by one, and then what `serve` asks of them together. */
 function checkSettings(): Finding[] {
   const problems = describeSettings().flatMap(({ name, problem }) => (problem ? [`${name} ${problem}`] : []))
-  try {
-    databaseUrl()
-  } catch (error) {
-    problems.push((error as Error).message)
+  const together = problems.length === 0 ? [readLimits, readTls] : []
+  for (const read of [databaseUrl, ...together]) {
+    try {
+      read()
+    } catch (error) {
+      problems.push((error as Error).message)
+    }
   }
   return [problems.length === 0 ? ok('settings', 'readable') : wrong('settings', problems.join('; '))]
 }

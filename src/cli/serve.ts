@@ -34,11 +34,17 @@ export function serveCommand(): Command {
     })
 }
 
-function readWorkers(text: string): number | 'auto' {
+/** A value of --workers. */
+export function readWorkers(text: string): number | 'auto' {
   if (text === 'auto') return text
   const count = /^\d{1,3}$/.test(text) ? Number(text) : 0
   if (count < 1) throw new InvalidArgumentError('Give a number from 1 to 999, or auto.')
   return count
+}
+
+/** The processes that it asks for. */
+export function countOf(workers: number | 'auto'): number {
+  return workers === 'auto' ? availableParallelism() : workers
 }
 
 /** Serves until a signal; `onListening` is told the address. */
@@ -87,8 +93,7 @@ async function serveWithWorkers(workers: number | 'auto'): Promise<void> {
     await serveAlone()
     return
   }
-  const count = workers === 'auto' ? availableParallelism() : workers
-  await superviseWorkers(count, publicAddress())
+  await superviseWorkers(countOf(workers), publicAddress())
 }
 
 async function serveAsWorker(worker: number): Promise<void> {

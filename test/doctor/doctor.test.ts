@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { MIGRATIONS } from '../../src/postgres/migrations.ts'
 import { emptyDatabase } from '../support/cluster.ts'
 import { ailments, CHECKS, detailOf, diagnose, usePatients } from '../support/doctor.ts'
-import { axport, cleanUp, emptyFolder } from '../support/executable.ts'
+import { axport, cleanUp, complaint, emptyFolder } from '../support/executable.ts'
 import { freePort } from '../support/free-port.ts'
 import { everything } from '../support/import.ts'
 import { openWorld, succeed } from '../support/operator.ts'
@@ -84,6 +84,44 @@ describe('axport doctor names what is wrong with', () => {
   ] as [Record<string, string>, RegExp][])('where the database is to be found: %j', async (env, detail) => {
     const last = (await diagnose(env)).findings.at(-1)
     expect(last).toMatchObject({ status: 'wrong', detail: expect.stringMatching(detail) })
+  })
+
+  test.each([
+    [{ IDLE_TIMEOUT: '10' }, /^IDLE_TIMEOUT must be at least 33/],
+    [{ TLS_CERT_FILE: 'tls.crt' }, /^TLS_KEY_FILE is not set: set both/],
+    [{ TLS_CERT_FILE: '/nowhere', TLS_KEY_FILE: '/nowhere' }, /\/nowhere/],
+  ] as [Record<string, string>, RegExp][])(
+    'settings that serve refuses, as serve does: %j',
+    async (settings, told) => {
+      const env = { DATABASE_URL: (await newPatient()).url, ...settings }
+      const { findings } = await diagnose(env)
+      expect(findings.map(({ check, status }) => [check, status])).toEqual([['settings', 'wrong']])
+      const detail = findings[0]?.detail ?? ''
+      expect(detail).toMatch(told)
+      expect(complaint(await axport(['serve'], { env }), 1)).toBe(detail)
+    },
+  )
+
+  test('fewer connections than so many processes may open', async () => {
+    const { url } = await newPatient()
+    expect(await detailOf(url, 'connections')).toBe(
+      'max_connections is 200, 3 of them reserved: ' +
+        'room for 17 processes with DATABASE_POOL_SIZE 10 and one connection more',
+    )
+    expect(await ailments(url, '--workers', '17')).toEqual([])
+    expect(await ailments(url, '--workers', '18')).toEqual([
+      expect.stringMatching(/^connections: warning, .* and not for 18: lower one of them/),
+    ])
+  })
+
+  test('a database that takes no writes', async () => {
+    const { sql, url } = await newPatient()
+    await sql.unsafe(
+      `alter database ${new URL(url).pathname.slice(1)} set default_transaction_read_only = on`,
+    )
+    expect(await ailments(url)).toEqual([
+      expect.stringMatching(/^writes: warning, none, default_transaction_read_only/),
+    ])
   })
 
   test('a database that cannot be reached', async () => {

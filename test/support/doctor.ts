@@ -10,7 +10,8 @@ import { load } from './service.ts'
 
 /** Every check of a database that is well, in its order. */
 export const CHECKS = [
-  ...['settings', 'database', 'version', 'encoding', 'extensions', 'clock', 'schema', 'privileges'],
+  ...['settings', 'database', 'version', 'encoding', 'extensions', 'clock'],
+  ...['pooler', 'writes', 'statement timeout', 'connections', 'schema', 'privileges'],
   ...['time zone', 'triggers', 'read model', 'statistics', 'integrations'],
 ]
 

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test'
 import pino from 'pino'
 import { openDatabase } from '../../src/postgres/database.ts'
 import { StatementTimeout } from '../../src/postgres/failures.ts'
+import { ailments } from '../support/doctor.ts'
 import { axport } from '../support/executable.ts'
 import { get, LIST } from '../support/http.ts'
 import { requires } from '../support/requires.ts'
@@ -124,6 +125,17 @@ for (const [mode, size] of [
       })
       await pool.close()
       await database.close()
+    })
+
+    test('doctor names the pooler, and that it kept statement_timeout from the server', async () => {
+      const told = await ailments(bouncer.url)
+      expect(told.slice(0, 3)).toEqual([
+        expect.stringMatching(/^pooler: warning, one is in between/),
+        expect.stringMatching(
+          /^statement timeout: warning, none, .*alter role postgres set statement_timeout = 10000$/,
+        ),
+        expect.stringMatching(/^connections: skipped/),
+      ])
     })
 
     test('commands work: import, integrations and doctor', async () => {

@@ -2,7 +2,8 @@ import { afterAll, afterEach, beforeAll, describe, expect, setDefaultTimeout, te
 import postgres from 'postgres'
 import { openDatabase } from '../../src/postgres/database.ts'
 import { type OwnCluster, startCluster } from '../support/cluster.ts'
-import { cleanUp } from '../support/executable.ts'
+import { ailments } from '../support/doctor.ts'
+import { axport, cleanUp } from '../support/executable.ts'
 import { get, LIST, newToken } from '../support/http.ts'
 import { fill } from '../support/outage.ts'
 import { serveWith } from '../support/served.ts'
@@ -123,6 +124,13 @@ test('tokens are issued again soon after a switchover, and after the way back, w
   await until('tokens are issued by the old one again', issues, SOON)
   expect((await get(service.url, credentials.token, LIST)).status).toBe(200)
   await service.end()
+})
+
+test('doctor has no advice for a standby that would be mended there', async () => {
+  expect(await ailments(standby.url())).toEqual([
+    expect.stringMatching(/^writes: warning, none, this is a standby/),
+  ])
+  expect(await axport(['doctor'], { env: { DATABASE_URL: standby.url() } })).toMatchObject({ code: 0 })
 })
 
 // The last one: it leaves two primaries behind.
