@@ -9,7 +9,7 @@ export function maskedUrl(value: string): string {
   const at = rest.lastIndexOf('@')
   const [address = '', ...query] = rest.slice(at + 1).split('?')
   // Without a user, what follows a colon is a port; anything else might be a password without its "@".
-  const isClear = rest.lastIndexOf('?', at) < 0 && /^[^:]*(:\d+)?([/,][^@]*)?$/.test(address)
+  const isClear = rest.lastIndexOf('?', at) < 0 && /^(\[[\da-f:.]+\]|[^:]*)(:\d+)?([/,][^@]*)?$/.test(address)
   if (!isClear) return `${scheme}***`
   const credentials = rest.slice(0, Math.max(at, 0))
   const name = /^[^:/?#@]*/.exec(credentials)?.[0] ?? ''
