@@ -1,10 +1,12 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { openDatabase } from '../../src/postgres/database.ts'
+import { DatabaseUnavailable } from '../../src/postgres/failures.ts'
 import { openFirst } from '../../src/postgres/opening.ts'
 import { Pool } from '../../src/postgres/pool.ts'
 import { readPostgresUrl } from '../../src/postgres/url.ts'
 import { FlakyProxy } from '../support/flaky-proxy.ts'
 import { openTestDatabase, type TestDatabase } from '../support/service.ts'
+import { until } from '../support/until.ts'
 
 /** Silence is looked into after 100 ms. */
 const BOUNDS = { size: 1, wait: 500, statement: 10_000, slow: 10_000 }
@@ -49,4 +51,18 @@ test('a connection that has ended before anybody had it is handed to nobody', as
   expect([...rows]).toEqual([{ one: 1 }])
   expect(opened).toBe(2)
   await pool.close()
+})
+
+test('a statement that runs when the pool is closed is cancelled', async () => {
+  const opened = await openDatabase(database.url, 1)
+  const pool = opened.pool({ ...BOUNDS, statement: 60_000 }, LOG)
+  const asleep = Promise.resolve(pool.unsafe('select pg_sleep(60)', [], { prepare: false }))
+  const ending = asleep.catch(error => error)
+  const sleeping = async () =>
+    (await database.sql`select from pg_stat_activity where wait_event = 'PgSleep'`).count
+  await until('it sleeps', sleeping)
+  await pool.close()
+  expect(await ending).toBeInstanceOf(DatabaseUnavailable)
+  await until('nobody sleeps', async () => (await sleeping()) === 0)
+  await opened.close()
 })
