@@ -1,6 +1,6 @@
 /**
- * Finds its way through JSON text without making values of it: where a record begins and ends is all that a
- * copy needs, and it costs a fifth of parsing. It trusts the sender that what it steps over is JSON.
+ * Finds its way through JSON text without making values of it, to copy records byte for byte. It does not look at
+ * what it steps over: parseJson() tells whether that is JSON.
  */
 
 /** The text is not the JSON that was looked for. */
@@ -8,6 +8,41 @@ export class UnexpectedJson extends Error {}
 
 /** There is white space between the values: these functions read compact JSON. */
 export class NotCompact extends UnexpectedJson {}
+
+/** Neither forgives bytes that are no UTF-8 nor drops a byte order mark, which is no JSON. */
+const UTF8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
+
+/** Sixteen digits on: beyond the whole numbers that are exact in JavaScript. */
+const LARGE_NUMBER = /[:[,]-?\d{16}/
+
+type Reviver = Parameters<typeof JSON.parse>[1]
+
+/** @throws UnexpectedJson where bytes are no UTF-8 */
+export function decoded(bytes: Uint8Array): string {
+  try {
+    return UTF8.decode(bytes)
+  } catch {
+    throw new UnexpectedJson('it is no UTF-8')
+  }
+}
+
+/**
+ * The value of a JSON text; whole numbers beyond 2^53 are bigints.
+ * @throws UnexpectedJson, which quotes nothing of the text
+ */
+export function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text, LARGE_NUMBER.test(text) ? (exactly as Reviver) : undefined)
+  } catch {
+    throw new UnexpectedJson('it is no JSON')
+  }
+}
+
+function exactly(_: string, value: unknown, { source }: { source: string }): unknown {
+  return typeof value === 'number' && !Number.isSafeInteger(value) && /^\d+$/.test(source)
+    ? BigInt(source)
+    : value
+}
 
 const QUOTE = 0x22
 const BACKSLASH = 0x5c

@@ -1,4 +1,14 @@
-import { compact, endOfValue, NotCompact, readItems, readMembers, textOf, UnexpectedJson } from './json.ts'
+import {
+  compact,
+  decoded,
+  endOfValue,
+  NotCompact,
+  parseJson,
+  readItems,
+  readMembers,
+  UnexpectedJson,
+} from './json.ts'
+import { readRecords } from './record.ts'
 
 /** A page of the list (spec 4.2). */
 export interface Page {
@@ -14,16 +24,21 @@ export interface Page {
 }
 
 const NEWLINE = 0x0a
-const MAX_ID = 2n ** 63n - 1n
+
+/** A page whose lines nobody has looked into. */
+type Cut = Omit<Page, 'ids'>
 
 /**
  * Reads the body of a page. Its bytes become the lines: the comma behind each record turns into a line break,
- * and nothing is copied. JSON with white space in it is squeezed before.
- * @throws UnexpectedJson when it is no page
+ * and nothing is copied. JSON with white space in it is squeezed before. Then every line is parsed.
+ * @throws UnexpectedJson when it is no page, or a line is no record of the contract
  */
 export function readPage(body: Uint8Array): Page {
-  const page = cutAtSeams(body)
-  if (page) return page
+  const page = cutAtSeams(body) ?? cutAnywhere(body)
+  return { ...page, ids: readRecords(page.lines).map(({ id }) => BigInt(id)) }
+}
+
+function cutAnywhere(body: Uint8Array): Cut {
   try {
     return cut(body)
   } catch (error) {
@@ -45,7 +60,7 @@ const LONGEST_TAIL = 100
  * It could be within a record, between the elements of an array: then there are more seams than the page can
  * have records, and it is none of ours. Undefined where anything is not as it is in ours; `body` is as it was.
  */
-function cutAtSeams(body: Uint8Array): Page | undefined {
+function cutAtSeams(body: Uint8Array): Cut | undefined {
   const bytes = Buffer.from(body.buffer, body.byteOffset, body.byteLength)
   if (bytes.toString('latin1', 0, HEAD.length) !== HEAD) return undefined
   const tail = TAIL.exec(bytes.toString('latin1', Math.max(0, bytes.length - LONGEST_TAIL)))
@@ -59,40 +74,31 @@ function cutAtSeams(body: Uint8Array): Page | undefined {
   }
   bounds.push(start, bytes.length - tail[0].length + '}]}'.length)
   if (bounds.length !== 2 * Math.min(page, count - offset)) return undefined
-  const ids: bigint[] = []
-  for (let at = 0; at < bounds.length; at += 2) {
-    const digits = (bounds[at] as number) + '{"id":'.length
-    const [id] = /^\d{1,18}(?=,)/.exec(bytes.toString('latin1', digits, digits + 19)) ?? []
-    if (id === undefined) return undefined
-    ids.push(BigInt(id))
-  }
-  return { count, offset, page, ids, ...lined(body, bounds) }
+  return { count, offset, page, ...lined(body, bounds) }
 }
 
-function cut(body: Uint8Array): Page {
-  const ids: bigint[] = []
+function cut(body: Uint8Array): Cut {
   const bounds: number[] = []
-  let meta: Record<string, unknown> | undefined
+  let meta: unknown
   let hasData = false
   const end = readMembers(body, 0, (name, start) => {
     if (name === 'data') {
       hasData = true
       return readItems(body, start, record => {
-        ids.push(readId(body, record))
         const end = endOfValue(body, record)
         bounds.push(record, end)
         return end
       })
     }
     const end = endOfValue(body, start)
-    if (name === 'meta') meta = JSON.parse(Buffer.from(body.subarray(start, end)).toString())
+    if (name === 'meta') meta = parseJson(decoded(body.subarray(start, end)))
     return end
   })
   if (end !== body.length) throw new UnexpectedJson('it goes on behind its end')
   if (!hasData) throw new UnexpectedJson('data is missing')
   const { count, offset, page } = (meta ?? {}) as Record<string, unknown>
   if (!isCount(count) || !isCount(offset) || !isCount(page)) throw new UnexpectedJson('meta is missing')
-  return { count, offset, page, ids, ...lined(body, bounds) }
+  return { count, offset, page, ...lined(body, bounds) }
 }
 
 /** Compact JSON has exactly one byte between two records. */
@@ -107,20 +113,3 @@ function lined(body: Uint8Array, bounds: number[]): Pick<Page, 'lines' | 'starts
 }
 
 const isCount = (value: unknown): value is number => Number.isSafeInteger(value) && (value as number) >= 0
-
-/**
- * The id of the record that begins at `at`; it is the first thing in a record of ours.
- * @throws UnexpectedJson when it has none
- */
-export function readId(bytes: Uint8Array, at: number): bigint {
-  let id: bigint | undefined
-  readMembers(bytes, at, (name, start) => {
-    const end = endOfValue(bytes, start)
-    if (name !== 'id') return end
-    const digits = textOf(bytes, start, Math.min(end, start + 20))
-    if (/^\d{1,19}$/.test(digits)) id = BigInt(digits)
-    return undefined
-  })
-  if (id === undefined || id > MAX_ID) throw new UnexpectedJson('a record has no id')
-  return id
-}

@@ -1,5 +1,4 @@
 import { ByteWriter, parquetWriteRows, type SchemaElement } from 'hyparquet-writer'
-import { Failure } from '../errors.ts'
 import type { Write } from './files.ts'
 import { type FieldKind, PART_FIELDS, type PulledRecord, RECORD_FIELDS, readRecords } from './record.ts'
 
@@ -35,7 +34,7 @@ async function* rows(lines: AsyncIterable<Uint8Array>): AsyncGenerator<Record<st
 }
 
 function row(record: PulledRecord): Record<string, unknown> {
-  const results = (record.results ?? []).map(part => typed(PART_FIELDS, part))
+  const results = record.results.map(part => typed(PART_FIELDS, part))
   return { ...typed(RECORD_FIELDS, record), results }
 }
 
@@ -43,29 +42,33 @@ function typed(fields: Record<string, FieldKind>, values: Record<string, unknown
   const row: Record<string, unknown> = {}
   for (const name in fields) {
     const value = values[name]
-    if (value === null || value === undefined) row[name] = null
-    else if (fields[name] === 'id') row[name] = BigInt(value as number)
-    else row[name] = fields[name] === 'day' ? dayNumber(value) : String(value)
+    if (fields[name] === 'id') row[name] = BigInt(value as number)
+    // Days since 1970.
+    else row[name] = fields[name] === 'day' ? Date.parse(`${value}T00:00:00Z`) / DAY_MS : value
   }
   return row
 }
 
-/** Days since 1970. */
-function dayNumber(day: unknown): number {
-  const number = Date.parse(`${day}T00:00:00Z`) / DAY_MS
-  if (!Number.isInteger(number)) throw new Failure(`the service sent ${day}, which is no day: pull as NDJSON`)
-  return number
+const TEXT: Partial<SchemaElement> = {
+  type: 'BYTE_ARRAY',
+  converted_type: 'UTF8',
+  logical_type: { type: 'STRING' },
 }
 
 const TYPES: Record<FieldKind, Partial<SchemaElement>> = {
   id: { type: 'INT64' },
-  text: { type: 'BYTE_ARRAY', converted_type: 'UTF8', logical_type: { type: 'STRING' } },
+  text: TEXT,
+  'text or null': TEXT,
   day: { type: 'INT32', converted_type: 'DATE', logical_type: { type: 'DATE' } },
 }
 
-/** What may be missing in some service's record is missing in the row, too. */
+/** A reader is told which columns have no null. */
 const columns = (fields: Record<string, FieldKind>): SchemaElement[] =>
-  Object.entries(fields).map(([name, kind]) => ({ name, repetition_type: 'OPTIONAL', ...TYPES[kind] }))
+  Object.entries(fields).map(([name, kind]) => ({
+    name,
+    repetition_type: kind === 'text or null' ? 'OPTIONAL' : 'REQUIRED',
+    ...TYPES[kind],
+  }))
 
 const SCHEMA: SchemaElement[] = [
   { name: 'assessments', num_children: Object.keys(RECORD_FIELDS).length + 1 },

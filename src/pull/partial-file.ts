@@ -2,14 +2,14 @@ import { closeSync, constants, ftruncateSync, openSync, rmSync } from 'node:fs'
 import { PRIVATE, publish, writeFailure, writeFully } from './files.ts'
 import { UnexpectedJson } from './json.ts'
 import { wholeLines } from './lines.ts'
-import { readId } from './page.ts'
+import { readRecords } from './record.ts'
 import { StateFile } from './state.ts'
 import { type Batch, type Position, startOfList } from './walk.ts'
 
 /** An import of another night may have come since, whatever count and order look like. */
 const OLDEST_MS = 6 * 3600 * 1000
 
-const [NEWLINE, CLOSE_OBJECT] = [0x0a, 0x7d]
+const NEWLINE = 0x0a
 
 /**
  * What a run has read so far: NDJSON beside the output, and the state of the run. However a run ends, both are
@@ -138,8 +138,9 @@ function takeIds(lines: Uint8Array, position: Position): number {
   for (let at = 0; at < lines.length; ) {
     const end = lines.indexOf(NEWLINE, at)
     try {
-      if (lines[end - 1] !== CLOSE_OBJECT) return at
-      position.lastId = readId(lines, at)
+      const [record] = readRecords(lines.subarray(at, end + 1))
+      if (!record) return at
+      position.lastId = BigInt(record.id)
     } catch (error) {
       if (!(error instanceof UnexpectedJson)) throw error
       return at

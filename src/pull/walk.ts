@@ -93,8 +93,8 @@ function readAsked(body: Uint8Array, offset: number): Page {
   try {
     page = readPage(body)
   } catch (error) {
-    if (!(error instanceof UnexpectedJson || error instanceof SyntaxError)) throw error
-    throw new Failure(`the service answered something that is no page of assessments (${error.message})`)
+    if (!(error instanceof UnexpectedJson)) throw error
+    throw new Failure(`the service sent no page of assessments at offset ${offset} (${error.message})`)
   }
   if (page.offset !== offset || page.page !== PAGE_SIZE)
     throw new Failure(

@@ -39,16 +39,72 @@ describe('what a service may send that ours does not', () => {
     )
   })
 
-  test('fields that are missing, or that nobody knows', async () => {
-    const records = ['{"more":[{"id":5}],"id":1,"results":[{}]}', '{"id":2,"name":null,"certified_on":null}']
+  test('fields that nobody knows, and a record without any part: a row of CSV, too', async () => {
+    const records = [
+      record(1).replace('{', '{"more":[{"id":5}],'),
+      record(2).replace(/"results":.*/, '"results":[]}'),
+    ]
     expect(linesOf(await pulled(startStub(records)))).toEqual(records)
-    expect(parse(readFileSync(await pulled(startStub(records), 'csv')), { columns: true })).toMatchObject([
-      { id: '1', name: '' },
+    const rows = parse(readFileSync(await pulled(startStub(records), 'csv')), { columns: true })
+    const part = { part_assessment_id: '1', part_certified_on: '2026-03-01', part_proctor_id: '7' }
+    const noPart = { part_assessment_id: '', part_certified_on: '', part_proctor_id: '' }
+    expect(rows).toMatchObject([
+      { id: '1', name: 'Name 1', ...part },
+      { id: '2', name: 'Name 2', ...noPart },
     ])
     expect(await readParquet(await pulled(startStub(records), 'parquet'))).toMatchObject([
-      { id: 1n, results: [{ assessment_id: null }] },
+      { id: 1n, results: [{ assessment_id: 1n }] },
       { id: 2n, results: [] },
     ])
+  })
+
+  test.each([
+    ['text that is cut off', (text: string) => text.replace('"L"', '"L'), 'it is no JSON'],
+    ['a value that is no JSON', (text: string) => text.replace('"L"', 'nil'), 'it is no JSON'],
+    ['a name twice without a comma', (text: string) => text.replace('"L",', '"L"'), 'it is no JSON'],
+    ...['"120"', '1.5', '-1', '9223372036854775808', 'null'].map(
+      (id): [string, (text: string) => string, string] => [
+        `the id ${id}`,
+        text => text.replace('"id":120', `"id":${id}`),
+        'id of a record is no id',
+      ],
+    ),
+    [
+      'no email',
+      (text: string) => text.replace('"email":"f@example.org",', ''),
+      'email of a record is no text',
+    ],
+    ['null for a name', (text: string) => text.replace('"F"', 'null'), 'first_name of a record is no text'],
+    [
+      'a day that there is not',
+      (text: string) => text.replace(/2026-03-01(?=","results)/, '2026-02-30'),
+      'certified_on of a record is no day',
+    ],
+    [
+      'a part without proctor',
+      (text: string) => text.replace('"proctor_id":7,', ''),
+      'proctor_id of a part is no id',
+    ],
+    ['no results', (text: string) => text.replace(/,"results":.*/, '}'), 'results of a record is no array'],
+  ])(
+    '%s ends the pull with the offset of the page, and keeps the pages before',
+    async (_, damage, reason) => {
+      const records = Array.from({ length: 150 }, (_, index) => record(index))
+      records[120] = damage(record(120))
+      const stub = startStub(records)
+      const out = outputIn()
+      await expect(pullFrom(stub.baseUrl, ANYBODY, out).finally(stub.stop)).rejects.toThrow(
+        `the service sent no page of assessments at offset 99 (${reason}); 100 of 150 assessments are kept`,
+      )
+      expect(linesOf(`${out}.partial`)).toEqual(records.slice(0, 100))
+    },
+  )
+
+  test('bytes that are no UTF-8 end the pull', async () => {
+    const stub = startStub([])
+    const body = Buffer.from(pageOf([record(1, 'Zo\u00eb')], 1, 0), 'latin1')
+    stub.hook = () => new Response(body, { headers: { 'content-type': 'application/json' } })
+    await expect(pulled(stub)).rejects.toThrow('at offset 0 (it is no UTF-8)')
   })
 
   test('pages of another size or place than asked for end it', async () => {
@@ -73,15 +129,28 @@ describe('what a service may send that ours does not', () => {
   })
 })
 
+/** What a reader learns of a Parquet file before any row. */
+function metadataOf(path: string) {
+  const { buffer, byteOffset, byteLength } = readFileSync(path)
+  return parquetMetadata(buffer.slice(byteOffset, byteOffset + byteLength) as ArrayBuffer)
+}
+
+test('Parquet says that no column but seid has a null', async () => {
+  const stub = startStub([record(1)])
+  const out = outputIn('out.parquet')
+  await pullFrom(stub.baseUrl, ANYBODY, out, { format: 'parquet' }).finally(stub.stop)
+  const [, ...columns] = metadataOf(out).schema
+  const optional = columns.filter(column => column.repetition_type === 'OPTIONAL')
+  expect(optional.map(({ name }) => name)).toEqual(['seid'])
+  expect(columns.length).toBe(18)
+})
+
 test('Parquet is written in groups of records, not all at once', async () => {
   const records = Array.from({ length: 10_500 }, (_, index) => record(index))
   const stub = startStub(records)
   const out = outputIn('out.parquet')
   await pullFrom(stub.baseUrl, ANYBODY, out, { format: 'parquet' }).finally(stub.stop)
-  const { buffer, byteOffset, byteLength } = readFileSync(out)
-  const { row_groups, created_by } = parquetMetadata(
-    buffer.slice(byteOffset, byteOffset + byteLength) as ArrayBuffer,
-  )
+  const { row_groups, created_by } = metadataOf(out)
   expect(row_groups.map(group => group.num_rows)).toEqual([10_000n, 500n])
   expect(created_by).toBe('axport')
 })

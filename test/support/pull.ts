@@ -97,7 +97,7 @@ export function pageOf(records: string[], count: number, offset: number): string
 
 /** A record of a stub. */
 export const record = (id: number | bigint | string, name = `Name ${id}`) =>
-  `{"id":${id},"seid":null,"name":${JSON.stringify(name)},"certified_on":"2026-03-01","results":[{"assessment_id":${id},"assessment_name":"A","certified_on":"2026-03-01","proctor_id":7,"proctor_name":"P"}]}`
+  `{"id":${id},"seid":null,"name":${JSON.stringify(name)},"first_name":"F","last_name":"L","email":"f@example.org","organization_id":4,"organization_name":"O","assessment_name":"A","certified_on":"2026-03-01","results":[{"assessment_id":${id},"assessment_name":"A","certified_on":"2026-03-01","proctor_id":7,"proctor_name":"P"}]}`
 
 export interface PullOptions {
   format?: FormatName
