@@ -6,6 +6,9 @@
 /** A command failed for a reason its operator can act on: exit code 1. */
 export class Failure extends Error {}
 
+/** A command failed and kept what it had done: the same command goes on from there. Exit code 75, EX_TEMPFAIL. */
+export class Kept extends Failure {}
+
 /** A command was called wrongly: exit code 2. */
 export class UsageFailure extends Error {}
 

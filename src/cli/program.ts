@@ -1,6 +1,6 @@
 import { Command, CommanderError } from 'commander'
 import { dropForeignSettings } from '../config.ts'
-import { Failure, Interrupted, UsageFailure } from '../errors.ts'
+import { Failure, Interrupted, Kept, UsageFailure } from '../errors.ts'
 import { completionCommand } from './completion.ts'
 import { configCommand } from './config.ts'
 import { demoCommand } from './demo.ts'
@@ -15,8 +15,8 @@ import { serveCommand } from './serve.ts'
 import { VERSION, versionCommand } from './version.ts'
 
 /**
- * Runs one command. Exit codes: 0 done, 1 failed, 2 called wrongly, 130 interrupted. Errors are one line on standard error
- * that says what is wrong and what to do.
+ * Runs one command. Exit codes: 0 done, 1 failed, 2 called wrongly, 75 unfinished and to be run again, 130 interrupted.
+ * Errors are one line on standard error that says what is wrong and what to do.
  */
 export async function run(args: string[]): Promise<number> {
   dropForeignSettings()
@@ -28,6 +28,7 @@ export async function run(args: string[]): Promise<number> {
     if (!(error instanceof Interrupted) || error.message)
       process.stderr.write(`axport: ${describe(error, args[0])}\n`)
     if (error instanceof Interrupted) return 130
+    if (error instanceof Kept) return 75
     return error instanceof UsageFailure ? 2 : 1
   }
 }

@@ -21,10 +21,14 @@ export type Write = (bytes: Uint8Array) => void | Promise<void>
 /** For its owner alone: the records are personal data. */
 export const PRIVATE = 0o600
 
-/** Whether the path is a device or a pipe, which is written to as it is. */
+/** Whether the path is a device or a pipe, which is written to as it is. What nobody may look at is none. */
 export function isDevice(path: string): boolean {
-  const stat = statSync(path, { throwIfNoEntry: false })
-  return stat !== undefined && !stat.isFile() && !stat.isDirectory()
+  try {
+    const stat = statSync(path)
+    return !stat.isFile() && !stat.isDirectory()
+  } catch {
+    return false
+  }
 }
 
 /**
@@ -83,7 +87,7 @@ const REASONS: Record<string, string> = {
   ENOTDIR: 'there is no such folder',
   EFBIG: 'the file would be larger than is permitted',
   SQLITE_FULL: 'no space is left',
-  SQLITE_CANTOPEN: 'its folder cannot be written',
+  SQLITE_CANTOPEN: 'it is of another user, or its folder cannot be written',
 }
 
 /** What a failed write means for whoever runs the pull; an error of another kind is left as it is. */

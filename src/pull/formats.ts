@@ -1,9 +1,9 @@
+import { COMPRESSED, type Compression, compressing } from './compress.ts'
 import { writeCsv } from './csv.ts'
 import type { Write } from './files.ts'
 import { writeParquet } from './parquet.ts'
 
-/** Writes whole NDJSON lines in another form. */
-export type Format = (lines: AsyncIterable<Uint8Array>, write: Write) => Promise<void>
+type Format = (lines: AsyncIterable<Uint8Array>, write: Write) => Promise<void>
 
 /** By the names that --format takes. */
 export const FORMATS = {
@@ -16,9 +16,22 @@ export const FORMATS = {
 
 export type FormatName = keyof typeof FORMATS
 
-/** By the ending of a file's name. */
+/** What an output looks like. */
+export interface Form {
+  format: FormatName
+  /** None for Parquet, which is compressed within. */
+  compression?: Compression | undefined
+}
+
+/** Writes whole NDJSON lines in a form. */
+export async function writeAs({ format, compression }: Form, lines: AsyncIterable<Uint8Array>, write: Write) {
+  const work = (write: Write) => FORMATS[format](lines, write)
+  await (compression ? compressing(compression, write, work) : work(write))
+}
+
+/** The format that a file's name says: out.csv, out.csv.gz. Undefined when the name says none. */
 export function formatOf(path: string): FormatName | undefined {
-  const [, ending = ''] = /\.([^./\\]+)$/.exec(path) ?? []
+  const [, ending = ''] = /\.([^./\\]+)$/.exec(path.replace(COMPRESSED, '')) ?? []
   const name = ending.toLowerCase().replace(/^jsonl$/, 'ndjson')
   return Object.hasOwn(FORMATS, name) ? (name as FormatName) : undefined
 }

@@ -1,8 +1,8 @@
 import { closeSync, openSync, rmSync } from 'node:fs'
-import { Failure } from '../errors.ts'
+import { Failure, Kept } from '../errors.ts'
 import { sha256 } from '../random.ts'
 import { PRIVATE, publish, writeFailure, writeFully } from './files.ts'
-import { FORMATS, type Format } from './formats.ts'
+import { type Form, writeAs } from './formats.ts'
 import type { PullJob, PullResult, Watcher } from './job.ts'
 import { PartialFile } from './partial-file.ts'
 import { queryString } from './query.ts'
@@ -15,7 +15,7 @@ const MOST_STARTS = 5
 /**
  * Reads the list into a partial file of NDJSON, whatever the format, so that every run can go on where any other
  * one ended; then makes the output of it, at once.
- * @throws Failure that says what is kept for the next run, where something is
+ * @throws Kept that says what is kept for the next run; Failure where nothing is
  */
 export async function pullIntoFile(job: PullJob, output: string, watcher: Watcher): Promise<PullResult> {
   const partial = new PartialFile(output, digestOf(job))
@@ -33,15 +33,15 @@ export async function pullIntoFile(job: PullJob, output: string, watcher: Watche
     }
     const restarts = await fill(partial, job, watcher)
     const { records } = partial
-    if (job.format === 'ndjson') await partial.publish()
-    else await convert(partial, FORMATS[job.format], output, watcher)
+    if (job.format === 'ndjson' && !job.compression) await partial.publish()
+    else await convert(partial, job, output, watcher)
     return { records, resumed: restarts > 0 ? 0 : resumed, restarts }
   } catch (error) {
     const { records, position } = partial
     partial.leave()
     if (!(error instanceof Failure) || records === 0) throw error
-    throw new Failure(
-      `${error.message}; ${records} of ${position.count} assessments are kept: the same command goes on from there`,
+    throw new Kept(
+      `${error.message}; ${records} of ${position.count} assessments are kept: run the same command again to go on`,
     )
   }
 }
@@ -66,13 +66,8 @@ async function fill(partial: PartialFile, job: PullJob, watcher: Watcher): Promi
   }
 }
 
-/** Writes the finished lines in another format beside the output, and makes that the output. */
-async function convert(
-  partial: PartialFile,
-  format: Format,
-  output: string,
-  watcher: Watcher,
-): Promise<void> {
+/** Writes the finished lines in another form beside the output, and makes that the output. */
+async function convert(partial: PartialFile, form: Form, output: string, watcher: Watcher): Promise<void> {
   const draft = `${output}.draft`
   const discard = () => rmSync(draft, { force: true })
   watcher.signal.addEventListener('abort', discard)
@@ -81,7 +76,7 @@ async function convert(
     discard()
     const opened = openSync(draft, 'wx', PRIVATE)
     descriptor = opened
-    await format(counted(partial, watcher), bytes => writeFully(opened, bytes))
+    await writeAs(form, counted(partial, watcher), bytes => writeFully(opened, bytes))
     await publish(opened, draft, output)
   } catch (error) {
     throw writeFailure(error, output)

@@ -1,14 +1,13 @@
 import type { Patience, Service } from './client.ts'
 import type { Write } from './files.ts'
-import type { FormatName } from './formats.ts'
+import type { Form } from './formats.ts'
 import type { Query } from './query.ts'
 
 /** What to pull, from where, and into what. */
-export interface PullJob {
+export interface PullJob extends Form {
   service: Service
   patience: Patience
   query: Query
-  format: FormatName
   /** A path, or what takes the bytes one after the other. */
   out: string | Write
 }

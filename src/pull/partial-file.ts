@@ -26,8 +26,8 @@ export class PartialFile {
   private started = Date.now()
   private savedCount: number | undefined
   private isOpen = true
-  /** Nobody has looked at what an earlier run left. */
-  private isUnread = true
+  /** What an earlier run left is there still, and not taken over. */
+  private isUntouched = true
 
   /**
    * @param output the file that it is for
@@ -44,18 +44,19 @@ export class PartialFile {
       const { O_RDWR, O_CREAT, O_APPEND, O_NOFOLLOW = 0 } = constants
       this.descriptor = openSync(this.path, O_RDWR | O_CREAT | O_APPEND | O_NOFOLLOW, PRIVATE)
     } catch (error) {
-      this.state.remove()
-      throw writeFailure(error, output)
+      this.state.abandon()
+      throw writeFailure(error, this.path)
     }
   }
 
-  /** Takes over what an earlier run that asked for the same has left; returns how many records. */
+  /**
+   * Takes over what an earlier run that asked for the same has left; returns how many records. What another one has
+   * left goes when the first page is there: an address or a secret may be mistyped.
+   */
   async resume(): Promise<number> {
     const state = this.state.read()
-    if (state?.digest !== this.digest || Date.now() - state.started > OLDEST_MS) {
-      this.clear()
-      return 0
-    }
+    if (!state) this.clear()
+    if (state?.digest !== this.digest || Date.now() - state.started > OLDEST_MS) return 0
     this.started = state.started
     this.savedCount = state.count
     this.position.count = state.count
@@ -67,17 +68,21 @@ export class PartialFile {
       if (good < chunk.length) break
     }
     ftruncateSync(this.descriptor, length)
-    this.isUnread = false
+    this.isUntouched = false
     this.records = this.position.ids.size
     return this.records
   }
 
   /** Begins anew. */
   clear(): void {
-    ftruncateSync(this.descriptor, 0)
-    this.isUnread = false
+    this.empty()
     this.position = startOfList()
     this.records = 0
+  }
+
+  private empty(): void {
+    ftruncateSync(this.descriptor, 0)
+    this.isUntouched = false
     this.started = Date.now()
     this.savedCount = undefined
     this.state.save(undefined)
@@ -88,6 +93,7 @@ export class PartialFile {
     // Closed by Ctrl-C; its descriptor may be another file's by now.
     if (!this.isOpen) return
     try {
+      if (this.isUntouched) this.empty()
       if (count !== this.savedCount) {
         this.savedCount = count
         this.state.save({ digest: this.digest, started: this.started, count })
@@ -116,7 +122,7 @@ export class PartialFile {
 
   /** The end of a run that was not finished. Nothing happens after the first end of any kind. */
   leave(): void {
-    if (this.records === 0 && !this.isUnread) this.remove()
+    if (this.records === 0 && !this.isUntouched) this.remove()
     if (!this.isOpen) return
     this.isOpen = false
     closeSync(this.descriptor)

@@ -1,7 +1,7 @@
 import { type FileHandle, open } from 'node:fs/promises'
 import { Failure } from '../errors.ts'
 import { isDevice, outputPath, type Write, writeFailure } from './files.ts'
-import { FORMATS } from './formats.ts'
+import { writeAs } from './formats.ts'
 import { pullIntoFile } from './into-file.ts'
 import type { PullJob, PullResult, Watcher } from './job.ts'
 import { read } from './read.ts'
@@ -40,7 +40,7 @@ async function writeAll(file: FileHandle, bytes: Uint8Array): Promise<void> {
 async function pullIntoStream(job: PullJob, write: Write, watcher: Watcher): Promise<PullResult> {
   const position = startOfList()
   try {
-    await FORMATS[job.format](linesOf(read(job, position, watcher)), write)
+    await writeAs(job, linesOf(read(job, position, watcher)), write)
   } catch (error) {
     if (!(error instanceof Changed)) throw error
     throw new Failure(

@@ -1,5 +1,5 @@
 import { Database } from 'bun:sqlite'
-import { chmodSync, rmSync } from 'node:fs'
+import { chmodSync, existsSync, rmSync } from 'node:fs'
 import { Failure } from '../errors.ts'
 import { PRIVATE, writeFailure } from './files.ts'
 
@@ -19,12 +19,15 @@ interface RunState {
  */
 export class StateFile {
   private readonly database: Database
+  /** Whether an earlier run has left nothing. */
+  private readonly isNew: boolean
 
-  /** @throws Failure when another process holds it, or it cannot be written */
+  /** @throws Failure when another process holds it, or it cannot be written; what an earlier run left stays */
   constructor(
     private readonly path: string,
     output: string,
   ) {
+    this.isNew = !existsSync(path)
     let database: Database | undefined
     try {
       database = new Database(path)
@@ -39,9 +42,10 @@ export class StateFile {
       const { code } = error as { code?: string }
       if (code === 'SQLITE_BUSY')
         throw new Failure(`another axport pull is writing ${output}: wait for it, or give another --out`)
-      if (code === 'SQLITE_NOTADB') throw new Failure(`${path} is no file of axport pull: remove it`)
-      rmSync(path, { force: true })
-      throw writeFailure(error, output)
+      if (code === 'SQLITE_NOTADB' || code === 'SQLITE_CORRUPT')
+        throw new Failure(`${path} is no file of axport pull, or damaged: remove it`)
+      if (this.isNew) rmSync(path, { force: true })
+      throw writeFailure(error, this.isNew ? output : path)
     }
   }
 
@@ -59,6 +63,12 @@ export class StateFile {
 
   close(): void {
     this.database.close()
+  }
+
+  /** As if this process had never opened it. */
+  abandon(): void {
+    if (this.isNew) this.remove()
+    else this.close()
   }
 
   remove(): void {

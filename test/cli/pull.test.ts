@@ -1,38 +1,26 @@
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
-import { existsSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
+import { mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { selfSigned } from '../support/certificate.ts'
-import { axport, cleanUp, complaint, emptyFolder, PATIENCE, shell, start } from '../support/executable.ts'
-import { documents, type Front, linesOf, provisionSample, startFront } from '../support/pull.ts'
-import { startService, type TestService } from '../support/service.ts'
+import { axport, cleanUp, complaint, emptyFolder, PATIENCE, shell } from '../support/executable.ts'
+import { type Front, linesOf, type PullStage, startFront, startPullStage } from '../support/pull.ts'
 
 setDefaultTimeout(PATIENCE)
 
-let service: TestService
+let stage: PullStage
 let front: Front
-let client: { clientId: string; clientSecret: string }
 let expected: string[]
 let env: Record<string, string>
+let pulling: PullStage['pulling']
 
 beforeAll(async () => {
-  service = await startService('postgres')
-  client = await provisionSample(service)
-  expected = await documents(service)
-  front = startFront(service)
-  env = { AXPORT_CLIENT_SECRET: client.clientSecret }
+  stage = await startPullStage()
+  ;({ front, expected, env, pulling } = stage)
 })
 afterAll(async () => {
-  await front?.stop()
-  await service?.close()
+  await stage?.stop()
   await cleanUp()
 })
-
-/** The arguments of a pull into `out`. */
-const pulling = (out: string, ...more: string[]) => [
-  'pull',
-  ...['--base-url', front.baseUrl, '--client-id', client.clientId, '--out', out],
-  ...more,
-]
 
 describe('axport pull', () => {
   test('makes a file by its ending, or as --format says, and needs no database', async () => {
@@ -54,10 +42,39 @@ describe('axport pull', () => {
 
   test('takes the secret from a file, and prints its result as JSON', async () => {
     const cwd = emptyFolder()
-    writeFileSync(join(cwd, 'secret'), `${client.clientSecret}\n`)
+    writeFileSync(join(cwd, 'secret'), `${env.AXPORT_CLIENT_SECRET}\n`)
     const args = pulling('x.ndjson', '--client-secret-file', 'secret', '--json')
     const result = { records: 1000, file: 'x.ndjson', format: 'ndjson', resumed: 0, restarts: 0 }
     expect(JSON.parse((await axport(args, { cwd })).stdout)).toEqual(result)
+  })
+
+  test('compresses NDJSON and CSV when the name says so, into a file and into a device', async () => {
+    const cwd = emptyFolder()
+    const unpacked = async (name: string) => {
+      const { stdout } = await axport(pulling(name), { env, cwd })
+      expect(stdout).toBe(`wrote 1000 assessments to ${name}\n`)
+      const bytes = readFileSync(join(cwd, name))
+      const plain = name.endsWith('.zst') ? Bun.zstdDecompressSync(bytes) : Bun.gunzipSync(bytes)
+      return Buffer.from(plain).toString()
+    }
+    const lines = expected.map(line => `${line}\n`).join('')
+    expect(await unpacked('a.ndjson.zst')).toBe(lines)
+    const csv = await unpacked('a.csv.zst')
+    expect(csv).toStartWith('id,seid,')
+    expect(await unpacked('a.csv.GZ')).toBe(csv)
+    // One stream, as the program itself takes it.
+    const piped = `mkfifo a.jsonl.gz; gzip -dc < a.jsonl.gz > plain & "$AXPORT" ${pulling('a.jsonl.gz').join(' ')}; wait`
+    expect((await shell(piped, { env, cwd })).code).toBe(0)
+    expect(readFileSync(join(cwd, 'plain'), 'utf8')).toBe(lines)
+  })
+
+  test('prints no summary where the records are', async () => {
+    for (const out of ['/dev/stdout', '/dev/fd/1', '/proc/self/fd/1'])
+      expect(await axport(pulling(out), { env })).toEqual({
+        code: 0,
+        stdout: expected.map(line => `${line}\n`).join(''),
+        stderr: '',
+      })
   })
 
   test('writes to standard output, and ends quietly when nobody reads on', async () => {
@@ -120,88 +137,12 @@ describe('axport pull', () => {
   })
 })
 
-describe('a pull that ends before its time', () => {
-  /** Stops the service at the n-th page until the test has seen enough. */
-  function heldAt(page: number): { reached: Promise<void>; release(): void } {
-    const reached = Promise.withResolvers<void>()
-    const released = Promise.withResolvers<void>()
-    const first = front.lists.length
-    front.hook = async n => {
-      if (n - first < page) return
-      reached.resolve()
-      await released.promise
-    }
-    const release = () => {
-      front.hook = () => {}
-      released.resolve()
-    }
-    return { reached: reached.promise, release }
-  }
-
-  test.each(['SIGINT', 'SIGTERM', 'SIGKILL'] as const)(
-    'by %s is gone on with by the same command',
-    async signal => {
-      const folder = emptyFolder()
-      const out = join(folder, 'out.ndjson')
-      writeFileSync(out, 'earlier')
-      const held = heldAt(5)
-      const running = await start(pulling(out), { env })
-      await held.reached
-      running.signal(signal)
-      const { code, stdout, stderr } = await running.finished
-      held.release()
-      expect(stdout).toBe('')
-      if (signal === 'SIGKILL') expect(code).toBe(137)
-      else {
-        expect(code).toBe(130)
-        expect(stderr).toMatch(
-          /^axport: interrupted: \d+ of 1000 assessments are kept, the same command goes on from there\n$/,
-        )
-      }
-      expect(readFileSync(out, 'utf8')).toBe('earlier')
-      const again = await axport(pulling(out), { env })
-      expect(again.stdout).toBe(`wrote 1000 assessments to ${out}\n`)
-      expect(again.stderr).toMatch(/^note: going on after \d+ assessments of an interrupted run\n$/)
-      expect(linesOf(out)).toEqual(expected)
-      expect(readdirSync(folder)).toEqual(['out.ndjson'])
-    },
-  )
-
-  test('by Ctrl-C before anything came leaves nothing behind', async () => {
-    const folder = emptyFolder()
-    const held = heldAt(1)
-    const running = await start(pulling(join(folder, 'out.ndjson')), { env })
-    await held.reached
-    running.signal('SIGINT')
-    expect(await running.finished).toEqual({
-      code: 130,
-      stdout: '',
-      stderr: 'axport: interrupted: nothing is kept\n',
-    })
-    held.release()
-    expect(readdirSync(folder)).toEqual([])
-  })
-
-  test('keeps another one off the same file as long as it runs', async () => {
-    const out = join(emptyFolder(), 'out.ndjson')
-    const held = heldAt(3)
-    const running = await start(pulling(out), { env })
-    await held.reached
-    expect(complaint(await axport(pulling(out), { env }), 1)).toBe(
-      `another axport pull is writing ${out}: wait for it, or give another --out`,
-    )
-    held.release()
-    expect((await running.finished).code).toBe(0)
-    expect(linesOf(out)).toEqual(expected)
-  })
-})
-
 describe('over HTTPS', () => {
   const certificate = selfSigned('ours')
   let secure: Front
   let trusting: Record<string, string>
   beforeAll(() => {
-    secure = startFront(service, certificate)
+    secure = startFront(stage.service, certificate)
     const authority = join(emptyFolder(), 'authority.pem')
     writeFileSync(authority, certificate.cert)
     trusting = { ...env, NODE_EXTRA_CA_CERTS: authority }
@@ -226,52 +167,6 @@ describe('over HTTPS', () => {
     expect(complaint(await axport(args, { env: trusting }), 1)).toBe(
       `the certificate of ${elsewhere} is for another name: give the one that it is for as --base-url`,
     )
-  })
-})
-
-describe('a disk that does not take it', () => {
-  test('is told in one line: a full device, standard output on it', async () => {
-    expect(complaint(await axport(pulling('/dev/full', '--format', 'ndjson'), { env }), 1)).toBe(
-      'cannot write /dev/full: no space is left',
-    )
-    const redirected = await shell(`"$AXPORT" ${pulling('-').join(' ')} >/dev/full`, { env })
-    expect(complaint(redirected, 1)).toBe('cannot write to standard output (ENOSPC)')
-  })
-
-  test.each(['ndjson', 'csv'])(
-    'leaves the earlier %s, and the pull goes on when there is room',
-    async format => {
-      const folder = emptyFolder()
-      const out = join(folder, `out.${format}`)
-      writeFileSync(out, 'earlier')
-      // A limit that the partial file (of some 490,000 bytes) hits; for CSV only once that is complete.
-      const blocks = 400
-      const limited = `trap '' XFSZ; ulimit -f ${blocks}; "$AXPORT" ${pulling(out).join(' ')}`
-      const failed = complaint(await shell(limited, { env }), 1)
-      expect(failed).toMatch(
-        /^cannot write .*out\.\w+\.partial: the file would be larger than is permitted; \d+ of 1000 assessments are kept: the same command goes on from there$/,
-      )
-      expect(readFileSync(out, 'utf8')).toBe('earlier')
-      expect((await axport(pulling(out), { env })).code).toBe(0)
-      if (format === 'ndjson') expect(linesOf(out)).toEqual(expected)
-      expect(readdirSync(folder)).toEqual([`out.${format}`])
-    },
-  )
-
-  test('is told before anything is asked of the service', async () => {
-    const folder = emptyFolder()
-    front.lists = []
-    mkdirSync(join(folder, 'there.ndjson'))
-    const cases: [string, string][] = [
-      [join(folder, 'there.ndjson'), 'it is a folder'],
-      [join(folder, 'nowhere', 'x.ndjson'), 'there is no such folder'],
-    ]
-    // Nobody may write there, not even root.
-    if (existsSync('/proc/self')) cases.push(['/proc/x.ndjson', 'its folder cannot be written'])
-    for (const [out, reason] of cases)
-      expect(complaint(await axport(pulling(out), { env }), 1)).toBe(`cannot write ${out}: ${reason}`)
-    expect(front.lists).toEqual([])
-    expect(readdirSync(folder)).toEqual(['there.ndjson'])
   })
 })
 

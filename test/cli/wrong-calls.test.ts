@@ -72,6 +72,8 @@ const PULLS: [options: string[], line: RegExp][] = [
   [['--base-url', 'https://host/?x=1'], /Give scheme, host and path alone\.$/],
   [['--out', 'x.txt'], /^x\.txt has no ending that says the format: give --format$/],
   [['--out', '-', '--json'], /both write to standard output/],
+  [['--out', '/dev/stdout', '--json'], /both write to standard output/],
+  [['--out', 'x.parquet.gz'], /^Parquet is compressed within: give x\.parquet\.gz without \.gz$/],
   [['--format', 'xml'], /Give one of ndjson, csv, parquet\.$/],
   [['--search', ' '], /It is blank/],
   [['--seid', ''], /It is blank/],

@@ -147,7 +147,7 @@ describe('a pull that was interrupted', () => {
   async function brokenOff(out = outputIn()): Promise<string> {
     front.hook = n => (n > 2 ? new Response('', { status: 503 }) : undefined)
     await expect(pullFrom(front.baseUrl, client, out, { retryForMs: 1 })).rejects.toThrow(
-      'answered 503; gave up after 1 attempt; 199 of 230 assessments are kept: the same command goes on from there',
+      'answered 503; gave up after 1 attempt; 199 of 230 assessments are kept: run the same command again to go on',
     )
     front.hook = () => {}
     front.lists = []
@@ -201,6 +201,14 @@ describe('a pull that was interrupted', () => {
     expect(notes[1]).toMatch(/starting over$/)
   })
 
+  test('is still there when another address was given by mistake', async () => {
+    const out = await brokenOff()
+    await expect(pullFrom('http://127.0.0.1:1', client, out, { retryForMs: 1 })).rejects.toThrow(
+      /^nothing listens at http:\/\/127.0.0.1:1; gave up after 1 attempt$/,
+    )
+    expect((await pullFrom(front.baseUrl, client, out)).result.resumed).toBe(199)
+  })
+
   test.each([
     ['other filters', { query: { filter: { start_date: ['2020-01-02'] } } }],
     ['another order', { query: { order: 'DESC' as const } }],
@@ -236,7 +244,8 @@ describe('a pull that was interrupted', () => {
   test.each([
     ['cut in the middle of a line', (text: string) => text.slice(0, -5), 198],
     ['with zeros at its end', (text: string) => `${text}\0\0\0\n\0\0`, 199],
-    ['with a line that is no record', (text: string) => text.replace('\n', '\n{"id":"x"}\n'), 1],
+    ['with a line that is no record', (text: string) => text.replace('\n', '\n{"id":5}\n'), 1],
+    ['with zeros in the middle', (text: string) => text.replace(/(?<=\n.{200}).{9}/, '\0'.repeat(9)), 1],
     ['empty', () => '', 0],
     ['with a record twice', (text: string) => text + text.slice(text.lastIndexOf('{"id"')), 200],
   ])('goes on with what is good of a file %s', async (_, damage, good) => {

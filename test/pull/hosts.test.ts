@@ -195,7 +195,7 @@ describe('a service that breaks', () => {
     }
     const failed = pullFrom(stub.baseUrl, ANYBODY, out, { retryForMs: 1 })
     await expect(failed).rejects.toThrow(
-      /; gave up after 1 attempt; 100 of 250 assessments are kept: the same command goes on from there$/,
+      /; gave up after 1 attempt; 100 of 250 assessments are kept: run the same command again to go on$/,
     )
     expect(readFileSync(out, 'utf8')).toBe('earlier')
     expect(existsSync(`${out}.partial`)).toBe(true)

@@ -183,11 +183,11 @@ export async function cleanUp(): Promise<void> {
  * anything else than exit code `code`, nothing on standard output, and that one line; a wrong call may be
  * followed by the line that names --help.
  */
-export function complaint({ code, stdout, stderr }: Finished, expected: 1 | 2): string {
+export function complaint({ code, stdout, stderr }: Finished, expected: 1 | 2 | 75): string {
   const all = JSON.stringify({ code, stdout, stderr })
   if (code !== expected || stdout !== '') throw new Error(`expected exit code ${expected}, but: ${all}`)
   const [, line] = /^axport: ([^\n]+)\n(?:\(.*--help.*\)\n)?$/.exec(stderr) ?? []
-  if (line === undefined || (expected === 1 && stderr.split('\n').length !== 2))
+  if (line === undefined || (expected !== 2 && stderr.split('\n').length !== 2))
     throw new Error(`expected one line that begins with "axport: ", but: ${all}`)
   return line
 }

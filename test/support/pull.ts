@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { parquetReadObjects } from 'hyparquet'
-import type { FormatName } from '../../src/pull/formats.ts'
+import type { Form } from '../../src/pull/formats.ts'
 import type { PullProgress, PullResult } from '../../src/pull/job.ts'
 import { pull } from '../../src/pull/pull.ts'
 import type { Query } from '../../src/pull/query.ts'
@@ -10,7 +10,7 @@ import { emptyFolder } from './executable.ts'
 import { importText } from './import.ts'
 import { asking, Oracle } from './oracle.ts'
 import { scopesOf } from './platform.ts'
-import { authorize, type TestService } from './service.ts'
+import { authorize, startService, type TestService } from './service.ts'
 import { readPlatform } from './stored-platform.ts'
 
 /** Loads 1,000 sample assessments into a service, and gives an integration all of them. */
@@ -19,6 +19,31 @@ export async function provisionSample(service: TestService) {
   const [{ organizations, products }] = scopesOf(await readPlatform(service.sql))
   return await authorize(service, organizations, products)
 }
+
+/** A service with sample assessments, something before it to act in, and what `axport pull` needs to read from there. */
+export async function startPullStage() {
+  const service = await startService('postgres')
+  const client = await provisionSample(service)
+  const front = startFront(service)
+  return {
+    service,
+    front,
+    /** The lines of a pull. */
+    expected: await documents(service),
+    env: { AXPORT_CLIENT_SECRET: client.clientSecret },
+    /** The arguments of a pull into `out`. */
+    pulling: (out: string, ...more: string[]) => [
+      'pull',
+      ...['--base-url', front.baseUrl, '--client-id', client.clientId, '--out', out],
+      ...more,
+    ],
+    async stop() {
+      await front.stop()
+      await service.close()
+    },
+  }
+}
+export type PullStage = Awaited<ReturnType<typeof startPullStage>>
 
 /** The records of everything that a service has, as it has to send them to a query in the spelling of spec 4.2. */
 export async function documents({ sql }: TestService, query = ''): Promise<string[]> {
@@ -99,8 +124,7 @@ export function pageOf(records: string[], count: number, offset: number): string
 export const record = (id: number | bigint | string, name = `Name ${id}`) =>
   `{"id":${id},"seid":null,"name":${JSON.stringify(name)},"first_name":"F","last_name":"L","email":"f@example.org","organization_id":4,"organization_name":"O","assessment_name":"A","certified_on":"2026-03-01","results":[{"assessment_id":${id},"assessment_name":"A","certified_on":"2026-03-01","proctor_id":7,"proctor_name":"P"}]}`
 
-export interface PullOptions {
-  format?: FormatName
+export interface PullOptions extends Partial<Form> {
   query?: Partial<Query>
   timeoutMs?: number
   retryForMs?: number
@@ -122,7 +146,7 @@ export async function pullFrom(
   out: string,
   options: PullOptions = {},
 ): Promise<Pulled> {
-  const { format = 'ndjson', query, timeoutMs = 20_000, retryForMs = 20_000, signal } = options
+  const { format = 'ndjson', compression, query, timeoutMs = 20_000, retryForMs = 20_000, signal } = options
   const told = { notes: [] as string[], pauses: [] as Pulled['pauses'], progress: [] as PullProgress[] }
   const result = await pull(
     {
@@ -130,6 +154,7 @@ export async function pullFrom(
       patience: { timeoutMs, retryForMs },
       query: { filter: {}, sort: 'certified_on', order: 'ASC', ...query },
       format,
+      compression,
       out,
     },
     {

@@ -1,7 +1,8 @@
 import { Command, Option } from 'commander'
-import { Failure, Interrupted, UsageFailure } from '../../errors.ts'
+import { Failure, Interrupted, Kept, UsageFailure } from '../../errors.ts'
+import { compressionOf } from '../../pull/compress.ts'
 import { isDevice } from '../../pull/files.ts'
-import { FORMATS, type FormatName, formatOf } from '../../pull/formats.ts'
+import { FORMATS, type Form, type FormatName, formatOf } from '../../pull/formats.ts'
 import type { PullJob, PullResult, Watcher } from '../../pull/job.ts'
 import { pull } from '../../pull/pull.ts'
 import { oneOf, readDuration } from '../arguments.ts'
@@ -22,6 +23,9 @@ interface Options extends FilterOptions {
   json?: true
 }
 
+/** The summary of a pull is not to stand behind the records. */
+const STDOUT = ['-', '/dev/stdout', '/dev/fd/1', '/proc/self/fd/1']
+
 const FORMAT_NAMES = Object.keys(FORMATS) as FormatName[]
 
 /** axport pull */
@@ -31,7 +35,10 @@ export function pullCommand(): Command {
     .requiredOption('--base-url <url>', 'the service, https://host', readBaseUrl)
     .requiredOption('--client-id <id>', 'the integration; its secret comes from AXPORT_CLIENT_SECRET')
     .option('--client-secret-file <file>', 'a file with the secret, instead')
-    .requiredOption('--out <file>', 'what to write: .ndjson, .csv, .parquet, or - for stdout')
+    .requiredOption(
+      '--out <file>',
+      'what to write: .ndjson or .csv, also with .gz or .zst; .parquet; - for stdout',
+    )
     .option(
       '--format <format>',
       `${FORMAT_NAMES.join(', ')}: instead of by the ending`,
@@ -45,8 +52,9 @@ export function pullCommand(): Command {
     .addHelpText(
       'after',
       `
-The file is replaced as a whole, when all has been read. An interrupted run leaves FILE.partial
-beside it, and the same command goes on from there.
+The file is replaced as a whole, when all has been read. A run that fails or is interrupted leaves
+what it has read in FILE.partial beside it and ends with exit code 75: run the same command again,
+and it goes on from there.
 
 Example: axport pull --base-url https://axport.example.org --client-id ID --out educators.ndjson`,
     )
@@ -57,11 +65,10 @@ const duration = (name: string, help: string, seconds: number, text: string) =>
   new Option(`${name} <duration>`, help).argParser(readDuration).default(seconds, text)
 
 async function runPull(options: Options): Promise<void> {
-  const isStdout = options.out === '-'
+  const isStdout = STDOUT.includes(options.out)
   if (isStdout && options.json)
-    throw new UsageFailure('--json and --out - would both write to standard output')
-  const format = options.format ?? (isStdout ? 'ndjson' : formatOf(options.out))
-  if (!format) throw new UsageFailure(`${options.out} has no ending that says the format: give --format`)
+    throw new UsageFailure(`--json and --out ${options.out} would both write to standard output`)
+  const form = isStdout ? { format: options.format ?? 'ndjson' } : formOf(options)
   const job: PullJob = {
     service: {
       baseUrl: options.baseUrl,
@@ -70,23 +77,36 @@ async function runPull(options: Options): Promise<void> {
     },
     patience: { timeoutMs: options.timeout * 1000, retryForMs: options.retryFor * 1000 },
     query: queryOf(options),
-    format,
+    ...form,
     out: isStdout ? toStdout : options.out,
   }
-  const status = new PullStatus()
+  const status = new PullStatus(isStdout || isDevice(options.out))
   if (isReadableOnTheWay(options.baseUrl))
     status.note('http:// lets everybody on the way read the secret and the records: use https://')
   try {
     const work = (signal: AbortSignal) => pull(job, watching(status, signal))
-    const result = await interruptible(work, () => status.interrupted(isStdout || isDevice(options.out)))
+    const result = await interruptible(work, () => status.interrupted())
     status.end()
-    if (!isStdout) await report(result, options, format)
+    if (!isStdout) await report(result, options, form)
   } catch (error) {
+    if (error instanceof Interrupted && status.kept > 0) throw new Kept(error.message)
     // Whoever reads the output has had enough of it, as head does, or has failed: not everything was taken.
     throw (error as { code?: string }).code === 'EPIPE' ? new Interrupted('') : error
   } finally {
     status.end()
   }
+}
+
+/**
+ * What the ending of the file says, or --format and the ending of a compressed file.
+ * @throws UsageFailure when they do not say it, or contradict each other
+ */
+function formOf({ out, format = formatOf(out) }: Options): Form {
+  if (!format) throw new UsageFailure(`${out} has no ending that says the format: give --format`)
+  const compression = compressionOf(out)
+  if (compression && format === 'parquet')
+    throw new UsageFailure(`Parquet is compressed within: give ${out} without .${compression}`)
+  return { format, compression }
 }
 
 const watching = (status: PullStatus, signal: AbortSignal): Watcher => ({
@@ -106,11 +126,7 @@ async function toStdout(bytes: Uint8Array): Promise<void> {
   }
 }
 
-async function report(
-  { records, resumed, restarts }: PullResult,
-  { out, json }: Options,
-  format: FormatName,
-) {
-  if (json) await print(`${JSON.stringify({ records, file: out, format, resumed, restarts })}\n`)
+async function report({ records, resumed, restarts }: PullResult, { out, json }: Options, form: Form) {
+  if (json) await print(`${JSON.stringify({ records, file: out, ...form, resumed, restarts })}\n`)
   else await print(`wrote ${records} ${records === 1 ? 'assessment' : 'assessments'} to ${out}\n`)
 }

@@ -8,6 +8,9 @@ export class PullStatus {
   private last: PullProgress | undefined
   private phaseStart = 0
 
+  /** @param isStream whether the output is one, of which nothing can be kept for another run */
+  constructor(private readonly isStream: boolean) {}
+
   show(progress: PullProgress): void {
     const now = performance.now()
     // The first answer is what a pace can be measured from; it has come at once when a run goes on.
@@ -24,13 +27,17 @@ export class PullStatus {
     this.line.say(`note: ${text}`)
   }
 
+  /** Records that the next run need not read again, if this one ends now. */
+  get kept(): number {
+    if (this.isStream || !this.last) return 0
+    return this.last.phase === 'pulling' ? this.last.done : this.last.total
+  }
+
   /** What Ctrl-C leaves behind, in words. */
-  interrupted(isStream: boolean): string {
-    if (isStream) return 'interrupted: what was written is not all'
-    const { phase, done: read, total } = this.last ?? { phase: 'pulling', done: 0, total: 0 }
-    const done = phase === 'pulling' ? read : total
-    if (done === 0) return 'interrupted: nothing is kept'
-    return `interrupted: ${done} of ${total} assessments are kept, the same command goes on from there`
+  interrupted(): string {
+    if (this.isStream) return 'interrupted: what was written is not all'
+    if (this.kept === 0) return 'interrupted: nothing is kept'
+    return `interrupted; ${this.kept} of ${this.last?.total} assessments are kept: run the same command again to go on`
   }
 
   end(): void {
