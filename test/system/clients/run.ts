@@ -22,7 +22,7 @@ export interface Task {
 
 /** Runs a client's program to its end; where it is to pause after the first page, does `paused` meanwhile. */
 export async function perform(
-  { command }: Client,
+  { command }: Pick<Client, 'command'>,
   task: Task,
   job: 'walk' | 'grant' | { paused: () => Promise<void> },
 ): Promise<Seen> {

@@ -1,0 +1,96 @@
+import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test'
+import { cpSync } from 'node:fs'
+import { join } from 'node:path'
+import { cleanUp } from '../support/executable.ts'
+import { assessment, educator, organization, range, world } from '../support/fixtures.ts'
+import { requires } from '../support/requires.ts'
+import { authorize, load, startService, type TestService } from '../support/service.ts'
+import { perform } from './clients/run.ts'
+import { describedPlaces, NGINX, startNginx } from './support/nginx.ts'
+import { installed, runBun } from './support/npm.ts'
+
+setDefaultTimeout(300_000)
+
+/** How each client is made of the document at an address, as its documentation says; and the program that uses it. */
+const GENERATORS = [
+  {
+    name: 'openapi-typescript with openapi-fetch',
+    command: (address: string) => ['openapi-typescript', address, '-o', 'made/openapi-typescript.ts'],
+    program: 'openapi-fetch.ts',
+  },
+  {
+    name: '@hey-api/openapi-ts',
+    command: (address: string) => ['openapi-ts', '-i', address, '-o', 'made/hey-api'],
+    program: 'hey-api.ts',
+  },
+]
+
+requires(NGINX).describe('a client that is generated from /openapi.json', () => {
+  let service: TestService
+  /** The programs, the packages that they need, and what is generated. */
+  let folder: string
+  let nginx: Awaited<ReturnType<typeof startNginx>>
+  let task: { baseUrl: string; clientId: string; clientSecret: string; style: string }
+
+  beforeAll(async () => {
+    service = await startService('postgres')
+    await load(service.sql, [
+      ...world(),
+      ...[11, 12].map(id => organization(id)),
+      educator(1, { seid: 'A 1' }),
+      educator(2, { seid: 'B&2' }),
+      educator(3, { seid: 'C3' }),
+      ...range(250, index =>
+        assessment(1 + index, { ...MEANT, user_id: 1 + (index % 2), organization_id: 10 + (index % 2) }),
+      ),
+      // Each beside what is asked for in one respect.
+      assessment(901, { ...MEANT, organization_id: 12 }),
+      assessment(902, { ...MEANT, user_id: 3 }),
+      assessment(903, { ...MEANT, legacy_record: true }),
+      assessment(904, { ...MEANT, certified_at: '2026-01-01T12:00:00Z' }),
+    ])
+    nginx = await startNginx(service.baseUrl)
+    const { clientId, clientSecret } = await authorize(service, [10, 11, 12], [1])
+    const address = `${nginx.url}/openapi.json`
+    const { baseUrl } = await describedPlaces(address)
+    task = { baseUrl, clientId, clientSecret, style: 'JSON' }
+    folder = await installed('generated')
+    cpSync(join(import.meta.dir, 'clients', 'task.ts'), join(folder, 'task.ts'))
+    for (const { command } of GENERATORS)
+      await runBun(folder, 'x', '--bun', '--no-install', ...command(address))
+  })
+  afterAll(async () => {
+    await nginx?.stop()
+    await service?.close()
+    await cleanUp()
+  })
+
+  test('is used as its types say', async () => {
+    await runBun(folder, 'x', '--bun', '--no-install', 'tsc', '--project', '.')
+  })
+
+  for (const { name, program } of GENERATORS) {
+    const client = { command: () => [process.execPath, join(folder, program)] }
+
+    test(`by ${name} reads all pages, with filters of every type, and goes on after its token has ended`, async () => {
+      const paused = async () => {
+        await service.sql`update access_tokens set expires_at = now()`
+      }
+      const { ids, refused } = await perform(client, task, { paused })
+      expect(ids).toEqual(Array.from({ length: 250 }, (_, index) => 1 + index))
+      expect(refused).toMatchObject({ status: 401, error: 'invalid_token' })
+      expect(nginx.missed()).toEqual([])
+    })
+
+    test(`by ${name} takes no refusal for a success`, async () => {
+      const wrong = await perform(client, { ...task, clientSecret: 'wrong' }, 'walk')
+      expect(wrong.refused).toMatchObject({ status: 401, error: 'invalid_client' })
+      const { refused } = await perform(client, task, 'grant')
+      expect(refused).toMatchObject({ status: 400, error: 'unsupported_grant_type' })
+      expect(nginx.missed()).toEqual([])
+    })
+  }
+})
+
+/** What the programs ask for. */
+const MEANT = { user_id: 1, certified_at: '2026-01-02T12:00:00Z', legacy_record: false }
