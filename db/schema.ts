@@ -1,5 +1,15 @@
 import { sql } from 'drizzle-orm'
-import { bigint, boolean, customType, date, pgTable, pgView, text, timestamp } from 'drizzle-orm/pg-core'
+import {
+  bigint,
+  boolean,
+  customType,
+  date,
+  pgTable,
+  pgView,
+  primaryKey,
+  text,
+  timestamp,
+} from 'drizzle-orm/pg-core'
 
 /**
  * The tables and views whose columns the service's statements name, as `db/migrations` makes them; a test holds the
@@ -61,6 +71,18 @@ export const integrationSecrets = pgTable('integration_secrets', {
   expiresAt: timestamptz('expires_at'),
   lastUsedAt: timestamptz('last_used_at'),
 })
+
+export const integrationRefusals = pgTable(
+  'integration_refusals',
+  {
+    integrationId: id('integration_id').notNull(),
+    what: text('what').notNull(),
+    count: id('count').notNull(),
+    firstAt: timestamptz('first_at').notNull(),
+    lastAt: timestamptz('last_at').notNull(),
+  },
+  table => [primaryKey({ columns: [table.integrationId, table.what] })],
+)
 
 export const accessTokens = pgTable('access_tokens', {
   digest: digest('digest').primaryKey(),

@@ -12,8 +12,19 @@ export interface Answer {
   headers: Record<string, string>
   /** Finished: JSON, unless the headers have another content-type. */
   body: string | Uint8Array<ArrayBuffer>
-  /** What the request log says of it that status and headers do not: who is answered, and how many records are sent. */
-  facts?: { clientId?: string; records?: number }
+  /** What the request log says of it that status and headers do not. */
+  facts?: Facts
+}
+
+export interface Facts {
+  /** Who is answered. */
+  clientId?: string
+  /** How many records are sent. */
+  records?: number
+  /** Why there is a 400 or a 401, in words of ours: they name parameters, and quote nothing that was sent. */
+  refused?: string[]
+  /** Parameters of ours that others resemble, which were sent and have no effect. */
+  resembled?: string[]
 }
 
 /** The header of an answer that may be compressed, and so depends on what its client accepts. */
@@ -25,7 +36,7 @@ export class HttpError extends Error {
     readonly httpStatus: number,
     readonly body: ErrorsBody | OAuthErrorBody,
     readonly headers: Record<string, string> = {},
-    readonly facts: NonNullable<Answer['facts']> = {},
+    readonly facts: Facts = {},
   ) {
     super(`HTTP ${httpStatus}`)
   }
@@ -52,9 +63,15 @@ export const OAuthErrorBody = t.Object({
 export type OAuthErrorBody = Static<typeof OAuthErrorBody>
 
 /** An error as an answer; `facts` beside its own. */
-export function errorAnswer(error: HttpError, facts?: Answer['facts']): Answer {
+export function errorAnswer(error: HttpError, facts?: Facts): Answer {
   const { httpStatus: status, headers, body } = error
-  return { status, headers, body: JSON.stringify(body), facts: { ...error.facts, ...facts } }
+  const refused = status === 400 || status === 401 ? { refused: reasonsOf(body) } : {}
+  return { status, headers, body: JSON.stringify(body), facts: { ...error.facts, ...refused, ...facts } }
+}
+
+function reasonsOf(body: HttpError['body']): string[] {
+  if ('errors' in body) return body.errors.map(({ message }) => message)
+  return [body.error === 'invalid_request' ? `${body.error}: ${body.error_description}` : body.error]
 }
 
 /** How an endpoint words an error that is not about its own parameters. */
@@ -65,7 +82,7 @@ export function apiError(
   status: number,
   message: string,
   headers?: Record<string, string>,
-  facts?: Answer['facts'],
+  facts?: Facts,
 ): HttpError {
   return new HttpError(status, { errors: [{ message }] }, headers, facts)
 }

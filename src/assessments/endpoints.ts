@@ -7,6 +7,7 @@ import { readPage } from './page.ts'
 import type { PageMemory } from './page-memory.ts'
 import { type ListParameters, queryOf } from './parameters.ts'
 import { readRecord } from './queries.ts'
+import { resembled } from './resemblance.ts'
 
 /**
  * GET /api/v1/ax/assessments (spec 4.2). `queryString` is what the parameters were read from, for the next page's.
@@ -25,7 +26,8 @@ export async function listAssessments(
   const meta = JSON.stringify({ count, offset: query.offset, page: query.page })
   const body = Buffer.concat([Buffer.from('{"data":['), documents, Buffer.from(`],"meta":${meta}}`)])
   const headers = { ...COMPRESSIBLE, ...nextLink(queryString, query, count) }
-  return { status: 200, headers, body, facts: { clientId, records: size } }
+  const facts = { clientId, records: size, resembled: resembled(queryString) }
+  return { status: 200, headers, body, facts }
 }
 
 /**

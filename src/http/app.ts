@@ -6,6 +6,7 @@ import { docsRoutes } from './docs/routes.ts'
 import { answerErrors } from './error-answer.ts'
 import type { Limits } from './limits.ts'
 import { openApiRoutes } from './openapi/routes.ts'
+import { RefusalNotes } from './refusals.ts'
 import { requestLog, type Watching } from './request-log.ts'
 import { respond } from './respond.ts'
 import { tokenRoutes } from './token-routes.ts'
@@ -21,7 +22,7 @@ export function createApp(db: Pool, limits: Limits, watching: Watching) {
   // The framework looks for the path past the shortest usual host; with a Host of one to three letters it starts earlier.
   return (
     new Elysia({ strictPath: true, handler: { standardHostname: false } })
-      .use(requestLog(watching))
+      .use(requestLog(watching, new RefusalNotes(db)))
       .use(tokenRoutes(db, limits, watching))
       .use(assessmentRoutes(db, limits, watching))
       // Of what follows, and of paths without a route: those above shape their own errors.

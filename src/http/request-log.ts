@@ -2,6 +2,7 @@ import { Elysia } from 'elysia'
 import type { Logger } from 'pino'
 import type { Answer } from '../answers.ts'
 import type { Counters } from '../counters.ts'
+import type { RefusalNotes } from './refusals.ts'
 import { requestId } from './request-id.ts'
 
 /** What the service writes its log with. */
@@ -66,7 +67,7 @@ export function noteAnswer(request: Request, answer: Answer, bytes: number): Rec
 }
 
 /** One line a request, after its answer; without query string, path and headers, which hold names, seids and secrets. */
-export function requestLog(watching: Watching) {
+export function requestLog(watching: Watching, refusals: RefusalNotes) {
   return new Elysia({ name: 'request-log' })
     .onRequest(({ request }) => {
       const id = requestId(request.headers.get('x-request-id'))
@@ -74,7 +75,9 @@ export function requestLog(watching: Watching) {
     })
     .onAfterResponse({ as: 'global' }, ({ request, route }) => {
       const exchange = exchanges.get(request)
-      if (exchange?.answer) report(request, route || undefined, exchange, exchange.answer)
+      if (!exchange?.answer) return
+      report(request, route || undefined, exchange, exchange.answer)
+      noteRefusals(refusals, exchange.answer)
     })
 }
 
@@ -89,5 +92,14 @@ function report(request: Request, route: string | undefined, exchange: Exchange,
   watching.onAnswered({ route, status, ms, records, bytes })
   const { method } = request
   const about = { request_id: id, client_id: facts.clientId, method, route, status, ms, records, bytes }
-  watching.log[isSlow ? 'warn' : 'info']({ ...about, slow: isSlow || undefined }, 'request')
+  const { refused, resembled } = facts
+  const why = { refused, resembled: resembled?.length ? resembled : undefined }
+  watching.log[isSlow ? 'warn' : 'info']({ ...about, ...why, slow: isSlow || undefined }, 'request')
+}
+
+/** For axport integration show, of an integration that is known to be that one. */
+function noteRefusals(refusals: RefusalNotes, { facts = {} }: Answer): void {
+  const { clientId, refused = [], resembled = [] } = facts
+  const said = [...refused, ...resembled.map(name => `no effect: a parameter that resembles ${name}`)]
+  if (clientId && said.length > 0) refusals.note(clientId, said)
 }

@@ -24,6 +24,8 @@ export interface IntegrationReport extends Omit<IntegrationSummary, 'organizatio
   come_since: Scope
   secrets: { created_at: string; ends_at: string | null; last_used_at: string | null; live_tokens: number }[]
   assessments_in_scope: number
+  /** What its requests were refused for in the last week, the latest first. */
+  refusals: { what: string; count: number; first_at: string; last_at: string }[]
   /** Why requests would get 400, 401 or nothing, and what to do; empty when nothing stands in the way. */
   obstacles: string[]
 }
@@ -106,6 +108,12 @@ export async function reportIntegration(db: Sql, clientId: string): Promise<Inte
       'assessments_in_scope', (
         select count(*) from export_records r
         where r.organization_id = any (i.organization_ids) and r.product_id = any (i.product_ids)
+      ),
+      'refusals', (
+        select coalesce(json_agg(json_build_object(
+          'what', r.what, 'count', r.count, 'first_at', ${iso(db, db`r.first_at`)}, 'last_at', ${iso(db, db`r.last_at`)}
+        ) order by r.last_at desc, r.what), '[]')
+        from integration_refusals r where r.integration_id = i.id and r.last_at > now() - interval '7 days'
       )
     ) as report
     from integrations i where i.client_id = ${clientId}`

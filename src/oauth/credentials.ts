@@ -1,5 +1,5 @@
 import { type Static, Type as t } from '@sinclair/typebox'
-import { HttpError } from '../answers.ts'
+import { type Facts, HttpError } from '../answers.ts'
 
 /**
  * The parameters that mean anything here; all others are ignored, `scope` among them. Blanks are left out (RFC 6749
@@ -55,11 +55,13 @@ export function clientOf(
   return { clientId, clientSecret }
 }
 
-/** The only 401 of this endpoint: unknown, wrong and disabled clients cannot be told apart. */
-export function invalidClient(): HttpError {
-  return oauthError(401, 'invalid_client', 'Client authentication failed', {
-    'www-authenticate': 'Basic realm="axport", charset="UTF-8"',
-  })
+/**
+ * The only 401 of this endpoint: unknown, wrong and disabled clients cannot be told apart.
+ * @param facts for the log, which may name a client that there is
+ */
+export function invalidClient(facts?: Facts): HttpError {
+  const headers = { 'www-authenticate': 'Basic realm="axport", charset="UTF-8"' }
+  return oauthError(401, 'invalid_client', 'Client authentication failed', headers, facts)
 }
 
 /** RFC 6749 §5.1: on every answer of the token endpoint, errors too. */
@@ -71,8 +73,10 @@ export function oauthError(
   error: string,
   description: string,
   headers?: Record<string, string>,
+  facts?: Facts,
 ) {
-  return new HttpError(status, { error, error_description: description }, { ...NOT_STORED, ...headers })
+  const body = { error, error_description: description }
+  return new HttpError(status, body, { ...NOT_STORED, ...headers }, facts)
 }
 
 /** RFC 6749 has no codes for trouble of the service at this endpoint; these two it has for the other one (§4.1.2.1). */

@@ -23,13 +23,13 @@ export async function issueAccessToken(
 ): Promise<Answer> {
   const { clientId, clientSecret } = clientOf(parameters, authorization)
   const issued = await issueToken(db, clientId, clientSecret)
-  if (!issued) throw invalidClient()
+  // Only now: what is no client's id may be a secret in the wrong place.
+  if (issued.accessToken === undefined) throw invalidClient(issued.isKnownClient ? { clientId } : {})
   const response: typeof TokenResponse.static = {
     access_token: issued.accessToken,
     token_type: 'Bearer',
     expires_in: TOKEN_LIFETIME,
     created_at: issued.createdAt,
   }
-  // Only now: what is no client's id may be a secret in the wrong place.
   return { status: 200, headers: NOT_STORED, body: JSON.stringify(response), facts: { clientId } }
 }

@@ -1,5 +1,10 @@
 import { type SQL, sql } from 'drizzle-orm'
-import { liveSecrets, integrationSecrets as s, accessTokens as t } from '../../db/schema.ts'
+import {
+  integrations as i,
+  liveSecrets,
+  integrationSecrets as s,
+  accessTokens as t,
+} from '../../db/schema.ts'
 import { LOCKS } from '../postgres/locks.ts'
 import { type Runner, statement } from '../postgres/statement.ts'
 import { randomText, SECRET_LENGTH, sha256 } from '../random.ts'
@@ -9,15 +14,17 @@ export const TOKEN_LIFETIME = 7200
 
 const FOREIGN_KEY_VIOLATION = '23503'
 
+/** What became of a request for a token: one, made at `createdAt` (Unix seconds, by the database's clock), or none. */
+type Issued = { accessToken: string; createdAt: number } | { accessToken: undefined; isKnownClient: boolean }
+
 /**
- * Issues a token to a client, made at `createdAt` (Unix seconds, by the database's clock); undefined when there is no
- * such client with such a secret. One statement for every outcome: all refusals cost the same. The secret is looked
+ * Issues a token to a client, or none when there is no such client with such a secret. One statement for every outcome: all refusals cost the same. The secret is looked
  * up by its digest, in an index and not in constant time, as a token is: that could tell how far two digests agree,
  * and nobody can choose a secret for its digest, nor guess the 256 random bits behind one.
  */
-export async function issueToken(db: Runner, clientId: string, clientSecret: string) {
+export async function issueToken(db: Runner, clientId: string, clientSecret: string): Promise<Issued> {
   // No client id of ours looks otherwise, and Postgres refuses some of what else could stand here (NUL).
-  if (!/^[A-Za-z0-9]+$/.test(clientId)) return undefined
+  if (!/^[A-Za-z0-9]+$/.test(clientId)) return { accessToken: undefined, isKnownClient: false }
   const accessToken = randomText(SECRET_LENGTH)
   try {
     const [row] = await insertToken(db, {
@@ -26,10 +33,12 @@ export async function issueToken(db: Runner, clientId: string, clientSecret: str
       token_digest: sha256(accessToken),
       lifetime: TOKEN_LIFETIME,
     })
-    return row && { accessToken, createdAt: Number(row.created_at) }
+    if (row?.created_at) return { accessToken, createdAt: Number(row.created_at) }
+    return { accessToken: undefined, isKnownClient: row?.is_known === true }
   } catch (error) {
     // The secret was found, and gone with a rotation before the token could refer to it.
-    if ((error as { code?: string }).code === FOREIGN_KEY_VIOLATION) return undefined
+    if ((error as { code?: string }).code === FOREIGN_KEY_VIOLATION)
+      return { accessToken: undefined, isKnownClient: true }
     throw error
   }
 }
@@ -76,13 +85,17 @@ const updateLastUse = statement<{ token_digest: Uint8Array }, never>(sql`
   where ${s.id} = (select ${t.secretId} from ${t} where ${t.digest} = ${sql.placeholder('token_digest')}::bytea)
     and coalesce(${s.lastUsedAt} < now() - interval '1 minute', true)`)
 
-const insertToken = statement<Record<string, unknown>, { created_at: string }>(sql`
+const insertToken = statement<Record<string, unknown>, { created_at: string | null; is_known: boolean }>(sql`
+  with issued as (
   insert into ${t} (digest, secret_id, created_at, expires_at)
   select ${sql.placeholder('token_digest')}::bytea, ${liveSecrets.id}, now(), now() + make_interval(secs => ${sql.placeholder('lifetime')})
   from ${liveSecrets}
   where ${liveSecrets.clientId} = ${sql.placeholder('client_id')}
     and ${liveSecrets.digest} = ${sql.placeholder('secret_digest')}::bytea
-  returning floor(extract(epoch from created_at))::bigint as created_at`)
+  returning floor(extract(epoch from created_at))::bigint as created_at)
+  select
+    (select created_at from issued) as created_at,
+    exists (select from ${i} where ${i.clientId} = ${sql.placeholder('client_id')}) as is_known`)
 
 const insertExpired = statement<{ token_digest: Uint8Array }, object>(sql`
   insert into ${t} (digest, secret_id, created_at, expires_at)

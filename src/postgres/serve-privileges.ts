@@ -8,7 +8,7 @@ export interface Privilege {
 
 /**
  * What `axport serve` does in the database, and all it needs: it reads the read model and the scopes, and
- * writes tokens and when they were last used. It cannot read the source tables.
+ * writes tokens, when they were last used and what was refused. It cannot read the source tables.
  */
 export const SERVE_PRIVILEGES: Privilege[] = [
   { table: 'schema_migrations', privilege: 'select' },
@@ -20,6 +20,9 @@ export const SERVE_PRIVILEGES: Privilege[] = [
   { table: 'integrations', privilege: 'select' },
   { table: 'integration_secrets', privilege: 'select' },
   { table: 'integration_secrets', privilege: 'update', columns: ['last_used_at'] },
+  { table: 'integration_refusals', privilege: 'select' },
+  { table: 'integration_refusals', privilege: 'insert' },
+  { table: 'integration_refusals', privilege: 'update' },
   { table: 'access_tokens', privilege: 'select' },
   { table: 'access_tokens', privilege: 'insert' },
   { table: 'access_tokens', privilege: 'delete' },

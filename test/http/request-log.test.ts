@@ -99,15 +99,52 @@ describe('a line of the request log', () => {
   test('names an integration once it is known to be that one, and only then', async () => {
     const { clientId, clientSecret } = world.credentials
     expect((await askToken(world.credentials)).line).toMatchObject({ status: 200, client_id: clientId })
-    for (const wrong of [
-      { clientId, clientSecret: 'wrong' },
-      { clientId: clientSecret, clientSecret: clientId },
-    ])
-      expect((await askToken(wrong)).line).not.toHaveProperty('client_id')
+    const wrong = await askToken({ clientId, clientSecret: 'wrong' })
+    expect(wrong.line).toMatchObject({ status: 401, client_id: clientId, refused: ['invalid_client'] })
+    for (const clientId of [clientSecret, 'x'.repeat(24), 'a b', 'a\0']) {
+      const { line } = await askToken({ clientId, clientSecret: world.credentials.clientId })
+      expect(line).toMatchObject({ status: 401, refused: ['invalid_client'] })
+      expect(line).not.toHaveProperty('client_id')
+    }
     const empty = await provision(world.sql, [], ['1'])
     const { line } = await logged(LIST, { headers: bearer(await newToken(server.url, empty)) })
     expect(line).toMatchObject({ status: 400, client_id: empty.clientId })
     expect((await logged(`${LIST}?page=x`)).line).toMatchObject({ status: 400, client_id: clientId })
+  })
+
+  test('says why a request was refused, in words that quote nothing of it', async () => {
+    const secret = 'Zdenka.Personname'
+    const refusals: [path: string, refused: string[]][] = [
+      [`${LIST}?page=${secret}`, ['page must be a whole number, at least 1']],
+      [
+        `${LIST}?filter[user_ids][]=${secret}&filter[start_date]=${secret}`,
+        [
+          'filter[start_date] must be a calendar day as YYYY-MM-DD',
+          'filter[user_ids] must be a whole number',
+        ],
+      ],
+      [`${LIST}?filter[search]=${secret}%FF`, ['The query string is not valid percent-encoded UTF-8']],
+    ]
+    for (const [path, refused] of refusals) {
+      const { line } = await logged(path)
+      expect(line).toMatchObject({ status: 400, client_id: world.credentials.clientId, refused })
+      expect(JSON.stringify(line)).not.toContain(secret)
+    }
+    const anonymous = await logged(LIST, { headers: bearer(secret) })
+    expect(anonymous.line).toMatchObject({ status: 401, refused: ['invalid_token'] })
+    const body = new URLSearchParams([
+      ...Object.entries(tokenRequest(world.credentials)),
+      ['grant_type', secret],
+    ])
+    const { line } = await logged(TOKEN, { method: 'POST', body })
+    expect(line.refused).toEqual(['invalid_request: grant_type must not be repeated'])
+    expect((await logged(`${LIST}/1`)).line).not.toHaveProperty('refused')
+  })
+
+  test('names a parameter of ours that another one resembles, which had no effect', async () => {
+    const { line } = await logged(`${LIST}?filters[user_ids]=Zdenka&Zdenka=1&page=25`)
+    expect(line).toMatchObject({ status: 200, records: 25, resembled: ['filter[user_ids][]'] })
+    expect(JSON.stringify(line)).not.toContain('Zdenka')
   })
 
   test('marks a request that was slow, and no other', async () => {

@@ -6,6 +6,7 @@ import { openDatabase } from '../../src/postgres/database.ts'
 import { grantFor } from '../../src/postgres/grant.ts'
 import { SERVE } from '../../src/postgres/purposes.ts'
 import { axport, cleanUp, complaint, serve } from '../support/executable.ts'
+import { postToken } from '../support/http.ts'
 import { getList, ids, LIST, newToken, openWorld, provision, refusal, succeed } from '../support/operator.ts'
 import { privilegesOf } from '../support/privileges.ts'
 import { quoted, type Role, useRoles } from '../support/roles.ts'
@@ -21,17 +22,20 @@ const ALLOWED = [
   'execute search_folded(text)',
   'execute search_text_of(text)',
   'insert access_tokens',
+  'insert integration_refusals',
   'select access_tokens',
   'select export_changes',
   'select export_people',
   'select export_products',
   'select export_records',
   'select export_state',
+  'select integration_refusals',
   'select integration_secrets',
   'select integrations',
   'select live_secrets',
   'select live_tokens',
   'select schema_migrations',
+  'update integration_refusals',
   'update integration_secrets.last_used_at',
 ]
 
@@ -89,6 +93,9 @@ describe('a role that was granted what serve needs', () => {
       return row?.last_used_at
     }
     await until('the use is noted', used)
+    await postToken(service.url, { ...credentials, clientSecret: 'wrong' })
+    const noted = () => sql`select from integration_refusals where what = 'invalid_client'`
+    await until('the refusal is noted', async () => (await noted()).length === 1)
     service.signal('SIGTERM')
     expect(await service.finished).toMatchObject({ code: 0, stderr: '' })
     expect(service.stdout()).not.toMatch(/"level":(40|50|60)/)

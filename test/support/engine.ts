@@ -18,7 +18,7 @@ export async function borrowEngine(): Promise<Database & { url: string }> {
   const close = async () => {
     await database.sql`
       truncate organizations, products, users, assessments, assessment_parts, export_records,
-        integrations, integration_secrets, access_tokens restart identity`
+        integrations, integration_secrets, integration_refusals, access_tokens restart identity`
     await database.sql`update export_state set time_zone = 'UTC' where time_zone <> 'UTC'`
     await database.close()
     idle.push(url.slice('embedded:'.length))

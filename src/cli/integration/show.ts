@@ -32,6 +32,7 @@ function describe(report: IntegrationReport): string {
     ...labelled('products', report.products.map(describeMember)),
     ...(report.meant_as_all.length > 0 ? labelled('meant as all', describeNew(report)) : []),
     ['assessments', `${report.assessments_in_scope} in scope`],
+    ...(report.refusals.length > 0 ? labelled('refusals', report.refusals.map(describeRefusal)) : []),
     ...labelled('requests get', report.obstacles.length > 0 ? report.obstacles : ['200']),
   ]
   return lines.map(([label, text]) => `${(label ?? '').padEnd(15)}${escaped(text ?? '')}\n`).join('')
@@ -53,6 +54,10 @@ function describeNew({ client_id, meant_as_all, come_since }: IntegrationReport)
     const told = `${come.length} came since and not in the scope: axport integration scope ${client_id} --add-new`
     return [`${set}: ${come.length === 0 ? 'none came since' : told}`, ...come.map(describeMember)]
   })
+}
+
+function describeRefusal({ what, count, first_at, last_at }: IntegrationReport['refusals'][number]): string {
+  return `${count} since ${first_at}, the last ${last_at}: ${what}`
 }
 
 function describeSecret(secret: IntegrationReport['secrets'][number]): string {

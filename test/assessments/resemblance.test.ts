@@ -1,0 +1,48 @@
+import { describe, expect, test } from 'bun:test'
+import { ListParameters } from '../../src/assessments/parameters.ts'
+import { resembled } from '../../src/assessments/resemblance.ts'
+
+describe('a parameter that has no effect resembles one of ours', () => {
+  test.each([
+    ['filters[user_ids][]=1', 'filter[user_ids][]'],
+    ['filter[product_id]=1', 'filter[product_ids][]'],
+    ['filter%5Borganisation_ids%5D%5B%5D=1', 'filter[organization_ids][]'],
+    ['filter[seid]=1', 'filter[seids][]'],
+    ['filter[userIds]=1', 'filter[user_ids][]'],
+    ['user_ids[]=1', 'filter[user_ids][]'],
+    ['start_date=2026-01-01', 'filter[start_date]'],
+    ['filter.search=x', 'filter[search]'],
+    ['filter[search=x', 'filter[search]'],
+    ['Filter[search]=x', 'filter[search]'],
+    ['ofset=100', 'offset'],
+    ['pages=100', 'page'],
+    ['sorts=name', 'sort'],
+  ])('%s', (query, name) => {
+    expect(resembled(query)).toEqual([name])
+  })
+
+  test('once, however often it was sent, and each of several', () => {
+    expect(resembled('filters[seids][]=A&filters[seids][]=B&filter[seid]=C&ofset=1')).toEqual([
+      'filter[seids][]',
+      'offset',
+    ])
+  })
+
+  test('unless it has one, or is like none', () => {
+    const ours = Object.keys(ListParameters.properties).flatMap(name => [
+      `${name}=`,
+      `${name.replace('[]', '')}=1`,
+      `${name.replace('[]', '[0]')}=1`,
+    ])
+    expect(resembled(ours.join('&'))).toEqual([])
+    expect(resembled('limit=1&per_page=1&fields=id&q=x&access_token=x&filter[name]=x&filter=&_=1')).toEqual(
+      [],
+    )
+    expect(resembled('')).toEqual([])
+  })
+
+  test('among thousands of names, and beside long ones', () => {
+    const names = Array.from({ length: 2000 }, (_, at) => `filterxuseryids${at}=`)
+    expect(resembled(`${'x'.repeat(1000)}=&${names.join('&')}`)).toEqual(['filter[user_ids][]'])
+  })
+})
