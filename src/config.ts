@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { Failure } from './errors.ts'
 import { maskedUrl } from './masked-url.ts'
+import { readNetworks } from './networks.ts'
 
 /**
  * Every setting there is: the only reader of the environment. `read` turns the text of the variable into
@@ -91,6 +92,11 @@ export const SETTINGS = {
     meaning:
       'The port to listen on for /live, /ready and /metrics; 0 for any free one. Not set: there are none.',
     read: wholeNumber(0, 65535),
+  },
+  TRUSTED_PROXIES: {
+    meaning:
+      'Proxies whose X-Forwarded-For says who a client is: addresses and networks, 10.0.0.7, 192.168.0.0/16.',
+    read: readNetworks,
   },
   LOG_LEVEL: {
     fallback: 'info',

@@ -36,6 +36,7 @@ export class Service implements AdminView {
   private state: 'starting' | 'serving' | 'stopping' = 'starting'
   // Read at the start: a wrong one must not be found at the end.
   private readonly slowMs = setting('SLOW_REQUEST_MS')
+  private readonly trustedProxies = setting('TRUSTED_PROXIES')
   private readonly delay = Math.max(LEAST_DELAY, setting('SHUTDOWN_DELAY') * 1000)
   private readonly patience = setting('SHUTDOWN_TIMEOUT') * 1000
   private readonly certificate = readTls()
@@ -78,9 +79,9 @@ export class Service implements AdminView {
    * @throws Failure when it cannot be listened on
    */
   listen(address: Address): string {
-    const { pool, log, limits, certificate, slowMs, counters } = this
+    const { pool, log, limits, certificate, slowMs, counters, trustedProxies } = this
     const onAnswered: Metrics['observe'] = answered => this.measured.observe(answered)
-    const options = { certificate, slowMs, counters, onAnswered }
+    const options = { certificate, slowMs, counters, trustedProxies, onAnswered }
     this.server = startServer(pool, log, address, limits.http, options)
     this.stopPurging = startPurging(pool, { log, counters, isReadOnly: () => isReadOnly(pool) })
     this.state = 'serving'

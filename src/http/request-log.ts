@@ -2,6 +2,8 @@ import { Elysia } from 'elysia'
 import type { Logger } from 'pino'
 import type { Answer } from '../answers.ts'
 import type { Counters } from '../counters.ts'
+import type { Networks } from '../networks.ts'
+import { clientAddress } from './client-address.ts'
 import type { RefusalNotes } from './refusals.ts'
 import { requestId } from './request-id.ts'
 
@@ -27,6 +29,8 @@ export interface Watching {
   /** Milliseconds from which a request is slow. */
   slowMs: number
   counters: Counters
+  /** Proxies whose X-Forwarded-For is believed; none where this is left out. */
+  trustedProxies?: Networks | undefined
   /** Requests that have arrived and are not answered yet. */
   inFlight(): number
   /** Whether the service is about to stop, and clients are to connect elsewhere. */
@@ -36,6 +40,8 @@ export interface Watching {
 
 interface Exchange {
   id: string
+  /** Of the client; undefined when it is gone before anybody asked. */
+  address: string | undefined
   started: number
   watching: Watching
   answer?: Answer
@@ -69,9 +75,12 @@ export function noteAnswer(request: Request, answer: Answer, bytes: number): Rec
 /** One line a request, after its answer; without query string, path and headers, which hold names, seids and secrets. */
 export function requestLog(watching: Watching, refusals: RefusalNotes) {
   return new Elysia({ name: 'request-log' })
-    .onRequest(({ request }) => {
+    .onRequest(({ request, server }) => {
       const id = requestId(request.headers.get('x-request-id'))
-      exchanges.set(request, { id, started: performance.now(), watching, bytes: 0 })
+      const peer = server?.requestIP(request)?.address
+      const forwarded = request.headers.get('x-forwarded-for')
+      const address = peer && clientAddress(peer, forwarded, watching.trustedProxies)
+      exchanges.set(request, { id, address, started: performance.now(), watching, bytes: 0 })
     })
     .onAfterResponse({ as: 'global' }, ({ request, route }) => {
       const exchange = exchanges.get(request)
@@ -82,7 +91,7 @@ export function requestLog(watching: Watching, refusals: RefusalNotes) {
 }
 
 function report(request: Request, route: string | undefined, exchange: Exchange, answer: Answer): void {
-  const { watching, started, id } = exchange
+  const { watching, started, id, address } = exchange
   const { status, facts = {} } = answer
   const isHead = request.method === 'HEAD'
   const ms = Math.round((performance.now() - started) * 10) / 10
@@ -91,7 +100,17 @@ function report(request: Request, route: string | undefined, exchange: Exchange,
   const isSlow = ms >= watching.slowMs
   watching.onAnswered({ route, status, ms, records, bytes })
   const { method } = request
-  const about = { request_id: id, client_id: facts.clientId, method, route, status, ms, records, bytes }
+  const about = {
+    request_id: id,
+    address,
+    client_id: facts.clientId,
+    method,
+    route,
+    status,
+    ms,
+    records,
+    bytes,
+  }
   const { refused, resembled } = facts
   const why = { refused, resembled: resembled?.length ? resembled : undefined }
   watching.log[isSlow ? 'warn' : 'info']({ ...about, ...why, slow: isSlow || undefined }, 'request')

@@ -24,7 +24,8 @@ export interface Server {
 }
 
 /** What a server may be given beside its address and its bounds; with a certificate it speaks HTTPS. */
-export interface ServerOptions extends Partial<Pick<Watching, 'slowMs' | 'counters' | 'onAnswered'>> {
+export interface ServerOptions
+  extends Partial<Pick<Watching, 'slowMs' | 'counters' | 'onAnswered' | 'trustedProxies'>> {
   certificate?: Certificate | undefined
 }
 

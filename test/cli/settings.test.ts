@@ -143,6 +143,11 @@ describe('a setting', () => {
     ['PORT', ['http', '-1', '65536', '80.5', '1e3', '0x50'], 'must be a whole number from 0 to 65535'],
     ['ADMIN_PORT', ['http', '65536'], 'must be a whole number from 0 to 65535'],
     ['SLOW_REQUEST_MS', ['0', '1s'], 'must be a whole number from 1 to 3600000'],
+    [
+      'TRUSTED_PROXIES',
+      ['proxy', '10.0.0.0/33'],
+      'must be addresses and networks with commas between them, as 10.0.0.7, 192.168.0.0/16',
+    ],
     ['SHUTDOWN_DELAY', ['-1', '5s'], 'must be a whole number from 0 to 3600'],
     ['SHUTDOWN_TIMEOUT', ['0', '5s'], 'must be a whole number from 1 to 3600'],
     ['LOG_LEVEL', ['loud', 'INFO', '30'], 'must be one of debug, info, warn, error, silent'],

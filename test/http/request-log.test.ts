@@ -77,6 +77,7 @@ describe('a line of the request log', () => {
       level: 30,
       time: expect.stringMatching(/^\d{4}-\d\d-\d\dT[\d:.]+Z$/),
       request_id: expect.any(String),
+      address: '127.0.0.1',
       client_id: world.credentials.clientId,
       method: 'GET',
       route: LIST,
@@ -145,6 +146,16 @@ describe('a line of the request log', () => {
     const { line } = await logged(`${LIST}?filters[user_ids]=Zdenka&Zdenka=1&page=25`)
     expect(line).toMatchObject({ status: 200, records: 25, resembled: ['filter[user_ids][]'] })
     expect(JSON.stringify(line)).not.toContain('Zdenka')
+  })
+
+  test('has the address that a trusted proxy says, and nobody else', async () => {
+    const headers = { 'x-forwarded-for': '8.8.8.8, 203.0.113.9' }
+    expect((await logged(LIST, { headers })).line.address).toBe('127.0.0.1')
+    const untrusting = server
+    server = await world.serve([], { TRUSTED_PROXIES: '10.0.0.0/8, 127.0.0.1' })
+    expect((await logged(LIST, { headers })).line.address).toBe('203.0.113.9')
+    await server.end()
+    server = untrusting
   })
 
   test('marks a request that was slow, and no other', async () => {

@@ -1,0 +1,24 @@
+import { BlockList, isIP } from 'node:net'
+
+/** Addresses and networks. */
+export interface Networks {
+  has(address: string): boolean
+}
+
+/**
+ * Those of a list with commas: "10.0.0.7, 192.168.0.0/16, fd00::/8".
+ * @throws Error that says what a list has to be
+ */
+export function readNetworks(list: string): Networks {
+  const networks = new BlockList()
+  for (const entry of list.split(',').map(entry => entry.trim())) {
+    const [, address = '', bits] = /^([^/]+)(?:\/(\d{1,3}))?$/.exec(entry) ?? []
+    const most = isIP(address) === 6 ? 128 : 32
+    if (isIP(address) === 0 || Number(bits ?? most) > most)
+      throw new Error('must be addresses and networks with commas between them, as 10.0.0.7, 192.168.0.0/16')
+    networks.addSubnet(address, Number(bits ?? most), familyOf(address))
+  }
+  return { has: address => networks.check(address, familyOf(address)) }
+}
+
+const familyOf = (address: string) => (isIP(address) === 6 ? 'ipv6' : 'ipv4')
