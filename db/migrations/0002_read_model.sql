@@ -11,11 +11,13 @@ create extension if not exists pg_trgm with schema public;
 -- One row for the whole database.
 --   time_zone  the platform's; it decides on which calendar day an instant falls (spec 4.2, rule 3). A
 --              property of the data and not of a process: two servers cannot disagree about it.
+--   last_import_at  when axport import last loaded all that it was given; null before the first one.
 -- The row is also the lock behind which writers queue, see lock_export().
 create table export_state (
   singleton boolean primary key default true
     constraint export_state_one_row check (singleton),
-  time_zone text not null default 'UTC'
+  time_zone text not null default 'UTC',
+  last_import_at timestamptz
 );
 insert into export_state default values;
 -- Never analyzed, a table is taken for a thousand rows, and every plan that joins it for a thousand times dearer.

@@ -16,6 +16,7 @@ const INTEGRATION_TABLES = [
   'export_records',
   'integrations',
   'integration_secrets',
+  'integration_refusals',
   'access_tokens',
 ]
 

@@ -7,7 +7,7 @@ import { missingEmbedded } from '../doctor/folder-check.ts'
 import { checkPrivileges } from '../doctor/privileges-check.ts'
 import { checkReadModel } from '../doctor/read-model-check.ts'
 import { checkSchema } from '../doctor/schema-check.ts'
-import { checkServer, checkStatistics, checkTimeZone } from '../doctor/server-checks.ts'
+import { checkLastImport, checkServer, checkStatistics, checkTimeZone } from '../doctor/server-checks.ts'
 import { checkTriggers } from '../doctor/trigger-check.ts'
 import { Failure } from '../errors.ts'
 import { type Database, openDatabase } from '../postgres/database.ts'
@@ -107,6 +107,7 @@ function checkSettings(): Finding[] {
 async function checkContents(sql: Sql, full: boolean): Promise<Finding[]> {
   return [
     await checkTimeZone(sql),
+    await checkLastImport(sql),
     ...(await checkTriggers(sql)),
     await checkReadModel(sql, full),
     await checkStatistics(sql),

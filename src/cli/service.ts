@@ -3,7 +3,7 @@ import { setting } from '../config.ts'
 import { type Counters, newCounters } from '../counters.ts'
 import { Failure } from '../errors.ts'
 import type { Address } from '../http/address.ts'
-import { databaseChecks, exportVersion } from '../http/admin/database-checks.ts'
+import { databaseChecks, exportVersion, lastImport } from '../http/admin/database-checks.ts'
 import { Metrics } from '../http/admin/metrics.ts'
 import { type Check, type Readiness, readinessOf } from '../http/admin/readiness.ts'
 import type { AdminView } from '../http/admin/server.ts'
@@ -55,6 +55,7 @@ export class Service implements AdminView {
       counters: this.counters,
       inFlight: () => this.server?.inFlight() ?? 0,
       exportVersion: exportVersion(pool),
+      lastImport: lastImport(pool),
       pool: () => pool.stats(),
       shortages: () => pool.watch.shortages,
     })

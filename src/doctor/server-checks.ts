@@ -60,6 +60,17 @@ export async function checkTimeZone(db: Sql): Promise<Finding> {
     : wrong('time zone', 'export_state is empty: its one row was deleted')
 }
 
+/** When the data was last brought up to date; of SQL of one's own nothing is known. */
+export async function checkLastImport(db: Sql): Promise<Finding> {
+  if ((await unreadable(db, 'export_state')).length > 0)
+    return skipped('last import', 'this role cannot read export_state: see its privileges')
+  const [state] = await db<{ at: string | null; ago: string }[]>`
+    select to_char(last_import_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"') as at,
+      date_trunc('minute', now() - last_import_at)::text as ago
+    from export_state`
+  return ok('last import', state?.at ? `${state.at}, ${state.ago} ago` : 'none yet by axport import')
+}
+
 /** Index-only scans need the visibility map of VACUUM, plans need the statistics of ANALYZE. */
 export async function checkStatistics(db: Sql): Promise<Finding> {
   if ((await unreadable(db, 'export_records')).length > 0)

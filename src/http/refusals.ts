@@ -1,5 +1,6 @@
 import { addRefusals } from '../integrations/refusals.ts'
 import type { Runner } from '../postgres/statement.ts'
+import type { Watch } from '../postgres/watch.ts'
 
 const MINUTE_MS = 60_000
 
@@ -13,7 +14,7 @@ export class RefusalNotes {
   private readonly waiting = new Map<string, Map<string, number>>()
 
   constructor(
-    private readonly db: Runner,
+    private readonly pool: Runner & { watch: Pick<Watch, 'isReadOnly'> },
     private readonly pauseMs = MINUTE_MS,
   ) {}
 
@@ -24,9 +25,9 @@ export class RefusalNotes {
     if (!rests) this.write(clientId, counts)
   }
 
-  /** Not awaited: no request depends on it. What cannot be written is lost. */
+  /** Not awaited: no request depends on it. What cannot be written is lost, and nothing is tried while that is known. */
   private write(clientId: string, counts: Map<string, number>): void {
-    addRefusals(this.db, clientId, counts).catch(() => {})
+    if (!this.pool.watch.isReadOnly) addRefusals(this.pool, clientId, counts).catch(() => {})
     const more = new Map<string, number>()
     this.waiting.set(clientId, more)
     const rested = () => {

@@ -5,7 +5,7 @@ import { findProblems } from './checks.ts'
 import { BadLine, placeOf, type RecordSource } from './record.ts'
 import { readRejects, rejectProblems } from './rejects.ts'
 import { type Place, type Problem, placeIn, reasonIn } from './report.ts'
-import { settle, vacuumChanged, waitForTurn } from './session.ts'
+import { noteImport, settle, vacuumChanged, waitForTurn } from './session.ts'
 import { createStaging, settleStaging } from './staging.ts'
 import { StagingBatch } from './staging-batch.ts'
 import { findUnknown, type MaxRemoved, stageRemovals } from './sync.ts'
@@ -73,6 +73,7 @@ export async function importSource(
       await settle(sql)
       result = await importInto(sql, source, onProgress, options)
       if (!result.loaded || dryRun) throw new Undone()
+      await noteImport(sql)
     })
   } catch (error) {
     if (!(error instanceof Undone)) throw error

@@ -32,6 +32,11 @@ export async function settle(sql: TransactionSql): Promise<void> {
   await noticeLeaving(sql)
 }
 
+/** Notes that all was loaded; its writes have taken the lock on that row before. */
+export async function noteImport(sql: TransactionSql): Promise<void> {
+  await sql`update export_state set last_import_at = clock_timestamp()`
+}
+
 /** An import that is killed must not run its statement to the end: the lock would stay with it. */
 async function noticeLeaving(sql: TransactionSql): Promise<void> {
   try {

@@ -45,9 +45,18 @@ describe('axport doctor on a database that is well', () => {
     expect(await everything(sql)).toEqual(before)
   })
 
+  test('says when an import last loaded all that it was given', async () => {
+    const { sql, url } = await newPatient()
+    await sql`update export_state set last_import_at = now() - interval '26 hours 5 minutes'`
+    expect(await detailOf(url, 'last import')).toMatch(
+      /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ, 1 day 02:05:00 ago$/,
+    )
+  })
+
   test('finds nothing wrong with a database that has no data yet', async () => {
     const { url, close } = await openTestDatabase('postgres')
     expect(await ailments(url)).toEqual([])
+    expect(await detailOf(url, 'last import')).toBe('none yet by axport import')
     await close()
   })
 

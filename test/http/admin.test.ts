@@ -211,7 +211,10 @@ describe('/metrics', () => {
     const running = await world.serve()
     const before = (await metrics(running)).get('axport_export_version') as number
     await load(world.sql, [assessment(9004)])
-    expect((await metrics(running)).get('axport_export_version')).toBeGreaterThan(before)
+    const after = await metrics(running)
+    expect(after.get('axport_export_version')).toBeGreaterThan(before)
+    const lastImport = after.get('axport_last_import_timestamp_seconds') ?? 0
+    expect(Math.abs(lastImport - Date.now() / 1000)).toBeLessThan(60)
     await world.sql`alter table export_records rename to away`
     try {
       expect(await list(running)).toBe(500)

@@ -13,7 +13,7 @@ import { until } from '../support/until.ts'
 setDefaultTimeout(PATIENCE)
 afterAll(cleanUp)
 
-test('on a read-only database no use is noted, nothing is purged, and connections stay, until it takes writes', async () => {
+test('on a read-only database no use and no refusal is noted, nothing is purged, and connections stay, until it takes writes', async () => {
   const cluster = await startCluster()
   const credentials = await fill(cluster.url())
   const operator = postgres(cluster.url(), { max: 1, onnotice: () => {} })
@@ -35,6 +35,7 @@ test('on a read-only database no use is noted, nothing is purged, and connection
   await running.shows(/the database is read-only: no tokens can be issued/)
   const before = attempts()
   for (let time = 0; time < 10; time++) await list()
+  expect((await tryList(running.url, tokens[0] ?? '', '?page=0')).status).toBe(400)
   expect(attempts()).toEqual(before)
   expect(running.log().filter(({ level }) => Number(level) >= 40)).toHaveLength(1)
 

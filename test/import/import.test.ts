@@ -18,6 +18,7 @@ import {
   everything,
   importLines,
   importText,
+  importWith,
   partsOf,
   staleRecords,
   useDatabase,
@@ -169,6 +170,21 @@ describe.each(BACKENDS_OF_TIER)('an import into %s', backend => {
     const written = (await places()).filter(row => !before.some(old => Bun.deepEquals(old, row)))
     expect(written.map(({ kind, id }) => `${kind} ${id}`)).toEqual(['part 10', 'record 10'])
     expect(await versionOf(database.sql)).toBeGreaterThan(versionBefore)
+  })
+
+  test('is noted with its time when all was loaded, also without a change, and otherwise not', async () => {
+    const { sql } = database
+    const noted = async (work: Promise<unknown>) => {
+      await sql`update export_state set last_import_at = null`
+      await work
+      const [state] =
+        await sql`select now() - last_import_at < interval '1 minute' as is_new from export_state`
+      return state?.is_new
+    }
+    expect(await noted(importLines(sql, ...PEOPLE))).toBe(true)
+    expect(await noted(importLines(sql, ...PEOPLE))).toBe(true)
+    expect(await noted(importWith(sql, { dryRun: true }, ...PEOPLE))).toBeNull()
+    expect(await noted(importLines(sql, ...PEOPLE, 'nonsense'))).toBeNull()
   })
 
   test('keeps the day of a bare date that has no midnight, and all digits of an instant', async () => {

@@ -55,13 +55,11 @@ describe.each(BACKENDS_OF_TIER)('the refusals of an integration, on %s,', backen
   test('are written once in a while, whatever comes: no flood writes more', async () => {
     const { clientId } = await provision(services.sql)
     let writes = 0
-    const counting: Runner = {
-      unsafe: (...args) => {
-        writes++
-        return services.sql.unsafe(...args)
-      },
+    const unsafe: Runner['unsafe'] = (...args) => {
+      writes++
+      return services.sql.unsafe(...args)
     }
-    const notes = new RefusalNotes(counting, 300)
+    const notes = new RefusalNotes({ unsafe, watch: { isReadOnly: false } }, 300)
     for (let at = 0; at < 5000; at++) notes.note(clientId, ['invalid_client'])
     expect(writes).toBe(1)
     await until('all are noted', async () => (await counts(clientId)).invalid_client === 5000)

@@ -15,18 +15,34 @@ export function databaseChecks(pool: Pool): Check[] {
   ]
 }
 
-/** Milliseconds for the version: metrics are read without it rather than not at all. */
-const VERSION_PATIENCE = 1000
+/** Milliseconds for a number: metrics are read without it rather than not at all. */
+const NUMBER_PATIENCE = 1000
 
-/** Reads the version of the data, which is the newest position in the log of changes; undefined when the database does not answer. */
-export function exportVersion(pool: Pool): () => Promise<number | undefined> {
+/** Reads a number of the data; undefined where there is none, or the database does not answer. */
+type ReadNumber = () => Promise<number | undefined>
+
+/** The version of the data, which is the newest position in the log of changes. */
+export function exportVersion(pool: Pool): ReadNumber {
+  return numberOf(pool, () =>
+    pool.unsafe('select max(position) as value from export_changes', [], { prepare: false }),
+  )
+}
+
+/** When an import last loaded all that it was given, in Unix seconds. */
+export function lastImport(pool: Pool): ReadNumber {
+  return numberOf(pool, () =>
+    pool.unsafe('select extract(epoch from last_import_at)::text as value from export_state', [], {
+      prepare: false,
+    }),
+  )
+}
+
+function numberOf(pool: Pool, ask: () => PromiseLike<unknown>): ReadNumber {
   const read = unlessBusy(pool, async () => {
-    const version = await valueIn(
-      pool.unsafe('select max(position) as value from export_changes', [], { prepare: false }),
-    )
-    return version == null ? undefined : Number(version)
+    const value = await valueIn(ask())
+    return value == null ? undefined : Number(value)
   })
-  return () => within(VERSION_PATIENCE, read(), undefined).catch(() => undefined)
+  return () => within(NUMBER_PATIENCE, read(), undefined).catch(() => undefined)
 }
 
 /** What was read last, while all connections are in use: who looks must not stand in the line as well. */

@@ -9,6 +9,8 @@ export interface Sources {
   inFlight(): number
   /** The version of the read model; undefined when the database does not say. */
   exportVersion(): Promise<number | undefined>
+  /** When an import last succeeded, in Unix seconds; undefined before the first, or without an answer. */
+  lastImport(): Promise<number | undefined>
   /** The connections to the database, where the pool tells of them. */
   pool?(): { inUse: number; idle: number; waiting: number }
   /** Statements that the database refused because it is short of something. */
@@ -69,13 +71,25 @@ export function addSourceMetrics(sources: Sources, registry: Registry): void {
   gauge(['requests_in_flight', 'Requests that have arrived and are not answered yet.'], sources.inFlight)
   for (const key of pool ? (Object.keys(CONNECTIONS) as (keyof Connections)[]) : [])
     gauge(CONNECTIONS[key], () => pool?.()[key] ?? 0)
-  new Gauge({
-    ...of(['export_version', 'Version of the data, which every write advances. Absent without a database.']),
-    aggregator: 'max',
-    async collect() {
-      const version = await sources.exportVersion()
-      if (version === undefined) this.remove()
-      else this.set(version)
-    },
-  })
+  const newest = (named: Named, read: () => Promise<number | undefined>) =>
+    new Gauge({
+      ...of(named),
+      aggregator: 'max',
+      async collect() {
+        const value = await read()
+        if (value === undefined) this.remove()
+        else this.set(value)
+      },
+    })
+  newest(
+    ['export_version', 'Version of the data, which every write advances. Absent without a database.'],
+    sources.exportVersion,
+  )
+  newest(
+    [
+      'last_import_timestamp_seconds',
+      'When an import last loaded all that it was given. Absent before the first.',
+    ],
+    sources.lastImport,
+  )
 }
