@@ -31,7 +31,8 @@ export function importCommand(): Command {
     .addHelpText(
       'after',
       `
-One JSON object a line, upserted by type and id, in any order; "deleted":true removes:
+One JSON object a line, upserted by type and id, in any order. A field that is left out stays as it is stored, null
+clears it, "deleted":true removes:
   {"type":"organization","id":12,"name":"Lakeside District"}
   {"type":"assessment","id":9001,"user_id":501,"organization_id":12,"product_id":7,
    "certified_at":"2026-03-01T18:20:00Z","proctor_id":77}   (on one line; see README)
@@ -47,7 +48,6 @@ async function runImport(file: string, options: Options): Promise<void> {
   const rejects = options.rejects === undefined ? undefined : new RejectsFile(options.rejects)
   const progress = new ImportProgress()
   try {
-    for (const note of source.notes) process.stderr.write(`note: ${note}\n`)
     const result = await interruptible(
       signal =>
         withCurrentSchema(({ sql }) =>
@@ -66,7 +66,7 @@ async function runImport(file: string, options: Options): Promise<void> {
     )
     progress.end()
     if (result.loaded) rejects?.keep()
-    await report(result, options)
+    await report(result, source.notes(), options)
   } finally {
     progress.end()
     rejects?.discard()
@@ -84,8 +84,13 @@ function importOptions(
   }
 }
 
-async function report(result: ImportResult, { dryRun = false, rejects, json }: Options): Promise<void> {
-  if (json) await print(`${JSON.stringify(asJson(result, dryRun))}\n`)
+async function report(
+  result: ImportResult,
+  notes: string[],
+  { dryRun = false, rejects, json }: Options,
+): Promise<void> {
+  if (json) await print(`${JSON.stringify({ ...asJson(result, dryRun), notes })}\n`)
+  for (const note of notes) process.stderr.write(`note: ${note}\n`)
   if (!result.loaded) {
     for (const problem of result.problems)
       process.stderr.write(`${describePlace(problem)}: ${problem.reason}\n`)

@@ -1,50 +1,54 @@
-import type { TransactionSql } from 'postgres'
 import { SYNC_PLACE } from './sync.ts'
 
-/** A record that cannot be loaded, and why. `otherLine` is the place of another record that completes the reason. */
-interface StagedProblem {
-  line: number
-  reason: string
-  otherLine: number | undefined
+/** What the checks have to know of the import. */
+export interface Checking {
+  hasPartsApart: boolean
+  /** Nothing is loaded when any record is bad: then what needs a bad one is no fault of its own. */
+  isWhole: boolean
 }
 
 /**
- * What is wrong with the staged rows when they are seen together and beside the database: references to
- * nothing, deletions of what is still needed, ids used twice. The first `limit` by place, and how many
- * records are bad in all.
+ * The query for what is wrong with the staged rows when they are seen together and beside the database: references to
+ * nothing, deletions of what is still needed, ids used twice. Its columns are line, reason and other_line, the place of
+ * another record that completes the reason.
  */
-export async function findProblems(
-  sql: TransactionSql,
-  hasPartsApart: boolean,
-  limit: number,
-): Promise<{ problems: StagedProblem[]; total: number }> {
-  const rows = await sql.unsafe<{ line: string; reason: string; other_line: string | null; total: string }[]>(
-    `with problems (line, reason, other_line) as materialized (${problems(hasPartsApart)})
-     select line, reason, other_line, (select count(distinct line) from problems) as total
-     from problems order by line, reason limit $1`,
-    [limit],
-  )
-  return {
-    problems: rows.map(({ line, reason, other_line }) => ({
-      line: Number(line),
-      reason,
-      otherLine: other_line === null ? undefined : Number(other_line),
-    })),
-    total: Number(rows[0]?.total ?? 0),
-  }
+export function problems({ hasPartsApart, isWhole }: Checking): string {
+  const checks = [...references(isWhole), ...CHECKS, withoutParts(hasPartsApart)]
+  if (hasPartsApart) checks.push(...checksOfPartsApart(isWhole))
+  return checks.join('\nunion all\n')
 }
 
-/** The query behind findProblems: line, reason, other_line. */
-export function problems(hasPartsApart: boolean): string {
-  return [...CHECKS, ...(hasPartsApart ? CHECKS_OF_PARTS_APART : [])].join('\nunion all\n')
-}
+const references = (isWhole: boolean) => [
+  reference(isWhole, 'import_assessments', 'user_id', 'user', 'import_users', 'users'),
+  reference(
+    isWhole,
+    'import_assessments',
+    'organization_id',
+    'organization',
+    'import_organizations',
+    'organizations',
+  ),
+  reference(isWhole, 'import_assessments', 'product_id', 'product', 'import_products', 'products'),
+  reference(isWhole, 'import_parts', 'proctor_id', 'user', 'import_users', 'users'),
+]
+
+/** That `id` is not that of a bad record of the type, where that is enough. */
+const isNotBad = (isWhole: boolean, type: string, id: string) =>
+  isWhole ? `and not exists (select from import_rejects r where r.type = '${type}' and r.id = ${id})` : ''
 
 /**
  * `column` of `from` must name something that will be there when all has been loaded. What does not change
  * refers to what is there, unless that is deleted: so the first half looks at changes, the second at
  * deletions, and neither at anything where there are none.
  */
-function reference(from: string, column: string, what: string, staged: string, table: string): string {
+function reference(
+  isWhole: boolean,
+  from: string,
+  column: string,
+  what: string,
+  staged: string,
+  table: string,
+): string {
   const assessmentId = from === 'import_parts' ? 'assessment_id' : 'id'
   return `
     select f.line, format('${column}: ${what} %s is neither in the file nor in the database', f.${column}) as reason,
@@ -53,6 +57,7 @@ function reference(from: string, column: string, what: string, staged: string, t
     join ${from} f on f.${assessmentId} = c.id
     where not exists (select from ${staged} i where i.id = f.${column})
       and not exists (select from ${table} t where t.id = f.${column})
+      ${isNotBad(isWhole, what, `f.${column}`)}
     union all
     select f.line,
       case when i.line >= ${SYNC_PLACE} then format('${column}: ${what} %s is no longer in the source', i.id)
@@ -84,11 +89,6 @@ const PART_STAYS = `
   and not exists (select from import_assessments a where a.id = t.assessment_id and a.deleted)`
 
 const CHECKS = [
-  reference('import_assessments', 'user_id', 'user', 'import_users', 'users'),
-  reference('import_assessments', 'organization_id', 'organization', 'import_organizations', 'organizations'),
-  reference('import_assessments', 'product_id', 'product', 'import_products', 'products'),
-  reference('import_parts', 'proctor_id', 'user', 'import_users', 'users'),
-
   deletion('import_organizations', 'organization', needingAssessments('organization_id')),
   deletion('import_products', 'product', needingAssessments('product_id')),
   deletion(
@@ -138,25 +138,33 @@ const CHECKS = [
     where ${PART_STAYS}`,
 ]
 
+/** A record without parts and without a proctor keeps what is stored, which then must be there. */
+function withoutParts(hasPartsApart: boolean): string {
+  const reason = `proctor_id is missing${hasPartsApart ? ', and there is no part in assessment_parts.csv' : ''}`
+  const hasNone = 'and not exists (select from import_parts p where p.assessment_id = a.id)'
+  return `
+    select a.line, '${reason}', null
+    from import_assessments a
+    where a.partless ${hasPartsApart ? hasNone : ''}
+      and not exists (
+        select from assessment_parts t where t.assessment_id = a.id and not (t.id = a.id and coalesce(a.clears_proctor, false))
+      )`
+}
+
 /** What can only be wrong when parts arrive apart from their assessment. */
-const CHECKS_OF_PARTS_APART = [
+const checksOfPartsApart = (isWhole: boolean) => [
   `
     select p.line, format('assessment_id: assessment %s is neither in the file nor in the database', p.assessment_id), null
     from import_parts p
     where p.apart
       and not exists (select from import_assessments i where i.id = p.assessment_id)
-      and not exists (select from assessments t where t.id = p.assessment_id)`,
+      and not exists (select from assessments t where t.id = p.assessment_id)
+      ${isNotBad(isWhole, 'assessment', 'p.assessment_id')}`,
   `
     select p.line, format('assessment_id: assessment %s is deleted by ', p.assessment_id), i.line
     from import_assessments i
     join import_parts p on p.assessment_id = i.id
     where i.deleted and p.apart`,
-  `
-    select a.line, 'proctor_id is missing, and there is no part in assessment_parts.csv', null
-    from changed_assessments c
-    join import_assessments a on a.id = c.id
-    where not exists (select from import_parts p where p.assessment_id = a.id)
-      and not exists (select from assessment_parts t where t.assessment_id = a.id)`,
   `
     select own.line, 'proctor_id and parts are both given: each part names its own proctor', null
     from import_parts own

@@ -1,5 +1,5 @@
 import { BadLine, type ReadRecord, type Row, type RowType } from './record.ts'
-import { deletion, FIELDS, ownPart } from './rows.ts'
+import { deletion, FIELDS, KNOWN, ownPart } from './rows.ts'
 import { optional, readBoolean, readId, readInstant, readName, readPosition, required } from './values.ts'
 
 /** One row of a CSV file and the row it becomes. Pure, as rows.ts is for NDJSON. */
@@ -7,13 +7,22 @@ import { optional, readBoolean, readId, readInstant, readName, readPosition, req
 /** What a CSV file holds; parts have a file of their own. */
 export type CsvType = RowType | 'part'
 
-/** The columns that a file of each type must have; more are optional, and others are not looked at. */
+/**
+ * The columns that a file of each type must have. Without one of the others, its values stay as they are stored. A
+ * part is said whole, as in the list of NDJSON.
+ */
 export const REQUIRED_COLUMNS: Record<CsvType, string[]> = {
-  organization: ['id', 'name'],
-  product: ['id', 'name'],
-  user: ['id', 'name'],
-  assessment: ['id', 'user_id', 'organization_id', 'product_id', 'certified_at'],
+  organization: ['id'],
+  product: ['id'],
+  user: ['id'],
+  assessment: ['id'],
   part: ['assessment_id', 'id', 'name', 'certified_at', 'proctor_id'],
+}
+
+/** Whether a column of a file of that type means something. */
+export function isKnownColumn(type: CsvType, column: string): boolean {
+  if (type === 'part') return ['deleted', 'position', ...REQUIRED_COLUMNS.part].includes(column)
+  return KNOWN[type].has(column) && column !== 'type' && column !== 'parts'
 }
 
 /**
@@ -34,7 +43,7 @@ export function readCells(type: CsvType, columns: string[], cells: string[]): Re
 
 /** The value that NDJSON would have in its place; what is none stays text, for the reader to complain about. */
 function jsonValue(column: string, cell: string): unknown {
-  if (cell === '') return undefined
+  if (cell === '') return null
   const text = cell.trim()
   if ((column === 'id' || column === 'position' || column.endsWith('_id')) && /^\d+$/.test(text))
     return Number(text)
@@ -47,9 +56,11 @@ const BOOLEANS: Record<string, boolean> = { true: true, false: false, 1: true, 0
 function readRow(type: RowType, object: Row): ReadRecord {
   const id = required(object, 'id', readId)
   if (optional(object, 'deleted', readBoolean, false)) return deletion(type, id)
-  const row = { id, deleted: false, ...FIELDS[type](object) }
-  const proctor = type === 'assessment' ? optional(object, 'proctor_id', readId, 0) : 0
-  return { type, row, parts: proctor === 0 ? [] : [ownPart(id, proctor)] }
+  const row: Row = { id, deleted: false, ...FIELDS[type](object) }
+  if (type !== 'assessment') return { type, row, parts: [] }
+  const proctor = optional(object, 'proctor_id', readId, 0)
+  if (proctor !== 0) return { type, row, parts: [ownPart(id, proctor)] }
+  return { type, row: { ...row, partless: true, clears_proctor: object.proctor_id === null }, parts: [] }
 }
 
 /** A part with the id of its assessment describes the assessment itself, which has a name and a date. */
@@ -62,7 +73,7 @@ function readPartRow(object: Row): ReadRecord {
   const position = optional(object, 'position', readPosition, null)
   const proctor_id = required(object, 'proctor_id', readId)
   if (id === assessment_id) {
-    if (object.name !== undefined || object.certified_at !== undefined)
+    if (object.name !== null || object.certified_at !== null)
       throw new BadLine(`part ${id} has the id of the assessment itself`)
     return { type: 'part', row: { ...ownPart(id, proctor_id), ...common, position }, parts: [] }
   }

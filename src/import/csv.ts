@@ -2,9 +2,10 @@ import { pipeline, Readable } from 'node:stream'
 import { CsvError, type Info, parse } from 'csv-parse'
 import { Failure } from '../errors.ts'
 import { readText } from './bytes.ts'
-import { type CsvType, REQUIRED_COLUMNS, readCells } from './csv-rows.ts'
+import { type CsvType, isKnownColumn, REQUIRED_COLUMNS, readCells } from './csv-rows.ts'
 import { MAX_LINE } from './lines.ts'
 import { BadLine, type ReadRecord, type RecordSource, type RowType, type SourceRecord } from './record.ts'
+import { UnknownNames } from './unknown.ts'
 
 /** A file of a folder or a zip. */
 export interface StoredFile {
@@ -39,16 +40,18 @@ export function csv(stored: StoredFile[], where: string): RecordSource {
   if (twice) throw new Failure(`${where} has ${twice.name} more than once: keep one`)
 
   const types = files.map(({ name }) => FILES[name] as CsvType)
+  const unknown = new UnknownNames()
+  const ignored = notesOn(stored.filter(({ name }) => !isTaken(name)).map(({ name }) => name))
   return {
     files: files.map(({ name }) => name),
     types: types.filter((type): type is RowType => type !== 'part'),
     hasPartsApart: true,
     size: files.reduce((sum, { size }) => sum + size, 0),
-    notes: notesOn(stored.filter(({ name }) => !isTaken(name)).map(({ name }) => name)),
+    notes: () => [...ignored, ...unknown.notes()],
     async *read(onBytes) {
       let before = 0
       for (const [index, file] of files.entries()) {
-        yield* readFile(file, index, FILES[file.name] as CsvType, bytes => onBytes(before + bytes))
+        yield* readFile(file, index, FILES[file.name] as CsvType, unknown, bytes => onBytes(before + bytes))
         before += file.size
       }
     },
@@ -68,6 +71,7 @@ async function* readFile(
   { name, open }: StoredFile,
   file: number,
   type: CsvType,
+  unknown: UnknownNames,
   onBytes: (bytes: number) => void,
 ): AsyncGenerator<SourceRecord[]> {
   let columns: string[] | undefined
@@ -75,6 +79,8 @@ async function* readFile(
   for await (const { line, cells, text } of readRows(name, readText({ chunks: open() }, onBytes))) {
     if (!columns) {
       columns = readHeader(name, type, cells)
+      for (const column of columns)
+        if (column !== '' && !isKnownColumn(type, column)) unknown.add(name, column)
       continue
     }
     batch.push({ file, line, text, read: readOne(type, columns, cells) })

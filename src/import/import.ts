@@ -1,12 +1,12 @@
 import type { Sql, TransactionSql } from 'postgres'
 import { type ApplyProgress, applyStaging } from './apply.ts'
 import { findChanges, type Summary, summarize } from './changes.ts'
-import { findProblems } from './checks.ts'
-import { BadLine, placeOf, type RecordSource } from './record.ts'
-import { readRejects, rejectProblems } from './rejects.ts'
+import type { RecordSource } from './record.ts'
+import { countRejects, findProblems, firstReasons, readRejects, rejectProblems } from './rejects.ts'
 import { type Place, type Problem, placeIn, reasonIn } from './report.ts'
 import { noteImport, settle, vacuumChanged, waitForTurn } from './session.ts'
-import { createStaging, settleStaging } from './staging.ts'
+import { settleStaging } from './settle.ts'
+import { createStaging } from './staging.ts'
 import { StagingBatch } from './staging-batch.ts'
 import { findUnknown, type MaxRemoved, stageRemovals } from './sync.ts'
 
@@ -104,33 +104,24 @@ async function importInto(
   await settleStaging(sql, staged.unordered, hasPartsApart)
 
   const unknown = sync && (await findUnknown(sql))
-  if (sync && unknown === undefined && (onReject || staged.total === 0)) await stageRemovals(sql, types, sync)
+  if (sync && unknown === undefined && (onReject || (await countRejects(sql)) === 0))
+    await stageRemovals(sql, types, sync)
   await findChanges(sql)
 
-  const rejected = onReject ? await rejectProblems(sql, hasPartsApart) : 0
+  if (onReject) await rejectProblems(sql, hasPartsApart)
+  else await findProblems(sql, { hasPartsApart, isWhole: true })
+  const rejected = await countRejects(sql)
   if (onReject) {
     for await (const { line, reasons, text } of readRejects(sql)) {
       const reason = reasons.map(one => reasonIn(files, one.reason, one.otherLine)).join('; ')
       await onReject({ ...placeIn(files, line), reason, text })
     }
-  } else {
-    const found = await findProblems(sql, hasPartsApart, MAX_DESCRIBED)
-    const total = staged.total + found.total
-    if (total > 0) {
-      const problems = [
-        ...staged.problems,
-        ...found.problems.map(({ line, reason, otherLine }) => ({
-          line,
-          reason: reasonIn(files, reason, otherLine),
-        })),
-      ].sort((a, b) => a.line - b.line)
-      const described = problems.slice(0, MAX_DESCRIBED)
-      return {
-        loaded: false,
-        problems: described.map(({ line, reason }) => ({ ...placeIn(files, line), reason })),
-        total,
-      }
-    }
+  } else if (rejected > 0) {
+    const problems = (await firstReasons(sql, MAX_DESCRIBED)).map(({ line, reason, otherLine }) => ({
+      ...placeIn(files, line),
+      reason: reasonIn(files, reason, otherLine),
+    }))
+    return { loaded: false, problems, total: rejected }
   }
 
   const summary = await summarize(sql)
@@ -146,24 +137,15 @@ async function stage(
   keepTexts: boolean,
 ) {
   const batch = new StagingBatch(sql, keepTexts)
-  const problems: { line: number; reason: string }[] = []
-  let total = 0
   let lines = 0
   let bytes = 0
   onProgress({ phase: 'reading', bytes, size: source.size, lines })
   for await (const records of source.read(read => (bytes = read))) {
-    for (const record of records) {
-      batch.add(record)
-      if (record.read instanceof BadLine) {
-        total += 1
-        if (problems.length < MAX_DESCRIBED)
-          problems.push({ line: placeOf(record), reason: record.read.message })
-      }
-    }
+    for (const record of records) batch.add(record)
     await batch.flow()
     lines += records.length
     onProgress({ phase: 'reading', bytes, size: source.size, lines })
   }
   await batch.finish()
-  return { problems, total, lines, unordered: batch.unordered }
+  return { lines, unordered: batch.unordered }
 }

@@ -1,6 +1,6 @@
 /** What a source says: rows, each with its place. */
 
-/** Field names and values as the staging tables have them. */
+/** Field names and values as the staging tables have them; undefined is what the source does not say. */
 export type Row = Record<string, unknown>
 
 /** What an import can hold. */
@@ -54,8 +54,8 @@ export interface RecordSource {
   hasPartsApart: boolean
   /** How many bytes there are to read, where that is known before. */
   size?: number
-  /** What an operator may want to know about the source. */
-  notes: string[]
+  /** What an operator may want to know about the source; of its contents, as far as it has been read. */
+  notes(): string[]
   /**
    * The records in batches as they arrive; reads no faster than the caller takes. `onBytes` is told the stored
    * bytes read so far.

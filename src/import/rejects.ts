@@ -1,26 +1,59 @@
 import type { TransactionSql } from 'postgres'
-import { problems } from './checks.ts'
+import { type Checking, problems } from './checks.ts'
 import { TABLE_OF } from './record.ts'
 import { STAGED } from './staging.ts'
 import { SYNC_PLACE } from './sync.ts'
 
+/** Why a record cannot be loaded. `otherLine` is the place of another record that completes the reason. */
+interface StagedReason {
+  reason: string
+  otherLine: number | undefined
+}
+
 /** A record that is left out: its place, why, and how it stands in the source where that was not too long. */
 interface StagedReject {
   line: number
-  reasons: { reason: string; otherLine: number | undefined }[]
+  reasons: StagedReason[]
   text: string | undefined
+}
+
+/** How many records are bad. */
+export async function countRejects(sql: TransactionSql): Promise<number> {
+  const [row] = await sql<{ count: string }[]>`select count(distinct line) as count from import_rejects`
+  return Number(row?.count)
+}
+
+/** Finds what is wrong with the staged rows, and leaves them there. */
+export async function findProblems(sql: TransactionSql, checking: Checking): Promise<void> {
+  await sql.unsafe(`insert into import_rejects (line, reason, other_line) ${problems(checking)}`)
+}
+
+/** The first `limit` reasons against bad records, by place. */
+export async function firstReasons(
+  sql: TransactionSql,
+  limit: number,
+): Promise<(StagedReason & { line: number })[]> {
+  const rows = await sql<{ line: string; reason: string; other_line: string | null }[]>`
+    select distinct line, reason, other_line from import_rejects order by line, reason limit ${limit}`
+  return rows.map(({ line, reason, other_line }) => ({
+    line: Number(line),
+    reason,
+    otherLine: other_line === null ? undefined : Number(other_line),
+  }))
 }
 
 /**
  * Takes bad rows out of the staging tables, and then those that cannot be loaded without them, until what
- * is left fits together. Returns how many records were bad.
+ * is left fits together.
  */
-export async function rejectProblems(sql: TransactionSql, hasPartsApart: boolean): Promise<number> {
+export async function rejectProblems(sql: TransactionSql, hasPartsApart: boolean): Promise<void> {
   await sql`create temporary table import_problems (line bigint, reason text, other_line bigint) on commit drop`
   if (hasPartsApart) await rejectCompanions(sql)
   for (;;) {
     await sql`truncate import_problems`
-    const found = await sql.unsafe(`insert into import_problems ${problems(hasPartsApart)}`)
+    const found = await sql.unsafe(
+      `insert into import_problems ${problems({ hasPartsApart, isWhole: false })}`,
+    )
     if (found.count === 0) break
     // A removal by --sync of something that is still needed is no fault of the source: it is left undone.
     await sql`
@@ -43,8 +76,6 @@ export async function rejectProblems(sql: TransactionSql, hasPartsApart: boolean
     if (hasPartsApart) await rejectCompanions(sql)
     await forgetChanges(sql)
   }
-  const [row] = await sql<{ count: string }[]>`select count(distinct line) as count from import_rejects`
-  return Number(row?.count)
 }
 
 /** An assessment whose parts arrive apart from it is loaded with all of them, or not at all. */

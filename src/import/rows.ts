@@ -5,15 +5,32 @@ import {
   readId,
   readInstant,
   readName,
+  readSeid,
   readStatus,
   readText,
   required,
+  said,
 } from './values.ts'
 
 /**
- * One line of the import file (design: one JSON object a line) and the row it becomes. Pure: what needs
- * the other lines or the database is checked later, in SQL.
+ * One line of the import file (design: one JSON object a line) and the row it becomes. What the line does not say
+ * is undefined there, and comes from the database later, in SQL, where all that needs the other lines or the
+ * database is checked. Pure.
  */
+
+const keys = (names: string) => new Set(`type id deleted ${names}`.split(' '))
+
+/** The keys that mean something in a line of each type, and in a part. */
+export const KNOWN: Record<RowType | 'part', ReadonlySet<string>> = {
+  organization: keys('name'),
+  product: keys('name'),
+  user: keys('name first_name last_name email seid record_status'),
+  assessment: keys('user_id organization_id product_id certified_at legacy_record proctor_id parts'),
+  part: new Set(['id', 'name', 'certified_at', 'proctor_id']),
+}
+
+/** Is told of each key that means nothing. */
+type OnUnknown = (kind: RowType | 'part', key: string) => void
 
 /** The row of a line, and for an assessment its parts in their order. */
 export interface ReadLine {
@@ -26,18 +43,19 @@ export interface ReadLine {
  * Reads one line.
  * @throws BadLine
  */
-export function readLine(text: string): ReadLine {
+export function readLine(text: string, onUnknown: OnUnknown = () => {}): ReadLine {
   const object = readObject(text)
   const { type } = object
   if (!isRowType(type)) throw new BadLine('type must be organization, product, user or assessment')
+  tellUnknown(type, object, onUnknown)
   const id = required(object, 'id', readId)
   try {
     if (optional(object, 'deleted', readBoolean, false)) return deletion(type, id)
-    return {
-      type,
-      row: { id, deleted: false, ...FIELDS[type](object) },
-      parts: type === 'assessment' ? readParts(object, id) : [],
-    }
+    const row: Row = { id, deleted: false, ...FIELDS[type](object) }
+    if (type !== 'assessment') return { type, row, parts: [] }
+    const parts = readParts(object, id, onUnknown)
+    if (parts.length === 0) row.partless = true
+    return { type, row, parts }
   } catch (error) {
     if (error instanceof BadLine) error.subject = { type, id }
     throw error
@@ -51,27 +69,28 @@ export function deletion(type: RowType, id: number): ReadLine {
 
 /** The fields of each type besides its id. */
 export const FIELDS: Record<RowType, (object: Row) => Row> = {
-  organization: object => ({ name: required(object, 'name', readName) }),
-  product: object => ({ name: required(object, 'name', readName) }),
+  organization: object => ({ name: said(object, 'name', readName) }),
+  product: object => ({ name: said(object, 'name', readName) }),
   user: object => ({
-    name: required(object, 'name', readName),
-    first_name: optional(object, 'first_name', readText, ''),
-    last_name: optional(object, 'last_name', readText, ''),
-    email: optional(object, 'email', readText, ''),
-    seid: optional(object, 'seid', readText, '').trim() === '' ? null : object.seid,
-    record_status: optional(object, 'record_status', readStatus, 'active'),
+    name: said(object, 'name', readName),
+    first_name: said(object, 'first_name', readText, ''),
+    last_name: said(object, 'last_name', readText, ''),
+    email: said(object, 'email', readText, ''),
+    seid: said(object, 'seid', readSeid, ''),
+    record_status: said(object, 'record_status', readStatus, 'active'),
   }),
   assessment: object => ({
-    user_id: required(object, 'user_id', readId),
-    organization_id: required(object, 'organization_id', readId),
-    product_id: required(object, 'product_id', readId),
-    certified_at: required(object, 'certified_at', readInstant),
-    legacy_record: optional(object, 'legacy_record', readBoolean, false),
+    user_id: said(object, 'user_id', readId),
+    organization_id: said(object, 'organization_id', readId),
+    product_id: said(object, 'product_id', readId),
+    certified_at: said(object, 'certified_at', readInstant),
+    legacy_record: said(object, 'legacy_record', readBoolean, false),
   }),
 }
 
-/** Separate parts, or the one part that stands for the assessment itself and has its id. */
-function readParts(object: Row, assessmentId: number): Row[] {
+/** Separate parts; or the one part that stands for the assessment itself and has its id; or none that the line says. */
+function readParts(object: Row, assessmentId: number, onUnknown: OnUnknown): Row[] {
+  if (object.parts === undefined && object.proctor_id === undefined) return []
   if (object.parts === undefined || object.parts === null) {
     return [ownPart(assessmentId, required(object, 'proctor_id', readId))]
   }
@@ -81,7 +100,7 @@ function readParts(object: Row, assessmentId: number): Row[] {
   if (!Array.isArray(object.parts) || object.parts.length === 0) {
     throw new BadLine('parts must be a list of at least one part')
   }
-  const parts = object.parts.map((part: unknown, index) => readPart(part, index + 1))
+  const parts = object.parts.map((part: unknown, index) => readPart(part, index + 1, onUnknown))
   const ids = new Set(parts.map(part => part.id))
   if (ids.has(assessmentId)) throw new BadLine(`part ${assessmentId} has the id of the assessment itself`)
   if (ids.size < parts.length) throw new BadLine('two parts have the same id')
@@ -93,9 +112,10 @@ export function ownPart(assessmentId: number, proctor_id: number): Row {
   return { id: assessmentId, position: 1, name: null, certified_at: null, proctor_id }
 }
 
-function readPart(part: unknown, position: number): Row {
+function readPart(part: unknown, position: number, onUnknown: OnUnknown): Row {
   const prefix = `parts[${position - 1}].`
   if (!isObject(part)) throw new BadLine(`parts[${position - 1}] must be an object`)
+  tellUnknown('part', part, onUnknown)
   return {
     id: required(part, 'id', readId, prefix),
     position,
@@ -103,6 +123,10 @@ function readPart(part: unknown, position: number): Row {
     certified_at: required(part, 'certified_at', readInstant, prefix),
     proctor_id: required(part, 'proctor_id', readId, prefix),
   }
+}
+
+function tellUnknown(kind: RowType | 'part', object: Row, onUnknown: OnUnknown): void {
+  for (const key in object) if (!KNOWN[kind].has(key)) onUnknown(kind, key)
 }
 
 function readObject(text: string): Row {

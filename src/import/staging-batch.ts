@@ -28,6 +28,7 @@ export class StagingBatch {
     const line = placeOf(record)
     if (read instanceof BadLine) {
       const { type, id } = read.subject ?? {}
+      if (type !== undefined && id !== undefined) this.watchOrder(type, id)
       this.put('reject', { line, id, type, assessment_id: read.assessmentId, reason: read.message })
     } else {
       const { type, row, parts } = read

@@ -12,6 +12,15 @@ export function required<Value>(object: Row, name: string, read: Reader<Value>, 
   return named(`${prefix}${name}`, read, value)
 }
 
+/**
+ * A field that keeps what is stored where the record does not say it: then it is undefined. Null makes it `cleared`,
+ * or is a BadLine where the contract requires a value and there is no `cleared`.
+ */
+export function said<Value>(object: Row, name: string, read: Reader<Value>, cleared?: Value) {
+  if (object[name] === undefined) return undefined
+  return cleared === undefined ? required(object, name, read) : optional(object, name, read, cleared)
+}
+
 /** A field that may be absent or null. */
 export function optional<Value>(object: Row, name: string, read: Reader<Value>, fallback: Value): Value {
   const value = object[name]
@@ -55,6 +64,12 @@ export function readName(value: unknown): string {
   const text = readText(value)
   if (text.trim() === '') throw new BadLine('is blank')
   return text
+}
+
+/** A seid; a blank one was never recorded (spec 4.2, filter rule 5), which is ''. */
+export function readSeid(value: unknown): string {
+  const text = readText(value)
+  return text.trim() === '' ? '' : text
 }
 
 /** Whether a user is still there. */

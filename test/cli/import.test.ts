@@ -64,6 +64,25 @@ describe.each(BACKENDS_OF_TIER)('axport import into %s', backend => {
     expect(await names()).toEqual(['Lakeside'])
   })
 
+  test('notes what it does not know, once', async () => {
+    const typos = [organization(12), proctor(77), proctor(78)].map(line => ({ ...line, firstname: 'x' }))
+    const file = fileOf(
+      'typos',
+      ndjsonOf([...typos, { type: 'assessment', id: 9, parts: [{ id: 5, day: 'x' }] }]),
+    )
+    const notes = [
+      'unknown in organization lines, and ignored: firstname',
+      'unknown in user lines, and ignored: firstname',
+      'unknown in parts, and ignored: day',
+    ]
+    const { code, stdout, stderr } = await run('--json', file)
+    expect(JSON.parse(stdout)).toMatchObject({ loaded: false, bad_lines: 1, notes })
+    expect(code).toBe(1)
+    expect(stderr.split('\n').slice(0, 3)).toEqual(notes.map(note => `note: ${note}`))
+    await run('--rejects', 'bad', file)
+    expect(await names()).toEqual(['Organization 12'])
+  })
+
   test('changes nothing in a dry run', async () => {
     await run(fileOf('two', TWO))
     const before = await everything(database.sql)

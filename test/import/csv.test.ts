@@ -155,18 +155,61 @@ describe.each(BACKENDS_OF_TIER)('CSV files imported into %s', backend => {
     expect(await parts()).toEqual({ 9100: [9101] })
   })
 
-  test('let the last of several rows for one id hold', async () => {
+  test('are bad where rows for one id differ, and one where they are equal', async () => {
+    const users = FILES['users.csv']
+    const partRows = FILES['assessment_parts.csv']
+    const twice = {
+      'users.csv': `${users}77,Pat,,,,,\n`,
+      'assessment_parts.csv': `${partRows}${partRows.split('\n')[1]}`,
+    }
+    expect(await loadFiles(twice)).toMatchObject({ loaded: true, summary: { users: { unchanged: 3 } } })
+    const differing = {
+      'users.csv': `${users}77,Pia,,,,,\n`,
+      'assessment_parts.csv': `${partRows}9100,9102,2,Part 0,2026-03-09,78\n9001,9101,1,Part 1,2026-03-01,77\n`,
+    }
+    expect(reasons(await loadFiles(differing))).toEqual([
+      'users.csv line 3: user 77 differs from users.csv line 5',
+      'users.csv line 5: user 77 differs from users.csv line 3',
+      'assessment_parts.csv line 2: part 9102 differs from assessment_parts.csv line 4',
+      'assessment_parts.csv line 3: part 9101 differs from assessment_parts.csv line 5',
+      'assessment_parts.csv line 4: part 9102 differs from assessment_parts.csv line 2',
+      'assessment_parts.csv line 5: part 9101 differs from assessment_parts.csv line 3',
+    ])
+  })
+
+  test('leave alone what has no column, and clear by an empty cell', async () => {
     const { sql } = database
-    const rows = `${FILES['assessment_parts.csv']}9100,9102,0,Part 0,2026-03-09,78\n`
-    const users = `${FILES['users.csv']}77,Pia,,,,,\n`
-    await loadFiles({ ...FILES, 'users.csv': users, 'assessment_parts.csv': rows })
-    const stored = await sql`
-      select p.position, p.name, u.name as proctor from assessment_parts p join users u on u.id = proctor_id
-      where assessment_id = 9100 order by position`
-    expect(stored).toEqual([
-      { position: 1, name: 'Part 0', proctor: 'Petra' },
-      { position: 2, name: 'Part 1', proctor: 'Pia' },
-    ] as never)
+    const ana = async () => {
+      const [row] = await sql`select name, first_name, email, seid, record_status from users where id = 501`
+      return Object.values({ ...row })
+    }
+    await loadFiles({ 'users.csv': 'id,name\n501,Ana\n' })
+    expect(await ana()).toEqual(['Ana', 'Ana', 'ana@example.org', '0012', 'active'])
+    await loadFiles({ 'users.csv': 'id,seid,email,record_status\n501,,,archived\n' })
+    expect(await ana()).toEqual(['Ana', 'Ana', '', null, 'archived'])
+    await loadFiles({ 'users.csv': 'id,record_status\n501,\n' })
+    expect(await ana()).toEqual(['Ana', 'Ana', '', null, 'active'])
+    expect(reasons(await loadFiles({ 'users.csv': 'id,name,email\n501,,\n5,,\n' }))).toEqual([
+      'users.csv line 2: name is missing',
+      'users.csv line 3: name is missing',
+    ])
+    expect(reasons(await loadFiles({ 'users.csv': 'id,email\n501,a\n5,b\n' }))).toEqual([
+      'users.csv line 3: name is missing, and user 5 is new',
+    ])
+  })
+
+  test('keep parts by an empty proctor_id, which no assessment without parts may have', async () => {
+    const rows = 'id,legacy_record,proctor_id\n9100,0,\n'
+    expect(await loadFiles({ 'assessments.csv': rows })).toMatchObject({
+      summary: { assessments: { updated: 1 } },
+    })
+    expect(await loadFiles({ 'assessments.csv': 'id,legacy_record\n9001,1\n' })).toMatchObject({
+      loaded: true,
+    })
+    expect(await parts()).toEqual({ 9001: [9001], 9100: [9101, 9102] })
+    expect(reasons(await loadFiles({ 'assessments.csv': `${rows}9001,0,\n` }))).toEqual([
+      'assessments.csv line 3: proctor_id is missing, and there is no part in assessment_parts.csv',
+    ])
   })
 
   test('are refused with the file, the line and the reason of each bad row', async () => {
@@ -237,11 +280,29 @@ describe('a folder or zip', () => {
     expect(await failure(zip)).toBe(`${zip} has none of ${names}`)
   })
 
+  test('tells the columns of each file that mean nothing, and the files', async () => {
+    const source = await openSource(
+      folderOf({
+        'users.csv': 'id,firstname,Mail\x1b[2J,seid,deleted,\n1,,,,,\n2,,,,,\n',
+        'assessments.csv': 'id,proctor_id,parts,type\n',
+        'assessment_parts.csv': 'assessment_id,id,position,name,certified_at,proctor_id,a,b,c,d,e,f,g\n',
+        'notes.txt': '',
+      }),
+    )
+    for await (const _ of source.read(() => {}));
+    expect(source.notes()).toEqual([
+      'ignored notes.txt',
+      'unknown in users.csv, and ignored: firstname, mail?[2j',
+      'unknown in assessments.csv, and ignored: parts, type',
+      'unknown in assessment_parts.csv, and ignored: a, b, c, d, e and 2 more',
+    ])
+  })
+
   const COLUMNS = 'its first row must name the columns'
   const QUOTE = 'a quote is not closed, or stands inside a cell and is not doubled'
   test.each([
-    ['lacks a column', 'id,x\n1,x\n', `has no column name: ${COLUMNS}, with commas between them`],
-    ['has semicolons', 'id;name\n1;x\n', `has no column id, name: ${COLUMNS}, with commas between them`],
+    ['lacks a column', 'x,name\n1,x\n', `has no column id: ${COLUMNS}, with commas between them`],
+    ['has semicolons', 'id;name\n1;x\n', `has no column id: ${COLUMNS}, with commas between them`],
     ['has a column twice', 'id,name,Name\n', 'has the column name more than once'],
     ['has no header', '', `is empty: ${COLUMNS}`],
     ['does not close a quote', 'id,name\n1,a\n2,"Ana\n3,b\n', `line 4: ${QUOTE}`],

@@ -6,7 +6,6 @@ import {
   educator,
   type Line,
   multiPart,
-  ORGANIZATION,
   organization,
   PEOPLE,
   part,
@@ -87,21 +86,6 @@ describe.each(BACKENDS_OF_TIER)('an import into %s', backend => {
     expect(await database.sql`select from export_records where is_archived`).toHaveLength(2)
   })
 
-  test('lets the last of several lines for one id hold, and only its parts', async () => {
-    expect(
-      await loaded(
-        ...PEOPLE,
-        parted(10, 11, 12),
-        educator(EDUCATOR, { name: 'old' }),
-        parted(10, 12, 13),
-        educator(EDUCATOR, { name: 'new' }),
-        organization(ORGANIZATION, 'x'),
-      ),
-    ).toEqual({ 10: [12, 13] })
-    const [record] = await database.sql`select document::json ->> 'name' as name from export_records`
-    expect(record?.name).toBe('new')
-  })
-
   test('removes assessments with their parts, and then what nothing needs any more', async () => {
     await loaded(...PEOPLE, assessment(10), parted(20, 21, 22))
     expect(await loaded(...REMOVALS, removal('assessment', 20), removal('assessment', 10))).toEqual({})
@@ -123,13 +107,6 @@ describe.each(BACKENDS_OF_TIER)('an import into %s', backend => {
   const deleted = (id: number) => removal('assessment', id)
   test.each<[string, Line[], Record<number, number[] | undefined>]>([
     ['has nothing against removing what is not there', [deleted(404), removal('user', 404)], {}],
-    ['lets the last line for an id delete', [parted(10, 13), deleted(10)], { 10: undefined }],
-    ['lets the last line for an id bring back', [deleted(10), parted(10, 13)], { 10: [13] }],
-    [
-      'minds no reference of an earlier line',
-      [assessment(10, { user_id: 99 }), assessment(10)],
-      { 10: [10] },
-    ],
     ['replaces parts, in their order', [parted(10, 13, 11)], { 10: [13, 11] }],
     ['makes one of several parts', [assessment(10)], { 10: [10] }],
     ['makes several parts of one', [parted(30, 31, 32)], { 30: [31, 32] }],

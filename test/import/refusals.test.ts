@@ -112,7 +112,7 @@ describe.each(BACKENDS_OF_TIER)('an import into %s', backend => {
     ]
     expect(await refused([], lines)).toEqual([
       '2: not valid JSON',
-      '4: name is missing',
+      '4: name is missing, and user 6 is new',
       `5: ${missing('user_id', 'user 99')}`,
       '7: longer than 1048576 characters',
       '8: type must be organization, product, user or assessment',

@@ -35,7 +35,7 @@ describe.each(BACKENDS_OF_TIER)('an import into %s that leaves bad lines out', b
     )
     expect(rejects).toEqual([
       { line: 5, reason: 'not valid JSON', text: texts[4] as string },
-      { line: 7, reason: 'name is missing', text: texts[6] as string },
+      { line: 7, reason: 'name is missing, and user 6 is new', text: texts[6] as string },
     ])
     expect(await idsOf(database.sql, 'assessments')).toEqual([10, 11])
     expect(result).toMatchObject({ lines: 8, rejected: 2, summary: { assessments: { inserted: 2 } } })

@@ -69,12 +69,14 @@ describe('a good line', () => {
     expect(readObject(valid.user)).toEqual({ type: 'user', row: { ...fields, deleted: false }, parts: [] })
   })
 
-  test('of a proctor needs no more than id and name', () => {
-    const fields = { first_name: '', last_name: '', email: '', seid: null, record_status: 'active' }
-    const row = { id: 77, deleted: false, name: 'Pat', ...fields }
+  test('says nothing of a field that it lacks, and clears one that is null', () => {
+    const row = { id: 77, deleted: false, name: 'Pat' }
     expect(readObject({ type: 'user', id: 77, name: 'Pat' }).row).toEqual(row)
     const nulls = { first_name: null, last_name: null, email: null, seid: null, record_status: null }
-    expect(readObject({ type: 'user', id: 77, name: 'Pat', ...nulls }).row).toEqual(row)
+    const cleared = { first_name: '', last_name: '', email: '', seid: '', record_status: 'active' }
+    expect(readObject({ type: 'user', id: 77, name: 'Pat', ...nulls }).row).toEqual({ ...row, ...cleared })
+    for (const type of ['organization', 'product', 'user', 'assessment'])
+      expect(readObject({ type, id: 5 })).toMatchObject({ row: { id: 5, deleted: false }, parts: [] })
   })
 
   test('of an assessment without separate parts has one part with its own id', () => {
@@ -94,10 +96,13 @@ describe('a good line', () => {
     expect(readObject({ ...valid.assessment, parts: null }).parts).toHaveLength(1)
   })
 
-  test('may leave legacy_record out, which means false', () => {
-    for (const legacy_record of [undefined, null, false])
-      expect(readObject({ ...valid.assessment, legacy_record }).row.legacy_record).toBe(false)
-    expect(readObject({ ...valid.assessment, legacy_record: true }).row.legacy_record).toBe(true)
+  test.each([
+    [undefined, undefined],
+    [null, false],
+    [false, false],
+    [true, true],
+  ])('has a legacy_record of %p as %p', (legacy_record, expected) => {
+    expect(readObject({ ...valid.assessment, legacy_record }).row.legacy_record).toBe(expected)
   })
 
   test('that deletes needs no more than type and id', () => {
@@ -114,8 +119,16 @@ describe('a good line', () => {
       expect(readObject({ ...valid.product, deleted }).row.deleted).toBe(false)
   })
 
-  test('may hold fields that mean nothing', () => {
-    expect(readObject({ ...valid.product, colour: 'red', parts: 5 })).toEqual(readObject(valid.product))
+  test('may hold fields that mean nothing, which are told', () => {
+    const told: string[] = []
+    const readTelling = (object: object) =>
+      readLine(JSON.stringify(object), (kind, key) => void told.push(`${kind} ${key}`))
+    expect(readTelling({ ...valid.product, colour: 'red', parts: 5 })).toEqual(readObject(valid.product))
+    expect(readTelling({ ...multi, parts: [{ ...part, day: 1 }] })).toEqual(
+      readObject({ ...multi, parts: [part] }),
+    )
+    for (const object of [...Object.values(valid), multi]) readTelling(object)
+    expect(told).toEqual(['product colour', 'product parts', 'part day'])
     expect(readLine('{"__proto__":{"name":"x"},"type":"product","id":7,"name":"y"}').row.name).toBe('y')
   })
 
@@ -125,8 +138,8 @@ describe('a good line', () => {
     )
   })
 
-  test('has a seid that is blank as null, and leading zeros in it stay', () => {
-    for (const seid of ['', '  ', '\t']) expect(readObject({ ...valid.user, seid }).row.seid).toBeNull()
+  test('clears a seid by one that is blank, and leading zeros in it stay', () => {
+    for (const seid of ['', '  ', '\t']) expect(readObject({ ...valid.user, seid }).row.seid).toBe('')
     expect(readObject({ ...valid.user, seid: '0012' }).row.seid).toBe('0012')
   })
 
@@ -169,9 +182,13 @@ describe('a bad line', () => {
       (field): ['assessment', string] => ['assessment', field],
     ),
   ]
-  test.each(requiredFields)('of type %s lacks %s', (type, field) => {
-    for (const value of [undefined, null])
-      expect(reason({ ...valid[type], [field]: value })).toBe(`${field} is missing`)
+  test.each(requiredFields)('of type %s clears its %s', (type, field) => {
+    expect(reason({ ...valid[type], [field]: null })).toBe(`${field} is missing`)
+  })
+
+  test('lacks an id, or has parts of null and no proctor', () => {
+    expect(reason({ type: 'user', name: 'Pat' })).toBe('id is missing')
+    expect(reason({ ...withoutProctor, parts: null })).toBe('proctor_id is missing')
   })
 
   const wrongIds = [0, -1, 1.5, 9007199254740992, '12', '', true, [1], {}]

@@ -56,13 +56,9 @@ const ALLOWED: Record<string, { why: string; parts: string[] }> = {
     why: 'names of tables and columns, from the constants TABLE_OF and STAGED; no values',
     parts: ['differing', 'name', 'table', "type === 'assessment' ? PARTS_ALONE : ''"],
   },
-  'src/import/checks.ts': {
-    why: 'the checks, which are constants: which of them run depends on a boolean',
-    parts: ['problems(hasPartsApart)'],
-  },
   'src/import/rejects.ts': {
     why: 'names of tables from the constants TABLE_OF and STAGED, and the checks, which are constants',
-    parts: ['name', 'parts', 'problems(hasPartsApart)', 'table'],
+    parts: ['name', 'parts', 'problems(checking)', 'problems({ hasPartsApart, isWhole: false })', 'table'],
   },
   'src/import/session.ts': {
     why: 'names of tables, the keys of a summary',
@@ -70,7 +66,23 @@ const ALLOWED: Record<string, { why: string; parts: string[] }> = {
   },
   'src/import/staging.ts': {
     why: 'names of tables and columns from the constant TABLES',
-    parts: ['TABLES[type].name', "columns.join(', ')", 'condition', 'table'],
+    parts: ['TABLES[type].name', "columns.join(', ')"],
+  },
+  'src/import/settle.ts': {
+    why: 'names of types, tables and columns, and defaults, all of them constants',
+    parts: [
+      'ASSESSMENT_ID[type]',
+      'TABLE_OF[type]',
+      'columns',
+      "defaults.join(', ')",
+      'isIncomplete',
+      'isOwnRecord',
+      'isPartial',
+      'missing',
+      'name',
+      "stored.join(', ')",
+      'type',
+    ],
   },
   'src/import/staging-batch.ts': {
     why: 'names of tables and columns from the constant TABLES; the values are parameters',

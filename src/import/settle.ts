@@ -1,0 +1,151 @@
+import type { TransactionSql } from 'postgres'
+import { type RowType, TABLE_OF } from './record.ts'
+import { STAGED, TABLES } from './staging.ts'
+
+/**
+ * After the last record: several for one id are one where they are equal, and bad where they differ; and what a
+ * record does not say comes from the database. Bad ones go to import_rejects. Then the planner is told what is
+ * there, or it takes the tables for empty.
+ * @param unordered types of which an id may have come twice
+ */
+export async function settleStaging(
+  sql: TransactionSql,
+  unordered: Set<RowType>,
+  hasPartsApart: boolean,
+): Promise<void> {
+  for (const type of unordered) await keepOne(sql, type)
+  let isWithoutSome = unordered.has('assessment')
+  for (const type of Object.keys(STAGED) as RowType[]) {
+    const incomplete = await complete(sql, type)
+    if (type === 'assessment' && incomplete > 0) isWithoutSome = true
+  }
+  if (isWithoutSome) {
+    await sql`
+      delete from import_parts p
+      where p.apart is null
+        and not exists (select from import_assessments a where a.line = p.line and not a.deleted)`
+  }
+  if (hasPartsApart) {
+    await keepOne(sql, 'part')
+    await sql`
+      with removed as (delete from import_parts where deleted returning line, id, assessment_id)
+      insert into import_removed_parts (line, id, assessment_id) select line, id, assessment_id from removed`
+    await numberParts(sql)
+  }
+  await sql`analyze import_organizations, import_products, import_users, import_assessments, import_parts`
+}
+
+/** The assessment that cannot be loaded without a record of that type. */
+const ASSESSMENT_ID = {
+  organization: 'null::bigint',
+  product: 'null::bigint',
+  user: 'null::bigint',
+  assessment: 'r.id',
+  part: 'r.assessment_id',
+}
+
+/**
+ * Of equal records for one id the first stays. Where they differ all of them are bad, since none is the right one for
+ * sure: an assessment by the parts that came with it, too, and any from a record that could not even be read.
+ */
+async function keepOne(sql: TransactionSql, type: RowType | 'part'): Promise<void> {
+  const { name } = TABLES[type]
+  const columns = ['deleted', ...Object.keys(TABLES[type].columns)].map(column => `r.${column}`).join(', ')
+  const isOwnRecord = type === 'part' ? 'r.apart' : 'true'
+  await sql.unsafe(`
+    with repeated as (
+      select id from (
+        select r.id from ${name} r where ${isOwnRecord}
+        union all select id from import_rejects where type = '${type}'
+      ) as all_ids
+      group by id having count(*) > 1
+    ),
+    rows as (select r.* from ${name} r join repeated using (id) where ${isOwnRecord}),
+    parts as (
+      select line, string_agg((id, name, certified_at, proctor_id)::text, ' ' order by position) as said
+      from import_parts
+      where '${type}' = 'assessment' and apart is null and line in (select line from rows)
+      group by line
+    ),
+    records as (
+      select r.line, r.id, ${ASSESSMENT_ID[type]} as assessment_id,
+        concat((${columns})::text, parts.said) as said, false as is_rejected
+      from rows r left join parts using (line)
+      union all
+      select line, id, null, 'bad ' || line, true
+      from import_rejects join repeated using (id) where type = '${type}'
+    ),
+    compared as (
+      select *,
+        min(line) over (partition by id, said) as first_line,
+        first_value(line) over (partition by id order by line) as first_of_all,
+        first_value(said) over (partition by id order by line) as said_first
+      from records
+    ),
+    judged as (
+      select *,
+        case when said <> said_first then first_of_all
+        else min(line) filter (where said <> said_first) over (partition by id) end as other_line
+      from compared
+    ),
+    gone as (
+      delete from ${name} r
+      using judged j
+      where ${isOwnRecord} and r.line = j.line and (j.other_line is not null or j.line <> j.first_line)
+    )
+    insert into import_rejects (line, id, type, assessment_id, reason, other_line)
+    select line, id, '${type}', assessment_id, format('${type} %s differs from ', id), other_line
+    from judged where other_line is not null and not is_rejected`)
+}
+
+/** What a record does not say, where there is nothing stored yet; other columns have to be said. */
+const DEFAULTS: Record<string, string> = {
+  first_name: `''`,
+  last_name: `''`,
+  email: `''`,
+  seid: `''`,
+  record_status: `'active'`,
+  legacy_record: 'false',
+}
+
+/**
+ * Gives the rows of a type what their records do not say: as it is stored, or the default. Returns how many have
+ * neither, which are bad.
+ */
+async function complete(sql: TransactionSql, type: RowType): Promise<number> {
+  const { name, columns } = STAGED[type]
+  const isPartial = `not i.deleted and (${columns.map(column => `i.${column} is null`).join(' or ')})`
+  const stored = columns.map(column => `${column} = coalesce(i.${column}, t.${column})`)
+  await sql.unsafe(`
+    update ${name} i set ${stored.join(', ')} from ${TABLE_OF[type]} t where t.id = i.id and ${isPartial}`)
+
+  const defaults = columns.flatMap(column =>
+    DEFAULTS[column] === undefined ? [] : [`${column} = coalesce(i.${column}, ${DEFAULTS[column]})`],
+  )
+  if (defaults.length > 0) await sql.unsafe(`update ${name} i set ${defaults.join(', ')} where ${isPartial}`)
+  // From here on null is a value again.
+  if (type === 'user') await sql`update import_users set seid = null where seid = ''`
+
+  const needed = columns.filter(column => DEFAULTS[column] === undefined)
+  const isIncomplete = `not i.deleted and (${needed.map(column => `i.${column} is null`).join(' or ')})`
+  const missing = needed.map(column => `when i.${column} is null then '${column}'`).join(' ')
+  const incomplete = await sql.unsafe(`
+    with gone as (
+      delete from ${name} i where ${isIncomplete} returning i.line, i.id, case ${missing} end as missing
+    )
+    insert into import_rejects (line, id, type, assessment_id, reason)
+    select r.line, r.id, '${type}', ${ASSESSMENT_ID[type]}, format('%s is missing, and ${type} %s is new', missing, r.id)
+    from gone r`)
+  return incomplete.count
+}
+
+/** The same numbers that parts get which come with their assessment: from 1, in the order of the source. */
+async function numberParts(sql: TransactionSql): Promise<void> {
+  await sql`
+    update import_parts p set position = numbered.position
+    from (
+      select line, row_number() over (partition by assessment_id order by position nulls last, line) as position
+      from import_parts where apart
+    ) as numbered
+    where p.apart and p.line = numbered.line`
+}

@@ -1,0 +1,115 @@
+import { describe, expect, test } from 'bun:test'
+import {
+  assessment,
+  EDUCATOR,
+  educator,
+  multiPart,
+  ORGANIZATION,
+  organization,
+  PEOPLE,
+  part,
+  proctor,
+  removal,
+} from '../support/fixtures.ts'
+import { everything, idsOf, importLines, importWith, problems, useDatabase } from '../support/import.ts'
+import { BACKENDS_OF_TIER } from '../support/service.ts'
+
+const short = { type: 'user', id: 5, name: 'Ana' }
+const full = educator(5, { name: 'Ana' })
+
+describe.each(BACKENDS_OF_TIER)('lines for one id, imported into %s,', backend => {
+  const database = useDatabase(backend)
+
+  test('are one where they say the same, in whatever order of keys and form', async () => {
+    const { sql } = database
+    const instants = ['2026-03-01T18:20:00Z', '2026-03-01T19:20:00+01:00']
+    const twice = [
+      ...PEOPLE,
+      multiPart(10, [part(12), part(11)]),
+      assessment(20, { certified_at: instants[0] }),
+      removal('user', 404),
+      educator(6, { seid: null, email: null }),
+    ]
+    const again = [
+      ...PEOPLE.map(line => Object.fromEntries(Object.entries(line).reverse())),
+      multiPart(10, [part(12), part(11)]),
+      assessment(20, { certified_at: instants[1], colour: 'red' }),
+      removal('user', 404),
+      educator(6, { seid: ' ', email: '' }),
+    ]
+    const result = await importLines(sql, ...twice, ...again)
+    expect(result).toMatchObject({
+      loaded: true,
+      summary: { users: { inserted: 3 }, assessments: { inserted: 2 } },
+    })
+    expect(await idsOf(sql, 'assessment_parts')).toEqual([11, 12, 20])
+  })
+
+  test.each<[string, string, object, object]>([
+    ['user 5', 'is said shortly and fully', short, full],
+    ['user 5', 'is cleared', full, { ...full, seid: null }],
+    ['user 5', 'is removed', removal('user', 5), full],
+    ['organization 5', 'is renamed', organization(5), organization(5, 'x')],
+    [
+      'assessment 5',
+      'has a value that the other leaves',
+      assessment(5),
+      assessment(5, { legacy_record: false }),
+    ],
+    ['assessment 5', 'has its parts in another order', multiPart(5, [11, 12]), multiPart(5, [12, 11])],
+    ['assessment 5', 'has a part renamed', multiPart(5, [11]), multiPart(5, [part(11, { name: 'x' })])],
+    ['assessment 5', 'has parts and a proctor', multiPart(5, [11]), assessment(5)],
+    ['assessment 5', 'has parts and leaves them', multiPart(5, [11]), { type: 'assessment', id: 5 }],
+  ])('are bad where they differ, and each names the other: %s %s', async (what, _, one, other) => {
+    await importLines(database.sql, ...PEOPLE, assessment(5))
+    const before = await everything(database.sql)
+    expect(problems(await importLines(database.sql, one, proctor(99), other))).toEqual([
+      `1: ${what} differs from line 3`,
+      `3: ${what} differs from line 1`,
+    ])
+    expect(await everything(database.sql)).toEqual(before)
+  })
+
+  test('are all left out where they differ or one is bad, and what needs them is named no second time', async () => {
+    const { sql } = database
+    const lines = [
+      ...PEOPLE,
+      ...[short, full, short],
+      ...[educator(6), educator(6, { name: '' })],
+      assessment(20, { user_id: 5 }),
+      assessment(21, { user_id: 6 }),
+      assessment(22),
+    ]
+    const expected = [
+      '5: user 5 differs from line 6',
+      '6: user 5 differs from line 5',
+      '7: user 5 differs from line 6',
+      '8: user 6 differs from line 9',
+      '9: name is blank',
+    ]
+    expect(problems(await importLines(sql, ...lines))).toEqual(expected)
+    const rejects: string[] = []
+    const onReject = ({ line, reason }: { line?: number; reason: string }) =>
+      void rejects.push(`${line}: ${reason}`)
+    expect(await importWith(sql, { onReject }, ...lines)).toMatchObject({ loaded: true, rejected: 7 })
+    expect(rejects).toEqual([
+      ...expected,
+      '10: user_id: user 5 is neither in the file nor in the database',
+      '11: user_id: user 6 is neither in the file nor in the database',
+    ])
+    expect(await idsOf(sql, 'assessments')).toEqual([22])
+  })
+
+  test('that differ are not removed by --sync', async () => {
+    const { sql } = database
+    await importLines(sql, ...PEOPLE, full, educator(7))
+    const options = { sync: { percent: 100 }, onReject: () => {} }
+    await importWith(sql, options, ...PEOPLE, short, full)
+    expect(await idsOf(sql, 'users')).toEqual([5, 77, EDUCATOR])
+  })
+
+  test('are told apart though there are 20,000 of one id', async () => {
+    const many = Array.from({ length: 20_000 }, (_, at) => organization(ORGANIZATION, `Organization ${at}`))
+    expect(await importLines(database.sql, ...many)).toMatchObject({ loaded: false, total: 20_000 })
+  })
+})
