@@ -21,7 +21,8 @@ let credentials: { client_id: string; client_secret: string }
 beforeAll(async () => {
   database = await openTestDatabase('postgres')
   const hostile = educator(EDUCATOR, { name: HOSTILE, seid: 'S1' })
-  await load(database.sql, [...world(), hostile, assessment(9001), assessment(9002)])
+  await load(database.sql, world())
+  await load(database.sql, [hostile, assessment(9001), assessment(9002)])
   // A number in JSON.stringify cannot say it.
   await database.sql.begin(async sql => {
     await sql`insert into assessments (id, user_id, organization_id, product_id, certified_at)

@@ -16,8 +16,8 @@ describe('Eden against the service', () => {
   let credentials: { client_id: string; client_secret: string }
   beforeAll(async () => {
     service = await startService('postgres')
+    await load(service.sql, world())
     await load(service.sql, [
-      ...world(),
       product(2),
       educator(EDUCATOR, { seid: 'S,1' }),
       ...[1, 2, 3, 4].map(id => assessment(id, { product_id: 1 + (id % 2), certified_at: `2026-03-0${id}` })),
