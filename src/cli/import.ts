@@ -1,10 +1,10 @@
 import { Command, InvalidArgumentError } from 'commander'
 import { Failure, UsageFailure } from '../errors.ts'
 import { type ImportOptions, type ImportResult, importSource } from '../import/import.ts'
+import type { Limit } from '../import/limit.ts'
 import { RejectsFile } from '../import/rejects-file.ts'
 import { describePlace } from '../import/report.ts'
 import { openSource } from '../import/source.ts'
-import type { MaxRemoved } from '../import/sync.ts'
 import { ImportProgress } from './import-progress.ts'
 import { print, printTable } from './output.ts'
 import { interruptible } from './signals.ts'
@@ -13,8 +13,9 @@ import { withCurrentSchema } from './with-database.ts'
 interface Options {
   dryRun?: boolean
   rejects?: string
+  maxRejected?: Limit
   sync?: true
-  maxRemoved?: MaxRemoved
+  maxRemoved?: Limit
   json?: true
 }
 
@@ -25,6 +26,11 @@ export function importCommand(): Command {
     .argument('<file>', 'NDJSON or gzip, a folder or zip of CSV, - for stdin')
     .option('--dry-run', 'keep nothing, only say what would have changed')
     .option('--rejects <file>', 'write bad lines and why to FILE, load the others')
+    .option(
+      '--max-rejected <limit>',
+      'most bad lines to leave out: 5%, or 500 (1%, and 10 in any case)',
+      readLimit,
+    )
     .option('--sync', 'remove what the source does not contain')
     .option('--max-removed <limit>', 'most it may remove of a kind: 25%, or 500 (10%)', readLimit)
     .option('--json', 'print the result as JSON')
@@ -43,6 +49,8 @@ Example: axport import --dry-run export.ndjson.gz`,
 }
 
 async function runImport(file: string, options: Options): Promise<void> {
+  if (options.maxRejected && options.rejects === undefined)
+    throw new UsageFailure('--max-rejected belongs to --rejects')
   if (options.maxRemoved && !options.sync) throw new UsageFailure('--max-removed belongs to --sync')
   const source = await openSource(file)
   const rejects = options.rejects === undefined ? undefined : new RejectsFile(options.rejects)
@@ -74,12 +82,13 @@ async function runImport(file: string, options: Options): Promise<void> {
 }
 
 function importOptions(
-  { dryRun, sync, maxRemoved }: Options,
+  { dryRun, maxRejected, sync, maxRemoved }: Options,
   rejects: RejectsFile | undefined,
 ): ImportOptions {
   return {
     ...(dryRun && { dryRun }),
     ...(rejects && { onReject: reject => rejects.write(reject) }),
+    ...(maxRejected && { maxRejected }),
     ...(sync && { sync: maxRemoved ?? { percent: 10 } }),
   }
 }
@@ -97,8 +106,11 @@ async function report(
     const listed = new Set(result.problems.map(describePlace)).size
     const more = result.total - listed
     if (more > 0) process.stderr.write(`… and ${more} more (the first ${listed} are listed)\n`)
+    const howMany = `${count(result.total, 'bad line')} of ${result.lines}`
     throw new Failure(
-      `nothing was loaded: ${count(result.total, 'bad line')}, correct and import again, or load the others with --rejects FILE`,
+      rejects === undefined
+        ? `nothing was loaded: ${howMany}, correct and import again, or load the others with --rejects FILE`
+        : `nothing was loaded: ${howMany}, more than may be left out; is the source as it should be? If so, allow it with --max-rejected`,
     )
   }
   if (result.keptFor)
@@ -127,9 +139,9 @@ function asJson(result: ImportResult, dryRun: boolean): object {
 
 const count = (number: number, noun: string) => `${number} ${noun}${number === 1 ? '' : 's'}`
 
-function readLimit(text: string): MaxRemoved {
+function readLimit(text: string): Limit {
   const [, number, isPercent] = /^(\d{1,15})(%?)$/.exec(text.trim()) ?? []
   if (number === undefined || (isPercent && Number(number) > 100))
-    throw new InvalidArgumentError('Give a share as 25%, or a number of rows as 500.')
+    throw new InvalidArgumentError('Give a share as 25%, or a number as 500.')
   return isPercent ? { percent: Number(number) } : { count: Number(number) }
 }

@@ -4,6 +4,8 @@ import { Failure } from '../errors.ts'
 
 /** Bytes that are read once, from the first to the last. */
 export interface ByteSource {
+  /** What to call them in words: "users.csv". */
+  name?: string
   /** Compressed or plain bytes, as they are stored. */
   chunks: AsyncIterable<Uint8Array>
   /** How many bytes `chunks` will yield, where that is known before. */

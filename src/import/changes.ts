@@ -10,7 +10,7 @@ interface Counts {
   deleted: number
 }
 
-/** What an import does, by the names of the tables; a part counts as its assessment. */
+/** What an import does, by the names of the tables. */
 export type Summary = Record<string, Counts>
 
 /**
@@ -45,6 +45,13 @@ const equals = (column: string) =>
     ? `t.${column} is not distinct from i.${column}`
     : `t.${column} = i.${column}`
 
+const IS_SAME_PART = ['assessment_id', 'position', 'proctor_id', 'name', 'certified_at']
+  .map(equals)
+  .join(' and ')
+
+/** The part `t` of the database goes, and is no part of another assessment from now on. */
+const IS_GONE = 'not exists (select from import_parts p where p.id = t.id)'
+
 /**
  * An assessment also changes by its parts: a staged one that the database does not have as it is, or one of
  * the database that is no longer among the staged ones. Parts that are not staged at all stay.
@@ -55,7 +62,7 @@ const ASSESSMENTS = `
   select i.assessment_id from import_parts i
   where not exists (
     select from assessment_parts t
-    where t.id = i.id and ${['assessment_id', 'position', 'proctor_id', 'name', 'certified_at'].map(equals).join(' and ')}
+    where t.id = i.id and ${IS_SAME_PART}
   )
   union
   select t.assessment_id from assessment_parts t
@@ -77,7 +84,35 @@ export async function summarize(sql: TransactionSql): Promise<Summary> {
     const unchanged = Number(row?.staged) - inserted - updated - deleted
     summary[table] = { inserted, updated, unchanged, deleted }
   }
+  summary.assessment_parts = await countParts(sql)
   return summary
+}
+
+/** The same for parts, of which those of an assessment that does not change are as they were. */
+async function countParts(sql: TransactionSql): Promise<Counts> {
+  const [row] = await sql.unsafe<Record<keyof Counts, string>[]>(`
+    select
+      count(*) filter (where t.id is null) as inserted,
+      count(*) filter (where t.id is not null and not (${IS_SAME_PART})) as updated,
+      (select count(*) from import_parts) - count(*) filter (where t.id is null or not (${IS_SAME_PART})) as unchanged,
+      (
+        select count(*) from import_assessments a
+        join assessment_parts t on t.assessment_id = a.id
+        where a.deleted and ${IS_GONE}
+      ) + (
+        select count(*) from changed_assessments c
+        join assessment_parts t on t.assessment_id = c.id
+        where exists (select from import_parts p where p.assessment_id = c.id) and ${IS_GONE}
+      ) as deleted
+    from changed_assessments c
+    join import_parts i on i.assessment_id = c.id
+    left join assessment_parts t on t.id = i.id`)
+  return {
+    inserted: Number(row?.inserted),
+    updated: Number(row?.updated),
+    unchanged: Number(row?.unchanged),
+    deleted: Number(row?.deleted),
+  }
 }
 
 /** Assessments of which only the parts are staged. */

@@ -3,6 +3,8 @@ import { SYNC_PLACE } from './sync.ts'
 /** What the checks have to know of the import. */
 export interface Checking {
   hasPartsApart: boolean
+  /** The source holds all parts: an assessment has to come with its own. */
+  needsParts: boolean
   /** Nothing is loaded when any record is bad: then what needs a bad one is no fault of its own. */
   isWhole: boolean
 }
@@ -12,8 +14,8 @@ export interface Checking {
  * nothing, deletions of what is still needed, ids used twice. Its columns are line, reason and other_line, the place of
  * another record that completes the reason.
  */
-export function problems({ hasPartsApart, isWhole }: Checking): string {
-  const checks = [...references(isWhole), ...CHECKS, withoutParts(hasPartsApart)]
+export function problems({ hasPartsApart, needsParts, isWhole }: Checking): string {
+  const checks = [...references(isWhole), ...CHECKS, withoutParts(hasPartsApart, needsParts)]
   if (hasPartsApart) checks.push(...checksOfPartsApart(isWhole))
   return checks.join('\nunion all\n')
 }
@@ -138,17 +140,18 @@ const CHECKS = [
     where ${PART_STAYS}`,
 ]
 
-/** A record without parts and without a proctor keeps what is stored, which then must be there. */
-function withoutParts(hasPartsApart: boolean): string {
+/** A record without parts and without a proctor keeps what is stored, where that is enough and there. */
+function withoutParts(hasPartsApart: boolean, needsParts: boolean): string {
   const reason = `proctor_id is missing${hasPartsApart ? ', and there is no part in assessment_parts.csv' : ''}`
-  const hasNone = 'and not exists (select from import_parts p where p.assessment_id = a.id)'
+  const comesWithout = 'and not exists (select from import_parts p where p.assessment_id = a.id)'
+  const keepsNone = `and not exists (
+    select from assessment_parts t
+    where t.assessment_id = a.id and not (t.id = a.id and coalesce(a.clears_proctor, false))
+  )`
   return `
     select a.line, '${reason}', null
     from import_assessments a
-    where a.partless ${hasPartsApart ? hasNone : ''}
-      and not exists (
-        select from assessment_parts t where t.assessment_id = a.id and not (t.id = a.id and coalesce(a.clears_proctor, false))
-      )`
+    where a.partless ${hasPartsApart ? comesWithout : ''} ${needsParts ? '' : keepsNone}`
 }
 
 /** What can only be wrong when parts arrive apart from their assessment. */

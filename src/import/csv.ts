@@ -43,9 +43,12 @@ export function csv(stored: StoredFile[], where: string): RecordSource {
   const unknown = new UnknownNames()
   const ignored = notesOn(stored.filter(({ name }) => !isTaken(name)).map(({ name }) => name))
   return {
+    name: where,
     files: files.map(({ name }) => name),
     types: types.filter((type): type is RowType => type !== 'part'),
     hasPartsApart: true,
+    holdsParts: types.includes('part'),
+    isWhole: () => true,
     size: files.reduce((sum, { size }) => sum + size, 0),
     notes: () => [...ignored, ...unknown.notes()],
     async *read(onBytes) {

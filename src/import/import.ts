@@ -1,6 +1,9 @@
 import type { Sql, TransactionSql } from 'postgres'
+import { Failure } from '../errors.ts'
 import { type ApplyProgress, applyStaging } from './apply.ts'
 import { findChanges, type Summary, summarize } from './changes.ts'
+import { isBeyond, type Limit } from './limit.ts'
+import { endLine } from './ndjson.ts'
 import type { RecordSource } from './record.ts'
 import { countRejects, findProblems, firstReasons, readRejects, rejectProblems } from './rejects.ts'
 import { type Place, type Problem, placeIn, reasonIn } from './report.ts'
@@ -8,7 +11,7 @@ import { noteImport, settle, vacuumChanged, waitForTurn } from './session.ts'
 import { settleStaging } from './settle.ts'
 import { createStaging } from './staging.ts'
 import { StagingBatch } from './staging-batch.ts'
-import { findUnknown, type MaxRemoved, stageRemovals } from './sync.ts'
+import { findUnknown, partsRemoved, type Removal, refuseExcess, stageRemovals } from './sync.ts'
 
 /** Bad records that are described; the others are counted. */
 const MAX_DESCRIBED = 100
@@ -33,8 +36,10 @@ export interface ImportOptions {
   dryRun?: boolean
   /** Takes each bad record; the others are loaded. */
   onReject?: (reject: Reject) => Promise<void> | void
+  /** How many may be left out; a share of 1 % unless given. Of a share, ten are allowed in any case. */
+  maxRejected?: Limit
   /** Removes what the source does not contain, up to this. */
-  sync?: MaxRemoved
+  sync?: Limit
   /** Ends the import and leaves the database as it was. */
   signal?: AbortSignal
 }
@@ -49,12 +54,12 @@ export type ImportResult =
       /** A bad record that does not say whose it is, because of which nothing could be removed. */
       keptFor: Place | undefined
     }
-  | { loaded: false; problems: Problem[]; total: number }
+  | { loaded: false; lines: number; problems: Problem[]; total: number }
 
 /**
  * Loads a source into the source tables: all of it, or nothing. One transaction, so that readers see the
  * state before or the state after. Another import waits for this one.
- * @throws Failure for a source that cannot be read, or for more removals than are allowed
+ * @throws Failure for a source that cannot be read, is empty or not whole, or for more removals than are allowed
  */
 export async function importSource(
   db: Sql,
@@ -96,39 +101,54 @@ async function importInto(
   onProgress: (progress: Progress) => void,
   options: ImportOptions,
 ): Promise<ImportResult> {
-  const { onReject, sync } = options
+  const { onReject, maxRejected = { percent: 1 }, sync } = options
   const { files, types, hasPartsApart } = source
   await createStaging(sql)
-  const staged = await stage(sql, source, onProgress, onReject !== undefined)
+  const { lines, unordered } = await stage(sql, source, onProgress, onReject !== undefined)
+  if (lines === 0) throw new Failure(`nothing was loaded: there is no record in ${source.name}`)
+  if (sync && !source.isWhole())
+    throw new Failure(
+      `nothing was loaded: --sync from a stream needs a last line that says that nothing was cut off, ${endLine(lines)}`,
+    )
   onProgress({ phase: 'checking' })
-  await settleStaging(sql, staged.unordered, hasPartsApart)
+  await settleStaging(sql, unordered, hasPartsApart)
 
   const unknown = sync && (await findUnknown(sql))
+  let removals: Removal[] | undefined
   if (sync && unknown === undefined && (onReject || (await countRejects(sql)) === 0))
-    await stageRemovals(sql, types, sync)
+    removals = await stageRemovals(sql, types)
   await findChanges(sql)
+  if (sync && removals) refuseExcess([...removals, await partsRemoved(sql)], sync)
 
-  if (onReject) await rejectProblems(sql, hasPartsApart)
-  else await findProblems(sql, { hasPartsApart, isWhole: true })
+  const needsParts = sync !== undefined && source.holdsParts
+  if (onReject) await rejectProblems(sql, { hasPartsApart, needsParts, isWhole: false })
+  else await findProblems(sql, { hasPartsApart, needsParts, isWhole: true })
   const rejected = await countRejects(sql)
+  if (rejected > 0 && (!onReject || isTooMany(rejected, lines, maxRejected))) {
+    const problems = (await firstReasons(sql, MAX_DESCRIBED)).map(({ line, reason, otherLine }) => ({
+      ...placeIn(files, line),
+      reason: reasonIn(files, reason, otherLine),
+    }))
+    return { loaded: false, lines, problems, total: rejected }
+  }
   if (onReject) {
     for await (const { line, reasons, text } of readRejects(sql)) {
       const reason = reasons.map(one => reasonIn(files, one.reason, one.otherLine)).join('; ')
       await onReject({ ...placeIn(files, line), reason, text })
     }
-  } else if (rejected > 0) {
-    const problems = (await firstReasons(sql, MAX_DESCRIBED)).map(({ line, reason, otherLine }) => ({
-      ...placeIn(files, line),
-      reason: reasonIn(files, reason, otherLine),
-    }))
-    return { loaded: false, problems, total: rejected }
   }
 
   const summary = await summarize(sql)
   await applyStaging(sql, summary, onProgress)
   const keptFor = unknown === undefined ? undefined : placeIn(files, unknown)
-  return { loaded: true, lines: staged.lines, rejected, summary, keptFor }
+  return { loaded: true, lines, rejected, summary, keptFor }
 }
+
+/** Of a few lines, a share would be none. */
+const ALWAYS_ALLOWED = 10
+
+const isTooMany = (rejected: number, lines: number, most: Limit) =>
+  isBeyond(most, rejected, lines) && ('count' in most || rejected > ALWAYS_ALLOWED)
 
 async function stage(
   sql: TransactionSql,

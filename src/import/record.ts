@@ -46,12 +46,16 @@ export interface SourceRecord {
 
 /** Where an import reads from, whatever its format. */
 export interface RecordSource {
+  /** What to call it in words: "standard input", "the folder export". */
+  name: string
   /** The names of its files, as problems tell them; a source of one file needs none. */
   files: (string | undefined)[]
   /** The types that it holds completely, as far as it is complete: what --sync may remove. */
   types: RowType[]
   /** Parts may arrive apart from their assessment, in records of their own. */
   hasPartsApart: boolean
+  /** It holds the parts of its assessments completely too, as far as it is complete. */
+  holdsParts: boolean
   /** How many bytes there are to read, where that is known before. */
   size?: number
   /** What an operator may want to know about the source; of its contents, as far as it has been read. */
@@ -59,9 +63,11 @@ export interface RecordSource {
   /**
    * The records in batches as they arrive; reads no faster than the caller takes. `onBytes` is told the stored
    * bytes read so far.
-   * @throws Failure for a source that cannot be read
+   * @throws Failure for a source that cannot be read, or that says itself that it is not whole
    */
   read(onBytes: (bytes: number) => void): AsyncIterable<SourceRecord[]>
+  /** Whether nothing can have been cut off, as far as anybody can tell, once all has been read. */
+  isWhole(): boolean
 }
 
 /** Whether a JSON value is an object, and not null or an array. */

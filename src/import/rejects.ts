@@ -46,14 +46,13 @@ export async function firstReasons(
  * Takes bad rows out of the staging tables, and then those that cannot be loaded without them, until what
  * is left fits together.
  */
-export async function rejectProblems(sql: TransactionSql, hasPartsApart: boolean): Promise<void> {
+export async function rejectProblems(sql: TransactionSql, checking: Checking): Promise<void> {
+  const { hasPartsApart } = checking
   await sql`create temporary table import_problems (line bigint, reason text, other_line bigint) on commit drop`
   if (hasPartsApart) await rejectCompanions(sql)
   for (;;) {
     await sql`truncate import_problems`
-    const found = await sql.unsafe(
-      `insert into import_problems ${problems({ hasPartsApart, isWhole: false })}`,
-    )
+    const found = await sql.unsafe(`insert into import_problems ${problems(checking)}`)
     if (found.count === 0) break
     // A removal by --sync of something that is still needed is no fault of the source: it is left undone.
     await sql`

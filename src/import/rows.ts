@@ -40,11 +40,25 @@ export interface ReadLine {
 }
 
 /**
- * Reads one line.
+ * Reads the text of one line.
  * @throws BadLine
  */
-export function readLine(text: string, onUnknown: OnUnknown = () => {}): ReadLine {
-  const object = readObject(text)
+export function readObject(text: string): Row {
+  let value: unknown
+  try {
+    value = JSON.parse(text)
+  } catch {
+    throw new BadLine('not valid JSON')
+  }
+  if (!isObject(value)) throw new BadLine('not a JSON object')
+  return value
+}
+
+/**
+ * Reads the object of one line.
+ * @throws BadLine
+ */
+export function readRow(object: Row, onUnknown: OnUnknown = () => {}): ReadLine {
   const { type } = object
   if (!isRowType(type)) throw new BadLine('type must be organization, product, user or assessment')
   tellUnknown(type, object, onUnknown)
@@ -127,17 +141,6 @@ function readPart(part: unknown, position: number, onUnknown: OnUnknown): Row {
 
 function tellUnknown(kind: RowType | 'part', object: Row, onUnknown: OnUnknown): void {
   for (const key in object) if (!KNOWN[kind].has(key)) onUnknown(kind, key)
-}
-
-function readObject(text: string): Row {
-  let value: unknown
-  try {
-    value = JSON.parse(text)
-  } catch {
-    throw new BadLine('not valid JSON')
-  }
-  if (!isObject(value)) throw new BadLine('not a JSON object')
-  return value
 }
 
 function isRowType(value: unknown): value is RowType {

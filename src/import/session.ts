@@ -57,7 +57,6 @@ export async function vacuumChanged(db: Sql, summary: Summary): Promise<void> {
   const changed = Object.entries(summary)
     .filter(([, { inserted, updated, deleted }]) => inserted + updated + deleted > 0)
     .map(([table]) => table)
-  if (changed.includes('assessments')) changed.push('assessment_parts')
   if (changed.length === 0) return
   // A rename changes records too.
   changed.push('export_records', 'export_people', 'export_products')

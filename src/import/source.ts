@@ -11,13 +11,13 @@ import { filesOfZip } from './zip.ts'
  * @throws Failure when it cannot be read
  */
 export async function openSource(file: string): Promise<RecordSource> {
-  if (file === '-') return ndjson({ chunks: standardInput() })
+  if (file === '-') return ndjson({ name: 'standard input', chunks: standardInput() })
   try {
     const stat = statSync(file)
     if (stat.isDirectory()) return csv(filesOfFolder(file), `the folder ${file}`)
-    if (!stat.isFile()) return ndjson({ chunks: openFile(file) })
+    if (!stat.isFile()) return ndjson({ name: file, chunks: openFile(file) })
     if (startsAsZip(file)) return csv(await filesOfZip(file), file)
-    return ndjson({ chunks: openFile(file), size: stat.size })
+    return ndjson({ name: file, chunks: openFile(file), size: stat.size })
   } catch (error) {
     if (error instanceof Failure) throw error
     throw new Failure(`cannot read ${file}: ${reasonOf(error as NodeJS.ErrnoException)}`)

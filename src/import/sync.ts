@@ -1,10 +1,8 @@
 import type { TransactionSql } from 'postgres'
 import { Failure } from '../errors.ts'
+import { describeLimit, isBeyond, type Limit } from './limit.ts'
 import { placeOf, type RowType, TABLE_OF } from './record.ts'
 import { STAGED } from './staging.ts'
-
-/** How much --sync may remove of each type: a share of what the database has, or a number of rows. */
-export type MaxRemoved = { percent: number } | { count: number }
 
 /** The file that removals by --sync stand in; no source has so many. */
 const SYNC_FILE = 4000
@@ -17,28 +15,56 @@ export function isRemoval(place: number): boolean {
   return place >= SYNC_PLACE
 }
 
+/** What --sync removes of a table. */
+export interface Removal {
+  table: string
+  removed: number
+  total: number
+}
+
 /**
  * Stages the removal of everything that the database has and the source does not name, not even in a bad
  * record. From there on it is deleted as if the source said so.
- * @throws Failure when it would be more than `most` of a type
  */
-export async function stageRemovals(sql: TransactionSql, types: RowType[], most: MaxRemoved): Promise<void> {
-  const excesses: string[] = []
+export async function stageRemovals(sql: TransactionSql, types: RowType[]): Promise<Removal[]> {
+  const removals: Removal[] = []
   for (const [index, type] of types.entries()) {
     const table = TABLE_OF[type]
     const [there] = await sql.unsafe<{ count: string }[]>(`select count(*) from ${table}`)
-    const total = Number(there?.count)
     const removed = await stageRemovalsOf(sql, type, SYNC_PLACE + index * 2 ** 36)
-    const isTooMuch = 'count' in most ? removed > most.count : removed * 100 > total * most.percent
-    if (isTooMuch) excesses.push(`${removed} of ${total} ${table}`)
-  }
-  if (excesses.length > 0) {
-    const allowed = 'count' in most ? String(most.count) : `${most.percent}%`
-    throw new Failure(
-      `nothing was loaded: --sync would remove ${excesses.join(' and ')}, more than ${allowed}; is the source complete? If so, allow it with --max-removed`,
-    )
+    removals.push({ table, removed, total: Number(there?.count) })
   }
   await sql`analyze import_organizations, import_products, import_users, import_assessments`
+  return removals
+}
+
+/** The separate parts that assessments lose which stay, because their records no longer list them. */
+export async function partsRemoved(sql: TransactionSql): Promise<Removal> {
+  const [row] = await sql<{ removed: string; total: string }[]>`
+    select
+      (
+        select count(*)
+        from changed_assessments c
+        join assessment_parts t on t.assessment_id = c.id
+        where t.id <> t.assessment_id
+          and exists (select from import_parts p where p.assessment_id = c.id)
+          and not exists (select from import_parts p where p.id = t.id)
+          and not exists (select from import_removed_parts r where r.id = t.id)
+          and not exists (select from import_rejects r where r.assessment_id = c.id)
+      ) as removed,
+      (select count(*) from assessment_parts where id <> assessment_id) as total`
+  return { table: 'assessment_parts', removed: Number(row?.removed), total: Number(row?.total) }
+}
+
+/** @throws Failure when more is removed of a table than `most` of what it has */
+export function refuseExcess(removals: Removal[], most: Limit): void {
+  const excesses = removals
+    .filter(({ removed, total }) => isBeyond(most, removed, total))
+    .map(({ table, removed, total }) => `${removed} of ${total} ${table}`)
+  if (excesses.length === 0) return
+  throw new Failure(
+    `nothing was loaded: --sync would remove ${excesses.join(' and ')}, more than ${describeLimit(most)}; is the source complete? If so, allow it with --max-removed`,
+  )
 }
 
 async function stageRemovalsOf(sql: TransactionSql, type: RowType, firstPlace: number): Promise<number> {

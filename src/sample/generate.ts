@@ -26,18 +26,21 @@ const MOST_ASSESSMENTS = 100_000_000
 
 /**
  * Yields sample data as import NDJSON, in chunks of whole lines of about 64 KB: organizations, products and
- * users first, then exactly `assessments` assessments. The same options give the same bytes everywhere.
+ * users first, then exactly `assessments` assessments, then the end line, by which import sees that nothing was cut
+ * off. The same options give the same bytes everywhere.
  * Every person is derived from a number and none is remembered, so memory stays flat.
  */
 export function* sampleNdjson(options: SampleOptions): Generator<string> {
   let chunk = ''
+  let count = 0
   for (const line of lines(createWorld(options))) {
     chunk += line
+    count += 1
     if (chunk.length < CHUNK) continue
     yield chunk
     chunk = ''
   }
-  if (chunk) yield chunk
+  yield `${chunk}{"type":"end","lines":${count}}\n`
 }
 
 function createWorld({ assessments, seed = 1, until = new Date('2026-06-30T23:59:59Z') }: SampleOptions) {

@@ -30,9 +30,10 @@ describe.each(BACKENDS_OF_TIER)('axport import into %s', backend => {
     expect(await run(fileOf('windows.ndjson', windows))).toEqual({
       code: 0,
       stdout:
-        'loaded 2 lines\n               inserted  updated  unchanged  deleted\n' +
-        'organizations  1         0        0          0\nproducts       0         0        0          0\n' +
-        'users          1         0        0          0\nassessments    0         0        0          0\n',
+        'loaded 2 lines\n                  inserted  updated  unchanged  deleted\n' +
+        'organizations     1         0        0          0\nproducts          0         0        0          0\n' +
+        'users             1         0        0          0\nassessments       0         0        0          0\n' +
+        'assessment_parts  0         0        0          0\n',
       stderr: '',
     })
     for (const name of ['plain.ndjson.gz', 'without-an-ending']) {
@@ -88,7 +89,7 @@ describe.each(BACKENDS_OF_TIER)('axport import into %s', backend => {
     const before = await everything(database.sql)
     const { stdout } = await run('--dry-run', fileOf('dry', ndjsonOf([organization(12, 'x')])))
     expect(stdout).toMatch(
-      /^would have loaded 1 line\n.*\norganizations {2}0 +1 +0 +0\n(?:.*\n)*nothing was changed: this was a dry run\n$/,
+      /^would have loaded 1 line\n.*\norganizations +0 +1 +0 +0\n(?:.*\n)*nothing was changed: this was a dry run\n$/,
     )
     expect(await everything(database.sql)).toEqual(before)
     const removal = ndjsonOf([organization(12, 'x'), { type: 'user', id: 77, deleted: true }])
@@ -115,7 +116,7 @@ describe.each(BACKENDS_OF_TIER)('axport import into %s', backend => {
     expect(lines.slice(0, 3)).toEqual(reasons)
     for (const line of lines.slice(3, -2)) expect(line).toStartWith('line 6: ')
     expect(lines.slice(-2)).toEqual([
-      'axport: nothing was loaded: 4 bad lines, correct and import again, or load the others with --rejects FILE',
+      'axport: nothing was loaded: 4 bad lines of 5, correct and import again, or load the others with --rejects FILE',
       '',
     ])
     const json = JSON.parse((await run('--json', file)).stdout)
@@ -133,7 +134,7 @@ describe.each(BACKENDS_OF_TIER)('axport import into %s', backend => {
     const expected = Array.from({ length: 100 }, (_, index) => `line ${index + 1}: not valid JSON`)
     expect(lines.slice(0, 100)).toEqual(expected)
     expect(lines.slice(100, -1).join()).toMatch(/150 more/)
-    expect(lines.at(-1)).toMatch(/250 bad lines/)
+    expect(lines.at(-1)).toMatch(/250 bad lines of 250/)
   })
 
   test('writes bad lines to the file of --rejects, for its owner alone, and loads the others', async () => {
@@ -142,6 +143,39 @@ describe.each(BACKENDS_OF_TIER)('axport import into %s', backend => {
     expect([code, stdout.split('\n')[0]]).toEqual([0, `loaded 2 lines, 1 rejected (written to ${rejects})`])
     expect(readFileSync(rejects, 'utf8')).toBe('{"line":1,"reason":"not valid JSON","text":"nonsense"}\n')
     expect(statSync(rejects).mode & 0o777).toBe(0o600)
+  })
+
+  test('loads nothing when more lines are bad than may be left out, and lists them', async () => {
+    const file = fileOf('bad', `${'nonsense\n'.repeat(11)}${TWO}`)
+    const rejects = fileOf('kept.ndjson', 'of the last time')
+    const { code, stderr } = await run('--rejects', rejects, file)
+    const lines = stderr.trimEnd().split('\n')
+    expect([code, lines.length, lines[0], lines.at(-1)]).toEqual([
+      1,
+      12,
+      'line 1: not valid JSON',
+      'axport: nothing was loaded: 11 bad lines of 13, more than may be left out; is the source as it should be? If so, allow it with --max-rejected',
+    ])
+    expect(readFileSync(join(cwd, rejects), 'utf8')).toBe('of the last time')
+    for (const limit of ['11', '90%'])
+      expect(await run('--rejects', rejects, '--max-rejected', limit, file)).toMatchObject({ code: 0 })
+  })
+
+  test('removes by --sync from a pipe only what its last line vouches for', async () => {
+    fileOf('two', ndjsonOf([organization(12), organization(13), { type: 'end', lines: 2 }]))
+    const pipe = (tail: string) =>
+      shell(`${tail} two | "$AXPORT" import --sync --max-removed 100% -`, options())
+    expect((await pipe('cat')).code).toBe(0)
+    expect(complaint(await pipe('head -n 1'), 1)).toBe(
+      'nothing was loaded: --sync from a stream needs a last line that says that nothing was cut off, {"type":"end","lines":1}',
+    )
+    expect(complaint(await pipe('tail -n 2'), 1)).toBe(
+      'nothing was loaded: standard input line 2: the end line says 2 lines, and 1 stand before it; is the source whole?',
+    )
+    expect(complaint(await shell('"$AXPORT" import - < /dev/null', options()), 1)).toBe(
+      'nothing was loaded: there is no record in standard input',
+    )
+    expect(await names()).toEqual(['Organization 12', 'Organization 13'])
   })
 
   test('removes with --sync what the file lacks, no more than it may', async () => {

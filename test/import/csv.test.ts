@@ -259,6 +259,30 @@ describe.each(BACKENDS_OF_TIER)('CSV files imported into %s', backend => {
     expect(await parts()).toEqual({ 9001: [9001] })
   })
 
+  test('remove by --sync the parts that they no longer list, where they have a file of parts', async () => {
+    const sync = { sync: { count: 1 } }
+    const [header, first] = FILES['assessment_parts.csv'].split('\n')
+    expect(
+      await loadFiles({ ...FILES, 'assessment_parts.csv': `${header}\n${first}\n` }, sync),
+    ).toMatchObject({
+      summary: { assessments: { updated: 1 }, assessment_parts: { deleted: 1 } },
+    })
+    expect(await parts()).toEqual({ 9001: [9001], 9100: [9102] })
+    expect(reasons(await loadFiles({ ...FILES, 'assessment_parts.csv': `${header}\n` }, sync))).toEqual([
+      'assessments.csv line 3: proctor_id is missing, and there is no part in assessment_parts.csv',
+    ])
+    const { 'assessment_parts.csv': _, ...others } = FILES
+    expect(await loadFiles(others, sync)).toMatchObject({ summary: { assessment_parts: { deleted: 0 } } })
+    expect(await parts()).toEqual({ 9001: [9001], 9100: [9102] })
+  })
+
+  test('are refused where they have headers alone', async () => {
+    const folder = folderOf({ 'users.csv': 'id,name\n', 'products.csv': 'id\n' })
+    await expect(load(database.sql, folder)).rejects.toThrow(
+      new Failure(`nothing was loaded: there is no record in the folder ${folder}`),
+    )
+  })
+
   test('remove by --sync what they no longer contain, of the types that have a file', async () => {
     const [header, first] = FILES['assessments.csv'].split('\n')
     const fewer = { 'assessments.csv': `${header}\n${first}\n` }

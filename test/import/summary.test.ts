@@ -34,12 +34,13 @@ describe.each(BACKENDS_OF_TIER)('the summary of an import into %s', backend => {
     return result.summary
   }
 
-  test('counts what is new, by type, an assessment with its parts as one', async () => {
+  test('counts what is new, by type, and the one part of an assessment without parts', async () => {
     expect(await summaryOf(...PEOPLE, assessment(10), multiPart(20, [21, 22]))).toEqual({
       organizations: counts(1, 0, 0, 0),
       products: counts(1, 0, 0, 0),
       users: counts(2, 0, 0, 0),
       assessments: counts(2, 0, 0, 0),
+      assessment_parts: counts(3, 0, 0, 0),
     })
   })
 
@@ -69,19 +70,24 @@ describe.each(BACKENDS_OF_TIER)('the summary of an import into %s', backend => {
       products: counts(0, 0, 1, 0),
       users: counts(0, 1, 1, 0),
       assessments: counts(1, 2, 2, 0),
+      assessment_parts: counts(1, 2, 3, 0),
     })
     expect(await staleRecords(database.sql)).toBeEmpty()
   })
 
   test.each([
-    ['a part is added', multiPart(20, [21, 22, 23])],
-    ['a part is gone', multiPart(20, [21])],
-    ['a part has another name', multiPart(20, [part(21), part(22, { name: 'x' })])],
-    ['its parts become one', assessment(20)],
-  ])('counts an assessment as updated when %s', async (_, changed) => {
+    ['a part is added', multiPart(20, [21, 22, 23]), counts(1, 0, 2, 0)],
+    ['a part is gone', multiPart(20, [21]), counts(0, 0, 1, 1)],
+    ['a part has another name', multiPart(20, [part(21), part(22, { name: 'x' })]), counts(0, 1, 1, 0)],
+    ['its parts become one', assessment(20), counts(1, 0, 0, 2)],
+  ])('counts an assessment as updated when %s, and its parts', async (_, changed, parts) => {
     await summaryOf(...PEOPLE, multiPart(20, [21, 22]))
-    expect((await summaryOf(changed)).assessments).toEqual(counts(0, 1, 0, 0))
-    expect((await summaryOf(changed)).assessments).toEqual(counts(0, 0, 1, 0))
+    const first = await summaryOf(changed)
+    expect([first.assessments, first.assessment_parts]).toEqual([counts(0, 1, 0, 0), parts])
+    const { inserted, updated, unchanged } = parts
+    const again = await summaryOf(changed)
+    const same = counts(0, 0, inserted + updated + unchanged, 0)
+    expect([again.assessments, again.assessment_parts]).toEqual([counts(0, 0, 1, 0), same])
   })
 
   test('counts several lines for one id as one', async () => {
@@ -96,6 +102,7 @@ describe.each(BACKENDS_OF_TIER)('the summary of an import into %s', backend => {
       products: none,
       users: counts(0, 0, 1, 1),
       assessments: counts(0, 0, 0, 1),
+      assessment_parts: counts(0, 0, 0, 1),
     })
   })
 })

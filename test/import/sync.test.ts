@@ -5,6 +5,7 @@ import {
   assessment,
   EDUCATOR,
   educator,
+  multiPart,
   organization,
   PEOPLE,
   PROCTOR,
@@ -15,6 +16,7 @@ import {
   idsOf,
   importLines,
   importWith,
+  partsOf,
   problems,
   staleRecords,
   useDatabase,
@@ -84,11 +86,43 @@ describe.each(BACKENDS_OF_TIER)('an import into %s with --sync', backend => {
     expect(await idsOf(database.sql, 'users')).toEqual(range(allowed + 1, 20))
   })
 
-  test('names every type of which it would remove too much, as of an empty file', async () => {
+  test('names every type of which it would remove too much', async () => {
     await importLines(database.sql, ...PEOPLE, assessment(10))
-    await expect(load({ sync: { percent: 10 } })).rejects.toThrow(
+    await expect(load({ sync: { percent: 10 } }, organization(2))).rejects.toThrow(
       '1 of 1 organizations and 1 of 1 products and 2 of 2 users and 1 of 1 assessments, more than 10%',
     )
+  })
+
+  test('removes the parts that an assessment no longer lists, no more than it may, and counts them', async () => {
+    await importLines(
+      database.sql,
+      ...PEOPLE,
+      multiPart(10, [11, 12, 13]),
+      multiPart(20, [21]),
+      assessment(30),
+    )
+    const fewer = [...PEOPLE, multiPart(10, [11]), multiPart(20, [21, 13]), assessment(30)]
+    const before = await everything(database.sql)
+    await expect(load({ sync: { count: 0 } }, ...fewer)).rejects.toThrow(
+      new Failure(
+        'nothing was loaded: --sync would remove 1 of 4 assessment_parts, more than 0; is the source complete? If so, allow it with --max-removed',
+      ),
+    )
+    expect(await everything(database.sql)).toEqual(before)
+    expect(await load({ sync: { percent: 25 } }, ...fewer)).toMatchObject({
+      summary: { assessment_parts: { inserted: 0, updated: 1, unchanged: 3, deleted: 1 } },
+    })
+    expect(await partsOf(database.sql)).toEqual({ 10: [11], 20: [21, 13], 30: [30] })
+  })
+
+  test('takes an assessment without proctor and parts for a bad line, which it is not otherwise', async () => {
+    await importLines(database.sql, ...PEOPLE, assessment(10), multiPart(20, [21]))
+    const short = [10, 20].map(id => ({ type: 'assessment', id, legacy_record: true }))
+    expect(problems(await load(all, ...PEOPLE, ...short))).toEqual([
+      '5: proctor_id is missing',
+      '6: proctor_id is missing',
+    ])
+    expect(await load({}, ...PEOPLE, ...short)).toMatchObject({ summary: { assessments: { updated: 2 } } })
   })
 
   test('takes a reference to what it would remove for a bad line', async () => {

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { SETTINGS } from '../../src/config.ts'
+import type { ReadRecord } from '../../src/import/record.ts'
 import { commandTree } from '../support/command-tree.ts'
 import { cleanUp } from '../support/executable.ts'
 
@@ -58,9 +59,19 @@ describe('the README', () => {
   })
 
   test('shows an example of the import format that can be imported as it is', async () => {
-    const { readLine } = await import('../../src/import/rows.ts')
+    const { ndjson } = await import('../../src/import/ndjson.ts')
     const lines = readme.split('\n').filter(line => line.startsWith('{"type":'))
-    const read = lines.map(line => readLine(line))
+    const chunks = (async function* () {
+      yield new TextEncoder().encode(lines.join('\n'))
+    })()
+    const source = ndjson({ chunks })
+    const read: ReadRecord[] = []
+    for await (const records of source.read(() => {}))
+      for (const record of records) {
+        if (record.read instanceof Error) throw record.read
+        read.push(record.read)
+      }
+    expect([source.isWhole(), source.notes()]).toEqual([true, []])
     expect(new Set(read.map(({ type }) => type))).toEqual(
       new Set(['organization', 'product', 'user', 'assessment']),
     )

@@ -22,7 +22,8 @@ const hash = (ndjson: string) => new Bun.CryptoHasher('sha256').update(ndjson).d
 const ofType = (lines: Line[], type: string) => lines.filter(line => line.type === type)
 const keys = (value: object) => Object.keys(value).join(' ')
 
-const sample = parse(text({ assessments: 2000 }))
+const [end, ...sample] = parse(text({ assessments: 2000 })).reverse()
+sample.reverse()
 const users = ofType(sample, 'user')
 const assessments = ofType(sample, 'assessment')
 const allParts = assessments.flatMap(({ parts }) => parts ?? [])
@@ -41,8 +42,13 @@ describe('the output', () => {
   // A deliberate change of the sample changes this line; another machine or runtime must not.
   test('is the same on every machine', () => {
     expect(hash(text({ assessments: 1000 }))).toBe(
-      'ae4b847f91714d3c84ebe138508182cb09e6ab3dbfa8e36d615fc64e47fab9c6',
+      'acc53df9a5ccdabe6ca039a3aa3c7609ed6c1319639bf3bcbf549536a19d8843',
     )
+  })
+
+  test('ends with the number of its lines, in whatever chunks it comes', () => {
+    expect(end as object | undefined).toEqual({ type: 'end', lines: sample.length })
+    expect(parse(text({ assessments: 0 })).at(-1) as object).toEqual({ type: 'end', lines: 9 })
   })
 
   test.each([0, 1, 5, 1000])('holds exactly %d assessments when asked for that many', count => {
@@ -70,7 +76,7 @@ describe('the output', () => {
     const kept = (count: number) =>
       text({ assessments: count })
         .split('\n')
-        .filter(line => line !== '' && !line.startsWith('{"type":"assessment"'))
+        .filter(line => line !== '' && !/^{"type":"(assessment|end)"/.test(line))
     const largest = new Set(kept(large))
     expect(kept(small).filter(line => !largest.has(line))).toEqual([])
   })

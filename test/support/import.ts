@@ -22,12 +22,14 @@ export function useDatabase(backend: Backend): TestDatabase {
 }
 
 interface Importing extends ImportOptions {
+  /** Through a pipe, and not from a file. */
+  isStream?: boolean
   /** Runs when half of the file has been read. */
   halfway?: () => Promise<void> | void
   onProgress?: (progress: Progress) => void
 }
 
-/** Imports text as the file that holds it. */
+/** Imports text as the file that holds it, or through a pipe. */
 export function importText(sql: Sql, text: string, options: Importing = {}): Promise<ImportResult> {
   const bytes = new TextEncoder().encode(text)
   const half = Math.floor(bytes.length / 2)
@@ -36,7 +38,8 @@ export function importText(sql: Sql, text: string, options: Importing = {}): Pro
     await options.halfway?.()
     yield bytes.subarray(half)
   })()
-  return importSource(sql, ndjson({ chunks }), options.onProgress ?? (() => {}), options)
+  const source = ndjson({ chunks, ...(!options.isStream && { size: bytes.length }) })
+  return importSource(sql, source, options.onProgress ?? (() => {}), options)
 }
 
 /** Imports lines, each an object or its text. */

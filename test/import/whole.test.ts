@@ -1,0 +1,92 @@
+import { describe, expect, test } from 'bun:test'
+import { Failure } from '../../src/errors.ts'
+import type { ImportResult } from '../../src/import/import.ts'
+import { educator, ndjsonOf, organization, range } from '../support/fixtures.ts'
+import { everything, idsOf, importLines, importText, useDatabase } from '../support/import.ts'
+import { BACKENDS_OF_TIER } from '../support/service.ts'
+
+const TWO = [organization(1), organization(2)]
+const end = (lines: unknown) => ({ type: 'end', lines })
+const sync = { percent: 100 }
+
+describe.each(BACKENDS_OF_TIER)('an import into %s', backend => {
+  const database = useDatabase(backend)
+
+  const load = (lines: (object | string)[], options: Parameters<typeof importText>[2] = {}) =>
+    importText(database.sql, ndjsonOf(lines), options)
+
+  /** Why an import loads nothing, which leaves everything as it was. */
+  async function refusal(importing: () => Promise<ImportResult>): Promise<string> {
+    const before = await everything(database.sql)
+    const error = await importing().catch((error: Error) => error)
+    expect(await everything(database.sql)).toEqual(before)
+    return error instanceof Failure ? error.message : `no failure: ${JSON.stringify(error)}`
+  }
+
+  test.each<[string, (object | string)[]]>([
+    ['no line', []],
+    ['blank lines', ['', ' \r']],
+    ['an end line', [end(0)]],
+  ])('of nothing but %s fails', async (_, lines) => {
+    await importLines(database.sql, ...TWO)
+    expect(await refusal(() => load(lines))).toBe('nothing was loaded: there is no record in the data')
+    expect(await refusal(() => load(lines, { sync }))).toMatch(/no record/)
+  })
+
+  test('counts the end line as no record, and takes blank lines after it', async () => {
+    expect(await load([TWO[0] as object, '', TWO[1] as object, end(2), '', ' '])).toMatchObject({
+      loaded: true,
+      lines: 2,
+    })
+    expect(await idsOf(database.sql, 'organizations')).toEqual([1, 2])
+  })
+
+  test.each<[string, object[], string]>([
+    ['another number', [...TWO, end(3)], 'line 3: the end line says 3 lines, and 2 stand before it'],
+    [
+      'no number',
+      [...TWO, end('2')],
+      'line 3: the end line must say how many lines stand before it: {"type":"end","lines":2}',
+    ],
+    ['lines after it', [...TWO, end(2), organization(3)], 'line 4: lines follow the end line'],
+    ['another end line', [...TWO, end(2), end(3)], 'line 4: lines follow the end line'],
+  ])('of an end line with %s fails, with --rejects too', async (_, lines, message) => {
+    const expected = `nothing was loaded: the data ${message}; is the source whole?`
+    expect(await refusal(() => load(lines))).toBe(expected)
+    expect(await refusal(() => load(lines, { onReject: () => {} }))).toBe(expected)
+  })
+
+  test('with --sync from a stream needs the end line, which a file does not', async () => {
+    await importLines(database.sql, ...TWO, organization(3))
+    const stream = { sync, isStream: true }
+    expect(await refusal(() => load(TWO, stream))).toBe(
+      'nothing was loaded: --sync from a stream needs a last line that says that nothing was cut off, {"type":"end","lines":2}',
+    )
+    expect(await refusal(() => load(TWO, { ...stream, onReject: () => {} }))).toMatch(/needs a last line/)
+    expect(await load(TWO, { isStream: true })).toMatchObject({ loaded: true })
+    expect(await load([...TWO, end(2)], stream)).toMatchObject({ summary: { organizations: { deleted: 1 } } })
+    expect(await load([organization(1)], { sync })).toMatchObject({
+      summary: { organizations: { deleted: 1 } },
+    })
+  })
+
+  const bad = (count: number, of: number) => [
+    ...range(of - count, at => educator(at + 1)),
+    ...Array(count).fill('nonsense'),
+  ]
+  test.each<[string, object, [number, number], [number, number]]>([
+    ['a share of 1 %', {}, [20, 2000], [21, 2000]],
+    ['ten of a few', {}, [10, 12], [11, 12]],
+    ['a share', { maxRejected: { percent: 50 } }, [30, 60], [31, 60]],
+    ['a number', { maxRejected: { count: 3 } }, [3, 400], [4, 400]],
+  ])('that leaves bad lines out stops beyond %s', async (_, limit, allowed, refused) => {
+    const options = { onReject: () => {}, ...limit }
+    expect(await load(bad(...allowed), options)).toMatchObject({ loaded: true, rejected: allowed[0] })
+    const before = await everything(database.sql)
+    const [count, of] = refused
+    const result = await load(bad(count, of), options)
+    expect(result).toMatchObject({ loaded: false, total: count })
+    if (!result.loaded) expect(result.problems[0]).toEqual({ line: of - count + 1, reason: 'not valid JSON' })
+    expect(await everything(database.sql)).toEqual(before)
+  })
+})
