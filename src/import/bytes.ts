@@ -1,3 +1,4 @@
+import { isUtf8 } from 'node:buffer'
 import { pipeline, Readable } from 'node:stream'
 import { createGunzip } from 'node:zlib'
 import { Failure } from '../errors.ts'
@@ -15,23 +16,72 @@ export interface ByteSource {
 /**
  * The text of a plain or gzipped source. Reads no faster than the caller takes. `onBytes` is told the stored
  * bytes read so far. A byte order mark is dropped by the decoder.
- * @throws Failure for text that is not UTF-8 or a damaged gzip
+ * @throws Failure for text that is not UTF-8 or a damaged gzip, with the line where it was noticed
  */
 export async function* readText(
-  { chunks }: ByteSource,
+  { name = 'the data', chunks }: ByteSource,
   onBytes: (bytes: number) => void,
 ): AsyncGenerator<string> {
   const decoder = new TextDecoder('utf-8', { fatal: true })
+  let place = START
+  const failure = (line: number, reason: string) => new Failure(`${name} line ${line}: ${reason}`)
   try {
-    for await (const chunk of inflated(counted(chunks, onBytes)))
-      yield decoder.decode(chunk, { stream: true })
-    yield decoder.decode()
+    for await (const chunk of inflated(counted(chunks, onBytes))) {
+      yield decode(chunk)
+      place = behind(place, chunk)
+    }
+    yield decode()
   } catch (error) {
-    if ((error as { code?: string }).code === 'ERR_ENCODING_INVALID_ENCODED_DATA')
-      throw new Failure('the file is not UTF-8 text: export it as UTF-8')
+    if (error instanceof DamagedGzip) throw failure(place.line, error.message)
     throw error
   }
+
+  function decode(chunk?: Uint8Array): string {
+    try {
+      return chunk ? decoder.decode(chunk, { stream: true }) : decoder.decode()
+    } catch {
+      throw failure(badLine(place, chunk), 'the text is not UTF-8: export it as UTF-8')
+    }
+  }
 }
+
+/** Where the next chunk begins: the number of its line, and what came of it already: all, or at least its end. */
+interface ChunkPlace {
+  line: number
+  begun: Uint8Array
+  isAll: boolean
+}
+
+const START: ChunkPlace = { line: 1, begun: new Uint8Array(), isAll: true }
+
+const LINE_BREAK = 0x0a
+
+function behind({ line, begun, isAll }: ChunkPlace, chunk: Uint8Array): ChunkPlace {
+  let begin = 0
+  for (let end = chunk.indexOf(LINE_BREAK); end !== -1; end = chunk.indexOf(LINE_BREAK, begin)) {
+    line += 1
+    begin = end + 1
+  }
+  if (begin > 0) return { line, begun: chunk.subarray(begin), isAll: true }
+  // A character has four bytes at most.
+  return { line, begun: Buffer.concat([begun.subarray(-3), chunk]), isAll: isAll && begun.length <= 3 }
+}
+
+/** The line in which a chunk stops being UTF-8. A break is never a part of another character. */
+function badLine({ line, begun, isAll }: ChunkPlace, chunk: Uint8Array = new Uint8Array()): number {
+  const bytes = Buffer.concat([begun, chunk])
+  let begin = 0
+  // The end of a line may begin in the middle of a character.
+  while (!isAll && begin < 3 && isContinuation(bytes[begin] ?? 0)) begin += 1
+  for (;;) {
+    const end = bytes.indexOf(LINE_BREAK, begin)
+    if (end === -1 || !isUtf8(bytes.subarray(begin, end))) return line
+    line += 1
+    begin = end + 1
+  }
+}
+
+const isContinuation = (byte: number) => (byte & 0xc0) === 0x80
 
 async function* counted(chunks: AsyncIterable<Uint8Array>, onBytes: (bytes: number) => void) {
   let bytes = 0
@@ -86,8 +136,10 @@ async function* gunzipped(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<Uin
     yield* pipeline(Readable.from(watched), createGunzip(), () => {}) as AsyncIterable<Uint8Array>
   } catch (error) {
     if (sourceError) throw sourceError
-    throw new Failure(
+    throw new DamagedGzip(
       `the gzip data is damaged or cut short (${(error as Error).message}): fetch or make the file again`,
     )
   }
 }
+
+class DamagedGzip extends Error {}

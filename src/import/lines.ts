@@ -12,7 +12,7 @@ export const MAX_LINE = 1024 * 1024
 /**
  * The lines of a plain or gzipped source, in batches as they arrive, blank ones left out but counted.
  * Reads no faster than the caller takes. `onBytes` is told the stored bytes read so far.
- * @throws Failure for text that is not UTF-8 or a damaged gzip
+ * @throws Failure for text that is not UTF-8 or a damaged gzip, with its line
  */
 export async function* readLines(
   source: ByteSource,

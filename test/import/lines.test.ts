@@ -13,7 +13,8 @@ async function* yielding(chunks: Iterable<Uint8Array>): AsyncGenerator<Uint8Arra
 
 async function read(...chunks: Uint8Array[]): Promise<Line[]> {
   const lines: Line[] = []
-  for await (const batch of readLines({ chunks: yielding(chunks) }, () => {})) lines.push(...batch)
+  const source = { name: 'a.ndjson', chunks: yielding(chunks) }
+  for await (const batch of readLines(source, () => {})) lines.push(...batch)
   return lines
 }
 
@@ -98,16 +99,30 @@ describe('a byte order mark', () => {
 
 describe('text that is not UTF-8', () => {
   test.each([
-    ['a lone continuation byte', [0x61, 0x80, 0x0a]],
-    ['Latin-1', [0x5a, 0x6f, 0xeb, 0x0a]],
-    ['UTF-16', [0xff, 0xfe, 0x7b, 0x00]],
-    ['a character that is cut short by the end', [0x61, 0x0a, 0xe6, 0x9d]],
-    ['an encoded surrogate', [0xed, 0xa0, 0x80]],
-  ])('is refused: %s', async (_, bytes) => {
-    const message = 'the file is not UTF-8 text: export it as UTF-8'
+    ['a lone continuation byte', 1, [0x61, 0x80, 0x0a]],
+    ['Latin-1', 1, [0x5a, 0x6f, 0xeb, 0x0a]],
+    ['UTF-16', 1, [0xff, 0xfe, 0x7b, 0x00]],
+    ['a character that is cut short by a line break', 2, [0x61, 0x0a, 0xe6, 0x9d, 0x0a, 0x61, 0x0a]],
+    ['a character that is cut short by the end', 3, [0x0a, 0x61, 0x0a, 0xe6, 0x9d]],
+    ['an encoded surrogate', 1, [0xed, 0xa0, 0x80]],
+  ])('is refused with its line: %s', async (_, line, bytes) => {
+    const message = `a.ndjson line ${line}: the text is not UTF-8: export it as UTF-8`
     expect(await failure(read(new Uint8Array(bytes)))).toBe(message)
     expect(await failure(read(...cut(new Uint8Array(bytes), 1)))).toBe(message)
     expect(await failure(read(gzipSync(new Uint8Array(bytes))))).toBe(message)
+  })
+
+  test('is refused with its line wherever the chunks are cut', async () => {
+    const good = utf8('Zoë 👩‍🏫\r\n\n李 小龍\n')
+    for (const bad of [
+      [0xc5, 0xbd, 0xeb, 0x41],
+      [0x80, 0x41],
+      [0xe6, 0x9d],
+    ]) {
+      const bytes = Buffer.concat([good, good, Buffer.from(bad), utf8('\n'), good])
+      for (let size = 1; size <= bytes.length; size++)
+        expect(await failure(read(...cut(bytes, size)))).toMatch(/^a\.ndjson line 7: /)
+    }
   })
 })
 
@@ -125,7 +140,9 @@ test.each([
       for await (const _ of readLines({ chunks: chunks() }, () => {}));
     })()
     const patience = Bun.sleep(5000).then(() => 'it waits for more')
-    expect(await Promise.race([failure(reading), patience])).toMatch(/not UTF-8/)
+    expect(await Promise.race([failure(reading), patience])).toMatch(
+      /^the data line 1: the text is not UTF-8/,
+    )
   },
 )
 
@@ -171,7 +188,8 @@ describe('a line beyond the limit', () => {
 
 describe('gzip', () => {
   const compressed = gzipSync('{"name":"Zoë Žižek"}\r\n\r\n{"name":"李 小龍 👩‍🏫"}\n'.repeat(500))
-  const advice = /^the gzip data is damaged or cut short .*: fetch or make the file again$/
+  const advice =
+    /^a\.ndjson line \d+: the gzip data is damaged or cut short .*: fetch or make the file again$/
 
   test('may have several members, as cat a.gz b.gz makes', async () => {
     const members = Buffer.concat([gzipSync('a\nb'), gzipSync('c\n'), gzipSync(''), gzipSync('d')])
@@ -203,8 +221,17 @@ describe('gzip', () => {
     for (let place = 12; place < compressed.length; place += 3) {
       const damaged = Buffer.from(compressed)
       damaged.writeUInt8(damaged.readUInt8(place) ^ 0x55, place)
-      expect(await failure(read(damaged))).toMatch(/^the (gzip data is damaged|file is not UTF-8 text)/)
+      expect(await failure(read(damaged))).toMatch(
+        /^a\.ndjson line \d+: the (gzip data is damaged|text is not UTF-8)/,
+      )
     }
+  })
+
+  test('is refused with the line up to which it could be read', async () => {
+    const lines = Array.from({ length: 100_000 }, (_, at) => `${at * 7919}\n`).join('')
+    const message = await failure(read(...cut(gzipSync(lines).subarray(0, -5000), 4096)))
+    expect(message).toMatch(advice)
+    expect(Number(/line (\d+)/.exec(String(message))?.[1])).toBeWithin(90_000, 100_000)
   })
 
   test('is not blamed for an error of reading the source', async () => {
