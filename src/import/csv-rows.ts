@@ -51,7 +51,8 @@ function jsonValue(column: string, cell: string): unknown {
   return column === 'certified_at' ? text : cell
 }
 
-const BOOLEANS: Record<string, boolean> = { true: true, false: false, 1: true, 0: false }
+/** As people write them, and as psql's \copy does. */
+const BOOLEANS: Record<string, boolean> = { true: true, false: false, t: true, f: false, 1: true, 0: false }
 
 function readRow(type: RowType, object: Row): ReadRecord {
   const id = required(object, 'id', readId)

@@ -23,7 +23,8 @@ const FILES: Record<string, CsvType> = {
   'assessment_parts.csv': 'part',
 }
 
-const isTaken = (name: string) => Object.hasOwn(FILES, name)
+/** By its name a file is taken in whatever case, plain or gzipped. */
+const plainName = (name: string) => name.toLowerCase().replace(/\.gz$/, '')
 
 /**
  * The CSV files of a folder or a zip as one source.
@@ -31,17 +32,17 @@ const isTaken = (name: string) => Object.hasOwn(FILES, name)
  * @throws Failure when none of them is there, or one of them twice
  */
 export function csv(stored: StoredFile[], where: string): RecordSource {
-  const names = Object.keys(FILES)
-  const files = stored
-    .filter(({ name }) => isTaken(name))
-    .sort((a, b) => names.indexOf(a.name) - names.indexOf(b.name))
-  if (files.length === 0) throw new Failure(`${where} has none of ${names.join(', ')}`)
-  const twice = files.find(({ name }, index) => files[index + 1]?.name === name)
-  if (twice) throw new Failure(`${where} has ${twice.name} more than once: keep one`)
+  const files: (StoredFile & { type: CsvType })[] = []
+  for (const [name, type] of Object.entries(FILES)) {
+    const [file, ...others] = stored.filter(file => plainName(file.name) === name)
+    if (others.length > 0) throw new Failure(`${where} has ${name} more than once: keep one`)
+    if (file) files.push({ ...file, type })
+  }
+  if (files.length === 0) throw new Failure(`${where} has none of ${Object.keys(FILES).join(', ')}`)
 
-  const types = files.map(({ name }) => FILES[name] as CsvType)
+  const types = files.map(({ type }) => type)
   const unknown = new UnknownNames()
-  const ignored = notesOn(stored.filter(({ name }) => !isTaken(name)).map(({ name }) => name))
+  const ignored = notesOn(stored.map(({ name }) => name).filter(name => !(plainName(name) in FILES)))
   return {
     name: where,
     files: files.map(({ name }) => name),
@@ -54,7 +55,7 @@ export function csv(stored: StoredFile[], where: string): RecordSource {
     async *read(onBytes) {
       let before = 0
       for (const [index, file] of files.entries()) {
-        yield* readFile(file, index, FILES[file.name] as CsvType, unknown, bytes => onBytes(before + bytes))
+        yield* readFile(file, index, file.type, unknown, bytes => onBytes(before + bytes))
         before += file.size
       }
     },
@@ -79,7 +80,7 @@ async function* readFile(
 ): AsyncGenerator<SourceRecord[]> {
   let columns: string[] | undefined
   let batch: SourceRecord[] = []
-  for await (const { line, cells, text } of readRows(name, readText({ chunks: open() }, onBytes))) {
+  for await (const { line, cells, text } of readRows(name, readText({ name, chunks: open() }, onBytes))) {
     if (!columns) {
       columns = readHeader(name, type, cells)
       for (const column of columns)
@@ -138,8 +139,12 @@ async function* readRows(name: string, texts: AsyncIterable<string>): AsyncGener
     raw: true,
     relax_column_count: true,
     skip_empty_lines: true,
+    // Not as the first line ends: files are put together from others.
+    record_delimiter: ['\r\n', '\n', '\r'],
     max_record_size: MAX_LINE,
   })
+  /** Line breaks in cells that the parser has counted twice: each CRLF. */
+  let twice = 0
   const rows = pipeline(Readable.from(watched), parser, () => {}) as unknown as AsyncIterable<{
     record: string[]
     raw: string
@@ -147,19 +152,22 @@ async function* readRows(name: string, texts: AsyncIterable<string>): AsyncGener
   }>
   try {
     for await (const { record, raw, info } of rows) {
-      const breaks = record.reduce((sum, cell) => sum + (cell.match(/\r\n|\r|\n/g)?.length ?? 0), 0)
-      yield { line: info.lines - breaks, cells: record, text: raw.replace(/\r?\n$/, '') }
+      const breaks = record.flatMap(cell => cell.match(/\r\n|\r|\n/g) ?? [])
+      twice += breaks.filter(text => text === '\r\n').length
+      const line = info.lines - twice - breaks.length
+      yield { line, cells: record, text: raw.replace(/^[\r\n]+|[\r\n]+$/g, '') }
     }
   } catch (error) {
     if (sourceError) throw sourceError
-    if (error instanceof CsvError) throw failureOf(error, name)
+    if (error instanceof CsvError) throw failureOf(error, name, twice)
     throw error
   }
 }
 
 /** What is in a row is nobody's business: the parser's own message quotes it. */
-function failureOf({ code, ...error }: CsvError, name: string): Failure {
-  const place = `${name} line ${(error as { lines?: number }).lines ?? '?'}`
+function failureOf({ code, ...error }: CsvError, name: string, twice: number): Failure {
+  const { lines } = error as { lines?: number }
+  const place = `${name} line ${lines === undefined ? '?' : lines - twice}`
   if (code === 'CSV_MAX_RECORD_SIZE')
     return new Failure(`${place}: a row longer than ${MAX_LINE} characters: is a closing quote missing?`)
   return new Failure(`${place}: a quote is not closed, or stands inside a cell and is not doubled`)

@@ -69,7 +69,10 @@ export function readName(value: unknown): string {
 /** A seid; a blank one was never recorded (spec 4.2, filter rule 5), which is ''. */
 export function readSeid(value: unknown): string {
   const text = readText(value)
-  return text.trim() === '' ? '' : text
+  if (text.trim() === '') return ''
+  // As a filter refuses them, see assessments/parse.ts.
+  if (/[\p{Cc}\ufffd]/u.test(text)) throw new BadLine('holds a character that no filter can ask for')
+  return text
 }
 
 /** Whether a user is still there. */

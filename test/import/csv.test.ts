@@ -1,27 +1,15 @@
 import { afterAll, beforeEach, describe, expect, test } from 'bun:test'
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { gzipSync } from 'node:zlib'
 import type { Sql } from 'postgres'
 import { Failure } from '../../src/errors.ts'
-import { type ImportOptions, type ImportResult, importSource } from '../../src/import/import.ts'
+import { type ImportOptions, type ImportResult, importSource, type Reject } from '../../src/import/import.ts'
 import { describePlace } from '../../src/import/report.ts'
 import { openSource } from '../../src/import/source.ts'
+import { cleanUp } from '../support/executable.ts'
 import { assessment, educator, multiPart, organization, part, proctor, product } from '../support/fixtures.ts'
 import { everything, importLines, partsOf, useDatabase } from '../support/import.ts'
 import { BACKENDS_OF_TIER } from '../support/service.ts'
-import { zipOf } from '../support/zip.ts'
-
-const FILES = {
-  'organizations.csv': 'id,name\n10,Lakeside District\n',
-  'products.csv': 'id,name\n1,Reading Observation\n',
-  'users.csv':
-    'id,name,first_name,last_name,email,seid,record_status\n501,"Ruiz, Ana M.",Ana,Ruiz,ana@example.org,0012,active\n77,Pat,,,,,\n78,Petra,,,,,archived\n',
-  'assessments.csv':
-    'id,user_id,organization_id,product_id,certified_at,legacy_record,proctor_id\n9001,501,10,1,2026-03-01T18:20:00Z,false,77\n9100,501,10,1,2026-03-09T00:10:00-05:00,1,\n',
-  'assessment_parts.csv':
-    'assessment_id,id,position,name,certified_at,proctor_id\n9100,9102,2,Part 2,2026-03-09T00:10:00-05:00,78\n9100,9101,1,Part 1,2026-03-01,77\n',
-}
+import { FILES, folderOf, zipFileOf } from './csv-files.ts'
 
 /** The same rows as lines. */
 const LINES = [
@@ -47,22 +35,7 @@ const LINES = [
   ),
 ]
 
-const root = mkdtempSync(join(tmpdir(), 'axport-csv-'))
-afterAll(() => rmSync(root, { recursive: true }))
-let folders = 0
-
-function folderOf(files: Record<string, string | Uint8Array>): string {
-  const folder = join(root, String(++folders))
-  mkdirSync(folder)
-  for (const [name, content] of Object.entries(files)) writeFileSync(join(folder, name), content)
-  return folder
-}
-
-function zipFileOf(files: Record<string, string | Uint8Array>): string {
-  const path = join(root, `${++folders}.zip`)
-  writeFileSync(path, zipOf(files))
-  return path
-}
+afterAll(cleanUp)
 
 const load = async (sql: Sql, path: string, options: ImportOptions = {}): Promise<ImportResult> =>
   importSource(sql, await openSource(path), () => {}, options)
@@ -70,17 +43,6 @@ const load = async (sql: Sql, path: string, options: ImportOptions = {}): Promis
 const reasons = (result: ImportResult) => {
   if (result.loaded) throw new Error('the import was loaded')
   return result.problems.map(problem => `${describePlace(problem)}: ${problem.reason}`)
-}
-
-const failure = async (path: string): Promise<string> => {
-  try {
-    const source = await openSource(path)
-    for await (const _ of source.read(() => {}));
-  } catch (error) {
-    if (error instanceof Failure) return error.message
-    throw error
-  }
-  return 'nothing was thrown'
 }
 
 describe.each(BACKENDS_OF_TIER)('CSV files imported into %s', backend => {
@@ -116,6 +78,38 @@ describe.each(BACKENDS_OF_TIER)('CSV files imported into %s', backend => {
     ] as never)
   })
 
+  test('may end their lines in different ways, also in cells, and tell the right line', async () => {
+    const { sql } = database
+    const users = 'id,name\r501,"a\r\nb"\n77,c\r\n\n\r\n78,"d\re\nf"\r'
+    await loadFiles({ 'users.csv': users })
+    expect(await sql`select id::int, name from users order by id`).toEqual([
+      { id: 77, name: 'c' },
+      { id: 78, name: 'd\re\nf' },
+      { id: 501, name: 'a\r\nb' },
+    ] as never)
+    const rejects: string[] = []
+    const onReject = (reject: Reject) => void rejects.push(`${describePlace(reject)}: ${reject.text}`)
+    await loadFiles({ 'users.csv': `${users}x,"g\r\n\r\nh"\r\ny,i\r\n` }, { onReject })
+    expect(rejects).toEqual(['users.csv line 10: x,"g\r\n\r\nh"', 'users.csv line 13: y,i'])
+    await expect(loadFiles({ 'users.csv': `${users}5,"x"y\n` })).rejects.toThrow('users.csv line 10: a quote')
+  })
+
+  test('may be gzipped, with capitals in their names, in a folder and in a zip', async () => {
+    const { sql } = database
+    const before = await everything(sql)
+    const others = Object.fromEntries(
+      Object.entries(FILES).map(([name, text], index) =>
+        index % 2 ? [name.toUpperCase(), text] : [`${name}.${index ? 'GZ' : 'gz'}`, gzipSync(text)],
+      ),
+    )
+    for (const path of [folderOf(others), zipFileOf(others)])
+      expect(await load(sql, path)).toMatchObject({ loaded: true, lines: 9 })
+    expect(await everything(sql)).toEqual(before)
+    expect(reasons(await load(sql, folderOf({ 'USERS.csv.gz': gzipSync('id,name\n1,\n') })))).toEqual([
+      'USERS.csv.gz line 2: name is missing',
+    ])
+  })
+
   test('leave the types alone that have no file', async () => {
     const renamed = { 'organizations.csv': 'id,name\n10,Seaside\n' }
     const result = await loadFiles(renamed, { sync: { percent: 0 } })
@@ -147,7 +141,8 @@ describe.each(BACKENDS_OF_TIER)('CSV files imported into %s', backend => {
 
   test('remove rows by a column of their own', async () => {
     const result = await loadFiles({
-      'assessments.csv': 'deleted,id,user_id,organization_id,product_id,certified_at\nTrue,9001,,,,\n',
+      'assessments.csv':
+        'deleted,id,user_id,organization_id,product_id,certified_at\nTrue,9001,,,,\nt,404,,,,\nf,9100,501,10,1,2026-03-09 05:10:00+00\n',
       'assessment_parts.csv':
         'assessment_id,id,name,certified_at,proctor_id,deleted\n9100,9102,,,,1\n9100,9101,Part 1,2026-03-01,77,0\n',
     })
@@ -294,86 +289,3 @@ describe.each(BACKENDS_OF_TIER)('CSV files imported into %s', backend => {
     expect(reasons(users)).toEqual(['--sync: user 77 cannot be deleted: assessment 9001 needs it'])
   })
 })
-
-describe('a folder or zip', () => {
-  test('without any of the files is refused', async () => {
-    const names = 'organizations.csv, products.csv, users.csv, assessments.csv, assessment_parts.csv'
-    const folder = folderOf({ 'readme.txt': '' })
-    expect(await failure(folder)).toBe(`the folder ${folder} has none of ${names}`)
-    const zip = zipFileOf({ 'readme.txt': '' })
-    expect(await failure(zip)).toBe(`${zip} has none of ${names}`)
-  })
-
-  test('tells the columns of each file that mean nothing, and the files', async () => {
-    const source = await openSource(
-      folderOf({
-        'users.csv': 'id,firstname,Mail\x1b[2J,seid,deleted,\n1,,,,,\n2,,,,,\n',
-        'assessments.csv': 'id,proctor_id,parts,type\n',
-        'assessment_parts.csv': 'assessment_id,id,position,name,certified_at,proctor_id,a,b,c,d,e,f,g\n',
-        'notes.txt': '',
-      }),
-    )
-    for await (const _ of source.read(() => {}));
-    expect(source.notes()).toEqual([
-      'ignored notes.txt',
-      'unknown in users.csv, and ignored: firstname, mail?[2j',
-      'unknown in assessments.csv, and ignored: parts, type',
-      'unknown in assessment_parts.csv, and ignored: a, b, c, d, e and 2 more',
-    ])
-  })
-
-  const COLUMNS = 'its first row must name the columns'
-  const QUOTE = 'a quote is not closed, or stands inside a cell and is not doubled'
-  test.each([
-    ['lacks a column', 'x,name\n1,x\n', `has no column id: ${COLUMNS}, with commas between them`],
-    ['has semicolons', 'id;name\n1;x\n', `has no column id: ${COLUMNS}, with commas between them`],
-    ['has a column twice', 'id,name,Name\n', 'has the column name more than once'],
-    ['has no header', '', `is empty: ${COLUMNS}`],
-    ['does not close a quote', 'id,name\n1,a\n2,"Ana\n3,b\n', `line 4: ${QUOTE}`],
-    ['does not double a quote', 'id,name\n1,"A"na\n', `line 2: ${QUOTE}`],
-  ])('is refused when a file %s', async (_, content, message) => {
-    expect(await failure(folderOf({ 'users.csv': content }))).toBe(`users.csv ${message}`)
-  })
-
-  test('is refused when a file is not UTF-8', async () => {
-    const latin1 = Buffer.from('id,name\n1,Zo\xeb\n', 'latin1')
-    for (const path of [folderOf({ 'users.csv': latin1 }), zipFileOf({ 'users.csv': latin1 })])
-      expect(await failure(path)).toBe('the file is not UTF-8 text: export it as UTF-8')
-  })
-
-  test('that pretends to be small is inflated no further than to its first row that is too long', async () => {
-    const small = await reading(zipFileOf({ 'users.csv': 'id,name\n' }))
-    const large = await reading(zipFileOf({ 'users.csv': `id,name\n${'0'.repeat(200_000_000)}` }))
-    expect(large.refusal).toMatch(
-      /^users.csv line \d+: a row longer than 1048576 characters: is a closing quote missing\?$/,
-    )
-    expect((large.memory - small.memory) / 1e6).toBeLessThan(100)
-  })
-
-  test('with the same file in two folders is refused', async () => {
-    const zip = zipFileOf({ 'a/users.csv': 'id,name\n', 'b/users.csv': 'id,name\n' })
-    expect(await failure(zip)).toBe(`${zip} has users.csv more than once: keep one`)
-  })
-
-  test('that is cut short or damaged is refused', async () => {
-    const whole = zipOf(FILES)
-    const path = join(root, 'damaged.zip')
-    const message = /^the zip is damaged or cut short \(.*\): fetch or make the file again$/s
-    const damaged = Buffer.from(whole).fill(0xff, 60, 70)
-    for (const bytes of [whole.subarray(0, 300), whole.subarray(0, whole.length - 5), damaged]) {
-      writeFileSync(path, bytes)
-      expect(await failure(path)).toMatch(message)
-    }
-  })
-})
-
-/** Reads a source in a process of its own: why it was refused, and the bytes of memory that it had taken by then. */
-async function reading(path: string): Promise<{ refusal?: string; memory: number }> {
-  const script = `
-    import { openSource } from ${JSON.stringify(join(import.meta.dir, '../../src/import/source.ts'))}
-    const source = await openSource(${JSON.stringify(path)})
-    const read = async () => { for await (const _ of source.read(() => {})); }
-    const refusal = await read().catch(error => error.message)
-    console.log(JSON.stringify({ refusal, memory: process.memoryUsage.rss() }))`
-  return await Bun.$`${process.execPath} -e ${script}`.json()
-}

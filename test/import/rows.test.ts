@@ -209,6 +209,14 @@ describe('a bad line', () => {
       )
   })
 
+  test('has a seid that no filter can ask for', () => {
+    for (const character of ['\n', '\t', '\x01', '\x7f', '\x85', '\ufffd'])
+      expect(reason({ ...valid.user, seid: `1${character}2` })).toBe(
+        'seid holds a character that no filter can ask for',
+      )
+    expect(readObject({ ...valid.user, seid: ' 1 2\u00a0' }).row.seid).toBe(' 1 2\u00a0')
+  })
+
   test.each(['organization', 'product', 'user'] as const)('of type %s has a blank name', type => {
     for (const name of ['', ' ', '\t\n', '\u00a0', '\u3000\u2028'])
       expect(reason({ ...valid[type], name })).toBe('name is blank')

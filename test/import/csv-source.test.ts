@@ -1,0 +1,109 @@
+import { afterAll, describe, expect, test } from 'bun:test'
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { gzipSync } from 'node:zlib'
+import { Failure } from '../../src/errors.ts'
+import { openSource } from '../../src/import/source.ts'
+import { cleanUp, emptyFolder } from '../support/executable.ts'
+import { zipOf } from '../support/zip.ts'
+import { FILES, folderOf, zipFileOf } from './csv-files.ts'
+
+afterAll(cleanUp)
+
+const failure = async (path: string): Promise<string> => {
+  try {
+    const source = await openSource(path)
+    for await (const _ of source.read(() => {}));
+  } catch (error) {
+    if (error instanceof Failure) return error.message
+    throw error
+  }
+  return 'nothing was thrown'
+}
+
+describe('a folder or zip', () => {
+  test('without any of the files is refused', async () => {
+    const names = 'organizations.csv, products.csv, users.csv, assessments.csv, assessment_parts.csv'
+    const folder = folderOf({ 'readme.txt': '' })
+    expect(await failure(folder)).toBe(`the folder ${folder} has none of ${names}`)
+    const zip = zipFileOf({ 'readme.txt': '' })
+    expect(await failure(zip)).toBe(`${zip} has none of ${names}`)
+  })
+
+  test('tells the columns of each file that mean nothing, and the files', async () => {
+    const source = await openSource(
+      folderOf({
+        'users.csv': 'id,firstname,Mail\x1b[2J,seid,deleted,\n1,,,,,\n2,,,,,\n',
+        'assessments.csv': 'id,proctor_id,parts,type\n',
+        'assessment_parts.csv': 'assessment_id,id,position,name,certified_at,proctor_id,a,b,c,d,e,f,g\n',
+        'notes.txt': '',
+      }),
+    )
+    for await (const _ of source.read(() => {}));
+    expect(source.notes()).toEqual([
+      'ignored notes.txt',
+      'unknown in users.csv, and ignored: firstname, mail?[2j',
+      'unknown in assessments.csv, and ignored: parts, type',
+      'unknown in assessment_parts.csv, and ignored: a, b, c, d, e and 2 more',
+    ])
+  })
+
+  const COLUMNS = 'its first row must name the columns'
+  const QUOTE = 'a quote is not closed, or stands inside a cell and is not doubled'
+  test.each([
+    ['lacks a column', 'x,name\n1,x\n', `has no column id: ${COLUMNS}, with commas between them`],
+    ['has semicolons', 'id;name\n1;x\n', `has no column id: ${COLUMNS}, with commas between them`],
+    ['has a column twice', 'id,name,Name\n', 'has the column name more than once'],
+    ['has no header', '', `is empty: ${COLUMNS}`],
+    ['does not close a quote', 'id,name\n1,a\n2,"Ana\n3,b\n', `line 4: ${QUOTE}`],
+    ['does not double a quote', 'id,name\n1,"A"na\n', `line 2: ${QUOTE}`],
+  ])('is refused when a file %s', async (_, content, message) => {
+    expect(await failure(folderOf({ 'users.csv': content }))).toBe(`users.csv ${message}`)
+  })
+
+  test('is refused when a file is not UTF-8 or a damaged gzip, with its name and line', async () => {
+    const latin1 = Buffer.from('id,name\n1,Zo\xeb\n', 'latin1')
+    for (const path of [folderOf({ 'users.csv': latin1 }), zipFileOf({ 'users.csv': latin1 })])
+      expect(await failure(path)).toBe('users.csv line 2: the text is not UTF-8: export it as UTF-8')
+    const cut = gzipSync('id,name\n1,x\n').subarray(0, -6)
+    expect(await failure(folderOf({ 'users.csv.gz': cut }))).toMatch(
+      /^users\.csv\.gz line \d: the gzip data is damaged/,
+    )
+  })
+
+  test('that pretends to be small is inflated no further than to its first row that is too long', async () => {
+    const small = await reading(zipFileOf({ 'users.csv': 'id,name\n' }))
+    const large = await reading(zipFileOf({ 'users.csv': `id,name\n${'0'.repeat(200_000_000)}` }))
+    expect(large.refusal).toMatch(
+      /^users.csv line \d+: a row longer than 1048576 characters: is a closing quote missing\?$/,
+    )
+    expect((large.memory - small.memory) / 1e6).toBeLessThan(100)
+  })
+
+  test('with the same file in two folders is refused', async () => {
+    const zip = zipFileOf({ 'a/users.csv': 'id,name\n', 'b/Users.CSV.gz': 'id,name\n' })
+    expect(await failure(zip)).toBe(`${zip} has users.csv more than once: keep one`)
+  })
+
+  test('that is cut short or damaged is refused', async () => {
+    const whole = zipOf(FILES)
+    const path = join(emptyFolder(), 'damaged.zip')
+    const message = /^the zip is damaged or cut short \(.*\): fetch or make the file again$/s
+    const damaged = Buffer.from(whole).fill(0xff, 60, 70)
+    for (const bytes of [whole.subarray(0, 300), whole.subarray(0, whole.length - 5), damaged]) {
+      writeFileSync(path, bytes)
+      expect(await failure(path)).toMatch(message)
+    }
+  })
+})
+
+/** Reads a source in a process of its own: why it was refused, and the bytes of memory that it had taken by then. */
+async function reading(path: string): Promise<{ refusal?: string; memory: number }> {
+  const script = `
+    import { openSource } from ${JSON.stringify(join(import.meta.dir, '../../src/import/source.ts'))}
+    const source = await openSource(${JSON.stringify(path)})
+    const read = async () => { for await (const _ of source.read(() => {})); }
+    const refusal = await read().catch(error => error.message)
+    console.log(JSON.stringify({ refusal, memory: process.memoryUsage.rss() }))`
+  return await Bun.$`${process.execPath} -e ${script}`.json()
+}
