@@ -44,8 +44,8 @@ create table users (
 );
 
 -- certified_at is an instant; which calendar day it is depends on the platform's time zone and is decided
--- by the read model. The bounds keep every such day inside the years 1 to 9999, so that it always prints
--- as YYYY-MM-DD (spec 2.1), in whatever zone; they also keep out 'infinity'.
+-- by the read model. The bounds let in every day of the years 1 to 9999, in whatever zone, and keep out 'infinity';
+-- the read model sees to it that each prints as YYYY-MM-DD (spec 2.1).
 create table assessments (
   id bigint primary key,
   user_id bigint not null references users,
@@ -53,7 +53,7 @@ create table assessments (
   product_id bigint not null references products,
   certified_at timestamptz not null
     constraint assessments_certified_at_printable
-    check (certified_at >= '0001-01-03 00:00:00+00' and certified_at < '9999-12-30 00:00:00+00'),
+    check (certified_at >= '0001-12-31 00:00:00+00 BC' and certified_at < '10000-01-02 00:00:00+00'),
   legacy_record boolean not null default false
 );
 
@@ -80,7 +80,7 @@ create table assessment_parts (
     constraint assessment_parts_name_length check (char_length(name) <= 500),
   certified_at timestamptz
     constraint assessment_parts_certified_at_printable
-    check (certified_at >= '0001-01-03 00:00:00+00' and certified_at < '9999-12-30 00:00:00+00'),
+    check (certified_at >= '0001-12-31 00:00:00+00 BC' and certified_at < '10000-01-02 00:00:00+00'),
   proctor_id bigint not null references users,
   constraint assessment_parts_describe_themselves_or_their_assessment
     check (case when id = assessment_id then name is null and certified_at is null

@@ -112,6 +112,9 @@ select
   lower(name collate "und-x-icu") collate "C" as product_name_key
 from products;
 
+-- The last instants of 9999 are a day of the year 10000 in the zones of the east, and the first ones of year 1 lie
+-- before it in those of the west: neither prints as YYYY-MM-DD, so a day is kept within these years.
+--
 -- Renders every assessment that has a part (spec 2.1: results is always populated), with the columns of export_records.
 -- row_to_json and not json_build_object, which puts a space around every colon: 15 % more bytes a page. The parts are
 -- put in order once, by their index, and not by each aggregate, which took a quarter of the rendering.
@@ -151,7 +154,9 @@ cross join assessments a
 join users u on u.id = a.user_id
 join organizations o on o.id = a.organization_id
 join products p on p.id = a.product_id
-cross join lateral (select (a.certified_at at time zone s.time_zone)::date as certified_on) as day
+cross join lateral (
+  select least(greatest((a.certified_at at time zone s.time_zone)::date, '0001-01-01'), '9999-12-31') as certified_on
+) as day
 cross join lateral (
   select
     array_agg(proctor_id) as proctor_ids,
@@ -165,7 +170,10 @@ cross join lateral (
       select
         part.id as assessment_id,
         coalesce(part.name, p.name) as assessment_name,
-        (coalesce(part.certified_at, a.certified_at) at time zone s.time_zone)::date as certified_on,
+        least(
+          greatest((coalesce(part.certified_at, a.certified_at) at time zone s.time_zone)::date, '0001-01-01'),
+          '9999-12-31'
+        ) as certified_on,
         part.proctor_id as proctor_id,
         proctor.name as proctor_name
     ) as result

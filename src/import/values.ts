@@ -100,6 +100,6 @@ export function readInstant(value: unknown): string {
   if (!day || Number.isNaN(Date.parse(day)) || new Date(day).toISOString().slice(0, 10) !== day) {
     throw new BadLine('must be a day as 2026-03-01, or an instant with its offset as 2026-03-01T18:20:00Z')
   }
-  if (day < '0001-01-05' || day > '9999-12-27') throw new BadLine('is outside the years 1 to 9999')
+  if (day.startsWith('0000')) throw new BadLine('is outside the years 1 to 9999')
   return day + time + offset
 }

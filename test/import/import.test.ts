@@ -162,6 +162,37 @@ describe.each(BACKENDS_OF_TIER)('an import into %s', backend => {
     expect(await noted(importWith(sql, { dryRun: true }, ...PEOPLE))).toBeNull()
     expect(await noted(importLines(sql, ...PEOPLE, 'nonsense'))).toBeNull()
   })
+  test.each(['UTC', 'Pacific/Kiritimati', 'Pacific/Niue'])(
+    'takes every day of the years 1 to 9999, in %s, and shows no other in any zone',
+    async zone => {
+      const { sql } = database
+      const days = async (): Promise<string[]> => {
+        const rows = await sql`
+          select document::json ->> 'certified_on' as day, document::json -> 'results' -> 0 ->> 'certified_on' as part
+          from export_records order by id`
+        for (const { day, part } of rows) expect(part).toBe(day)
+        return rows.map(({ day }) => day)
+      }
+      await sql`update export_state set time_zone = ${zone}`
+      const dates = [
+        '0001-01-01',
+        '9999-12-31',
+        '0001-01-01T00:00:00+14:00',
+        '9999-12-31T23:59:59.999999-14:00',
+      ]
+      await loaded(
+        ...PEOPLE,
+        ...dates.map((certified_at, at) =>
+          multiPart(10 + 2 * at, [part(11 + 2 * at, { certified_at })], { certified_at }),
+        ),
+      )
+      expect(await days()).toEqual(['0001-01-01', '9999-12-31', '0001-01-01', '9999-12-31'])
+      for (const other of ['Pacific/Kiritimati', 'Pacific/Niue']) {
+        await sql`update export_state set time_zone = ${other}`
+        for (const day of await days()) expect(day).toMatch(/^(0001-01-0[12]|9999-12-(29|3[01]))$/)
+      }
+    },
+  )
 
   test('keeps the day of a bare date that has no midnight, and all digits of an instant', async () => {
     await database.sql`update export_state set time_zone = 'America/Santiago'`
