@@ -128,6 +128,36 @@ describe.each(BACKENDS_OF_TIER)('axport import into %s', backend => {
     expect(await everything(database.sql)).toEqual(before)
   })
 
+  test('says as JSON all that it says as text', async () => {
+    await run(fileOf('two', TWO))
+    const json = async (...args: string[]) => JSON.parse((await run('--json', ...args)).stdout)
+    const file = fileOf('bad', ndjsonOf(['nope', { ...organization(12), colour: 'red' }]))
+    const notes = [
+      'unknown in organization lines, and ignored: colour',
+      'nothing was removed: line 1 is bad and does not say whose it is',
+    ]
+    const result = await json('--rejects', 'out', '--sync', file)
+    expect(result).toMatchObject({ loaded: true, lines: 2, rejected: 1, rejects: 'out', notes })
+    expect(await json(file)).toMatchObject({
+      loaded: false,
+      error:
+        'nothing was loaded: 1 bad line of 2, correct and import again, or load the others with --rejects FILE',
+      lines: 2,
+      bad_lines: 1,
+      notes: notes.slice(0, 1),
+    })
+    const end = fileOf(
+      'end',
+      ndjsonOf([
+        { ...organization(12), colour: 'red' },
+        { type: 'end', lines: 9 },
+      ]),
+    )
+    const error = expect.stringMatching(/^nothing was loaded: end line 2: the end line says 9 lines/)
+    expect(await json(end)).toEqual({ loaded: false, error, notes: notes.slice(0, 1) })
+    expect(await json('nowhere')).toMatchObject({ loaded: false, error: expect.stringContaining('nowhere') })
+  })
+
   test('lists a hundred bad lines and counts the others', async () => {
     const { stderr } = await run(fileOf('many', 'nope\n'.repeat(250)))
     const lines = stderr.trimEnd().split('\n')
@@ -192,7 +222,11 @@ describe.each(BACKENDS_OF_TIER)('axport import into %s', backend => {
     ['a file that is not there', () => 'nowhere', /^cannot read nowhere: there is no such file$/],
     ['a file below a file', () => `${fileOf('plain', TWO)}/x`, /^cannot read plain\/x: /],
     ['a folder without CSV files', () => emptyFolder(), /^the folder .* has none of organizations.csv, /],
-    ['a truncated gzip', () => fileOf('cut', gzipSync(TWO).subarray(0, 40)), /^cut line 1: the gzip data is damaged/],
+    [
+      'a truncated gzip',
+      () => fileOf('cut', gzipSync(TWO).subarray(0, 40)),
+      /^cut line 1: the gzip data is damaged/,
+    ],
     [
       'a truncated zip',
       () => fileOf('cut', zipOf({ 'users.csv': TWO }).subarray(0, 90)),
