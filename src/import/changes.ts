@@ -84,8 +84,15 @@ export async function summarize(sql: TransactionSql): Promise<Summary> {
     const unchanged = Number(row?.staged) - inserted - updated - deleted
     summary[table] = { inserted, updated, unchanged, deleted }
   }
-  summary.assessment_parts = await countParts(sql)
+  const { inserted = 0, updated = 0, deleted = 0 } = summary.assessments ?? {}
+  summary.assessment_parts =
+    inserted + updated + deleted > 0 ? await countParts(sql) : await countUnchangedParts(sql)
   return summary
+}
+
+async function countUnchangedParts(sql: TransactionSql): Promise<Counts> {
+  const [row] = await sql<{ count: string }[]>`select count(*) from import_parts`
+  return { inserted: 0, updated: 0, unchanged: Number(row?.count), deleted: 0 }
 }
 
 /** The same for parts, of which those of an assessment that does not change are as they were. */

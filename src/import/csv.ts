@@ -152,10 +152,10 @@ async function* readRows(name: string, texts: AsyncIterable<string>): AsyncGener
   }>
   try {
     for await (const { record, raw, info } of rows) {
-      const breaks = record.flatMap(cell => cell.match(/\r\n|\r|\n/g) ?? [])
-      twice += breaks.filter(text => text === '\r\n').length
-      const line = info.lines - twice - breaks.length
-      yield { line, cells: record, text: raw.replace(/^[\r\n]+|[\r\n]+$/g, '') }
+      const text = raw.replace(/^[\r\n]+|[\r\n]+$/g, '')
+      const breaks = /[\r\n]/.test(text) ? record.flatMap(cell => cell.match(/\r\n|\r|\n/g) ?? []) : []
+      twice += breaks.filter(one => one === '\r\n').length
+      yield { line: info.lines - twice - breaks.length, cells: record, text }
     }
   } catch (error) {
     if (sourceError) throw sourceError

@@ -32,7 +32,8 @@ export async function settleStaging(
       insert into import_removed_parts (line, id, assessment_id) select line, id, assessment_id from removed`
     await numberParts(sql)
   }
-  await sql`analyze import_organizations, import_products, import_users, import_assessments, import_parts`
+  await sql`
+    analyze import_organizations, import_products, import_users, import_assessments, import_parts, import_rejects`
 }
 
 /** The assessment that cannot be loaded without a record of that type. */
