@@ -1,5 +1,5 @@
 import { BadLine, type ReadRecord, type Row, type RowType } from './record.ts'
-import { deletion, FIELDS, KNOWN, ownPart } from './rows.ts'
+import { deletion, FIELDS, KNOWN, ownPart, partless } from './rows.ts'
 import { optional, readBoolean, readId, readInstant, readName, readPosition, required } from './values.ts'
 
 /** One row of a CSV file and the row it becomes. Pure, as rows.ts is for NDJSON. */
@@ -61,7 +61,7 @@ function readRow(type: RowType, object: Row): ReadRecord {
   if (type !== 'assessment') return { type, row, parts: [] }
   const proctor = optional(object, 'proctor_id', readId, 0)
   if (proctor !== 0) return { type, row, parts: [ownPart(id, proctor)] }
-  return { type, row: { ...row, partless: true, clears_proctor: object.proctor_id === null }, parts: [] }
+  return { type, row: { ...row, ...partless(object) }, parts: [] }
 }
 
 /** A part with the id of its assessment describes the assessment itself, which has a name and a date. */

@@ -68,8 +68,7 @@ export function readRow(object: Row, onUnknown: OnUnknown = () => {}): ReadLine 
     const row: Row = { id, deleted: false, ...FIELDS[type](object) }
     if (type !== 'assessment') return { type, row, parts: [] }
     const parts = readParts(object, id, onUnknown)
-    if (parts.length === 0) row.partless = true
-    return { type, row, parts }
+    return { type, row: parts.length > 0 ? row : { ...row, ...partless(object) }, parts }
   } catch (error) {
     if (error instanceof BadLine) error.subject = { type, id }
     throw error
@@ -102,13 +101,19 @@ export const FIELDS: Record<RowType, (object: Row) => Row> = {
   }),
 }
 
+/** The marks of an assessment that comes without parts: whether it says at least that it has no proctor of its own. */
+export const partless = ({ proctor_id }: Row): Row => ({
+  partless: true,
+  clears_proctor: proctor_id === null,
+})
+
 /** Separate parts; or the one part that stands for the assessment itself and has its id; or none that the line says. */
 function readParts(object: Row, assessmentId: number, onUnknown: OnUnknown): Row[] {
-  if (object.parts === undefined && object.proctor_id === undefined) return []
+  if (object.parts === undefined && !hasProctor(object)) return []
   if (object.parts === undefined || object.parts === null) {
     return [ownPart(assessmentId, required(object, 'proctor_id', readId))]
   }
-  if (object.proctor_id !== undefined && object.proctor_id !== null) {
+  if (hasProctor(object)) {
     throw new BadLine('proctor_id and parts are both given: each part names its own proctor')
   }
   if (!Array.isArray(object.parts) || object.parts.length === 0) {
@@ -120,6 +125,8 @@ function readParts(object: Row, assessmentId: number, onUnknown: OnUnknown): Row
   if (ids.size < parts.length) throw new BadLine('two parts have the same id')
   return parts
 }
+
+const hasProctor = ({ proctor_id }: Row) => proctor_id !== undefined && proctor_id !== null
 
 /** The part that stands for an assessment without separate ones. */
 export function ownPart(assessmentId: number, proctor_id: number): Row {

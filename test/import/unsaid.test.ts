@@ -111,6 +111,17 @@ describe.each(BACKENDS_OF_TIER)('what a line does not say, imported into %s,', b
     expect(await partsOf(database.sql)).toEqual({ 10: [11, 12], 20: [20] })
   })
 
+  test('keeps parts by a proctor_id of null, which no assessment without parts may have', async () => {
+    await loaded(...PEOPLE, assessment(10), multiPart(20, [21, 22]))
+    await loaded({ type: 'assessment', id: 20, proctor_id: null, legacy_record: true })
+    expect(await partsOf(database.sql)).toEqual({ 10: [10], 20: [21, 22] })
+    const lines = [10, 30].map(id => assessment(id, { proctor_id: null }))
+    expect(problems(await importLines(database.sql, ...lines))).toEqual([
+      '1: proctor_id is missing',
+      '2: proctor_id is missing',
+    ])
+  })
+
   test('is listed all the same, as --sync sees it', async () => {
     await loaded(...PEOPLE, { type: 'product', id: 2, name: 'x' })
     const ids = PEOPLE.map(({ type, id }) => ({ type, id }))
