@@ -104,14 +104,14 @@ async function importInto(
   const { onReject, maxRejected = { percent: 1 }, sync } = options
   const { files, types, hasPartsApart } = source
   await createStaging(sql)
-  const { lines, unordered } = await stage(sql, source, onProgress, onReject !== undefined)
+  const { lines, staged } = await stage(sql, source, onProgress, onReject !== undefined)
   if (lines === 0) throw new Failure(`nothing was loaded: there is no record in ${source.name}`)
   if (sync && !source.isWhole())
     throw new Failure(
       `nothing was loaded: --sync from a stream needs a last line that says that nothing was cut off, ${endLine(lines)}`,
     )
   onProgress({ phase: 'checking' })
-  await settleStaging(sql, unordered, hasPartsApart)
+  await settleStaging(sql, staged, hasPartsApart)
 
   const unknown = sync && (await findUnknown(sql))
   let removals: Removal[] | undefined
@@ -167,5 +167,5 @@ async function stage(
     onProgress({ phase: 'reading', bytes, size: source.size, lines })
   }
   await batch.finish()
-  return { lines, unordered: batch.unordered }
+  return { lines, staged: batch }
 }

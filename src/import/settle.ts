@@ -6,16 +6,16 @@ import { STAGED, TABLES } from './staging.ts'
  * After the last record: several for one id are one where they are equal, and bad where they differ; and what a
  * record does not say comes from the database. Bad ones go to import_rejects. Then the planner is told what is
  * there, or it takes the tables for empty.
- * @param unordered types of which an id may have come twice
+ * @param staged types of which an id may have come twice, and types of which a record may leave something out
  */
 export async function settleStaging(
   sql: TransactionSql,
-  unordered: Set<RowType>,
+  { unordered, partial }: { unordered: Set<RowType>; partial: Set<RowType> },
   hasPartsApart: boolean,
 ): Promise<void> {
   for (const type of unordered) await keepOne(sql, type)
   let isWithoutSome = unordered.has('assessment')
-  for (const type of Object.keys(STAGED) as RowType[]) {
+  for (const type of partial) {
     const incomplete = await complete(sql, type)
     if (type === 'assessment' && incomplete > 0) isWithoutSome = true
   }

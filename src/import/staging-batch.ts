@@ -1,6 +1,6 @@
 import type { TransactionSql } from 'postgres'
 import { BadLine, placeOf, type Row, type RowType, type SourceRecord } from './record.ts'
-import { columnsOf, type StagedType, TABLES } from './staging.ts'
+import { columnsOf, STAGED, type StagedType, TABLES } from './staging.ts'
 
 /** Rows of one round trip: enough that its cost vanishes, few enough that two batches take little memory. */
 const BATCH = 5000
@@ -16,6 +16,8 @@ export class StagingBatch {
   private readonly highest = new Map<RowType, number>()
   /** Types of which an id may have come twice; ids that only ever rise cannot. */
   readonly unordered = new Set<RowType>()
+  /** Types of which a record leaves a value out, or clears one. */
+  readonly partial = new Set<RowType>()
 
   constructor(
     private readonly sql: TransactionSql,
@@ -32,7 +34,10 @@ export class StagingBatch {
       this.put('reject', { line, id, type, assessment_id: read.assessmentId, reason: read.message })
     } else {
       const { type, row, parts } = read
-      if (type !== 'part') this.watchOrder(type, row.id as number)
+      if (type !== 'part') {
+        this.watchOrder(type, row.id as number)
+        if (!row.deleted && !this.partial.has(type)) this.watchValues(type, row)
+      }
       row.line = line
       this.put(type, row)
       for (const part of parts) {
@@ -66,6 +71,11 @@ export class StagingBatch {
   private watchOrder(type: RowType, id: number): void {
     if (id <= (this.highest.get(type) ?? 0)) this.unordered.add(type)
     this.highest.set(type, id)
+  }
+
+  private watchValues(type: RowType, row: Row): void {
+    for (const column of STAGED[type].columns)
+      if (row[column] === undefined || row[column] === '') this.partial.add(type)
   }
 
   private async write(): Promise<void> {
