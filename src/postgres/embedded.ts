@@ -67,6 +67,8 @@ async function openFolder(folder: string): Promise<EmbeddedDatabase> {
 async function own(folder: string, socketPath: string, release: () => void): Promise<EmbeddedDatabase> {
   try {
     rmSync(socketPath, { force: true })
+    // Nobody else runs it behind our lock. One that was killed as it made the file leaves it empty, and Postgres refuses that.
+    rmSync(join(folder, CLUSTER, 'postmaster.pid'), { force: true })
     // Loaded here, so that a service on a real Postgres never evaluates the engine.
     const [{ startPglite }, { servePglite }] = await Promise.all([
       import('./pglite-assets.ts'),

@@ -39,6 +39,13 @@ describe('a folder', () => {
     expect(existsSync(unfinished)).toBe(false)
   })
 
+  test('of which an engine was killed as it made its lock file is opened all the same', async () => {
+    const dir = notes.folder('killed')
+    writeFileSync(join(dir, 'pglite/postmaster.pid'), '')
+    const sql = notes.pool(await notes.open(dir))
+    expect([...(await sql`select id from notes`)]).toEqual([{ id: 1 }])
+  })
+
   test('with a path too long for a socket has its socket in the temporary folder', async () => {
     const database = await notes.open(notes.folder('long-'.repeat(30)))
     expect(dirname(dirname(database.socketPath))).toBe(tmpdir())
