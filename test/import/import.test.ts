@@ -150,18 +150,19 @@ describe.each(BACKENDS_OF_TIER)('an import into %s', backend => {
 
   test('is noted with its time when all was loaded, also without a change, and otherwise not', async () => {
     const { sql } = database
-    const noted = async (work: Promise<unknown>) => {
+    const noted = async (work: () => Promise<unknown>) => {
       await sql`update export_state set last_import_at = null`
-      await work
+      await work()
       const [state] =
         await sql`select now() - last_import_at < interval '1 minute' as is_new from export_state`
       return state?.is_new
     }
-    expect(await noted(importLines(sql, ...PEOPLE))).toBe(true)
-    expect(await noted(importLines(sql, ...PEOPLE))).toBe(true)
-    expect(await noted(importWith(sql, { dryRun: true }, ...PEOPLE))).toBeNull()
-    expect(await noted(importLines(sql, ...PEOPLE, 'nonsense'))).toBeNull()
+    expect(await noted(() => importLines(sql, ...PEOPLE))).toBe(true)
+    expect(await noted(() => importLines(sql, ...PEOPLE))).toBe(true)
+    expect(await noted(() => importWith(sql, { dryRun: true }, ...PEOPLE))).toBeNull()
+    expect(await noted(() => importLines(sql, ...PEOPLE, 'nonsense'))).toBeNull()
   })
+
   test.each(['UTC', 'Pacific/Kiritimati', 'Pacific/Niue'])(
     'takes every day of the years 1 to 9999, in %s, and shows no other in any zone',
     async zone => {
