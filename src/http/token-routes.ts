@@ -27,7 +27,10 @@ export function tokenRoutes(db: Pool, limits: Limits, watching: Watching) {
       TOKEN,
       async ({ body, request }) => {
         const authorization = request.headers.get('authorization')
-        return respond(request, await issueAccessToken(db.during(request), body, authorization))
+        const answer = await issueAccessToken(db.during(request), body, authorization)
+        // A token is a row; the statement that inserts it is a SELECT of what became of the request.
+        db.watch.wrote()
+        return respond(request, answer)
       },
       {
         parse: ({ request }) => {

@@ -18,9 +18,10 @@ const FOREIGN_KEY_VIOLATION = '23503'
 type Issued = { accessToken: string; createdAt: number } | { accessToken: undefined; isKnownClient: boolean }
 
 /**
- * Issues a token to a client, or none when there is no such client with such a secret. One statement for every outcome: all refusals cost the same. The secret is looked
- * up by its digest, in an index and not in constant time, as a token is: that could tell how far two digests agree,
- * and nobody can choose a secret for its digest, nor guess the 256 random bits behind one.
+ * Issues a token to a client, or none when there is no such client with such a secret. One statement for every
+ * outcome: all refusals cost the same. The secret is looked up by its digest, in an index and not in constant time, as
+ * a token is: that could tell how far two digests agree, and nobody can choose a secret for its digest, nor guess the
+ * 256 random bits behind one.
  */
 export async function issueToken(db: Runner, clientId: string, clientSecret: string): Promise<Issued> {
   // No client id of ours looks otherwise, and Postgres refuses some of what else could stand here (NUL).
