@@ -103,6 +103,7 @@ for (const backend of BACKENDS) {
       disk.free()
       await until('it is ready', async () => (await fetch(`${service.admin}/ready`)).status === 200)
       expect(await isIssued()).toBe(true)
+      await service.shows(new RegExp(TOKENS_REFUSED[1]))
       expect(warnings(service)).toEqual([...TOKENS_REFUSED])
     })
 
