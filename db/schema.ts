@@ -45,7 +45,6 @@ export const exportPeople = pgTable('export_people', {
 export const exportProducts = pgTable('export_products', {
   productId: id('product_id').primaryKey(),
   nameKey: text('name_key').notNull(),
-  productNameKey: text('product_name_key').notNull(),
 })
 
 export const integrations = pgTable('integrations', {

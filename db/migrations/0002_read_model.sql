@@ -90,11 +90,9 @@ create table export_people (
 );
 create index export_people_names_key on export_people using gin (names_key gin_trgm_ops);
 
--- product_name_key is that of its records, for a walk by product name that begins where the products of a request do.
 create table export_products (
   product_id bigint primary key,
-  name_key text collate "C" not null,
-  product_name_key text collate "C" not null
+  name_key text collate "C" not null
 );
 
 create view export_people_rendered as
@@ -106,11 +104,7 @@ select
 from users;
 
 create view export_products_rendered as
-select
-  id as product_id,
-  search_folded(translate(name, E'\n', ' ')) collate "C" as name_key,
-  lower(name collate "und-x-icu") collate "C" as product_name_key
-from products;
+select id as product_id, search_folded(translate(name, E'\n', ' ')) collate "C" as name_key from products;
 
 -- The last instants of 9999 are a day of the year 10000 in the zones of the east, and the first ones of year 1 lie
 -- before it in those of the west: neither prints as YYYY-MM-DD, so a day is kept within these years.

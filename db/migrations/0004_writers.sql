@@ -64,8 +64,7 @@ begin
   where e.product_id = any (ids) and not exists (select from products p where p.id = e.product_id);
   insert into export_products as e
   select v.* from export_products_rendered v where v.product_id = any (ids)
-  on conflict (product_id) do update set name_key = excluded.name_key, product_name_key = excluded.product_name_key
-  where (e.*) is distinct from (excluded.*);
+  on conflict (product_id) do update set name_key = excluded.name_key where e.name_key <> excluded.name_key;
 end
 $$;
 

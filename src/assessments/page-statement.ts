@@ -6,7 +6,6 @@ import { ACCESS } from './access.ts'
 import { conditions, type Values } from './conditions.ts'
 import type { Order, Sort } from './parameters.ts'
 import {
-  amongProducts,
   inOrganizations,
   inProducts,
   inScope,
@@ -215,12 +214,9 @@ function walk(shape: Shape, side: Side): SQL {
   }
   return sql`
     select ${r.id} as id, ${key} as key${shape.way === 'whole' ? sql`, ${r.document} as document` : sql``} from ${r}
-    ${where([inScope, ...amongNamed(shape), ...filtersOf(shape), ...behind(key, id)])}
+    ${where([inScope, ...filtersOf(shape), ...behind(key, id)])}
     order by ${inOrder(order, key, id)} ${limit}`
 }
-
-const amongNamed = ({ sort, narrowed }: Shape) =>
-  sort === 'product_name' && narrowed.includes('products') ? [amongProducts] : []
 
 const keyOf = ({ sort }: Shape) => sql`${sortKeys[sort]}`
 

@@ -1,5 +1,5 @@
 import { type SQL, sql } from 'drizzle-orm'
-import { exportProducts as p, exportRecords as r } from '../../db/schema.ts'
+import { exportRecords as r } from '../../db/schema.ts'
 
 /** The sets of a scope. A request can narrow either of them and never widen it (spec 4.2, rule 4). */
 export const SCOPE_SETS = ['organizations', 'products'] as const
@@ -28,7 +28,7 @@ export const isScopeFilled = sql`cardinality(${organizations}) > 0 and cardinali
 export const organizationsOfScope = sql`unnest(${organizations}) as organization (id)`
 
 /** A binary search in a set, which ascends. */
-const isOf = (set: SQL, id: typeof r.productId | typeof r.organizationId | typeof p.productId) =>
+const isOf = (set: SQL, id: SQL | typeof r.productId | typeof r.organizationId) =>
   sql`${set}[width_bucket(${id}, ${set})] = ${id}`
 
 /**
@@ -37,8 +37,4 @@ const isOf = (set: SQL, id: typeof r.productId | typeof r.organizationId | typeo
  */
 export const inScope = sql`coalesce(${isOf(products, r.productId)} and ${isOf(organizations, r.organizationId)}, false)`
 export const inProducts = sql`coalesce(${isOf(products, r.productId)}, false)`
-/** The sort keys of the records of some products: one may stand behind half of all others in the order. */
-const keyOfProducts = (bound: SQL) =>
-  sql`(select ${bound}(${p.productNameKey}) from ${p} where ${isOf(products, p.productId)})`
-export const amongProducts = sql`${r.productNameKey} between ${keyOfProducts(sql`min`)} and ${keyOfProducts(sql`max`)}`
 export const inOrganizations = sql`coalesce(${isOf(organizations, r.organizationId)}, false)`

@@ -109,18 +109,6 @@ test('a day out of all is read by an index, not by walking up to it', async () =
   expect(recordsRead(page)).toBeLessThan(ASSESSMENTS / 50)
 })
 
-test.each(['ASC', 'DESC'] as const)(
-  'by product name %s, the page of a product in the middle begins at its first record',
-  async order => {
-    const [row] = await many.database.sql<{ id: string }[]>`
-      select product_id as id from export_records group by 1, product_name_key order by product_name_key
-      offset ${everything.products.length / 2} limit 1`
-    const filter = { product_ids: [row?.id ?? ''] }
-    const { page } = await many.explainer.explain(everything, { sort: 'product_name', order, filter })
-    expect(recordsRead(page)).toBe(PAGE)
-  },
-)
-
 test.each(['q', '王', 'q x'])(
   'a search without three letters in a row, "%s", can use no index of names',
   async search => {
