@@ -119,7 +119,7 @@ describe('when, while a list is read,', () => {
         await pullFrom(some.baseUrl, client, out).finally(some.stop)
         expect(linesOf(out).map(idOf).sort()).toEqual((await documents(service)).map(idOf).sort())
       }),
-      { runs: 4, thorough: 40 },
+      { runs: 4, thorough: 20 },
     )
   })
 

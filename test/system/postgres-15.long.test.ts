@@ -13,19 +13,13 @@ setDefaultTimeout(600_000)
 /** The tests of the fast tier whose SQL depends on the server's version most. */
 const FILES = [
   'contract/any-list',
-  'contract/any-record',
   'contract/list-search',
-  'contract/list-sort',
   'assessments/paging/changes',
-  'assessments/paging/every-page',
-  'assessments/paging/one-statement',
   'assessments/paging/page-statement',
   'import/import',
-  'import/rows',
   'db/read-model',
   'db/schema',
   'postgres/grant',
-  'postgres/migrations',
 ].map(name => `test/${name}.test.ts`)
 
 requires(POSTGRES_15).describe('on Postgres 15', () => {

@@ -126,7 +126,7 @@ describe('what is logged', () => {
       ]
       expect(deltas.map(({ row, delta }) => `${delta} ${row}`).sort()).toEqual(expected.sort())
     })
-    await holds(property, { runs: 20, thorough: 200 })
+    await holds(property, { runs: 20, thorough: 120 })
   })
 
   test('of 1,000 changes and more is a row for each organization', async () => {

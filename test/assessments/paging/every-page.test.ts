@@ -17,7 +17,7 @@ const RECORDS = 201
 
 /** Sizes of pages, and of the steps from one page to another that is nowhere near. */
 const SIZES = thorough ? [1, 7, 50, 60, 100] : [7, 60]
-const STEP = thorough ? 3 : 15
+const STEP = thorough ? 5 : 15
 
 /** A scope for each way to a page once its count is known. */
 const WAYS: { way: ReturnType<typeof wayOf>; scope: Scope }[] = [
