@@ -34,9 +34,16 @@ export async function listAssessments(
  * GET /api/v1/ax/assessments/:id (spec 4.3). Whatever is not the id of a record in the scope is not found.
  * @throws HttpError 401 or 400
  */
-export async function retrieveAssessment(db: Runner, tokenDigest: Uint8Array, id: string): Promise<Answer> {
+export async function retrieveAssessment(
+  db: Runner,
+  memory: PageMemory,
+  tokenDigest: Uint8Array,
+  id: string,
+): Promise<Answer> {
   if (!/^\d+$/.test(id) || !isBigint(id)) return await refused(db, tokenDigest, assessmentNotFound())
-  const { clientId, document } = await readRecord(db, tokenDigest, id)
+  const { access, document } = await readRecord(db, tokenDigest, id)
+  memory.note(tokenDigest, access)
+  const { clientId } = access
   if (!document) return errorAnswer(assessmentNotFound(), { clientId })
   return { status: 200, headers: COMPRESSIBLE, body: Buffer.from(document), facts: { clientId, records: 1 } }
 }

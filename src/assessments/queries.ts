@@ -58,8 +58,7 @@ export async function selectPage(db: Runner, shape: Shape, values: Values): Prom
  */
 export async function readRecord(db: Runner, tokenDigest: Uint8Array, id: string) {
   const [row] = await retrieve(db, { id, token: tokenDigest })
-  const { clientId } = accessOf(row)
-  return { clientId, document: row?.[4] ?? undefined }
+  return { access: accessOf(row), document: row?.[4] ?? undefined }
 }
 
 const retrieve = rawStatement(sql`

@@ -18,7 +18,7 @@ export type App = ReturnType<typeof createApp>
 /** Every route there is. Paths are exact: no trailing slash. */
 export function createApp(db: Pool, limits: Limits, watching: Watching) {
   const answerOf = answerErrors(apiError, watching)
-  const refuse = refuseOverload(limits, watching, apiError, db)
+  const refuse = refuseOverload(limits, watching, apiError)
   // The framework looks for the path past the shortest usual host; with a Host of one to three letters it starts earlier.
   return (
     new Elysia({ strictPath: true, handler: { standardHostname: false } })

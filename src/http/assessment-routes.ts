@@ -39,7 +39,7 @@ export function assessmentRoutes(pool: Pool, limits: Limits, watching: Watching)
     return respond(request, noted(tokenDigest, answer))
   }
   const retrieve = async ({ tokenDigest, params, request }: Asked & { params: { id: string } }) => {
-    const answer = await retrieveAssessment(during(request, tokenDigest), tokenDigest, params.id)
+    const answer = await retrieveAssessment(during(request, tokenDigest), memory, tokenDigest, params.id)
     return respond(request, noted(tokenDigest, answer))
   }
   const errorOf = answerErrors(apiError, watching)

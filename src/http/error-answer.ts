@@ -1,6 +1,6 @@
 import { ParseError } from 'elysia'
 import { type Answer, apiError, type ErrorStyle, errorAnswer, HttpError } from '../answers.ts'
-import { DatabaseUnavailable, StatementTimeout } from '../postgres/failures.ts'
+import { DatabaseUnavailable, Displaced, StatementTimeout } from '../postgres/failures.ts'
 import { logOf, type Watching } from './request-log.ts'
 import { databaseAnswer } from './unavailable.ts'
 
@@ -33,6 +33,7 @@ export function answerErrors(style: ErrorStyle, { log, counters }: Watching) {
 
 /** Whether the database, or the connection to it, is what failed. */
 function isOfDatabase(error: unknown): boolean {
+  if (error instanceof Displaced) return false
   if (error instanceof DatabaseUnavailable || error instanceof StatementTimeout) return true
   return error instanceof Error && error.name === 'PostgresError'
 }

@@ -15,17 +15,17 @@ export function databaseAnswer(error: unknown, style: ErrorStyle): HttpError | u
 }
 
 /**
- * Refuses what comes while `limits.requests` are in work, the one that asks among them; or the last that waits of who
- * has more of them waiting. `lane` is who asks, as `pool` knows them.
+ * Refuses what comes while `limits.requests` are in work, the one that asks among them; or, where it will wait for
+ * the `pool`, the last that waits of who has more of them waiting. `lane` is who asks, as the pool knows them.
  */
 export function refuseOverload(
   { requests }: Limits,
   { inFlight }: Watching,
   style: ErrorStyle,
-  pool: Pick<Pool, 'displace'>,
+  pool?: Pick<Pool, 'displace'>,
 ) {
   return (lane?: string): void => {
-    if (inFlight() > requests && !pool.displace(lane)) throw unavailable(style, 1)
+    if (inFlight() > requests && !pool?.displace(lane)) throw unavailable(style, 1)
   }
 }
 

@@ -84,6 +84,9 @@ export class DatabaseUnavailable extends Error {
   }
 }
 
+/** A statement that waited made room for one of somebody else: 503, and no trouble of the database. */
+export class Displaced extends DatabaseUnavailable {}
+
 /** A statement took longer than it may: 504. */
 export class StatementTimeout extends Error {}
 

@@ -1,6 +1,6 @@
 import type { PoolBounds } from './bounds.ts'
 import type { Connection, Open } from './connection.ts'
-import { ClientGone, DatabaseUnavailable, isSilence, reasonOf } from './failures.ts'
+import { ClientGone, DatabaseUnavailable, Displaced, isSilence, reasonOf } from './failures.ts'
 import { Lanes } from './lanes.ts'
 import { CANCEL_PATIENCE, Lookout, type Watched } from './lookout.ts'
 import { closed } from './patience.ts'
@@ -95,7 +95,7 @@ export class Places implements Watched {
   /** Sends away who came last in the longest lane, for one more in this one; false where that is as long. */
   displace(lane: string): boolean {
     const last = this.#waiting.lastBut(lane)
-    last?.leave(new DatabaseUnavailable('others have their turn'))
+    last?.leave(new Displaced('others have their turn'))
     return last !== undefined
   }
 
