@@ -28,14 +28,15 @@ export function tokenRoutes(db: Pool, limits: Limits, watching: Watching) {
       async ({ body, request }) => {
         const authorization = request.headers.get('authorization')
         const answer = await issueAccessToken(db.during(request), body, authorization)
-        // A token is a row; the statement that inserts it is a SELECT of what became of the request.
         db.watch.wrote()
         return respond(request, answer)
       },
       {
-        parse: ({ request }) => {
+        parse: async ({ request }) => {
+          const body = await readBody(request, limits)
+          // Not before: who has not sent all of it yet does not wait for the database.
           refuse()
-          return readBody(request, limits)
+          return body
         },
         body: validator(readTokenParameters),
         response: responses,

@@ -45,13 +45,11 @@ export async function issueToken(db: Runner, clientId: string, clientSecret: str
 }
 
 /**
- * Writes what a token takes, expired from the beginning, for the purge to remove. Whether that was possible: not where
- * there is no secret, and so nobody who could ask for a token.
+ * Writes what a token takes, expired from the beginning, for the purge to remove; nothing where there is no secret.
  * @throws the error of the database that a token would meet
  */
-export async function tryIssuing(db: Runner): Promise<boolean> {
-  const rows = await insertExpired(db, { token_digest: sha256(randomText(SECRET_LENGTH)) })
-  return rows.length > 0
+export async function tryIssuing(db: Runner): Promise<void> {
+  await insertExpired(db, { token_digest: sha256(randomText(SECRET_LENGTH)) })
 }
 
 /** Notes the use of a token and of its secret, at most once a minute: a write takes longer than a page. */
@@ -100,8 +98,7 @@ const insertToken = statement<Record<string, unknown>, { created_at: string | nu
 
 const insertExpired = statement<{ token_digest: Uint8Array }, object>(sql`
   insert into ${t} (digest, secret_id, created_at, expires_at)
-  select ${sql.placeholder('token_digest')}::bytea, ${s.id}, now(), now() from ${s} limit 1
-  returning ${t.expiresAt}`)
+  select ${sql.placeholder('token_digest')}::bytea, ${s.id}, now(), now() from ${s} limit 1`)
 
 /** Whether it is this process's turn, until the end of the statement. */
 const turn = sql`turn as materialized (select pg_try_advisory_xact_lock(${LOCKS.purge}) as is_ours)`

@@ -101,7 +101,6 @@ export class Pool implements Runner {
       const connection = await this.#places.take(lane, asker?.signal)
       try {
         const rows = await this.#runOn(connection, text, parameters, options, asker?.signal)
-        if (isInsertion(rows)) this.watch.wrote()
         return rows
       } catch (error) {
         if (asker?.signal.aborted) throw new ClientGone()
@@ -176,12 +175,6 @@ export class Pool implements Runner {
       this.#places.giveBack(connection)
     }
   }
-}
-
-/** An update may find room where an insertion finds none. */
-const isInsertion = (rows: object) => {
-  const { command, count } = rows as { command?: string; count?: number }
-  return command === 'INSERT' && count !== 0
 }
 
 /** What was cut had been done: its answer is lost. */

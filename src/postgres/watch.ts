@@ -84,7 +84,7 @@ export class Watch {
     this.#tell(reason)
   }
 
-  /** A row was inserted. */
+  /** A token was issued, or could be. */
   wrote(): void {
     this.refusal = undefined
     if (!this.#isTold) return

@@ -64,8 +64,12 @@ function unlessBusy<Result>(
  */
 async function unwritable(pool: Pool): Promise<string | undefined> {
   if (!(await isReadOnly(pool)) && pool.watch.refusal !== undefined) {
-    const isTried = await tryIssuing(pool).catch(() => true)
-    if (!isTried) pool.watch.wrote()
+    // Where there is no secret nobody could ask for a token either.
+    const isPossible = await tryIssuing(pool).then(
+      () => true,
+      () => false,
+    )
+    if (isPossible) pool.watch.wrote()
   }
   return pool.watch.refusal
 }
