@@ -11,6 +11,7 @@ import { checkLastImport, checkServer, checkStatistics, checkTimeZone } from '..
 import { checkTriggers } from '../doctor/trigger-check.ts'
 import { Failure } from '../errors.ts'
 import { type Database, openDatabase } from '../postgres/database.ts'
+import { DatabaseUnavailable, StatementTimeout } from '../postgres/failures.ts'
 import { readTls } from './certificate.ts'
 import { checkIntegrations } from './doctor-integrations.ts'
 import { readLimits } from './limits.ts'
@@ -85,6 +86,10 @@ async function examineConnections(database: Database, workers: number): Promise<
   try {
     const { size: poolSize, statement } = bounds
     return await checkConnections(database.sql, pool, { workers, poolSize, statement })
+  } catch (error) {
+    if (!(error instanceof DatabaseUnavailable || error instanceof StatementTimeout)) throw error
+    const why = error instanceof DatabaseUnavailable ? error.reason : 'the answer takes too long'
+    return [wrong('connections', `requests get none beside the one of this command: ${why}`)]
   } finally {
     await pool.close()
   }

@@ -43,7 +43,15 @@ async function supervise(
   onReload(() => {
     for (const worker of fleet.all()) worker.tell({ kind: 'reload' })
   })
-  const port = await startTogether(fleet.all(), address, signalled)
+  // From the start: a worker that hangs then is killed, which fails the start of all.
+  const stopAsking = endHungWorkers(fleet, log)
+  let port: number | undefined
+  try {
+    port = await startTogether(fleet.all(), address, signalled)
+  } catch (error) {
+    stopAsking()
+    throw error
+  }
   if (port !== undefined) {
     fleet.state = 'serving'
     log.info(
@@ -51,7 +59,7 @@ async function supervise(
       'listening',
     )
   }
-  await keepUntil(signalled, { fleet, log, port: port ?? 0, patience })
+  await keepUntil(signalled, { fleet, log, port: port ?? 0, patience, stopAsking })
 }
 
 /**
@@ -96,12 +104,13 @@ interface Keeping {
   port: number
   /** Milliseconds that all workers together have to end. */
   patience: number
+  /** Kills no more workers that do not answer: they may be ending. */
+  stopAsking(): void
 }
 
 /** Keeps every place filled until a signal, then lets all workers finish. */
 async function keepUntil(signalled: Promise<string>, keeping: Keeping): Promise<void> {
-  const { fleet, log, patience } = keeping
-  const stopAsking = endHungWorkers(fleet, log)
+  const { fleet, log, patience, stopAsking } = keeping
   const kept = Promise.all(
     fleet.all().map((worker, index) => keepOne(index + 1, worker, keeping, signalled)),
   ).then(() => true)

@@ -51,6 +51,10 @@ export function startWorker(number: number): WorkerProcess {
       }
     },
   })
+  // Not a race of each question against the end: that would collect all answers for as long as the worker lives.
+  void child.exited.then(() => {
+    for (const answer of asked.values()) answer(undefined)
+  })
   const hasEnded = () => child.exitCode !== null || child.signalCode !== null
   const tell = (message: ToWorker) => {
     // It may have ended in this very moment; then it has nothing to be told.
@@ -67,13 +71,10 @@ export function startWorker(number: number): WorkerProcess {
     tell,
     ask: async <About extends keyof Reports>(about: About) => {
       const question = ++questions
-      const report = new Promise(resolve => asked.set(question, resolve))
-      tell({ kind: 'ask', question, about })
       try {
-        const ended = child.exited.then(() => undefined)
-        return (await within(REPORT_PATIENCE, Promise.race([report, ended]), undefined)) as
-          | Reports[About]
-          | undefined
+        const report = new Promise(resolve => asked.set(question, resolve))
+        tell({ kind: 'ask', question, about })
+        return (await within(REPORT_PATIENCE, report, undefined)) as Reports[About] | undefined
       } finally {
         asked.delete(question)
       }

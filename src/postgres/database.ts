@@ -107,12 +107,16 @@ function commandsOn(
 function poolOf(read: () => PostgresUrl): Database['pool'] {
   return (bounds, log) => {
     let url = read()
+    let told: string | undefined
     const readAgain = () => {
       try {
         url = read()
+        told = undefined
       } catch (error) {
         const { message: reason } = error as Error
-        log.warn({ reason }, 'DATABASE_URL_FILE could not be read again; its last value stays')
+        if (reason !== told)
+          log.warn({ reason }, 'the database could not be read again from the settings; it stays what it was')
+        told = reason
       }
       return url
     }

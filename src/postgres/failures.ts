@@ -61,7 +61,7 @@ export function passingReason(failure: unknown): string | undefined {
   if (typeof code !== 'string') return undefined
   const mayPass =
     (error as Error).name === 'PostgresError'
-      ? /^(08|53|57P)/.test(code)
+      ? /^(08(?!P01)|53|57P)/.test(code)
       : /^(E(?!RR_|ACCES|PERM)[A-Z_]+|CONNECT_TIMEOUT|CONNECTION_\w+|NO_ANSWER|NOT_WANTED)$/.test(code)
   return mayPass ? reasonOf(error) : undefined
 }

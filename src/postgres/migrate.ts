@@ -73,15 +73,15 @@ async function apply(
     })
     return { wasMissing }
   } catch (error) {
-    if ((error as { code?: string }).code !== LOCK_NOT_AVAILABLE) throw error
+    if (!IN_THE_WAY.includes((error as { code?: string }).code ?? '')) throw error
     return { wasMissing: false, blockers: (await blockers()) ?? 'somebody else' }
   } finally {
     await blockers()
   }
 }
 
-/** SQLSTATE: lock_timeout is over. */
-const LOCK_NOT_AVAILABLE = '55P03'
+/** SQLSTATE: lock_timeout is over, or somebody who waits for us was found sooner. */
+const IN_THE_WAY = ['55P03', '40P01']
 
 /**
  * The migrations name an operator class of pg_trgm without its schema, which a role's search_path need not have:

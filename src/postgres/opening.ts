@@ -1,6 +1,7 @@
 import type { Parameters } from './client.ts'
 import { Connection } from './connection.ts'
 import { attemptsOf, isAboutEncryption } from './encryption.ts'
+import { closed } from './patience.ts'
 import type { Address, PostgresUrl } from './url.ts'
 
 /**
@@ -28,14 +29,14 @@ export async function openFirst(
         void primary?.close()
         return connection
       }
-      if (primary) void connection.close()
+      if (primary && !primary.isOver) void connection.close()
       else primary = connection
     } catch (error) {
       failure = error
     }
   }
   if (primary && !primary.isOver) return primary
-  throw failure
+  throw failure ?? closed()
 }
 
 /** With encryption or without, as sslmode has it. */
