@@ -24,7 +24,9 @@ export async function reportResult(result: ImportResult, notes: string[], called
   }
   const all = [...notes]
   if (result.keptFor)
-    all.push(`nothing was removed: ${describePlace(result.keptFor)} is bad and does not say whose it is`)
+    all.push(
+      `nothing but parts was removed: ${describePlace(result.keptFor)} is bad and does not say whose it is`,
+    )
   tell(all.map(note => `note: ${note}`))
   await (called.json ? printJson(result, all, called) : printText(result, called))
 }

@@ -11,7 +11,7 @@ import { noteImport, settle, vacuumChanged, waitForTurn } from './session.ts'
 import { settleStaging } from './settle.ts'
 import { createStaging } from './staging.ts'
 import { StagingBatch } from './staging-batch.ts'
-import { findUnknown, partsRemoved, type Removal, refuseExcess, stageRemovals } from './sync.ts'
+import { findUnknown, partsRemoved, refuseExcess, stageRemovals } from './sync.ts'
 
 /** Bad records that are described; the others are counted. */
 const MAX_DESCRIBED = 100
@@ -51,7 +51,7 @@ export type ImportResult =
       lines: number
       rejected: number
       summary: Summary
-      /** A bad record that does not say whose it is, because of which nothing could be removed. */
+      /** A bad record that does not say whose it is, because of which nothing but parts could be removed. */
       keptFor: Place | undefined
     }
   | { loaded: false; lines: number; problems: Problem[]; total: number }
@@ -114,11 +114,10 @@ async function importInto(
   await settleStaging(sql, staged, hasPartsApart)
 
   const unknown = sync && (await findUnknown(sql))
-  let removals: Removal[] | undefined
-  if (sync && unknown === undefined && (onReject || (await countRejects(sql)) === 0))
-    removals = await stageRemovals(sql, types)
+  const isSyncing = sync !== undefined && (onReject !== undefined || (await countRejects(sql)) === 0)
+  const removals = isSyncing && unknown === undefined ? await stageRemovals(sql, types) : []
   await findChanges(sql)
-  if (sync && removals) refuseExcess([...removals, await partsRemoved(sql)], sync)
+  if (isSyncing) refuseExcess([...removals, await partsRemoved(sql)], sync)
 
   const needsParts = sync !== undefined && source.holdsParts
   if (onReject) await rejectProblems(sql, { hasPartsApart, needsParts, isWhole: false })

@@ -134,7 +134,7 @@ describe.each(BACKENDS_OF_TIER)('axport import into %s', backend => {
     const file = fileOf('bad', ndjsonOf(['nope', { ...organization(12), colour: 'red' }]))
     const notes = [
       'unknown in organization lines, and ignored: colour',
-      'nothing was removed: line 1 is bad and does not say whose it is',
+      'nothing but parts was removed: line 1 is bad and does not say whose it is',
     ]
     const result = await json('--rejects', 'out', '--sync', file)
     expect(result).toMatchObject({ loaded: true, lines: 2, rejected: 1, rejects: 'out', notes })

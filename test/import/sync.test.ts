@@ -155,10 +155,19 @@ describe.each(BACKENDS_OF_TIER)('an import into %s with --sync', backend => {
     expect(await idsOf(database.sql, 'assessments')).toEqual([10])
   })
 
-  test('removes nothing, and says so, when a bad line does not tell whose it is', async () => {
-    await importLines(database.sql, ...PEOPLE, educator(2))
-    const result = await load({ ...all, onReject: () => {} }, ...PEOPLE, 'nonsense', educator(3))
-    expect(result).toMatchObject({ loaded: true, rejected: 1, keptFor: { line: 5 } })
+  test('removes nothing but parts, no more than it may, when a bad line does not tell whose it is', async () => {
+    await importLines(database.sql, ...PEOPLE, educator(2), multiPart(10, [11, 12]))
+    const lines = [...PEOPLE, 'nonsense', educator(3), multiPart(10, [11])]
+    const onReject = () => {}
+    await expect(load({ sync: { percent: 10 }, onReject }, ...lines)).rejects.toThrow(
+      'nothing was loaded: --sync would remove 1 of 2 assessment_parts, more than 10%',
+    )
+    expect(await load({ ...all, onReject }, ...lines)).toMatchObject({
+      loaded: true,
+      rejected: 1,
+      keptFor: { line: 5 },
+      summary: { assessment_parts: { deleted: 1 } },
+    })
     expect(await idsOf(database.sql, 'users')).toEqual([2, 3, PROCTOR, EDUCATOR])
   })
 })
