@@ -49,7 +49,12 @@ class BadLines extends Failure {
   }
 }
 
-function reasonOf({ total, lines }: ImportResult & { loaded: false }, isLeavingOut: boolean): string {
+function reasonOf(
+  { total, lines, isPartOfUnknown }: ImportResult & { loaded: false },
+  isLeavingOut: boolean,
+): string {
+  if (isPartOfUnknown)
+    return 'nothing was loaded: a bad row does not say of which assessment it is a part, correct it and import again'
   const howMany = `nothing was loaded: ${count(total, 'bad line')} of ${lines}`
   return isLeavingOut
     ? `${howMany}, more than may be left out; is the source as it should be? If so, allow it with --max-rejected`

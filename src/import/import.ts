@@ -4,7 +4,7 @@ import { type ApplyProgress, applyStaging } from './apply.ts'
 import { findChanges, type Summary, summarize } from './changes.ts'
 import { isBeyond, type Limit } from './limit.ts'
 import { endLine } from './ndjson.ts'
-import type { RecordSource } from './record.ts'
+import { placeOf, type RecordSource } from './record.ts'
 import { countRejects, findProblems, firstReasons, readRejects, rejectProblems } from './rejects.ts'
 import { type Place, type Problem, placeIn, reasonIn } from './report.ts'
 import { noteImport, settle, vacuumChanged, waitForTurn } from './session.ts'
@@ -54,7 +54,14 @@ export type ImportResult =
       /** A bad record that does not say whose it is, because of which nothing but parts could be removed. */
       keptFor: Place | undefined
     }
-  | { loaded: false; lines: number; problems: Problem[]; total: number }
+  | {
+      loaded: false
+      lines: number
+      problems: Problem[]
+      total: number
+      /** The problem is a part of nobody knows which assessment, which cannot be left out. */
+      isPartOfUnknown?: true
+    }
 
 /**
  * Loads a source into the source tables: all of it, or nothing. One transaction, so that readers see the
@@ -102,7 +109,7 @@ async function importInto(
   options: ImportOptions,
 ): Promise<ImportResult> {
   const { onReject, maxRejected = { percent: 1 }, sync } = options
-  const { files, types, hasPartsApart } = source
+  const { files, types, hasPartsApart, holdsParts } = source
   await createStaging(sql)
   const { lines, staged } = await stage(sql, source, onProgress, onReject !== undefined)
   if (lines === 0) throw new Failure(`nothing was loaded: there is no record in ${source.name}`)
@@ -112,6 +119,11 @@ async function importInto(
     )
   onProgress({ phase: 'checking' })
   await settleStaging(sql, staged, hasPartsApart)
+  if (onReject && hasPartsApart && holdsParts) {
+    const line = await findUnknown(sql, placeOf({ file: files.length - 1, line: 0 }))
+    const problems = line === undefined ? [] : await describeReasons(sql, files, 1, line)
+    if (problems.length > 0) return { loaded: false, lines, problems, total: 1, isPartOfUnknown: true }
+  }
 
   const unknown = sync && (await findUnknown(sql))
   const isSyncing = sync !== undefined && (onReject !== undefined || (await countRejects(sql)) === 0)
@@ -119,15 +131,12 @@ async function importInto(
   await findChanges(sql)
   if (isSyncing) refuseExcess([...removals, await partsRemoved(sql)], sync)
 
-  const needsParts = sync !== undefined && source.holdsParts
+  const needsParts = sync !== undefined && holdsParts
   if (onReject) await rejectProblems(sql, { hasPartsApart, needsParts, isWhole: false })
   else await findProblems(sql, { hasPartsApart, needsParts, isWhole: true })
   const rejected = await countRejects(sql)
   if (rejected > 0 && (!onReject || isTooMany(rejected, lines, maxRejected))) {
-    const problems = (await firstReasons(sql, MAX_DESCRIBED)).map(({ line, reason, otherLine }) => ({
-      ...placeIn(files, line),
-      reason: reasonIn(files, reason, otherLine),
-    }))
+    const problems = await describeReasons(sql, files, MAX_DESCRIBED)
     return { loaded: false, lines, problems, total: rejected }
   }
   if (onReject) {
@@ -141,6 +150,19 @@ async function importInto(
   await applyStaging(sql, summary, onProgress)
   const keptFor = unknown === undefined ? undefined : placeIn(files, unknown)
   return { loaded: true, lines, rejected, summary, keptFor }
+}
+
+/** The first reasons from a place on, in words. */
+async function describeReasons(
+  sql: TransactionSql,
+  files: RecordSource['files'],
+  limit: number,
+  from = 0,
+): Promise<Problem[]> {
+  return (await firstReasons(sql, limit, from)).map(({ line, reason, otherLine }) => ({
+    ...placeIn(files, line),
+    reason: reasonIn(files, reason, otherLine),
+  }))
 }
 
 /** Of a few lines, a share would be none. */

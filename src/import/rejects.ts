@@ -28,13 +28,15 @@ export async function findProblems(sql: TransactionSql, checking: Checking): Pro
   await sql.unsafe(`insert into import_rejects (line, reason, other_line) ${problems(checking)}`)
 }
 
-/** The first `limit` reasons against bad records, by place. */
+/** The first `limit` reasons against bad records from the place `from` on, by place. */
 export async function firstReasons(
   sql: TransactionSql,
   limit: number,
+  from: number,
 ): Promise<(StagedReason & { line: number })[]> {
   const rows = await sql<{ line: string; reason: string; other_line: string | null }[]>`
-    select distinct line, reason, other_line from import_rejects order by line, reason limit ${limit}`
+    select distinct line, reason, other_line from import_rejects
+    where line >= ${from} order by line, reason limit ${limit}`
   return rows.map(({ line, reason, other_line }) => ({
     line: Number(line),
     reason,

@@ -87,9 +87,13 @@ async function stageRemovalsOf(sql: TransactionSql, type: RowType, firstPlace: n
   return result.count
 }
 
-/** The place of a bad record that does not say whose it is: what such a source contains cannot be known. */
-export async function findUnknown(sql: TransactionSql): Promise<number | undefined> {
+/**
+ * The place of a bad record, from the place `from` on, that does not say whose it is: what such a source contains
+ * cannot be known.
+ */
+export async function findUnknown(sql: TransactionSql, from = 0): Promise<number | undefined> {
   const [row] = await sql<{ line: string | null }[]>`
-    select min(line) as line from import_rejects where id is null and assessment_id is null`
+    select min(line) as line from import_rejects
+    where id is null and assessment_id is null and line >= ${from}`
   return row?.line == null ? undefined : Number(row.line)
 }

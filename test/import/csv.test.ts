@@ -254,6 +254,14 @@ describe.each(BACKENDS_OF_TIER)('CSV files imported into %s', backend => {
     expect(await parts()).toEqual({ 9001: [9001] })
   })
 
+  const LOST = ['9100,9102,2,Part 2,2026-03-09,78,', ',9102,2,Part 2,2026-03-09,78']
+  test.each(LOST)('are not loaded without a part of nobody knows which assessment: %s', async row => {
+    const files = { 'assessment_parts.csv': FILES['assessment_parts.csv'].replace(/9100,9102,.*/, row) }
+    const result = await loadFiles(files, { onReject: () => {} })
+    expect(reasons(result)).toEqual([expect.stringMatching(/^assessment_parts\.csv line 2: /)])
+    expect(await parts()).toEqual({ 9001: [9001], 9100: [9101, 9102] })
+  })
+
   test('remove by --sync the parts that they no longer list, where they have a file of parts', async () => {
     const sync = { sync: { count: 1 } }
     const [header, first] = FILES['assessment_parts.csv'].split('\n')
