@@ -5,7 +5,7 @@ import { readText } from './bytes.ts'
 import { type CsvType, isKnownColumn, REQUIRED_COLUMNS, readCells } from './csv-rows.ts'
 import { MAX_LINE } from './lines.ts'
 import { BadLine, type ReadRecord, type RecordSource, type RowType, type SourceRecord } from './record.ts'
-import { UnknownNames } from './unknown.ts'
+import { shown, UnknownNames } from './unknown.ts'
 
 /** A file of a folder or a zip. */
 export interface StoredFile {
@@ -65,7 +65,7 @@ export function csv(stored: StoredFile[], where: string): RecordSource {
 function notesOn(ignored: string[]): string[] {
   if (ignored.length === 0) return []
   const more = ignored.length > 5 ? ` and ${ignored.length - 5} more` : ''
-  return [`ignored ${ignored.slice(0, 5).join(', ')}${more}`]
+  return [`ignored ${ignored.slice(0, 5).map(shown).join(', ')}${more}`]
 }
 
 /** Rows that are handed on at once. */
@@ -104,7 +104,7 @@ function readHeader(name: string, type: CsvType, cells: string[]): string[] {
       `${name} has no column ${missing.join(', ')}: its first row must name the columns, with commas between them`,
     )
   const twice = columns.find((column, index) => column !== '' && columns.indexOf(column) !== index)
-  if (twice) throw new Failure(`${name} has the column ${twice} more than once`)
+  if (twice) throw new Failure(`${name} has the column ${shown(twice)} more than once`)
   return columns
 }
 

@@ -25,4 +25,4 @@ export class UnknownNames {
 }
 
 /** A name comes from the source: a terminal is not to obey it. */
-const shown = (name: string) => name.replace(/[\p{C}\s]/gu, '?').slice(0, 40)
+export const shown = (name: string) => name.replace(/[\p{C}\s]/gu, '?').slice(0, 40)
