@@ -118,6 +118,8 @@ async function importInto(
       `nothing was loaded: --sync from a stream needs a last line that says that nothing was cut off, ${endLine(lines)}`,
     )
   onProgress({ phase: 'checking' })
+  // What is stored is copied here and written later: what somebody else commits in between would be undone.
+  if (staged.partial.size > 0) await sql`select lock_export()`
   await settleStaging(sql, staged, hasPartsApart)
   if (onReject && hasPartsApart && holdsParts) {
     const line = await findUnknown(sql, placeOf({ file: files.length - 1, line: 0 }))

@@ -3,6 +3,7 @@ import type { Sql } from 'postgres'
 import { EDUCATOR, educator, multiPart, ndjsonOf, PEOPLE, part, range, removal } from '../support/fixtures.ts'
 import { idsOf, importLines, importText, importWith, staleRecords, useDatabase } from '../support/import.ts'
 import { BACKENDS_OF_TIER } from '../support/service.ts'
+import { until } from '../support/until.ts'
 
 /** Of two parts each, both of the same name. */
 const assessmentOf = (id: number, name = 'n') =>
@@ -84,5 +85,25 @@ describe.each(BACKENDS_OF_TIER)('on %s', backend => {
     expect(await broken.catch(error => String(error))).toContain('the source broke off')
     expect(await sql`select id from users`).toBeEmpty()
     expect(await importLines(sql, ...PEOPLE)).toMatchObject({ loaded: true, lines: 4 })
+  })
+})
+
+describe('on postgres', () => {
+  const database = useDatabase('postgres')
+
+  test('an import keeps what another writer commits meanwhile, where its lines do not say that', async () => {
+    await importLines(database.sql, ...PEOPLE)
+    const importing = await database.sql.begin(async writer => {
+      await writer`update users set email = 'new@example.org' where id = ${EDUCATOR}`
+      const started = importLines(database.sql, { type: 'user', id: EDUCATOR, name: 'Renamed' })
+      await until('the import waits for the writer', async () => {
+        const { count } = await database.sql`select from pg_locks where not granted`
+        return count > 0
+      })
+      return { started }
+    })
+    expect(await importing.started).toMatchObject({ loaded: true })
+    const [user] = await database.sql`select name, email from users where id = ${EDUCATOR}`
+    expect({ ...user }).toEqual({ name: 'Renamed', email: 'new@example.org' })
   })
 })
