@@ -21,7 +21,9 @@ export async function pullIntoFile(job: PullJob, output: string, watcher: Watche
   const partial = new PartialFile(output, digestOf(job))
   watcher.signal.addEventListener('abort', () => partial.leave())
   try {
-    const resumed = await partial.resume()
+    const resumed = await partial.resume(done =>
+      watcher.onProgress({ phase: 'resuming', done, total: partial.position.count ?? done }),
+    )
     if (resumed > 0) {
       watcher.onNote(`going on after ${resumed} assessments of an interrupted run`)
       watcher.onProgress({

@@ -14,6 +14,8 @@ export interface PullJob extends Form {
 
 /** How far a pull is, in records. */
 export type PullProgress =
+  /** What an earlier run has kept is read. */
+  | { phase: 'resuming'; done: number; total: number }
   | { phase: 'pulling'; done: number; total: number /** Of `done`, by an earlier run. */; resumed: number }
   | { phase: 'writing'; done: number; total: number }
 

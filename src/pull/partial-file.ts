@@ -52,8 +52,9 @@ export class PartialFile {
   /**
    * Takes over what an earlier run that asked for the same has left; returns how many records. What another one has
    * left goes when the first page is there: an address or a secret may be mistyped.
+   * @param onRead told how many have been read so far, from 0 on, where there is something to take over
    */
-  async resume(): Promise<number> {
+  async resume(onRead: (done: number) => void): Promise<number> {
     const state = this.state.read()
     if (!state) this.clear()
     if (state?.digest !== this.digest || Date.now() - state.started > OLDEST_MS) return 0
@@ -61,12 +62,16 @@ export class PartialFile {
     this.savedCount = state.count
     this.position.count = state.count
     let length = 0
+    onRead(0)
     for await (const chunk of wholeLines(this.path)) {
       const good = takeIds(chunk, this.position)
       length += good
       // A crash of the machine may have left anything.
       if (good < chunk.length) break
+      onRead(this.position.ids.size)
     }
+    // Left by Ctrl-C meanwhile: all of it is the next run's.
+    if (!this.isOpen) return 0
     ftruncateSync(this.descriptor, length)
     this.isUntouched = false
     this.records = this.position.ids.size
@@ -81,6 +86,7 @@ export class PartialFile {
   }
 
   private empty(): void {
+    if (!this.isOpen) return
     ftruncateSync(this.descriptor, 0)
     this.isUntouched = false
     this.started = Date.now()

@@ -181,6 +181,20 @@ describe('a pull that was interrupted', () => {
     expect((await pullFrom(front.baseUrl, client, out)).result.resumed).toBe(199)
   })
 
+  test('is still there when the next one is ended while it looks', async () => {
+    const out = outputIn()
+    const [line = ''] = await documents(service)
+    const earlier = new PartialFile(out, 'a question')
+    earlier.append({ lines: Buffer.from(`${line}\n`), written: 1, count: 2 })
+    earlier.leave()
+    const next = new PartialFile(out, 'a question')
+    expect(await next.resume(() => next.leave())).toBe(0)
+    expect(linesOf(`${out}.partial`)).toEqual([line])
+    const last = new PartialFile(out, 'a question')
+    expect(await last.resume(() => {})).toBe(1)
+    last.leave()
+  })
+
   test('goes on in another format', async () => {
     const out = await brokenOff(outputIn('out.csv'))
     const { result } = await pullFrom(front.baseUrl, client, out, { format: 'csv' })

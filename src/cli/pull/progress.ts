@@ -27,7 +27,7 @@ export class PullStatus {
     this.line.say(`note: ${text}`)
   }
 
-  /** Records that the next run need not read again, if this one ends now. */
+  /** Records that the next run need not read again, if this one ends now; as many as there are where it is unknown. */
   get kept(): number {
     if (this.isStream || !this.last) return 0
     return this.last.phase === 'pulling' ? this.last.done : this.last.total
@@ -37,7 +37,11 @@ export class PullStatus {
   interrupted(): string {
     if (this.isStream) return 'interrupted: what was written is not all'
     if (this.kept === 0) return 'interrupted: nothing is kept'
-    return `interrupted; ${this.kept} of ${this.last?.total} assessments are kept: run the same command again to go on`
+    const kept =
+      this.last?.phase === 'resuming'
+        ? 'what an earlier run has read is'
+        : `${this.kept} of ${this.last?.total} assessments are`
+    return `interrupted; ${kept} kept: run the same command again to go on`
   }
 
   end(): void {
