@@ -6,6 +6,9 @@
 /** A command failed for a reason its operator can act on: exit code 1. */
 export class Failure extends Error {}
 
+/** A failure that the same command may not meet when it is run again. */
+export class Passing extends Failure {}
+
 /** A command failed and kept what it had done: the same command goes on from there. Exit code 75, EX_TEMPFAIL. */
 export class Kept extends Failure {}
 

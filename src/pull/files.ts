@@ -13,7 +13,7 @@ import {
 } from 'node:fs'
 import { dirname } from 'node:path'
 import { promisify } from 'node:util'
-import { Failure } from '../errors.ts'
+import { Failure, Passing } from '../errors.ts'
 
 /** Takes bytes, one after the other. */
 export type Write = (bytes: Uint8Array) => void | Promise<void>
@@ -90,11 +90,14 @@ const REASONS: Record<string, string> = {
   SQLITE_CANTOPEN: 'it is of another user, or its folder cannot be written',
 }
 
+/** What ends when there is room again. */
+const FULL = new Set(['ENOSPC', 'EDQUOT', 'EFBIG', 'SQLITE_FULL'])
+
 /** What a failed write means for whoever runs the pull; an error of another kind is left as it is. */
 export function writeFailure(error: unknown, path: string): Error {
   if (error instanceof Failure) return error
   const { code, message } = error as { code?: string; message: string }
-  return code === undefined
-    ? (error as Error)
-    : new Failure(`cannot write ${path}: ${REASONS[code] ?? message}`)
+  if (code === undefined) return error as Error
+  const text = `cannot write ${path}: ${REASONS[code] ?? message}`
+  return FULL.has(code) ? new Passing(text) : new Failure(text)
 }

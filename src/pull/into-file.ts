@@ -1,5 +1,5 @@
 import { closeSync, openSync, rmSync } from 'node:fs'
-import { Failure, Kept } from '../errors.ts'
+import { Failure, Kept, Passing } from '../errors.ts'
 import { sha256 } from '../random.ts'
 import { PRIVATE, publish, writeFailure, writeFully } from './files.ts'
 import { type Form, writeAs } from './formats.ts'
@@ -15,7 +15,7 @@ const MOST_STARTS = 5
 /**
  * Reads the list into a partial file of NDJSON, whatever the format, so that every run can go on where any other
  * one ended; then makes the output of it, at once.
- * @throws Kept that says what is kept for the next run; Failure where nothing is
+ * @throws Kept where the same command may go on with what is kept; Failure where something has to be mended, or nothing is
  */
 export async function pullIntoFile(job: PullJob, output: string, watcher: Watcher): Promise<PullResult> {
   const partial = new PartialFile(output, digestOf(job))
@@ -42,9 +42,9 @@ export async function pullIntoFile(job: PullJob, output: string, watcher: Watche
     const { records, position } = partial
     partial.leave()
     if (!(error instanceof Failure) || records === 0) throw error
-    throw new Kept(
-      `${error.message}; ${records} of ${position.count} assessments are kept: run the same command again to go on`,
-    )
+    const kept = `${error.message}; ${records} of ${position.count} assessments are kept`
+    if (error instanceof Passing) throw new Kept(`${kept}: run the same command again to go on`)
+    throw new Failure(`${kept} for when that is mended`)
   }
 }
 

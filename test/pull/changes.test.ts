@@ -12,6 +12,7 @@ import {
 import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { dirname } from 'node:path'
 import fc from 'fast-check'
+import { Kept } from '../../src/errors.ts'
 import { PartialFile } from '../../src/pull/partial-file.ts'
 import { cleanUp } from '../support/executable.ts'
 import { assessment, type Line, ORGANIZATION, PRODUCT, removal, world } from '../support/fixtures.ts'
@@ -161,6 +162,22 @@ describe('a pull that was interrupted', () => {
     expect(notes).toEqual(['going on after 199 assessments of an interrupted run'])
     expect(front.lists.map(query => new URLSearchParams(query).get('offset'))).toEqual(['198'])
     expect(linesOf(out)).toEqual(await documents(service))
+  })
+
+  test.each([
+    [503, 'the same command may', true],
+    [403, 'something has to be mended', false],
+  ])('goes on after %d when %s', async (status, _, isPassing) => {
+    const out = await brokenOff()
+    front.hook = () => new Response('', { status })
+    const ended = pullFrom(front.baseUrl, client, out, { retryForMs: 1 })
+    const error = await ended.catch((error: Error) => error)
+    expect([error instanceof Kept, String(error)]).toEqual([
+      isPassing,
+      expect.stringContaining('199 of 230 assessments are kept'),
+    ])
+    front.hook = () => {}
+    expect((await pullFrom(front.baseUrl, client, out)).result.resumed).toBe(199)
   })
 
   test('leaves the earlier output as it was, and beside it files for the owner alone', async () => {

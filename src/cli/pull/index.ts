@@ -53,8 +53,8 @@ export function pullCommand(): Command {
       'after',
       `
 The file is replaced as a whole, when all has been read. A run that fails or is interrupted leaves
-what it has read in FILE.partial beside it and ends with exit code 75: run the same command again,
-and it goes on from there.
+what it has read in FILE.partial beside it. Exit code 75: run the same command again, and it goes on
+from there. Exit code 1: mend what it says before.
 
 Example: axport pull --base-url https://axport.example.org --client-id ID --out educators.ndjson`,
     )
