@@ -26,7 +26,11 @@ export async function checkTriggers(db: Sql): Promise<Finding[]> {
     : [ok('triggers', 'all there and on, and nobody replicates past them')]
 }
 
-const wrongTriggers = (detail: string) => wrong('triggers', `${detail}; then axport refresh`)
+const wrongTriggers = (detail: string, then = 'axport refresh') =>
+  wrong('triggers', `${detail}; then ${then}`)
+
+/** The trigger brings the sets of each row that is written into order, in which scopes are searched. */
+const ORDER_SCOPES = 'update integrations set organization_ids = organization_ids, product_ids = product_ids'
 
 async function missingTriggers(db: Sql): Promise<Finding[]> {
   const rows = await db<{ name: string }[]>`
@@ -34,8 +38,14 @@ async function missingTriggers(db: Sql): Promise<Finding[]> {
     left join pg_trigger t on t.tgrelid = to_regclass(e.table) and t.tgname = e.name
     where t.oid is null`
   if (rows.length === 0) return []
-  const names = firstThree(rows.map(({ name }) => name))
-  return [wrongTriggers(`missing: ${names}: make them again, as the migrations in db/migrations do`)]
+  const names = rows.map(({ name }) => name)
+  const isOfScopes = (name: string) => name === 'integrations_order_scope'
+  const cures = [
+    ...(names.every(isOfScopes) ? [] : ['axport refresh']),
+    ...(names.some(isOfScopes) ? [ORDER_SCOPES] : []),
+  ]
+  const detail = `missing: ${firstThree(names)}: make them again, as the migrations in db/migrations do`
+  return [wrongTriggers(detail, cures.join(', and '))]
 }
 
 /** Also those by which the server checks references, which "disable trigger all" turns off with the others. */
@@ -46,11 +56,17 @@ async function disabledTriggers(db: Sql): Promise<Finding[]> {
     where t.tgenabled not in ('O', 'A')
       and t.tgrelid in (select to_regclass(name) from unnest(${TRIGGERS.map(({ table }) => table)}::text[]) as name)
     group by c.oid order by name`
-  return rows.map(({ name, which }) =>
-    wrongTriggers(
-      `some of ${name} are disabled, and what is written there does not reach the export: alter table ${name} enable trigger ${which}`,
-    ),
-  )
+  return rows.map(({ name, which }) => {
+    const enable = `alter table ${name} enable trigger ${which}`
+    return name === 'integrations'
+      ? wrongTriggers(
+          `some of integrations are disabled, and scopes are stored out of order: ${enable}`,
+          ORDER_SCOPES,
+        )
+      : wrongTriggers(
+          `some of ${name} are disabled, and what is written there does not reach the export: ${enable}`,
+        )
+  })
 }
 
 /** Settings by which every session of a role, or of the database, fires none of our triggers. */

@@ -13,17 +13,26 @@ describe('axport doctor finds at once that what is written does not reach the ex
     expect(triggers.length).toBeGreaterThan(30)
     for (const { table, name, definition } of triggers) {
       await sql.unsafe(`alter table ${table} disable trigger ${name}`)
+      const isOfScopes = table === 'integrations'
+      const harm = isOfScopes
+        ? 'scopes are stored out of order'
+        : 'what is written there does not reach the export'
+      const cure = isOfScopes
+        ? 'update integrations set organization_ids = organization_ids, product_ids = product_ids'
+        : 'axport refresh'
       expect(await checkTriggers(sql)).toEqual([
         {
           check: 'triggers',
           status: 'wrong',
-          detail: `some of ${table} are disabled, and what is written there does not reach the export: alter table ${table} enable trigger user; then axport refresh`,
+          detail: `some of ${table} are disabled, and ${harm}: alter table ${table} enable trigger user; then ${cure}`,
         },
       ])
       await sql.unsafe(`alter table ${table} enable trigger user`)
       await sql.unsafe(`drop trigger ${name} on ${table}`)
       expect(await checkTriggers(sql)).toEqual([
-        expect.objectContaining({ detail: expect.stringContaining(`missing: ${name}: make them again`) }),
+        expect.objectContaining({
+          detail: expect.stringMatching(new RegExp(`^missing: ${name}: make them again.*; then ${cure}$`)),
+        }),
       ])
       await sql.unsafe(definition)
     }
