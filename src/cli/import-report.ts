@@ -1,6 +1,7 @@
 import { Failure } from '../errors.ts'
 import type { ImportResult } from '../import/import.ts'
 import { describePlace } from '../import/report.ts'
+import { describeError } from './describe-error.ts'
 import { print, printTable } from './output.ts'
 
 /** How an import was called, as far as its report shows. */
@@ -31,11 +32,19 @@ export async function reportResult(result: ImportResult, notes: string[], called
   await (called.json ? printJson(result, all, called) : printText(result, called))
 }
 
-/** Tells what is known besides the failure itself, which is told as that of any command. */
-export async function reportFailure(error: Failure, notes: string[], { json }: Called): Promise<void> {
+/**
+ * Tells what is known besides the failure itself, which is told as that of any command.
+ * @param isLoaded the data is there, and the import failed after it
+ */
+export async function reportFailure(
+  error: unknown,
+  isLoaded: boolean,
+  notes: string[],
+  { json }: Called,
+): Promise<void> {
   const { result, problems } = error instanceof BadLines ? error : { problems: [] }
   const counts = result && { lines: result.lines, bad_lines: result.total, problems: result.problems }
-  if (json) await printObject({ loaded: false, error: error.message, ...counts, notes })
+  if (json) await printObject({ loaded: isLoaded, error: describeError(error, 'import'), ...counts, notes })
   tell([...notes.map(note => `note: ${note}`), ...problems])
 }
 

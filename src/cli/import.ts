@@ -1,5 +1,5 @@
 import { Command, InvalidArgumentError } from 'commander'
-import { Failure, UsageFailure } from '../errors.ts'
+import { Interrupted, UsageFailure } from '../errors.ts'
 import { type ImportOptions, type ImportResult, importSource } from '../import/import.ts'
 import type { Limit } from '../import/limit.ts'
 import type { RecordSource } from '../import/record.ts'
@@ -49,18 +49,24 @@ async function runImport(file: string, options: Options): Promise<void> {
     throw new UsageFailure('--max-rejected belongs to --rejects')
   if (options.maxRemoved && !options.sync) throw new UsageFailure('--max-removed belongs to --sync')
   let notes = () => [] as string[]
+  let isLoaded = false
   try {
     const source = await openSource(file)
     notes = () => source.notes()
-    const result = await importFrom(source, options)
+    const result = await importFrom(source, options, () => (isLoaded = true))
     await reportResult(result, notes(), options)
   } catch (error) {
-    if (error instanceof Failure) await reportFailure(error, notes(), options)
+    if (!(error instanceof UsageFailure || error instanceof Interrupted))
+      await reportFailure(error, isLoaded, notes(), options)
     throw error
   }
 }
 
-async function importFrom(source: RecordSource, options: Options): Promise<ImportResult> {
+async function importFrom(
+  source: RecordSource,
+  options: Options,
+  onLoaded: () => void,
+): Promise<ImportResult> {
   const rejects = options.rejects === undefined ? undefined : new RejectsFile(options.rejects)
   const progress = new ImportProgress()
   try {
@@ -72,8 +78,10 @@ async function importFrom(source: RecordSource, options: Options): Promise<Impor
             source,
             step => {
               progress.show(step)
-              // All was loaded: whatever happens from here on, the rejects belong to it.
-              if (step.phase === 'tidying') rejects?.keep()
+              if (step.phase !== 'tidying') return
+              onLoaded()
+              // Whatever happens from here on, the rejects belong to what was loaded.
+              rejects?.keep()
             },
             { ...importOptions(options, rejects), signal },
           ),

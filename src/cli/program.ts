@@ -1,9 +1,10 @@
 import { Command, CommanderError } from 'commander'
 import { dropForeignSettings } from '../config.ts'
-import { Failure, Interrupted, Kept, UsageFailure } from '../errors.ts'
+import { Interrupted, Kept, UsageFailure } from '../errors.ts'
 import { completionCommand } from './completion.ts'
 import { configCommand } from './config.ts'
 import { demoCommand } from './demo.ts'
+import { describeError } from './describe-error.ts'
 import { doctorCommand } from './doctor.ts'
 import { importCommand } from './import.ts'
 import { integrationCommand } from './integration/index.ts'
@@ -26,7 +27,7 @@ export async function run(args: string[]): Promise<number> {
   } catch (error) {
     if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : 2
     if (!(error instanceof Interrupted) || error.message)
-      process.stderr.write(`axport: ${describe(error, args[0])}\n`)
+      process.stderr.write(`axport: ${describeError(error, args[0])}\n`)
     if (error instanceof Interrupted) return 130
     if (error instanceof Kept) return 75
     return error instanceof UsageFailure ? 2 : 1
@@ -101,26 +102,3 @@ function explainWrongCalls(command: Command, path: string): void {
     },
   })
 }
-
-/**
- * One line for an operator. A database's own message says what a role lacks or what a disk ran out of.
- * @param command the one that failed, for which its role may lack privileges
- */
-function describe(error: unknown, command = ''): string {
-  if (error instanceof Failure || error instanceof UsageFailure || error instanceof Interrupted)
-    return error.message
-  const { name, message, code } = error as { name?: string; message?: string; code?: string }
-  const text = (message ?? String(error)).replaceAll(/\s+/g, ' ')
-  if (code?.startsWith('CONNECTION_'))
-    return 'the connection to the database was lost; nothing half-done is left'
-  if (name !== 'PostgresError') return `unexpected error: ${text}`
-  const advice = code === '42501' ? `; ${PRIVILEGED_BY[command] ?? PRIVILEGED_AS_OWNER}` : ''
-  return `the database refused: ${text} (SQLSTATE ${code})${advice}`
-}
-
-/** How a role comes by what a command needs; the other commands are for the owner. */
-const PRIVILEGED_BY: Record<string, string> = {
-  serve: 'a role that serves gets its privileges by axport migrate --grant ROLE',
-  import: 'a role that imports gets its privileges by axport migrate --grant-loader ROLE',
-}
-const PRIVILEGED_AS_OWNER = 'run this command as the owner of the tables'

@@ -218,6 +218,26 @@ describe.each(BACKENDS_OF_TIER)('axport import into %s', backend => {
     expect(JSON.parse(stdout)).toMatchObject({ organizations: { deleted: 1 }, users: { unchanged: 1 } })
   })
 
+  test('says as JSON that all was loaded where the rejects cannot take their name', async () => {
+    fileOf('two', TWO)
+    const later = 'until ls taken.*.tmp >/dev/null 2>&1; do sleep 0.05; done; mkdir taken'
+    const line = `{ cat two; ${later}; } | "$AXPORT" import --json --rejects taken -`
+    const { code, stdout } = await shell(line, options())
+    const error = expect.stringMatching(/^the rejects stay in taken\..*\.tmp: /)
+    expect([code, JSON.parse(stdout)]).toEqual([1, { loaded: true, error, notes: [] }])
+    expect(await names()).toEqual(['Lakeside'])
+  })
+
+  test('says as JSON what the database refused', async () => {
+    await database.sql`
+      create function refuse() returns trigger language plpgsql as $$ begin raise exception 'no more'; end $$`
+    await database.sql`create trigger refuse before insert on organizations execute function refuse()`
+    const { code, stdout } = await run('--json', fileOf('two', TWO))
+    await database.sql`drop function refuse cascade`
+    const error = 'the database refused: no more (SQLSTATE P0001)'
+    expect([code, JSON.parse(stdout)]).toEqual([1, { loaded: false, error, notes: [] }])
+  })
+
   test.each([
     ['a file that is not there', () => 'nowhere', /^cannot read nowhere: there is no such file$/],
     ['a file below a file', () => `${fileOf('plain', TWO)}/x`, /^cannot read plain\/x: /],
