@@ -7,7 +7,7 @@ import { endLine } from './ndjson.ts'
 import { placeOf, type RecordSource } from './record.ts'
 import { countRejects, findProblems, firstReasons, readRejects, rejectProblems } from './rejects.ts'
 import { type Place, type Problem, placeIn, reasonIn } from './report.ts'
-import { noteImport, settle, vacuumChanged, waitForTurn } from './session.ts'
+import { noteImport, requireTriggers, settle, vacuumChanged, waitForTurn } from './session.ts'
 import { settleStaging } from './settle.ts'
 import { createStaging } from './staging.ts'
 import { StagingBatch } from './staging-batch.ts'
@@ -82,6 +82,7 @@ export async function importSource(
   try {
     await db.begin(async sql => {
       await waitForTurn(sql, () => onProgress({ phase: 'waiting' }))
+      await requireTriggers(sql)
       await settle(sql)
       result = await importInto(sql, source, onProgress, options)
       if (!result.loaded || dryRun) throw new Undone()

@@ -1,4 +1,5 @@
 import type { Sql, TransactionSql } from 'postgres'
+import { Failure } from '../errors.ts'
 import { LOCKS } from '../postgres/locks.ts'
 import type { Summary } from './changes.ts'
 
@@ -30,6 +31,27 @@ export async function settle(sql: TransactionSql): Promise<void> {
   }
   await sql`set local jit = off`
   await noticeLeaving(sql)
+}
+
+/**
+ * An import past the triggers would render nothing and look as if all was well.
+ * @throws Failure when some of ours are off on a table that it writes
+ */
+export async function requireTriggers(sql: TransactionSql): Promise<void> {
+  const [off] = await sql<{ table: string; which: string }[]>`
+    select c.oid::regclass::text as table, case when bool_or(t.tgisinternal) then 'all' else 'user' end as which
+    from pg_trigger t join pg_class c on c.oid = t.tgrelid
+    where t.tgenabled in ('D', 'R')
+      and c.oid in (
+        select to_regclass(name)
+        from unnest('{organizations,products,users,assessments,assessment_parts,export_records}'::text[]) as name
+      )
+    group by c.oid having bool_or(starts_with(t.tgname, c.relname || '_'))
+    order by 1`
+  if (off)
+    throw new Failure(
+      `nothing was loaded: triggers of ${off.table} are disabled, and the export would not follow: alter table ${off.table} enable trigger ${off.which}, then axport refresh`,
+    )
 }
 
 /** Notes that all was loaded; its writes have taken the lock on that row before. */

@@ -79,3 +79,18 @@ describe('of what was written past the triggers', () => {
     expect(await loaded(educator(501, { name: 'Eva' }))).toStartWith('3 of all 3 records differ')
   })
 })
+
+test.each(['all', 'user', 'users_updated'])(
+  'an import is refused while trigger %s of a table is disabled, and says the way out',
+  async which => {
+    const { sql } = database
+    await sql.unsafe(`alter table users disable trigger ${which}`)
+    const refused = await importLines(sql, ...PEOPLE).catch(error => String(error.message))
+    const enable = `alter table users enable trigger ${which === 'all' ? 'all' : 'user'}`
+    await sql.unsafe(enable)
+    expect(refused).toBe(
+      `nothing was loaded: triggers of users are disabled, and the export would not follow: ${enable}, then axport refresh`,
+    )
+    expect(await importLines(sql, ...PEOPLE)).toMatchObject({ loaded: true })
+  },
+)
