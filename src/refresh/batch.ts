@@ -53,7 +53,13 @@ function within(db: Sql, table: string, organizations: string[] | undefined, ofS
   if (organizations === undefined || table === 'export_products') return db``
   const isTheirs = db`organization_id = any (${organizations}::bigint[])`
   if (table === 'export_records') return db`and ${isTheirs}`
-  return ofSource
-    ? db`and id in (select user_id from assessments where ${isTheirs})`
-    : db`and user_id in (select user_id from export_records where ${isTheirs})`
+  if (ofSource) return db`and id in (select user_id from assessments where ${isTheirs})`
+  // Nobody knows of which organization those were whose user and records are gone.
+  return db`and user_id in (
+    select user_id from export_records where ${isTheirs}
+    union all
+    select p.user_id from export_people p
+    where not exists (select from users u where u.id = p.user_id)
+      and not exists (select from export_records r where r.user_id = p.user_id)
+  )`
 }

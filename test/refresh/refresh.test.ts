@@ -114,6 +114,14 @@ describe.each(BACKENDS_OF_TIER)('axport refresh, on %s,', backend => {
     expect(await found()).toEqual([none, '0 1 0', none])
   })
 
+  test('finds people whose user and records are gone, whatever the organizations', async () => {
+    await behind(`
+      delete from assessment_parts where assessment_id >= 9100; delete from assessments where id >= 9100;
+      delete from users where id = 502`)
+    expect(await found(['11'])).toEqual(['0 0 3', '0 0 1', none])
+    expect(await found()).toEqual([none, none, none])
+  })
+
   const QUERIES = ['', 'page=2&offset=2', 'sort=user_name&order=desc', 'filter[organization_ids][]=11']
   const SEARCHES = ['ana', 'eva', 'li', 'reading', 'poetry'].map(text => `filter[search]=${text}`)
 
