@@ -1,5 +1,5 @@
 import type { Sql } from 'postgres'
-import { Failure } from '../errors.ts'
+import { Failure, firstThree } from '../errors.ts'
 import { READ_MODEL, type ReadModelTable } from '../postgres/read-model.ts'
 import { compareRound } from './batch.ts'
 
@@ -26,7 +26,7 @@ export interface Refreshed {
  * is a transaction of its own, and a round in which nothing differs takes no lock.
  * @param organizations those whose records are looked at; undefined for all
  * @param onCompared told how many rows have been compared
- * @throws Failure where nothing can be rendered, because the time zone is lost
+ * @throws Failure for an organization that is nowhere, or where nothing can be rendered, because the time zone is lost
  */
 export async function refresh(
   db: Sql,
@@ -34,6 +34,7 @@ export async function refresh(
   onCompared: (rows: number) => void,
 ): Promise<Refreshed> {
   await requireState(db)
+  if (organizations) await requireKnown(db, organizations)
   const refreshed: Refreshed = { records: nothing(), people: nothing(), products: nothing() }
   let rows = 0
   for (const part of READ_MODEL) {
@@ -67,6 +68,17 @@ async function requireState(db: Sql): Promise<void> {
       "export_state is empty, its one row was deleted: insert into export_state (time_zone) values ('Area/City')",
     )
   }
+}
+
+/** A mistyped id would else compare nothing, and look as if all was well. */
+async function requireKnown(db: Sql, organizations: string[]): Promise<void> {
+  const unknown = await db<{ id: string }[]>`
+    select id from unnest(${organizations}::bigint[]) as id
+    where not exists (select from organizations o where o.id = id.id)
+      and not exists (select from assessments a where a.organization_id = id.id)
+      and not exists (select from export_records r where r.organization_id = id.id)`
+  if (unknown.length > 0)
+    throw new Failure(`there is no organization ${firstThree(unknown.map(({ id }) => id))}: check the ids`)
 }
 
 const nothing = (): Found => ({ compared: 0, missing: 0, outdated: 0, left_over: 0 })

@@ -122,6 +122,14 @@ describe.each(BACKENDS_OF_TIER)('axport refresh, on %s,', backend => {
     expect(await found()).toEqual([none, none, none])
   })
 
+  test('refuses an organization that is neither in the source nor in the records', async () => {
+    await behind('delete from organizations where id in (11, 12)')
+    await expect(run(['12', '11', '9999', '10'])).rejects.toThrow(
+      'there is no organization 12, 9999: check the ids',
+    )
+    expect((await run(['11'])).records).toMatchObject({ compared: 4 })
+  })
+
   const QUERIES = ['', 'page=2&offset=2', 'sort=user_name&order=desc', 'filter[organization_ids][]=11']
   const SEARCHES = ['ana', 'eva', 'li', 'reading', 'poetry'].map(text => `filter[search]=${text}`)
 
