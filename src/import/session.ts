@@ -54,7 +54,7 @@ export async function requireTriggers(sql: TransactionSql): Promise<void> {
     )
 }
 
-/** Notes that all was loaded; its writes have taken the lock on that row before. */
+/** Notes that an import is done, also one that left lines out or wrote nothing; its writes have taken the lock on that row before. */
 export async function noteImport(sql: TransactionSql): Promise<void> {
   await sql`update export_state set last_import_at = clock_timestamp()`
 }
