@@ -129,7 +129,7 @@ function poolOf(read: () => PostgresUrl): Database['pool'] {
  * For the statements of requests. What they read is in memory, or on a disk that can seek: by Postgres' own 4, which is
  * for spinning disks, a search reads and sorts all records rather than look into an index. A row that a parallel process
  * hands over costs a tenth of Postgres' own 0.1: by that, common searches were left to one process, for 1.8 times as long.
- * To start the processes costs five times its 1000, some 20 ms: a rare search, of 13 ms by itself, took 51 with them.
+ * Starting the processes costs five times its 1000, so that what one process does in some ten milliseconds is left to it.
  */
 export const SERVING = {
   jit: 'off',
