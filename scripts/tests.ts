@@ -13,7 +13,7 @@ export interface TestRun {
 }
 
 /** Most tests wait for a process, a socket or a time-out, so that one worker does not keep a core busy. */
-const WORKERS_PER_CORE = 2
+const WORKERS_PER_CORE = 2.5
 
 /** All test files, of all tiers, as paths from `root`. */
 export const testFiles = (root: string) => [...new Bun.Glob('test/**/*.test.ts').scanSync(root)].sort()
@@ -36,7 +36,7 @@ export async function runTests(
 ): Promise<TestRun[]> {
   const folder = mkdtempSync(join(tmpdir(), 'axport-check-'))
   const all = testFiles(root).filter(file => tier === 'all' || !isLong(file))
-  const parallel = [`--parallel=${cpus().length * WORKERS_PER_CORE}`, '--no-isolate']
+  const parallel = [`--parallel=${Math.round(cpus().length * WORKERS_PER_CORE)}`, '--no-isolate']
   const timings = ['--timings=scripts/timings.json', ...(isTimed ? ['--update-timings'] : [])]
   const given = { CHECK: tier, AXPORT_EXECUTABLE: executable, TEST_RUN_FOLDER: folder, ...env }
   const run = async (name: string, files: string[], options: string[]): Promise<TestRun> => {
