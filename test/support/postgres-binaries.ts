@@ -8,6 +8,8 @@ import { fileURLToPath } from 'node:url'
 export interface PostgresBinaries {
   postgres: string
   initdb: string
+  /** Of the version: 15, 18. */
+  major: number
   owner?: { uid: number; gid: number }
 }
 
@@ -17,14 +19,15 @@ export interface PostgresBinaries {
  */
 export async function postgresBinaries(): Promise<PostgresBinaries> {
   const installed = installedPackage()
-  if (process.getuid?.() !== 0) return programsIn(installed.native)
+  const major = Number.parseInt(installed.version, 10)
+  if (process.getuid?.() !== 0) return programsIn(installed.native, major)
   const owner = nobody()
-  return { ...programsIn(await copyForOthers(installed)), owner }
+  return { ...programsIn(await copyForOthers(installed), major), owner }
 }
 
 /** The Postgres of a Debian package `postgresql-MAJOR`, whether it is installed or not. */
 export function debianBinaries(major: number): PostgresBinaries {
-  const programs = programsIn(`/usr/lib/postgresql/${major}`)
+  const programs = programsIn(`/usr/lib/postgresql/${major}`, major)
   return process.getuid?.() === 0 ? { ...programs, owner: nobody() } : programs
 }
 
@@ -47,8 +50,8 @@ function installedPackage(): InstalledPackage {
   return { name, version, native: join(root, 'native') }
 }
 
-function programsIn(native: string): PostgresBinaries {
-  return { postgres: join(native, 'bin', 'postgres'), initdb: join(native, 'bin', 'initdb') }
+function programsIn(native: string, major: number): PostgresBinaries {
+  return { postgres: join(native, 'bin', 'postgres'), initdb: join(native, 'bin', 'initdb'), major }
 }
 
 function nobody(): { uid: number; gid: number } {
