@@ -6,6 +6,7 @@ import { migrate } from '../../src/postgres/migrate.ts'
 import { MIGRATIONS, type Migration, schemaNumber } from '../../src/postgres/migrations.ts'
 import { compareSchema, requireCurrentSchema } from '../../src/postgres/schema-record.ts'
 import { cluster, emptyDatabase } from '../support/cluster.ts'
+import { migratedDatabase } from '../support/service.ts'
 import { until } from '../support/until.ts'
 
 const names = MIGRATIONS.map(migration => migration.name)
@@ -21,6 +22,13 @@ async function pools(count: number): Promise<[Sql, ...Sql[]]> {
   const { url, drop } = await emptyDatabase()
   cleanups.push(drop)
   return Array.from({ length: count }, () => open(url)) as [Sql, ...Sql[]]
+}
+
+/** A pool to a database to which all migrations were applied; both are gone after the test. */
+async function migrated(): Promise<Sql> {
+  const { url, drop } = await migratedDatabase()
+  cleanups.push(drop)
+  return open(url)
 }
 
 function open(url: string): Sql {
@@ -167,8 +175,7 @@ describe('a database with another history', () => {
     )
 
   test('one of whose migrations was edited afterwards is refused by its name, and left alone', async () => {
-    const [sql] = await pools(1)
-    await migrate(sql)
+    const sql = await migrated()
     const recorded = [...(await record(sql))]
     for (const [at, name] of names.entries())
       for (const work of [migrate, compareSchema])
@@ -177,8 +184,7 @@ describe('a database with another history', () => {
   })
 
   test('that is newer is refused by the name of what this program lacks, and left alone', async () => {
-    const [sql] = await pools(1)
-    await migrate(sql)
+    const sql = await migrated()
     const recorded = [...(await record(sql))]
     for (const length of prefixes.slice(1))
       for (const work of [migrate, compareSchema])
@@ -221,7 +227,7 @@ describe('a database that is ahead', () => {
   test.each([[[own]], [[own - 1, 1]]])(
     'by migrations that are compatible with %p and so with this program is good enough, but not to import or migrate',
     async oldest => {
-      const [sql] = await pools(1)
+      const sql = await migrated()
       await migrate(sql, later(oldest))
       const ahead = oldest.map((_, index) => `${9001 + index}_later`)
       expect(await compareSchema(sql)).toEqual({ missing: [], ahead })
@@ -233,7 +239,7 @@ describe('a database that is ahead', () => {
   test.each([[[own + 1]], [[undefined]], [[own, own + 1]], [[own, undefined]]])(
     'by migrations that are compatible with %p is refused by the name of the one that is not',
     async oldest => {
-      const [sql] = await pools(1)
+      const sql = await migrated()
       await migrate(sql, later(oldest))
       const [first] = oldest.flatMap((number, index) => (number === own ? [] : [`${9001 + index}_later`]))
       expect(await refusal(compareSchema(sql))).toMatch(new RegExp(`${first}.*run a newer axport`))
@@ -241,8 +247,7 @@ describe('a database that is ahead', () => {
   )
 
   test('is known to be compatible although an older program made the record of its migrations', async () => {
-    const [sql] = await pools(1)
-    await migrate(sql)
+    const sql = await migrated()
     await sql`alter table schema_migrations drop column compatible_with`
     expect(await compareSchema(sql)).toEqual({ missing: [], ahead: [] })
     await migrate(sql, later([own]))
@@ -258,8 +263,7 @@ describe('a migration of a table that somebody reads for long', () => {
 
   /** A migrated database, of which another program reads the tokens while `work` runs. */
   async function whileDumped(work: (sql: Sql, dump: RegExp) => Promise<unknown>): Promise<Sql> {
-    const [sql] = await pools(1)
-    await migrate(sql)
+    const sql = await migrated()
     await open(await urlOf(sql)).begin(async dump => {
       await dump`set local application_name = 'pg_dump'`
       await dump`lock table access_tokens in access share mode`

@@ -10,7 +10,7 @@ import { createIntegration } from '../../src/integrations/create.ts'
 import { type Database, openDatabase } from '../../src/postgres/database.ts'
 import { migrate } from '../../src/postgres/migrate.ts'
 import type { Pool } from '../../src/postgres/pool.ts'
-import { freshDatabase } from './cluster.ts'
+import { freshDatabase, type TestDatabase as NewDatabase } from './cluster.ts'
 import { borrowEngine, embeddedTemplate } from './engine.ts'
 import { emptyFolder } from './executable.ts'
 import { ndjsonOf } from './fixtures.ts'
@@ -43,13 +43,18 @@ export interface TestService extends TestDatabase {
   logged(): string
 }
 
+/** A Postgres database with a current schema and nothing in it, to which nobody is connected. */
+export function migratedDatabase(): Promise<NewDatabase> {
+  return freshDatabase('migrated', async url => {
+    const database = await openDatabase(url, 1)
+    await migrate(database.sql)
+    await database.close()
+  })
+}
+
 export async function openTestDatabase(backend: Backend): Promise<TestDatabase> {
   if (backend === 'postgres') {
-    const { url, drop } = await freshDatabase('migrated', async url => {
-      const database = await openDatabase(url, 1)
-      await migrate(database.sql)
-      await database.close()
-    })
+    const { url, drop } = await migratedDatabase()
     const database = await openDatabase(url, 5)
     const close = async () => {
       await database.close()
