@@ -15,6 +15,12 @@ export interface TestRun {
 /** Most tests wait for a process, a socket or a time-out, so that one worker does not keep a core busy. */
 const WORKERS_PER_CORE = 2.5
 
+/**
+ * Each process runs an embedded database of its own, whose code is compiled in the background a second time where it
+ * runs often. That takes more than so short a life gets back. The executable under test has an environment of its own.
+ */
+const ENGINE = { BUN_JSC_useOMGJIT: '0' }
+
 /** All test files, of all tiers, as paths from `root`. */
 export const testFiles = (root: string) => [...new Bun.Glob('test/**/*.test.ts').scanSync(root)].sort()
 
@@ -38,7 +44,7 @@ export async function runTests(
   const all = testFiles(root).filter(file => tier === 'all' || !isLong(file))
   const parallel = [`--parallel=${Math.round(cpus().length * WORKERS_PER_CORE)}`, '--no-isolate']
   const timings = ['--timings=scripts/timings.json', ...(isTimed ? ['--update-timings'] : [])]
-  const given = { CHECK: tier, AXPORT_EXECUTABLE: executable, TEST_RUN_FOLDER: folder, ...env }
+  const given = { CHECK: tier, AXPORT_EXECUTABLE: executable, TEST_RUN_FOLDER: folder, ...ENGINE, ...env }
   const run = async (name: string, files: string[], options: string[]): Promise<TestRun> => {
     const report = join(folder, `${name}.xml`)
     // The first test of a process waits for a Postgres to start, which takes its time on a busy machine.
