@@ -12,7 +12,6 @@ import { openDatabase } from '../postgres/database.ts'
 import { migrate } from '../postgres/migrate.ts'
 import { sampleNdjson } from '../sample/generate.ts'
 import { print } from './output.ts'
-import { serve } from './serve.ts'
 import { terminated } from './signals.ts'
 
 const ASSESSMENTS = 2000
@@ -60,6 +59,7 @@ async function demoIn(folder: string, whenServing: () => void): Promise<void> {
       { id: string }[]
     >`select id from export_records order by certified_on, id limit 1`
     whenServing()
+    const { serve } = await import('./serving.ts')
     await serve(database, url => print(instructions(url, integration, first?.id ?? '')))
   } finally {
     await database.close()

@@ -16,7 +16,7 @@ import { readTls } from './certificate.ts'
 import { checkIntegrations } from './doctor-integrations.ts'
 import { readLimits } from './limits.ts'
 import { print, printTable } from './output.ts'
-import { countOf, readWorkers } from './serve.ts'
+import { countOf, readWorkers } from './workers.ts'
 
 interface Options {
   full?: true

@@ -1,14 +1,5 @@
-import { availableParallelism } from 'node:os'
-import { Command, InvalidArgumentError, Option } from 'commander'
-import { databaseUrl, setting } from '../config.ts'
-import { Failure, UsageFailure } from '../errors.ts'
-import type { Database } from '../postgres/database.ts'
-import { createLog } from './log.ts'
-import { Service } from './service.ts'
-import { operated, type Stage } from './stage.ts'
-import { superviseWorkers } from './supervisor.ts'
-import { withDatabase } from './with-database.ts'
-import { supervised } from './worker.ts'
+import { Command, Option } from 'commander'
+import { readWorkers } from './workers.ts'
 
 interface Options {
   workers?: number | 'auto'
@@ -28,90 +19,10 @@ export function serveCommand(): Command {
       '\nExample: DATABASE_URL=postgres://axport@db.internal/axport HOST=0.0.0.0 axport serve --workers auto',
     )
     .action(async ({ workers, worker }: Options) => {
+      // Loaded here, so that no other command evaluates the service.
+      const { serveAlone, serveAsWorker, serveWithWorkers } = await import('./serving.ts')
       if (worker !== undefined) await serveAsWorker(worker)
       else if (workers !== undefined) await serveWithWorkers(workers)
       else await serveAlone()
     })
-}
-
-/** A value of --workers. */
-export function readWorkers(text: string): number | 'auto' {
-  if (text === 'auto') return text
-  const count = /^\d{1,3}$/.test(text) ? Number(text) : 0
-  if (count < 1) throw new InvalidArgumentError('Give a number from 1 to 999, or auto.')
-  return count
-}
-
-/** The processes that it asks for. */
-export function countOf(workers: number | 'auto'): number {
-  return workers === 'auto' ? availableParallelism() : workers
-}
-
-/** Serves until a signal; `onListening` is told the address. */
-export async function serve(
-  database: Database,
-  onListening: (url: string) => Promise<void> = async () => {},
-): Promise<void> {
-  await operated(stage => serveOn(database, stage, onListening))
-}
-
-/** Serves DATABASE_URL, once it is there. */
-async function serveAlone(): Promise<void> {
-  await operated(stage => stage.arrival.withDatabase(database => serveOn(database, stage)))
-}
-
-async function serveOn(
-  database: Database,
-  { log, signalled, arrival, admin, onReload }: Stage,
-  onListening: (url: string) => Promise<void> = async () => {},
-): Promise<void> {
-  if (database.isGuest) {
-    throw new Failure(
-      'another process holds the embedded database, and it would end with that one: stop it first',
-    )
-  }
-  const service = await Service.open(database, log)
-  arrival.becomes(service)
-  const url = service.listen(publicAddress())
-  onReload(() => service.reload())
-  log.info({ url, admin: admin?.url, database: database.kind }, 'listening')
-  await onListening(url)
-  log.info({ signal: await signalled }, 'stopping')
-  await service.end()
-}
-
-const publicAddress = () => ({ host: setting('HOST'), port: setting('PORT') })
-
-/** The embedded database is one process in itself: more in front of it would only wait for each other. */
-async function serveWithWorkers(workers: number | 'auto'): Promise<void> {
-  if (databaseUrl().startsWith('embedded:')) {
-    if (workers !== 'auto' && workers > 1) {
-      throw new UsageFailure(
-        'the embedded database serves from one process: leave out --workers, or set DATABASE_URL to a Postgres',
-      )
-    }
-    await serveAlone()
-    return
-  }
-  await superviseWorkers(countOf(workers), publicAddress())
-}
-
-async function serveAsWorker(worker: number): Promise<void> {
-  const supervisor = supervised()
-  const work = withDatabase(async database => {
-    const log = createLog({ worker })
-    const port = await Promise.race([supervisor.prepared(), supervisor.stopped])
-    if (port === undefined) return
-    const service = await Service.open(database, log)
-    service.listen({ host: setting('HOST'), port, isShared: true })
-    supervisor.onReload(() => service.reload())
-    log.info({ pid: process.pid }, 'worker listening')
-    supervisor.listening({
-      readiness: () => service.readiness(),
-      metrics: () => service.measured.json(),
-    })
-    await supervisor.stopped
-    await service.end()
-  })
-  await Promise.race([work, supervisor.abandoned])
 }
