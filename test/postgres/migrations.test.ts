@@ -264,6 +264,8 @@ describe('a migration of a table that somebody reads for long', () => {
   /** A migrated database, of which another program reads the tokens while `work` runs. */
   async function whileDumped(work: (sql: Sql, dump: RegExp) => Promise<unknown>): Promise<Sql> {
     const sql = await migrated()
+    // All its connections are there: on one of them, the reader is looked for while the lock is waited for.
+    await Promise.all([1, 2, 3].map(() => sql`select`))
     await open(await urlOf(sql)).begin(async dump => {
       await dump`set local application_name = 'pg_dump'`
       await dump`lock table access_tokens in access share mode`
