@@ -47,7 +47,8 @@ export function listenFailure(error: unknown, { host, port, settings }: Address)
   }
   if (code === 'EACCES')
     return new Failure(`port ${port} on ${host} is not permitted: set ${set.port} to one above 1023`)
-  if (code === 'EADDRNOTAVAIL' || code === 'ENOTFOUND' || code === 'EADDRINUSE') {
+  // The same host is an invalid argument where names are looked up in the local network as well (libnss-mdns).
+  if (['EADDRNOTAVAIL', 'ENOTFOUND', 'EADDRINUSE', 'EINVAL'].includes(code ?? '')) {
     return new Failure(
       `${host} is not an address of this machine: set ${set.host} to one that is, or to 0.0.0.0 for all`,
     )
