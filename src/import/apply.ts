@@ -1,5 +1,5 @@
 import type { TransactionSql } from 'postgres'
-import { relieve } from './bulk.ts'
+import { RENDERED_AT_ONCE, relieve, renderRound } from '../postgres/bulk.ts'
 import type { Summary } from './changes.ts'
 
 /**
@@ -8,9 +8,6 @@ import type { Summary } from './changes.ts'
  * transition tables and arrays stay in memory.
  */
 const ROUND = 20_000
-
-/** The same where the triggers are off and a round is rendered by joining whole tables. */
-const LARGE_ROUND = 100_000
 
 /** How far it is: so many of the assessments that change, or building what was put off for speed. */
 export type ApplyProgress = { phase: 'loading'; done: number; total: number } | { phase: 'indexing' }
@@ -84,7 +81,7 @@ async function applyAssessments(
     await sql`create index on import_assessments (id)`
     await sql`create index on import_parts (assessment_id)`
   }
-  const size = rendersLater ? LARGE_ROUND : ROUND
+  const size = rendersLater ? RENDERED_AT_ONCE : ROUND
   let after = '0'
   for (let done = 0; done < total; ) {
     const [round] = await sql<{ last: string; count: string }[]>`
@@ -124,17 +121,4 @@ async function applyRound(sql: TransactionSql, after: string, last: string): Pro
       (user_id, organization_id, product_id, certified_at, legacy_record) =
       (excluded.user_id, excluded.organization_id, excluded.product_id, excluded.certified_at, excluded.legacy_record)
     where (t.*) is distinct from (excluded.*)`
-}
-
-/**
- * What the triggers do, for a first load. That no part has the id of an assessment has been checked, and
- * nobody else writes.
- */
-async function renderRound(sql: TransactionSql, after: string, last: string): Promise<void> {
-  // Unanalyzed, the tables are joined by a look into an index for every row.
-  await sql`analyze assessments (id), assessment_parts (assessment_id), users (id)`
-  await sql`select lock_export()`
-  await sql`
-    insert into export_records
-    select v.* from export_records_rendered v where v.id > ${after} and v.id <= ${last}`
 }

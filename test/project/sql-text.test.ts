@@ -48,7 +48,7 @@ const ALLOWED: Record<string, { why: string; parts: string[] }> = {
     why: 'statements that Postgres wrote itself with format(%I)',
     parts: ['statement'],
   },
-  'src/import/bulk.ts': {
+  'src/postgres/bulk.ts': {
     why: 'statements that Postgres wrote itself, from its catalog with format(%I)',
     parts: ['drop', 'restore'],
   },
