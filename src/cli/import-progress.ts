@@ -42,10 +42,11 @@ function describe(progress: Progress, seconds: number): string {
       if (size === undefined) return `reading (${lines} lines, ${rate})`
       return `reading ${percent(bytes, size)} (${lines} lines, ${rate}${timeLeft(bytes, size, seconds)})`
     }
-    case 'loading': {
-      const { done, total } = progress
+    case 'loading':
+    case 'rendering': {
+      const { phase, done, total } = progress
       const rate = `${perSecond(done, seconds)} assessments/s`
-      return `loading ${percent(done, total)} (${done} of ${total}, ${rate}${timeLeft(done, total, seconds)})`
+      return `${phase} ${percent(done, total)} (${done} of ${total}, ${rate}${timeLeft(done, total, seconds)})`
     }
     case 'checking':
       return 'checking …'

@@ -1,5 +1,5 @@
 import type { TransactionSql } from 'postgres'
-import { RENDERED_AT_ONCE, relieve, renderRound } from '../postgres/bulk.ts'
+import { type Relief, relieve } from '../postgres/bulk.ts'
 import type { Summary } from './changes.ts'
 
 /**
@@ -9,8 +9,10 @@ import type { Summary } from './changes.ts'
  */
 const ROUND = 20_000
 
-/** How far it is: so many of the assessments that change, or building what was put off for speed. */
-export type ApplyProgress = { phase: 'loading'; done: number; total: number } | { phase: 'indexing' }
+/** How far it is: so many of the assessments that change, so many records of a first load, or building what was put off. */
+export type ApplyProgress =
+  | { phase: 'loading' | 'rendering'; done: number; total: number }
+  | { phase: 'indexing' }
 
 /** Brings the staged rows that differ into the source tables. */
 export async function applyStaging(
@@ -28,21 +30,26 @@ export async function applyStaging(
     insert into products as t (id, name)
     select id, name from import_products join changed_products using (id)
     on conflict (id) do update set name = excluded.name`
-  await sql`
-    insert into users as t (id, name, first_name, last_name, email, seid, record_status)
-    select id, name, first_name, last_name, email, seid, record_status
-    from import_users join changed_users using (id)
+  const changes = relief.isEmpty('users')
+    ? sql``
+    : sql`
     on conflict (id) do update set
       (name, first_name, last_name, email, seid, record_status) =
       (excluded.name, excluded.first_name, excluded.last_name, excluded.email, excluded.seid, excluded.record_status)`
+  await sql`
+    insert into users as t (id, name, first_name, last_name, email, seid, record_status)
+    select id, name, first_name, last_name, email, seid, record_status
+    from import_users join changed_users using (id) ${changes}`
 
   await deleteAssessments(sql)
   await deleteParts(sql)
-  await applyAssessments(sql, inserted + updated, relief.rendersLater, (done, total) =>
+  await applyAssessments(sql, relief, inserted + updated, (done, total) =>
     onProgress({ phase: 'loading', done, total }),
   )
   onProgress({ phase: 'indexing' })
-  await relief.restore()
+  await relief.finish((done, total) =>
+    onProgress(done < total ? { phase: 'rendering', done, total } : { phase: 'indexing' }),
+  )
 
   // Last, when nothing refers to them any more.
   await sql`delete from users where id in (select id from import_users where deleted)`
@@ -72,24 +79,26 @@ async function deleteParts(sql: TransactionSql): Promise<void> {
 
 async function applyAssessments(
   sql: TransactionSql,
+  relief: Relief,
   total: number,
-  rendersLater: boolean,
   onProgress: (done: number, total: number) => void,
 ) {
+  if (relief.isEmpty('assessments')) {
+    onProgress(0, total)
+    return await applyRound(sql, relief, '-9223372036854775808', '9223372036854775807')
+  }
   if (total > ROUND) {
     await sql`create index on changed_assessments (id)`
     await sql`create index on import_assessments (id)`
     await sql`create index on import_parts (assessment_id)`
   }
-  const size = rendersLater ? RENDERED_AT_ONCE : ROUND
   let after = '0'
   for (let done = 0; done < total; ) {
     const [round] = await sql<{ last: string; count: string }[]>`
       select max(id) as last, count(*) as count
-      from (select id from changed_assessments where id > ${after} order by id limit ${size}) as round`
+      from (select id from changed_assessments where id > ${after} order by id limit ${ROUND}) as round`
     if (!round?.last) break
-    await applyRound(sql, after, round.last)
-    if (rendersLater) await renderRound(sql, after, round.last)
+    await applyRound(sql, relief, after, round.last)
     after = round.last
     done += Number(round.count)
     onProgress(done, total)
@@ -100,25 +109,30 @@ async function applyAssessments(
  * The changed assessments past `after`, up to `last`, with their parts. Parts first: the record of a new
  * assessment is then rendered once, when the assessment arrives, and not already without its parts.
  */
-async function applyRound(sql: TransactionSql, after: string, last: string): Promise<void> {
+async function applyRound(sql: TransactionSql, relief: Relief, after: string, last: string): Promise<void> {
+  const isFirst = relief.isEmpty('assessments')
+  const changesParts = sql`
+    on conflict (id) do update set
+      (assessment_id, position, name, certified_at, proctor_id) =
+      (excluded.assessment_id, excluded.position, excluded.name, excluded.certified_at, excluded.proctor_id)
+    where (t.*) is distinct from (excluded.*)`
+  const changesAssessments = sql`
+    on conflict (id) do update set
+      (user_id, organization_id, product_id, certified_at, legacy_record) =
+      (excluded.user_id, excluded.organization_id, excluded.product_id, excluded.certified_at, excluded.legacy_record)
+    where (t.*) is distinct from (excluded.*)`
   await sql`
     insert into assessment_parts as t (id, assessment_id, position, name, certified_at, proctor_id)
     select p.id, p.assessment_id, p.position, p.name, p.certified_at, p.proctor_id
     from changed_assessments c
     join import_parts p on p.assessment_id = c.id
     where c.id > ${after} and c.id <= ${last} and p.assessment_id > ${after} and p.assessment_id <= ${last}
-    on conflict (id) do update set
-      (assessment_id, position, name, certified_at, proctor_id) =
-      (excluded.assessment_id, excluded.position, excluded.name, excluded.certified_at, excluded.proctor_id)
-    where (t.*) is distinct from (excluded.*)`
+    ${isFirst ? sql`` : changesParts}`
   await sql`
     insert into assessments as t (id, user_id, organization_id, product_id, certified_at, legacy_record)
     select a.id, a.user_id, a.organization_id, a.product_id, a.certified_at, a.legacy_record
     from changed_assessments c
     join import_assessments a on a.id = c.id
     where c.id > ${after} and c.id <= ${last} and a.id > ${after} and a.id <= ${last}
-    on conflict (id) do update set
-      (user_id, organization_id, product_id, certified_at, legacy_record) =
-      (excluded.user_id, excluded.organization_id, excluded.product_id, excluded.certified_at, excluded.legacy_record)
-    where (t.*) is distinct from (excluded.*)`
+    ${isFirst ? sql`` : changesAssessments}`
 }

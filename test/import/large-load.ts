@@ -35,11 +35,15 @@ export async function expectFirstLoad(sql: Sql): Promise<void> {
   const phases = new Set<string>()
   const result = await importText(sql, SAMPLE, { onProgress: ({ phase }) => phases.add(phase) })
   expect(result).toMatchObject({ loaded: true, summary: { assessments: { inserted: ASSESSMENTS } } })
-  expect([...phases]).toEqual(['reading', 'checking', 'loading', 'indexing', 'tidying'])
+  expect([...phases]).toEqual(['reading', 'checking', 'loading', 'indexing', 'rendering', 'tidying'])
   expect(await definitions(sql)).toEqual(before)
   expect(await staleRecords(sql)).toBeEmpty()
   const unnoticed = await sql`
-    select organization_id from export_records
-    except select organization_id from export_changes where delta is null and position > ${state?.version ?? null}`
+    select organization_id from export_records r
+    where not exists (
+      select from export_changes c
+      where c.delta is null and c.position > ${state?.version ?? null}
+        and (c.organization_id is null or c.organization_id = r.organization_id)
+    )`
   expect(unnoticed).toBeEmpty()
 }
