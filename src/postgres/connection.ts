@@ -1,12 +1,10 @@
-import type { Socket } from 'node:net'
-import type { ParameterOrJSON, Sql } from 'postgres'
-import { type Backend, cancelBackend } from './cancel.ts'
-import { client, type Login, type Parameters } from './client.ts'
+import type { ParameterOrJSON } from 'postgres'
+import type { Backend } from './cancel.ts'
+import { type Clock, MACHINE } from './clock.ts'
 import { afterSilence, closed, silence } from './patience.ts'
-import { type Session, type Wanted, willDo } from './session.ts'
-import { openSocket, type Route } from './socket.ts'
+import { type Session, willDo } from './session.ts'
 import type { RunOptions } from './statement.ts'
-import { asText, valueTypes } from './value-types.ts'
+import { type Dial, dialPostgres, type Start, type Wire } from './wire.ts'
 
 /** Milliseconds that a connection is of use, half of it at least: its name may lead to another server by then. */
 const LIFETIME = 60 * 60_000
@@ -24,60 +22,39 @@ const WHO = `
   select pg_backend_pid() as pid, extract(epoch from pg_postmaster_start_time())::text as server,
     pg_is_in_recovery() as "isStandby", current_setting('transaction_read_only') = 'on' as "isReadOnly"`
 
-/** What a connection is to be. */
-export interface Start {
-  login: Login
-  route: Route
-  parameters: Parameters
-  prepare: boolean
-  wanted: Wanted
-}
-
 /**
  * One connection, from its beginning to its end, with one statement at a time. It is never opened again:
  * postgres.js 3.4.9 tries for ever and without a pause where connections are accepted and closed, and what
  * was half written when one was cut it sends to the next.
  */
 export class Connection {
-  /** performance.now() of its beginning, and of when it was last of use. */
-  readonly openedAt = performance.now()
-  usedAt = this.openedAt
-  /** performance.now() of the beginning of the statement that is running. */
+  /** By the clock: its beginning, when it was last of use, and when it is too old to be used. */
+  readonly openedAt: number
+  usedAt: number
+  readonly bestBefore: number
+  /** By the clock, the beginning of the statement that is running. */
   runningSince: number | undefined
-  readonly bestBefore = this.openedAt + LIFETIME * (0.5 + Math.random() / 2)
   /** Which server it leads to; undefined when a pooler is in between. */
   server: string | undefined
   isStandby = false
   #backend: Backend | undefined
-  /** Bytes that had come when that was looked at, and performance.now() of the look that found more than before. */
+  /** Bytes that had come when that was looked at, and by the clock the look that found more than before. */
   #bytesRead = 0
   #heardAt = 0
-  /** Whether the last statement failed. */
-  #isUnsettled = false
   #isOver = false
   #abandon: ((error: Error) => void) | undefined
   #cancelling: Promise<void> | undefined
   #onEnd: (connection: Connection) => void = () => {}
-  readonly #sql: Sql
 
   private constructor(
     readonly start: Start,
-    private readonly socket: Socket,
+    private readonly wire: Wire,
+    private readonly clock: Clock,
   ) {
-    let isTaken = false
-    const take = async () => {
-      if (isTaken || socket.destroyed) throw closed()
-      isTaken = true
-      return socket
-    }
-    this.#sql = client(start.login, start.parameters, take, {
-      max: 1,
-      max_lifetime: null,
-      prepare: start.prepare,
-      fetch_types: false,
-      types: valueTypes(),
-      onclose: () => this.#end(),
-    })
+    this.openedAt = clock.now()
+    this.usedAt = this.openedAt
+    this.bestBefore = this.openedAt + clock.about(LIFETIME)
+    wire.onEnd = () => this.#end()
   }
 
   /**
@@ -89,10 +66,12 @@ export class Connection {
     start: Start,
     patience: number,
     onEnd: (connection: Connection) => void,
+    dial: Dial = dialPostgres,
+    clock = MACHINE,
   ): Promise<Connection> {
-    const deadline = performance.now() + patience
-    const connection = new Connection(start, await openSocket(start.route, patience))
-    await connection.#greet(deadline - performance.now())
+    const deadline = clock.now() + patience
+    const connection = new Connection(start, await dial(start, patience), clock)
+    await connection.#greet(deadline - clock.now())
     if (connection.isOver) throw closed()
     connection.#onEnd = onEnd
     return connection
@@ -121,7 +100,7 @@ export class Connection {
    * @throws as run(), and ends the connection; NO_ANSWER
    */
   async ask(text: string, patience: number): Promise<object> {
-    const settle = afterSilence(patience, () => this.destroy(noAnswer()))
+    const settle = afterSilence(patience, () => this.destroy(noAnswer()), this.clock)
     try {
       return await this.run(text, [], { prepare: false })
     } catch (error) {
@@ -146,30 +125,17 @@ export class Connection {
     // Not a race against one promise for all statements: that would collect them for as long as the connection lives.
     const { promise, resolve, reject } = Promise.withResolvers<object>()
     this.#abandon = reject
-    this.runningSince = performance.now()
-    this.#send(text, parameters, options).then(resolve, reject)
+    this.runningSince = this.clock.now()
+    // Behind a pooler the next statement may be run by another process, which has nothing prepared.
+    const sendable = this.server === undefined ? { ...options, prepare: false } : options
+    this.wire.send(text, parameters, sendable).then(resolve, reject)
     try {
       return await promise
-    } catch (error) {
-      this.#isUnsettled = true
-      throw error
     } finally {
       this.#abandon = undefined
       this.runningSince = undefined
-      this.usedAt = performance.now()
+      this.usedAt = this.clock.now()
     }
-  }
-
-  async #send(text: string, parameters: ParameterOrJSON<never>[], options: RunOptions): Promise<object> {
-    // postgres.js 3.4.9 puts the next rows behind those that came before an error: it counts from 0 again
-    // only after a statement that came to its end.
-    if (this.#isUnsettled) await this.#sql.unsafe('select 1')
-    this.#isUnsettled = false
-    // Behind a pooler the next statement may be run by another process, which has nothing prepared.
-    const prepare = options.prepare && this.server !== undefined
-    const query = this.#sql.unsafe(text, parameters.map(asText), { prepare })
-    if (!prepare) sendAtOnce(query)
-    return await (options.bytes ? query.raw() : query)
   }
 
   /**
@@ -177,7 +143,7 @@ export class Connection {
    * As exact as the looks are frequent: `now` counts as when it came.
    */
   silence(now: number): number {
-    const { bytesRead } = this.socket
+    const { bytesRead } = this.wire
     if (bytesRead !== this.#bytesRead) this.#heardAt = now
     this.#bytesRead = bytesRead
     return this.runningSince === undefined ? 0 : now - Math.max(this.runningSince, this.#heardAt)
@@ -211,7 +177,7 @@ export class Connection {
   async #cancel(patience: number): Promise<void> {
     try {
       if (!this.#backend) throw new Error('the server did not say how to cancel')
-      await cancelBackend(this.start.route, this.#backend, patience)
+      await this.wire.cancel(this.#backend, patience)
     } catch {
       this.destroy(silence())
     }
@@ -231,15 +197,13 @@ export class Connection {
   destroy(error: Error = closed()): void {
     this.#end()
     this.#abandon?.(error)
-    this.socket.destroy()
-    this.#sql.end({ timeout: 0 }).catch(() => {})
+    this.wire.destroy()
   }
 
   /** Ends it politely; nothing may be running. */
   async close(): Promise<void> {
     this.#end()
-    await this.#sql.end({ timeout: FAREWELL / 1000 }).catch(() => {})
-    this.socket.destroy()
+    await this.wire.close(FAREWELL)
   }
 
   #end(): void {
@@ -251,14 +215,5 @@ export class Connection {
 
 /** Opens one more connection; `onEnd` is called once when it has ended. */
 export type Open = (patience: number, onEnd: (connection: Connection) => void) => Promise<Connection>
-
-/**
- * postgres.js 3.4.9 asks the server for the types of the parameters of a statement that is not prepared, and waits for
- * the answer, before it sends their values. With every value as text that Postgres reads by its cast, one round
- * trip does.
- */
-function sendAtOnce(query: object): void {
-  Object.defineProperty(query, 'describeFirst', { get: () => false, set: () => {} })
-}
 
 const noAnswer = () => Object.assign(new Error('it does not answer'), { code: 'NO_ANSWER' })

@@ -1,4 +1,5 @@
 import type { PoolBounds } from './bounds.ts'
+import { MACHINE } from './clock.ts'
 import type { Connection, Open } from './connection.ts'
 import { isSilence, reasonOf } from './failures.ts'
 import { forgottenOf } from './forgotten.ts'
@@ -8,7 +9,7 @@ import { READING } from './patience.ts'
 export interface Watched {
   /** Those that a statement has. */
   readonly busy: ReadonlySet<Connection>
-  /** performance.now() of the last sign of life. */
+  /** By the clock, the last sign of life. */
   readonly heardAt: number
   readonly isLost: boolean
   /** The database has answered just now. */
@@ -39,27 +40,29 @@ export const CANCEL_PATIENCE = 2000
 export class Lookout {
   #isLooking = false
   #isStopped = false
-  /** performance.now() of the last round, and of the first one after a time in which this process was stopped. */
-  #roundAt = performance.now()
+  /** By the clock: the last round, and the first one after a time in which this process was stopped. */
+  #roundAt: number
   #resumedAt = 0
-  /** performance.now() of the last look into a silence. */
+  /** By the clock, the last look into a silence. */
   #lookedAt = 0
   /** One connection more than the pool has, while there are silences: to open one for each look would be one a second. */
   #witness: Connection | undefined
-  readonly #rounds: Timer
+  readonly #endRounds: () => void
 
   constructor(
     private readonly open: Open,
     private readonly bounds: PoolBounds,
     private readonly watched: Watched,
+    private readonly clock = MACHINE,
   ) {
+    this.#roundAt = clock.now()
     // One for all statements: two timers for each would cost as much as the rest of the pool.
-    this.#rounds = setInterval(() => this.#lookAround(), Math.min(this.#doubt, LONGEST_ROUND)).unref()
+    this.#endRounds = clock.every(Math.min(this.#doubt, LONGEST_ROUND), () => this.#lookAround())
   }
 
   async stop(): Promise<void> {
     this.#isStopped = true
-    clearInterval(this.#rounds)
+    this.#endRounds()
     await this.#witness?.close()
   }
 
@@ -69,7 +72,7 @@ export class Lookout {
   }
 
   #lookAround(): void {
-    const now = performance.now()
+    const now = this.clock.now()
     if (now - this.#roundAt > GRACE) this.#resumedAt = now
     this.#roundAt = now
     const silent: Connection[] = []
@@ -92,12 +95,12 @@ export class Lookout {
     this.#lookedAt = since
     try {
       const patience = this.bounds.wait - this.#doubt
-      const witness = (await this.#kept()) ?? (await this.#fresh(since + patience - performance.now()))
+      const witness = (await this.#kept()) ?? (await this.#fresh(since + patience - this.clock.now()))
       const forgotten = await forgottenOf(witness, silent, this.#doubt, patience)
       this.watched.heard()
       // Their answers may lie in the kernel beside that of the witness.
-      await Bun.sleep(READING)
-      const now = performance.now()
+      await new Promise<void>(resolve => this.clock.after(READING, resolve))
+      const now = this.clock.now()
       // Whoever waits for these has waited since then: the requests go on by other connections.
       for (const connection of forgotten)
         if (connection.silence(now) > now - since) this.watched.forget(connection)
@@ -110,7 +113,7 @@ export class Lookout {
 
   async #kept(): Promise<Connection | undefined> {
     const kept = this.#witness
-    const isGood = kept && performance.now() < kept.bestBefore && (await kept.answers(this.#doubt))
+    const isGood = kept && this.clock.now() < kept.bestBefore && (await kept.answers(this.#doubt))
     if (!isGood) void kept?.close()
     return isGood ? kept : undefined
   }

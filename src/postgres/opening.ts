@@ -1,8 +1,10 @@
 import type { Parameters } from './client.ts'
+import { type Clock, MACHINE } from './clock.ts'
 import { Connection } from './connection.ts'
 import { attemptsOf, isAboutEncryption } from './encryption.ts'
 import { closed } from './patience.ts'
 import type { Address, PostgresUrl } from './url.ts'
+import { dialPostgres, type Start } from './wire.ts'
 
 /**
  * Opens a connection to the first server of a URL that answers and is of the kind asked for. Every server has the same
@@ -17,14 +19,17 @@ export async function openFirst(
   further: Parameters,
   patience: number,
   onEnd: (connection: Connection) => void,
+  dial = dialPostgres,
+  clock = MACHINE,
 ): Promise<Connection> {
+  const open = (start: Start, within: number) => Connection.open(start, within, onEnd, dial, clock)
   const share = patience / url.addresses.length
   let failure: unknown
   /** Taken where there is no standby, and a standby is only preferred. */
   let primary: Connection | undefined
   for (const address of url.addresses) {
     try {
-      const connection = await openAt(url, address, further, share, onEnd)
+      const connection = await openAt(url, address, further, share, open, clock)
       if (url.wanted !== 'prefer-standby' || connection.isStandby) {
         void primary?.close()
         return connection
@@ -45,14 +50,15 @@ async function openAt(
   address: Address,
   further: Parameters,
   patience: number,
-  onEnd: (connection: Connection) => void,
+  open: (start: Start, patience: number) => Promise<Connection>,
+  clock: Clock,
 ): Promise<Connection> {
-  const deadline = performance.now() + patience
+  const deadline = clock.now() + patience
   const { encryption, parameters, prepare, wanted } = url
   const openWith = (isEncrypted: boolean, all: Parameters) => {
     const route = { address, ...(isEncrypted && { encryption }) }
     const start = { login: url, route, parameters: all, prepare, wanted }
-    return Connection.open(start, deadline - performance.now(), onEnd)
+    return open(start, deadline - clock.now())
   }
   let failure: unknown
   for (const isEncrypted of 'path' in address ? [false] : attemptsOf(encryption.mode)) {

@@ -1,3 +1,5 @@
+import { MACHINE } from './clock.ts'
+
 /** Milliseconds in which the event loop reads what had come before. */
 export const READING = 20
 
@@ -6,11 +8,11 @@ export const READING = 20
  * (SIGSTOP, a frozen container) timers are due before the answers that came meanwhile are read from the kernel.
  * @returns keeps `act` from being called
  */
-export function afterSilence(milliseconds: number, act: () => void): () => void {
-  let timer = setTimeout(() => {
-    timer = setTimeout(act, READING)
-  }, milliseconds)
-  return () => clearTimeout(timer)
+export function afterSilence(milliseconds: number, act: () => void, clock = MACHINE): () => void {
+  let settle = clock.after(milliseconds, () => {
+    settle = clock.after(READING, act)
+  })
+  return () => settle()
 }
 
 /**

@@ -1,4 +1,5 @@
 import type { PoolBounds } from './bounds.ts'
+import { MACHINE } from './clock.ts'
 import type { Connection, Open } from './connection.ts'
 import { ClientGone, DatabaseUnavailable, Displaced, isSilence, reasonOf } from './failures.ts'
 import { Lanes } from './lanes.ts'
@@ -34,19 +35,20 @@ export class Places implements Watched {
   readonly #waiting = new Lanes<Waiter>()
   #opening = 0
   #isClosed = false
-  /** performance.now() of the last sign of life, and of the last renewal. */
+  /** By the clock, the last sign of life and the last renewal. */
   #heardAt = 0
   #renewedAt = Number.NEGATIVE_INFINITY
   readonly #lookout: Lookout
-  /** Until the next attempt to open one more, or to find a database that is gone. */
-  #pause: Timer | undefined
+  /** Ends the pause until the next attempt to open one more, or to find a database that is gone. */
+  #endPause: (() => void) | undefined
 
   constructor(
     private readonly open: Open,
     private readonly bounds: PoolBounds,
     private readonly watch: Watch,
+    private readonly clock = MACHINE,
   ) {
-    this.#lookout = new Lookout(open, bounds, this)
+    this.#lookout = new Lookout(open, bounds, this, clock)
   }
 
   stats() {
@@ -68,7 +70,7 @@ export class Places implements Watched {
     for (let connection = this.#idle.pop(); connection; connection = this.#idle.pop()) {
       this.#busy.add(connection)
       if (!this.#isFit(connection)) this.#drop(connection)
-      else if (performance.now() - connection.usedAt < TRUST) return connection
+      else if (this.clock.now() - connection.usedAt < TRUST) return connection
       else if (await connection.answers(PING_PATIENCE)) return connection
       // Those left were idle for longer.
       else for (const other of this.#idle.slice()) this.#drop(other)
@@ -104,7 +106,7 @@ export class Places implements Watched {
    * @param isSure of it that another connection leads elsewhere: otherwise it is tried now and then only
    */
   renew(isSure: boolean): void {
-    const now = performance.now()
+    const now = this.clock.now()
     if (isSure || now - this.#renewedAt > RENEWAL) this.#renewedAt = now
   }
 
@@ -121,7 +123,7 @@ export class Places implements Watched {
   }
 
   heard(): void {
-    this.#heardAt = performance.now()
+    this.#heardAt = this.clock.now()
   }
 
   async giveUp(connection: Connection, patience = CANCEL_PATIENCE, error?: Error): Promise<void> {
@@ -137,7 +139,7 @@ export class Places implements Watched {
 
   async close(): Promise<void> {
     this.#isClosed = true
-    clearTimeout(this.#pause)
+    this.#endPause?.()
     for (const waiter of this.#waiting.all()) waiter.leave(new DatabaseUnavailable('the service is stopping'))
     await Promise.all([
       this.#lookout.stop(),
@@ -148,7 +150,7 @@ export class Places implements Watched {
   }
 
   #isFit(connection: Connection): boolean {
-    return connection.openedAt > this.#renewedAt && performance.now() < connection.bestBefore
+    return connection.openedAt > this.#renewedAt && this.clock.now() < connection.bestBefore
   }
 
   async #wait(lane: string, signal: AbortSignal | undefined): Promise<Connection> {
@@ -161,15 +163,15 @@ export class Places implements Watched {
       },
     }
     this.#waiting.add(lane, waiter)
-    const inUse = new DatabaseUnavailable('all connections to the database are in use')
-    const timer = setTimeout(() => waiter.leave(inUse), this.bounds.wait)
+    const tooLate = () => waiter.leave(new DatabaseUnavailable('all connections to the database are in use'))
+    const settle = this.clock.after(this.bounds.wait, tooLate)
     const hangUp = () => waiter.leave(new ClientGone())
     signal?.addEventListener('abort', hangUp, { once: true })
     this.#grow()
     try {
       return await promise
     } finally {
-      clearTimeout(timer)
+      settle()
       signal?.removeEventListener('abort', hangUp)
     }
   }
@@ -191,13 +193,13 @@ export class Places implements Watched {
   }
 
   #grow(): void {
-    if (this.#isClosed || this.#pause) return
+    if (this.#isClosed || this.#endPause) return
     while (this.#waiting.size > this.#opening && !this.#isFull()) void this.#add()
   }
 
   /** Opens one more. The database is gone when that fails and no other connection is left. */
   async #add(attempt = 1): Promise<void> {
-    const since = performance.now()
+    const since = this.clock.now()
     this.#opening++
     const opening = this.open(this.bounds.wait, connection => this.#ended(connection))
     try {
@@ -208,7 +210,8 @@ export class Places implements Watched {
     } catch (error) {
       const isAlive = this.#idle.length + this.#busy.size > 0
       // It may have been cut together with all the others, by what has passed.
-      const isSudden = attempt === 1 && this.watch.reason === undefined && !isSilence(error)
+      const isSudden =
+        attempt === 1 && this.watch.reason === undefined && !isSilence(error)
       if (!isAlive && isSudden) await this.#add(2)
       else if (isAlive && (!isSilence(error) || this.#heardAt > since)) this.#growLater(error)
       else this.lose(reasonOf(error))
@@ -223,18 +226,18 @@ export class Places implements Watched {
     }
     this.watch.found()
     this.#hand(connection)
-    clearTimeout(this.#pause)
-    this.#pause = undefined
+    this.#endPause?.()
+    this.#endPause = undefined
     this.#grow()
   }
 
   /** Those that are there go on; who waits gets one of them. */
   #growLater(error: unknown): void {
     this.watch.refusedConnection(reasonOf(error))
-    this.#pause ??= setTimeout(() => {
-      this.#pause = undefined
+    this.#endPause ??= this.clock.after(this.watch.pause(), () => {
+      this.#endPause = undefined
       this.#grow()
-    }, this.watch.pause())
+    })
   }
 
   lose(reason: string): void {
@@ -243,16 +246,16 @@ export class Places implements Watched {
     for (const waiter of this.#waiting.all()) waiter.leave(new DatabaseUnavailable(reason, RETRY_AFTER))
     for (const connection of [...this.#idle, ...this.#busy, ...this.#leaving]) this.#drop(connection)
     if (!isNews) return
-    clearTimeout(this.#pause)
+    this.#endPause?.()
     this.#probeLater()
   }
 
   /** The next one does not wait for an answer to this one: where none comes, that would take too long. */
   #probeLater(): void {
-    this.#pause = setTimeout(() => {
+    this.#endPause = this.clock.after(this.watch.pause(), () => {
       void this.#add()
       this.#probeLater()
-    }, this.watch.pause())
+    })
   }
 
   /** Not by us. */

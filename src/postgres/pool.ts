@@ -1,5 +1,6 @@
 import type { ParameterOrJSON } from 'postgres'
 import type { PoolBounds } from './bounds.ts'
+import { MACHINE } from './clock.ts'
 import type { Connection, Open } from './connection.ts'
 import {
   ClientGone,
@@ -42,9 +43,10 @@ export class Pool implements Runner {
     open: Open,
     private readonly bounds: PoolBounds,
     private readonly log: WatchLog,
+    private readonly clock = MACHINE,
   ) {
-    this.watch = new Watch(log)
-    this.#places = new Places(open, bounds, this.watch)
+    this.watch = new Watch(log, clock)
+    this.#places = new Places(open, bounds, this.watch, clock)
   }
 
   /**
@@ -157,15 +159,15 @@ export class Pool implements Runner {
   ): Promise<object> {
     const cancel = () => void connection.cancel(CANCEL_PATIENCE)
     signal?.addEventListener('abort', cancel, { once: true })
-    const started = performance.now()
+    const started = this.clock.now()
     try {
       if (signal?.aborted) throw new ClientGone()
       const rows = await connection.run(text, parameters, options)
-      this.#report(text, performance.now() - started)
+      this.#report(text, this.clock.now() - started)
       return rows
     } catch (error) {
       // What a database took with it that is gone was not slow by itself.
-      if (isSilence(error) || verdictOn(error) === 'timeout') this.#report(text, performance.now() - started)
+      if (isSilence(error) || verdictOn(error) === 'timeout') this.#report(text, this.clock.now() - started)
       if (isSilence(error)) throw new StatementTimeout()
       if (verdictOn(error) === 'cut') connection.destroy()
       if (verdictOn(error) === 'read-only') await this.#suspect(connection)

@@ -1,3 +1,5 @@
+import { MACHINE } from './clock.ts'
+
 /** Where changes of state are told. */
 export interface WatchLog {
   info(details: object, message: string): void
@@ -24,7 +26,7 @@ export class Watch {
   refusal: string | undefined
   /** Statements that the server refused because it is short of disk, memory or the like. */
   shortages = 0
-  /** Whether the refusal is in the log, and performance.now() of the last line about a shortage. */
+  /** Whether the refusal is in the log, and by the clock the last line about a shortage. */
   #isTold = false
   #toldAt = Number.NEGATIVE_INFINITY
   /** Attempts in a row to open one more connection that failed while others were of use. */
@@ -32,7 +34,10 @@ export class Watch {
   #attempts = 0
   #since = 0
 
-  constructor(private readonly log: WatchLog) {}
+  constructor(
+    private readonly log: WatchLog,
+    private readonly clock = MACHINE,
+  ) {}
 
   /** @returns whether that is news */
   lost(reason: string): boolean {
@@ -40,7 +45,7 @@ export class Watch {
     this.reason = reason
     if (!isNews) return false
     this.#attempts = 0
-    this.#since = performance.now()
+    this.#since = this.clock.now()
     this.log.warn({ reason }, 'the database cannot be reached')
     return true
   }
@@ -51,7 +56,7 @@ export class Watch {
     this.#attempts = 0
     if (this.reason === undefined) return
     this.reason = undefined
-    const seconds = Math.round((performance.now() - this.#since) / 100) / 10
+    const seconds = Math.round((this.clock.now() - this.#since) / 100) / 10
     this.log.info({ seconds }, 'the database can be reached again')
   }
 
@@ -78,7 +83,7 @@ export class Watch {
   ranShort(reason: string): void {
     this.shortages++
     this.refusal = reason
-    const now = performance.now()
+    const now = this.clock.now()
     if (now - this.#toldAt < REPEAT) return
     this.#toldAt = now
     this.#tell(reason)
@@ -99,7 +104,6 @@ export class Watch {
 
   /** Milliseconds until the next look. */
   pause(): number {
-    const longest = Math.min(FIRST_PAUSE * 2 ** this.#attempts++, LONGEST_PAUSE)
-    return longest * (0.5 + Math.random() / 2)
+    return this.clock.about(Math.min(FIRST_PAUSE * 2 ** this.#attempts++, LONGEST_PAUSE))
   }
 }
