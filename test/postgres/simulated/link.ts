@@ -1,0 +1,64 @@
+import type { SimulatedTime } from './time.ts'
+
+/** What a network does to everything that goes through it. */
+export interface Network {
+  /** Nothing comes through, in neither direction, until it does again; then all does. */
+  isSilent: boolean
+}
+
+interface Message {
+  hear(): void
+  arrive(): void
+}
+
+/** Who says something, and to whom. */
+export type Direction = 'up' | 'down'
+
+/** Milliseconds for the way of a message, at most. */
+const LATENCY = 4
+
+/** A connection of the network: what one end says the other one hears in the same order, later, or never. */
+export class Link {
+  readonly #said: Record<Direction, Message[]> = { up: [], down: [] }
+  readonly #arrived: Message[] = []
+  #isForgotten = false
+
+  constructor(
+    private readonly time: SimulatedTime,
+    private readonly network: Network,
+    private readonly chance: () => number,
+  ) {}
+
+  /** A firewall drops from now on what belongs to it, and tells nobody. */
+  forget(): void {
+    this.#isForgotten = true
+  }
+
+  /** @param arrive is called when it has come to the machine, which may not read it yet */
+  say(direction: Direction, hear: () => void, arrive = () => {}): void {
+    this.#said[direction].push({ hear, arrive })
+    this.#carry(direction)
+  }
+
+  /** The network is no longer silent. */
+  resume(): void {
+    for (const direction of ['up', 'down'] as const)
+      for (const _ of this.#said[direction]) this.#carry(direction)
+  }
+
+  #carry(direction: Direction): void {
+    this.time.add('outside', this.chance() * LATENCY, () => {
+      if (this.network.isSilent || this.#isForgotten) return
+      const message = this.#said[direction].shift()
+      if (direction === 'up') message?.hear()
+      else if (message) this.#arrive(message)
+    })
+  }
+
+  /** It lies in the kernel until the program reads it. */
+  #arrive(message: Message): void {
+    message.arrive()
+    this.#arrived.push(message)
+    this.time.add('read', 0, () => this.#arrived.shift()?.hear())
+  }
+}

@@ -1,0 +1,179 @@
+import type { Pool } from '../../../src/postgres/pool.ts'
+import type { Setting } from './plan.ts'
+import type { Statement } from './process.ts'
+import { type Outcome, type Question, wrongOutcome } from './questions.ts'
+import type { SimulatedTime } from './time.ts'
+import { Turns } from './turns.ts'
+
+/** Milliseconds by which a bound may be missed: for a round of the lookout, and the reading of what has come. */
+const TOLERANCE = 300
+
+/** Milliseconds between two attempts to open one more connection, at most. */
+const LONGEST_PAUSE = 1000
+
+/** Milliseconds for a statement to be cancelled in whose client hung up. */
+const CANCELLED = 2000
+
+/** Is told everything that happens, and says what of it is wrong: the invariants of the pool. */
+export class Observer {
+  readonly questions: Question[] = []
+  /** Those that are not over. */
+  readonly pending = new Set<Question>()
+  /** The first thing that was wrong. */
+  fault: string | undefined
+  /** Whether nothing has happened yet that ends connections, or keeps them from being opened. */
+  isCalm = true
+  isClosed = false
+  /** Connections that were cut or lost until now, at most. */
+  lost = 0
+  /** By the clock, when the pool has to be closed. */
+  closesBy = Number.POSITIVE_INFINITY
+  /** Whether somebody is asked to make room. */
+  isDisplacing = false
+  /** Connections that are open or being opened. */
+  held = 0
+  #isLost = false
+  /** By the clock, since when somebody waits although there is room for one more connection. */
+  #roomSince: number | undefined
+  readonly #turns = new Turns(what => this.wrong(what))
+
+  /** @param trace gets what happens, where somebody wants to know */
+  constructor(
+    private readonly setting: Setting,
+    private readonly time: SimulatedTime,
+    private readonly trace?: string[],
+  ) {}
+
+  wrong(what: string): void {
+    this.fault ??= what
+    this.note(`WRONG: ${what}`)
+  }
+
+  note(what: string): void {
+    this.trace?.push(`${this.time.now().toFixed(1).padStart(9)}  ${what}`)
+  }
+
+  /** A connection is begun, or is no more. */
+  hold(change: 1 | -1): void {
+    this.held += change
+    this.note(`connections: ${this.held}`)
+    // Who looks for a server goes on to the next one.
+    if (change > 0 && this.isClosed && this.setting.hosts === 1)
+      this.wrong('a closed pool opens a connection')
+  }
+
+  /** A line of the log. */
+  told(line: string): void {
+    this.note(line)
+    const isLost = line === 'the database cannot be reached'
+    if (!isLost && line !== 'the database can be reached again') return
+    if (isLost === this.#isLost) this.wrong(`told twice: ${line}`)
+    if (isLost && this.isCalm) this.wrong('an outage that is none')
+    this.#isLost = isLost
+  }
+
+  asked(question: Question): void {
+    this.questions.push(question)
+    this.pending.add(question)
+    this.note(`${question.id} is asked, in lane "${question.lane}"`)
+  }
+
+  /** It stands in the line since it was asked. */
+  waits({ id, lane }: Question): void {
+    this.#turns.enter(id, lane)
+    this.note(`${id} waits`)
+  }
+
+  sent(id: number): void {
+    this.note(`${id} is sent`)
+    this.#question(id).sentAt = this.time.now()
+    this.#turns.sent(id, this.#question(id).lane)
+  }
+
+  /** A server begins with a statement: once, and once more where something has come in between. */
+  begin(id: number): Statement {
+    const question = this.#question(id)
+    const { ends } = question.statement
+    this.note(`${id} is begun`)
+    if (++question.begun > (question.isForRequest ? 2 : 1)) this.wrong(`${id} is run ${question.begun} times`)
+    const hasCause = !this.isCalm || ends === 'deadlock' || ends === 'no-memory'
+    if (question.begun > 1 && !hasCause) this.wrong(`${id} is run once more without a cause`)
+    return question.statement
+  }
+
+  /** The rows of a statement that has run for `ran` milliseconds have come to the machine. */
+  came(id: number, ran: number): void {
+    if (this.time.isStopped && ran <= this.setting.statement) this.#question(id).hasCome = true
+  }
+
+  /** A server ends a statement because it was asked to: its client has hung up, or it takes too long. */
+  cancelled(id: number): void {
+    this.note(`${id} is cancelled`)
+    const { client, sentAt } = this.#question(id)
+    const isTooLong = this.time.now() - sentAt >= this.setting.statement
+    if (!client.signal.aborted && !this.isClosed && !isTooLong)
+      this.wrong(`${id} is cancelled, which nobody asked for`)
+  }
+
+  over(question: Question, outcome: Outcome): void {
+    const { id } = question
+    if (!this.pending.delete(question)) this.wrong(`${id} is over twice`)
+    question.outcome = outcome
+    this.#turns.leave(id)
+    this.note(`${id} is over: ${'error' in outcome ? outcome.error : 'rows'}`)
+    const { setting, isCalm, isClosed, lost, isDisplacing } = this
+    const around = { now: this.time.now(), setting, isCalm, isClosed, lost, isDisplacing }
+    const what = wrongOutcome(question, outcome, around)
+    if (what) this.wrong(`${id}: ${what}`)
+  }
+
+  /** Its client has hung up: it gives up its place in the line, or is cancelled. */
+  hungUp(question: Question): void {
+    this.note(`the client of ${question.id} has hung up`)
+    // What became of a statement whose connection was lost is known later.
+    if (this.isCalm) question.endsBy = Math.min(question.endsBy, this.time.now() + CANCELLED + TOLERANCE)
+    if (this.#turns.isWaiting(question.id)) this.wrong(`${question.id} keeps its place in the line`)
+  }
+
+  /** The program is stopped: everything has so much longer. */
+  stopped(milliseconds: number): void {
+    this.note(`the program is stopped for ${milliseconds} ms`)
+    for (const question of this.pending) question.endsBy += milliseconds
+    if (this.#roomSince !== undefined) this.#roomSince += milliseconds
+    this.closesBy += milliseconds
+  }
+
+  /** By the clock, when a statement that is asked now has to be over. */
+  endOf(isForRequest: boolean): number {
+    const { wait, statement } = this.setting
+    return this.time.now() + (isForRequest ? 2 : 1) * (wait + statement + 1000) + TOLERANCE
+  }
+
+  /** What holds after each event. */
+  check(pool: Pool): void {
+    const now = this.time.now()
+    for (const { id, endsBy } of this.pending) if (now > endsBy) this.wrong(`${id} is not over in time`)
+    if (now > this.closesBy) this.wrong('the pool is still not closed')
+    // One looks after the others.
+    const most = this.setting.size + 1
+    if (this.held > most) this.wrong(`${this.held} connections, of ${most}`)
+    if (this.pending.size === 0) {
+      this.#roomSince = undefined
+      return
+    }
+    const { inUse, idle, waiting } = pool.stats()
+    if (inUse + idle > this.setting.size) this.wrong(`${inUse + idle} places of ${this.setting.size}`)
+    if (idle > 0 && waiting > 0) this.wrong('somebody waits beside an idle connection')
+    if (waiting > this.pending.size) this.wrong('somebody waits whose statement is over')
+    // Being opened, for those who wait, or about to go.
+    const others = this.held - inUse - idle
+    if (waiting <= others || this.held >= this.setting.size) this.#roomSince = undefined
+    else this.#roomSince ??= now
+    if (now - (this.#roomSince ?? now) > LONGEST_PAUSE + TOLERANCE)
+      this.wrong('somebody waits where there is room')
+  }
+
+  #question(id: number): Question {
+    return this.questions[id] as Question
+  }
+}

@@ -1,0 +1,149 @@
+import fc from 'fast-check'
+import type { Statement } from './process.ts'
+import { type Chance, chanceFrom } from './time.ts'
+
+/** Under what settings, on what. */
+export interface Setting {
+  size: number
+  /** Milliseconds. */
+  wait: number
+  statement: number
+  /** Of two hosts the second is a standby. */
+  hosts: 1 | 2
+  isPooled: boolean
+  wanted: 'any' | 'read-write'
+}
+
+/** What becomes of a host, and after some time no more. */
+const LASTING = ['shut', 'silent', 'forgetful', 'closing', 'full', 'starting', 'standby', 'deaf'] as const
+
+/** What becomes of a host, or of one of its connections, at once. */
+const SUDDEN = ['cut one', 'forget one', 'restart', 'switchover'] as const
+
+/** What happens next, so many milliseconds after what was before. */
+export type Action = { after: number } & (
+  | { does: 'ask'; lane: string; statement: Statement; isForRequest: boolean; hangsUpAfter: number | null }
+  | { does: 'trouble'; kind: (typeof LASTING)[number]; host: number; lasts: number }
+  | { does: 'trouble'; kind: (typeof SUDDEN)[number]; host: number; which: number }
+  /** The program is stopped, and goes on. */
+  | { does: 'stop'; lasts: number }
+  | { does: 'displace'; lane: string }
+  | { does: 'close' }
+)
+
+/** A schedule: with the same one, the same happens. */
+export interface Plan {
+  seed: number
+  setting: Setting
+  actions: Action[]
+}
+
+/** Draws from one seed: to draw each part of a plan by fast-check takes as long as to try the plan. */
+class Draw {
+  readonly #chance: Chance
+
+  constructor(seed: number) {
+    this.#chance = chanceFrom(seed)
+  }
+
+  upTo(max: number): number {
+    return Math.floor(this.#chance() * (max + 1))
+  }
+
+  oneOf<Value>(...values: [Value, ...Value[]]): Value {
+    return values[this.upTo(values.length - 1)] as Value
+  }
+
+  /** Once in so many times. */
+  once(times: number): boolean {
+    return this.#chance() < 1 / times
+  }
+}
+
+const LANES = ['', 'a', 'b'] as const
+
+/** Mostly at once or soon; seldom so late that idle connections are no longer trusted. */
+function pause(draw: Draw): number {
+  if (draw.once(100)) return 31_000
+  if (draw.once(16)) return draw.upTo(4000)
+  return draw.upTo(draw.oneOf(20, 20, 600))
+}
+
+function statement(draw: Draw): Statement {
+  return {
+    takes: draw.upTo(draw.oneOf(30, 30, 30, 2000, 6000)),
+    ends: draw.once(8) ? draw.oneOf('wrong', 'deadlock', 'no-memory', 'disk-full') : 'rows',
+    isWrite: draw.once(4),
+    isTrickling: draw.once(8),
+  }
+}
+
+function ask(draw: Draw): Action {
+  return {
+    does: 'ask',
+    after: pause(draw),
+    lane: draw.oneOf(...LANES),
+    statement: statement(draw),
+    isForRequest: !draw.once(6),
+    hangsUpAfter: draw.once(3) ? draw.upTo(draw.oneOf(40, 3000)) : null,
+  }
+}
+
+function trouble(draw: Draw): Action {
+  const common = { does: 'trouble', after: pause(draw), host: draw.upTo(1) } as const
+  return draw.once(2)
+    ? { ...common, kind: draw.oneOf(...LASTING), lasts: draw.upTo(draw.oneOf(300, 300, 2000, 8000)) }
+    : { ...common, kind: draw.oneOf(...SUDDEN), which: draw.upTo(3) }
+}
+
+function action(draw: Draw): Action {
+  if (draw.once(4)) return trouble(draw)
+  if (draw.once(25)) return { does: 'stop', after: pause(draw), lasts: draw.upTo(8000) }
+  if (draw.once(15)) return { does: 'displace', after: pause(draw), lane: draw.oneOf(...LANES) }
+  if (draw.once(30)) return { does: 'close', after: pause(draw) }
+  return ask(draw)
+}
+
+function setting(draw: Draw): Setting {
+  return {
+    size: 1 + draw.upTo(3),
+    wait: draw.oneOf(1000, 2000, 5000),
+    statement: draw.oneOf(500, 1000, 3000),
+    hosts: draw.oneOf(1, 2),
+    isPooled: draw.once(5),
+    wanted: draw.oneOf('any', 'read-write'),
+  }
+}
+
+/** Plans of so many actions at most, which shrink to fewer. */
+export class Plans extends fc.Arbitrary<Plan> {
+  constructor(private readonly most: number) {
+    super()
+  }
+
+  override generate(random: fc.Random): fc.Value<Plan> {
+    const seed = random.nextInt(0, 2 ** 31 - 1)
+    const draw = new Draw(seed)
+    const actions = Array.from({ length: 1 + draw.upTo(this.most - 1) }, () => action(draw))
+    return new fc.Value({ seed, setting: setting(draw), actions }, undefined)
+  }
+
+  override canShrinkWithoutContext(value: unknown): value is Plan {
+    return typeof value === 'object'
+  }
+
+  /** By a half of the actions, a quarter, and so on; by one in the end. */
+  override shrink(plan: Plan): fc.Stream<fc.Value<Plan>> {
+    return new fc.Stream(without(plan.actions)).map(actions => new fc.Value({ ...plan, actions }, undefined))
+  }
+}
+
+function* without(actions: Action[]): IterableIterator<Action[]> {
+  for (let length = Math.ceil(actions.length / 2); length >= 1; length = Math.floor(length / 2))
+    for (let from = 0; from < actions.length; from += length) {
+      const [next, ...rest] = actions.slice(from + length)
+      // What comes after stays where it was.
+      const left = actions.slice(from, from + length).reduce((sum, { after }) => sum + after, 0)
+      yield [...actions.slice(0, from), ...(next ? [{ ...next, after: next.after + left }] : []), ...rest]
+    }
+}

@@ -1,0 +1,149 @@
+import type { ParameterOrJSON } from 'postgres'
+import { closed } from '../../../src/postgres/patience.ts'
+import type { Host } from './host.ts'
+import type { Link } from './link.ts'
+import type { Answer, SimulatedWire } from './wire.ts'
+
+/** How a statement ends by itself. */
+export type Ending = 'rows' | 'wrong' | 'deadlock' | 'no-memory' | 'disk-full'
+
+/** What a statement of a plan does at the server. */
+export interface Statement {
+  /** Milliseconds. */
+  takes: number
+  ends: Ending
+  /** Refused by a server that is read-only. */
+  isWrite: boolean
+  /** Its answer comes in parts, from its beginning on. */
+  isTrickling: boolean
+}
+
+/** SQLSTATE of what statements end with. */
+const CODES: Record<Exclude<Ending, 'rows'>, string> = {
+  wrong: '22P02',
+  deadlock: '40P01',
+  'no-memory': '53200',
+  'disk-full': '53100',
+}
+
+/** Milliseconds between two parts of an answer. */
+const TRICKLE = 90
+
+/** A process of a simulated server: one connection, from the server's side. */
+export class Process {
+  readonly secret: number
+  /** By the clock, when it began to work, or ended that. */
+  #changedAt: number
+  /** The statement that it works on; what it is still to do for that. */
+  #work: { id: number; since: number; undo: (() => void)[] } | undefined
+  #hasStarted = false
+  #isLeft = false
+  #isEnded = false
+
+  constructor(
+    readonly pid: number,
+    private readonly host: Host,
+    readonly link: Link,
+    private readonly wire: SimulatedWire,
+  ) {
+    this.secret = Math.floor(host.chance() * 2 ** 31)
+    this.#changedAt = host.time.now()
+  }
+
+  /** Milliseconds in which it had nothing to do; null while it works. */
+  get idle(): string | null {
+    return this.#work ? null : String(this.host.time.now() - this.#changedAt)
+  }
+
+  run(text: string, parameters: ParameterOrJSON<never>[]): void {
+    const { door } = this.host
+    if (this.#isEnded) return
+    if (!this.#hasStarted && door === 'full') this.end('53300')
+    else if (!this.#hasStarted && door === 'starting') this.end('57P03')
+    else if (text.includes('pg_postmaster_start_time')) this.#say({ rows: this.#who() })
+    else if (text.includes('pg_stat_activity')) this.#say({ rows: this.host.activity() })
+    else this.#begin(Number(parameters[0]))
+    this.#hasStarted = true
+  }
+
+  /** Somebody asks that the statement be ended, whichever it is. */
+  cancel(): void {
+    if (!this.#work) return
+    this.host.observer.cancelled(this.#work.id)
+    this.#finish({ error: refusal('57014') })
+  }
+
+  /** The other end has closed. That is noticed when the statement is through. */
+  leave(): void {
+    this.#isLeft = true
+    this.link.say('down', () => this.wire.hearEnd(closed()))
+    if (!this.#work) this.host.processes.delete(this.pid)
+  }
+
+  /** Ends with the connection, with a word about it or without. */
+  end(code?: string): void {
+    this.#isEnded = true
+    this.#stop()
+    this.host.processes.delete(this.pid)
+    if (code !== undefined) this.#say({ error: refusal(code) })
+    const isReset = this.host.chance() < 0.5
+    const error = isReset ? Object.assign(new Error('reset'), { code: 'ECONNRESET' }) : closed()
+    this.link.say('down', () => this.wire.hearEnd(error))
+  }
+
+  #begin(id: number): void {
+    const { time, observer, timeout, isPooled } = this.host
+    const statement = observer.begin(id)
+    const since = time.now()
+    const isTooLong = statement.takes > timeout && !isPooled
+    const undo = isTooLong
+      ? time.add('outside', timeout, () => this.#finish({ error: refusal('57014') }))
+      : time.add('outside', statement.takes, () => this.#finish(this.#answerTo(id, statement)))
+    this.#changedAt = since
+    this.#work = { id, since, undo: [undo] }
+    if (statement.isTrickling) this.#trickle()
+  }
+
+  #answerTo(id: number, { ends, isWrite }: Statement): Answer {
+    if (isWrite && this.host.isStandby) return { error: refusal('25006') }
+    return ends === 'rows' ? { rows: [{ id }] } : { error: refusal(CODES[ends]) }
+  }
+
+  #trickle(): void {
+    const undo = this.host.time.add('outside', TRICKLE, () => {
+      this.#say({ part: true })
+      this.#trickle()
+    })
+    this.#work?.undo.splice(1, 1, undo)
+  }
+
+  #finish(answer: Answer): void {
+    const { id, since } = this.#work ?? { id: 0, since: 0 }
+    const ran = this.host.time.now() - since
+    this.#stop()
+    this.#changedAt = this.host.time.now()
+    this.#say(answer, () => {
+      if ('rows' in answer) this.host.observer.came(id, ran)
+    })
+    if (this.#isLeft) this.host.processes.delete(this.pid)
+  }
+
+  #stop(): void {
+    for (const undo of this.#work?.undo ?? []) undo()
+    this.#work = undefined
+  }
+
+  #say(answer: Answer, arrive = () => {}): void {
+    this.link.say('down', () => this.wire.hear(answer), arrive)
+  }
+
+  #who(): object {
+    const { isPooled, isStandby, startedAt, name } = this.host
+    const pid = isPooled ? this.pid + 1_000_000 : this.pid
+    const rows = [{ pid, server: `${name} ${startedAt}`, isStandby, isReadOnly: isStandby }]
+    return Object.assign(rows, { state: { pid: this.pid, secret: this.secret } })
+  }
+}
+
+/** An error of the server. */
+const refusal = (code: string) => Object.assign(new Error(code), { name: 'PostgresError', code })

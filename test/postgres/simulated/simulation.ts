@@ -1,0 +1,118 @@
+import type { Action, Plan } from './plan.ts'
+import type { Question } from './questions.ts'
+import { begin, endAll } from './troubles.ts'
+import { CLOSING, World } from './world.ts'
+
+/** Milliseconds in which a database is found again that can be reached: a pause between two looks, and a look. */
+const RECOVERY = 1100
+
+/** Troubles after which a server is not the one that it was. */
+const RESTARTS = new Set<string>(['shut', 'closing', 'starting', 'restart'])
+
+const LANES = ['', 'a', 'b']
+
+/** Drives a pool through a plan, and looks after each event whether all that it promises holds. */
+export class Simulation {
+  readonly #world: World
+
+  /** @param trace gets what happens, where somebody wants to know */
+  constructor(
+    private readonly plan: Plan,
+    trace?: string[],
+  ) {
+    this.#world = new World(plan, trace)
+  }
+
+  /** @returns the first thing that was wrong; undefined where all was right */
+  run(): string | undefined {
+    const { stackTraceLimit } = Error
+    // Errors are many, and nobody reads where they come from.
+    Error.stackTraceLimit = 0
+    try {
+      return this.#run()
+    } finally {
+      Error.stackTraceLimit = stackTraceLimit
+    }
+  }
+
+  #run(): string | undefined {
+    const { observer, time } = this.#world
+    let at = 0
+    let end = 0
+    for (const action of this.plan.actions) {
+      at += action.after
+      end = Math.max(end, at + ('lasts' in action ? action.lasts : 0))
+      const isOutside = action.does === 'trouble' || action.does === 'stop'
+      time.add(isOutside ? 'outside' : 'read', at, () => this.#do(action))
+    }
+    // Events may be late by some milliseconds.
+    this.#world.goOn(time.now() + end + 10)
+    this.#world.finish()
+    if (!observer.isClosed) this.#expectRecovery()
+    if (!observer.isClosed) this.#world.close()
+    // What is being opened may take as long, and says goodbye.
+    this.#world.goOn(time.now() + CLOSING + this.plan.setting.wait)
+    if (observer.held > 0) observer.wrong(`a closed pool has ${observer.held} connections`)
+    if (time.armed > 0) observer.wrong(`a closed pool has ${time.armed} timers`)
+    return observer.fault
+  }
+
+  #do(action: Action): void {
+    const observer = this.#world.observer
+    switch (action.does) {
+      case 'ask':
+        this.#world.ask(action)
+        return
+      case 'trouble':
+        observer.note(`${action.kind}: ${'lasts' in action ? `${action.lasts} ms` : action.which}`)
+        observer.isCalm = false
+        observer.lost += action.kind === 'cut one' ? 1 : Number.POSITIVE_INFINITY
+        begin(action, this.#world.hosts)
+        return
+      case 'stop':
+        observer.stopped(action.lasts)
+        this.#world.time.stop(action.lasts)
+        return
+      case 'displace':
+        this.#world.displace(action.lane)
+        return
+      case 'close':
+        if (!observer.isClosed) this.#world.close()
+    }
+  }
+
+  /** Statements for all places, and one more. */
+  #askAll(): Question[] {
+    const { questions } = this.#world.observer
+    const before = questions.length
+    const { size, wanted } = this.plan.setting
+    for (let place = 0; place <= size; place++) {
+      const isWrite = wanted === 'read-write'
+      const statement = { takes: 5, ends: 'rows', isWrite, isTrickling: false } as const
+      this.#world.ask({ lane: LANES[place % 3] as string, statement, isForRequest: true, hangsUpAfter: null })
+    }
+    this.#world.finish()
+    return questions.slice(before)
+  }
+
+  /** A database that is well again is found, and every place is of use. */
+  #expectRecovery(): void {
+    const observer = this.#world.observer
+    const { hosts, isPooled, statement, wait } = this.plan.setting
+    endAll(this.#world.hosts)
+    // A look into a network that forgets all that comes has to end first.
+    const longest = this.plan.actions.some(action => 'kind' in action && action.kind === 'forgetful')
+      ? wait
+      : 0
+    this.#world.goOn(this.#world.time.now() + RECOVERY + longest)
+    // Where nobody can tell that a network has forgotten a connection (a pooler hides the server's processes, another
+    // server is asked, a statement is out of time before its silence is long) each such connection costs a statement.
+    const mayRestart = this.plan.actions.some(action => 'kind' in action && RESTARTS.has(action.kind))
+    if (isPooled || hosts > 1 || mayRestart || statement < wait / 5) this.#askAll()
+    for (const { id, outcome } of this.#askAll())
+      if (outcome && 'error' in outcome) observer.wrong(`${id} fails although all is well: ${outcome.error}`)
+    this.#world.goOn(this.#world.time.now() + CLOSING)
+    const { inUse, waiting } = this.#world.pool.stats()
+    if (inUse + waiting > 0) observer.wrong(`${inUse} in use and ${waiting} waiting when all is over`)
+  }
+}

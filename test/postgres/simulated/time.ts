@@ -1,0 +1,127 @@
+import type { Clock } from '../../../src/postgres/clock.ts'
+
+/** From 0 to below 1. */
+export type Chance = () => number
+
+/** The same numbers for the same seed (mulberry32). */
+export function chanceFrom(seed: number): Chance {
+  let state = seed
+  return () => {
+    state = (state + 0x6d2b79f5) | 0
+    let mixed = Math.imul(state ^ (state >>> 15), 1 | state)
+    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32
+  }
+}
+
+/**
+ * A timer of the program under test; what it reads, from a socket or a client; what happens outside of it, and goes on
+ * while it is stopped.
+ */
+type Kind = 'timer' | 'read' | 'outside'
+
+interface Event {
+  at: number
+  kind: Kind
+  act: () => void
+}
+
+/** Milliseconds by which a busy event loop may be late: events that are as near may change places. */
+const LATENESS = 2
+
+/** Time that passes from event to event, at once; the order of those that are due together is drawn by chance. */
+export class SimulatedTime implements Clock {
+  #now = 1000
+  #resumesAt = 0
+  readonly #events: Event[] = []
+
+  constructor(private readonly chance: Chance) {}
+
+  now(): number {
+    return this.#now
+  }
+
+  after(milliseconds: number, act: () => void): () => void {
+    return this.add('timer', milliseconds, act)
+  }
+
+  every(milliseconds: number, act: () => void): () => void {
+    let cancel = () => {}
+    const arm = () => {
+      cancel = this.after(milliseconds, () => {
+        arm()
+        act()
+      })
+    }
+    arm()
+    return () => cancel()
+  }
+
+  about(milliseconds: number): number {
+    return milliseconds * (0.5 + this.chance() / 2)
+  }
+
+  /** @returns keeps it from happening */
+  add(kind: Kind, milliseconds: number, act: () => void): () => void {
+    const event = { at: this.#now + Math.max(0, milliseconds), kind, act }
+    this.#events.push(event)
+    return () => {
+      const index = this.#events.indexOf(event)
+      if (index >= 0) this.#events.splice(index, 1)
+    }
+  }
+
+  /** The program stands still for so long (SIGSTOP, a frozen container); all else goes on. */
+  stop(milliseconds: number): void {
+    this.#resumesAt = Math.max(this.#resumesAt, this.#now + milliseconds)
+  }
+
+  get isStopped(): boolean {
+    return this.#now < this.#resumesAt
+  }
+
+  /** Timers that are armed. */
+  get armed(): number {
+    return this.#events.filter(({ kind }) => kind === 'timer').length
+  }
+
+  /** Lets the next event happen, if there is one before `end`; else it is `end`. @returns whether it is not yet */
+  step(end: number): boolean {
+    const { isStopped } = this
+    const limit = isStopped ? this.#resumesAt : end
+    let earliest = limit
+    for (let index = 0; index < this.#events.length; index++) {
+      const { at, kind } = this.#events[index] as Event
+      if (at < earliest && (!isStopped || kind === 'outside')) earliest = at
+    }
+    if (earliest >= limit) {
+      this.#now = Math.max(this.#now, limit)
+      return isStopped
+    }
+    const event = this.#draw(earliest < this.#now ? this.#now : earliest + LATENESS, isStopped)
+    this.#now = Math.max(this.#now, event.at)
+    event.act()
+    return true
+  }
+
+  /** Takes one out that is due by then, by chance. */
+  #draw(until: number, isStopped: boolean): Event {
+    let count = 0
+    let drawn = 0
+    let isLate = false
+    // Plain loops: what is drawn from is looked through at each step.
+    for (let index = 0; index < this.#events.length; index++) {
+      const { at, kind } = this.#events[index] as Event
+      if (at > until || (isStopped && kind !== 'outside')) continue
+      // Timers are due before that is read which came while the program was stopped.
+      const isTimerLate = kind === 'timer' && at <= this.#resumesAt
+      if (isTimerLate && !isLate) {
+        isLate = true
+        count = 0
+      }
+      if (isTimerLate === isLate && this.chance() * ++count < 1) drawn = index
+    }
+    const [event] = this.#events.splice(drawn, 1)
+    return event as Event
+  }
+}

@@ -1,0 +1,106 @@
+import type { ParameterOrJSON } from 'postgres'
+import type { Backend } from '../../../src/postgres/cancel.ts'
+import { closed } from '../../../src/postgres/patience.ts'
+import type { Wire } from '../../../src/postgres/wire.ts'
+import type { Host } from './host.ts'
+import type { Link } from './link.ts'
+import type { Process } from './process.ts'
+
+/** The text of the statements of a plan; their parameter is their number. */
+export const ASK = 'ask'
+
+/** What a server says. */
+export type Answer = { rows: object } | { error: Error } | { part: true }
+
+/** What postgres.js over a socket is for a connection, to a simulated server. */
+export class SimulatedWire implements Wire {
+  bytesRead = 0
+  onEnd = () => {}
+  process: Process | undefined
+  #asking: { resolve(rows: object): void; reject(error: Error): void } | undefined
+  #isHandedOver = false
+  #isOver = false
+  #isCancelling = false
+  #sayGone = () => {}
+
+  constructor(
+    private readonly link: Link,
+    private readonly host: Host,
+  ) {}
+
+  /** The program has it from now on. */
+  handOver(): this {
+    this.#isHandedOver = true
+    if (this.#isOver) this.host.observer.hold(-1)
+    return this
+  }
+
+  send(text: string, parameters: ParameterOrJSON<never>[]): Promise<object> {
+    if (this.#isOver) return Promise.reject(closed())
+    if (this.#asking) this.host.observer.wrong('two statements at once on one connection')
+    const { promise, resolve, reject } = Promise.withResolvers<object>()
+    this.#asking = { resolve, reject }
+    if (text === ASK) this.host.observer.sent(Number(parameters[0]))
+    this.link.say('up', () => this.process?.run(text, parameters))
+    return promise
+  }
+
+  cancel(backend: Backend, patience: number): Promise<void> {
+    if (this.#isCancelling) this.host.observer.wrong('two requests to cancel at once for one connection')
+    this.#isCancelling = true
+    return this.host.cancel(backend, patience).finally(() => {
+      this.#isCancelling = false
+    })
+  }
+
+  close(patience: number): Promise<void> {
+    if (this.#asking) this.host.observer.wrong('a goodbye while a statement runs')
+    const { promise, resolve } = Promise.withResolvers<void>()
+    const settle = this.host.time.after(patience, resolve)
+    this.#sayGone = () => {
+      settle()
+      resolve()
+    }
+    if (this.#isOver) this.#sayGone()
+    this.#leave()
+    return promise
+  }
+
+  destroy(): void {
+    this.#asking?.reject(closed())
+    this.#asking = undefined
+    this.#leave()
+  }
+
+  /** The server has said something. */
+  hear(answer: Answer): void {
+    if (this.#isOver) return
+    this.bytesRead++
+    if ('part' in answer) return
+    const asking = this.#asking
+    this.#asking = undefined
+    if ('rows' in answer) asking?.resolve(answer.rows)
+    else asking?.reject(answer.error)
+  }
+
+  /** The server has closed the connection, or somebody has in between. */
+  hearEnd(error: Error): void {
+    this.#sayGone()
+    if (this.#isOver) return
+    this.#asking?.reject(error)
+    this.#asking = undefined
+    this.#end()
+  }
+
+  #leave(): void {
+    if (this.#isOver) return
+    this.link.say('up', () => this.process?.leave())
+    this.#end()
+  }
+
+  #end(): void {
+    this.#isOver = true
+    if (this.#isHandedOver) this.host.observer.hold(-1)
+    this.onEnd()
+  }
+}

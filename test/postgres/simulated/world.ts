@@ -1,0 +1,143 @@
+import { drainMicrotasks } from 'bun:jsc'
+import { openFirst } from '../../../src/postgres/opening.ts'
+import { Pool } from '../../../src/postgres/pool.ts'
+import type { PostgresUrl } from '../../../src/postgres/url.ts'
+import type { Dial } from '../../../src/postgres/wire.ts'
+import { Host } from './host.ts'
+import { Observer } from './observer.ts'
+import type { Action, Plan, Setting } from './plan.ts'
+import type { Question } from './questions.ts'
+import { chanceFrom, SimulatedTime } from './time.ts'
+import { endAll } from './troubles.ts'
+import { ASK } from './wire.ts'
+
+/** Milliseconds in which a pool is closed: for the statements that it cancels, and for goodbyes. */
+export const CLOSING = 2100
+
+type Asking = Omit<Extract<Action, { does: 'ask' }>, 'does' | 'after'>
+
+/** A pool among simulated servers and clients, under the eyes of an observer. */
+export class World {
+  readonly time: SimulatedTime
+  readonly observer: Observer
+  readonly hosts: Host[]
+  readonly pool: Pool
+  /** For all clients that never hang up: to make one takes longer than most events. */
+  readonly #patient = new AbortController()
+
+  /** @param trace gets what happens, where somebody wants to know */
+  constructor({ setting, seed }: Plan, trace?: string[]) {
+    const chance = chanceFrom(seed)
+    const time = new SimulatedTime(chance)
+    const observer = new Observer(setting, time, trace)
+    const names = ['one', 'two'].slice(0, setting.hosts)
+    const hosts = names.map(name => new Host(name, time, chance, setting, observer))
+    endAll(hosts)
+    const dial: Dial = (start, patience) => {
+      const { address } = start.route
+      const host = hosts.find(({ name }) => 'host' in address && address.host === name) as Host
+      return host.dial(start, patience)
+    }
+    const url = urlOf(names, setting)
+    this.time = time
+    this.observer = observer
+    this.hosts = hosts
+    this.pool = new Pool(
+      (patience, onEnd) => openFirst(url, {}, patience, onEnd, dial, time),
+      { ...setting, slow: Number.POSITIVE_INFINITY },
+      { info: (_, line) => observer.told(line), warn: (_, line) => observer.told(line) },
+      time,
+    )
+  }
+
+  /** Lets happen what is due until then. */
+  goOn(end: number): void {
+    while (this.observer.fault === undefined && this.time.step(end)) this.#settle()
+  }
+
+  /** Until all statements are over. */
+  finish(): void {
+    const { pending } = this.observer
+    while (pending.size > 0 && this.observer.fault === undefined && this.time.step(Number.POSITIVE_INFINITY))
+      this.#settle()
+  }
+
+  #settle(): void {
+    drainMicrotasks()
+    this.observer.check(this.pool)
+  }
+
+  ask({ lane, statement, isForRequest, hangsUpAfter }: Asking): void {
+    const observer = this.observer
+    const client = hangsUpAfter === null ? this.#patient : new AbortController()
+    const question: Question = {
+      id: observer.questions.length,
+      lane: isForRequest ? lane : '',
+      statement,
+      isForRequest,
+      client,
+      askedAt: this.time.now(),
+      endsBy: observer.endOf(isForRequest),
+      sentAt: Number.POSITIVE_INFINITY,
+      begun: 0,
+      hasCome: false,
+    }
+    observer.asked(question)
+    const before = this.pool.stats()
+    const runner = isForRequest ? this.pool.during(client, lane) : this.pool
+    runner.unsafe(ASK, [question.id], { prepare: true }).then(
+      rows => observer.over(question, { rows }),
+      error => observer.over(question, { error }),
+    )
+    drainMicrotasks()
+    // Whoever finds an idle connection may have to see first whether that is still there.
+    if (before.idle === 0 && this.pool.stats().waiting > before.waiting) observer.waits(question)
+    if (isForRequest && hangsUpAfter !== null)
+      this.time.add('read', hangsUpAfter, () => this.#hangUp(question))
+  }
+
+  #hangUp(question: Question): void {
+    if (!this.observer.pending.has(question)) return
+    question.client.abort()
+    drainMicrotasks()
+    this.observer.hungUp(question)
+  }
+
+  displace(lane: string): void {
+    const observer = this.observer
+    const before = [...observer.pending]
+    observer.isDisplacing = true
+    const hasMadeRoom = this.pool.displace(lane)
+    drainMicrotasks()
+    observer.isDisplacing = false
+    observer.note(`room for one of lane "${lane}": ${hasMadeRoom}`)
+    const gone = before.filter(question => !observer.pending.has(question))
+    if (gone.length !== Number(hasMadeRoom)) observer.wrong('room for one is made by no one, or by more')
+    if (gone.some(question => question.lane === lane)) observer.wrong('room is made by one of the same lane')
+  }
+
+  close(): void {
+    const observer = this.observer
+    observer.note('the pool is closed')
+    observer.isClosed = true
+    observer.closesBy = this.time.now() + CLOSING
+    void this.pool.close().then(() => {
+      observer.closesBy = Number.POSITIVE_INFINITY
+    })
+    drainMicrotasks()
+    for (const { id } of observer.pending) observer.wrong(`${id} goes on in a pool that is closed`)
+  }
+}
+
+function urlOf(names: string[], { wanted }: Setting): PostgresUrl {
+  return {
+    addresses: names.map(host => ({ host, port: 5432 })),
+    user: 'simulated',
+    password: undefined,
+    database: 'simulated',
+    encryption: { mode: 'disable', isDirect: false },
+    wanted,
+    prepare: true,
+    parameters: {},
+  }
+}
