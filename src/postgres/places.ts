@@ -211,7 +211,7 @@ export class Places implements Watched {
       const isAlive = this.#idle.length + this.#busy.size > 0
       // It may have been cut together with all the others, by what has passed.
       const isSudden =
-        attempt === 1 && this.watch.reason === undefined && !isSilence(error)
+        attempt === 1 && !this.#isClosed && this.watch.reason === undefined && !isSilence(error)
       if (!isAlive && isSudden) await this.#add(2)
       else if (isAlive && (!isSilence(error) || this.#heardAt > since)) this.#growLater(error)
       else this.lose(reasonOf(error))

@@ -1,0 +1,42 @@
+import { expect, test } from 'bun:test'
+import type { Action, Setting } from './plan.ts'
+import { Simulation } from './simulation.ts'
+
+/** What the simulation has found, as plans that are as short as may be; each is tried with these many seeds. */
+const SEEDS = 40
+
+const SETTING: Setting = { size: 1, wait: 1500, statement: 3000, hosts: 1, isPooled: false, wanted: 'any' }
+
+const ask = (after: number, takes: number, hangsUpAfter: number | null = null): Action => ({
+  does: 'ask',
+  after,
+  lane: 'a',
+  statement: { takes, ends: 'rows', isWrite: false, isTrickling: false },
+  isForRequest: true,
+  hangsUpAfter,
+})
+
+const lasting = (after: number, kind: 'silent' | 'closing' | 'forgetful', lasts: number): Action => ({
+  does: 'trouble',
+  after,
+  kind,
+  host: 0,
+  lasts,
+})
+
+const close = (after: number): Action => ({ does: 'close', after })
+
+const plans: [string, Partial<Setting>, Action[]][] = [
+  [
+    'a closed pool does not try a second time to open a connection',
+    {},
+    [lasting(0, 'closing', 5000), ask(1, 5), close(10)],
+  ],
+]
+
+test.each(plans)('%s', (_, setting, actions) => {
+  const faults = Array.from({ length: SEEDS }, (_, seed) =>
+    new Simulation({ seed, setting: { ...SETTING, ...setting }, actions }).run(),
+  )
+  expect(new Set(faults)).toEqual(new Set([undefined]))
+})
