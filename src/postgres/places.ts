@@ -250,10 +250,13 @@ export class Places implements Watched {
     this.#probeLater()
   }
 
-  /** The next one does not wait for an answer to this one: where none comes, that would take too long. */
+  /**
+   * The next one does not wait for an answer to this one: where none comes, that would take too long. All that wait for
+   * one are no more than the pool may have connections.
+   */
   #probeLater(): void {
     this.#endPause = this.clock.after(this.watch.pause(), () => {
-      void this.#add()
+      if (!this.#isFull()) void this.#add()
       this.#probeLater()
     })
   }

@@ -32,6 +32,11 @@ const plans: [string, Partial<Setting>, Action[]][] = [
     {},
     [lasting(0, 'closing', 5000), ask(1, 5), close(10)],
   ],
+  [
+    'while a database is gone, looks for it are no more than the pool may have connections',
+    {},
+    [lasting(0, 'silent', 6000), ask(1, 5)],
+  ],
 ]
 
 test.each(plans)('%s', (_, setting, actions) => {
