@@ -75,6 +75,8 @@ export class Places implements Watched {
       // Those left were idle for longer.
       else for (const other of this.#idle.slice()) this.#drop(other)
     }
+    // While a connection was asked whether it is still there.
+    if (signal?.aborted) throw new ClientGone()
     if (this.#isClosed) throw new DatabaseUnavailable('the service is stopping')
     if (this.watch.reason !== undefined) throw new DatabaseUnavailable(this.watch.reason, RETRY_AFTER)
     return await this.#wait(lane, signal)

@@ -37,6 +37,16 @@ const plans: [string, Partial<Setting>, Action[]][] = [
     {},
     [lasting(0, 'silent', 6000), ask(1, 5)],
   ],
+  [
+    'a client that hangs up while an idle connection is tried gives up its place in the line',
+    {},
+    [
+      ask(0, 5),
+      { does: 'trouble', after: 31_000, kind: 'forget one', host: 0, which: 0 },
+      lasting(0, 'silent', 4000),
+      ask(1, 5, 500),
+    ],
+  ],
 ]
 
 test.each(plans)('%s', (_, setting, actions) => {
