@@ -3,7 +3,7 @@ import { MACHINE } from './clock.ts'
 import type { Connection, Open } from './connection.ts'
 import { isSilence, reasonOf } from './failures.ts'
 import { forgottenOf } from './forgotten.ts'
-import { READING } from './patience.ts'
+import { closed, READING } from './patience.ts'
 
 /** What the lookout sees of the connections, and does to them. */
 export interface Watched {
@@ -63,6 +63,8 @@ export class Lookout {
   async stop(): Promise<void> {
     this.#isStopped = true
     this.#endRounds()
+    // It cannot say goodbye while it is asked something.
+    if (this.#isLooking) this.#witness?.destroy()
     await this.#witness?.close()
   }
 
@@ -85,7 +87,8 @@ export class Lookout {
       else if (connection.silence(now) > this.#doubt) silent.push(connection)
     }
     if (silent.length > 0 && now - this.#lookedAt > this.#doubt) void this.#look(silent, now)
-    else if (this.#witness && now - this.#witness.usedAt > KEPT) void this.#witness.close()
+    else if (this.#witness && !this.#isLooking && now - this.#witness.usedAt > KEPT)
+      void this.#witness.close()
   }
 
   /** Whether the database answers anybody, or says at least why not, and has anything to do for the silent ones. */
@@ -119,6 +122,7 @@ export class Lookout {
   }
 
   async #fresh(patience: number): Promise<Connection> {
+    if (this.#isStopped) throw closed()
     this.#witness = await this.open(patience, connection => {
       if (this.#witness === connection) this.#witness = undefined
     })

@@ -47,6 +47,18 @@ const plans: [string, Partial<Setting>, Action[]][] = [
       ask(1, 5, 500),
     ],
   ],
+  ['a first look into a silence ends with the pool', {}, [ask(0, 2900), close(766)]],
+  [
+    'the connection of the last look is not closed, for its age, while it is used for another one',
+    { wait: 5000, isPooled: true },
+    [
+      ask(0, 1933),
+      lasting(31_008, 'forgetful', 104),
+      ask(369, 17),
+      { does: 'stop', after: 245, lasts: 2953 },
+    ],
+  ],
+  ['a later look ends with the pool, and opens no connection of its own', {}, [ask(0, 2900), close(1253)]],
 ]
 
 test.each(plans)('%s', (_, setting, actions) => {
