@@ -81,13 +81,12 @@ export class Simulation {
     }
   }
 
-  /** Statements for all places, and one more. */
-  #askAll(): Question[] {
+  /** So many statements at once. */
+  #ask(count: number): Question[] {
     const { questions } = this.#world.observer
     const before = questions.length
-    const { size, wanted } = this.plan.setting
-    for (let place = 0; place <= size; place++) {
-      const isWrite = wanted === 'read-write'
+    const isWrite = this.plan.setting.wanted === 'read-write'
+    for (let place = 0; place < count; place++) {
       const statement = { takes: 5, ends: 'rows', isWrite, isTrickling: false } as const
       this.#world.ask({ lane: LANES[place % 3] as string, statement, isForRequest: true, hangsUpAfter: null })
     }
@@ -98,18 +97,19 @@ export class Simulation {
   /** A database that is well again is found, and every place is of use. */
   #expectRecovery(): void {
     const observer = this.#world.observer
-    const { hosts, isPooled, statement, wait } = this.plan.setting
+    const { hosts, isPooled, size, statement, wait } = this.plan.setting
     endAll(this.#world.hosts)
-    // A look into a network that forgets all that comes has to end first.
-    const longest = this.plan.actions.some(action => 'kind' in action && action.kind === 'forgetful')
-      ? wait
-      : 0
+    // What was being opened in a network that has forgotten it has to end first.
+    const hasForgotten = this.plan.actions.some(
+      action => 'kind' in action && action.kind.startsWith('forget'),
+    )
+    const longest = hasForgotten ? wait : 0
     this.#world.goOn(this.#world.time.now() + RECOVERY + longest)
     // Where nobody can tell that a network has forgotten a connection (a pooler hides the server's processes, another
     // server is asked, a statement is out of time before its silence is long) each such connection costs a statement.
     const mayRestart = this.plan.actions.some(action => 'kind' in action && RESTARTS.has(action.kind))
-    if (isPooled || hosts > 1 || mayRestart || statement < wait / 5) this.#askAll()
-    for (const { id, outcome } of this.#askAll())
+    if (isPooled || hosts > 1 || mayRestart || statement < wait / 5) this.#ask(size)
+    for (const { id, outcome } of [...this.#ask(1), ...this.#ask(size + 1)])
       if (outcome && 'error' in outcome) observer.wrong(`${id} fails although all is well: ${outcome.error}`)
     this.#world.goOn(this.#world.time.now() + CLOSING)
     const { inUse, waiting } = this.#world.pool.stats()

@@ -1,0 +1,38 @@
+import { expect, test } from 'bun:test'
+import fc from 'fast-check'
+import { holds } from '../../support/property.ts'
+import { type Plan, Plans } from './plan.ts'
+import { Simulation } from './simulation.ts'
+
+/** Milliseconds for which a schedule that fails is made shorter. */
+const SHORTENING = 20_000
+
+/** The first thing that is wrong in a schedule, and all that happens until then; undefined where all is right. */
+function faultOf(plan: Plan): string | undefined {
+  if (new Simulation(plan).run() === undefined) return undefined
+  const trace: string[] = []
+  const fault = new Simulation(plan, trace).run()
+  const end = trace.findIndex(line => line.includes('WRONG'))
+  return [fault, ...trace.slice(0, end)].join('\n')
+}
+
+test('whatever becomes of the database, the network and the clients, the pool keeps its promises', async () => {
+  let end = Number.POSITIVE_INFINITY
+  const property = fc.property(new Plans(20), plan => {
+    if (performance.now() > end) return
+    const fault = faultOf(plan)
+    if (fault === undefined) return
+    end = Math.min(end, performance.now() + SHORTENING)
+    throw new Error(fault)
+  })
+  await holds(property, { runs: 3000, thorough: 9000, limit: 10_000 })
+})
+
+test('the same schedule happens in the same way', () => {
+  for (const plan of fc.sample(new Plans(20), { numRuns: 20, seed: 1 })) {
+    const [first, second] = [[], []] as [string[], string[]]
+    new Simulation(plan, first).run()
+    new Simulation(plan, second).run()
+    expect(second).toEqual(first)
+  }
+})
