@@ -19,10 +19,19 @@ export const REQUIRED_COLUMNS: Record<CsvType, string[]> = {
   part: ['assessment_id', 'id', 'name', 'certified_at', 'proctor_id'],
 }
 
+/** All columns that mean something in a file of each type. */
+export const COLUMNS = Object.fromEntries(
+  (Object.keys(REQUIRED_COLUMNS) as CsvType[]).map(type => [
+    type,
+    type === 'part'
+      ? [...REQUIRED_COLUMNS.part, 'position', 'deleted']
+      : [...KNOWN[type]].filter(name => name !== 'type' && name !== 'parts'),
+  ]),
+) as Record<CsvType, string[]>
+
 /** Whether a column of a file of that type means something. */
 export function isKnownColumn(type: CsvType, column: string): boolean {
-  if (type === 'part') return ['deleted', 'position', ...REQUIRED_COLUMNS.part].includes(column)
-  return KNOWN[type].has(column) && column !== 'type' && column !== 'parts'
+  return COLUMNS[type].includes(column)
 }
 
 /**

@@ -14,14 +14,25 @@ export interface StoredFile {
   open(): AsyncIterable<Uint8Array>
 }
 
-/** The files that an import takes, in the order in which they are read. */
-const FILES: Record<string, CsvType> = {
-  'organizations.csv': 'organization',
-  'products.csv': 'product',
-  'users.csv': 'user',
-  'assessments.csv': 'assessment',
-  'assessment_parts.csv': 'part',
+/** Something that is CSV when it is opened, and of which type its rows are. */
+export interface CsvFile extends Omit<StoredFile, 'size'> {
+  type: CsvType
+  /** Bytes; unknown for the rows of a query. */
+  size?: number
+  /** It is a query: its rows are counted, and not the lines of what it gives. */
+  isQuery?: true
 }
+
+/** What the files are called that an import takes, in the order in which they are read. */
+export const FILE_NAMES: Record<string, CsvType> = {
+  organizations: 'organization',
+  products: 'product',
+  users: 'user',
+  assessments: 'assessment',
+  assessment_parts: 'part',
+}
+
+const FILES = Object.fromEntries(Object.entries(FILE_NAMES).map(([name, type]) => [`${name}.csv`, type]))
 
 /** By its name a file is taken in whatever case, plain or gzipped. */
 const plainName = (name: string) => name.toLowerCase().replace(/\.gz$/, '')
@@ -32,7 +43,7 @@ const plainName = (name: string) => name.toLowerCase().replace(/\.gz$/, '')
  * @throws Failure when none of them is there, or one of them twice
  */
 export function csv(stored: StoredFile[], where: string): RecordSource {
-  const files: (StoredFile & { type: CsvType })[] = []
+  const files: CsvFile[] = []
   for (const [name, type] of Object.entries(FILES)) {
     const [file, ...others] = stored.filter(file => plainName(file.name) === name)
     if (others.length > 0) throw new Failure(`${where} has ${name} more than once: keep one`)
@@ -40,23 +51,42 @@ export function csv(stored: StoredFile[], where: string): RecordSource {
   }
   if (files.length === 0) throw new Failure(`${where} has none of ${Object.keys(FILES).join(', ')}`)
 
+  const others = stored.map(({ name }) => name).filter(name => !(plainName(name) in FILES))
+  return csvSource(files, where, others)
+}
+
+/**
+ * Files of known types as one source, in their order.
+ * @param name what to call all of them
+ * @param others names of files beside them, to be told as ignored
+ */
+export function csvSource(files: CsvFile[], name: string, others: string[]): RecordSource {
   const types = files.map(({ type }) => type)
   const unknown = new UnknownNames()
-  const ignored = notesOn(stored.map(({ name }) => name).filter(name => !(plainName(name) in FILES)))
+  const ignored = notesOn(others)
+  const size = files.reduce<number | undefined>(
+    (sum, { size }) => (sum === undefined || size === undefined ? undefined : sum + size),
+    0,
+  )
   return {
-    name: where,
+    name,
     files: files.map(({ name }) => name),
     types: types.filter((type): type is RowType => type !== 'part'),
     hasPartsApart: true,
     holdsParts: types.includes('part'),
     isWhole: () => true,
-    size: files.reduce((sum, { size }) => sum + size, 0),
+    ...(size !== undefined && { size }),
+    unit: files.some(({ isQuery }) => isQuery) ? 'row' : 'line',
     notes: () => [...ignored, ...unknown.notes()],
     async *read(onBytes) {
       let before = 0
       for (const [index, file] of files.entries()) {
-        yield* readFile(file, index, file.type, unknown, bytes => onBytes(before + bytes))
-        before += file.size
+        let read = 0
+        yield* readFile(file, index, unknown, bytes => {
+          read = bytes
+          onBytes(before + bytes)
+        })
+        before += file.size ?? read
       }
     },
   }
@@ -72,22 +102,27 @@ function notesOn(ignored: string[]): string[] {
 const BATCH = 500
 
 async function* readFile(
-  { name, open }: StoredFile,
+  { name, type, isQuery, open }: CsvFile,
   file: number,
-  type: CsvType,
   unknown: UnknownNames,
   onBytes: (bytes: number) => void,
 ): AsyncGenerator<SourceRecord[]> {
   let columns: string[] | undefined
   let batch: SourceRecord[] = []
+  let rows = 0
   for await (const { line, cells, text } of readRows(name, readText({ name, chunks: open() }, onBytes))) {
     if (!columns) {
-      columns = readHeader(name, type, cells)
+      columns = readHeader(name, type, cells, isQuery)
       for (const column of columns)
         if (column !== '' && !isKnownColumn(type, column)) unknown.add(name, column)
       continue
     }
-    batch.push({ file, line, text, read: readOne(type, columns, cells) })
+    rows += 1
+    const read = readOne(type, columns, cells)
+    // Where a row stands in the answer of a query helps nobody to find it.
+    if (isQuery && read instanceof BadLine && read.subject)
+      read.message = `id ${read.subject.id}: ${read.message}`
+    batch.push({ file, line: isQuery ? rows : line, text, read })
     if (batch.length < BATCH) continue
     yield batch
     batch = []
@@ -96,13 +131,16 @@ async function* readFile(
   yield batch
 }
 
-function readHeader(name: string, type: CsvType, cells: string[]): string[] {
+function readHeader(name: string, type: CsvType, cells: string[], isQuery = false): string[] {
   const columns = cells.map(cell => cell.trim().toLowerCase())
   const missing = REQUIRED_COLUMNS[type].filter(column => !columns.includes(column))
-  if (missing.length > 0)
-    throw new Failure(
-      `${name} has no column ${missing.join(', ')}: its first row must name the columns, with commas between them`,
-    )
+  if (missing.length > 0) {
+    const what = `${name} ${isQuery ? 'gives' : 'has'} no column ${missing.join(', ')}`
+    const advice = isQuery
+      ? 'name it in the select, as in select key as id'
+      : 'its first row must name the columns, with commas between them'
+    throw new Failure(`${what}: ${advice}`)
+  }
   const twice = columns.find((column, index) => column !== '' && columns.indexOf(column) !== index)
   if (twice) throw new Failure(`${name} has the column ${shown(twice)} more than once`)
   return columns

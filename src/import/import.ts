@@ -5,10 +5,10 @@ import { type ApplyProgress, applyStaging } from './apply.ts'
 import { findChanges, type Summary, summarize } from './changes.ts'
 import { isBeyond, type Limit } from './limit.ts'
 import { endLine } from './ndjson.ts'
-import { placeOf, type RecordSource } from './record.ts'
+import { placeOf, type RecordSource, TABLE_OF } from './record.ts'
 import { countRejects, findProblems, firstReasons, readRejects, rejectProblems } from './rejects.ts'
 import { type Place, type Problem, placeIn, reasonIn } from './report.ts'
-import { noteImport, vacuumChanged } from './session.ts'
+import { isVacuumed, noteImport, vacuumChanged } from './session.ts'
 import { settleStaging } from './settle.ts'
 import { createStaging } from './staging.ts'
 import { StagingBatch } from './staging-batch.ts'
@@ -85,8 +85,11 @@ export async function importSource(
       await waitForTurn(sql, () => onProgress({ phase: 'waiting' }))
       await requireTriggers(sql)
       await settle(sql)
+      await source.feed?.recall(sql)
       result = await importInto(sql, source, onProgress, options)
       if (!result.loaded || dryRun) throw new Undone()
+      // What was left out is asked for again by the next round.
+      if (result.rejected === 0) await source.feed?.remember(sql)
       await noteImport(sql)
     })
   } catch (error) {
@@ -96,7 +99,8 @@ export async function importSource(
   }
   if (result?.loaded && !dryRun) {
     onProgress({ phase: 'tidying' })
-    await vacuumChanged(db, result.summary)
+    const isRound = source.feed !== undefined && !source.feed.isFull()
+    if (!isRound || !(await isVacuumed(db))) await vacuumChanged(db, result.summary)
   }
   return result as ImportResult
 }
@@ -111,9 +115,9 @@ async function importInto(
   options: ImportOptions,
 ): Promise<ImportResult> {
   const { onReject, maxRejected = { percent: 1 }, sync } = options
-  const { files, types, hasPartsApart, holdsParts } = source
-  await createStaging(sql)
+  const { files, types, hasPartsApart, holdsParts, feed } = source
   const { lines, staged } = await stage(sql, source, onProgress, onReject !== undefined)
+  if (lines === 0 && feed && !feed.isFull()) return nothingNew()
   if (lines === 0) throw new Failure(`nothing was loaded: there is no record in ${source.name}`)
   if (sync && !source.isWhole())
     throw new Failure(
@@ -125,7 +129,7 @@ async function importInto(
   await settleStaging(sql, staged, hasPartsApart)
   if (onReject && hasPartsApart && holdsParts) {
     const line = await findUnknown(sql, placeOf({ file: files.length - 1, line: 0 }))
-    const problems = line === undefined ? [] : await describeReasons(sql, files, 1, line)
+    const problems = line === undefined ? [] : await describeReasons(sql, source, 1, line)
     if (problems.length > 0) return { loaded: false, lines, problems, total: 1, isPartOfUnknown: true }
   }
 
@@ -135,37 +139,46 @@ async function importInto(
   await findChanges(sql)
   if (isSyncing) refuseExcess([...removals, await partsRemoved(sql)], sync)
 
-  const needsParts = sync !== undefined && holdsParts
+  // A feed's parts of an assessment are all that it has now.
+  const needsParts = holdsParts && (sync !== undefined || feed !== undefined)
   if (onReject) await rejectProblems(sql, { hasPartsApart, needsParts, isWhole: false })
   else await findProblems(sql, { hasPartsApart, needsParts, isWhole: true })
   const rejected = await countRejects(sql)
   if (rejected > 0 && (!onReject || isTooMany(rejected, lines, maxRejected))) {
-    const problems = await describeReasons(sql, files, MAX_DESCRIBED)
+    const problems = await describeReasons(sql, source, MAX_DESCRIBED)
     return { loaded: false, lines, problems, total: rejected }
   }
   if (onReject) {
     for await (const { line, reasons, text } of readRejects(sql)) {
-      const reason = reasons.map(one => reasonIn(files, one.reason, one.otherLine)).join('; ')
-      await onReject({ ...placeIn(files, line), reason, text })
+      const reason = reasons.map(one => reasonIn(source, one.reason, one.otherLine)).join('; ')
+      await onReject({ ...placeIn(source, line), reason, text })
     }
   }
 
   const summary = await summarize(sql)
   await applyStaging(sql, summary, onProgress)
-  const keptFor = unknown === undefined ? undefined : placeIn(files, unknown)
+  const keptFor = unknown === undefined ? undefined : placeIn(source, unknown)
   return { loaded: true, lines, rejected, summary, keptFor }
+}
+
+/** What comes of a round of a feed in which nothing has changed: it needs no tables to compare. */
+function nothingNew(): ImportResult {
+  const tables = [...Object.values(TABLE_OF), 'assessment_parts']
+  const none = { inserted: 0, updated: 0, unchanged: 0, deleted: 0 }
+  const summary = Object.fromEntries(tables.map(table => [table, none]))
+  return { loaded: true, lines: 0, rejected: 0, summary, keptFor: undefined }
 }
 
 /** The first reasons from a place on, in words. */
 async function describeReasons(
   sql: TransactionSql,
-  files: RecordSource['files'],
+  source: RecordSource,
   limit: number,
   from = 0,
 ): Promise<Problem[]> {
   return (await firstReasons(sql, limit, from)).map(({ line, reason, otherLine }) => ({
-    ...placeIn(files, line),
-    reason: reasonIn(files, reason, otherLine),
+    ...placeIn(source, line),
+    reason: reasonIn(source, reason, otherLine),
   }))
 }
 
@@ -186,6 +199,7 @@ async function stage(
   let bytes = 0
   onProgress({ phase: 'reading', bytes, size: source.size, lines })
   for await (const records of source.read(read => (bytes = read))) {
+    if (lines === 0 && records.length > 0) await createStaging(sql)
     for (const record of records) batch.add(record)
     await batch.flow()
     lines += records.length

@@ -23,6 +23,7 @@ export function ndjson(bytes: ByteSource): RecordSource {
   return {
     name,
     files: [undefined],
+    unit: 'line',
     types: Object.keys(TABLE_OF) as RowType[],
     hasPartsApart: false,
     holdsParts: true,

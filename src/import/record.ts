@@ -1,3 +1,5 @@
+import type { TransactionSql } from 'postgres'
+
 /** What a source says: rows, each with its place. */
 
 /** Field names and values as the staging tables have them; undefined is what the source does not say. */
@@ -56,6 +58,8 @@ export interface RecordSource {
   hasPartsApart: boolean
   /** It holds the parts of its assessments completely too, as far as it is complete. */
   holdsParts: boolean
+  /** How its records are counted. */
+  unit: 'line' | 'row'
   /** How many bytes there are to read, where that is known before. */
   size?: number
   /** What an operator may want to know about the source; of its contents, as far as it has been read. */
@@ -68,6 +72,25 @@ export interface RecordSource {
   read(onBytes: (bytes: number) => void): AsyncIterable<SourceRecord[]>
   /** Whether nothing can have been cut off, as far as anybody can tell, once all has been read. */
   isWhole(): boolean
+  /** What goes from round to round, where the source is a feed. */
+  feed?: Feed
+}
+
+/**
+ * A source that is read again and again, and gives what has changed since the last time. What it remembers is in the
+ * database, and is written in the transaction of the import that it belongs to.
+ */
+export interface Feed {
+  /** Called in the import's transaction before anything is read: no other import goes on. */
+  recall(sql: TransactionSql): Promise<void>
+  /** Called in the import's transaction when all is written; not when nothing is kept, or a record was left out. */
+  remember(sql: TransactionSql): Promise<void>
+  /** Whether it gives all that there is, and not only what has changed, once it has been read. */
+  isFull(): boolean
+  /** From when on it was asked for changes, by its own clock; undefined until it is read. */
+  since(): string | undefined
+  /** When it succeeded the last time before, in Unix seconds; undefined before the first. */
+  lastSuccess(): number | undefined
 }
 
 /** Whether a JSON value is an object, and not null or an array. */

@@ -27,10 +27,11 @@ export class RejectsFile {
   write({
     file,
     line,
+    row,
     reason,
     text = null,
   }: Omit<Reject, 'text'> & { text?: string | null | undefined }): void {
-    writeSync(this.descriptor, `${JSON.stringify({ file, line, reason, text })}\n`)
+    writeSync(this.descriptor, `${JSON.stringify({ file, line, row, reason, text })}\n`)
   }
 
   /** Puts the file in its place, once. */

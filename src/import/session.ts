@@ -6,6 +6,12 @@ export async function noteImport(sql: TransactionSql): Promise<void> {
   await sql`update export_state set last_import_at = clock_timestamp()`
 }
 
+/** Whether the server vacuums by itself, which is enough for a few rows a minute; the embedded database does not. */
+export async function isVacuumed(db: Sql): Promise<boolean> {
+  const { count } = await db`select from pg_stat_activity where backend_type = 'autovacuum launcher'`
+  return count > 0
+}
+
 /**
  * Index-only scans need the visibility map that only VACUUM writes, and good plans need statistics; after a
  * bulk load neither waits for autovacuum. A role that may not vacuum a table is only warned by Postgres.

@@ -139,6 +139,36 @@ export class Connection {
   }
 
   /**
+   * What `COPY … TO STDOUT` sends, as it comes and no faster than it is taken. Whoever takes less than all of it has to
+   * end the connection.
+   * @throws the error of the statement or the connection, also in between
+   */
+  async *copy(text: string): AsyncGenerator<Uint8Array> {
+    if (this.#isOver) throw closed()
+    const chunks = this.wire.copy(text)
+    try {
+      for (;;) {
+        const next = await this.#waitedFor(chunks.next())
+        if (next.done) break
+        yield next.value
+      }
+    } finally {
+      await chunks.return(undefined)
+    }
+  }
+
+  /** Silence counts only while something is asked of the server. */
+  async #waitedFor<Result>(work: Promise<Result>): Promise<Result> {
+    this.runningSince = this.clock.now()
+    try {
+      return await work
+    } finally {
+      this.runningSince = undefined
+      this.usedAt = this.clock.now()
+    }
+  }
+
+  /**
    * Milliseconds in which nothing came, not even a part of an answer, while a statement runs; 0 when none does.
    * As exact as the looks are frequent: `now` counts as when it came.
    */

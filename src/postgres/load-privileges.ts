@@ -15,6 +15,7 @@ const on = (table: string, ...privileges: Privilege['privilege'][]): Privilege[]
 export const LOAD_PRIVILEGES: Privilege[] = [
   ...on('schema_migrations', 'select'),
   ...on('export_state', 'select', 'update'),
+  ...on('feeds', 'select', 'insert', 'update'),
   ...[...SOURCE, ...READ_MODEL].flatMap(table => on(table, 'select', 'insert', 'update', 'delete')),
   ...READ_MODEL.flatMap(table => on(`${table}_rendered`, 'select')),
 ]

@@ -29,6 +29,8 @@ export async function settle(sql: TransactionSql): Promise<void> {
       where pg_size_bytes(current_setting(${name})) < ${bytes}`
   }
   await sql`set local jit = off`
+  // A source may take its time.
+  await sql`set local idle_in_transaction_session_timeout = 0`
   await noticeLeaving(sql)
 }
 

@@ -1,5 +1,6 @@
 import type { Socket } from 'node:net'
 import type { ParameterOrJSON, Sql } from 'postgres'
+import { listenAtOnce, sendAtOnce } from './at-once.ts'
 import { type Backend, cancelBackend } from './cancel.ts'
 import { client, type Login, type Parameters } from './client.ts'
 import { closed } from './patience.ts'
@@ -28,6 +29,8 @@ export interface Wire {
    * @throws the error of the statement or the connection
    */
   send(text: string, parameters: ParameterOrJSON<never>[], options: RunOptions): Promise<object>
+  /** What `COPY … TO STDOUT` sends, as it comes and no faster than it is taken; the statement before has ended. */
+  copy(text: string): AsyncGenerator<Uint8Array, void, undefined>
   /** As cancelBackend() has it. */
   cancel(backend: Backend, patience: number): Promise<void>
   /** Says goodbye; ends it in so many milliseconds at most. */
@@ -92,6 +95,14 @@ class PostgresWire implements Wire {
     }
   }
 
+  async *copy(text: string): AsyncGenerator<Uint8Array, void, undefined> {
+    const query = this.#sql.unsafe(text)
+    listenAtOnce(query)
+    yield* await query.readable()
+    // The stream of postgres.js 3.4.9 may have paused the socket, and reads it no more once it has come to its end.
+    this.socket.resume()
+  }
+
   cancel(backend: Backend, patience: number): Promise<void> {
     return cancelBackend(this.start.route, backend, patience)
   }
@@ -105,13 +116,4 @@ class PostgresWire implements Wire {
     this.socket.destroy()
     this.#sql.end({ timeout: 0 }).catch(() => {})
   }
-}
-
-/**
- * postgres.js 3.4.9 asks the server for the types of the parameters of a statement that is not prepared, and waits for
- * the answer, before it sends their values. With every value as text that Postgres reads by its cast, one round
- * trip does.
- */
-function sendAtOnce(query: object): void {
-  Object.defineProperty(query, 'describeFirst', { get: () => false, set: () => {} })
 }

@@ -14,6 +14,7 @@ const LEFT_OUT = [
   'assessment_parts',
   'export_state',
   'export_changes',
+  'feeds',
   'live_tokens',
   'export_records_rendered',
   'export_people_rendered',

@@ -40,6 +40,7 @@ describe('a role that was granted what import needs', () => {
         ...READ.map(name => `select ${name}`),
         'select schema_migrations',
         'update export_state',
+        ...['insert', 'select', 'update'].map(privilege => `${privilege} feeds`),
       ].sort(),
     )
     expect(all).toContain('execute forget_export_facts()')

@@ -45,6 +45,11 @@ export class SimulatedWire implements Wire {
     return promise
   }
 
+  // biome-ignore lint/correctness/useYield: no request copies
+  async *copy(): AsyncGenerator<Uint8Array, void, undefined> {
+    this.host.observer.wrong('a copy by the pool for requests')
+  }
+
   cancel(backend: Backend, patience: number): Promise<void> {
     if (this.#isCancelling) this.host.observer.wrong('two requests to cancel at once for one connection')
     this.#isCancelling = true

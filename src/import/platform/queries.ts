@@ -1,0 +1,88 @@
+import { createHash } from 'node:crypto'
+import { readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { Failure } from '../../errors.ts'
+import { FILE_NAMES } from '../csv.ts'
+import type { CsvType } from '../csv-rows.ts'
+
+/** A query on the platform's database: one select that gives the rows of a type. */
+export interface Query {
+  /** The name of its file. */
+  file: string
+  type: CsvType
+  text: string
+  /** SHA-256 of the text: with another one, all is read again. */
+  digest: string
+}
+
+/** The queries of a folder, in the order in which they are read. */
+export interface Queries {
+  folder: string
+  queries: Query[]
+  /** Other files that end in .sql. */
+  others: string[]
+}
+
+/**
+ * Reads organizations.sql, products.sql, users.sql, assessments.sql and assessment_parts.sql, those that there are.
+ * @throws Failure when none of them is there, or one cannot be read or is empty
+ */
+export function readQueries(folder: string): Queries {
+  const names = filesOf(folder).filter(name => name.endsWith('.sql'))
+  const known = Object.entries(FILE_NAMES).map(([name, type]) => ({ file: `${name}.sql`, type }))
+  const queries = known
+    .filter(({ file }) => names.includes(file))
+    .map(({ file, type }) => ({ file, type, ...readQuery(join(folder, file), file) }))
+  const files = known.map(({ file }) => file)
+  if (queries.length === 0) throw new Failure(`the folder ${folder} has none of ${files.join(', ')}`)
+  return { folder, queries, others: names.filter(name => !files.includes(name)) }
+}
+
+function filesOf(folder: string): string[] {
+  try {
+    return readdirSync(folder)
+  } catch (error) {
+    throw new Failure(
+      `--queries names ${folder}, which cannot be read as a folder (${(error as { code?: string }).code})`,
+    )
+  }
+}
+
+function readQuery(path: string, file: string): Pick<Query, 'text' | 'digest'> {
+  let text: string
+  try {
+    text = readFileSync(path, 'utf8')
+  } catch (error) {
+    throw new Failure(`${file} cannot be read (${(error as { code?: string }).code})`)
+  }
+  if (withoutEnd(text).trim() === '') throw new Failure(`${file} is empty: write a select into it`)
+  return { text, digest: createHash('sha256').update(text).digest('hex') }
+}
+
+/** Before and after the text of a query, which stands on lines of its own. */
+const BEFORE = 'copy (\n'
+const AFTER = '\n) to stdout (format csv, header)'
+const BEFORE_COLUMNS = 'copy (select * from (\n'
+const AFTER_COLUMNS = '\n) as query limit 0) to stdout (format csv, header)'
+
+/** The statement that gives the rows of a query as CSV. */
+export const rowsOf = ({ text }: Query): string => BEFORE + withoutEnd(text) + AFTER
+
+/** The statement that gives their header alone. Postgres plans the query, and runs nothing of it. */
+export const columnsOf = ({ text }: Query): string => BEFORE_COLUMNS + withoutEnd(text) + AFTER_COLUMNS
+
+/** The semicolon that ends a query in a file does not end the statement around it. */
+const withoutEnd = (text: string): string =>
+  text.replace(/^\ufeff/, '').replace(/;(?=(\s|--[^\n]*(\n|$))*$)/, '')
+
+/**
+ * The line of a query's file at which an error stands.
+ * @param statement one of rowsOf() or columnsOf()
+ * @param position in characters of the statement from 1 on, as Postgres counts
+ */
+export function lineAt({ text }: Query, statement: string, position: number): number | undefined {
+  const before = [...statement].slice(0, position - 1).join('')
+  // The query begins on the second line.
+  const line = before.split('\n').length - 1
+  return line >= 1 && line <= text.split('\n').length ? line : undefined
+}

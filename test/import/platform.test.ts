@@ -1,0 +1,321 @@
+import { afterAll, beforeEach, describe, expect, test } from 'bun:test'
+import { readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import postgres from 'postgres'
+import { explainQueries } from '../../src/import/platform/explain.ts'
+import { readQueries } from '../../src/import/platform/queries.ts'
+import { cluster } from '../support/cluster.ts'
+import { cleanUp } from '../support/executable.ts'
+import { everything, idsOf, staleRecords, useDatabase } from '../support/import.ts'
+import { exported, QUERIES, round, usePlatform } from '../support/platform-example.ts'
+import { BACKENDS_OF_TIER } from '../support/service.ts'
+import { until } from '../support/until.ts'
+import { folderOf } from './csv-files.ts'
+
+afterAll(cleanUp)
+
+/** The queries of the example, with others in place of some; undefined leaves one out. */
+function queriesWith(others: Record<string, string | undefined>): string {
+  const files = readdirSync(QUERIES).map(name => [name, readFileSync(join(QUERIES, name), 'utf8')])
+  const all = Object.entries({ ...Object.fromEntries(files), ...others })
+  return folderOf(Object.fromEntries(all.filter(([, text]) => text !== undefined)) as Record<string, string>)
+}
+
+const messageOf = async (work: Promise<unknown>) =>
+  await work.then(
+    () => 'it was loaded',
+    (error: Error) => error.message,
+  )
+
+describe.each(BACKENDS_OF_TIER)('a feed from a platform into %s', backend => {
+  const database = useDatabase(backend)
+  const platform = usePlatform()
+  beforeEach(async () => {
+    await database.sql`delete from feeds`
+  })
+  const feed = (reading: Parameters<typeof round>[2] = {}, options: Parameters<typeof round>[3] = {}) =>
+    round(database.sql, platform.url, reading, options)
+  const failure = (files: Record<string, string | undefined>) =>
+    messageOf(feed({ queries: queriesWith(files) }))
+
+  test('loads all at first, then what has changed, and removes what was removed softly', async () => {
+    const first = await feed()
+    expect(first).toMatchObject({ loaded: true, since: '-infinity', rejected: 0 })
+    expect(first.loaded && first.summary.assessments?.inserted).toBe(180)
+    expect(await staleRecords(database.sql)).toBeEmpty()
+
+    const second = await feed({ overlap: 0.000_001 })
+    expect(second).toMatchObject({ loaded: true, lines: 0, notes: [] })
+    expect(second.since).not.toBe('-infinity')
+
+    await platform.sql`update observations set removed_at = now() where observation_no = 30`
+    await platform.sql`update observations set state = 'under_way', finished_at = null where observation_no = 40`
+    await platform.sql`update people set family = 'Neu', left_on = '2026-11-20' where person_no = 3`
+    await platform.sql`update stages set removed_at = now() where stage_no = 51`
+    const third = await feed({ overlap: 0.000_001 })
+    expect(third).toMatchObject({
+      lines: 4,
+      summary: {
+        users: { updated: 1 },
+        assessments: { updated: 1, deleted: 2 },
+        assessment_parts: { inserted: 1, deleted: 5 },
+      },
+    })
+    const records = (await exported(database.sql)).map(text => JSON.parse(text))
+    expect(records.map(({ id }) => id)).not.toContain(30)
+    expect(records.find(({ id }) => id === 50).results).toHaveLength(1)
+    expect(await staleRecords(database.sql)).toBeEmpty()
+  })
+
+  test('reads again what was stamped within the overlap', async () => {
+    await feed()
+    const [before] = await database.sql<{ at: string }[]>`
+      select (snapshot_at - interval '1 hour')::text as at from feeds`
+    const { since, lines } = await feed({ overlap: 3600 })
+    expect(Date.parse(since as string)).toBe(Date.parse(before?.at as string))
+    expect(lines).toBeGreaterThan(100)
+  })
+
+  test('reads all with --full, under another name, and when a query has changed or is gone', async () => {
+    await feed()
+    expect((await feed()).since).not.toBe('-infinity')
+    expect((await feed({ isFull: true })).since).toBe('-infinity')
+    expect((await feed({ feed: 'other' })).since).toBe('-infinity')
+    const queries = queriesWith({ 'products.sql': 'select rubric_no as id, label as name from rubrics' })
+    expect(await feed({ queries })).toMatchObject({
+      since: '-infinity',
+      notes: ['all was read: products.sql has changed since the last time'],
+    })
+    expect((await feed({ queries })).since).not.toBe('-infinity')
+    const fewer = await feed({ queries: queriesWith({ 'products.sql': undefined }) })
+    expect(fewer.since).toBe('-infinity')
+  })
+
+  test('reads all when the URL leads to another database', async () => {
+    await feed()
+    await database.sql`update feeds set platform = 'another'`
+    expect(await feed()).toMatchObject({
+      since: '-infinity',
+      notes: ['all was read: the platform is another database now'],
+    })
+  })
+
+  test('goes back behind a clock that was set back', async () => {
+    await feed()
+    await database.sql`update feeds set snapshot_at = snapshot_at + interval '5 hours'`
+    const { since } = await feed()
+    expect(Date.parse(since as string)).toBeLessThan(Date.now() - 800_000)
+  })
+
+  test('remembers nothing of a dry run, and nothing of a round that left rows out', async () => {
+    await feed({}, { dryRun: true })
+    expect(await database.sql`select from feeds`).toBeEmpty()
+    const queries = queriesWith({
+      'organizations.sql': `select district_no as id, nullif(title, 'District 5') as name from districts order by 1`,
+    })
+    const rejected: object[] = []
+    const leaveOut = {
+      maxRejected: { count: 1000 },
+      onReject: (reject: object) => void rejected.push(reject),
+    }
+    const result = await feed({ queries }, leaveOut)
+    expect(result).toMatchObject({ loaded: true, since: '-infinity' })
+    const reason = 'id 5: name is missing'
+    expect(rejected[0]).toEqual({ file: 'organizations.sql', row: 5, reason, text: '5,' })
+    expect(await database.sql`select from feeds`).toBeEmpty()
+  })
+
+  test('with --sync removes what is not there any more, and no more than it may', async () => {
+    await feed()
+    await database.sql`insert into organizations (id, name) values (99, 'gone')`
+    const sync = (percent: number) => feed({ isFull: true }, { sync: { percent } })
+    expect(await messageOf(sync(10))).toContain('--sync would remove 1 of 6 organizations')
+    expect(await sync(20)).toMatchObject({ loaded: true, summary: { organizations: { deleted: 1 } } })
+    expect(await idsOf(database.sql, 'organizations')).toEqual([1, 2, 3, 4, 5])
+  })
+
+  test('leaves alone what has no query, and what has no column', async () => {
+    await feed()
+    await database.sql`update users set email = 'kept' where id = 7`
+    const queries = queriesWith({
+      'users.sql': `select person_no as id, 'n' as name from people;\n-- the end`,
+      'assessments.sql': undefined,
+      'assessment_parts.sql': undefined,
+    })
+    expect(await feed({ queries }, { sync: { percent: 10 } })).toMatchObject({
+      loaded: true,
+      summary: { users: { updated: 40 } },
+    })
+    const [user] = await database.sql`select name, email from users where id = 7`
+    expect(user).toEqual({ name: 'n', email: 'kept' })
+    expect((await idsOf(database.sql, 'assessments')).length).toBeGreaterThan(100)
+  })
+
+  test('refuses an assessment that had parts, and is given without any and without a proctor', async () => {
+    await feed()
+    const parts = readFileSync(join(QUERIES, 'assessment_parts.sql'), 'utf8')
+    const queries = queriesWith({ 'assessment_parts.sql': parts.replace(/;\s*$/, ' and false;') })
+    const result = await feed({ queries })
+    expect(result.loaded || result.problems[0]?.reason).toMatch(
+      /^proctor_id is missing, and there is no part/,
+    )
+  })
+
+  test('says which file is wrong and where, loads nothing, and lets go of the platform', async () => {
+    await feed()
+    const before = await everything(database.sql)
+    expect(await failure({ 'users.sql': 'select person_no as id,\n  name\nfrom people' })).toBe(
+      'users.sql line 2: column "name" does not exist (SQLSTATE 42703)',
+    )
+    expect(await failure({ 'users.sql': '-- é\nselect id frm people\n;' })).toMatch(
+      /^users\.sql line 2: syntax error at or near "people"/,
+    )
+    expect(await failure({ 'users.sql': 'select 1 as id; drop table people' })).toMatch(
+      /^users\.sql line 1: syntax error/,
+    )
+    expect(await failure({ 'users.sql': 'select person_no as key from people' })).toBe(
+      'users.sql gives no column id: name it in the select, as in select key as id',
+    )
+    const writing = `select nextval('unread') as id`
+    await platform.sql`create sequence if not exists unread`
+    expect(await failure({ 'users.sql': writing })).toBe(
+      'users.sql: cannot execute nextval() in a read-only transaction (SQLSTATE 25006): a query may only read',
+    )
+    expect(
+      await failure({ 'users.sql': 'select person_no as id, mail::int::text as email from people' }),
+    ).toBe('users.sql: invalid input syntax for type integer (SQLSTATE 22P02)')
+    expect(await failure({ 'users.sql': ' ;\n' })).toBe('users.sql is empty: write a select into it')
+    expect(await everything(database.sql)).toEqual(before)
+    await until('nobody is connected to the platform', async () => {
+      const { count } = await platform.sql`
+        select from pg_stat_activity where application_name = 'axport' and datname = current_database()`
+      return count === 0
+    })
+  })
+
+  test('names the row and the id of what cannot be loaded', async () => {
+    const local = 'select observation_no as id, finished_at::timestamp as certified_at from observations'
+    const result = await feed({ queries: queriesWith({ 'assessments.sql': local }) })
+    if (result.loaded) throw new Error('it was loaded')
+    const [problem] = result.problems
+    expect(problem).toMatchObject({ file: 'assessments.sql', row: expect.any(Number) })
+    expect(problem?.reason).toMatch(/^id \d+: certified_at (must be a day|is missing)/)
+  })
+
+  test('refuses a URL and a folder that are none, without a word of the URL', async () => {
+    const at = (url: string) => messageOf(round(database.sql, url))
+    expect(await at('mysql://u:geheim@h/d')).toBe('--from must be postgres://user:password@host:port/name')
+    expect(await at('postgres://u:geheim@127.0.0.1:1/d')).toBe(
+      'cannot reach the platform: nothing listens there: is Postgres running, and are host and port of --from right?',
+    )
+    const wrong = new URL(platform.url)
+    wrong.password = 'geheim'
+    expect(await at(wrong.href)).toBe('cannot reach the platform: it refuses the user or password in --from')
+    expect(() => readQueries('/nowhere')).toThrow('--queries names /nowhere, which cannot be read')
+    const none = folderOf({ 'a.sql': '' })
+    expect(() => readQueries(none)).toThrow('has none of organizations.sql, products.sql')
+  })
+})
+
+describe('the platform', () => {
+  const database = useDatabase('postgres')
+  const platform = usePlatform()
+
+  test('is explained without running a query: columns that are found, missing, left out and unknown', async () => {
+    const queries = queriesWith({
+      'organizations.sql': `select 1 as "ID", pg_sleep(1000)::text as name, 'x' as colour`,
+      'products.sql': 'select name from rubrics',
+      'users.sql': `select person_no as name from people`,
+    })
+    const none = { found: [], missing: [], left_out: [], unknown: [] }
+    expect(await explainQueries(platform.url, readQueries(queries))).toEqual([
+      {
+        ...none,
+        file: 'organizations.sql',
+        found: ['id', 'name'],
+        left_out: ['deleted'],
+        unknown: ['colour'],
+      },
+      {
+        ...none,
+        file: 'products.sql',
+        error: 'products.sql line 1: column "name" does not exist (SQLSTATE 42703)',
+      },
+      {
+        ...none,
+        file: 'users.sql',
+        found: ['name'],
+        missing: ['id'],
+        left_out: ['deleted', 'first_name', 'last_name', 'email', 'seid', 'record_status'],
+      },
+      { ...none, file: 'assessments.sql', found: expect.arrayContaining(['id', 'deleted']) },
+      {
+        ...none,
+        file: 'assessment_parts.sql',
+        found: expect.arrayContaining(['position']),
+        left_out: ['deleted'],
+      },
+    ])
+  })
+
+  test('is read as of one moment, whatever is committed meanwhile, by a role that may only read', async () => {
+    const { sql } = platform
+    await sql`drop role if exists axport_reads`
+    await sql`create role axport_reads login password 'reads'`
+    await sql`grant select on all tables in schema public to axport_reads`
+    const url = new URL(platform.url)
+    url.username = 'axport_reads'
+    url.password = 'reads'
+    const queries = queriesWith({
+      'users.sql': `select person_no as id, given as name from people where person_no > 1 or pg_sleep(0.5) is not null`,
+    })
+    const loading = round(database.sql, url.href, { queries })
+    await until('the people are read', async () => {
+      const { count } = await sql`
+        select from pg_stat_activity where usename = 'axport_reads' and query like '%pg_sleep%' and state = 'active'`
+      return count > 0
+    })
+    await sql`insert into people (person_no, given, family) values (900, 'New', 'Person')`
+    await sql`
+      insert into observations (observation_no, district_no, rubric_no, teacher_no, state, finished_at)
+      values (90000, 1, 1, 900, 'complete', now())`
+    await sql`
+      insert into stages (stage_no, observation_no, rank, label, observer_no, seen_at)
+      values (90001, 90000, 1, 'v', 900, now())`
+    expect(await loading).toMatchObject({ loaded: true })
+    expect(await idsOf(database.sql, 'assessments')).not.toContain(90_000)
+    expect(await round(database.sql, url.href, { queries })).toMatchObject({
+      summary: { users: { inserted: 1 }, assessments: { inserted: 1 } },
+    })
+    await sql`drop owned by axport_reads`
+    await sql`drop role axport_reads`
+  })
+
+  test('may be slower than its own timeouts allow', async () => {
+    const url = `${platform.url}?statement_timeout=100&idle_in_transaction_session_timeout=100&lock_timeout=100`
+    const queries = folderOf({ 'organizations.sql': `select 1 as id, 'x' || pg_sleep(0.3)::text as name` })
+    expect(await messageOf(round(database.sql, url, { queries, feed: 'slow' }))).toBe('it was loaded')
+  })
+
+  test('may be in another encoding, and is refused where a text is in none', async () => {
+    const admin = postgres((await cluster()).url(), { max: 1, onnotice: () => {} })
+    const inEncoding = async (encoding: string, text: string) => {
+      const name = `${new URL(platform.url).pathname.slice(1)}_${encoding.toLowerCase()}`
+      await admin.unsafe(
+        `create database ${name} template template0 encoding '${encoding}' lc_collate 'C' lc_ctype 'C'`,
+      )
+      const url = new URL(platform.url)
+      url.pathname = `/${name}`
+      const queries = folderOf({ 'organizations.sql': `select 1 as id, ${text} as name` })
+      return await messageOf(round(database.sql, url.href, { queries, feed: encoding })).finally(() =>
+        admin.unsafe(`drop database ${name} with (force)`),
+      )
+    }
+    expect(await inEncoding('LATIN1', `convert_from('\\xe9', 'LATIN1')`)).toBe('it was loaded')
+    expect([...(await database.sql`select name from organizations where id = 1`)]).toEqual([{ name: 'é' }])
+    expect(await inEncoding('SQL_ASCII', `convert_from('\\xe9', 'SQL_ASCII')`)).toMatch(
+      /^organizations\.sql: invalid byte sequence for encoding … \(SQLSTATE 22021\): a text is not in the encoding/,
+    )
+    await admin.end()
+  })
+})
