@@ -5,10 +5,14 @@ import { describeError } from './describe-error.ts'
 import { print, printTable } from './output.ts'
 
 /** How an import was called, as far as its report shows. */
-interface Called {
+export interface Called {
   dryRun?: boolean
   rejects?: string
   json?: true
+  /** What its records are called. */
+  unit?: 'line' | 'row' | undefined
+  /** From when on it was asked for changes. */
+  since?: string | undefined
 }
 
 /**
@@ -16,21 +20,48 @@ interface Called {
  * @throws Failure when nothing was loaded because of bad lines
  */
 export async function reportResult(result: ImportResult, notes: string[], called: Called): Promise<void> {
-  if (!result.loaded) {
-    const problems = result.problems.map(problem => `${describePlace(problem)}: ${problem.reason}`)
-    const listed = new Set(result.problems.map(describePlace)).size
-    if (result.total > listed)
-      problems.push(`… and ${result.total - listed} more (the first ${listed} are listed)`)
-    throw new BadLines(reasonOf(result, called.rejects !== undefined), result, problems)
-  }
-  const all = [...notes]
-  if (result.keptFor)
-    all.push(
-      `nothing but parts was removed: ${describePlace(result.keptFor)} is bad and does not say whose it is`,
-    )
+  const loaded = requireLoaded(result, called)
+  const all = notesOn(loaded, notes)
   tell(all.map(note => `note: ${note}`))
-  await (called.json ? printJson(result, all, called) : printText(result, called))
+  await (called.json ? printObject(outcomeOf(loaded, all, called)) : printText(loaded, called))
 }
+
+/** @throws Failure when nothing was loaded because of bad lines */
+export function requireLoaded(result: ImportResult, { rejects, unit }: Called): Loaded {
+  if (result.loaded) return result
+  const problems = result.problems.map(problem => `${describePlace(problem)}: ${problem.reason}`)
+  const listed = new Set(result.problems.map(describePlace)).size
+  if (result.total > listed)
+    problems.push(`… and ${result.total - listed} more (the first ${listed} are listed)`)
+  throw new BadLines(reasonOf(result, rejects !== undefined, unit), result, problems)
+}
+
+/** What an operator may want to know besides the numbers. */
+export function notesOn({ keptFor }: Loaded, notes: string[]): string[] {
+  if (!keptFor) return notes
+  const kept = `nothing but parts was removed: ${describePlace(keptFor)} is bad and does not say whose it is`
+  return [...notes, kept]
+}
+
+/** What was loaded, as --json has it. */
+export function outcomeOf(
+  { lines, rejected, summary }: Loaded,
+  notes: string[],
+  { dryRun = false, rejects, since }: Called,
+): object {
+  const more = { ...(since !== undefined && { since }), ...(rejects !== undefined && { rejects }) }
+  return { loaded: !dryRun, dry_run: dryRun, lines, rejected, ...more, ...summary, notes }
+}
+
+/** Why nothing was loaded, or what failed after it, as --json has it. */
+export function troubleOf(error: unknown, isLoaded: boolean, notes: string[]): object {
+  const { result } = error instanceof BadLines ? error : {}
+  const counts = result && { lines: result.lines, bad_lines: result.total, problems: result.problems }
+  return { loaded: isLoaded, error: describeError(error, 'import'), ...counts, notes }
+}
+
+/** The bad lines that are behind a failure, in words. */
+export const problemsBehind = (error: unknown): string[] => (error instanceof BadLines ? error.problems : [])
 
 /**
  * Tells what is known besides the failure itself, which is told as that of any command.
@@ -42,10 +73,8 @@ export async function reportFailure(
   notes: string[],
   { json }: Called,
 ): Promise<void> {
-  const { result, problems } = error instanceof BadLines ? error : { problems: [] }
-  const counts = result && { lines: result.lines, bad_lines: result.total, problems: result.problems }
-  if (json) await printObject({ loaded: isLoaded, error: describeError(error, 'import'), ...counts, notes })
-  tell([...notes.map(note => `note: ${note}`), ...problems])
+  if (json) await printObject(troubleOf(error, isLoaded, notes))
+  tell([...notes.map(note => `note: ${note}`), ...problemsBehind(error)])
 }
 
 class BadLines extends Failure {
@@ -61,10 +90,11 @@ class BadLines extends Failure {
 function reasonOf(
   { total, lines, isPartOfUnknown }: ImportResult & { loaded: false },
   isLeavingOut: boolean,
+  unit = 'line',
 ): string {
   if (isPartOfUnknown)
     return 'nothing was loaded: a bad row does not say of which assessment it is a part, correct it and import again'
-  const howMany = `nothing was loaded: ${count(total, 'bad line')} of ${lines}`
+  const howMany = `nothing was loaded: ${count(total, `bad ${unit}`)} of ${lines}`
   return isLeavingOut
     ? `${howMany}, more than may be left out; is the source as it should be? If so, allow it with --max-rejected`
     : `${howMany}, correct and import again, or load the others with --rejects FILE`
@@ -72,16 +102,10 @@ function reasonOf(
 
 type Loaded = ImportResult & { loaded: true }
 
-async function printJson(result: Loaded, notes: string[], { dryRun = false, rejects }: Called) {
-  const { lines, rejected, summary } = result
-  const file = rejects !== undefined && { rejects }
-  await printObject({ loaded: !dryRun, dry_run: dryRun, lines, rejected, ...file, ...summary, notes })
-}
-
-async function printText(result: Loaded, { dryRun, rejects }: Called) {
+async function printText(result: Loaded, { dryRun, rejects, unit = 'line' }: Called) {
   const rejected = result.rejected > 0 ? `, ${result.rejected} rejected (written to ${rejects})` : ''
   const loaded = result.lines - result.rejected
-  await print(`${dryRun ? 'would have loaded' : 'loaded'} ${count(loaded, 'line')}${rejected}\n`)
+  await print(`${dryRun ? 'would have loaded' : 'loaded'} ${count(loaded, unit)}${rejected}\n`)
   await printTable(
     ['', 'inserted', 'updated', 'unchanged', 'deleted'],
     Object.entries(result.summary).map(([table, counts]) => [

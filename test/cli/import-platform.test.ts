@@ -1,0 +1,73 @@
+import { afterAll, expect, test } from 'bun:test'
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { folderOf } from '../import/csv-files.ts'
+import { axport, cleanUp, complaint, emptyFolder } from '../support/executable.ts'
+import { useDatabase } from '../support/import.ts'
+import { QUERIES, usePlatform } from '../support/platform-example.ts'
+
+afterAll(cleanUp)
+
+const platform = usePlatform()
+const database = useDatabase('postgres')
+
+/** With the URL in a file. */
+function run(queries: string, ...args: string[]) {
+  const file = join(emptyFolder(), 'platform-url')
+  writeFileSync(file, `${platform.url}\n`)
+  const env = { DATABASE_URL: database.url }
+  return axport(['import', '--from-file', file, '--queries', queries, ...args], { env })
+}
+
+test('axport import --from-file loads the platform, and says what it did as for a file', async () => {
+  expect(await run(QUERIES, '--dry-run')).toMatchObject({
+    code: 0,
+    stdout: expect.stringMatching(/^would have loaded \d+ rows\n/),
+  })
+  const { code, stdout, stderr } = await run(QUERIES)
+  expect([code, stderr]).toEqual([0, ''])
+  expect(stdout).toMatch(/^loaded \d+ rows\n {18}inserted .*\norganizations +5 +0 +0 +0\n/)
+  const again = JSON.parse((await run(QUERIES, '--json')).stdout)
+  expect(again).toMatchObject({ loaded: true, assessments: { inserted: 0, updated: 0 } })
+})
+
+test('axport import --from-file tells a query that is wrong and rows that are, in one line, with 1', async () => {
+  const wrong = folderOf({ 'users.sql': 'select person_no as id,\nname from people' })
+  expect(complaint(await run(wrong), 1)).toBe(
+    'users.sql line 2: column "name" does not exist (SQLSTATE 42703)',
+  )
+  const bad = folderOf({
+    'users.sql': `select person_no as id, ' ' as name from people where person_no < 3 order by 1`,
+  })
+  expect(await run(bad)).toEqual({
+    code: 1,
+    stdout: '',
+    stderr:
+      'users.sql row 1: id 1: name is blank\nusers.sql row 2: id 2: name is blank\n' +
+      'axport: nothing was loaded: 2 bad rows of 2, correct and import again, or load the others with --rejects FILE\n',
+  })
+})
+
+test('axport import --explain shows the columns of each query, and needs no database of its own', async () => {
+  const queries = folderOf({
+    'organizations.sql': `select district_no as id, title as name, 1 as colour from districts`,
+    'users.sql': 'select given as name from people',
+    'products.sql': 'select label from nowhere',
+  })
+  expect(await run(queries, '--explain')).toEqual({
+    code: 1,
+    stdout: [
+      '                   found         missing  left out                                                    unknown',
+      'organizations.sql  id, name      -        deleted                                                     colour',
+      'products.sql       does not run',
+      'users.sql          name          id       deleted, first_name, last_name, email, seid, record_status  -',
+      '',
+    ].join('\n'),
+    stderr:
+      'products.sql line 1: relation "nowhere" does not exist (SQLSTATE 42P01)\n' +
+      'axport: products.sql, users.sql: nothing can be loaded before that is mended\n',
+  })
+  const explained = await run(QUERIES, '--explain', '--json')
+  expect(explained.code).toBe(0)
+  expect(JSON.parse(explained.stdout)).toHaveLength(5)
+})

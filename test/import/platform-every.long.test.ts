@@ -1,0 +1,291 @@
+import {
+  afterAll,
+  afterEach,
+  beforeAll,
+  beforeEach,
+  describe,
+  expect,
+  setDefaultTimeout,
+  test,
+} from 'bun:test'
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import postgres, { type Sql } from 'postgres'
+import { watchOver } from '../../src/import/platform/vigil.ts'
+import { openFirst } from '../../src/postgres/opening.ts'
+import { readPostgresUrl } from '../../src/postgres/url.ts'
+import { axport, cleanUp, type Running, start } from '../support/executable.ts'
+import { FlakyProxy } from '../support/flaky-proxy.ts'
+import { freePort } from '../support/free-port.ts'
+import { useDatabase } from '../support/import.ts'
+import { type OwnCluster, startCluster } from '../support/own-cluster.ts'
+import { EXAMPLE, exported, QUERIES, round } from '../support/platform-example.ts'
+import { until } from '../support/until.ts'
+import { folderOf } from './csv-files.ts'
+
+setDefaultTimeout(120_000)
+
+/** A query that waits while somebody holds the lock 42 of the platform. */
+const HELD = `select person_no as id, given as name from people where pg_advisory_xact_lock_shared(42) is not null`
+
+describe('axport import --every', () => {
+  const database = useDatabase('postgres')
+  const all = (name: string) => readFileSync(join(QUERIES, name), 'utf8')
+  const queries = folderOf({
+    ...Object.fromEntries(
+      ['organizations', 'products', 'assessments', 'assessment_parts'].map(name => [
+        `${name}.sql`,
+        all(`${name}.sql`),
+      ]),
+    ),
+    'users.sql': HELD,
+  })
+  let cluster: OwnCluster
+  let sql: Sql
+  const running: Running[] = []
+  const connect = () => postgres(cluster.url(), { max: 3, onnotice: () => {} })
+  beforeAll(async () => {
+    cluster = await startCluster()
+    sql = connect()
+    for (const file of ['schema.sql', 'data.sql']) await sql.unsafe(readFileSync(join(EXAMPLE, file), 'utf8'))
+  })
+  beforeEach(async () => {
+    await database.sql`delete from feeds`
+  })
+  afterEach(async () => {
+    for (const one of running.splice(0)) {
+      one.signal('SIGKILL')
+      await one.finished
+    }
+  })
+  afterAll(async () => {
+    await sql.end({ timeout: 1 })
+    await cleanUp()
+    await cluster.stop()
+  })
+
+  const args = (...more: string[]) => ['import', '--from', cluster.url(), '--queries', queries, ...more]
+  async function feed(env: Record<string, string> = {}, ...more: string[]): Promise<Running> {
+    const started = await start(args('--every', '1s', ...more), {
+      env: { DATABASE_URL: database.url, ...env },
+    })
+    running.push(started)
+    return started
+  }
+  const isSame = async () => {
+    const now = await exported(database.sql)
+    await database.sql`truncate organizations, products, users, assessments, assessment_parts`
+    await round(database.sql, cluster.url(), { isFull: true, queries, feed: 'other' })
+    expect(now).toEqual(await exported(database.sql))
+    expect(now.length).toBeGreaterThan(100)
+  }
+
+  /** Holds every round in the middle of its reading until it is released. */
+  async function hold(): Promise<() => Promise<void>> {
+    const session = await sql.reserve()
+    await session`select pg_advisory_lock(42)`
+    return async () => {
+      await session`select pg_advisory_unlock(42)`
+      session.release()
+    }
+  }
+  const isHeld = () =>
+    until('a round is held', async () => {
+      const { count } = await sql`select from pg_locks where locktype = 'advisory' and not granted`
+      return count > 0
+    })
+
+  test('follows what changes, goes on when the platform has been away, and shows all of it to operators', async () => {
+    const port = await freePort()
+    const fed = await feed({ ADMIN_PORT: String(port) })
+    await fed.shows(/^\S+Z loaded \d+ rows in [\d.]+ s: \d+ inserted, 0 updated/)
+    const ask = async (path: string) => {
+      const answer = await fetch(`http://127.0.0.1:${port}${path}`)
+      return { status: answer.status, text: await answer.text() }
+    }
+    expect((await ask('/live')).status).toBe(200)
+    expect(await ask('/ready')).toMatchObject({ status: 200 })
+    await sql`update people set given = 'Anna' where person_no = 5`
+    await fed.shows(/: 0 inserted, 1 updated, \d+ unchanged, 0 deleted\n/)
+
+    await cluster.crash()
+    await fed.shows(/failed: cannot reach the platform: .*; the next attempt is in 1 s\n/)
+    await fed.shows(/failed: cannot reach the platform: .*; the next attempt is in 2 s\n/)
+    const { status, text } = await ask('/ready')
+    expect([status, text]).toEqual([
+      503,
+      expect.stringMatching(/the last \d rounds failed; the log says why/),
+    ])
+    await sql.end({ timeout: 1 })
+    await cluster.restart()
+    sql = connect()
+    await sql`update people set given = 'Berta' where person_no = 5`
+    await fed.shows(/failed.*\n(.*\n)*.*loaded.*: 0 inserted, 1 updated/)
+    expect((await ask('/ready')).status).toBe(200)
+    const metrics = (await ask('/metrics')).text
+    const [, at] =
+      /^axport_feed_last_success_timestamp_seconds\{feed="platform"\} (\S+)$/m.exec(metrics) ?? []
+    expect(Math.abs(Number(at) - Date.now() / 1000)).toBeLessThan(10)
+    expect(metrics).toMatch(/^axport_feed_rounds_total\{feed="platform",outcome="failed"\} [2-9]/m)
+    expect(metrics).toContain('axport_build_info{')
+    fed.signal('SIGTERM')
+    expect(await fed.finished).toMatchObject({ code: 0, stderr: '' })
+    expect(fed.stdout()).not.toContain(new URL(cluster.url()).password)
+    await isSame()
+  })
+
+  test('that is killed in the middle of a round has loaded nothing of it; the next one loads all', async () => {
+    const release = await hold()
+    const fed = await feed()
+    await isHeld()
+    fed.signal('SIGKILL')
+    await fed.finished
+    expect(await database.sql`select from organizations`).toBeEmpty()
+    expect(await database.sql`select from feeds`).toBeEmpty()
+    await release()
+    const { stdout } = await axport(args('--json'), { env: { DATABASE_URL: database.url } })
+    expect(JSON.parse(stdout)).toMatchObject({ loaded: true, since: '-infinity' })
+    await isSame()
+  })
+
+  test('says in JSON what failed: a query, a platform that goes away, and its own database that does', async () => {
+    const release = await hold()
+    const fed = await feed({}, '--json')
+    const lines = () =>
+      fed
+        .stdout()
+        .split('\n')
+        .filter(line => line !== '')
+        .map(line => JSON.parse(line))
+    const held = async () => {
+      const count = lines().length
+      await isHeld()
+      return { next: () => until('there is a line for the round', () => lines()[count]) }
+    }
+    const first = await held()
+    await sql`select pg_terminate_backend(pid) from pg_stat_activity where application_name = 'axport'`
+    expect(await first.next()).toMatchObject({
+      loaded: false,
+      error: 'users.sql: the platform went away before all was read; nothing was loaded',
+      since: '-infinity',
+      next_attempt_in: 1,
+    })
+    const second = await held()
+    await until('the session of the import is ended', async () => {
+      const { count } = await database.sql`
+        select pg_terminate_backend(pid) from pg_stat_activity
+        where datname = current_database() and state = 'idle in transaction'`
+      return count > 0
+    })
+    await release()
+    expect(await second.next()).toMatchObject({ loaded: false, error: expect.stringContaining('connection') })
+    const success = await until('a round is loaded', () => lines().find(({ loaded }) => loaded))
+    expect(success).toMatchObject({ since: '-infinity', rejected: 0, users: { inserted: 40 } })
+    await isSame()
+  })
+
+  test('of which two run for one feed takes turns with the other, and loses nothing', async () => {
+    const release = await hold()
+    const first = await feed()
+    await isHeld()
+    const second = await feed()
+    await until('the second says that it waits', () => second.stderr().includes('waiting for another import'))
+    await release()
+    await Promise.all([first, second].map(fed => fed.shows(/loaded/)))
+    for (const number of [1, 2, 3]) {
+      await sql`update people set given = ${`Round${number}`} where person_no = ${number}`
+      await until('it is loaded', async () => {
+        const [row] = await database.sql`select name from users where id = ${number}`
+        return row?.name === `Round${number}`
+      })
+    }
+    for (const fed of [first, second]) expect(fed.stdout()).not.toContain('failed')
+    await isSame()
+  })
+
+  test('ends at SIGTERM with 0: at once between two rounds, and in the middle of one after SHUTDOWN_TIMEOUT', async () => {
+    const release = await hold()
+    const fed = await feed({ SHUTDOWN_TIMEOUT: '1' })
+    await isHeld()
+    fed.signal('SIGTERM')
+    const { code, stdout } = await fed.finished
+    expect([code, stdout]).toEqual([0, expect.stringMatching(/^\S+ failed: .*\n$/)])
+    expect(await database.sql`select from organizations`).toBeEmpty()
+    await until(
+      'nobody waits on the platform',
+      async () => {
+        const { count } = await sql`select from pg_stat_activity where application_name = 'axport'`
+        return count === 0
+      },
+      20_000,
+    )
+    await release()
+  })
+
+  test('reads a standby too, and misses nothing of what reached that late', async () => {
+    await sql.end({ timeout: 1 })
+    const standby = await cluster.startStandby()
+    sql = connect()
+    const onStandby = postgres(standby.url(), { max: 1, onnotice: () => {} })
+    const fed = () => round(database.sql, standby.url(), { queries, overlap: 0.001 })
+    const arrived = (name: string) =>
+      until('it has reached the standby', async () => {
+        const { count } = await onStandby`select from people where given = ${name}`
+        return count > 0
+      })
+    await fed()
+    await onStandby`select pg_wal_replay_pause()`
+    await sql`update people set given = 'Late' where person_no = 9`
+    await fed()
+    await onStandby`select pg_wal_replay_resume()`
+    await arrived('Late')
+    expect(await fed()).toMatchObject({ summary: { users: { updated: 1 } } })
+    await onStandby.end({ timeout: 1 })
+    await standby.stop()
+  })
+
+  test('that begins with what no round can mend ends at once', async () => {
+    const run = (given: string[], env: Record<string, string> = { DATABASE_URL: database.url }) =>
+      axport(['import', '--every', '1s', ...given], { env })
+    const failed = (stderr: RegExp) => ({ code: 1, stdout: '', stderr: expect.stringMatching(stderr) })
+    const from = ['--from', cluster.url()]
+    expect(await run([...from, '--queries', '/nowhere'])).toEqual(
+      failed(/^axport: --queries names \/nowhere/),
+    )
+    expect(await run(['--from-file', '/nowhere', '--queries', queries])).toEqual(
+      failed(/^axport: --from-file names/),
+    )
+    expect(await run([...from, '--queries', queries], {})).toEqual(failed(/^axport: DATABASE_URL is not set/))
+  })
+
+  test('notices a platform that is gone without a word, and leaves one alone that is slow', async () => {
+    const proxy = await FlakyProxy.start(cluster.url())
+    const url = readPostgresUrl(proxy.url)
+    const connectThrough = () => openFirst(url, {}, 500, () => {})
+    const bytesOf = async (statement: string) => {
+      const connection = await connectThrough()
+      const letGo = watchOver(connection, connectThrough, 200)
+      try {
+        let bytes = 0
+        for await (const chunk of connection.copy(statement)) bytes += chunk.length
+        return bytes
+      } finally {
+        letGo()
+        connection.destroy()
+      }
+    }
+    expect(await bytesOf('copy (select 1 from pg_sleep(2)) to stdout')).toBe(2)
+    const waiting = bytesOf('copy (select 1 from pg_sleep(60)) to stdout').then(
+      () => 'it came to its end',
+      () => 'it was noticed',
+    )
+    await until('the query runs', async () => {
+      const { count } =
+        await sql`select from pg_stat_activity where query like '%pg_sleep(60)%' and state = 'active' and pid <> pg_backend_pid()`
+      return count > 0
+    })
+    proxy.become({ is: 'silent' })
+    expect(await waiting).toBe('it was noticed')
+    await proxy.stop()
+  })
+})

@@ -1,0 +1,170 @@
+import { afterAll, afterEach, beforeAll, expect, setDefaultTimeout, test } from 'bun:test'
+import { mkdirSync, readFileSync, symlinkSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import postgres, { type Sql } from 'postgres'
+import { emptyDatabase, type TestDatabase } from '../support/cluster.ts'
+import { cleanUp, emptyFolder, executable, launch, type Running } from '../support/executable.ts'
+import { staleRecords } from '../support/import.ts'
+import { round } from '../support/platform-example.ts'
+import { program, requires } from '../support/requires.ts'
+import { openTestDatabase } from '../support/service.ts'
+
+setDefaultTimeout(120_000)
+
+const ROOT = join(import.meta.dir, '..', '..')
+const DOCUMENT = readFileSync(join(ROOT, 'docs', 'operate', 'feed.md'), 'utf8')
+
+/** The code under a heading of the document, in its order: `sh` alone, or `sql`. */
+function codeUnder(heading: string, language: string): string[] {
+  const [, section = ''] = DOCUMENT.split(new RegExp(`\n##+ ${heading}\n`))
+  const [own = ''] = section.split(/\n##+ /)
+  return [...own.matchAll(new RegExp(`\`\`\`${language}\n([\\s\\S]*?)\`\`\``, 'g'))].map(
+    ([, code]) => code as string,
+  )
+}
+
+const PSQL = program('psql', 'postgresql-client-15')
+
+requires(PSQL).describe('docs/operate/feed.md', () => {
+  let platform: TestDatabase
+  let database: TestDatabase
+  let platformSql: Sql
+  let sql: Sql
+  const opened: TestDatabase[] = []
+  let env: Record<string, string>
+  const running: Running[] = []
+
+  /** A new pair of databases with nothing in it. */
+  async function openPair() {
+    platform = await emptyDatabase()
+    database = await emptyDatabase()
+    opened.push(platform, database)
+    platformSql = postgres(platform.url, { max: 2, onnotice: () => {} })
+    sql = postgres(database.url, { max: 2, onnotice: () => {} })
+    const bin = join(emptyFolder(), 'bin')
+    mkdirSync(bin)
+    symlinkSync(await executable(), join(bin, 'axport'))
+    env = {
+      PATH: `${bin}:${dirname(Bun.which('psql') as string)}:/usr/bin:/bin`,
+      HOME: emptyFolder(),
+      PLATFORM_URL: platform.url,
+      DATABASE_URL: database.url,
+    }
+  }
+  beforeAll(openPair)
+  afterEach(() => {
+    for (const one of running) one.signal('SIGKILL')
+  })
+  afterAll(async () => {
+    await cleanUp()
+    await platformSql.end({ timeout: 1 })
+    await sql.end({ timeout: 1 })
+    for (const { drop } of opened) await drop()
+  })
+
+  function shell(script: string, cwd = ROOT): Running {
+    const started = launch(['/bin/sh', '-c', script], { env, cwd })
+    running.push(started)
+    return started
+  }
+
+  /** In a folder from which the files of the documents are where they are in the repository. */
+  function elsewhere(): string {
+    const folder = emptyFolder()
+    symlinkSync(join(ROOT, 'docs'), join(folder, 'docs'))
+    return folder
+  }
+
+  /** What a full load of the platform as it is now would show. */
+  async function shouldBe(): Promise<string[]> {
+    const fresh = await openTestDatabase('postgres')
+    try {
+      await fresh.sql`update export_state set time_zone = 'America/Chicago'`
+      await round(fresh.sql, platform.url, { isFull: true })
+      return (await fresh.sql<{ document: string }[]>`select document from export_records order by id`).map(
+        ({ document }) => document,
+      )
+    } finally {
+      await fresh.close()
+    }
+  }
+  const isNow = async () =>
+    (await sql<{ document: string }[]>`select document from export_records order by id`).map(
+      ({ document }) => document,
+    )
+
+  test('has five commands, which lead from two empty databases to a feed that follows within its period', async () => {
+    const [code = ''] = codeUnder('Try it: a made-up platform', 'sh')
+    const [build = '', ...commands] = code.trim().split('\n')
+    expect(build).toMatch(
+      /^npx -y bun@[\d.]+ install --frozen-lockfile && npx -y bun@[\d.]+ run build && export PATH=/,
+    )
+    expect(commands).toHaveLength(4)
+    const feed = commands.pop() as string
+    for (const command of commands) {
+      const { code, stderr } = await shell(command).finished
+      expect([command, code, stderr]).toEqual([command, 0, ''])
+    }
+    const period = Number(/--every (\d+)s/.exec(feed)?.[1])
+    const fed = shell(`exec ${feed}`)
+    await fed.shows(/loaded \d+ rows in [\d.]+ s: \d+ inserted, 0 updated, 20 unchanged, 0 deleted\n/)
+    expect(await isNow()).toEqual(await shouldBe())
+    await platformSql.begin(async sql => {
+      await sql`update people set family = 'Ruiz' where person_no = 7`
+      await sql`update observations set removed_at = now() where observation_no = 70`
+    })
+    const changed = performance.now()
+    await fed.shows(/: 0 inserted, 1 updated, \d+ unchanged, [1-9] deleted\n/)
+    expect(performance.now() - changed).toBeLessThan((period + 5) * 1000)
+    expect(await isNow()).toEqual(await shouldBe())
+    expect(await staleRecords(sql)).toBeEmpty()
+    fed.signal('SIGTERM')
+    expect(await fed.finished).toMatchObject({ code: 0, stderr: '' })
+  })
+
+  test('has a recipe for NDJSON by psql, which keeps backslashes and notices a platform that goes away', async () => {
+    const [recipe = ''] = codeUnder('NDJSON by psql', 'sh')
+    await platformSql`update people set family = 'Back\\slash "quoted"' where person_no = 8`
+    expect(await shell(recipe, elsewhere()).finished).toMatchObject({ code: 0 })
+    const [user] = await sql`select last_name from users where id = 8`
+    expect(user?.last_name).toBe('Back\\slash "quoted"')
+    expect((await isNow()).length).toBe((await shouldBe()).length)
+    const away = recipe.replace(
+      'select line from (',
+      'select line from (select 1/0 as rank, line from lines union all ',
+    )
+    expect((await shell(away, elsewhere()).finished).code).toBe(1)
+  })
+
+  test('has a recipe for five CSV files of one moment', async () => {
+    const [recipe = ''] = codeUnder('Five CSV files, of one moment', 'sh')
+    await sql`truncate organizations, products, users, assessments, assessment_parts`
+    expect(await shell(recipe, elsewhere()).finished).toMatchObject({ code: 0 })
+    expect(await isNow()).toEqual(await shouldBe())
+  })
+
+  test('has a recipe for an outbox, which loads the last line of each id once, and again what was not loaded', async () => {
+    const [table = ''] = codeUnder('An outbox, every minute', 'sql')
+    const [recipe = ''] = codeUnder('An outbox, every minute', 'sh')
+    await platformSql.unsafe(table)
+    const folder = elsewhere()
+    const write = (...lines: object[]) =>
+      platformSql`insert into outbox (line) select * from unnest(${lines.map(line => JSON.stringify(line))}::text[]::jsonb[])`
+    const names = async () =>
+      (await sql`select name from organizations where id > 1000 order by id`).map(({ name }) => name)
+    const waiting = async () => (await platformSql`select from outbox`).count
+    expect(await shell(recipe, folder).finished).toMatchObject({ code: 0, stdout: '' })
+    await write(
+      { type: 'organization', id: 1001, name: 'first' },
+      { type: 'organization', id: 1002, name: 'other' },
+      { type: 'organization', id: 1001, name: 'last' },
+    )
+    expect(await shell(recipe, folder).finished).toMatchObject({ code: 0 })
+    expect([await names(), await waiting()]).toEqual([['last', 'other'], 0])
+    await write({ type: 'organization', id: 1002, name: ' ' })
+    expect((await shell(recipe, folder).finished).code).toBe(1)
+    await write({ type: 'organization', id: 1002, name: 'mended' })
+    expect(await shell(recipe, folder).finished).toMatchObject({ code: 0 })
+    expect([await names(), await waiting()]).toEqual([['last', 'mended'], 0])
+  })
+})
