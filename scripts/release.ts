@@ -1,0 +1,76 @@
+// Makes the files of a release: `bun run release [--target NAME]… [--out DIR] [--level N]`. See docs/release.md.
+import { mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { basename, join, resolve } from 'node:path'
+import { parseArgs } from 'node:util'
+import { version } from '../package.json'
+import { bundle, commit } from './bundle.ts'
+import { archiveOfFiles } from './release/beside.ts'
+import { compress } from './release/compress.ts'
+import { inspect } from './release/inspect.ts'
+import { billOfMaterials } from './release/sbom.ts'
+import { mendSignature } from './release/signature.ts'
+import { sha256Sums } from './release/sums.ts'
+import { type Target, targetsNamed } from './release/targets.ts'
+import { tryOut } from './release/trial.ts'
+
+const release = `axport-${version}`
+
+/** Makes all files in a folder of their own, and moves them into `out` when all are there. */
+async function make(targets: readonly Target[], out: string, level: number): Promise<void> {
+  mkdirSync(out, { recursive: true })
+  const folder = mkdtempSync(join(out, '.release-'))
+  try {
+    const [archive, sbom, sums] = [`${release}.tar`, `${release}.cdx.json`, 'SHA256SUMS'].map(name =>
+      join(folder, name),
+    ) as [string, string, string]
+    // First: it is what may be missing.
+    writeFileSync(archive, await archiveOfFiles(release))
+    await compress(archive, `${archive}.zst`, level)
+    const executables: string[] = []
+    let metafile = ''
+    for (const target of targets) {
+      const executable = join(folder, `${release}-${target.name}`)
+      metafile = await makeExecutable(executable, target, level)
+      executables.push(`${executable}.zst`)
+    }
+    writeFileSync(sbom, await billOfMaterials(metafile))
+    const files = [...executables, `${archive}.zst`, sbom]
+    writeFileSync(sums, await sha256Sums(files))
+    for (const file of [...files, sums]) renameSync(file, join(out, basename(file)))
+  } finally {
+    rmSync(folder, { recursive: true, force: true })
+  }
+}
+
+/** Makes `EXECUTABLE.zst` and says how; returns the metafile of the bundle. */
+async function makeExecutable(executable: string, target: Target, level: number): Promise<string> {
+  const start = performance.now()
+  const metafile = await bundle(executable, target.bun)
+  const bytes = readFileSync(executable)
+  if (mendSignature(bytes)) writeFileSync(executable, bytes)
+  inspect(bytes, target)
+  const obstacle = await tryOut(executable, target, { version, commit: commit() })
+  await compress(executable, `${executable}.zst`, level)
+  const sizes = [bytes.length, statSync(`${executable}.zst`).size]
+  const [plain, packed] = sizes.map(size => `${(size / 1e6).toFixed(1)} MB`)
+  const seconds = ((performance.now() - start) / 1000).toFixed(0)
+  const trial = obstacle === undefined ? 'ran' : `looked at, not run (${obstacle})`
+  console.log(`${target.name}: ${plain}, packed ${packed}, in ${seconds} s; ${trial}`)
+  return metafile
+}
+
+try {
+  const { values } = parseArgs({
+    args: Bun.argv.slice(2),
+    options: {
+      target: { type: 'string', multiple: true, default: [] },
+      out: { type: 'string', default: join(import.meta.dir, '..', 'dist') },
+      level: { type: 'string', default: '19' },
+    },
+  })
+  await make(targetsNamed(values.target), resolve(values.out), Number(values.level))
+} catch (error) {
+  for (const cause of error instanceof AggregateError ? error.errors : [error])
+    console.error(`release: ${cause instanceof Error ? cause.message : cause}`)
+  process.exit(1)
+}

@@ -1,0 +1,14 @@
+import { createHash } from 'node:crypto'
+import { createReadStream } from 'node:fs'
+import { basename } from 'node:path'
+
+/** Lines as `sha256sum --check` reads them: digests, and names without their folders, in the order of the names. */
+export async function sha256Sums(files: string[]): Promise<string> {
+  const lines: string[] = []
+  for (const file of files.toSorted()) {
+    const hash = createHash('sha256')
+    for await (const chunk of createReadStream(file)) hash.update(chunk)
+    lines.push(`${hash.digest('hex')}  ${basename(file)}\n`)
+  }
+  return lines.join('')
+}
