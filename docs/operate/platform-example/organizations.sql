@@ -1,0 +1,2 @@
+-- Stands in for the example query of organizations.
+select id, name from districts;

@@ -1,0 +1,2 @@
+-- Stands in for the example query of products.
+select id, title as name from instruments;
