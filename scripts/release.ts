@@ -1,5 +1,5 @@
 // Makes the files of a release: `bun run release [--target NAME]… [--out DIR] [--level N]`. See docs/release.md.
-import { mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { basename, join, resolve } from 'node:path'
 import { parseArgs } from 'node:util'
 import { version } from '../package.json'
@@ -28,11 +28,16 @@ async function make(targets: readonly Target[], out: string, level: number): Pro
     await compress(archive, `${archive}.zst`, level)
     const executables: string[] = []
     let metafile = ''
+    let packing = Promise.resolve()
     for (const target of targets) {
       const executable = join(folder, `${release}-${target.name}`)
-      metafile = await makeExecutable(executable, target, level)
       executables.push(`${executable}.zst`)
+      const made = await Promise.all([makeExecutable(executable, target), packing])
+      metafile = made[0]
+      // While the next one is made: at level 19 this takes a minute.
+      packing = pack(executable, level)
     }
+    await packing
     writeFileSync(sbom, await billOfMaterials(metafile))
     const files = [...executables, `${archive}.zst`, sbom]
     writeFileSync(sums, await sha256Sums(files))
@@ -42,21 +47,23 @@ async function make(targets: readonly Target[], out: string, level: number): Pro
   }
 }
 
-/** Makes `EXECUTABLE.zst` and says how; returns the metafile of the bundle. */
-async function makeExecutable(executable: string, target: Target, level: number): Promise<string> {
-  const start = performance.now()
+/** Makes an executable, and says how far it was tried; returns the metafile of its bundle. */
+async function makeExecutable(executable: string, target: Target): Promise<string> {
   const metafile = await bundle(executable, target.bun)
   const bytes = readFileSync(executable)
   if (mendSignature(bytes)) writeFileSync(executable, bytes)
   inspect(bytes, target)
   const obstacle = await tryOut(executable, target, { version, commit: commit() })
-  await compress(executable, `${executable}.zst`, level)
-  const sizes = [bytes.length, statSync(`${executable}.zst`).size]
-  const [plain, packed] = sizes.map(size => `${(size / 1e6).toFixed(1)} MB`)
-  const seconds = ((performance.now() - start) / 1000).toFixed(0)
-  const trial = obstacle === undefined ? 'ran' : `looked at, not run (${obstacle})`
-  console.log(`${target.name}: ${plain}, packed ${packed}, in ${seconds} s; ${trial}`)
+  console.log(`${target.name}: ${obstacle === undefined ? 'ran' : `looked at, not run (${obstacle})`}`)
   return metafile
+}
+
+async function pack(executable: string, level: number): Promise<void> {
+  const start = performance.now()
+  const sizes = await compress(executable, `${executable}.zst`, level)
+  const [plain, packed] = [sizes.plain, sizes.packed].map(size => `${(size / 1e6).toFixed(1)} MB`)
+  const seconds = ((performance.now() - start) / 1000).toFixed(0)
+  console.log(`${basename(executable)}: ${plain}, packed ${packed} in ${seconds} s`)
 }
 
 try {

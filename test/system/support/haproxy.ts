@@ -1,9 +1,8 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { freePort } from '../../support/free-port.ts'
 import { program } from '../../support/requires.ts'
-import { canConnect } from './connect.ts'
+import { type Pair, proxyFolder, proxyUrl, published, runProxy } from './published.ts'
 
 /** The balancer as Debian packages it. */
 export const HAPROXY = program('haproxy')
@@ -14,61 +13,56 @@ interface Backend {
   admin: string
 }
 
-/** Starts HAProxy in front of services, each as long as GET /ready on its other port says 200. */
-export async function startHaproxy(backends: Backend[]) {
-  const folder = mkdtempSync(join(tmpdir(), 'axport-haproxy-'))
+/** The servers of the published file, and what stands in their place where there are fewer of them. */
+const SERVERS = [
+  { published: '  server one 127.0.0.1:3000 check port 3001\n', name: 'one' },
+  { published: '  server two 127.0.0.1:3010 check port 3011\n', name: 'two' },
+]
+
+/**
+ * Starts HAProxy in front of services as docs/operate/haproxy.cfg has it: under /export/, each service as long as GET
+ * /ready on its other port says 200, with HTTPS where it is given a pair. It looks more often than the file says.
+ */
+export async function startHaproxy(backends: Backend[], pair?: Pair) {
+  const folder = proxyFolder('haproxy', pair)
   const [port, stats] = [await freePort(), await freePort()]
-  const server = ({ url, admin }: Backend, at: number) =>
-    `  server s${at} ${new URL(url).host} check port ${new URL(admin).port} inter 100ms fall 1 rise 1`
-  writeFileSync(
-    join(folder, 'haproxy.cfg'),
-    `defaults
-  mode http
-  timeout connect 5s
-  timeout client 30s
-  timeout server 30s
-  timeout check 5s
-frontend front
-  bind 127.0.0.1:${port}
-  default_backend axport
-backend axport
-  option httpchk GET /ready
-${backends.map(server).join('\n')}
-frontend stats
-  bind 127.0.0.1:${stats}
-  stats enable
-  stats uri /
-`,
-  )
-  const stop = await run(folder, port)
+  const servers = SERVERS.map(({ published, name }, at) => {
+    const backend = backends[at]
+    if (!backend) return [published, ''] as const
+    const [{ host }, admin] = [new URL(backend.url), new URL(backend.admin)]
+    return [published, `  server ${name} ${host} check port ${admin.port}\n`] as const
+  })
+  const text = published('haproxy.cfg', [
+    ...servers,
+    ['inter 2s fall 2', 'inter 100ms fall 1'],
+    pair
+      ? ['bind :443 ssl crt /etc/ssl/axport/', `bind 127.0.0.1:${port} ssl crt ${folder}/`]
+      : ['bind :443 ssl crt /etc/ssl/axport/both.pem alpn h2,http/1.1', `bind 127.0.0.1:${port}`],
+  ])
+  const seen = ['frontend stats', `  bind 127.0.0.1:${stats}`, '  stats enable', '  stats uri /', '']
+  writeFileSync(join(folder, 'haproxy.cfg'), [text, ...seen].join('\n'))
   return {
-    url: `http://127.0.0.1:${port}`,
+    url: proxyUrl(port, pair),
     /** What it says of each service, as "UP". */
     states: async () => {
       const csv = await (await fetch(`http://127.0.0.1:${stats}/;csv`)).text()
       const lines = csv.split('\n').map(line => line.split(','))
       const status = lines[0]?.indexOf('status') ?? -1
-      return lines.filter(([, name]) => /^s\d/.test(name ?? '')).map(line => line[status])
+      return lines
+        .filter(([, name]) => SERVERS.some(server => server.name === name))
+        .map(line => line[status])
     },
-    stop,
+    stop: await run(folder, port),
   }
 }
 
 /** Runs the configuration in a folder until it takes connections; how it is stopped. */
-async function run(folder: string, port: number): Promise<() => Promise<void>> {
-  const command = ['setpriv', '--pdeathsig=TERM', HAPROXY.name, '-db', '-f', join(folder, 'haproxy.cfg')]
-  const running = Bun.spawn(command, { stdin: 'ignore', stdout: 'ignore', stderr: 'ignore' })
-  await canConnect(port)
-  return async () => {
-    running.kill()
-    await running.exited
-    rmSync(folder, { recursive: true })
-  }
-}
+const run = (folder: string, port: number) =>
+  runProxy(folder, [HAPROXY.name, '-db', '-f', join(folder, 'haproxy.cfg')], port)
 
 /** Starts HAProxy in front of a server on a port, to which it leads those alone who ask for it by a name (SNI). */
 export async function startHaproxyByName(name: string, serverPort: number) {
-  const folder = mkdtempSync(join(tmpdir(), 'axport-haproxy-'))
+  const folder = proxyFolder('haproxy')
   const port = await freePort()
   writeFileSync(
     join(folder, 'haproxy.cfg'),

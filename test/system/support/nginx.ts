@@ -1,9 +1,8 @@
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { freePort } from '../../support/free-port.ts'
 import { program } from '../../support/requires.ts'
-import { canConnect } from './connect.ts'
+import { type Pair, proxyFolder, proxyUrl, published, runProxy } from './published.ts'
 
 /** The proxy as Debian packages it. */
 export const NGINX = program('nginx')
@@ -12,56 +11,49 @@ export const NGINX = program('nginx')
 const TEMPORARY = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi']
 
 /**
- * Starts nginx in front of a service, whose paths are behind /export/ then. At its root is something else, which
- * answers everything with an empty 200.
+ * Starts nginx in front of a service as docs/operate/nginx.conf has it: under /export/, with HTTPS where it is given a
+ * pair.
  */
-export async function startNginx(serviceUrl: string) {
-  const folder = mkdtempSync(join(tmpdir(), 'axport-nginx-'))
+export async function startNginx(serviceUrl: string, pair?: Pair) {
+  const folder = proxyFolder('nginx', pair)
   const port = await freePort()
-  const elsewhere = join(folder, 'elsewhere.log')
+  const temporary = TEMPORARY.map(name => `  ${name}_temp_path ${folder}/${name};\n`).join('')
+  const certificate = ['/etc/ssl/axport/', `${folder}/`] as const
+  const none = [
+    '    ssl_certificate /etc/ssl/axport/cert.pem;\n    ssl_certificate_key /etc/ssl/axport/key.pem;\n',
+    '',
+  ] as const
   writeFileSync(
     join(folder, 'nginx.conf'),
-    `daemon off;
-master_process off;
-pid ${folder}/pid;
-error_log ${folder}/error.log;
-events {}
-http {
-  access_log off;
-${TEMPORARY.map(name => `  ${name}_temp_path ${folder}/${name};`).join('\n')}
-  server {
-    listen 127.0.0.1:${port};
-    location / {
-      access_log ${elsewhere};
-      return 200;
-    }
-    location /export/ {
-      proxy_pass ${serviceUrl}/;
-      proxy_set_header X-Forwarded-For $proxy_add_x_forwarded_for;
-    }
-  }
-}
-`,
+    published('nginx.conf', [
+      ['/run/nginx.pid', `${folder}/pid`],
+      ['/var/log/nginx', folder],
+      ['http {\n', `http {\n${temporary}`],
+      ['127.0.0.1:3000', new URL(serviceUrl).host],
+      ['listen 443 ssl', `listen 127.0.0.1:${port}${pair ? ' ssl' : ''}`],
+      pair ? certificate : none,
+    ]),
   )
-  const command = ['setpriv', '--pdeathsig=TERM', NGINX.name, '-c', join(folder, 'nginx.conf')]
-  const running = Bun.spawn(command, { stdin: 'ignore', stdout: 'ignore', stderr: 'ignore' })
-  await canConnect(port)
+  const options = ['-g', 'daemon off; master_process off;']
   return {
     /** Where the service is. */
-    url: `http://127.0.0.1:${port}/export`,
+    url: proxyUrl(port, pair),
     /** Lines about requests that missed the prefix. */
-    missed: () => readFileSync(elsewhere, 'utf8').split('\n').slice(0, -1),
-    stop: async () => {
-      running.kill()
-      await running.exited
-      rmSync(folder, { recursive: true })
-    },
+    missed: () =>
+      readFileSync(join(folder, 'axport.log'), 'utf8')
+        .split('\n')
+        .slice(0, -1)
+        .filter(line => !/"[A-Z]+ \/export\//.test(line)),
+    stop: await runProxy(folder, [NGINX.name, ...options, '-c', join(folder, 'nginx.conf')], port),
   }
 }
 
 /** Where the OpenAPI document at an address says that the service is, and where its tokens are. */
-export async function describedPlaces(address: string): Promise<{ baseUrl: string; tokenUrl: string }> {
-  const { servers, components } = (await (await fetch(address)).json()) as OpenApi
+export async function describedPlaces(
+  address: string,
+  init: RequestInit = {},
+): Promise<{ baseUrl: string; tokenUrl: string }> {
+  const { servers, components } = (await (await fetch(address, init)).json()) as OpenApi
   const { tokenUrl } = components.securitySchemes.clientCredentials.flows.clientCredentials
   const [server] = servers
   return {

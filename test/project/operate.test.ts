@@ -1,0 +1,79 @@
+import { describe, expect, test } from 'bun:test'
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { type Requirement, requires } from '../support/requires.ts'
+
+const root = join(import.meta.dir, '..', '..')
+const operate = join(root, 'docs', 'operate')
+const read = (name: string) => readFileSync(join(operate, name), 'utf8')
+
+/** No package is named: where systemd is not at home, its package is not installed for a test. */
+const ANALYZE: Requirement = { name: 'systemd-analyze', isHere: Bun.which('systemd-analyze') !== null }
+
+function analyze(...args: string[]): { code: number; said: string } {
+  const { exitCode, stdout, stderr } = Bun.spawnSync(['systemd-analyze', ...args])
+  return { code: exitCode, said: `${stdout}${stderr}` }
+}
+
+describe('the pages for operators', () => {
+  test('are all in their index, and in docs a link leads to what is there', () => {
+    const pages = readdirSync(operate).filter(name => name.endsWith('.md'))
+    expect(pages.length).toBeGreaterThan(10)
+    for (const page of pages.filter(name => name !== 'README.md'))
+      expect(read('README.md')).toContain(`| [${page}](${page}) |`)
+    const documents = [
+      ...pages.map(name => join(operate, name)),
+      ...readdirSync(join(root, 'docs'))
+        .filter(name => name.endsWith('.md'))
+        .map(name => join(root, 'docs', name)),
+    ]
+    for (const document of documents)
+      for (const [, link = ''] of readFileSync(document, 'utf8').matchAll(/\]\(([^)#:]+)(?:#[^)]*)?\)/g))
+        expect([document, link, existsSync(join(dirname(document), link))]).toEqual([document, link, true])
+  })
+
+  test('say what to do about each alert, in the order of the file, and about no other', () => {
+    const alerts = [...read('alerts.yml').matchAll(/^ +- alert: (\w+)$/gm)].map(([, name]) => name)
+    const headings = [...read('alerts.md').matchAll(/^### (\w+)$/gm)].map(([, name]) => name)
+    expect(alerts.length).toBeGreaterThan(8)
+    expect(headings).toEqual(alerts)
+  })
+
+  test('have a checklist that fits one screen', () => {
+    expect(read('checklist.md').split('\n').length).toBeLessThan(24)
+  })
+
+  test('name no metric that the service does not have', () => {
+    const sources = ['request-metrics', 'source-metrics', 'process-metrics', 'metrics']
+      .map(name => join(root, 'src', 'http', 'admin', `${name}.ts`))
+      .filter(existsSync)
+      .map(file => readFileSync(file, 'utf8'))
+      .concat(readFileSync(join(root, 'src', 'cli', 'fleet.ts'), 'utf8'))
+      .join('\n')
+    const names = `${read('alerts.yml')}${read('monitor.md')}`.matchAll(/\baxport_(\w+?)(?:_bucket)?\b/g)
+    for (const [, name = ''] of names)
+      expect([name, sources.includes(name) || sources.includes(name.replace(/_total$/, ''))]).toEqual([
+        name,
+        true,
+      ])
+  })
+})
+
+requires(ANALYZE).describe('axport.service', () => {
+  test('is understood by systemd', () => {
+    const { code, said } = analyze('verify', '--man=no', join(operate, 'axport.service'))
+    // That there is no executable where it will be is no fault of the unit.
+    const faults = said.split('\n').filter(line => line !== '' && !line.includes('/usr/local/bin/axport'))
+    expect({ faults, code: faults.length === 0 ? 0 : code }).toEqual({ faults: [], code: 0 })
+  })
+
+  test('leaves a service no more than it needs', () => {
+    const { code, said } = analyze(
+      'security',
+      '--offline=true',
+      '--threshold=12',
+      join(operate, 'axport.service'),
+    )
+    expect([code, said.includes('Overall exposure level')]).toEqual([0, true])
+  })
+})

@@ -1,0 +1,112 @@
+import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test'
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { selfSigned } from '../support/certificate.ts'
+import { axport, cleanUp, emptyFolder } from '../support/executable.ts'
+import { assessment, range, world } from '../support/fixtures.ts'
+import { get, LIST, type ListBody, successful, tokenRequest } from '../support/http.ts'
+import { documents, linesOf } from '../support/pull.ts'
+import { requires } from '../support/requires.ts'
+import { type Served, serveWith } from '../support/served.ts'
+import { authorize, load, startService, type TestService } from '../support/service.ts'
+import { CADDY, startCaddy } from './support/caddy.ts'
+import { HAPROXY, startHaproxy } from './support/haproxy.ts'
+import { describedPlaces, NGINX, startNginx } from './support/nginx.ts'
+
+setDefaultTimeout(120_000)
+
+const pair = selfSigned('localhost')
+/** What trusts the certificate. */
+const trusting = { tls: { ca: pair.cert } } as RequestInit
+
+/** A proxy that runs; `missed` has what was asked of it beside the prefix, where it tells. */
+interface Proxy {
+  url: string
+  missed?(): string[]
+  stop(): Promise<void>
+}
+
+/** Each as its file in docs/operate has it. */
+const PROXIES = [
+  { requirement: NGINX, start: (served: Served): Promise<Proxy> => startNginx(served.url, pair) },
+  { requirement: HAPROXY, start: (served: Served): Promise<Proxy> => startHaproxy([served], pair) },
+  { requirement: CADDY, start: (served: Served): Promise<Proxy> => startCaddy(served, pair) },
+]
+
+let service: TestService
+let served: Served
+let client: Awaited<ReturnType<typeof authorize>>
+beforeAll(async () => {
+  service = await startService('postgres')
+  await load(service.sql, [...world(), ...range(250, index => assessment(index + 1))])
+  client = await authorize(service, [10], [1])
+  served = await serveWith([], {
+    DATABASE_URL: service.url,
+    ADMIN_PORT: '0',
+    TRUSTED_PROXIES: '127.0.0.1',
+  })
+})
+afterAll(async () => {
+  await cleanUp()
+  await service?.close()
+})
+
+for (const { requirement, start } of PROXIES)
+  requires(requirement).describe(`behind ${requirement.name}, with HTTPS, under a path prefix,`, () => {
+    let proxy: Proxy
+    beforeAll(async () => {
+      proxy = await start(served)
+    })
+    afterAll(async () => {
+      expect(proxy?.missed?.() ?? []).toEqual([])
+      await proxy?.stop()
+    })
+
+    test('the description of the API says where the service and its tokens are', async () => {
+      const { baseUrl, tokenUrl } = await describedPlaces(`${proxy.url}/openapi.json`, trusting)
+      expect(baseUrl).toBe(proxy.url)
+      const body = new URLSearchParams(tokenRequest(client))
+      const issued = await fetch(tokenUrl, { method: 'POST', body, ...trusting })
+      expect(await issued.json()).toMatchObject({ token_type: 'Bearer' })
+    })
+
+    test('each page links to the next one', async () => {
+      const ids: number[] = []
+      let next: string | undefined = `${proxy.url}${LIST}?page=100`
+      while (next) {
+        const answer = await get(next, client.token, '', trusting)
+        const { data } = successful(answer) as ListBody
+        ids.push(...data.map(({ id }) => id))
+        const [, link] = /^<(.*)>; rel="next"$/.exec(answer.headers.get('link') ?? '') ?? []
+        next = link && new URL(link, next).href
+      }
+      expect(ids).toEqual(Array.from({ length: 250 }, (_, index) => index + 1))
+    })
+
+    test('everything that the reference page loads is there', async () => {
+      const page = await (await fetch(`${proxy.url}/docs`, trusting)).text()
+      const addresses = [...page.matchAll(/(?:href|src)="([^"#]+)"/g)].map(([, address = '']) => address)
+      expect(addresses).not.toBeEmpty()
+      for (const address of addresses) {
+        const { status } = await fetch(new URL(address, `${proxy.url}/docs`), trusting)
+        expect([address, status]).toEqual([address, 200])
+      }
+    })
+
+    test('a query string of nearly 16 KiB passes, and a longer one is refused by the service', async () => {
+      const ids = (bytes: number) => 'filter[user_ids][]=1&'.repeat(Math.floor(bytes / 21))
+      expect((await get(proxy.url, client.token, `${LIST}?${ids(16_000)}`, trusting)).status).toBe(200)
+      const { status, body } = await get(proxy.url, client.token, `${LIST}?${ids(17_000)}`, trusting)
+      expect([status, Object.keys(body as object)]).toEqual([400, ['errors']])
+    })
+
+    test('a pull reads everything', async () => {
+      const folder = emptyFolder()
+      const [out, authority] = [join(folder, 'out.ndjson'), join(folder, 'authority.pem')]
+      writeFileSync(authority, pair.cert)
+      const env = { AXPORT_CLIENT_SECRET: client.clientSecret, NODE_EXTRA_CA_CERTS: authority }
+      const options = ['--base-url', proxy.url, '--client-id', client.clientId, '--out', out]
+      expect(await axport(['pull', ...options], { env })).toMatchObject({ code: 0 })
+      expect(linesOf(out)).toEqual(await documents(service))
+    })
+  })
