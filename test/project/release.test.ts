@@ -136,7 +136,9 @@ function machO(cpu = 0x01000007, linker = '/usr/lib/dyld'): Buffer {
     file.writeUInt32BE(value, directory + at * 4)
   file.set([32, 2, 0, 12], directory + 36)
   for (const page of [0, 1]) {
-    const digest = new Bun.CryptoHasher('sha256').update(file.subarray(page * 4096, (page + 1) * 4096)).digest()
+    const digest = new Bun.CryptoHasher('sha256')
+      .update(file.subarray(page * 4096, (page + 1) * 4096))
+      .digest()
     file.set(digest, directory + 64 + page * 32)
   }
   file.write('somebody', start + 156 + 4)

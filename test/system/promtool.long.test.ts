@@ -1,4 +1,5 @@
 import { expect, setDefaultTimeout } from 'bun:test'
+import { join } from 'node:path'
 import { postToken } from '../support/http.ts'
 import { program, requires } from '../support/requires.ts'
 import { useServedWorld } from '../support/served.ts'
@@ -21,6 +22,21 @@ requires(program('promtool', 'prometheus')).test(
       })
       expect([await check.exited, await new Response(check.stderr).text()]).toEqual([0, ''])
       await served.end()
+    }
+  },
+)
+
+requires(program('promtool', 'prometheus')).test(
+  'promtool takes the published alerts, and each fires when it has to and not before',
+  async () => {
+    for (const args of [
+      ['check', 'rules', 'alerts.yml'],
+      ['test', 'rules', 'alerts.test.yml'],
+    ]) {
+      const cwd = join(import.meta.dir, '..', '..', 'docs', 'operate')
+      const run = Bun.spawn(['promtool', ...args], { cwd, stdout: 'pipe', stderr: 'pipe' })
+      const said = (await new Response(run.stdout).text()) + (await new Response(run.stderr).text())
+      expect([await run.exited, said]).toEqual([0, expect.stringContaining('SUCCESS')])
     }
   },
 )

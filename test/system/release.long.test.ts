@@ -1,0 +1,91 @@
+import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test'
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { arch, platform } from 'node:os'
+import { join } from 'node:path'
+import { Spec, Validation } from '@cyclonedx/cyclonedx-library'
+import { version } from '../../package.json'
+import { cleanUp, emptyFolder, ended, launch } from '../support/executable.ts'
+
+setDefaultTimeout(300_000)
+afterAll(cleanUp)
+
+const root = join(import.meta.dir, '..', '..')
+const target = `${platform()}-${arch()}`
+const release = `axport-${version}`
+const environment = { PATH: process.env.PATH ?? '/usr/bin:/bin', HOME: process.env.HOME ?? '/' }
+const out = emptyFolder()
+
+const run = (command: string[], cwd = emptyFolder(), env: Record<string, string> = environment) =>
+  ended(launch(command, { cwd, env }), { patience: 240_000 })
+
+const makeRelease = (...options: string[]) =>
+  run([process.execPath, join(root, 'scripts', 'release.ts'), '--out', out, ...options])
+
+let made: Awaited<ReturnType<typeof run>>
+beforeAll(async () => {
+  made = await makeRelease('--target', target, '--level', '1')
+})
+
+test('a release for this machine has the files that it has to have, and runs what it made', () => {
+  expect(made).toMatchObject({ code: 0, stderr: '' })
+  expect(made.stdout).toStartWith(`${target}: ran\n`)
+  expect(readdirSync(out).sort()).toEqual([
+    'SHA256SUMS',
+    `${release}-${target}.zst`,
+    `${release}.cdx.json`,
+    `${release}.tar.zst`,
+  ])
+})
+
+test('sha256sum verifies every file', async () => {
+  const { code, stdout } = await run(['sha256sum', '--check', '--strict', 'SHA256SUMS'], out)
+  expect([code, stdout.match(/: OK\n/g)?.length]).toEqual([0, 3])
+})
+
+// That it starts the embedded database was tried when it was made.
+test('the executable runs from an empty folder', async () => {
+  const folder = emptyFolder()
+  const unpacked = await Bun.zstdDecompress(await Bun.file(join(out, `${release}-${target}.zst`)).bytes())
+  const executable = join(folder, 'axport')
+  await Bun.write(executable, unpacked, { mode: 0o755 })
+  const { code, stdout } = await run([executable, 'version', '--json'], emptyFolder(), {})
+  expect([code, JSON.parse(stdout)]).toMatchObject([0, { version, bun: Bun.version }])
+})
+
+test('the bill of materials follows the schema of CycloneDX, and names what is inside', async () => {
+  const text = readFileSync(join(out, `${release}.cdx.json`), 'utf8')
+  expect(await new Validation.JsonStrictValidator(Spec.Version.v1dot6).validate(text)).toBeNull()
+  const bill = JSON.parse(text) as { components: { name: string; group?: string; version: string }[] }
+  const names = bill.components.map(({ group, name }) => (group ? `${group}/${name}` : name))
+  const { dependencies } = (await Bun.file(join(root, 'package.json')).json()) as { dependencies: object }
+  for (const name of [...Object.keys(dependencies), 'bun']) expect(names).toContain(name)
+  expect(names).not.toContain('typescript')
+  expect(text).not.toContain(root)
+})
+
+test('the archive has the unit, the configurations, the example queries and the completions', async () => {
+  const packed = await Bun.file(join(out, `${release}.tar.zst`)).bytes()
+  const folder = emptyFolder()
+  await Bun.write(join(folder, 'archive.tar'), await Bun.zstdDecompress(packed))
+  expect(await run(['tar', '-xf', 'archive.tar'], folder)).toMatchObject({ code: 0 })
+  for (const name of [
+    'axport.service',
+    'alerts.yml',
+    'nginx.conf',
+    'platform-example/assessment_parts.sql',
+    'completions/_axport',
+  ])
+    expect([name, existsSync(join(folder, release, name))]).toEqual([name, true])
+  const script = join(folder, release, 'completions', 'axport.bash')
+  expect(await run(['bash', '-n', script])).toMatchObject({ code: 0, stderr: '' })
+})
+
+test('a release for a machine that there is not leaves everything as it was', async () => {
+  const before = readdirSync(out)
+  const { code, stderr } = await makeRelease('--target', 'windows-x64')
+  expect([code, stderr]).toEqual([
+    1,
+    expect.stringMatching(/^release: there is no target windows-x64: choose from .*\n$/),
+  ])
+  expect(readdirSync(out)).toEqual(before)
+})
