@@ -8,7 +8,8 @@ const ENTITIES = ['organizations', 'products', 'users', 'assessments', 'assessme
 const FILES: Record<string, string> = {
   'CHANGELOG.md': 'CHANGELOG.md',
   ...fromOperate('axport.service', 'nginx.conf', 'haproxy.cfg', 'Caddyfile', 'alerts.yml'),
-  ...fromOperate(...ENTITIES.map(name => `platform-example/${name}.sql`)),
+  ...fromOperate('platform-example/schema.sql', 'platform-example/data.sql'),
+  ...fromOperate(...ENTITIES.map(name => `platform-example/queries/${name}.sql`)),
 }
 
 function fromOperate(...names: string[]): Record<string, string> {

@@ -72,7 +72,7 @@ test('the archive has the unit, the configurations, the example queries and the 
     'axport.service',
     'alerts.yml',
     'nginx.conf',
-    'platform-example/assessment_parts.sql',
+    'platform-example/queries/assessment_parts.sql',
     'completions/_axport',
   ])
     expect([name, existsSync(join(folder, release, name))]).toEqual([name, true])

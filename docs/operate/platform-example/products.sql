@@ -1,2 +1,0 @@
--- Stands in for the example query of products.
-select id, title as name from instruments;

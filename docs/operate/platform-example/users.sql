@@ -1,2 +1,0 @@
--- Stands in for the example query of users.
-select id, full_name as name from people;
