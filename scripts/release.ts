@@ -19,6 +19,11 @@ const release = `axport-${version}`
 async function make(targets: readonly Target[], out: string, level: number): Promise<void> {
   mkdirSync(out, { recursive: true })
   const folder = mkdtempSync(join(out, '.release-'))
+  const leave = () => {
+    rmSync(folder, { recursive: true, force: true })
+    process.exit(130)
+  }
+  process.once('SIGINT', leave).once('SIGTERM', leave)
   try {
     const [archive, sbom, sums] = [`${release}.tar`, `${release}.cdx.json`, 'SHA256SUMS'].map(name =>
       join(folder, name),
