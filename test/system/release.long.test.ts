@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test'
-import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { arch, platform } from 'node:os'
 import { join } from 'node:path'
 import { Spec, Validation } from '@cyclonedx/cyclonedx-library'
@@ -47,7 +47,7 @@ test('the executable runs from an empty folder', async () => {
   const folder = emptyFolder()
   const unpacked = await Bun.zstdDecompress(await Bun.file(join(out, `${release}-${target}.zst`)).bytes())
   const executable = join(folder, 'axport')
-  await Bun.write(executable, unpacked, { mode: 0o755 })
+  writeFileSync(executable, unpacked, { mode: 0o755 })
   const { code, stdout } = await run([executable, 'version', '--json'], emptyFolder(), {})
   expect([code, JSON.parse(stdout)]).toMatchObject([0, { version, bun: Bun.version }])
 })
@@ -59,7 +59,7 @@ test('the bill of materials follows the schema of CycloneDX, and names what is i
   const names = bill.components.map(({ group, name }) => (group ? `${group}/${name}` : name))
   const { dependencies } = (await Bun.file(join(root, 'package.json')).json()) as { dependencies: object }
   for (const name of [...Object.keys(dependencies), 'bun']) expect(names).toContain(name)
-  expect(names).not.toContain('typescript')
+  expect(names.filter(name => name === 'typescript' || name.includes('node_modules'))).toEqual([])
   expect(text).not.toContain(root)
 })
 
