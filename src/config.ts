@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs'
 import { Failure } from './errors.ts'
 import { maskedUrl } from './masked-url.ts'
 import { readNetworks } from './networks.ts'
+import { filePath, isPath, oneOf, seconds, text, wholeNumber } from './setting-values.ts'
 
 /**
  * Every setting there is: the only reader of the environment. `read` turns the text of the variable into
@@ -17,37 +18,6 @@ interface Setting<Value> {
   read(text: string): Value
 }
 
-const text = (text: string) => text
-
-const isPath = (text: string) => !/:\/\/|@/.test(text)
-
-const filePath = (text: string) => {
-  if (!isPath(text)) throw new Error('must be the path of a file: a URL belongs into DATABASE_URL')
-  return text
-}
-
-const wholeNumber = (least: number, most: number) => (text: string) => {
-  const value = /^\d+$/.test(text) ? Number(text) : Number.NaN
-  if (!(value >= least && value <= most)) throw new Error(`must be a whole number from ${least} to ${most}`)
-  return value
-}
-
-/** Gives milliseconds. */
-const seconds = (least: number, most: number) => (text: string) => {
-  const value = /^\d+(\.\d{1,3})?$/.test(text) ? Number(text) : Number.NaN
-  if (!(value >= least && value <= most))
-    throw new Error(`must be a number of seconds from ${least} to ${most}`)
-  return value * 1000
-}
-
-const oneOf =
-  <Value extends string>(...values: Value[]) =>
-  (text: string) => {
-    const value = values.find(value => value === text)
-    if (!value) throw new Error(`must be one of ${values.join(', ')}`)
-    return value
-  }
-
 /** By the name of the variable; in the order in which they are documented. */
 export const SETTINGS = {
   DATABASE_URL: {
@@ -61,6 +31,22 @@ export const SETTINGS = {
     // Somebody may put the URL itself here, with its password.
     mask: text => (isPath(text) ? text : '***'),
     read: filePath,
+  },
+  DATABASE_READ_URL: {
+    meaning: 'Standbys that pages and records are read from: postgres://user:password@host1,host2/name.',
+    mask: maskedUrl,
+    read: text,
+  },
+  DATABASE_READ_URL_FILE: {
+    meaning: 'A file that holds the value of DATABASE_READ_URL. Each new connection reads it again.',
+    mask: text => (isPath(text) ? text : '***'),
+    read: filePath,
+  },
+  READ_LAG: {
+    fallback: '5',
+    meaning: 'Seconds that a standby may be behind; one that is further behind is passed over.',
+    // It is known to the second.
+    read: seconds(2, 3600),
   },
   DATABASE_POOL_SIZE: {
     fallback: '10',
@@ -225,28 +211,41 @@ export function preset(name: SettingName, value: string): void {
  * @throws Failure when neither or both are set, or the file cannot be read
  */
 export function databaseUrl(environment: Environment = Bun.env): string {
-  const url = setting('DATABASE_URL', environment)
-  const file = setting('DATABASE_URL_FILE', environment)
-  if (url && file) throw new Failure('DATABASE_URL and DATABASE_URL_FILE are both set: unset one of them')
+  const url = urlOf('DATABASE_URL', environment)
   if (url) return url
-  if (!file) {
-    throw new Failure(
-      'DATABASE_URL is not set: set it to postgres://user:password@host:port/name, or to embedded:DIR for the built-in database',
-    )
-  }
-  return readUrlFile(file)
+  throw new Failure(
+    'DATABASE_URL is not set: set it to postgres://user:password@host:port/name, or to embedded:DIR for the built-in database',
+  )
 }
 
-function readUrlFile(file: string): string {
+/**
+ * DATABASE_READ_URL, or what the file named by DATABASE_READ_URL_FILE holds; undefined when neither is set.
+ * @throws Failure when both are set, the file cannot be read, or the database is the built-in one, which has no standbys
+ */
+export function databaseReadUrl(environment: Environment = Bun.env): string | undefined {
+  const url = urlOf('DATABASE_READ_URL', environment)
+  if (url && databaseUrl(environment).startsWith('embedded:'))
+    throw new Failure(
+      'DATABASE_READ_URL goes with a Postgres in DATABASE_URL: unset it for the built-in database',
+    )
+  return url
+}
+
+function urlOf(name: 'DATABASE_URL' | 'DATABASE_READ_URL', environment: Environment): string | undefined {
+  const url = setting(name, environment)
+  const file = setting(`${name}_FILE`, environment)
+  if (url && file) throw new Failure(`${name} and ${name}_FILE are both set: unset one of them`)
+  return url || (file ? readUrlFile(`${name}_FILE`, file) : undefined)
+}
+
+function readUrlFile(name: SettingName, file: string): string {
   let url: string
   try {
     url = readFileSync(file, 'utf8').trim()
   } catch (error) {
-    throw new Failure(
-      `DATABASE_URL_FILE names ${file}, which cannot be read (${(error as { code?: string }).code})`,
-    )
+    throw new Failure(`${name} names ${file}, which cannot be read (${(error as { code?: string }).code})`)
   }
-  if (url === '') throw new Failure(`DATABASE_URL_FILE names ${file}, which is empty`)
+  if (url === '') throw new Failure(`${name} names ${file}, which is empty`)
   return url
 }
 

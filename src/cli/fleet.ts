@@ -1,6 +1,7 @@
 import { Counter, Gauge } from 'prom-client'
 import { addedUp, type MetricsJson, onlyCounts } from '../http/admin/metrics.ts'
-import type { CheckResult, Readiness } from '../http/admin/readiness.ts'
+import { mergedReaders } from '../http/admin/readers.ts'
+import { type CheckResult, isReady, type Readiness } from '../http/admin/readiness.ts'
 import type { AdminView } from '../http/admin/server.ts'
 import { shared } from '../within.ts'
 import type { WorkerProcess } from './worker-process.ts'
@@ -53,7 +54,8 @@ export class Fleet implements AdminView {
       result('workers', workers),
       ...merged(reports.map(report => report?.checks ?? [])),
     ]
-    return { ready: checks.every(({ status }) => status === 'ok'), checks }
+    const readers = mergedReaders(reports.map(report => report?.readers ?? []))
+    return { ready: isReady(checks), checks, ...(readers.length > 0 && { readers }) }
   })
 
   readonly metrics = shared(async (): Promise<string> => {
@@ -88,10 +90,11 @@ function merged(reports: CheckResult[][]): CheckResult[] {
   return [...names].map(check => {
     const results = all.filter(result => result.check === check)
     const details = new Set(results.flatMap(({ detail }) => detail ?? []))
-    if (details.size > 0) return result(check, [...details].join('; '))
+    const isWarning = results.every(({ status }) => status !== 'wrong')
+    if (details.size > 0) return result(check, [...details].join('; '), isWarning ? 'warning' : 'wrong')
     return results.some(({ status }) => status === 'skipped') ? { check, status: 'skipped' } : result(check)
   })
 }
 
-const result = (check: string, detail?: string): CheckResult =>
-  detail === undefined ? { check, status: 'ok' } : { check, status: 'wrong', detail }
+const result = (check: string, detail?: string, status: 'warning' | 'wrong' = 'wrong'): CheckResult =>
+  detail === undefined ? { check, status: 'ok' } : { check, status, detail }

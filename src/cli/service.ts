@@ -14,10 +14,12 @@ import { requirePrivileges } from '../postgres/missing-privileges.ts'
 import type { Pool } from '../postgres/pool.ts'
 import { SERVE } from '../postgres/purposes.ts'
 import { isReadOnly } from '../postgres/read-only.ts'
+import type { Replicas } from '../postgres/replicas.ts'
 import { within } from '../within.ts'
 import { readTls } from './certificate.ts'
 import { surviveCuts } from './last-resort.ts'
 import { readLimits } from './limits.ts'
+import { openReplicas } from './standbys.ts'
 import { BUILD } from './version.ts'
 
 /**
@@ -43,12 +45,13 @@ export class Service implements AdminView {
 
   private constructor(
     private readonly pool: Pool,
+    private readonly replicas: Replicas | undefined,
     private readonly limits: ReturnType<typeof readLimits>,
     private readonly log: Logger,
   ) {
     this.checks = [
       { name: 'service', run: async () => (this.state === 'serving' ? undefined : `it is ${this.state}`) },
-      ...databaseChecks(pool),
+      ...databaseChecks(pool, replicas),
     ]
     this.measured = new Metrics({
       build: BUILD,
@@ -56,8 +59,9 @@ export class Service implements AdminView {
       inFlight: () => this.server?.inFlight() ?? 0,
       exportVersion: exportVersion(pool),
       lastImport: lastImport(pool),
-      pool: () => pool.stats(),
+      pool: () => statsOf([pool, ...(replicas?.standbys ?? []).map(standby => standby.pool)]),
       shortages: () => pool.watch.shortages,
+      replicas,
     })
   }
 
@@ -68,7 +72,8 @@ export class Service implements AdminView {
   static async open(database: Database, log: Logger): Promise<Service> {
     await requirePrivileges(database.sql, SERVE)
     const limits = readLimits()
-    const service = new Service(database.pool(limits.pool, log), limits, log)
+    const replicas = await openReplicas(database, limits.pool, log)
+    const service = new Service(database.pool(limits.pool, log), replicas, limits, log)
     surviveCuts(log)
     await database.sql.end({ timeout: 1 })
     return service
@@ -80,9 +85,9 @@ export class Service implements AdminView {
    * @throws Failure when it cannot be listened on
    */
   listen(address: Address): string {
-    const { pool, log, limits, certificate, slowMs, counters, trustedProxies } = this
+    const { pool, replicas, log, limits, certificate, slowMs, counters, trustedProxies } = this
     const onAnswered: Metrics['observe'] = answered => this.measured.observe(answered)
-    const options = { certificate, slowMs, counters, trustedProxies, onAnswered }
+    const options = { certificate, replicas, slowMs, counters, trustedProxies, onAnswered }
     this.server = startServer(pool, log, address, limits.http, options)
     this.stopPurging = startPurging(pool, { log, counters, isReadOnly: () => isReadOnly(pool) })
     this.state = 'serving'
@@ -120,14 +125,25 @@ export class Service implements AdminView {
       within(this.patience, this.stopPurging(), undefined),
     ])
     if (cut) this.log.warn({ requests: cut }, 'SHUTDOWN_TIMEOUT is over: requests in flight are cut')
-    await this.pool.close()
+    await Promise.all([this.pool.close(), this.replicas?.close()])
   }
 
   async readiness(): Promise<Readiness> {
-    return await readinessOf(this.checks)
+    const readiness = await readinessOf(this.checks)
+    return this.replicas ? { ...readiness, readers: this.replicas.readers() } : readiness
   }
 
   async metrics(): Promise<string> {
     return await this.measured.text()
   }
+}
+
+/** Of several pools as of one. */
+function statsOf(pools: Pool[]): ReturnType<Pool['stats']> {
+  const sum = { inUse: 0, idle: 0, waiting: 0 }
+  for (const pool of pools) {
+    const { inUse, idle, waiting } = pool.stats()
+    Object.assign(sum, { inUse: sum.inUse + inUse, idle: sum.idle + idle, waiting: sum.waiting + waiting })
+  }
+  return sum
 }

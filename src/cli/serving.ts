@@ -4,6 +4,7 @@ import type { Database } from '../postgres/database.ts'
 import { createLog } from './log.ts'
 import { Service } from './service.ts'
 import { operated, type Stage } from './stage.ts'
+import { standbyServers } from './standbys.ts'
 import { superviseWorkers } from './supervisor.ts'
 import { withDatabase } from './with-database.ts'
 import { supervised } from './worker.ts'
@@ -19,6 +20,8 @@ export async function serve(
 
 /** Serves DATABASE_URL, once it is there, until a signal. */
 export async function serveAlone(): Promise<void> {
+  // Wrong settings are not to be found after a wait.
+  standbyServers()
   await operated(stage => stage.arrival.withDatabase(database => serveOn(database, stage)))
 }
 
@@ -50,6 +53,7 @@ const publicAddress = () => ({ host: setting('HOST'), port: setting('PORT') })
  * @throws UsageFailure when several are to serve the embedded database
  */
 export async function serveWithWorkers(workers: number | 'auto'): Promise<void> {
+  standbyServers()
   if (databaseUrl().startsWith('embedded:')) {
     if (workers !== 'auto' && workers > 1) {
       throw new UsageFailure(

@@ -1,6 +1,7 @@
 import { Elysia } from 'elysia'
 import { apiError } from '../answers.ts'
 import type { Pool } from '../postgres/pool.ts'
+import type { Replicas } from '../postgres/replicas.ts'
 import { assessmentRoutes } from './assessment-routes.ts'
 import { docsRoutes } from './docs/routes.ts'
 import { answerErrors } from './error-answer.ts'
@@ -15,8 +16,8 @@ import { refuseOverload } from './unavailable.ts'
 /** The service as a type, for clients in TypeScript (Eden). */
 export type App = ReturnType<typeof createApp>
 
-/** Every route there is. Paths are exact: no trailing slash. */
-export function createApp(db: Pool, limits: Limits, watching: Watching) {
+/** Every route there is. Paths are exact: no trailing slash. Pages and records are read from `replicas`, where there are such. */
+export function createApp(db: Pool, limits: Limits, watching: Watching, replicas?: Replicas) {
   const answerOf = answerErrors(apiError, watching)
   const refuse = refuseOverload(limits, watching, apiError)
   // The framework looks for the path past the shortest usual host; with a Host of one to three letters it starts earlier.
@@ -24,7 +25,7 @@ export function createApp(db: Pool, limits: Limits, watching: Watching) {
     new Elysia({ strictPath: true, handler: { standardHostname: false } })
       .use(requestLog(watching, new RefusalNotes(db)))
       .use(tokenRoutes(db, limits, watching))
-      .use(assessmentRoutes(db, limits, watching))
+      .use(assessmentRoutes(db, limits, watching, replicas))
       // Of what follows, and of paths without a route: those above shape their own errors.
       .onError(({ error, code, request }) => respond(request, answerOf({ error, code, request })))
       .onTransform(() => refuse())

@@ -1,16 +1,17 @@
 import { Elysia } from 'elysia'
 import { type Answer, apiError, ErrorsBody, HttpError, OAuthErrorBody } from '../answers.ts'
 import { listAssessments, refused, retrieveAssessment } from '../assessments/endpoints.ts'
-import { PageMemory } from '../assessments/page-memory.ts'
 import type { ListParameters } from '../assessments/parameters.ts'
 import { parseListQuery } from '../assessments/parse.ts'
 import { AssessmentList, AssessmentRecord } from '../assessments/record.ts'
 import type { Pool } from '../postgres/pool.ts'
+import type { Replicas } from '../postgres/replicas.ts'
 import { answerErrors } from './error-answer.ts'
 import { guard } from './guard.ts'
 import { LastUse } from './last-use.ts'
 import type { Limits } from './limits.ts'
 import { refuseOthers, useGet } from './methods.ts'
+import { Reading } from './reading.ts'
 import type { Watching } from './request-log.ts'
 import { respond } from './respond.ts'
 import { refuseOverload } from './unavailable.ts'
@@ -22,24 +23,25 @@ const RETRIEVE = '/api/v1/ax/assessments/:id'
 const errors = { 400: ErrorsBody, 401: OAuthErrorBody, 500: ErrorsBody, 503: ErrorsBody, 504: ErrorsBody }
 
 /** The two endpoints of the API. */
-export function assessmentRoutes(pool: Pool, limits: Limits, watching: Watching) {
-  const memory = new PageMemory(watching.counters)
+export function assessmentRoutes(pool: Pool, limits: Limits, watching: Watching, replicas?: Replicas) {
+  const reading = new Reading(pool, replicas, watching.counters)
   const lastUse = new LastUse(pool)
   /** An answer that names a client is one to a live token. */
   const noted = (tokenDigest: Buffer | undefined, answer: Answer): Answer => {
     if (tokenDigest && answer.facts?.clientId) lastUse.note(tokenDigest)
     return answer
   }
-  const refuse = refuseOverload(limits, watching, apiError, pool)
-  const laneOf = (tokenDigest: Buffer) => memory.accessOf(tokenDigest)?.clientId
-  const during = (request: Request, tokenDigest: Buffer) => pool.during(request, laneOf(tokenDigest))
+  const refuse = refuseOverload(limits, watching, apiError)
   const list = async ({ tokenDigest, query, request }: Asked & { query: ListParameters }) => {
-    const db = during(request, tokenDigest)
-    const answer = await listAssessments(db, memory, tokenDigest, query, queryString(request))
+    const answer = await reading.answer(request, tokenDigest, (db, memory) =>
+      listAssessments(db, memory, tokenDigest, query, queryString(request)),
+    )
     return respond(request, noted(tokenDigest, answer))
   }
   const retrieve = async ({ tokenDigest, params, request }: Asked & { params: { id: string } }) => {
-    const answer = await retrieveAssessment(during(request, tokenDigest), memory, tokenDigest, params.id)
+    const answer = await reading.answer(request, tokenDigest, (db, memory) =>
+      retrieveAssessment(db, memory, tokenDigest, params.id),
+    )
     return respond(request, noted(tokenDigest, answer))
   }
   const errorOf = answerErrors(apiError, watching)
@@ -51,14 +53,17 @@ export function assessmentRoutes(pool: Pool, limits: Limits, watching: Watching)
   // HEAD has its own routes because the framework's own drops the headers of a GET.
   const guarded = new Elysia({ name: 'assessments' })
     .use(guard())
-    .onTransform(({ tokenDigest }) => refuse(laneOf(tokenDigest)))
+    .onTransform(({ tokenDigest }) => {
+      const { pool, lane } = reading.whereabouts(tokenDigest)
+      refuse(pool, lane)
+    })
     .onError(async ({ error, code, request, tokenDigest }) => {
       const answerOf = (error: unknown) => errorOf({ error, code, request })
       // The query was read before anybody had looked the token up.
       const isEarly = error instanceof HttpError && error.httpStatus === 400 && !error.facts.clientId
       const answer =
         tokenDigest && isEarly
-          ? await refused(during(request, tokenDigest), tokenDigest, error).catch(answerOf)
+          ? await reading.answer(request, tokenDigest, db => refused(db, tokenDigest, error)).catch(answerOf)
           : answerOf(error)
       return respond(request, noted(tokenDigest, answer))
     })

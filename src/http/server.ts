@@ -1,6 +1,7 @@
 import http from 'node:http'
 import { newCounters } from '../counters.ts'
 import type { Pool } from '../postgres/pool.ts'
+import type { Replicas } from '../postgres/replicas.ts'
 import { type Address, freePort, listenFailure, urlOf } from './address.ts'
 import { createApp } from './app.ts'
 import type { Limits } from './limits.ts'
@@ -27,6 +28,8 @@ export interface Server {
 export interface ServerOptions
   extends Partial<Pick<Watching, 'slowMs' | 'counters' | 'onAnswered' | 'trustedProxies'>> {
   certificate?: Certificate | undefined
+  /** Standbys of the database that pages and records are read from. */
+  replicas?: Replicas | undefined
 }
 
 /** Milliseconds. A client that never finishes its own request is cut before the ten seconds that supervisors usually grant. */
@@ -43,7 +46,7 @@ export function startServer(
   limits: Limits,
   options: ServerOptions = {},
 ): Server {
-  const { certificate, ...watched } = options
+  const { certificate, replicas, ...watched } = options
   const unwatched = { slowMs: Number.POSITIVE_INFINITY, counters: newCounters(), onAnswered: () => {} }
   let isDraining = false
   /** Those with earlier certificates, while requests are in flight there. */
@@ -51,7 +54,7 @@ export function startServer(
   const servers = () => [...former.keys(), ...(app.server ? [app.server] : [])]
   const inFlight = () => servers().reduce((sum, server) => sum + server.pendingRequests, 0)
   const watching = { log, inFlight, isDraining: () => isDraining, ...unwatched, ...watched }
-  const app = createApp(db, limits, watching)
+  const app = createApp(db, limits, watching, replicas)
   // Bun cannot change the certificate of a server: another one takes over, on the same port.
   const isShared = address.isShared === true || certificate !== undefined
   const port = isShared && !address.isShared ? freePort(address) : address.port

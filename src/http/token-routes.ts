@@ -20,7 +20,7 @@ const responses = { 200: TokenResponse, 400: error, 401: error, 500: error, 503:
 /** The token endpoint. Limits of the body and their errors are the protocol's, and so it is not the framework that reads it. */
 export function tokenRoutes(db: Pool, limits: Limits, watching: Watching) {
   const answerOf = answerErrors(oauthTrouble, watching)
-  const refuse = refuseOverload(limits, watching, oauthTrouble, db)
+  const refuse = refuseOverload(limits, watching, oauthTrouble)
   const routes = new Elysia({ name: 'token' })
     .onError(({ error, code, request }) => respond(request, answerOf({ error, code, request })))
     .post(
@@ -35,7 +35,7 @@ export function tokenRoutes(db: Pool, limits: Limits, watching: Watching) {
         parse: async ({ request }) => {
           const body = await readBody(request, limits)
           // Not before: who has not sent all of it yet does not wait for the database.
-          refuse()
+          refuse(db)
           return body
         },
         body: validator(readTokenParameters),

@@ -16,15 +16,10 @@ export function databaseAnswer(error: unknown, style: ErrorStyle): HttpError | u
 
 /**
  * Refuses what comes while `limits.requests` are in work, the one that asks among them; or, where it will wait for
- * the `pool`, the last that waits of who has more of them waiting. `lane` is who asks, as the pool knows them.
+ * a `pool`, the last that waits of who has more of them waiting. `lane` is who asks, as that pool knows them.
  */
-export function refuseOverload(
-  { requests }: Limits,
-  { inFlight }: Watching,
-  style: ErrorStyle,
-  pool?: Pick<Pool, 'displace'>,
-) {
-  return (lane?: string): void => {
+export function refuseOverload({ requests }: Limits, { inFlight }: Watching, style: ErrorStyle) {
+  return (pool?: Pick<Pool, 'displace'>, lane?: string): void => {
     if (inFlight() > requests && !pool?.displace(lane)) throw unavailable(style, 1)
   }
 }

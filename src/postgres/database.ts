@@ -2,7 +2,7 @@ import type { Sql } from 'postgres'
 import { Failure } from '../errors.ts'
 import type { PoolBounds } from './bounds.ts'
 import { client, type Parameters } from './client.ts'
-import type { Connection } from './connection.ts'
+import type { Connection, Open } from './connection.ts'
 import { openEmbedded } from './embedded.ts'
 import { connectionFailure } from './failures.ts'
 import { openFirst } from './opening.ts'
@@ -20,6 +20,8 @@ export interface Database {
   isGuest: boolean
   /** For requests: connections of their own, within bounds. It must be closed before the database. */
   pool(bounds: PoolBounds, log: WatchLog): Pool
+  /** How each connection of such a pool is opened. */
+  opening(bounds: PoolBounds, log: WatchLog): Open
   close(): Promise<void>
 }
 
@@ -59,7 +61,7 @@ async function openPostgresPool(read: () => PostgresUrl, poolSize: number): Prom
   }
   await found.close()
   const sql = commandsOn(url, found.start, poolSize)
-  return { sql, kind: 'postgres', isGuest: false, pool: poolOf(read), close: () => sql.end({ timeout: 1 }) }
+  return { sql, kind: 'postgres', isGuest: false, ...requestsOn(read), close: () => sql.end({ timeout: 1 }) }
 }
 
 async function openEmbeddedPool(dir: string, poolSize: number): Promise<Database> {
@@ -89,7 +91,7 @@ async function openEmbeddedPool(dir: string, poolSize: number): Promise<Database
     await close()
     throw connectionFailure(error)
   }
-  return { sql, kind: 'embedded', isGuest: !embedded.owner, pool: poolOf(() => url), close }
+  return { sql, kind: 'embedded', isGuest: !embedded.owner, ...requestsOn(() => url), close }
 }
 
 function commandsOn(
@@ -104,25 +106,29 @@ function commandsOn(
   })
 }
 
-function poolOf(read: () => PostgresUrl): Database['pool'] {
-  return (bounds, log) => {
-    let url = read()
-    let told: string | undefined
-    const readAgain = () => {
-      try {
-        url = read()
-        told = undefined
-      } catch (error) {
-        const { message: reason } = error as Error
-        if (reason !== told)
-          log.warn({ reason }, 'the database could not be read again from the settings; it stays what it was')
-        told = reason
-      }
-      return url
+function requestsOn(read: () => PostgresUrl): Pick<Database, 'pool' | 'opening'> {
+  const opening: Database['opening'] = (bounds, log) => openingOf(read, bounds, log)
+  return { opening, pool: (bounds, log) => new Pool(opening(bounds, log), bounds, log) }
+}
+
+/** Opens connections for the statements of requests. Where the settings cannot be read again, they stay what they were. */
+export function openingOf(read: () => PostgresUrl, bounds: PoolBounds, log: WatchLog): Open {
+  let url = read()
+  let told: string | undefined
+  const readAgain = () => {
+    try {
+      url = read()
+      told = undefined
+    } catch (error) {
+      const { message: reason } = error as Error
+      if (reason !== told)
+        log.warn({ reason }, 'the database could not be read again from the settings; it stays what it was')
+      told = reason
     }
-    const further = { ...SERVING, statement_timeout: String(bounds.statement) }
-    return new Pool((patience, onEnd) => openFirst(readAgain(), further, patience, onEnd), bounds, log)
+    return url
   }
+  const further = { ...SERVING, statement_timeout: String(bounds.statement) }
+  return (patience, onEnd) => openFirst(readAgain(), further, patience, onEnd)
 }
 
 /**

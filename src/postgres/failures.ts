@@ -19,6 +19,7 @@ const ADVICE: Record<string, string> = {
   ECONNRESET: 'it closed the connection: is it Postgres that listens there?',
   CONNECTION_CLOSED: 'it closed the connection: is it Postgres that listens there?',
   NOT_WANTED: 'no server of those in DATABASE_URL is of the kind that target_session_attrs asks for',
+  NO_STANDBY: 'it is no standby of the primary',
   ENOENT: 'its socket does not exist: is Postgres running, and is the path in DATABASE_URL right?',
   SELF_SIGNED_CERT_IN_CHAIN: UNVERIFIED,
   DEPTH_ZERO_SELF_SIGNED_CERT: UNVERIFIED,
@@ -86,6 +87,9 @@ export class DatabaseUnavailable extends Error {
 
 /** A statement that waited made room for one of somebody else: 503, and no trouble of the database. */
 export class Displaced extends DatabaseUnavailable {}
+
+/** All connections are in use, and none got free in time: 503. The server answers, and others wait for it as well. */
+export class Crowded extends DatabaseUnavailable {}
 
 /** A statement took longer than it may: 504. */
 export class StatementTimeout extends Error {}

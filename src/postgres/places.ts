@@ -1,7 +1,7 @@
 import type { PoolBounds } from './bounds.ts'
 import { MACHINE } from './clock.ts'
 import type { Connection, Open } from './connection.ts'
-import { ClientGone, DatabaseUnavailable, Displaced, isSilence, reasonOf } from './failures.ts'
+import { ClientGone, Crowded, DatabaseUnavailable, Displaced, isSilence, reasonOf } from './failures.ts'
 import { Lanes } from './lanes.ts'
 import { CANCEL_PATIENCE, Lookout, type Watched } from './lookout.ts'
 import { closed } from './patience.ts'
@@ -165,7 +165,7 @@ export class Places implements Watched {
       },
     }
     this.#waiting.add(lane, waiter)
-    const tooLate = () => waiter.leave(new DatabaseUnavailable('all connections to the database are in use'))
+    const tooLate = () => waiter.leave(new Crowded('all connections to the database are in use'))
     const settle = this.clock.after(this.bounds.wait, tooLate)
     const hangUp = () => waiter.leave(new ClientGone())
     signal?.addEventListener('abort', hangUp, { once: true })

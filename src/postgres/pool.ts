@@ -21,6 +21,8 @@ import { Watch, type WatchLog } from './watch.ts'
 export interface Asker {
   /** Aborted when the client hangs up: the statement is cancelled, the place in the line given up. */
   signal: AbortSignal
+  /** Whether there is another server to ask: what is cut is not run once more here. */
+  hasOther?: boolean
 }
 
 /** The lane of all who are not known yet. */
@@ -87,6 +89,11 @@ export class Pool implements Runner {
     return this.#places.isBusy()
   }
 
+  /** Somebody else has found that the server is of no use: what runs or waits there fails now. It is looked for. */
+  lose(reason: string): void {
+    this.#places.lose(reason)
+  }
+
   /** Ends every connection; statements that still run or wait fail. */
   async close(): Promise<void> {
     await this.#places.close()
@@ -112,7 +119,7 @@ export class Pool implements Runner {
         // A server that is no longer of the kind asked for refuses what another one may take.
         const isMisled = verdict === 'read-only' && connection.isOver
         const mayPass = verdict === 'cut' || verdict === 'passing' || isMisled
-        if (!mayPass || !asker || attempt > 1)
+        if (!mayPass || !asker || asker.hasOther || attempt > 1)
           throw this.#failure(error, attempt > 1 && isDouble(error) ? 'cut' : verdict)
       }
     }

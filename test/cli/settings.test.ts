@@ -129,6 +129,34 @@ describe('DATABASE_URL_FILE', () => {
   })
 })
 
+describe('DATABASE_READ_URL', () => {
+  const postgres = { DATABASE_URL: 'postgres://127.0.0.1:1/x' }
+  test.each<[string, Record<string, string>, RegExp]>([
+    [
+      'beside the built-in database',
+      { DATABASE_URL: 'embedded:./data', DATABASE_READ_URL: `postgres://u:${SECRET}@h/d` },
+      /^DATABASE_READ_URL goes with a Postgres in DATABASE_URL: unset it/,
+    ],
+    [
+      'beside DATABASE_READ_URL_FILE',
+      { ...postgres, DATABASE_READ_URL: `postgres://u:${SECRET}@h/d`, DATABASE_READ_URL_FILE: 'x' },
+      /^DATABASE_READ_URL and DATABASE_READ_URL_FILE are both set: unset one of them/,
+    ],
+    [
+      'in a file that is not there',
+      { ...postgres, DATABASE_READ_URL_FILE: '/nowhere/url' },
+      /^DATABASE_READ_URL_FILE names \/nowhere\/url, which cannot be read/,
+    ],
+    [
+      'of a primary',
+      { ...postgres, DATABASE_READ_URL: `postgres://u:${SECRET}@h/d?target_session_attrs=read-write` },
+      /in DATABASE_READ_URL asks for a primary: take it away/,
+    ],
+  ])('%s ends serve at once with the reason', async (_, env, message) => {
+    expect(await complaintWith(env)).toMatch(message)
+  })
+})
+
 describe('the schema', () => {
   test('that is missing ends every command but migrate, which is named', async () => {
     for (const args of [['serve'], ['import', '-'], ['integration', 'create', 'x']]) {

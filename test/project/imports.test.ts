@@ -20,7 +20,8 @@ const MAY_IMPORT: Record<string, string[]> = {
   pull: COMMON,
   postgres: ['db', ...COMMON],
   db: [],
-  config: ['errors', 'masked-url', 'networks'],
+  config: ['errors', 'masked-url', 'networks', 'setting-values'],
+  'setting-values': [],
   'masked-url': [],
   ...Object.fromEntries(COMMON.map(name => [name, []])),
 }

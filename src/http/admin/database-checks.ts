@@ -2,14 +2,22 @@ import { Failure } from '../../errors.ts'
 import { tryIssuing } from '../../oauth/tokens.ts'
 import type { Pool } from '../../postgres/pool.ts'
 import { isReadOnly } from '../../postgres/read-only.ts'
+import type { Replicas } from '../../postgres/replicas.ts'
 import { compareSchema } from '../../postgres/schema-record.ts'
 import { shared, within } from '../../within.ts'
 import type { Check } from './readiness.ts'
 
-/** What requests need of the database: that it answers, that its schema is not behind, and that it can be written. */
-export function databaseChecks(pool: Pool): Check[] {
+/**
+ * What requests need of the database: that it answers, that its schema is not behind, and that it can be written.
+ * @param replicas standbys, which go on when the database does not answer
+ */
+export function databaseChecks(pool: Pool, replicas?: Replicas): Check[] {
+  const goesOn = () =>
+    replicas?.readers().some(({ server, serves }) => serves && server !== 'primary')
+      ? 'standbys answer the tokens that they know, and no new ones are issued'
+      : undefined
   return [
-    { name: 'database', run: shared(() => pool.trouble()) },
+    { name: 'database', run: shared(() => pool.trouble()), goesOn },
     { name: 'schema', after: 'database', run: unlessBusy(pool, () => behind(pool)) },
     { name: 'writable', after: 'database', run: unlessBusy(pool, () => unwritable(pool)) },
   ]

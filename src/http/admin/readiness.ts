@@ -1,3 +1,4 @@
+import type { Reader } from '../../postgres/replicas.ts'
 import { within } from '../../within.ts'
 
 /** One thing that has to be right before requests can be answered. */
@@ -5,14 +6,17 @@ export interface Check {
   name: string
   /** Resolves with what is wrong, in words that anybody may read, or with nothing. */
   run(): Promise<string | undefined>
+  /** What goes on all the same, when something is wrong; undefined when nothing does. */
+  goesOn?(): string | undefined
   /** The name of a check that stands before it: while that one is wrong, this one says nothing. */
   after?: string
 }
 
-/** What became of a check; `detail` says what is wrong. */
+/** What became of a check; `detail` says what is wrong, or what is only half well. */
 export interface CheckResult {
   check: string
-  status: 'ok' | 'wrong' | 'skipped'
+  /** With a warning most requests are answered: a balancer that looked away would make it worse. */
+  status: 'ok' | 'warning' | 'wrong' | 'skipped'
   detail?: string
 }
 
@@ -20,6 +24,8 @@ export interface CheckResult {
 export interface Readiness {
   ready: boolean
   checks: CheckResult[]
+  /** The servers that may be read from, where there are standbys among them. */
+  readers?: Reader[]
 }
 
 /** Milliseconds for a check; who probes waits no longer, as a rule. */
@@ -34,12 +40,21 @@ export async function readinessOf(checks: Check[]): Promise<Readiness> {
       before && before.status !== 'ok' ? { check: check.name, status: 'skipped' } : await run(check),
     )
   }
-  return { ready: results.every(({ status }) => status === 'ok'), checks: results }
+  return { ready: isReady(results), checks: results }
 }
 
-async function run({ name: check, run }: Check): Promise<CheckResult> {
+/** Whether requests are to come. A check is skipped only behind one that is not well, and has its say. */
+export function isReady(checks: CheckResult[]): boolean {
+  return checks.every(({ status }) => status !== 'wrong')
+}
+
+async function run({ name: check, run, goesOn }: Check): Promise<CheckResult> {
   // Never the text of an error: a database's own may quote names, a driver's the whole URL.
   const wrong = run().catch(({ code, name }) => `failed (${code ?? name ?? 'unknown error'})`)
   const detail = await within(PATIENCE, wrong, `no answer within ${PATIENCE / 1000} seconds`)
-  return detail === undefined ? { check, status: 'ok' } : { check, status: 'wrong', detail }
+  if (detail === undefined) return { check, status: 'ok' }
+  const rest = goesOn?.()
+  return rest === undefined
+    ? { check, status: 'wrong', detail }
+    : { check, status: 'warning', detail: `${detail}; ${rest}` }
 }

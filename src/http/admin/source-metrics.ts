@@ -1,5 +1,7 @@
 import { Counter, Gauge, type Registry } from 'prom-client'
 import type { Counters } from '../../counters.ts'
+import type { Replicas } from '../../postgres/replicas.ts'
+import { addReaderMetrics } from './readers.ts'
 
 /** Where the numbers come from that are not seen in requests. */
 export interface Sources {
@@ -15,6 +17,8 @@ export interface Sources {
   pool?(): { inUse: number; idle: number; waiting: number }
   /** Statements that the database refused because it is short of something. */
   shortages(): number
+  /** The standbys that are read from. */
+  replicas?: Replicas | undefined
 }
 
 /** What runs here. */
@@ -92,4 +96,5 @@ export function addSourceMetrics(sources: Sources, registry: Registry): void {
     ],
     sources.lastImport,
   )
+  if (sources.replicas) addReaderMetrics(sources.replicas, registry)
 }

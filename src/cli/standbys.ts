@@ -1,0 +1,37 @@
+import { databaseReadUrl, setting } from '../config.ts'
+import { Failure } from '../errors.ts'
+import type { PoolBounds } from '../postgres/bounds.ts'
+import { type Database, openingOf } from '../postgres/database.ts'
+import { type ReadServer, readServers } from '../postgres/read-servers.ts'
+import { Replicas } from '../postgres/replicas.ts'
+import type { WatchLog } from '../postgres/watch.ts'
+
+/**
+ * The servers of DATABASE_READ_URL; none when it is not set.
+ * @throws Failure for settings that are wrong
+ */
+export function standbyServers(): ReadServer[] {
+  if (databaseReadUrl() === undefined) return []
+  return readServers(() => {
+    const url = databaseReadUrl()
+    if (url === undefined) throw new Failure('DATABASE_READ_URL is not set any more')
+    return url
+  })
+}
+
+/** The standbys that a process that serves reads from; undefined when DATABASE_READ_URL is not set. */
+export async function openReplicas(
+  database: Database,
+  bounds: PoolBounds,
+  log: WatchLog,
+): Promise<Replicas | undefined> {
+  const servers = database.kind === 'postgres' ? standbyServers() : []
+  if (servers.length === 0) return undefined
+  return await Replicas.open({
+    servers: servers.map(({ name, url }) => ({ name, open: openingOf(url, bounds, log) })),
+    primary: database.opening(bounds, log),
+    bounds,
+    lag: setting('READ_LAG'),
+    log,
+  })
+}

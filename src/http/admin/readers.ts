@@ -1,0 +1,59 @@
+import { Counter, Gauge, type Registry } from 'prom-client'
+import type { Reader, Replicas } from '../../postgres/replicas.ts'
+
+/** The servers that are read from as several processes see them, as one list: the longest lag, and every reason. */
+export function mergedReaders(lists: Reader[][]): Reader[] {
+  const all = lists.flat()
+  return [...new Set(all.map(({ server }) => server))].map(server => {
+    const seen = all.filter(reader => reader.server === server)
+    const lags = seen.flatMap(({ lag }) => lag ?? [])
+    const whys = [...new Set(seen.flatMap(({ why }) => why ?? []))]
+    return {
+      server,
+      serves: seen.some(({ serves }) => serves),
+      ...(lags.length > 0 && { lag: Math.max(...lags) }),
+      ...(whys.length > 0 && { why: whys.join('; ') }),
+    }
+  })
+}
+
+/** The metrics of standbys: where there are none, there are no such metrics either. */
+export function addReaderMetrics(replicas: Replicas, registry: Registry): void {
+  const of = (name: string, help: string) => ({ name: `axport_${name}`, help, registers: [registry] })
+  const gauge = (name: string, help: string, measure: (reader: Reader) => number | undefined) =>
+    new Gauge({
+      ...of(name, help),
+      labelNames: ['server'],
+      aggregator: 'max',
+      collect() {
+        this.reset()
+        for (const reader of replicas.readers()) {
+          const value = measure(reader)
+          if (value !== undefined) this.set({ server: reader.server }, value)
+        }
+      },
+    })
+  gauge('reader_serves', 'Whether pages and records are read there: 1 or 0.', ({ serves }) => Number(serves))
+  gauge(
+    'standby_lag_seconds',
+    'How far a standby is behind. Absent while that is not known.',
+    ({ lag }) => lag,
+  )
+  const counter = (name: string, help: string, label: string, counts: () => [string, number][]) =>
+    new Counter({
+      ...of(name, help),
+      labelNames: [label],
+      collect() {
+        this.reset()
+        for (const [value, count] of counts()) this.inc({ [label]: value }, count)
+      },
+    })
+  counter('reads_total', 'Pages and records, by the server that gave them.', 'server', () => [
+    ...replicas.standbys.map(({ name, reads }): [string, number] => [name, reads]),
+    ['primary', replicas.primaryReads],
+  ])
+  counter('reads_moved_total', 'Requests that a standby could not answer, by the reason.', 'reason', () => [
+    ['unknown_token', replicas.moved.unknownToken],
+    ['trouble', replicas.moved.trouble],
+  ])
+}

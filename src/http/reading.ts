@@ -1,0 +1,88 @@
+import { type Answer, HttpError } from '../answers.ts'
+import { PageMemory } from '../assessments/page-memory.ts'
+import type { Counters } from '../counters.ts'
+import { Crowded, DatabaseUnavailable, Displaced } from '../postgres/failures.ts'
+import type { Asker, Pool } from '../postgres/pool.ts'
+import type { Replicas } from '../postgres/replicas.ts'
+import type { Runner } from '../postgres/statement.ts'
+
+/** Milliseconds in which a request may still be run twice on the last server that is asked. */
+const EARLY = 1000
+
+/** Reads on one server, by what is remembered of that one. */
+type Read = (db: Runner, memory: PageMemory) => Promise<Answer>
+
+/**
+ * Has each request answered by one server: the primary, or a standby where there are such. What is remembered is kept for
+ * each: a hint of one says nothing of what another has replayed.
+ */
+export class Reading {
+  readonly #memories = new Map<Pool, PageMemory>()
+
+  constructor(
+    private readonly primary: Pool,
+    private readonly replicas: Replicas | undefined,
+    private readonly counters: Counters,
+  ) {}
+
+  /** The pool that a request with this token waits in, and its lane there. */
+  whereabouts(tokenDigest: Uint8Array): { pool: Pool; lane: string | undefined } {
+    const pool = this.replicas?.inTurn(tokenDigest)[0]?.pool ?? this.primary
+    return { pool, lane: this.#laneOf(pool, tokenDigest) }
+  }
+
+  /** @throws what `read` throws on the server that answers */
+  async answer(request: Asker, tokenDigest: Uint8Array, read: Read): Promise<Answer> {
+    const { replicas } = this
+    if (!replicas) return await this.#readOn(this.primary, request, tokenDigest, read)
+    const started = performance.now()
+    const since = () => performance.now() - started
+    let hasTried = false
+    for (const standby of replicas.inTurn(tokenDigest)) {
+      if (hasTried && since() > replicas.patience) break
+      try {
+        const asker = { signal: request.signal, hasOther: true }
+        const answer = await this.#readOn(standby.pool, asker, tokenDigest, read)
+        standby.reads++
+        return answer
+      } catch (error) {
+        // It may have been issued a moment ago, or the standby may have seen it end: the primary knows.
+        const isUnknown = error instanceof HttpError && error.httpStatus === 401
+        if (!isUnknown && !isTrouble(error)) throw error
+        replicas.moved[isUnknown ? 'unknownToken' : 'trouble']++
+        hasTried = true
+        if (isUnknown) break
+      }
+    }
+    // Twice on a standby and twice here would take longer than a request may.
+    const asker = hasTried ? { signal: request.signal, hasOther: since() > EARLY } : request
+    const answer = await this.#readOn(this.primary, asker, tokenDigest, read)
+    replicas.primaryReads++
+    return answer
+  }
+
+  async #readOn(pool: Pool, asker: Asker, tokenDigest: Uint8Array, read: Read): Promise<Answer> {
+    return await read(pool.during(asker, this.#laneOf(pool, tokenDigest)), this.#memoryOf(pool))
+  }
+
+  #laneOf(pool: Pool, tokenDigest: Uint8Array): string | undefined {
+    return this.#memoryOf(pool).accessOf(tokenDigest)?.clientId
+  }
+
+  #memoryOf(pool: Pool): PageMemory {
+    const known = this.#memories.get(pool)
+    if (known) return known
+    const memory = new PageMemory(this.counters)
+    this.#memories.set(pool, memory)
+    return memory
+  }
+}
+
+/**
+ * Whether another server may do better: the connection was lost, replay had to cancel the statement (40001), or what was
+ * asked for has not been replayed yet, as after a migration. One that is crowded answers, and so would the next be soon.
+ */
+function isTrouble(error: unknown): boolean {
+  if (error instanceof Displaced || error instanceof Crowded) return false
+  return error instanceof DatabaseUnavailable || (error instanceof Error && error.name === 'PostgresError')
+}

@@ -1,0 +1,54 @@
+import { expect, setDefaultTimeout, test } from 'bun:test'
+import { mergedReaders } from '../../src/http/admin/readers.ts'
+import type { Readiness } from '../../src/http/admin/readiness.ts'
+import { PATIENCE } from '../support/executable.ts'
+import { freePort } from '../support/free-port.ts'
+import { useServedWorld } from '../support/served.ts'
+
+setDefaultTimeout(PATIENCE)
+
+const world = useServedWorld({ ADMIN_PORT: '0' })
+
+test.each([[[]], [['--workers', '2']]])(
+  'a standby that is away when serve %p starts stops nobody: the primary serves, and /ready and /metrics say so',
+  async args => {
+    const away = `127.0.0.1:${await freePort()}`
+    const served = await world.serve(args, { DATABASE_READ_URL: `postgres://u:S3cretPassw0rd@${away}/d` })
+    expect((await world.list(served)).status).toBe(200)
+    const answer = await fetch(`${served.admin}/ready`)
+    expect([answer.status, ((await answer.json()) as Readiness).readers]).toEqual([
+      200,
+      [
+        { server: away, serves: false, why: 'nothing listens there' },
+        { server: 'primary', serves: true },
+      ],
+    ])
+    const metrics = await (await fetch(`${served.admin}/metrics`)).text()
+    expect(metrics).toContain(`axport_reader_serves{server="${away}"} 0\n`)
+    expect(metrics).toContain('axport_reads_total{server="primary"} 1\n')
+    expect(metrics).not.toContain('axport_standby_lag_seconds{')
+    expect(served.stdout()).toContain(`"standby":"${away}","reason":"nothing listens there"`)
+    expect(served.stdout()).not.toContain('S3cretPassw0rd')
+    await served.end()
+  },
+)
+
+test('without standbys /ready and /metrics have nothing of them', async () => {
+  const served = await world.serve()
+  const { readers } = (await (await fetch(`${served.admin}/ready`)).json()) as Readiness
+  expect(readers).toBeUndefined()
+  expect(await (await fetch(`${served.admin}/metrics`)).text()).not.toMatch(/axport_(reads|reader|standby)_/)
+  await served.end()
+})
+
+test('workers that differ are one: the longest lag, all reasons, and who serves for any of them', () => {
+  const standby = { server: 'db2:5432' }
+  const lists = [
+    [{ ...standby, serves: true, lag: 1 }],
+    [{ ...standby, serves: false, lag: 6, why: 'it is 6 s behind' }],
+    [{ ...standby, serves: false, why: 'it does not answer' }],
+  ]
+  expect(mergedReaders(lists)).toEqual([
+    { ...standby, serves: true, lag: 6, why: 'it is 6 s behind; it does not answer' },
+  ])
+})

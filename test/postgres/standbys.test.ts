@@ -1,0 +1,121 @@
+import { describe, expect, test } from 'bun:test'
+import { Trust, whyBehind, whyNoStandby } from '../../src/postgres/fitness.ts'
+import type { Look } from '../../src/postgres/look.ts'
+import { Positions } from '../../src/postgres/positions.ts'
+import { readServers } from '../../src/postgres/read-servers.ts'
+import { endOfLast } from '../../src/postgres/replayed.ts'
+import { ranked } from '../../src/postgres/replicas.ts'
+import { sha256 } from '../../src/random.ts'
+
+/** A primary that was at these positions when it was asked at 0 s, 1 s, 2 s and so on. */
+function positions(...seen: number[]): Positions {
+  const positions = new Positions()
+  for (const [second, position] of seen.entries()) positions.note(BigInt(position), second * 1000)
+  return positions
+}
+
+describe('the lag of a standby', () => {
+  test.each<[string, number[], number, number, boolean]>([
+    ['that has replayed the newest position is 0', [100, 200, 300], 300, 0, false],
+    ['that is ahead of the last answer of the primary is 0', [100, 200, 300], 350, 0, false],
+    ['goes by the newest position that it has replayed', [100, 200, 300], 299, 1000, false],
+    ['is more than what is known, where it has not replayed the oldest position', [100, 200], 99, 1000, true],
+    ['is not known before the primary has answered', [], 99, 0, true],
+    ['behind an idle primary is 0, however long it idles', [100, 100, 100, 100], 100, 0, false],
+    ['begins when the idle primary writes', [100, 100, 100, 200], 100, 1000, false],
+    ['starts anew where the primary has gone back, as after a restore', [900, 100], 500, 0, false],
+  ])('%s', (_, seen, replayed, lag, isLeast) => {
+    expect(positions(...seen).lagOf(BigInt(replayed))).toEqual({ lag, isLeast })
+  })
+
+  test('is held against positions of an hour, and no more are kept', () => {
+    const long = positions(...Array.from({ length: 4000 }, (_, second) => second * 10))
+    expect(long.lagOf(39_990n - 10n * 3599n)).toEqual({ lag: 3_599_000, isLeast: false })
+    expect(long.lagOf(39_990n - 10n * 3600n)).toEqual({ lag: 3_599_000, isLeast: true })
+  })
+
+  test('is too much above READ_LAG alone, and where only its least is known', () => {
+    expect(whyBehind({ lag: 5000, isLeast: false }, 5000)).toBeUndefined()
+    expect(whyBehind({ lag: 5001, isLeast: false }, 5000)).toBe('it is 5 s behind')
+    expect(whyBehind({ lag: 0, isLeast: true }, 5000)).toBe('it is more than 0 s behind')
+  })
+})
+
+test('a server is a standby of the primary in recovery, of its cluster and on its timeline alone', () => {
+  const primary = { system: '7', timeline: 2 }
+  const standby: Look = { system: '7', timeline: 2, isStandby: true, position: 1n }
+  expect(whyNoStandby(standby, primary)).toBeUndefined()
+  expect(whyNoStandby(standby, undefined)).toBe('the primary has not been asked yet')
+  expect(whyNoStandby({ ...standby, system: '8' }, primary)).toBe('it is of another cluster')
+  expect(whyNoStandby({ ...standby, isStandby: false }, primary)).toBe('it is no standby')
+  expect(whyNoStandby({ ...standby, timeline: 1 }, primary)).toBe('it is on timeline 1, and the primary on 2')
+})
+
+test('a standby is trusted at its first good look, lost at a bad one, and back after three good ones in a row', () => {
+  const trust = new Trust()
+  expect(trust.why).toBe('it has not been asked yet')
+  const looks = [undefined, 'away', undefined, 'away', undefined, undefined, undefined, undefined]
+  expect(looks.map(why => [trust.note(why), trust.why])).toEqual([
+    [undefined, undefined],
+    ['lost', 'away'],
+    [undefined, 'it has just come back'],
+    [undefined, 'away'],
+    [undefined, 'it has just come back'],
+    [undefined, 'it has just come back'],
+    ['found', undefined],
+    [undefined, undefined],
+  ])
+  const late = new Trust()
+  expect(['away', 'away', undefined].map(why => late.note(why))).toEqual(['lost', undefined, 'found'])
+})
+
+describe('the standby of a token', () => {
+  const servers = ['db2:5432', 'db3:5432', 'db4:5432'].map(name => ({ name, seed: Bun.hash(name) as bigint }))
+  const tokens = Array.from({ length: 300 }, (_, at) => sha256(`token ${at}`))
+  const firstOf = (token: Buffer, among = servers) => ranked(token, among)[0]?.name as string
+
+  test('is the same on every process, and all get a share of the tokens', () => {
+    const shares = Map.groupBy(tokens, token => firstOf(token))
+    for (const { name } of servers) expect(shares.get(name)?.length).toBeGreaterThan(60)
+    for (const token of tokens) expect(firstOf(token, servers.toReversed())).toBe(firstOf(token))
+  })
+
+  test('stays the same when another one goes, or comes', () => {
+    for (const { name: gone } of servers) {
+      const left = servers.filter(({ name }) => name !== gone)
+      const others = tokens.filter(token => firstOf(token) !== gone)
+      expect(others.map(token => firstOf(token, left))).toEqual(others.map(token => firstOf(token)))
+    }
+  })
+})
+
+describe('DATABASE_READ_URL', () => {
+  const PASSWORD = 'S3cretPassw0rd'
+
+  test('names a standby of its own by each of its hosts, read again for each connection', () => {
+    let text = `postgres://u:${PASSWORD}@db2,db3:6000,[::1]:7000/d?sslmode=require`
+    const servers = readServers(() => text)
+    expect(servers.map(({ name }) => name)).toEqual(['db2:5432', 'db3:6000', '[::1]:7000'])
+    expect(servers[1]?.url()).toMatchObject({ addresses: [{ host: 'db3', port: 6000 }], password: PASSWORD })
+    text = 'postgres://u:renewed@db3:6000/d'
+    expect(servers[1]?.url().password).toBe('renewed')
+    expect(() => servers[0]?.url()).toThrow('DATABASE_READ_URL does not have db2:5432 any more')
+  })
+
+  test.each([
+    ['embedded:./data', /^DATABASE_READ_URL \(or what DATABASE_READ_URL_FILE holds\) must be postgres:\S+$/],
+    [`postgres://u:${PASSWORD}@h/d?sslmode=no`, /^sslmode in DATABASE_READ_URL must be one of /],
+    [`postgres://u:${PASSWORD}@h/d?target_session_attrs=primary`, /asks for a primary: take it away/],
+    [`postgres://u:${PASSWORD}@h,h:5432/d`, /^DATABASE_READ_URL has h:5432 twice/],
+  ])('that cannot be used is refused in words of its own: %s', (text, message) => {
+    const refusal = () => readServers(() => text)
+    expect(refusal).toThrow(message)
+    expect(refusal).not.toThrow(PASSWORD)
+  })
+})
+
+test('what was written ends before the header of a page that nothing is on yet', () => {
+  const PAGE = 8192n
+  const ends = [0n, 24n, 40n, 48n, 8191n].map(at => endOfLast(3n * PAGE + at, PAGE) - 3n * PAGE)
+  expect(ends).toEqual([0n, 0n, 0n, 48n, 8191n])
+})
