@@ -9,7 +9,7 @@ export class Failure extends Error {}
 /** A failure that the same command may not meet when it is run again. */
 export class Passing extends Failure {}
 
-/** A command failed and kept what it had done: the same command goes on from there. Exit code 75, EX_TEMPFAIL. */
+/** What a command has done so far is kept, and something is still to come, as its line says. Exit code 75, EX_TEMPFAIL. */
 export class Kept extends Failure {}
 
 /** A command was called wrongly: exit code 2. */

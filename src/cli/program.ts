@@ -16,7 +16,7 @@ import { serveCommand } from './serve.ts'
 import { VERSION, versionCommand } from './version.ts'
 
 /**
- * Runs one command. Exit codes: 0 done, 1 failed, 2 called wrongly, 75 unfinished and to be run again, 130 interrupted.
+ * Runs one command. Exit codes: 0 done, 1 failed, 2 called wrongly, 75 unfinished with something kept, 130 interrupted.
  * Errors are one line on standard error that says what is wrong and what to do.
  */
 export async function run(args: string[]): Promise<number> {

@@ -5,7 +5,7 @@ import type { Credentials } from './create.ts'
 import { changeIntegration } from './find.ts'
 
 /** The new credentials, and until when the old secret works: null where it ended at once. */
-interface Rotated extends Credentials {
+export interface Rotated extends Credentials {
   oldSecretEndsAt: string | null
 }
 

@@ -1,8 +1,15 @@
 import { Command } from 'commander'
-import { rotateSecret } from '../../integrations/rotate.ts'
+import { type Rotated, rotateSecret } from '../../integrations/rotate.ts'
 import { readDuration } from '../arguments.ts'
-import { withDatabase } from '../with-database.ts'
 import { printCredentials } from './credentials.ts'
+import { changing, waitOption } from './standbys.ts'
+
+interface Options {
+  grace?: number
+  force?: true
+  json?: true
+  wait: number
+}
 
 /** axport integration rotate ID */
 export function rotateCommand(): Command {
@@ -15,6 +22,7 @@ export function rotateCommand(): Command {
       readDuration,
     )
     .option('--force', 'rotate even while the grace of an earlier rotation runs')
+    .addOption(waitOption())
     .option('--json', 'print one JSON object')
     .addHelpText(
       'after',
@@ -24,20 +32,23 @@ of the old one in axport integration show.
 
 Example: axport integration rotate BD77VoKUovcSbaUgYJQxPiOm --grace 24h`,
     )
-    .action(async (id: string, options: { grace?: number; force?: true; json?: true }) => {
-      const rotated = await withDatabase(({ sql }) =>
-        rotateSecret(sql, id, {
-          ...(options.grace !== undefined && { graceSeconds: options.grace }),
-          force: options.force === true,
-        }),
-      )
-      await printCredentials(rotated, options.json, { old_secret_ends_at: rotated.oldSecretEndsAt })
-      if (options.json) return
-      const end = rotated.oldSecretEndsAt
-      process.stderr.write(
-        end
-          ? `The old secret and its tokens work until ${end}.\n`
-          : 'The old secret and its tokens have ended.\n',
+    .action(async (id: string, { grace, force, json, wait }: Options) => {
+      const options = { ...(grace !== undefined && { graceSeconds: grace }), force: force === true }
+      await changing(
+        wait,
+        sql => rotateSecret(sql, id, options),
+        rotated => tell(rotated, json),
       )
     })
+}
+
+async function tell(rotated: Rotated, asJson: true | undefined): Promise<void> {
+  await printCredentials(rotated, asJson, { old_secret_ends_at: rotated.oldSecretEndsAt })
+  if (asJson) return
+  const end = rotated.oldSecretEndsAt
+  process.stderr.write(
+    end
+      ? `The old secret and its tokens work until ${end}.\n`
+      : 'The old secret and its tokens have ended.\n',
+  )
 }

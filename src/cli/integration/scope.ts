@@ -1,10 +1,17 @@
 import { Command } from 'commander'
 import { UsageFailure } from '../../errors.ts'
 import { exactJson, exactNumber } from '../../integrations/exact-ids.ts'
-import { addNew, type ChangedSet, changeScope, type Ids, type SetChange } from '../../integrations/scope.ts'
+import {
+  addNew,
+  type ChangedScope,
+  type ChangedSet,
+  changeScope,
+  type Ids,
+  type SetChange,
+} from '../../integrations/scope.ts'
 import { readIds } from '../arguments.ts'
 import { print } from '../output.ts'
-import { withDatabase } from '../with-database.ts'
+import { changing, waitOption } from './standbys.ts'
 
 interface Options {
   organizations?: Ids
@@ -14,6 +21,7 @@ interface Options {
   addProducts?: Ids
   removeProducts?: Ids
   addNew?: true
+  wait: number
   json?: true
 }
 
@@ -29,6 +37,7 @@ export function scopeCommand(): Command {
     .option('--add-products <ids>', 'these too', readIds)
     .option('--remove-products <ids>', 'these no longer', readIds)
     .option('--add-new', 'what has come to the data since a set was meant as all')
+    .addOption(waitOption())
     .option('--json', 'print one JSON object')
     .addHelpText(
       'after',
@@ -50,22 +59,24 @@ Example: axport integration scope BD77VoKUovcSbaUgYJQxPiOm --add-organizations 1
       if (!isChanged && !options.addNew) {
         throw new UsageFailure('say what to change: axport integration scope --help lists the options')
       }
-      const changed = await withDatabase(({ sql }) =>
-        options.addNew ? addNew(sql, id) : changeScope(sql, id, organizations, products),
+      await changing(
+        options.wait,
+        sql => (options.addNew ? addNew(sql, id) : changeScope(sql, id, organizations, products)),
+        changed => print(options.json ? asJson(changed) : asText(changed)),
       )
-      if (options.json) {
-        const numbers = ({ ids, added, removed, meantAsAll }: ChangedSet) => ({
-          ...{ ids: ids.map(exactNumber), added, removed },
-          meant_as_all: meantAsAll,
-        })
-        await print(
-          `${exactJson({ organizations: numbers(changed.organizations), products: numbers(changed.products) })}\n`,
-        )
-        return
-      }
-      await print(describe('organizations', changed.organizations) + describe('products', changed.products))
     })
 }
+
+function asJson({ organizations, products }: ChangedScope): string {
+  const numbers = ({ ids, added, removed, meantAsAll }: ChangedSet) => ({
+    ...{ ids: ids.map(exactNumber), added, removed },
+    meant_as_all: meantAsAll,
+  })
+  return `${exactJson({ organizations: numbers(organizations), products: numbers(products) })}\n`
+}
+
+const asText = ({ organizations, products }: ChangedScope) =>
+  describe('organizations', organizations) + describe('products', products)
 
 function change(replace?: Ids, add?: Ids, remove?: Ids): SetChange {
   return {
