@@ -1,21 +1,24 @@
 import { Command } from 'commander'
 import type { Sql } from 'postgres'
 import { databaseUrl, describeSettings, setting } from '../config.ts'
-import { checkConnections } from '../doctor/connection-checks.ts'
+import { checkConnections, type Plan } from '../doctor/connection-checks.ts'
 import { type Finding, ok, wrong } from '../doctor/finding.ts'
 import { missingEmbedded } from '../doctor/folder-check.ts'
 import { checkPrivileges } from '../doctor/privileges-check.ts'
 import { checkReadModel } from '../doctor/read-model-check.ts'
 import { checkSchema } from '../doctor/schema-check.ts'
 import { checkLastImport, checkServer, checkStatistics, checkTimeZone } from '../doctor/server-checks.ts'
+import { checkStandbys } from '../doctor/standby-checks.ts'
 import { checkTriggers } from '../doctor/trigger-check.ts'
 import { Failure } from '../errors.ts'
+import type { PoolBounds } from '../postgres/bounds.ts'
 import { type Database, openDatabase } from '../postgres/database.ts'
 import { DatabaseUnavailable, StatementTimeout } from '../postgres/failures.ts'
 import { readTls } from './certificate.ts'
 import { checkIntegrations } from './doctor-integrations.ts'
 import { readLimits } from './limits.ts'
 import { print, printTable } from './output.ts'
+import { standbyServers } from './standbys.ts'
 import { countOf, readWorkers } from './workers.ts'
 
 interface Options {
@@ -70,6 +73,7 @@ async function examine(full: boolean, workers: number): Promise<Finding[]> {
     findings.push(ok('database', `reached (${database.kind})`))
     findings.push(...(await checkServer(database.sql)))
     if (database.kind === 'postgres') findings.push(...(await examineConnections(database, workers)))
+    findings.push(...(await examineStandbys(database, workers)))
     const { finding, state } = await checkSchema(database.sql)
     findings.push(finding)
     if (state !== 'other') findings.push(await checkPrivileges(database.sql))
@@ -84,8 +88,7 @@ async function examineConnections(database: Database, workers: number): Promise<
   const { pool: bounds } = readLimits()
   const pool = database.pool({ ...bounds, size: 1 }, { info: () => {}, warn: () => {} })
   try {
-    const { size: poolSize, statement } = bounds
-    return await checkConnections(database.sql, pool, { workers, poolSize, statement })
+    return await checkConnections(database.sql, pool, planOf(bounds, workers))
   } catch (error) {
     if (!(error instanceof DatabaseUnavailable || error instanceof StatementTimeout)) throw error
     const why = error instanceof DatabaseUnavailable ? error.reason : 'the answer takes too long'
@@ -95,10 +98,19 @@ async function examineConnections(database: Database, workers: number): Promise<
   }
 }
 
+function planOf({ size: poolSize, statement }: PoolBounds, workers: number): Plan {
+  return { workers, poolSize, more: standbyServers().length > 0 ? 2 : 1, statement }
+}
+
+async function examineStandbys(database: Database, workers: number): Promise<Finding[]> {
+  const plan = { ...planOf(readLimits().pool, workers), lag: setting('READ_LAG') }
+  return await checkStandbys(database.sql, standbyServers(), plan)
+}
+
 /** One by one, and then what `serve` asks of them together. */
 function checkSettings(): Finding[] {
   const problems = describeSettings().flatMap(({ name, problem }) => (problem ? [`${name} ${problem}`] : []))
-  const together = problems.length === 0 ? [readLimits, readTls] : []
+  const together = problems.length === 0 ? [readLimits, readTls, standbyServers] : []
   for (const read of [databaseUrl, ...together]) {
     try {
       read()

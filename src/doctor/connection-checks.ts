@@ -3,11 +3,13 @@ import type { Runner } from '../postgres/statement.ts'
 import { type Finding, ok, skipped, warning } from './finding.ts'
 
 /** What `serve` is to be run with. */
-interface Plan {
+export interface Plan {
   /** Its processes. */
   workers: number
   /** DATABASE_POOL_SIZE */
   poolSize: number
+  /** Connections of each process beside its pool: one while it looks into a silence, one to look at its standbys. */
+  more: number
   /** STATEMENT_TIMEOUT, in milliseconds. */
   statement: number
 }
@@ -69,18 +71,29 @@ async function checkStatementTimeout(requests: Runner, { statement }: Plan): Pro
   )
 }
 
-/** Each process may have one connection more than its pool, while it looks into a silence. */
-async function checkRoom(db: Sql, { workers, poolSize }: Plan): Promise<Finding> {
-  const [server] = await db<{ most: number; reserved: number }[]>`
+async function checkRoom(db: Sql, plan: Plan): Promise<Finding> {
+  const [server] = await db<Room[]>`
     select current_setting('max_connections')::integer as most,
       current_setting('superuser_reserved_connections')::integer
         + coalesce(current_setting('reserved_connections', true), '0')::integer as reserved`
+  return roomFor('connections', server, plan)
+}
+
+/** How many connections a server takes, and how many of those are not for everybody. */
+export interface Room {
+  most: number
+  reserved: number
+}
+
+/** Whether a server has the connections that all processes may ask for. */
+export function roomFor(check: string, server: Room | undefined, { workers, poolSize, more }: Plan): Finding {
   const { most, reserved } = server ?? { most: 0, reserved: 0 }
-  const room = Math.floor((most - reserved) / (poolSize + 1))
+  const room = Math.floor((most - reserved) / (poolSize + more))
   const text =
     `max_connections is ${most}, ${reserved} of them reserved: room for ${room} ` +
-    `${room === 1 ? 'process' : 'processes'} with DATABASE_POOL_SIZE ${poolSize} and one connection more`
+    `${room === 1 ? 'process' : 'processes'} with DATABASE_POOL_SIZE ${poolSize} and ` +
+    `${more === 1 ? 'one connection' : `${more} connections`} more`
   return workers > room
-    ? warning('connections', `${text}, and not for ${workers}: lower one of them, or raise max_connections`)
-    : ok('connections', text)
+    ? warning(check, `${text}, and not for ${workers}: lower one of them, or raise max_connections`)
+    : ok(check, text)
 }
