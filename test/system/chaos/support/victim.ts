@@ -1,5 +1,6 @@
 import postgres, { type Sql } from 'postgres'
 import { type OwnCluster, startCluster } from '../../../support/own-cluster.ts'
+import { signal, stopProcesses } from '../../../support/stop-processes.ts'
 import { until } from '../../../support/until.ts'
 
 /** The role that serves: not a superuser, for whom there are always places left. */
@@ -45,7 +46,7 @@ export class Victim {
 
   /** kill -9 of all its processes at once, as when a machine loses its power. */
   async kill(): Promise<void> {
-    for (const pid of await this.#stopProcesses()) signal(pid, 'SIGKILL')
+    for (const pid of await stopProcesses(this.cluster)) signal(pid, 'SIGKILL')
     await this.#untilDown()
   }
 
@@ -77,7 +78,7 @@ export class Victim {
 
   /** SIGSTOP to all its processes: connections stay open, and nobody answers. */
   async freeze(): Promise<void> {
-    this.#frozen = await this.#stopProcesses()
+    this.#frozen = await stopProcesses(this.cluster)
   }
 
   thaw(): void {
@@ -121,36 +122,11 @@ export class Victim {
     await this.cluster.stop()
   }
 
-  /** Stops all its processes, the first one first, so that it makes no new ones; their ids. */
-  async #stopProcesses(): Promise<number[]> {
-    const main = this.cluster.pid
-    const sql = postgres(this.url, { max: 1, onnotice: () => {} })
-    await sql`select 1`
-    signal(main, 'SIGSTOP')
-    const others = await sql<
-      { pid: number }[]
-    >`select pid from pg_stat_activity where pid <> pg_backend_pid()`
-    // Not this one: it ends by itself.
-    await sql.end({ timeout: 5 })
-    for (const { pid } of others) signal(pid, 'SIGSTOP')
-    return [main, ...others.map(({ pid }) => pid)]
-  }
-
   #isUp(): boolean {
     return signal(this.cluster.pid, 0)
   }
 
   async #untilDown(): Promise<void> {
     await until('the database is down', () => !this.#isUp())
-  }
-}
-
-/** false where there is no such process any more. */
-function signal(pid: number, name: NodeJS.Signals | 0): boolean {
-  try {
-    return process.kill(pid, name)
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ESRCH') return false
-    throw error
   }
 }

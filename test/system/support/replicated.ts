@@ -1,0 +1,115 @@
+import { randomBytes } from 'node:crypto'
+import postgres, { type Sql } from 'postgres'
+import { createIntegration } from '../../../src/integrations/create.ts'
+import { openDatabase } from '../../../src/postgres/database.ts'
+import { grantFor } from '../../../src/postgres/grant.ts'
+import { migrate } from '../../../src/postgres/migrate.ts'
+import { SERVE } from '../../../src/postgres/purposes.ts'
+import { ranked } from '../../../src/postgres/replicas.ts'
+import { sha256 } from '../../../src/random.ts'
+import { type OwnCluster, startCluster } from '../../support/cluster.ts'
+import { assessment, ORGANIZATION, PRODUCT, range, world } from '../../support/fixtures.ts'
+import { type Credentials, newToken } from '../../support/http.ts'
+import { load } from '../../support/service.ts'
+import { until } from '../../support/until.ts'
+
+/** The role that serves: no superuser. */
+const ROLE = 'axport_serve'
+
+const FIRST = 9001
+export const COUNT = 500
+/** In the order of a walk: all were completed on one day. */
+export const IDS = Array.from({ length: COUNT }, (_, at) => FIRST + at)
+
+/** A primary with two streaming standbys, and a server of another cluster under the same role. */
+export interface Replicated {
+  primary: OwnCluster
+  first: OwnCluster
+  second: OwnCluster
+  impostor: OwnCluster
+  credentials: Credentials
+  /** DATABASE_URL and DATABASE_READ_URL, which has the three others. */
+  env: Record<string, string>
+  stop(): Promise<void>
+}
+
+/** A server as DATABASE_READ_URL names it. */
+export const nameOf = (cluster: OwnCluster) => new URL(cluster.url()).host
+
+/** Starts them, with COUNT records, all of which an integration may read. */
+export async function startReplicated(): Promise<Replicated> {
+  // Replay cancels at once what is in its way, and asks for more at once.
+  const settings = { max_standby_streaming_delay: '0', wal_retrieve_retry_interval: '100ms' }
+  const primary = await startCluster({ settings })
+  const password = randomBytes(16).toString('hex')
+  const role = `create role ${ROLE} login password '${password}'`
+  const credentials = await fill(primary, role)
+  const first = await primary.startStandby()
+  const second = await primary.startStandby()
+  // Clusters of one locale are copies of one, and so of one identifier.
+  const impostor = await startCluster({ locale: 'C.UTF-8' })
+  await on(impostor, sql => sql.unsafe(role))
+  const hosts = [first, second, impostor].map(nameOf).join(',')
+  const env = {
+    DATABASE_URL: `postgres://${ROLE}:${password}@${nameOf(primary)}/postgres`,
+    DATABASE_READ_URL: `postgres://${ROLE}:${password}@${hosts}/postgres`,
+  }
+  const stop = async () => {
+    for (const cluster of [first, second, impostor, primary]) await cluster.stop()
+  }
+  return { primary, first, second, impostor, credentials, env, stop }
+}
+
+async function fill(primary: OwnCluster, role: string): Promise<Credentials> {
+  const { sql, close } = await openDatabase(primary.url(), 2)
+  await migrate(sql)
+  await sql.unsafe(role)
+  await grantFor(sql, ROLE, SERVE)
+  await load(sql, [...world(), ...range(COUNT, at => assessment(FIRST + at))])
+  const credentials = await createIntegration(sql, 'Walk', [String(ORGANIZATION)], [String(PRODUCT)])
+  await close()
+  return credentials
+}
+
+/** Asks a server as its superuser, over a connection for that alone. */
+export async function on<Result>(
+  cluster: OwnCluster,
+  work: (sql: Sql) => PromiseLike<Result>,
+): Promise<Result> {
+  const sql = postgres(cluster.url(), { max: 1, onnotice: () => {}, fetch_types: false })
+  try {
+    return await work(sql)
+  } finally {
+    await sql.end({ timeout: 0 })
+  }
+}
+
+/** Until both standbys have replayed all that the primary has written. */
+export async function caughtUp({ primary, first, second }: Replicated): Promise<void> {
+  const [row] = await on(
+    primary,
+    sql => sql<{ at: string }[]>`select pg_current_wal_insert_lsn()::text as at`,
+  )
+  for (const standby of [first, second]) {
+    const has = () =>
+      on(standby, sql => sql`select where pg_last_wal_replay_lsn() >= ${row?.at as string}::text::pg_lsn`)
+    await until('a standby has caught up', async () => (await has()).length === 1)
+  }
+}
+
+/** New tokens until one has its place at this standby of the two. */
+export async function tokenOf(
+  url: string,
+  credentials: Credentials,
+  standby: OwnCluster,
+  { first, second }: Replicated,
+): Promise<string> {
+  const servers = [first, second].map(cluster => ({
+    cluster,
+    seed: Bun.hash(nameOf(cluster)) as bigint,
+  }))
+  for (;;) {
+    const token = await newToken(url, credentials)
+    if (ranked(sha256(token), servers)[0]?.cluster === standby) return token
+  }
+}

@@ -1,0 +1,43 @@
+import { LIST, tryList } from '../../support/http.ts'
+import { COUNT, IDS } from './replicated.ts'
+
+const PAGE = 50
+
+/** Clients that walk through quiet data over and over, each with its token, and look at every page. */
+export class Walkers {
+  readonly faults = new Set<string>()
+  /** Walks that came to their end. */
+  walks = 0
+  /** Milliseconds that an answer took at most. */
+  slowest = 0
+  #isOver = false
+  readonly #running: Promise<void>[]
+
+  constructor(url: string, tokens: string[]) {
+    this.#running = tokens.map(token => this.#repeat(url, token))
+  }
+
+  async stop(): Promise<void> {
+    this.#isOver = true
+    await Promise.all(this.#running)
+  }
+
+  async #repeat(url: string, token: string): Promise<void> {
+    while (!this.#isOver) {
+      const ids: number[] = []
+      for (let offset = 0; offset < COUNT && !this.#isOver; offset += PAGE) {
+        const asked = performance.now()
+        const { status, body } = await tryList(url, token, `page=${PAGE}&offset=${offset}`)
+        this.slowest = Math.max(this.slowest, performance.now() - asked)
+        const page = body as { data: { id: number }[]; meta: { count: number } }
+        if (status !== 200) this.faults.add(`${status} for ${LIST}`)
+        else if (page.meta.count !== COUNT) this.faults.add(`a count of ${page.meta.count}`)
+        else ids.push(...page.data.map(({ id }) => id))
+        await Bun.sleep(5)
+      }
+      if (this.#isOver) return
+      if (ids.join() !== IDS.join()) this.faults.add(`a walk of ${ids.length} records`)
+      this.walks++
+    }
+  }
+}
