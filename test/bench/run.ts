@@ -13,6 +13,7 @@ import { firstPage } from './measures/first-page.ts'
 import { importing } from './measures/import.ts'
 import { memory } from './measures/memory.ts'
 import { pulling } from './measures/pull.ts'
+import { replicas } from './measures/replicas.ts'
 import { retrieve } from './measures/retrieve.ts'
 import { search } from './measures/search.ts'
 import { start } from './measures/start.ts'
@@ -43,6 +44,7 @@ const MEASURES = [
   start,
   embedded,
   importing,
+  replicas,
 ] satisfies Measure[]
 
 /** Progress goes to standard error; the table alone to standard output. */

@@ -17,8 +17,12 @@ export interface Service {
   stop(): Promise<void>
 }
 
-/** Starts the executable; its log goes to a file, as on a server. */
-export async function startService(executable: string, databaseUrl: string): Promise<Service> {
+/** Starts the executable with further settings; its log goes to a file, as on a server. */
+export async function startService(
+  executable: string,
+  databaseUrl: string,
+  settings: Record<string, string> = {},
+): Promise<Service> {
   const folder = mkdtempSync(join(tmpdir(), 'axport-bench-service-'))
   const errors = join(folder, 'errors')
   const port = await freePort()
@@ -26,7 +30,7 @@ export async function startService(executable: string, databaseUrl: string): Pro
   const started = performance.now()
   const child = Bun.spawn([executable, 'serve'], {
     cwd: folder,
-    env: { DATABASE_URL: databaseUrl, PORT: String(port) },
+    env: { ...settings, DATABASE_URL: databaseUrl, PORT: String(port) },
     stdio: ['ignore', Bun.file(join(folder, 'log')), Bun.file(errors)],
   })
   const removeFolder = () => rmSync(folder, { recursive: true, force: true })
@@ -67,6 +71,18 @@ function cpuOf(pid: number): number | undefined {
   // The name of the program, in parentheses, may hold spaces. User time is field 14, system time 15.
   const fields = stat?.slice(stat.lastIndexOf(')') + 2).split(' ')
   return fields && (Number(fields[11]) + Number(fields[12])) * TICK
+}
+
+/** Microseconds of processor time of a process and its children, those that have ended among them. */
+export function familyCpuOf(pid: number): number | undefined {
+  if (ofProcess(pid, 'stat') === undefined) return undefined
+  const children = ofProcess(pid, `task/${pid}/children`)?.trim().split(' ') ?? []
+  return [pid, ...children.filter(Boolean).map(Number)].reduce((sum, one) => {
+    const stat = ofProcess(one, 'stat')
+    // Fields 14 to 17: its own time, and that of children that have ended.
+    const [, , , , , , , , , , , ...times] = stat?.slice(stat.lastIndexOf(')') + 2).split(' ') ?? []
+    return sum + times.slice(0, 4).reduce((time, ticks) => time + Number(ticks), 0) * TICK
+  }, 0)
 }
 
 function memoryOf(pid: number): { now: number; peak: number } | undefined {

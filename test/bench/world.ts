@@ -29,6 +29,13 @@ export interface World {
   another(records: number): Promise<string | undefined>
   /** Runs `work` on an empty database in the same Postgres; undefined where the Postgres is not ours. */
   onEmpty: (<Value>(work: (databaseUrl: string) => Promise<Value>) => Promise<Value>) | undefined
+  /** A server, and standbys of it that are made now and stopped after `work`; undefined where the Postgres is not ours. */
+  replicated:
+    | (<Value>(
+        count: number,
+        work: (primary: OwnCluster, standbys: OwnCluster[]) => Promise<Value>,
+      ) => Promise<Value>)
+    | undefined
   /** An integration with this scope, made when it is asked for first. */
   provision(databaseUrl: string, scope: Scope): Promise<Credentials>
   close(): Promise<void>
@@ -88,6 +95,17 @@ export async function createWorld(
       await sql`drop database empty with (force)`
     }
   }
+  const replicated: World['replicated'] =
+    cluster &&
+    (async (count, work) => {
+      const standbys: OwnCluster[] = []
+      try {
+        for (let n = 0; n < count; n++) standbys.push(await cluster.startStandby())
+        return await work(cluster, standbys)
+      } finally {
+        for (const standby of standbys) await standby.stop()
+      }
+    })
   const provision = async (url: string, scope: Scope) => {
     const key = JSON.stringify([url, scope])
     const known = provisioned.get(key)?.credentials
@@ -107,7 +125,7 @@ export async function createWorld(
     await cluster?.stop()
     removeFolder()
   }
-  const own = { another, onEmpty: cluster && onEmpty, provision, close }
+  const own = { another, onEmpty: cluster && onEmpty, replicated, provision, close }
   const world = { options, executable, folder, databaseUrl, sql, connect, ...own }
   try {
     const source = options.database ? undefined : await fill(databaseUrl, options.records)

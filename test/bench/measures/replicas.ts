@@ -1,0 +1,110 @@
+import { ranked } from '../../../src/postgres/replicas.ts'
+import { sha256 } from '../../../src/random.ts'
+import { type Credentials, newToken, tryList } from '../../support/http.ts'
+import type { OwnCluster } from '../../support/own-cluster.ts'
+import { until } from '../../support/until.ts'
+import { runLoad } from '../job.ts'
+import { walkPaths } from '../paths.ts'
+import { median, type Result } from '../results.ts'
+import { inTurns } from '../rounds.ts'
+import { broadScope, sizeOf } from '../scopes.ts'
+import { familyCpuOf, type Service, startService } from '../service.ts'
+import type { Measure } from '../stage.ts'
+import type { World } from '../world.ts'
+
+const STANDBYS = [0, 1, 2]
+
+/** One service, and its two clients: with two standbys each has one of its own. */
+interface Contestant {
+  service: Service
+  tokens: string[]
+}
+
+/**
+ * The whole walk by two clients at once, on a service with no standby, one and two; and what the primary works for a page.
+ * All servers share the cores of one machine.
+ */
+export const replicas: Measure = {
+  name: 'replicas',
+  async run(world) {
+    const { replicated } = world
+    if (!replicated)
+      return [
+        {
+          measure: 'read replicas',
+          unit: '',
+          note: 'not measured: the Postgres at --database is not our own',
+        },
+      ]
+    return await replicated(2, (primary, standbys) => compareStandbys(world, primary, standbys))
+  },
+}
+
+async function compareStandbys(world: World, primary: OwnCluster, standbys: OwnCluster[]): Promise<Result[]> {
+  const scope = await broadScope(world.sql)
+  const { count } = await sizeOf(world.sql, scope)
+  const credentials = await world.provision(world.databaseUrl, scope)
+  const paths = walkPaths(count)
+  const contestants: Contestant[] = []
+  const work = STANDBYS.map((): number[] => [])
+  try {
+    for (const n of STANDBYS) contestants.push(await start(world, credentials, standbys.slice(0, n)))
+    const walkOf = (n: number) => async () => {
+      const { service, tokens } = contestants[n] as Contestant
+      const before = familyCpuOf(primary.pid) ?? Number.NaN
+      const started = performance.now()
+      const walks = tokens.map(token =>
+        runLoad({ url: service.url, headers: { authorization: `Bearer ${token}` }, connections: 4, paths }),
+      )
+      const pages = (await Promise.all(walks)).reduce((sum, { requests }) => sum + requests, 0)
+      const seconds = (performance.now() - started) / 1000
+      work[n]?.push(((familyCpuOf(primary.pid) ?? Number.NaN) - before) / pages)
+      return pages / seconds
+    }
+    // Once for nothing: Bun compiles what is used often.
+    for (const n of STANDBYS) await walkOf(n)()
+    for (const times of work) times.length = 0
+    const rounds = Math.min(3, world.options.rounds)
+    const rates = await inTurns(rounds, Object.fromEntries(STANDBYS.map(n => [`${n}`, walkOf(n)])))
+    return STANDBYS.flatMap(n => {
+      const name = n === 1 ? '1 standby' : `${n} standbys`
+      const rate = median(rates[`${n}`] ?? [])
+      return [
+        {
+          measure: `pages of two walks over ${count.toLocaleString('en-US')}, ${name}`,
+          ...{ figure: rate, unit: '/s' },
+          ...(n > 0 && {
+            beside: 'none',
+            limit: median(rates['0'] ?? []),
+            ratio: rate / median(rates['0'] ?? []),
+          }),
+        },
+        {
+          measure: `processor time of the primary for a page, ${name}`,
+          figure: median(work[n] ?? []),
+          unit: 'µs',
+        },
+      ]
+    })
+  } finally {
+    for (const { service } of contestants) await service.stop()
+  }
+}
+
+async function start(world: World, credentials: Credentials, standbys: OwnCluster[]): Promise<Contestant> {
+  const hosts = standbys.map(standby => new URL(standby.url()).host)
+  const readUrl = world.databaseUrl.replace(/@[^/]+/, `@${hosts.join(',')}`)
+  const settings: Record<string, string> = standbys.length > 0 ? { DATABASE_READ_URL: readUrl } : {}
+  const service = await startService(world.executable, world.databaseUrl, settings)
+  const servers = hosts.map(name => ({ name, seed: Bun.hash(name) as bigint }))
+  const tokens: string[] = []
+  for (const client of [0, 1]) {
+    const wanted = servers[client % Math.max(1, servers.length)]?.name
+    let token = await newToken(service.url, credentials)
+    while (ranked(sha256(token), servers)[0]?.name !== wanted)
+      token = await newToken(service.url, credentials)
+    await until('the token is known', async () => (await tryList(service.url, token)).status === 200)
+    tokens.push(token)
+  }
+  return { service, tokens }
+}
