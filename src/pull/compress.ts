@@ -1,6 +1,6 @@
 import { pipeline } from 'node:stream/promises'
 import { createGzip, createZstdCompress } from 'node:zlib'
-import type { Write } from './files.ts'
+import type { Write } from '../files.ts'
 
 /** By the ending of a file's name. */
 const ENGINES = { gz: createGzip, zst: createZstdCompress }

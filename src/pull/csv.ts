@@ -1,5 +1,5 @@
 import { stringify } from 'csv-stringify/sync'
-import type { Write } from './files.ts'
+import type { Write } from '../files.ts'
 import { PART_FIELDS, type PulledPart, RECORD_FIELDS, readRecords } from './record.ts'
 
 const RECORD_NAMES = Object.keys(RECORD_FIELDS)

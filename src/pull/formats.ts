@@ -1,6 +1,6 @@
+import type { Write } from '../files.ts'
 import { COMPRESSED, type Compression, compressing } from './compress.ts'
 import { writeCsv } from './csv.ts'
-import type { Write } from './files.ts'
 import { writeParquet } from './parquet.ts'
 
 type Format = (lines: AsyncIterable<Uint8Array>, write: Write) => Promise<void>

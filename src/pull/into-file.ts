@@ -1,7 +1,7 @@
 import { closeSync, openSync, rmSync } from 'node:fs'
 import { Failure, Kept, Passing } from '../errors.ts'
+import { PRIVATE, publish, writeFailure, writeFully } from '../files.ts'
 import { sha256 } from '../random.ts'
-import { PRIVATE, publish, writeFailure, writeFully } from './files.ts'
 import { type Form, writeAs } from './formats.ts'
 import type { PullJob, PullResult, Watcher } from './job.ts'
 import { PartialFile } from './partial-file.ts'

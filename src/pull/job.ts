@@ -1,5 +1,5 @@
+import type { Write } from '../files.ts'
 import type { Patience, Service } from './client.ts'
-import type { Write } from './files.ts'
 import type { Form } from './formats.ts'
 import type { Query } from './query.ts'
 

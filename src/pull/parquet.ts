@@ -1,5 +1,5 @@
 import { ByteWriter, parquetWriteRows, type SchemaElement } from 'hyparquet-writer'
-import type { Write } from './files.ts'
+import type { Write } from '../files.ts'
 import { type FieldKind, PART_FIELDS, type PulledRecord, RECORD_FIELDS, readRecords } from './record.ts'
 
 /** Records that are in memory at once. More would compress a little better. */

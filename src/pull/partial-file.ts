@@ -1,5 +1,5 @@
 import { closeSync, constants, ftruncateSync, openSync, rmSync } from 'node:fs'
-import { PRIVATE, publish, writeFailure, writeFully } from './files.ts'
+import { PRIVATE, publish, writeFailure, writeFully } from '../files.ts'
 import { UnexpectedJson } from './json.ts'
 import { wholeLines } from './lines.ts'
 import { readRecords } from './record.ts'

@@ -1,6 +1,6 @@
 import { type FileHandle, open } from 'node:fs/promises'
 import { Failure } from '../errors.ts'
-import { isDevice, outputPath, type Write, writeFailure } from './files.ts'
+import { isDevice, outputPath, type Write, writeFailure } from '../files.ts'
 import { writeAs } from './formats.ts'
 import { pullIntoFile } from './into-file.ts'
 import type { PullJob, PullResult, Watcher } from './job.ts'

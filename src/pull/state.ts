@@ -1,7 +1,7 @@
 import { Database } from 'bun:sqlite'
 import { chmodSync, existsSync, rmSync } from 'node:fs'
 import { Failure } from '../errors.ts'
-import { PRIVATE, writeFailure } from './files.ts'
+import { PRIVATE, writeFailure } from '../files.ts'
 
 /** What an unfinished run has to be known by. */
 interface RunState {

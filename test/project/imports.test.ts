@@ -7,10 +7,10 @@ const root = join(import.meta.dir, '..', '..')
 const FEATURES = ['assessments', 'doctor', 'import', 'integrations', 'oauth', 'pull', 'refresh', 'sample']
 /**
  * What each part of the house may import besides itself: the one direction is main → cli → http → feature →
- * postgres → db. `answers`, `counters`, `errors`, `networks`, `random`, `recent` and `within` are for everybody;
- * `config` is for the command line.
+ * postgres → db. `answers`, `counters`, `errors`, `files`, `networks`, `random`, `recent` and `within` are for
+ * everybody; `config` is for the command line.
  */
-const COMMON = ['answers', 'counters', 'errors', 'networks', 'random', 'recent', 'within']
+const COMMON = ['answers', 'counters', 'errors', 'files', 'networks', 'random', 'recent', 'within']
 const MAY_IMPORT: Record<string, string[]> = {
   main: ['cli'],
   cli: ['http', 'config', 'postgres', ...FEATURES, ...COMMON],
@@ -24,6 +24,7 @@ const MAY_IMPORT: Record<string, string[]> = {
   'setting-values': [],
   'masked-url': [],
   ...Object.fromEntries(COMMON.map(name => [name, []])),
+  files: ['errors'],
 }
 
 interface Module {

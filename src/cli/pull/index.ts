@@ -1,7 +1,7 @@
 import { Command, Option } from 'commander'
 import { Failure, Interrupted, Kept, UsageFailure } from '../../errors.ts'
+import { isDevice } from '../../files.ts'
 import { compressionOf } from '../../pull/compress.ts'
-import { isDevice } from '../../pull/files.ts'
 import { FORMATS, type Form, type FormatName, formatOf } from '../../pull/formats.ts'
 import type { PullJob, PullResult, Watcher } from '../../pull/job.ts'
 import { pull } from '../../pull/pull.ts'

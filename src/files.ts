@@ -13,7 +13,7 @@ import {
 } from 'node:fs'
 import { dirname } from 'node:path'
 import { promisify } from 'node:util'
-import { Failure, Passing } from '../errors.ts'
+import { Failure, Passing } from './errors.ts'
 
 /** Takes bytes, one after the other. */
 export type Write = (bytes: Uint8Array) => void | Promise<void>
@@ -57,13 +57,18 @@ export function writeFully(descriptor: number, bytes: Uint8Array): void {
 const flush = promisify(fsync)
 
 /**
- * Gives a finished draft the name of the output, which is never seen half-written, and its mode.
+ * Gives a finished draft the name of the output, which is never seen half-written, and the mode of what was there.
  * @param descriptor of the draft, which stays open
  */
 export async function publish(descriptor: number, draft: string, output: string): Promise<void> {
-  await flush(descriptor)
   const replaced = statSync(output, { throwIfNoEntry: false })
   if (replaced) chmodSync(draft, replaced.mode & 0o777)
+  await putInPlace(descriptor, draft, output)
+}
+
+/** The same with the mode that the draft has. */
+export async function putInPlace(descriptor: number, draft: string, output: string): Promise<void> {
+  await flush(descriptor)
   renameSync(draft, output)
   flushFolder(dirname(output))
 }
@@ -93,7 +98,7 @@ const REASONS: Record<string, string> = {
 /** What ends when there is room again. */
 const FULL = new Set(['ENOSPC', 'EDQUOT', 'EFBIG', 'SQLITE_FULL'])
 
-/** What a failed write means for whoever runs the pull; an error of another kind is left as it is. */
+/** What a failed write means for whoever runs the command; an error of another kind is left as it is. */
 export function writeFailure(error: unknown, path: string): Error {
   if (error instanceof Failure) return error
   const { code, message } = error as { code?: string; message: string }
