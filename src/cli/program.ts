@@ -1,6 +1,7 @@
 import { Command, CommanderError } from 'commander'
 import { dropForeignSettings } from '../config.ts'
 import { Interrupted, Kept, UsageFailure } from '../errors.ts'
+import { backupCommand } from './backup.ts'
 import { completionCommand } from './completion.ts'
 import { configCommand } from './config.ts'
 import { demoCommand } from './demo.ts'
@@ -11,6 +12,7 @@ import { integrationCommand } from './integration/index.ts'
 import { migrateCommand } from './migrate.ts'
 import { pullCommand } from './pull/index.ts'
 import { refreshCommand } from './refresh.ts'
+import { restoreCommand } from './restore.ts'
 import { sampleCommand } from './sample.ts'
 import { serveCommand } from './serve.ts'
 import { VERSION, versionCommand } from './version.ts'
@@ -56,6 +58,8 @@ function program(): Command {
     integrationCommand(),
     pullCommand(),
     sampleCommand(),
+    backupCommand(),
+    restoreCommand(),
     doctorCommand(),
     configCommand(),
     completionCommand(program),

@@ -4,7 +4,17 @@ import { dirname, join, relative, resolve } from 'node:path'
 
 const root = join(import.meta.dir, '..', '..')
 
-const FEATURES = ['assessments', 'doctor', 'import', 'integrations', 'oauth', 'pull', 'refresh', 'sample']
+const FEATURES = [
+  'assessments',
+  'backup',
+  'doctor',
+  'import',
+  'integrations',
+  'oauth',
+  'pull',
+  'refresh',
+  'sample',
+]
 /**
  * What each part of the house may import besides itself: the one direction is main → cli → http → feature →
  * postgres → db. `answers`, `counters`, `errors`, `files`, `networks`, `random`, `recent` and `within` are for

@@ -1,0 +1,47 @@
+import { Failure } from '../errors.ts'
+
+/** The form of what a backup holds. One that an older axport could not restore gets the next number. */
+export const FORMAT = 1
+
+/** The first line of a backup. */
+export interface Header {
+  axport_backup: number
+  /** The name of the newest migration. */
+  schema: string
+  /** Of the axport that made it. */
+  version: string
+  /** When its snapshot was taken, by the clock of the database, in UTC. */
+  made_at: string
+  time_zone: string
+  last_import_at: string | null
+  /** How many rows follow, by the names of the tables. */
+  rows: Record<string, number>
+}
+
+/** Each further line: some rows of a table, as array literals of Postgres, one for each column. */
+export interface Batch {
+  table: string
+  rows: number
+  columns: Record<string, string>
+}
+
+/**
+ * The end mark: a skippable frame of zstd (RFC 8878, 3.1.2) with the SHA-256 of all that stands before it in the file.
+ * Decoders pass over it, so that `zstd -dc` prints the lines.
+ */
+export function endMark(sha256: string): Buffer {
+  const text = Buffer.from(`axport backup sha256 ${sha256}\n`)
+  const head = Buffer.alloc(8)
+  head.writeUInt32LE(SKIPPABLE, 0)
+  head.writeUInt32LE(text.length, 4)
+  return Buffer.concat([head, text])
+}
+
+const SKIPPABLE = 0x184d2a5a
+
+/** What every zstd file begins with. */
+export const MAGIC = Buffer.from([0x28, 0xb5, 0x2f, 0xfd])
+
+/** Why a file that is a backup, or was one, cannot be restored. */
+export const damaged = (path: string) =>
+  new Failure(`${path} is damaged or cut short: fetch it again, or take another backup`)

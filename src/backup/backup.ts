@@ -1,0 +1,87 @@
+import type { Sql, TransactionSql } from 'postgres'
+import { Failure } from '../errors.ts'
+import type { Write } from '../files.ts'
+import { type Batch, FORMAT, type Header } from './archive.ts'
+import { columnsOf } from './columns.ts'
+import { readRows } from './statements.ts'
+import { KEPT } from './tables.ts'
+import { writeArchive } from './write.ts'
+
+/** How a backup is watched, and ended. */
+interface Watcher {
+  /** Told how many of all rows have been read. */
+  onRows(done: number, total: number): void
+  /** Ends it; what was written is then not whole. */
+  signal: AbortSignal
+}
+
+/** What was written: the first line, and how many bytes. */
+export interface BackedUp {
+  header: Header
+  bytes: number
+}
+
+/**
+ * Writes a backup of the database as one snapshot has it. Writers go on meanwhile; a load that takes whole tables for
+ * itself is waited for.
+ * @param version of this axport
+ * @throws PostgresError 42501 before anything is written, for a role that may not read all of it
+ */
+export async function backUp(db: Sql, version: string, write: Write, watcher: Watcher): Promise<BackedUp> {
+  // Only the end of its connection ends it in the middle of a statement.
+  const end = () => void db.end({ timeout: 0 }).catch(() => {})
+  watcher.signal.addEventListener('abort', end)
+  try {
+    return await db.begin('isolation level repeatable read read only', async sql => {
+      // Before the snapshot is taken, by the first select: what a load commits while it is waited for is to be in it.
+      for (const { table } of KEPT) await sql`lock table ${sql(table)} in access share mode`
+      await sql`
+        select set_config('TimeZone', 'UTC', true), set_config('DateStyle', 'ISO', true),
+          set_config('bytea_output', 'hex', true)`
+      const header = await readHeader(sql, version)
+      return { header, bytes: await writeArchive(linesOf(sql, header, watcher), write) }
+    })
+  } finally {
+    watcher.signal.removeEventListener('abort', end)
+  }
+}
+
+async function readHeader(sql: TransactionSql, version: string): Promise<Header> {
+  const [state] = await sql<Pick<Header, 'schema' | 'made_at' | 'time_zone' | 'last_import_at'>[]>`
+    select
+      (select max(name) from schema_migrations) as schema,
+      to_char(clock_timestamp(), 'YYYY-MM-DD"T"HH24:MI:SS"Z"') as made_at,
+      time_zone,
+      last_import_at::text
+    from export_state`
+  if (!state)
+    throw new Failure('export_state is empty, its one row was deleted: axport doctor says what to do')
+  const rows: Record<string, number> = {}
+  for (const { table } of KEPT) {
+    const [count] = await sql<{ rows: string }[]>`select count(*) as rows from ${sql(table)}`
+    rows[table] = Number(count?.rows)
+  }
+  return { axport_backup: FORMAT, version, ...state, rows }
+}
+
+async function* linesOf(
+  sql: TransactionSql,
+  header: Header,
+  { onRows }: Watcher,
+): AsyncGenerator<Header | Batch> {
+  yield header
+  const total = Object.values(header.rows).reduce((sum, rows) => sum + rows, 0)
+  let done = 0
+  onRows(done, total)
+  for (const kept of KEPT) {
+    const columns = await columnsOf(sql, kept.table)
+    let read = await readRows(sql, kept, columns, [])
+    while (read) {
+      yield read.batch
+      done += read.batch.rows
+      onRows(done, total)
+      read = await readRows(sql, kept, columns, read.last)
+    }
+  }
+  if (done !== total) throw new Error(`${done} rows were read where ${total} were counted`)
+}

@@ -1,0 +1,55 @@
+import type { TransactionSql } from 'postgres'
+import { type Batch, damaged, type Header } from './archive.ts'
+import { type Column, columnsOf } from './columns.ts'
+import { readBatches } from './read.ts'
+import { writeRows } from './statements.ts'
+import { KEPT, type KeptTable } from './tables.ts'
+
+/**
+ * Writes all rows of a backup. While the database takes some, the next ones are read.
+ * @throws Failure for a file that has not the rows that it says, or rows of what this program does not know
+ */
+export async function loadRows(
+  sql: TransactionSql,
+  path: string,
+  { rows }: Header,
+  onRows: (done: number, total: number) => void,
+): Promise<void> {
+  const tables = new Map<string, { kept: KeptTable; columns: Column[] }>()
+  for (const kept of KEPT) tables.set(kept.table, { kept, columns: await columnsOf(sql, kept.table) })
+  const total = sum(rows)
+  const loaded: Record<string, number> = {}
+  let underWay: Promise<unknown> = Promise.resolve()
+  for await (const batch of readBatches(path)) {
+    const table = tables.get(batch.table)
+    const columns = columnsIn(batch, table?.columns)
+    if (!table || !columns) throw damaged(path)
+    await underWay
+    underWay = writeRows(sql, table.kept, columns, batch)
+    // Whoever awaits it next gets the error; until then it is not unhandled.
+    underWay.catch(() => {})
+    loaded[batch.table] = (loaded[batch.table] ?? 0) + batch.rows
+    onRows(sum(loaded), total)
+  }
+  await underWay
+  if (KEPT.some(({ table }) => loaded[table] !== (rows[table] || undefined))) throw damaged(path)
+  for (const { kept, columns } of tables.values()) await numberOn(sql, kept, columns)
+}
+
+const sum = (rows: Record<string, number>) => Object.values(rows).reduce((all, some) => all + some, 0)
+
+/** The columns that a batch has; undefined where one of them is not known here. */
+function columnsIn({ columns }: Batch, known: Column[] = []): Column[] | undefined {
+  const own = known.filter(({ name }) => columns[name] !== undefined)
+  return own.length > 0 && own.length === Object.keys(columns).length ? own : undefined
+}
+
+/** The next row that the database numbers gets a number that none of these has. */
+async function numberOn(sql: TransactionSql, { table }: KeptTable, columns: Column[]): Promise<void> {
+  for (const { name, isIdentity } of columns) {
+    if (!isIdentity) continue
+    await sql`
+      select setval(pg_get_serial_sequence(${table}, ${name}), max(${sql(name)})) from ${sql(table)}
+      having count(*) > 0`
+  }
+}

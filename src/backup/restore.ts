@@ -1,0 +1,97 @@
+import type { Sql, TransactionSql } from 'postgres'
+import { RENDERED_AT_ONCE, relieve, renderRound } from '../postgres/bulk.ts'
+import { requireTriggers, settle, waitForTurn } from '../postgres/load-session.ts'
+import { migrate } from '../postgres/migrate.ts'
+import type { Header } from './archive.ts'
+import { requireEmpty } from './empty.ts'
+import { loadRows } from './load.ts'
+
+/** How far a restore is. */
+export type Progress =
+  | { phase: 'waiting' }
+  | { phase: 'loading'; done: number; total: number }
+  | { phase: 'rendering'; done: number; total: number }
+  | { phase: 'indexing' }
+  /** All is there for good; what is left makes reading it fast. */
+  | { phase: 'tidying' }
+
+/** How a restore is watched, and ended. */
+interface Watcher {
+  onProgress(progress: Progress): void
+  /** Ends it, and leaves the database empty. */
+  signal: AbortSignal
+}
+
+/**
+ * Restores a backup into a database without data: all of it, or nothing. The schema is brought up to date before, or
+ * made. What requests read is rendered as by a first import, and logged: whatever a server remembers of another
+ * history does not hold.
+ * @param header what checkArchive() found in the file
+ * @throws Failure for a database that has data, or a file that has changed since it was checked
+ */
+export async function restore(
+  db: Sql,
+  path: string,
+  header: Header,
+  { onProgress, signal }: Watcher,
+): Promise<void> {
+  // Only the end of its connection ends it in the middle of a statement.
+  const end = () => void db.end({ timeout: 0 }).catch(() => {})
+  signal.addEventListener('abort', end)
+  try {
+    await requireEmpty(db)
+    await migrate(db)
+    await db.begin(async sql => {
+      await waitForTurn(sql, () => onProgress({ phase: 'waiting' }))
+      await requireTriggers(sql)
+      await keepOthersOut(sql)
+      await requireEmpty(sql)
+      await restoreInto(sql, path, header, onProgress)
+    })
+  } finally {
+    signal.removeEventListener('abort', end)
+  }
+  onProgress({ phase: 'tidying' })
+  await db`
+    vacuum (analyze) organizations, products, users, assessments, assessment_parts, integrations,
+      integration_secrets, export_records, export_people, export_products`
+}
+
+/** Whoever writes source tables queues behind this transaction from now on, and whoever provisions. */
+async function keepOthersOut(sql: TransactionSql): Promise<void> {
+  await sql`lock table integrations, integration_secrets in share row exclusive mode`
+  await sql`select lock_export()`
+}
+
+async function restoreInto(
+  sql: TransactionSql,
+  path: string,
+  header: Header,
+  onProgress: Watcher['onProgress'],
+): Promise<void> {
+  // First: a change of the time zone renders what there is.
+  await sql`
+    update export_state
+    set time_zone = ${header.time_zone}, last_import_at = ${header.last_import_at}::text::timestamptz`
+  await settle(sql)
+  const { assessments = 0 } = header.rows
+  const relief = await relieve(sql, assessments)
+  await loadRows(sql, path, header, (done, total) => onProgress({ phase: 'loading', done, total }))
+  if (relief.rendersLater)
+    await render(sql, done => onProgress({ phase: 'rendering', done, total: assessments }))
+  onProgress({ phase: 'indexing' })
+  await relief.restore()
+}
+
+async function render(sql: TransactionSql, onRendered: (done: number) => void): Promise<void> {
+  for (let after = '-9223372036854775808', done = 0; ; ) {
+    const [round] = await sql<{ last: string | null; count: string }[]>`
+      select max(id) as last, count(*) as count
+      from (select id from assessments where id > ${after} order by id limit ${RENDERED_AT_ONCE}) as round`
+    if (!round?.last) break
+    await renderRound(sql, after, round.last)
+    after = round.last
+    done += Number(round.count)
+    onRendered(done)
+  }
+}

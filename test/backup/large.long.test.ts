@@ -1,0 +1,51 @@
+import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
+import { join } from 'node:path'
+import { ASSESSMENTS, definitions, SAMPLE } from '../import/large-load.ts'
+import { ailments } from '../support/doctor.ts'
+import { cleanUp, emptyFolder, PATIENCE } from '../support/executable.ts'
+import { useTestDatabase } from '../support/hooks.ts'
+import { importText, staleRecords } from '../support/import.ts'
+import { BACKENDS } from '../support/service.ts'
+import { backUpTo, contents, restoreFrom } from './worlds.ts'
+
+setDefaultTimeout(PATIENCE)
+
+const file = join(emptyFolder(), 'large.backup')
+const source = useTestDatabase()
+beforeAll(async () => {
+  await importText(source.sql, SAMPLE)
+  await backUpTo(file, source.sql)
+})
+afterAll(cleanUp)
+
+describe.each(BACKENDS)(
+  'a backup of so many that an empty %s database puts off its triggers and indexes',
+  backend => {
+    const target = useTestDatabase(backend)
+
+    test('brings all of them back, and is well to the last record', async () => {
+      const before = await definitions(target.sql)
+      await restoreFrom(file, target.sql)
+      expect(await contents(target.sql)).toEqual(await contents(source.sql))
+      expect(await definitions(target.sql)).toEqual(before)
+      expect(await staleRecords(target.sql)).toBeEmpty()
+      const [row] = await target.sql`select count(*)::integer as records from export_records`
+      expect(row?.records).toBe(ASSESSMENTS)
+      expect(await ailments(target.url, '--full')).toEqual([])
+    })
+  },
+)
+
+describe('the same while somebody reads the export, so that nothing can be put off', () => {
+  const target = useTestDatabase()
+
+  test('is rendered by the triggers', async () => {
+    const reader = await target.sql.reserve()
+    await reader`begin`
+    await reader`select from export_records limit 1`
+    await restoreFrom(file, target.sql)
+    await reader`rollback`
+    reader.release()
+    expect(await contents(target.sql)).toEqual(await contents(source.sql))
+  })
+})

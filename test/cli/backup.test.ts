@@ -1,0 +1,159 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, setDefaultTimeout, test } from 'bun:test'
+import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { type Database, openDatabase } from '../../src/postgres/database.ts'
+import { emptyDatabase } from '../support/cluster.ts'
+import { ailments } from '../support/doctor.ts'
+import { embeddedWorld } from '../support/embedded-world.ts'
+import { axport, cleanUp, complaint, emptyFolder, PATIENCE, shell, start } from '../support/executable.ts'
+import { succeed, WORLD } from '../support/operator.ts'
+import { useRoles } from '../support/roles.ts'
+import { until } from '../support/until.ts'
+
+setDefaultTimeout(PATIENCE)
+
+const folder = emptyFolder()
+const file = join(folder, 'axport.backup')
+let from: string
+let target: { url: string; drop(): Promise<void> }
+let db: Database
+
+beforeAll(async () => {
+  from = `embedded:${await embeddedWorld(WORLD)}`
+  await succeed(from, 'integration', 'create', 'Nightly', '--organizations', 'all', '--products', '1,2')
+  target = await emptyDatabase()
+  db = await openDatabase(target.url, 3)
+})
+afterAll(async () => {
+  await cleanUp()
+  await db.close()
+  await target.drop()
+})
+const makeRole = useRoles()
+
+const inTarget = (...args: string[]) => axport(args, { env: { DATABASE_URL: target.url } })
+
+test('axport backup writes a file, and replaces it as a whole', async () => {
+  writeFileSync(file, 'of yesterday', { mode: 0o644 })
+  const { stdout } = await axport(['backup', file], { env: { DATABASE_URL: from } })
+  expect(stdout).toMatch(/^\/.*axport\.backup has 3 assessments and 1 integration as of \S+Z, in 0\.0 MB\n$/)
+  expect(readdirSync(folder)).toEqual(['axport.backup'])
+  const sealed = readFileSync(file)
+  const json = JSON.parse(await succeed(from, 'backup', '--json', file))
+  expect(json).toMatchObject({ file, schema: expect.any(String), time_zone: 'UTC', rows: { assessments: 3 } })
+  expect(Math.abs(json.bytes - sealed.length)).toBeLessThan(50)
+})
+
+test('axport backup - writes it to standard output, and the rest to standard error', async () => {
+  const { stderr } = await shell('"$AXPORT" backup - > copy', { env: { DATABASE_URL: from }, cwd: folder })
+  expect(stderr).toStartWith('the backup has 3 assessments and 1 integration as of ')
+  const { code, stdout } = await axport(['restore', '--check', join(folder, 'copy')])
+  expect([code, stdout]).toEqual([
+    0,
+    expect.stringMatching(/copy is whole: a backup of .* (\d+|less than two) seconds old/),
+  ])
+})
+
+test('axport restore refuses a file that was cut short before it opens the database', async () => {
+  const short = join(folder, 'short')
+  writeFileSync(short, readFileSync(file).subarray(0, -1))
+  const env = { DATABASE_URL: `embedded:${join(folder, 'data')}` }
+  expect(complaint(await axport(['restore', short], { env }), 1)).toContain('damaged or cut short')
+  expect(existsSync(join(folder, 'data'))).toBe(false)
+})
+
+describe('axport restore into Postgres', () => {
+  let lock: Awaited<ReturnType<Database['sql']['reserve']>>
+  beforeEach(async () => {
+    lock = await db.sql.reserve()
+  })
+
+  /** Holds the restore up when it has written what comes before the users. */
+  const heldUp = async () => {
+    await lock`begin`
+    await lock`lock table users in exclusive mode`
+    const running = await start(['restore', file], { env: { DATABASE_URL: target.url } })
+    await until('the restore waits for the users', async () => {
+      const { count } =
+        await db.sql`select from pg_locks where relation = to_regclass('users') and not granted`
+      return count === 1
+    })
+    return running
+  }
+  const release = async () => {
+    await lock`rollback`
+    lock.release()
+  }
+  const isEmpty = async () => {
+    const [row] = await db.sql`
+      select not exists (select from integrations) and not exists (select from organizations) as yes`
+    return row?.yes as boolean
+  }
+
+  test('leaves the database empty when it is interrupted, or killed', async () => {
+    await inTarget('migrate')
+    for (const signal of ['SIGINT', 'SIGKILL'] as const) {
+      const running = await heldUp()
+      running.signal(signal)
+      const { code, stderr } = await running.finished
+      if (signal === 'SIGINT')
+        expect([code, stderr]).toEqual([130, 'axport: interrupted: nothing was restored\n'])
+      await release()
+      await until('the killed restore is rolled back', async () => {
+        const { count } = await db.sql`select from pg_locks where relation = to_regclass('integrations')`
+        return count === 0
+      })
+      expect(await isEmpty()).toBe(true)
+      lock = await db.sql.reserve()
+    }
+    lock.release()
+  })
+
+  test('brings everything back, says how old it is, and what is as it was then', async () => {
+    lock.release()
+    const { code, stdout, stderr } = await inTarget('restore', file)
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
+    expect(stdout).toMatch(
+      /^restored a backup of \S+Z, (\d+|less than two) (seconds|minutes) old, made by axport \S+ \(\w+, UTC\)\n/,
+    )
+    expect(stdout).toMatch(
+      /\nassessments +3\nsecrets rotated and integrations disabled since then are as they were/,
+    )
+    expect(await ailments(target.url, '--full')).toEqual([])
+    expect(complaint(await inTarget('restore', file), 1)).toContain('the database is not empty')
+  })
+
+  test('makes a database that roles without all of it cannot back up, but a member of pg_read_all_data can', async () => {
+    lock.release()
+    const role = await makeRole()
+    const out = join(folder, 'of-role')
+    const run = () => axport(['backup', out], { env: { DATABASE_URL: role.url(target.url) } })
+    await inTarget('migrate', '--grant-loader', role.name)
+    expect(complaint(await run(), 1)).toMatch(
+      /permission denied for table integrations \(SQLSTATE 42501\); run this command as the owner of the tables, or as a member of pg_read_all_data$/,
+    )
+    expect(readdirSync(folder).filter(name => name.startsWith('of-role'))).toEqual([])
+    await db.sql.unsafe(`grant pg_read_all_data to ${role.name}`)
+    expect((await run()).code).toBe(0)
+  })
+})
+
+test('axport backup that is interrupted leaves nothing behind', async () => {
+  const lock = await db.sql.reserve()
+  await lock`begin`
+  await lock`lock table users in access exclusive mode`
+  const running = await start(['backup', join(folder, 'none')], { env: { DATABASE_URL: target.url } })
+  await until('the backup waits for the users', async () => {
+    const { count } = await db.sql`select from pg_locks where not granted`
+    return count === 1
+  })
+  running.signal('SIGTERM')
+  expect(await running.finished).toEqual({
+    code: 130,
+    stdout: '',
+    stderr: 'axport: interrupted: no backup was written\n',
+  })
+  expect(readdirSync(folder).filter(name => name.startsWith('none'))).toEqual([])
+  await lock`rollback`
+  lock.release()
+})
