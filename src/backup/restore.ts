@@ -1,5 +1,5 @@
 import type { Sql, TransactionSql } from 'postgres'
-import { RENDERED_AT_ONCE, relieve, renderRound } from '../postgres/bulk.ts'
+import { relieve } from '../postgres/bulk.ts'
 import { requireTriggers, settle, waitForTurn } from '../postgres/load-session.ts'
 import { migrate } from '../postgres/migrate.ts'
 import type { Header } from './archive.ts'
@@ -77,21 +77,8 @@ async function restoreInto(
   const { assessments = 0 } = header.rows
   const relief = await relieve(sql, assessments)
   await loadRows(sql, path, header, (done, total) => onProgress({ phase: 'loading', done, total }))
-  if (relief.rendersLater)
-    await render(sql, done => onProgress({ phase: 'rendering', done, total: assessments }))
   onProgress({ phase: 'indexing' })
-  await relief.restore()
-}
-
-async function render(sql: TransactionSql, onRendered: (done: number) => void): Promise<void> {
-  for (let after = '-9223372036854775808', done = 0; ; ) {
-    const [round] = await sql<{ last: string | null; count: string }[]>`
-      select max(id) as last, count(*) as count
-      from (select id from assessments where id > ${after} order by id limit ${RENDERED_AT_ONCE}) as round`
-    if (!round?.last) break
-    await renderRound(sql, after, round.last)
-    after = round.last
-    done += Number(round.count)
-    onRendered(done)
-  }
+  await relief.finish((done, total) =>
+    onProgress(done < total ? { phase: 'rendering', done, total } : { phase: 'indexing' }),
+  )
 }

@@ -27,5 +27,6 @@ export const LEFT_OUT: Record<string, string> = {
   export_people: 'is rendered anew, from the source tables',
   export_products: 'is rendered anew, from the source tables',
   export_changes: 'is of the database in which the changes were made; a restore begins another log',
+  feeds: 'is of a database that this one follows; the next round of each reads everything',
   schema_migrations: 'belongs to the schema that is restored into',
 }

@@ -1,0 +1,45 @@
+import { mkdirSync } from 'node:fs'
+import { join } from 'node:path'
+import { emptyFolder, ended, launch } from '../../support/executable.ts'
+import { madeOnce } from '../../support/made-once.ts'
+import type { Requirement } from '../../support/requires.ts'
+import { runBun } from './npm.ts'
+
+const ROOT = join(import.meta.dir, '..', '..', '..')
+
+/** The first commit with the migrations 0001 to 0005 as they have stood ever since. */
+export const OLD_COMMIT = 'e9c888452abb'
+
+/** The commit, which a source archive and a shallow clone do not have. */
+export const OLD_HISTORY: Requirement = {
+  name: `the repository's history back to ${OLD_COMMIT}`,
+  isHere: Bun.which('git') !== null && git('cat-file', '-e', `${OLD_COMMIT}^{commit}`).success,
+}
+
+function git(...args: string[]) {
+  return Bun.spawnSync(['git', '-C', ROOT, ...args], { stderr: 'ignore' })
+}
+
+/** The names of the migrations that the old commit has, each with its text. */
+export function oldMigrations(): { name: string; sql: string }[] {
+  const folder = `${OLD_COMMIT}:db/migrations`
+  const files = git('ls-tree', '--name-only', folder).stdout.toString().trim().split('\n')
+  return files.map(file => ({
+    name: file.replace(/\.sql$/, ''),
+    sql: git('show', `${folder}/${file}`).stdout.toString(),
+  }))
+}
+
+/** The executable of the old commit, built from its files with the packages that it locks. */
+export function oldExecutable(): Promise<string> {
+  return madeOnce(`axport-${OLD_COMMIT}`, async outfile => {
+    const folder = join(emptyFolder(), 'axport')
+    mkdirSync(folder)
+    const unpack = `git -C "$ROOT" archive ${OLD_COMMIT} | tar -x`
+    const env = { PATH: process.env.PATH ?? '', ROOT }
+    const { code, stderr } = await ended(launch(['/bin/sh', '-c', unpack], { cwd: folder, env }), {})
+    if (code !== 0) throw new Error(`the files of ${OLD_COMMIT} cannot be had: ${stderr}`)
+    await runBun(folder, 'install', '--frozen-lockfile', '--production')
+    await runBun(folder, 'scripts/build.ts', '--outfile', outfile)
+  })
+}
