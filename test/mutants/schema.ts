@@ -1,0 +1,28 @@
+import { join } from 'node:path'
+import { openDatabase } from '../../src/postgres/database.ts'
+import { migrate } from '../../src/postgres/migrate.ts'
+import { MIGRATIONS } from '../../src/postgres/migrations.ts'
+import { emptyDatabase } from '../support/cluster.ts'
+import { assessment, multiPart, part, world } from '../support/fixtures.ts'
+import { load } from '../support/service.ts'
+
+/** Why the migrations in a folder do not run, or take no data; undefined where they do both. */
+export async function refusalOf(folder: string): Promise<string | undefined> {
+  const read = async ({ name }: { name: string }) => ({
+    name,
+    sql: await Bun.file(join(folder, `${name}.sql`)).text(),
+  })
+  const migrations = await Promise.all(MIGRATIONS.map(read))
+  const { url, drop } = await emptyDatabase()
+  const { sql, close } = await openDatabase(url, 1)
+  try {
+    await migrate(sql, migrations)
+    await load(sql, [...world(), assessment(9001), multiPart(9002, [part(9100), part(9101)])])
+    return undefined
+  } catch (error) {
+    return (error as Error).message
+  } finally {
+    await close()
+    await drop()
+  }
+}

@@ -1,0 +1,109 @@
+/**
+ * The tests that are asked about each file: those that are near and take a second or two, the quickest first, because
+ * the first failure ends a trial. The properties that take longer are not asked.
+ */
+
+const CONTRACT = [
+  'contract/list-record',
+  'contract/list-filters',
+  'contract/list-sort',
+  'contract/list-paging',
+  'contract/list-search',
+  'contract/list-dates',
+  'contract/query-string',
+  'contract/query-errors',
+  'contract/retrieve',
+]
+
+const PAGES = [
+  'assessments/paging/corrected',
+  'assessments/paging/live-tokens',
+  'assessments/paging/verify',
+  'assessments/paging/page-statement',
+  'assessments/paging/set-back',
+  'assessments/paging/remembered',
+  'assessments/paging/one-statement',
+]
+
+const TOKENS = [
+  'contract/token-request',
+  'contract/token-malformed',
+  'contract/token-client',
+  'contract/token-response',
+  'contract/bearer',
+]
+
+const DOCUMENT = ['http/openapi']
+
+const READ_MODEL = [
+  'db/constraints',
+  'db/functions',
+  'db/schema',
+  'db/search-names',
+  'db/time-zone',
+  'db/read-model',
+  'db/search-path',
+]
+
+const INTEGRATIONS = [
+  'integrations/scope',
+  'integrations/integrations',
+  'integrations/rotation',
+  'integrations/refusals',
+]
+
+const TESTS: Record<string, string[]> = {
+  'src/assessments/access.ts': ['contract/bearer', 'contract/provisioning', ...CONTRACT, ...PAGES],
+  'src/assessments/conditions.ts': ['assessments/conditions', 'assessments/ways', ...CONTRACT, ...PAGES],
+  'src/assessments/endpoints.ts': ['contract/log', 'integrations/refusals', ...CONTRACT, ...PAGES],
+  'src/assessments/next-link.ts': ['assessments/next-link'],
+  'src/assessments/page-memory.ts': ['assessments/page-memory', ...PAGES, ...CONTRACT],
+  'src/assessments/page-statement.ts': ['assessments/ways', ...PAGES, ...CONTRACT],
+  'src/assessments/page.ts': ['assessments/ways', ...PAGES, ...CONTRACT],
+  'src/assessments/parameters.ts': [...DOCUMENT, ...CONTRACT, 'assessments/resemblance'],
+  'src/assessments/parse.ts': ['contract/query-string', 'contract/query-errors', ...CONTRACT],
+  'src/assessments/queries.ts': [...CONTRACT, ...PAGES],
+  'src/assessments/record.ts': [...DOCUMENT, ...CONTRACT],
+  'src/assessments/resemblance.ts': ['assessments/resemblance', 'integrations/refusals'],
+  'src/assessments/scope.ts': [...CONTRACT, ...PAGES],
+  'src/assessments/search.ts': ['contract/list-search', ...CONTRACT, ...PAGES],
+  'src/assessments/values.ts': ['contract/query-string', 'contract/query-errors', ...CONTRACT],
+  'src/oauth/body.ts': [...TOKENS, 'http/slow-clients'],
+  'src/oauth/credentials.ts': ['oauth/trouble', ...TOKENS, ...DOCUMENT, 'contract/log', 'http/shortage'],
+  'src/oauth/endpoint.ts': [...TOKENS, ...DOCUMENT, 'contract/log', 'integrations/refusals'],
+  'src/oauth/purge.ts': ['oauth/purge'],
+  'src/oauth/tokens.ts': [
+    ...TOKENS,
+    'oauth/purge',
+    ...INTEGRATIONS,
+    'integrations/rotation-races',
+    'http/admin',
+  ],
+  'db/migrations/0001_source_tables.sql': READ_MODEL,
+  'db/migrations/0002_read_model.sql': [...READ_MODEL, ...CONTRACT],
+  'db/migrations/0003_changes.sql': [...READ_MODEL, ...PAGES, 'refresh/refresh', 'postgres/grant-loader'],
+  'db/migrations/0004_writers.sql': [
+    ...READ_MODEL,
+    'db/writers-queue',
+    ...PAGES,
+    'refresh/refresh',
+    'postgres/grant-loader',
+  ],
+  'db/migrations/0005_integrations.sql': [
+    'db/constraints',
+    'db/functions',
+    ...INTEGRATIONS,
+    ...TOKENS,
+    'oauth/purge',
+    'postgres/grant',
+    'db/schema',
+  ],
+}
+
+/** The files that mutants are made of, from the root of the project. */
+export const MUTATED = Object.keys(TESTS)
+
+/** The test files that are asked about a file, each once. */
+export const testsOf = (path: string) => [
+  ...new Set((TESTS[path] ?? []).map(name => `./test/${name}.test.ts`)),
+]

@@ -1,0 +1,93 @@
+import { cpSync, mkdirSync, mkdtempSync, rmSync, symlinkSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { cluster } from '../support/cluster.ts'
+import { type Mutant, mutated } from './mutant.ts'
+import { refusalOf } from './schema.ts'
+
+/**
+ * What became of a mutant. Those that are invalid say nothing of the tests: they do not compile, or they leave a
+ * schema that takes no data.
+ */
+export type Outcome = 'killed' | 'timeout' | 'survived' | 'invalid'
+
+/** What became of it, and by what: the test that failed, or why it is invalid. */
+interface Verdict {
+  outcome: Outcome
+  by: string
+}
+
+/** Milliseconds for the tests of one mutant. The slowest take half a minute on an idle machine. */
+const TIMEOUT = 300_000
+
+/**
+ * Names of tests that are asked: none on the embedded database, which decides by the same SQL and takes five times as
+ * long, neither the longest properties nor the texts of statements.
+ */
+const QUICK = '^(?!.*(?:embedded|of any sequence|two or three of them|is what the service sends))'
+
+/** A copy of the project at `root`, with its packages: changes are never tried on the tree at hand. */
+export function copyOf(root: string): { root: string; remove(): void } {
+  const copy = mkdtempSync(join(tmpdir(), 'axport-mutants-'))
+  for (const name of ['src', 'db', 'test', 'scripts', 'package.json', 'bunfig.toml', 'tsconfig.json'])
+    cpSync(join(root, name), join(copy, name), { recursive: true })
+  symlinkSync(join(root, 'node_modules'), join(copy, 'node_modules'))
+  mkdirSync(join(copy, 'run'))
+  return { root: copy, remove: () => rmSync(copy, { recursive: true, force: true }) }
+}
+
+/** Tries one mutant in the copy at `root` by these test files, and leaves the copy as it was. */
+export async function tryMutant(root: string, mutant: Mutant, tests: string[]): Promise<Verdict> {
+  const file = join(root, mutant.path)
+  const isSql = mutant.path.endsWith('.sql')
+  const source = await Bun.file(file).text()
+  await Bun.write(file, mutated(source, mutant))
+  try {
+    const refusal = isSql ? await refusalOf(join(root, 'db', 'migrations')) : undefined
+    if (refusal) return { outcome: 'invalid', by: refusal }
+    const verdict = await runTests(root, tests)
+    // Only what survives is worth the compiler's time.
+    const wrong = verdict.outcome === 'survived' && !isSql ? await typeError(root) : undefined
+    return wrong ? { outcome: 'invalid', by: wrong } : verdict
+  } finally {
+    await Bun.write(file, source)
+  }
+}
+
+/** Runs test files in their order up to the first failure; without one, what was tried has survived. */
+export async function runTests(root: string, tests: string[]): Promise<Verdict> {
+  const server = await cluster()
+  const { isKilled, code, output } = await run(
+    [process.execPath, 'test', '--bail', '--timeout=60000', '-t', QUICK, ...tests],
+    root,
+    { TEST_DATABASE_URL: server.url(), TEST_RUN_FOLDER: join(root, 'run') },
+  )
+  if (isKilled) return { outcome: 'timeout', by: `${TIMEOUT / 1000} s` }
+  if (code === 0) return { outcome: 'survived', by: '' }
+  const failed = /^\(fail\) (.*?)(?: \[[\d.]+ms\])?$/m.exec(output)?.[1]
+  const isLoaded = /^\((?:pass|fail)\)/m.test(output)
+  return { outcome: isLoaded ? 'killed' : 'invalid', by: failed ?? firstError(output) }
+}
+
+/** What is not used any more is a change like others. */
+const TYPES = ['--noEmit', '--noUnusedLocals', 'false', '--noUnusedParameters', 'false']
+
+async function typeError(root: string): Promise<string | undefined> {
+  const compiler = join(root, 'node_modules', 'typescript', 'bin', 'tsc')
+  const { code, output } = await run([process.execPath, compiler, ...TYPES], root, {})
+  return code === 0 ? undefined : (output.split('\n')[0] ?? 'a wrong type')
+}
+
+async function run(command: string[], cwd: string, env: Record<string, string>) {
+  const child = Bun.spawn(command, {
+    cwd,
+    env: { ...process.env, ...env },
+    stdio: ['ignore', 'pipe', 'pipe'],
+    timeout: TIMEOUT,
+    killSignal: 'SIGKILL',
+  })
+  const [out, error] = await Promise.all([child.stdout.text(), child.stderr.text(), child.exited])
+  return { isKilled: child.signalCode === 'SIGKILL', code: child.exitCode, output: out + error }
+}
+
+const firstError = (output: string) => /^.*\berror\b.*$/im.exec(output)?.[0] ?? 'no test ran'
