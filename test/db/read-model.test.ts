@@ -230,9 +230,28 @@ describe('the read model', () => {
     ],
   ])('refuses %s', async (_, statement) => {
     const before = await state()
-    expect(await sql.unsafe(statement).catch(error => error.code)).toBe('23505')
+    expect(await sql.unsafe(statement).catch(error => error)).toMatchObject({
+      code: '23505',
+      constraint_name: 'assessment_parts_id_of_no_other_assessment',
+    })
     expect(await state()).toEqual(before)
   })
+
+  test.each(['truncate users cascade', 'truncate products cascade', 'truncate assessments cascade'])(
+    'follows %s',
+    async statement => {
+      await expectFollows(statement)
+    },
+  )
+
+  test.each(['delete from users where id = 5', 'delete from products where id = 3'])(
+    'forgets the name of what is gone: %s',
+    async statement => {
+      await sql`insert into users (id, name) values (5, 'Eve')`
+      await sql.unsafe(statement)
+      expectTrue(await state())
+    },
+  )
 
   test('has no record of an assessment without parts, before its first and after its last', async () => {
     const ids = () => idsOf(sql, 'export_records')

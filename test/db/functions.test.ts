@@ -1,0 +1,147 @@
+import { expect, test } from 'bun:test'
+import { useTestDatabase } from '../support/hooks.ts'
+import { START, undone } from './source.ts'
+
+/** What holds for the functions of the schema, whoever calls them. */
+
+const db = useTestDatabase()
+
+interface Function {
+  name: string
+  settings: string[] | null
+  hasOwnersRights: boolean
+  isForEverybody: boolean
+  isPlainSql: boolean
+}
+
+const functions = () =>
+  db.sql<Function[]>`
+    select proname as name, proconfig as settings, prosecdef as "hasOwnersRights",
+      has_function_privilege('public', oid, 'execute') as "isForEverybody", prosqlbody is not null as "isPlainSql"
+    from pg_proc
+    where pronamespace = 'public'::regnamespace
+      and not exists (select from pg_depend where objid = pg_proc.oid and deptype = 'e')
+    order by proname`
+
+test('every function that looks names up keeps its own path, in which temporary tables come last', async () => {
+  const named = (await functions()).filter(({ isPlainSql }) => !isPlainSql)
+  expect(named.length).toBeGreaterThan(10)
+  for (const { name, settings } of named)
+    expect({ name, settings: settings ?? [] }).toEqual({
+      name,
+      settings: expect.arrayContaining(['search_path=public, pg_temp']),
+    })
+})
+
+test('three functions have the rights of their owner, and none of them is for everybody', async () => {
+  const owned = (await functions()).filter(({ hasOwnersRights }) => hasOwnersRights)
+  expect(owned.map(({ name }) => name)).toEqual([
+    'export_records_changed',
+    'forget_export_facts',
+    'purge_ended_secrets',
+  ])
+  expect(owned.filter(({ isForEverybody }) => isForEverybody)).toEqual([])
+})
+
+test('what searches look at of a record is its names in lower case, a line each', async () => {
+  const document = { first_name: 'Ána\nMaría', last_name: 'ΟΔΟΣ', assessment_name: 'Reading\nI' }
+  const [row] = await db.sql`select search_text_of(${JSON.stringify(document)}) as text`
+  expect(row?.text).toBe('ána maría\nοδοσ\nreading i')
+})
+
+test('a writer of the read model queues, even one that wrote no source table', async () => {
+  const [row] = await undone(db.sql, async sql => {
+    await sql.unsafe(START.replace('rollback;', ''))
+    await sql`select set_config('axport.queued', '', true)`
+    await sql`delete from export_records`
+    return sql`select current_setting('axport.queued') = pg_current_xact_id()::text as is_queued`
+  })
+  expect(row?.is_queued).toBe(true)
+})
+
+test('whoever brings records up to date queues before it looks at them, also where nothing has changed', async () => {
+  const [row] = await undone(db.sql, async sql => {
+    await sql.unsafe(START.replace('rollback;', ''))
+    await sql`select set_config('axport.queued', '', true), refresh_export_records(array[1])`
+    return sql`select current_setting('axport.queued') = pg_current_xact_id()::text as is_queued`
+  })
+  expect(row?.is_queued).toBe(true)
+})
+
+/** The rows of the log that a statement on the read model leaves: how many, of which delta and organization. */
+const logged = (statement: string) =>
+  undone(db.sql, async sql => {
+    const [{ position } = { position: 0 }] = await sql`select max(position) as position from export_changes`
+    await sql.unsafe(statement)
+    const rows = await sql<{ delta: number | null; organization: string | null; count: number }[]>`
+      select delta, organization_id as organization, count(*)::int as count
+      from export_changes where position > ${position} group by 1, 2 order by 2, 1`
+    return rows.map(({ delta, organization, count }) => [delta, organization, count])
+  })
+
+/** So many records, in two organizations by turns. */
+const added = (count: number) => `
+  insert into export_records
+  select n, n % 2, 1, 1, null, false, false, '{1}', '2024-01-01', 'a', 'b', 'c', '{}' from generate_series(1, ${count}) n`
+
+test('a statement that changes 1,000 records leaves a row for each organization, and a smaller one a row for each record', async () => {
+  expect(await logged(added(998))).toEqual([
+    [1, '0', 499],
+    [1, '1', 499],
+  ])
+  for (const count of [1000, 1001, 2500]) {
+    expect(await logged(added(count))).toEqual([
+      [null, '0', 1],
+      [null, '1', 1],
+    ])
+  }
+  const half = `${added(500)}; update export_records set product_id = 2`
+  expect(await logged(half)).toEqual([
+    [1, '0', 250],
+    [null, '0', 1],
+    [1, '1', 250],
+    [null, '1', 1],
+  ])
+})
+
+test('what stands for any change in the log is left by whoever asks for it, and by who empties the read model', async () => {
+  expect(await logged('select forget_export_facts()')).toEqual([[null, null, 1]])
+  expect(await logged('truncate export_records')).toEqual([[null, null, 1]])
+})
+
+test('the log of changes has a row from the beginning, and 10,000 at most', async () => {
+  const count = (sql: typeof db.sql) =>
+    sql<{ count: number }[]>`select count(*)::int as count from export_changes`
+  expect([...(await count(db.sql))]).toEqual([{ count: 1 }])
+  const [after] = await undone(db.sql, async sql => {
+    await sql`insert into export_changes (delta) select 0 from generate_series(1, 10100)`
+    await sql.unsafe(START.replace('rollback;', ''))
+    return count(sql as unknown as typeof db.sql)
+  })
+  expect(after?.count).toBe(10_000)
+})
+
+test('a secret and a token are good up to the moment at which they end, and are purged from then on', async () => {
+  const left = await undone(db.sql, async sql => {
+    await sql`insert into integrations (client_id, name) values ('known', 'Known')`
+    await sql`insert into integration_secrets (integration_id, digest, expires_at) select id, sha256('secret'), now() + interval '1 microsecond' from integrations`
+    await sql`insert into access_tokens (digest, secret_id, expires_at) select sha256('token'), id, now() + interval '1 microsecond' from integration_secrets`
+    const look = async () => {
+      const [row] = await sql`
+        select (select count(*) from live_secrets)::int as secrets, (select count(*) from live_tokens)::int as tokens,
+          (select count(*) from live_token(sha256('token')))::int as called`
+      return Object.values(row ?? {})
+    }
+    const before = await look()
+    await sql`select purge_ended_secrets()`
+    await sql`update access_tokens set expires_at = now()`
+    const withoutToken = await look()
+    await sql`update access_tokens set expires_at = now() + interval '1 microsecond'`
+    await sql`update integration_secrets set expires_at = now()`
+    const withoutSecret = await look()
+    await sql`select purge_ended_secrets()`
+    const [{ kept } = { kept: undefined }] = await sql`select count(*)::int as kept from integration_secrets`
+    return { before, withoutToken, withoutSecret, kept }
+  })
+  expect(left).toEqual({ before: [1, 1, 1], withoutToken: [1, 0, 0], withoutSecret: [0, 0, 0], kept: 0 })
+})
