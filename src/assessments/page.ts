@@ -99,12 +99,15 @@ const RARE = 5000
 /** What it takes to put a record in order, beside reading the index entry of one. */
 const SORTING = 2
 
-/** Each way gives the same page: what is not known makes it slower and not wrong. */
-function wayOf(
+/**
+ * The way to a page that ends `distance` records behind the place where it is entered, in a scope of so many
+ * organizations. Each way gives the same page: what is not known makes it slower and not wrong.
+ */
+export function wayOf(
   filters: string[],
   organizations: number,
   distance: number,
-  facts: Selection | undefined,
+  facts: Pick<Selection, 'total' | 'count'> | undefined,
 ): Way {
   if (filters.some(name => NARROW_FILTERS.includes(name))) return 'picked'
   const isPlain = filters.length === 0

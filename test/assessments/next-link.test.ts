@@ -56,6 +56,7 @@ describe('the Link of a list', () => {
     expect(followed('sort=user_name&offset=5&filter%5Bseids%5D%5B%5D=a+b&x&page=10&x', 99)).toBe(
       'sort=user_name&filter%5Bseids%5D%5B%5D=a+b&x&page=10&x&offset=15',
     )
+    expect(followed('time_offset=3&offset=5&page=10', 99)).toBe('time_offset=3&page=10&offset=15')
   })
 
   test('encodes what may not stand in a URI, brackets among it', () => {

@@ -100,6 +100,14 @@ describe('places', () => {
     expect(made.bytes).toBeLessThan(20_001 * 300)
   })
 
+  test('cost as much as those that are left when every other one has gone', () => {
+    const made = selection()
+    for (let page = 1; page <= 20_001; page++)
+      made.note(ORDER, { ...placeAt(page * 50), key: 'x'.repeat(page % 2), id: '' })
+    // Of 20,001 the second, the fourth and so on, whose key is empty.
+    expect(made.bytes - selection().bytes).toBe(10_000 * 140)
+  })
+
   test('are the nearest ones of a plain list, in whatever order they were noted', async () => {
     const property = fc.property(
       fc.uniqueArray(

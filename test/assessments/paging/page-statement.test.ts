@@ -8,6 +8,7 @@ import { queryOf } from '../../../src/assessments/parameters.ts'
 import { parseListQuery } from '../../../src/assessments/parse.ts'
 import { readRecord } from '../../../src/assessments/queries.ts'
 import type { Pool } from '../../../src/postgres/pool.ts'
+import type { Runner } from '../../../src/postgres/statement.ts'
 import { useTestDatabase } from '../../support/hooks.ts'
 import type { Scope } from '../../support/oracle.ts'
 import { issueTokens, SORTED, tokenOf } from './questions.ts'
@@ -102,6 +103,31 @@ test('whatever filters are combined, and however far a page is, a connection kee
   }
   await page(new PageMemory(), SCOPES[0], 'offset=5000')
   expect((await keptPages()).length).toBe(before.length)
+})
+
+test('a statement reaches to the far end of its page', async () => {
+  const reached = async (offset: number) => {
+    const sent: string[] = []
+    const recording: Runner = {
+      unsafe: (text, ...rest) => {
+        sent.push(text)
+        return pool.unsafe(text, ...rest)
+      },
+    }
+    const query = queryOf({ offset, page: 100 })
+    await readPage(recording, new PageMemory(), tokenOf(SCOPES[0]), query)
+    return sent.flatMap(text => /<= (\d+)\) as is_held/.exec(text)?.[1] ?? [])
+  }
+  expect(await reached(99_900)).toEqual(['100000'])
+  expect(await reached(99_901)).toEqual(['10000000'])
+})
+
+test('a count brings along about how many records there are in all', async () => {
+  await database.sql`analyze export_records`
+  const memory = new PageMemory()
+  await page(memory, SCOPES[2], '')
+  const scope = memory.accessOf(tokenOf(SCOPES[2]))?.scope ?? ''
+  expect(memory.recall(scope, queryOf({}).filter)?.total).toBe(400)
 })
 
 test('a statement that is not kept takes one round trip, and its values arrive as they are', async () => {

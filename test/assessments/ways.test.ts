@@ -1,0 +1,57 @@
+import { describe, expect, test } from 'bun:test'
+import { wayOf } from '../../src/assessments/page.ts'
+import { reachOf } from '../../src/assessments/page-statement.ts'
+
+/** Each way gives the same page, and only its speed tells that it was the wrong one: here is which one is taken. */
+
+/** Of so many records, this many match. */
+const matching = (count: number, total = 100_000) => ({ count, total })
+
+describe('the way to a page', () => {
+  test.each(['user_ids', 'seids', 'proctor_ids'])(
+    'is to pick the records first where %s leave few',
+    filter => {
+      expect(wayOf(['legacy_record', filter], 1000, 50, undefined)).toBe('picked')
+      expect(wayOf([filter], 1, 50, matching(90_000))).toBe('picked')
+    },
+  )
+
+  test('is organization by organization for few of them, as long as it is not known what part of all matches', () => {
+    expect(wayOf([], 16, 50, undefined)).toBe('few')
+    expect(wayOf([], 17, 50, undefined)).toBe('along')
+    expect(wayOf([], 16, 50, matching(0, 0))).toBe('few')
+    expect(wayOf([], 17, 50, matching(0, -1))).toBe('along')
+    expect(wayOf(['legacy_record'], 16, 50, matching(90_000))).toBe('few')
+    expect(wayOf(['legacy_record'], 17, 50, matching(10))).toBe('along')
+  })
+
+  test('is organization by organization where to pass over the others would cost more than to put these in order', () => {
+    // A look for each organization and record of the page costs two entries, and each record that matches passes ten.
+    expect(wayOf([], 4, 50, matching(10_000))).toBe('few')
+    expect(wayOf([], 5, 50, matching(10_000))).toBe('along')
+    // So few match that they are put in order at once, however many organizations they are of.
+    expect(wayOf([], 400, 50, matching(1581))).toBe('few')
+    expect(wayOf([], 400, 50, matching(1582))).toBe('along')
+    expect(wayOf([], 400, 50, matching(0))).toBe('few')
+    expect(wayOf([], 400, 1, matching(1, 3))).toBe('few')
+  })
+
+  test('is whole where one of three records matches, and the page is near', () => {
+    expect(wayOf([], 400, 200, matching(100_000, 300_000))).toBe('whole')
+    expect(wayOf([], 400, 201, matching(100_000, 300_000))).toBe('along')
+    expect(wayOf([], 400, 200, matching(99_999, 300_000))).toBe('along')
+  })
+
+  test('picks what a search finds, unless it is known to be much', () => {
+    expect(wayOf(['search'], 17, 50, undefined)).toBe('picked')
+    expect(wayOf(['search'], 17, 50, matching(5000))).toBe('picked')
+    expect(wayOf(['search'], 17, 50, matching(5001))).toBe('along')
+    expect(wayOf(['search'], 16, 50, undefined)).toBe('few')
+  })
+})
+
+test('a statement reaches as far as the page does, and twice as far near by', () => {
+  expect([1, 500, 501, 100_000, 100_001, 10_000_000, 10_000_001].map(reachOf)).toEqual([
+    1000, 1000, 100_000, 100_000, 10_000_000, 10_000_000, 1_000_000_000,
+  ])
+})
