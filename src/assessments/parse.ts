@@ -94,7 +94,7 @@ function textsIn(queryString: string): Map<string, Texts> {
       throw apiError(400, 'The query string is not valid percent-encoded UTF-8')
     // `filter[search` has no brackets: it is another name.
     if (open && !brackets) continue
-    const inner = brackets === '' ? [] : brackets.slice(1, -1).split('][')
+    const inner = brackets.slice(1, -1).split('][')
     const filter = root === 'filter' ? inner.shift() : undefined
     const parameter = filter && /^[^[\d]/.test(filter) ? `filter[${filter}]` : root
     const isList = !open && inner.length < (fallsBack ? 3 : 2) && inner.every(one => /^\d*$/.test(one))

@@ -11,8 +11,7 @@ const LETTERS = new Map(
 /** The spellings that have an effect, or are an error: those of parse.ts. */
 const OURS = new Set(Object.keys(ListParameters.properties).map(name => name.replace('[]', '')))
 
-/** Letters of a name and names that are compared at most: a query string of 16 KiB may hold thousands. */
-const LONGEST = 40
+/** Names that are compared at most: a query string of 16 KiB may hold thousands. */
 const MOST_NAMES = 10
 
 /**
@@ -38,7 +37,6 @@ export function resembled(queryString: string): string[] {
 function nearest(letters: string): string | undefined {
   let least = Number.POSITIVE_INFINITY
   let name: string | undefined
-  if (letters.length > LONGEST) return undefined
   for (const [spelling, ours] of LETTERS) {
     const most = spelling.length > 7 ? 2 : 1
     if (Math.abs(letters.length - spelling.length) > most) continue

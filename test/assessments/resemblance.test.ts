@@ -38,6 +38,8 @@ describe('a parameter that has no effect resembles one of ours', () => {
     expect(resembled('limit=1&per_page=1&fields=id&q=x&access_token=x&filter[name]=x&filter=&_=1')).toEqual(
       [],
     )
+    // Two letters away from userids, which is too short for that.
+    expect(resembled('xuseridx=1')).toEqual([])
     expect(resembled('')).toEqual([])
   })
 
