@@ -34,7 +34,9 @@ test.concurrent('a request gets 408 when its body does not arrive in BODY_TIMEOU
   for (const { answer, ms } of await Promise.all(clients)) {
     expect(answer).toStartWith('HTTP/1.1 408')
     expect(answer.toLowerCase()).toContain('connection: close')
-    expect(answer).toContain('"error":"invalid_request"')
+    expect(answer).toContain(
+      '"error":"invalid_request","error_description":"The body took longer than 0.5 s"',
+    )
     expect(ms).toBeWithin(400, 8000)
   }
   await service.stop()

@@ -8,6 +8,7 @@ import {
   purgeEndedSecrets,
   purgeEndedTokens,
   purgeExpiredTokens,
+  tryIssuing,
 } from '../../src/oauth/tokens.ts'
 import { type Database, openDatabase } from '../../src/postgres/database.ts'
 import { LOCKS } from '../../src/postgres/locks.ts'
@@ -100,6 +101,14 @@ test('Tokens that expired in the same instant as the end of a batch are not pass
   expect(await purgeExpiredTokens(sql, 100, last)).toMatchObject({ count: 20 })
 })
 
+test('What is written to try whether tokens can be issued is an expired token, which the purge takes', async () => {
+  await issue(0)
+  await tryIssuing(sql)
+  expect(await tokens()).toBe(2)
+  expect(await purgeExpiredTokens(sql, 10)).toMatchObject({ count: 1 })
+  expect(await tokens()).toBe(1)
+})
+
 test('A process deletes nothing while another one is at it, and does not wait for it', async () => {
   await issue(10)
   await whileAnotherPurges(async () => {
@@ -118,6 +127,24 @@ test('Stopping ends a long purge after the batch under way, and leaves the rest 
   expect(left).toBeGreaterThan(1)
   expect((left - 1) % 1000).toBe(0)
   expect(await tokens()).toBe(left)
+})
+
+test('Nothing is purged while the database is read-only', async () => {
+  await issue(10)
+  const answers = [true, true, false]
+  const stop = startPurging(sql, {
+    log: quietLog(),
+    first: 0,
+    interval: 1,
+    isReadOnly: async () => {
+      const isReadOnly = answers.shift() ?? false
+      if (isReadOnly) expect(await tokens()).toBe(11)
+      return isReadOnly
+    },
+  })
+  await untilPurged()
+  await stop()
+  expect(answers).toEqual([])
 })
 
 test('A purge that fails is reported with its code, and tried again', async () => {

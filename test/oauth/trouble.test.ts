@@ -1,0 +1,17 @@
+import { expect, test } from 'bun:test'
+import { oauthTrouble } from '../../src/oauth/credentials.ts'
+
+test.each([
+  [500, 'server_error'],
+  [503, 'temporarily_unavailable'],
+  [504, 'temporarily_unavailable'],
+])(
+  'Trouble of the service at the token endpoint, as %i, has the code that RFC 6749 has for it',
+  (status, error) => {
+    const answer = oauthTrouble(status, 'Try again later')
+    expect([answer.httpStatus, answer.body]).toEqual([
+      status,
+      { error, error_description: 'Try again later' },
+    ])
+  },
+)
