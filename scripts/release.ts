@@ -80,7 +80,10 @@ try {
       level: { type: 'string', default: '19' },
     },
   })
-  await make(targetsNamed(values.target), resolve(values.out), Number(values.level))
+  const out = resolve(values.out)
+  // The paths of a bundle's metafile are relative to where one stands, and the bill of materials reads them from here.
+  process.chdir(join(import.meta.dir, '..'))
+  await make(targetsNamed(values.target), out, Number(values.level))
 } catch (error) {
   for (const cause of error instanceof AggregateError ? error.errors : [error])
     console.error(`release: ${cause instanceof Error ? cause.message : cause}`)

@@ -15,7 +15,7 @@ interface Bill {
 /**
  * The bill of materials of an executable, CycloneDX 1.6 in JSON: the packages that have a file in it, as
  * cyclonedx-esbuild finds them, and Bun. The same input gives the same bytes.
- * @param metafile what Bun.build says of where things came from
+ * @param metafile what Bun.build says of where things came from, with paths from the root of the project
  * @throws Error with the tool's words when it fails, or when its result does not follow CycloneDX's schema
  */
 export async function billOfMaterials(metafile: string): Promise<string> {

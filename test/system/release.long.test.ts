@@ -21,6 +21,12 @@ const run = (command: string[], cwd = emptyFolder(), env: Record<string, string>
 const makeRelease = (...options: string[]) =>
   run([process.execPath, join(root, 'scripts', 'release.ts'), '--out', out, ...options])
 
+/** The parts of a bill of materials that are looked at here. */
+interface Bill {
+  metadata: { component: object }
+  components: { name: string; group?: string }[]
+}
+
 let made: Awaited<ReturnType<typeof run>>
 beforeAll(async () => {
   made = await makeRelease('--target', target, '--level', '1')
@@ -55,7 +61,8 @@ test('the executable runs from an empty folder', async () => {
 test('the bill of materials follows the schema of CycloneDX, and names what is inside', async () => {
   const text = readFileSync(join(out, `${release}.cdx.json`), 'utf8')
   expect(await new Validation.JsonStrictValidator(Spec.Version.v1dot6).validate(text)).toBeNull()
-  const bill = JSON.parse(text) as { components: { name: string; group?: string; version: string }[] }
+  const bill = JSON.parse(text) as Bill
+  expect(bill.metadata.component).toMatchObject({ name: 'axport', version })
   const names = bill.components.map(({ group, name }) => (group ? `${group}/${name}` : name))
   const { dependencies } = (await Bun.file(join(root, 'package.json')).json()) as { dependencies: object }
   for (const name of [...Object.keys(dependencies), 'bun']) expect(names).toContain(name)
