@@ -8,7 +8,7 @@ import { archiveOfFiles } from './release/beside.ts'
 import { compress } from './release/compress.ts'
 import { inspect } from './release/inspect.ts'
 import { billOfMaterials } from './release/sbom.ts'
-import { mendSignature } from './release/signature.ts'
+import { signedAnew } from './release/signature.ts'
 import { sha256Sums } from './release/sums.ts'
 import { type Target, targetsNamed } from './release/targets.ts'
 import { tryOut } from './release/trial.ts'
@@ -55,9 +55,9 @@ async function make(targets: readonly Target[], out: string, level: number): Pro
 /** Makes an executable, and says how far it was tried; returns the metafile of its bundle. */
 async function makeExecutable(executable: string, target: Target): Promise<string> {
   const metafile = await bundle(executable, target.bun)
-  const bytes = readFileSync(executable)
-  if (mendSignature(bytes)) writeFileSync(executable, bytes)
-  inspect(bytes, target)
+  const anew = signedAnew(readFileSync(executable))
+  if (anew) writeFileSync(executable, anew)
+  inspect(readFileSync(executable), target)
   const obstacle = await tryOut(executable, target, { version, commit: commit() })
   console.log(`${target.name}: ${obstacle === undefined ? 'ran' : `looked at, not run (${obstacle})`}`)
   return metafile

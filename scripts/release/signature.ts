@@ -6,6 +6,14 @@ const LC_CODE_SIGNATURE = 0x1d
 const EMBEDDED_SIGNATURE = 0xfade0cc0
 const CODE_DIRECTORY = 0xfade0c02
 const SHA256 = 2
+const LC_SEGMENT_64 = 0x19
+
+// Bytes: of a page, of its digest, of the signature before its directory, and of the directory before its texts.
+const PAGE = 4096
+const HASH = 32
+const BLOB = 20
+const DIRECTORY = 88
+const IDENTIFIER = 'axport\0'
 
 /** Signed by nobody (CS_ADHOC), as linkers do it (CS_LINKER_SIGNED). */
 const AD_HOC = 0x20002
@@ -30,28 +38,56 @@ export function signatureFault(executable: Buffer): string | undefined {
 }
 
 /**
- * Signs a Mach-O file anew in place, by nobody, where its signature does not cover what it holds: Bun 1.4.4 puts the
- * bundle into its runtime for Intel, and leaves the runtime's signature as it was. Other signatures stay.
- * @returns whether it changed anything
+ * A Mach-O file with a signature of nobody in place of its own, where that does not cover what it holds: Bun 1.4.4 puts
+ * the bundle into its runtime for Intel, and leaves the runtime's signature as it was.
+ * @returns undefined where the signature holds, and for other files
  */
-export function mendSignature(executable: Buffer): boolean {
-  if (!isMachO(executable) || signatureFault(executable) === undefined) return false
+export function signedAnew(executable: Buffer): Buffer | undefined {
+  if (!isMachO(executable) || signatureFault(executable) === undefined) return undefined
   const start = placeOfSignature(executable)
-  const directory = start === undefined ? undefined : codeDirectory(executable, start)
-  if (start === undefined || directory === undefined) return false
-  // The directory alone remains: what else was signed, and by whom, belonged to the runtime.
-  const end = directory + executable.readUInt32BE(directory + 4)
-  executable.fill(0, end, executable.length)
-  executable.writeUInt32BE(end - start, start + 4)
-  executable.writeUInt32BE(1, start + 8)
-  executable.writeUInt32BE(0, start + 12)
-  executable.writeUInt32BE(directory - start, start + 16)
-  executable.writeUInt32BE(AD_HOC, directory + 12)
-  // No digests of other things than pages, and no team.
-  executable.writeUInt32BE(0, directory + 24)
-  executable.writeUInt32BE(0, directory + 48)
-  for (const { digest, at } of pagesOf(executable, directory)) digest.copy(executable, at)
-  return true
+  if (start === undefined) return undefined
+  const pages = Math.ceil(start / PAGE)
+  const size = BLOB + DIRECTORY + IDENTIFIER.length + pages * HASH
+  const signed = Buffer.concat([executable.subarray(0, start), Buffer.alloc(Math.ceil(size / 16) * 16)])
+  resizeSignature(signed, signed.length - start)
+  for (const [at, value] of [EMBEDDED_SIGNATURE, size, 1, 0, BLOB].entries())
+    signed.writeUInt32BE(value, start + at * 4)
+  const directory = start + BLOB
+  const hashes = DIRECTORY + IDENTIFIER.length
+  const fields = [CODE_DIRECTORY, size - BLOB, 0x20400, AD_HOC, hashes, DIRECTORY, 0, pages, start]
+  for (const [at, value] of fields.entries()) signed.writeUInt32BE(value, directory + at * 4)
+  signed.set([HASH, SHA256, 0, Math.log2(PAGE)], directory + 36)
+  // The segment of the code, of a main program.
+  signed.writeBigUInt64BE(segment(signed, '__TEXT')?.fileSize ?? 0n, directory + 72)
+  signed.writeBigUInt64BE(1n, directory + 80)
+  signed.write(IDENTIFIER, directory + DIRECTORY)
+  for (const { digest, at } of pagesOf(signed, directory)) digest.copy(signed, at)
+  return signed
+}
+
+/** Writes into the headers how many bytes the signature has, which is the end of the last segment. */
+function resizeSignature(executable: Buffer, size: number): void {
+  const command = loadCommands(executable).find(({ kind }) => kind === LC_CODE_SIGNATURE)
+  if (command) executable.writeUInt32LE(size, command.at + 12)
+  const last = segment(executable, '__LINKEDIT')
+  if (!last) return
+  const fileSize = BigInt(executable.length) - last.fileOffset
+  executable.writeBigUInt64LE(fileSize, last.at + 48)
+  executable.writeBigUInt64LE(((fileSize + 0x3fffn) / 0x4000n) * 0x4000n, last.at + 32)
+}
+
+function segment(executable: Buffer, name: string) {
+  const found = loadCommands(executable).find(
+    ({ kind, at }) =>
+      kind === LC_SEGMENT_64 && executable.toString('latin1', at + 8, at + 24).startsWith(name),
+  )
+  if (!found) return undefined
+  const { at } = found
+  return {
+    at,
+    fileOffset: executable.readBigUInt64LE(at + 40),
+    fileSize: executable.readBigUInt64LE(at + 48),
+  }
 }
 
 function placeOfSignature(executable: Buffer): number | undefined {

@@ -3,7 +3,7 @@ import { writeFileSync } from 'node:fs'
 import { arch, platform } from 'node:os'
 import { join } from 'node:path'
 import { readHeader } from '../../scripts/release/header.ts'
-import { mendSignature, signatureFault } from '../../scripts/release/signature.ts'
+import { signatureFault, signedAnew } from '../../scripts/release/signature.ts'
 import { sha256Sums } from '../../scripts/release/sums.ts'
 import { TARGETS, targetsNamed } from '../../scripts/release/targets.ts'
 import { cleanUp, emptyFolder } from '../support/executable.ts'
@@ -73,13 +73,21 @@ describe('the code signature of an executable for macOS', () => {
 
   test('is made anew where it does not hold, by nobody, and left as it is where it holds', () => {
     const executable = machO()
-    expect(mendSignature(executable)).toBeFalse()
+    expect(signedAnew(executable)).toBeUndefined()
     executable.write('bundle', 5000)
-    expect(mendSignature(executable)).toBeTrue()
-    expect(signatureFault(executable)).toBeUndefined()
-    const directory = executable.lastIndexOf(Buffer.from('fade0c02', 'hex'))
-    expect(executable.readUInt32BE(directory + 12)).toBe(0x20002)
-    expect(executable.includes('somebody')).toBeFalse()
+    const anew = signedAnew(executable) ?? executable
+    expect(signatureFault(anew)).toBeUndefined()
+    const directory = anew.lastIndexOf(Buffer.from('fade0c02', 'hex'))
+    expect(anew.readUInt32BE(directory + 12)).toBe(0x20002)
+    expect(anew.includes('somebody')).toBeFalse()
+  })
+
+  test('is made anew where the file has grown behind it', () => {
+    const executable = machO()
+    const grown = Buffer.concat([executable.subarray(0, 8192), Buffer.alloc(8192), executable.subarray(8192)])
+    grown.writeUInt32LE(16384, 40)
+    expect(signatureFault(grown)).toBe('its code signature does not cover the whole file')
+    expect(signatureFault(signedAnew(grown) ?? grown)).toBeUndefined()
   })
 
   test('is missed where there is none', () => {
