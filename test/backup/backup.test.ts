@@ -2,17 +2,16 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { statSync } from 'node:fs'
 import { join } from 'node:path'
 import pino from 'pino'
-import type { Sql } from 'postgres'
 import { readBatches } from '../../src/backup/read.ts'
 import { KEPT, LEFT_OUT } from '../../src/backup/tables.ts'
 import { createIntegration } from '../../src/integrations/create.ts'
-import { openDatabase } from '../../src/postgres/database.ts'
+import { type Database, openDatabase } from '../../src/postgres/database.ts'
 import { emptyDatabase } from '../support/cluster.ts'
 import { cleanUp, emptyFolder } from '../support/executable.ts'
 import { useTestDatabase } from '../support/hooks.ts'
 import { postToken, tryList } from '../support/http.ts'
 import { staleRecords } from '../support/import.ts'
-import { BACKENDS, listen, type TestDatabase } from '../support/service.ts'
+import { BACKENDS, listen, openTestDatabase, type TestDatabase } from '../support/service.ts'
 import { backUpTo, contents, fill, type Integrations, restoreFrom } from './worlds.ts'
 
 const file = join(emptyFolder(), 'axport.backup')
@@ -49,12 +48,17 @@ async function exports(
   return got
 }
 
+/** A database with a current schema and nothing in it. */
+async function withEmpty(work: (database: TestDatabase) => Promise<void>): Promise<void> {
+  const database = await openTestDatabase('postgres')
+  await work(database).finally(database.close)
+}
+
 /** A database without a schema. */
-async function withEmpty(work: (database: { sql: Sql; url: string }) => Promise<void>): Promise<void> {
+async function withoutSchema(work: (database: Database) => Promise<void>): Promise<void> {
   const { url, drop } = await emptyDatabase()
   const database = await openDatabase(url, 3)
-  await work({ sql: database.sql, url })
-  await database.close().catch(() => {})
+  await work(database).finally(database.close)
   await drop()
 }
 
@@ -133,7 +137,7 @@ describe.each(BACKENDS)('a backup that is restored into an empty %s database', b
 
 describe('a restore', () => {
   test('is refused where there is anything at all', async () => {
-    await withEmpty(async ({ sql }) => {
+    await withoutSchema(async ({ sql }) => {
       await sql`create table organizations (id bigint)`
       await sql`insert into organizations values (1)`
       expect(await restoreFrom(file, sql).catch(error => error.message)).toContain('organizations has rows')
@@ -142,13 +146,11 @@ describe('a restore', () => {
   })
 
   test('of the form 1 brings back what the schema 0005 had, in whatever schema there is now', async () => {
-    await withEmpty(async ({ sql, url }) => {
-      await restoreFrom(join(import.meta.dir, 'form-1.backup'), sql)
-      expect(await staleRecords(sql)).toBeEmpty()
-      const database = await openDatabase(url, 2)
+    await withoutSchema(async database => {
+      await restoreFrom(join(import.meta.dir, 'form-1.backup'), database.sql)
+      expect(await staleRecords(database.sql)).toBeEmpty()
       const { wide } = await exports(database, { wide: OF_FORM_1 })
       expect(JSON.parse(wide as string).meta.count).toBe(4)
-      await database.close()
     })
   })
 
@@ -172,10 +174,10 @@ describe('a restore', () => {
   })
 
   test('ends what a server remembers of the history before it', async () => {
-    await withEmpty(async ({ sql, url }) => {
+    await withEmpty(async database => {
+      const { sql } = database
       await restoreFrom(file, sql)
-      const served = await openDatabase(url, 3)
-      const { url: baseUrl, stop } = listen(served, pino({ level: 'silent' }))
+      const { url: baseUrl, stop } = listen(database, pino({ level: 'silent' }))
       const counts = async () => {
         const { body } = await postToken(baseUrl, integrations.wide)
         const { access_token } = body as { access_token: string }
@@ -193,7 +195,6 @@ describe('a restore', () => {
       await restoreFrom(file, sql)
       expect(await counts()).toEqual(right)
       await stop()
-      await served.close()
     })
   })
 })

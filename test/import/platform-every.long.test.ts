@@ -90,10 +90,14 @@ describe('axport import --every', () => {
     }
   }
   const isHeld = () =>
-    until('a round is held', async () => {
-      const { count } = await sql`select from pg_locks where locktype = 'advisory' and not granted`
-      return count > 0
-    })
+    until(
+      'a round is held',
+      async () => {
+        const { count } = await sql`select from pg_locks where locktype = 'advisory' and not granted`
+        return count > 0
+      },
+      60_000,
+    )
 
   test('follows what changes, goes on when the platform has been away, and shows all of it to operators', async () => {
     const port = await freePort()
