@@ -18,6 +18,8 @@ export class BackupFile {
     this.output = outputPath(path)
     this.draft = `${this.output}.${process.pid}.tmp`
     try {
+      // In a container a process that was killed had the same number.
+      rmSync(this.draft, { force: true })
       this.descriptor = openSync(this.draft, 'wx', PRIVATE)
     } catch (error) {
       throw writeFailure(error, path)

@@ -12,6 +12,9 @@ import { BUILD } from './version.ts'
 /** Milliseconds for a round that is given up to let go of its databases. */
 const FAREWELL = 1000
 
+/** Milliseconds. */
+const LONGEST_TIMER = 2 ** 30
+
 /**
  * Repeats an import from the platform until a signal, with a line for each round. A round begins so many seconds after
  * the one before has begun, or at once where that took longer; after one that failed, sooner. The databases, the file
@@ -32,7 +35,9 @@ export async function importEvery(seconds: number, call: RoundCall): Promise<voi
       failures = report.hasFailed ? failures + 1 : 0
       const pause = end.isAsked ? 0 : pauseAfter(failures, seconds, (performance.now() - begun) / 1000)
       await tell(report, pause, call.json)
-      await within(pause * 1000, end.asked(), undefined)
+      // A timer of more than 2^31 - 1 ms is due at once.
+      for (let left = pause * 1000; left > 0 && !end.isAsked; left -= LONGEST_TIMER)
+        await within(Math.min(left, LONGEST_TIMER), end.asked(), undefined)
     }
   } finally {
     await admin?.stop()

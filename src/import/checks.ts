@@ -5,6 +5,8 @@ export interface Checking {
   hasPartsApart: boolean
   /** The source holds all parts: an assessment has to come with its own. */
   needsParts: boolean
+  /** Parts come with their assessment, and not for one that is stored: they would replace all that it has. */
+  partsComeAlong: boolean
   /** Nothing is loaded when any record is bad: then what needs a bad one is no fault of its own. */
   isWhole: boolean
 }
@@ -14,9 +16,9 @@ export interface Checking {
  * nothing, deletions of what is still needed, ids used twice. Its columns are line, reason and other_line, the place of
  * another record that completes the reason.
  */
-export function problems({ hasPartsApart, needsParts, isWhole }: Checking): string {
+export function problems({ hasPartsApart, needsParts, partsComeAlong, isWhole }: Checking): string {
   const checks = [...references(isWhole), ...CHECKS, withoutParts(hasPartsApart, needsParts)]
-  if (hasPartsApart) checks.push(...checksOfPartsApart(isWhole))
+  if (hasPartsApart) checks.push(...checksOfPartsApart(isWhole, partsComeAlong))
   return checks.join('\nunion all\n')
 }
 
@@ -155,13 +157,17 @@ function withoutParts(hasPartsApart: boolean, needsParts: boolean): string {
 }
 
 /** What can only be wrong when parts arrive apart from their assessment. */
-const checksOfPartsApart = (isWhole: boolean) => [
+const checksOfPartsApart = (isWhole: boolean, partsComeAlong: boolean) => [
   `
-    select p.line, format('assessment_id: assessment %s is neither in the file nor in the database', p.assessment_id), null
+    select p.line, format('assessment_id: assessment %s ${
+      partsComeAlong
+        ? 'is not given by assessments.sql, with which all of its parts have to come'
+        : 'is neither in the file nor in the database'
+    }', p.assessment_id), null
     from import_parts p
     where p.apart
       and not exists (select from import_assessments i where i.id = p.assessment_id)
-      and not exists (select from assessments t where t.id = p.assessment_id)
+      ${partsComeAlong ? '' : 'and not exists (select from assessments t where t.id = p.assessment_id)'}
       ${isNotBad(isWhole, 'assessment', 'p.assessment_id')}`,
   `
     select p.line, format('assessment_id: assessment %s is deleted by ', p.assessment_id), i.line

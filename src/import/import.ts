@@ -141,8 +141,10 @@ async function importInto(
 
   // A feed's parts of an assessment are all that it has now.
   const needsParts = holdsParts && (sync !== undefined || feed !== undefined)
-  if (onReject) await rejectProblems(sql, { hasPartsApart, needsParts, isWhole: false })
-  else await findProblems(sql, { hasPartsApart, needsParts, isWhole: true })
+  const partsComeAlong = feed !== undefined && types.includes('assessment')
+  const checking = { hasPartsApart, needsParts, partsComeAlong }
+  if (onReject) await rejectProblems(sql, { ...checking, isWhole: false })
+  else await findProblems(sql, { ...checking, isWhole: true })
   const rejected = await countRejects(sql)
   if (rejected > 0 && (!onReject || isTooMany(rejected, lines, maxRejected))) {
     const problems = await describeReasons(sql, source, MAX_DESCRIBED)

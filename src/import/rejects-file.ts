@@ -17,6 +17,8 @@ export class RejectsFile {
     try {
       // Renaming the draft would replace a device or a folder's link by a file.
       if (statSync(path, { throwIfNoEntry: false })?.isFile() === false) throw new Error('it is not a file')
+      // In a container a process that was killed had the same number.
+      rmSync(this.draft, { force: true })
       this.descriptor = openSync(this.draft, 'wx', 0o600)
     } catch (error) {
       throw new Failure(`cannot write the rejects to ${path}: ${(error as Error).message}`)
@@ -31,6 +33,8 @@ export class RejectsFile {
     reason,
     text = null,
   }: Omit<Reject, 'text'> & { text?: string | null | undefined }): void {
+    // Closed when the import was given up; the descriptor may be another file's by now.
+    if (!this.isOpen) return
     writeSync(this.descriptor, `${JSON.stringify({ file, line, row, reason, text })}\n`)
   }
 

@@ -8,8 +8,11 @@ export async function noteImport(sql: TransactionSql): Promise<void> {
 
 /** Whether the server vacuums by itself, which is enough for a few rows a minute; the embedded database does not. */
 export async function isVacuumed(db: Sql): Promise<boolean> {
-  const { count } = await db`select from pg_stat_activity where backend_type = 'autovacuum launcher'`
-  return count > 0
+  // Only the server's own processes are of no database; which of them is the launcher, an ordinary role is not told.
+  const [row] = await db<{ isVacuumed: boolean }[]>`
+    select current_setting('autovacuum')::boolean and current_setting('track_counts')::boolean
+      and exists (select from pg_stat_activity where datid is null) as "isVacuumed"`
+  return row?.isVacuumed === true
 }
 
 /**

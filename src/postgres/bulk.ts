@@ -152,8 +152,8 @@ async function drop(sql: TransactionSql, objects: Droppable[], empty: string[]):
 
 class NotEmpty extends Error {}
 
-/** Privileges that are missing; a lock that took too long; a deadlock that was found sooner. */
-const IN_THE_WAY = ['42501', '55P03', '40P01']
+/** Privileges that are missing; a lock that took too long; a deadlock that was found sooner; a view that needs a key. */
+const IN_THE_WAY = ['42501', '55P03', '40P01', '2BP01']
 
 async function finish(
   sql: TransactionSql,

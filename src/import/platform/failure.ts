@@ -60,7 +60,8 @@ export function queryFailure(error: unknown, query: Query, statement: string): u
 function reason({ code = '', message = '' }: PostgresError): string {
   const text = message.replaceAll(/\s+/g, ' ')
   if (/^(0A|25|40|42|53|54|55|57)/.test(code)) return text
-  if (code.startsWith('22')) return text.replace(/: .*$/, '').replaceAll(/".*"/g, '…')
+  if (code.startsWith('22'))
+    return text.replace(/[:：].*$/, '').replaceAll(/["«»„“”‘’‹›「」'].*["«»„“”‘’‹›「」']/g, '…')
   return 'the platform refused'
 }
 

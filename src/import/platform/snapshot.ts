@@ -1,5 +1,6 @@
 import type { Connection } from '../../postgres/connection.ts'
 import { openFirst } from '../../postgres/opening.ts'
+import { afterSilence, silence } from '../../postgres/patience.ts'
 import { type PostgresUrl, readPostgresUrl } from '../../postgres/url.ts'
 import { queryFailure, unreachable, unreadable } from './failure.ts'
 import { type Query, rowsOf } from './queries.ts'
@@ -51,7 +52,9 @@ export async function openSnapshot(
   let connection: Connection | undefined
   try {
     connection = await connect()
-    const begun = await begin(connection, last, overlap)
+    const opened = connection
+    const settle = afterSilence(PATIENCE, () => opened.destroy(silence()))
+    const begun = await begin(connection, last, overlap).finally(settle)
     return { ...begun, ...ofSnapshot(connection, connect) }
   } catch (error) {
     connection?.destroy()
@@ -94,29 +97,24 @@ async function begin(
     const [row] = (await connection.run(text, parameters, { prepare: false })) as Row[]
     return row as Row
   }
+  const { replayed } = await run<{ replayed: string | null }>(REPLAYED)
   // now() is the time of this statement, and so before the snapshot, which the next one takes.
   await run('begin isolation level repeatable read, read only')
   await run(PATIENT)
-  await noticeLeaving(run)
+  await run(NOTICE_LEAVING)
   const { knows } = await run<{ knows: boolean }>(KNOWS_SYSTEM)
   const { platform } = await run<{ platform: string }>(knows ? SYSTEM : DATABASE)
-  const parameters = [last?.startedAt ?? null, last?.platform ?? null, platform, String(overlap)]
+  const parameters = [last?.startedAt ?? null, last?.platform ?? null, platform, String(overlap), replayed]
   const { since, startedAt } = await run<{ since: string; startedAt: string }>(SET_SINCE, parameters)
   return { platform, since, startedAt }
 }
 
-/** Where a feed is killed its query is not to run to the end. Servers on some systems cannot notice that. */
-async function noticeLeaving(run: (text: string) => Promise<unknown>): Promise<void> {
-  await run('savepoint noticing')
-  try {
-    await run(`set local client_connection_check_interval = '5s'`)
-  } catch (error) {
-    if ((error as { code?: string }).code !== INVALID_PARAMETER_VALUE) throw error
-    await run('rollback to savepoint noticing')
-  }
-}
-
-const INVALID_PARAMETER_VALUE = '22023'
+/** Where a feed is killed its query is not to run to the end. Some servers cannot notice that, and older ones do not know how. */
+const NOTICE_LEAVING = `
+  do $$ begin
+    set local client_connection_check_interval = '5s';
+  exception when others then null;
+  end $$`
 
 /** A query may take as long as it takes, and so may what is done with its rows. A server has a row for the names it knows. */
 const PATIENT = `
@@ -139,8 +137,11 @@ const SET_SINCE = `
       when $2::text = $3::text then (least($1::timestamptz, now()) - make_interval(secs => $4::double precision))::text
       else '-infinity'
     end, true) as since,
-    case when pg_is_in_recovery() then least(now(), coalesce(pg_last_xact_replay_timestamp(), '-infinity'))
+    case when pg_is_in_recovery() then least(now(), coalesce($5::text::timestamptz, '-infinity'))
     else now() end::text as "startedAt"`
+
+/** Of before the snapshot: a standby that catches up replays hours in a minute. */
+const REPLAYED = 'select pg_last_xact_replay_timestamp()::text as replayed'
 
 async function* copy(
   connection: Connection,

@@ -61,6 +61,7 @@ export function platformSource(options: PlatformOptions): RecordSource {
       if (last && last.platform !== platform) why = 'all was read: the platform is another database now'
       const leave = () => void giveUp()
       signal?.addEventListener('abort', leave)
+      if (signal?.aborted) leave()
       try {
         yield* source.read(onBytes)
         isRead = true

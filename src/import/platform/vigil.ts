@@ -30,8 +30,10 @@ export function watchOver(
     try {
       suspicions = (await isForgotten(connection, connect, after)) ? suspicions + 1 : 0
       if (suspicions === 2) connection.destroy(silence())
-    } catch {
-      connection.destroy(silence())
+    } catch (error) {
+      // A server that refuses the other connection is there.
+      const { name, code } = error as { name?: string; code?: string }
+      if (name !== 'PostgresError' && code !== 'NOT_WANTED') connection.destroy(silence())
     } finally {
       isLooking = false
     }
