@@ -39,7 +39,7 @@ async function make(targets: readonly Target[], out: string, level: number): Pro
       executables.push(`${executable}.zst`)
       const made = await Promise.all([makeExecutable(executable, target), packing])
       metafile = made[0]
-      // While the next one is made: at level 19 this takes a minute.
+      // While the next one is made: at level 19 this takes a minute or more.
       packing = pack(executable, level)
     }
     await packing

@@ -2,6 +2,7 @@ import type { Sql } from 'postgres'
 import type { Look } from '../postgres/look.ts'
 import { openFirst } from '../postgres/opening.ts'
 import type { ReadServer } from '../postgres/read-servers.ts'
+import { reasonOf } from '../postgres/failures.ts'
 import { present, unreplayed } from '../postgres/replayed.ts'
 import { type Plan, type Room, roomFor } from './connection-checks.ts'
 import { type Finding, ok, warning } from './finding.ts'
@@ -32,7 +33,10 @@ async function checkStandby(server: ReadServer, primary: Look, plan: StandbyPlan
   const [short] = await unreplayed([server], primary, plan.lag)
   const seconds = ((performance.now() - started) / 1000).toFixed(1)
   if (short) return [warning(check, `passed over: ${short.why} (looked at for ${seconds} s)`)]
-  const { conflicts, ...room } = await settingsOf(server)
+  const settings = await settingsOf(server).catch(reasonOf)
+  if (typeof settings === 'string')
+    return [warning(check, `replays in time, and gives no connection: ${settings}`)]
+  const { conflicts, ...room } = settings
   return [
     ok(check, `serves, at most ${seconds} s behind`),
     ...checkConflicts(`${check} conflicts`, conflicts, plan),

@@ -38,10 +38,12 @@ export class Reading {
     const started = performance.now()
     const since = () => performance.now() - started
     let hasTried = false
-    for (const standby of replicas.inTurn(tokenDigest)) {
+    const inTurn = replicas.inTurn(tokenDigest)
+    const hasOther = inTurn.length > 1 || !replicas.isPrimaryAway
+    for (const standby of inTurn) {
       if (hasTried && since() > replicas.patience) break
       try {
-        const asker = { signal: request.signal, hasOther: true }
+        const asker = { signal: request.signal, hasOther }
         const answer = await this.#readOn(standby.pool, asker, tokenDigest, read)
         standby.reads++
         return answer

@@ -42,12 +42,23 @@ export class Onlooker {
   /** @throws what opening a connection throws, or asking over it */
   async look(patience: number): Promise<Look> {
     const deadline = performance.now() + patience
-    const kept = this.#connection
-    if (kept && (kept.isOver || performance.now() > kept.bestBefore)) await this.#leave()
-    const connection = this.#connection ?? (await this.open(patience, () => {}))
-    this.#connection = connection
+    const kept = this.#connection?.isOver ? undefined : this.#connection
+    const isTooOld = kept !== undefined && performance.now() > kept.bestBefore
+    const connection = isTooOld ? await this.#renewed(kept, patience / 2) : (kept ?? (await this.#open(patience)))
     if (this.#isClosed) await this.#leave()
     return await lookThrough(connection, deadline - performance.now())
+  }
+
+  async #open(patience: number): Promise<Connection> {
+    this.#connection = await this.open(patience, () => {})
+    return this.#connection
+  }
+
+  /** A server that has no room for another connection is looked at through the old one. */
+  async #renewed(kept: Connection, patience: number): Promise<Connection> {
+    const renewed = await this.#open(patience).catch(() => kept)
+    if (renewed !== kept) void kept.close()
+    return renewed
   }
 
   async close(): Promise<void> {

@@ -44,24 +44,35 @@ export async function present(db: Sql): Promise<Look> {
  * Waits until every server has replayed what the primary had written.
  * @param primary present()
  * @param patience milliseconds
+ * @param mayBePrimary whether the primary among the servers is right: it has every change
  * @returns those that have not by then
  */
 export async function unreplayed(
   servers: ReadServer[],
   primary: Look,
   patience: number,
+  mayBePrimary = false,
 ): Promise<Unreplayed[]> {
   const deadline = performance.now() + patience
-  const found = await Promise.all(servers.map(server => whyNot(server, primary, deadline)))
+  const found = await Promise.all(servers.map(server => whyNot(server, primary, deadline, mayBePrimary)))
   return servers.flatMap(({ name }, at) => (found[at] === undefined ? [] : [{ name, why: found[at] }]))
 }
 
-async function whyNot({ url }: ReadServer, primary: Look, deadline: number): Promise<string | undefined> {
+async function whyNot(
+  { url }: ReadServer,
+  primary: Look,
+  deadline: number,
+  mayBePrimary: boolean,
+): Promise<string | undefined> {
   const onlooker = new Onlooker((patience, onEnd) => openFirst(url(), {}, patience, onEnd))
   /** Whether waiting may help, and why not yet. */
   const look = async (): Promise<{ mayPass: boolean; why?: string }> => {
     try {
-      const look = await onlooker.look(LOOK_PATIENCE)
+      const left = deadline - performance.now()
+      const look = await onlooker.look(left > PAUSE ? Math.min(left, LOOK_PATIENCE) : LOOK_PATIENCE)
+      // One that was promoted has a timeline of its own.
+      const isOfPrimary = look.system === primary.system && look.timeline === primary.timeline
+      if (mayBePrimary && !look.isStandby && isOfPrimary) return { mayPass: false }
       const why = whyNoStandby(look, primary)
       if (why !== undefined) return { mayPass: false, why }
       const bytes = primary.position - look.position

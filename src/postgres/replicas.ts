@@ -76,6 +76,11 @@ export class Replicas {
     return fit.length < 2 ? fit : ranked(tokenDigest, fit)
   }
 
+  /** Whether there is no other server than the standbys. */
+  get isPrimaryAway(): boolean {
+    return this.#reason !== undefined
+  }
+
   readers(): Reader[] {
     const standbys: Reader[] = this.standbys.map(({ name, lag, why }) => ({
       server: name,

@@ -7,9 +7,6 @@ const root = join(import.meta.dir, '..', '..')
 const operate = join(root, 'docs', 'operate')
 const read = (name: string) => readFileSync(join(operate, name), 'utf8')
 
-/** Pages that others of these lead to already. */
-const COMING = ['feed.md', 'replicas.md', 'backup-upgrade.md']
-
 /** No package is named: where systemd is not at home, its package is not installed for a test. */
 const ANALYZE: Requirement = { name: 'systemd-analyze', isHere: Bun.which('systemd-analyze') !== null }
 
@@ -32,8 +29,7 @@ describe('the pages for operators', () => {
     ]
     for (const document of documents)
       for (const [, link = ''] of readFileSync(document, 'utf8').matchAll(/\]\(([^)#:]+)(?:#[^)]*)?\)/g))
-        if (!COMING.includes(link))
-          expect([document, link, existsSync(join(dirname(document), link))]).toEqual([document, link, true])
+        expect([document, link, existsSync(join(dirname(document), link))]).toEqual([document, link, true])
   })
 
   test('say what to do about each alert, in the order of the file, and about no other', () => {
@@ -48,7 +44,7 @@ describe('the pages for operators', () => {
   })
 
   test('name no metric that the service does not have', () => {
-    const sources = ['request-metrics', 'source-metrics', 'process-metrics', 'metrics']
+    const sources = ['request-metrics', 'source-metrics', 'process-metrics', 'metrics', 'readers']
       .map(name => join(root, 'src', 'http', 'admin', `${name}.ts`))
       .filter(existsSync)
       .map(file => readFileSync(file, 'utf8'))

@@ -28,7 +28,7 @@ export async function changing<Result>(
   await withDatabase(async ({ sql }) => {
     await tell(await change(sql))
     if (servers.length === 0) return
-    const missing = await unreplayed(servers, await present(sql), wait * 1000)
+    const missing = await unreplayed(servers, await present(sql), wait * 1000, true)
     if (missing.length === 0) return
     const named = missing.map(({ name, why }) => `${name} (${why})`).join(', ')
     throw new Kept(
