@@ -4,7 +4,9 @@ import { whyNoStandby } from './fitness.ts'
 import { LOOK, type Look, Onlooker, readLook } from './look.ts'
 import { openFirst } from './opening.ts'
 import type { ReadServer } from './read-servers.ts'
-import { LOOK_PATIENCE } from './standby.ts'
+
+/** Milliseconds for one look: a command has more time than a request. */
+const PATIENCE = 5000
 
 /** Milliseconds between two looks at a standby that has not replayed enough. */
 const PAUSE = 100
@@ -69,7 +71,7 @@ async function whyNot(
   const look = async (): Promise<{ mayPass: boolean; why?: string }> => {
     try {
       const left = deadline - performance.now()
-      const look = await onlooker.look(left > PAUSE ? Math.min(left, LOOK_PATIENCE) : LOOK_PATIENCE)
+      const look = await onlooker.look(left > PAUSE ? Math.min(left, PATIENCE) : PATIENCE)
       // One that was promoted has a timeline of its own.
       const isOfPrimary = look.system === primary.system && look.timeline === primary.timeline
       if (mayBePrimary && !look.isStandby && isOfPrimary) return { mayPass: false }
