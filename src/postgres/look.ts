@@ -44,7 +44,9 @@ export class Onlooker {
     const deadline = performance.now() + patience
     const kept = this.#connection?.isOver ? undefined : this.#connection
     const isTooOld = kept !== undefined && performance.now() > kept.bestBefore
-    const connection = isTooOld ? await this.#renewed(kept, patience / 2) : (kept ?? (await this.#open(patience)))
+    const connection = isTooOld
+      ? await this.#renewed(kept, patience / 2)
+      : (kept ?? (await this.#open(patience)))
     if (this.#isClosed) await this.#leave()
     return await lookThrough(connection, deadline - performance.now())
   }
