@@ -39,7 +39,7 @@ test('axport import --from-file tells a query that is wrong and rows that are, i
   const bad = folderOf({
     'users.sql': `select person_no as id, ' ' as name from people where person_no < 3 order by 1`,
   })
-  expect(await run(bad)).toEqual({
+  expect(await run(bad, '--feed', 'bad')).toEqual({
     code: 1,
     stdout: '',
     stderr:

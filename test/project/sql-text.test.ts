@@ -31,7 +31,7 @@ const ALLOWED: Record<string, { why: string; parts: string[] }> = {
     why: 'what drizzle makes of a sql`` template, its values as parameters',
     parts: ['compiled.sql'],
   },
-  'src/postgres/connection.ts': {
+  'src/postgres/wire.ts': {
     why: 'the statement that it is given by whoever has it from one of the places here',
     parts: ['text'],
   },
