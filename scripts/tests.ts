@@ -21,8 +21,11 @@ const WORKERS_PER_CORE = 2.5
  */
 const ENGINE = { BUN_JSC_useOMGJIT: '0' }
 
-/** All test files, of all tiers, as paths from `root`. */
-export const testFiles = (root: string) => [...new Bun.Glob('test/**/*.test.ts').scanSync(root)].sort()
+/** All test files, of all tiers, as paths from `root`; those named *.longest.test.ts are of no tier (`bun run test:longest`). */
+export const testFiles = (root: string) =>
+  [...new Bun.Glob('test/**/*.test.ts').scanSync(root)]
+    .filter(file => !file.endsWith('.longest.test.ts'))
+    .sort()
 
 export const isLong = (file: string) => file.endsWith('.long.test.ts')
 const isAlone = (file: string) => file.includes('.alone.')

@@ -20,7 +20,7 @@ export interface Clock {
 export const MACHINE: Clock = {
   now: () => performance.now(),
   after(milliseconds, act) {
-    const timer = setTimeout(act, milliseconds)
+    const timer = setTimeout(act, Math.max(0, milliseconds))
     return () => clearTimeout(timer)
   },
   every(milliseconds, act) {

@@ -74,8 +74,12 @@ export async function start(args: string[], options: RunOptions = {}): Promise<R
 
 /** Runs `axport ARGS` to its end. */
 export async function axport(args: string[], options: RunOptions = {}): Promise<Finished> {
-  return await ended(await start(args, options), options)
+  const finished = await ended(await start(args, options), options)
+  return { ...finished, stderr: finished.stderr.replace(SLOW, '') }
 }
+
+/** Said after two seconds of silence, which a busy machine may take for anything. */
+const SLOW = 'waiting for the database, which is busy with another command …\n'
 
 /** Runs a line of shell in which $AXPORT is the executable. */
 export async function shell(line: string, options: RunOptions = {}): Promise<Finished> {
