@@ -42,6 +42,10 @@ async function urlOf(sql: Sql): Promise<string> {
   return (await cluster()).url(row?.name)
 }
 
+/** Whether all migrations past the first so many say that a build that ends with these can serve beside them. */
+const livesWithTheRest = (length: number) =>
+  MIGRATIONS.slice(length).every(({ sql }) => Number(/^-- compatible-with: (\d+)$/m.exec(sql)?.[1]) <= length)
+
 /** The refusal that an operator reads: one line. */
 async function refusal(promise: Promise<unknown>): Promise<string> {
   const error = await promise.then(
@@ -187,7 +191,7 @@ describe('a database with another history', () => {
     const sql = await migrated()
     const recorded = [...(await record(sql))]
     for (const length of prefixes.slice(1))
-      for (const work of [migrate, compareSchema])
+      for (const work of livesWithTheRest(length) ? [migrate] : [migrate, compareSchema])
         expect(await refusal(work(sql, MIGRATIONS.slice(0, length)))).toMatch(
           new RegExp(`${names[length]}.*run a newer axport`),
         )

@@ -74,12 +74,8 @@ export async function start(args: string[], options: RunOptions = {}): Promise<R
 
 /** Runs `axport ARGS` to its end. */
 export async function axport(args: string[], options: RunOptions = {}): Promise<Finished> {
-  const finished = await ended(await start(args, options), options)
-  return { ...finished, stderr: finished.stderr.replace(SLOW, '') }
+  return await ended(await start(args, options), options)
 }
-
-/** Said after two seconds of silence, which a busy machine may take for anything. */
-const SLOW = 'waiting for the database, which is busy with another command …\n'
 
 /** Runs a line of shell in which $AXPORT is the executable. */
 export async function shell(line: string, options: RunOptions = {}): Promise<Finished> {
@@ -90,8 +86,13 @@ export async function shell(line: string, options: RunOptions = {}): Promise<Fin
 /** A run that hangs is a failure of its test alone, not a time-out that takes everything with it. */
 export async function ended(running: Running, { patience = 90_000 }: RunOptions): Promise<Finished> {
   const timer = setTimeout(() => running.signal('SIGKILL'), patience)
-  return await running.finished.finally(() => clearTimeout(timer))
+  const finished = await running.finished.finally(() => clearTimeout(timer))
+  return { ...finished, stderr: finished.stderr.replaceAll(PROGRESS, '') }
 }
+
+/** Said of anything that takes seconds, as everything may on a busy machine. */
+const PROGRESS =
+  /^(waiting for the database, which is busy|(reading|loading|rendering) .*\(|checking|building indexes|loaded, gathering statistics).*\n/gm
 
 /** Starts a program that need not be the executable; cleanUp ends it, too. */
 export function launch(command: string[], { env = {}, cwd = emptyFolder(), stdin }: RunOptions): Running {
