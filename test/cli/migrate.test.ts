@@ -22,7 +22,8 @@ test('migrate says on standard error whose locks it waits for, and goes on when 
     return running
   })
   const { code, stdout, stderr } = await running.finished
-  expect({ code, stdout }).toEqual({ code: 0, stdout: 'applied 0004_writers, 0005_integrations\n' })
+  const applied = MIGRATIONS.slice(3).map(({ name }) => name)
+  expect({ code, stdout }).toEqual({ code: 0, stdout: `applied ${applied.join(', ')}\n` })
   expect(stderr).toMatch(
     /^waiting for locks of nightly \(pid \d+, idle in transaction, since [^ ]+Z\); trying again in 2 s\n$/,
   )
