@@ -130,15 +130,17 @@ export class Observer {
   /** Its client has hung up: it gives up its place in the line, or is cancelled. */
   hungUp(question: Question): void {
     this.note(`the client of ${question.id} has hung up`)
-    // What became of a statement whose connection was lost is known later.
-    if (this.isCalm) question.endsBy = Math.min(question.endsBy, this.time.now() + CANCELLED + TOLERANCE)
+    question.cancelledBy = this.time.now() + CANCELLED + TOLERANCE
     if (this.#turns.isWaiting(question.id)) this.wrong(`${question.id} keeps its place in the line`)
   }
 
   /** The program is stopped: everything has so much longer. */
   stopped(milliseconds: number): void {
     this.note(`the program is stopped for ${milliseconds} ms`)
-    for (const question of this.pending) question.endsBy += milliseconds
+    for (const question of this.pending) {
+      question.endsBy += milliseconds
+      question.cancelledBy += milliseconds
+    }
     if (this.#roomSince !== undefined) this.#roomSince += milliseconds
     this.closesBy += milliseconds
   }
@@ -152,7 +154,10 @@ export class Observer {
   /** What holds after each event. */
   check(pool: Pool): void {
     const now = this.time.now()
-    for (const { id, endsBy } of this.pending) if (now > endsBy) this.wrong(`${id} is not over in time`)
+    for (const { id, endsBy, cancelledBy } of this.pending) {
+      // The answer to a cancel may be lost with its connection, also when the trouble begins after the cancel.
+      if (now > endsBy || (this.isCalm && now > cancelledBy)) this.wrong(`${id} is not over in time`)
+    }
     if (now > this.closesBy) this.wrong('the pool is still not closed')
     // One looks after the others.
     const most = this.setting.size + 1

@@ -17,6 +17,8 @@ export interface Question {
   readonly askedAt: number
   /** By the clock, when it has to be over. */
   endsBy: number
+  /** By the clock, when it has to be over because its client has hung up, while nothing ends connections. */
+  cancelledBy: number
   /** By the clock, when it was last sent. */
   sentAt: number
   /** How often a server has begun with it. */

@@ -78,6 +78,7 @@ export class World {
       client,
       askedAt: this.time.now(),
       endsBy: observer.endOf(isForRequest),
+      cancelledBy: Number.POSITIVE_INFINITY,
       sentAt: Number.POSITIVE_INFINITY,
       begun: 0,
       hasCome: false,
