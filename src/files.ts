@@ -8,6 +8,7 @@ import {
   openSync,
   realpathSync,
   renameSync,
+  rmSync,
   statSync,
   writeSync,
 } from 'node:fs'
@@ -52,6 +53,41 @@ export function outputPath(path: string): string {
 /** Writes all of it: the system may take a part only, when a disk is nearly full. */
 export function writeFully(descriptor: number, bytes: Uint8Array): void {
   for (let done = 0; done < bytes.length; ) done += writeSync(descriptor, bytes, done)
+}
+
+/** What becomes a file when it is whole; until then it stands beside that, for its owner alone. */
+export class Draft {
+  readonly path: string
+  readonly descriptor: number
+  isOpen = true
+
+  /** @throws the error of the system */
+  constructor(output: string) {
+    this.path = `${output}.${process.pid}.tmp`
+    // In a container a process that was killed had the same number.
+    rmSync(this.path, { force: true })
+    this.descriptor = openSync(this.path, 'wx', PRIVATE)
+  }
+
+  /**
+   * Writes all of it, or nothing once it is closed: its descriptor may be another file's by then.
+   * @throws the error of the system
+   */
+  write(bytes: Uint8Array): void {
+    if (this.isOpen) writeFully(this.descriptor, bytes)
+  }
+
+  close(): void {
+    this.isOpen = false
+    closeSync(this.descriptor)
+  }
+
+  /** Leaves nothing behind; nothing happens once it is closed. */
+  discard(): void {
+    if (!this.isOpen) return
+    this.close()
+    rmSync(this.path, { force: true })
+  }
 }
 
 const flush = promisify(fsync)

@@ -1,6 +1,5 @@
-import { closeSync, openSync, rmSync } from 'node:fs'
 import { Failure } from '../errors.ts'
-import { isDevice, outputPath, PRIVATE, putInPlace, writeFailure, writeFully } from '../files.ts'
+import { Draft, isDevice, outputPath, putInPlace, writeFailure } from '../files.ts'
 
 /**
  * The file of a backup: written beside its name, and put there when it is whole. It has personal data and digests of
@@ -8,19 +7,14 @@ import { isDevice, outputPath, PRIVATE, putInPlace, writeFailure, writeFully } f
  */
 export class BackupFile {
   private readonly output: string
-  private readonly draft: string
-  private readonly descriptor: number
-  private isOpen = true
+  private readonly draft: Draft
 
   /** @throws Failure when there can be no such file */
   constructor(private readonly path: string) {
     if (isDevice(path)) throw new Failure(`cannot write ${path}: it is not a file; - is standard output`)
     this.output = outputPath(path)
-    this.draft = `${this.output}.${process.pid}.tmp`
     try {
-      // In a container a process that was killed had the same number.
-      rmSync(this.draft, { force: true })
-      this.descriptor = openSync(this.draft, 'wx', PRIVATE)
+      this.draft = new Draft(this.output)
     } catch (error) {
       throw writeFailure(error, path)
     }
@@ -28,10 +22,8 @@ export class BackupFile {
 
   /** @throws Failure when the disk does not take it */
   write(bytes: Uint8Array): void {
-    // Closed by Ctrl-C; its descriptor may be another file's by now.
-    if (!this.isOpen) return
     try {
-      writeFully(this.descriptor, bytes)
+      this.draft.write(bytes)
     } catch (error) {
       throw writeFailure(error, this.path)
     }
@@ -40,22 +32,15 @@ export class BackupFile {
   /** Puts it in its place. */
   async keep(): Promise<void> {
     try {
-      await putInPlace(this.descriptor, this.draft, this.output)
+      await putInPlace(this.draft.descriptor, this.draft.path, this.output)
     } catch (error) {
       throw writeFailure(error, this.path)
     }
-    this.close()
+    this.draft.close()
   }
 
   /** Leaves nothing behind; nothing happens after keep(). */
   discard(): void {
-    if (!this.isOpen) return
-    this.close()
-    rmSync(this.draft, { force: true })
-  }
-
-  private close(): void {
-    this.isOpen = false
-    closeSync(this.descriptor)
+    this.draft.discard()
   }
 }

@@ -161,6 +161,16 @@ describe.each(BACKENDS_OF_TIER)('a feed from a platform into %s', backend => {
     )
   })
 
+  test('refuses a part without its assessment: the parts that are stored would go', async () => {
+    await feed()
+    const queries = queriesWith({
+      'assessments.sql': 'select observation_no as id from observations where false',
+    })
+    const result = await feed({ queries })
+    expect(result.loaded || result.problems[0]?.reason).toMatch(/is not given by assessments.sql/)
+    expect(await staleRecords(database.sql)).toBeEmpty()
+  })
+
   test('says which file is wrong and where, loads nothing, and lets go of the platform', async () => {
     await feed()
     const before = await everything(database.sql)

@@ -12,6 +12,17 @@ import { BACKENDS_OF_TIER } from '../support/service.ts'
 const missing = (column: string, what: string) =>
   `${column}: ${what} is neither in the file nor in the database`
 
+test('the file of rejects is begun anew where a killed process of the same number has left its draft', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'axport-rejects-'))
+  const path = join(folder, 'bad.ndjson')
+  writeFileSync(`${path}.${process.pid}.tmp`, 'left behind')
+  const file = new RejectsFile(path)
+  file.discard()
+  file.write({ file: undefined, line: 1, reason: 'late' })
+  expect(readdirSync(folder)).toEqual([])
+  rmSync(folder, { recursive: true })
+})
+
 describe.each(BACKENDS_OF_TIER)('an import into %s that leaves bad lines out', backend => {
   const database = useDatabase(backend)
 
