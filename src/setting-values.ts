@@ -13,14 +13,14 @@ export const filePath = (text: string) => {
   return text
 }
 
-/** @throws (the reader) Error for what is none, or out of its bounds */
+/** The reader of a whole number; throws Error for any other text, and for a number out of its bounds. */
 export const wholeNumber = (least: number, most: number) => (text: string) => {
   const value = /^\d+$/.test(text) ? Number(text) : Number.NaN
   if (!(value >= least && value <= most)) throw new Error(`must be a whole number from ${least} to ${most}`)
   return value
 }
 
-/** Gives milliseconds. @throws (the reader) Error */
+/** The reader of seconds, which returns milliseconds; throws Error as wholeNumber() has it. */
 export const seconds = (least: number, most: number) => (text: string) => {
   const value = /^\d+(\.\d{1,3})?$/.test(text) ? Number(text) : Number.NaN
   if (!(value >= least && value <= most))
@@ -28,7 +28,7 @@ export const seconds = (least: number, most: number) => (text: string) => {
   return value * 1000
 }
 
-/** @throws (the reader) Error for another word */
+/** The reader of one of these words; throws Error for any other. */
 export const oneOf =
   <Value extends string>(...values: Value[]) =>
   (text: string) => {
