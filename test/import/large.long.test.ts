@@ -53,6 +53,17 @@ describe('a large load', () => {
     await sql.unsafe(`drop owned by ${role.name}`)
   })
 
+  test('loads the same where a view needs a key that it would put off', async () => {
+    const { sql } = database
+    const before = await definitions(sql)
+    await sql`create view people_of_ours as select u.id, u.name from users u join assessments a on a.user_id = u.id group by u.id`
+    expect(await importText(sql, SAMPLE)).toMatchObject({ loaded: true })
+    await sql`drop view people_of_ours`
+    expect(await definitions(sql)).toEqual(before)
+    expect(await sql`select from export_records`).toHaveLength(ASSESSMENTS)
+    expect(await staleRecords(sql)).toBeEmpty()
+  })
+
   test('does not wait for a reader who does not end', async () => {
     const { sql } = database
     const reader = await sql.reserve()

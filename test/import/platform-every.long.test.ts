@@ -12,6 +12,7 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import postgres, { type Sql } from 'postgres'
 import { watchOver } from '../../src/import/platform/vigil.ts'
+import { isVacuumed } from '../../src/import/session.ts'
 import { openFirst } from '../../src/postgres/opening.ts'
 import { readPostgresUrl } from '../../src/postgres/url.ts'
 import { axport, cleanUp, type Running, start } from '../support/executable.ts'
@@ -226,6 +227,15 @@ describe('axport import --every', () => {
     await release()
   })
 
+  test('waits for longer than a timer can be set to', async () => {
+    const fed = await feed({}, '--every', '30d')
+    await fed.shows(/^\S+Z loaded .*\n/)
+    // Takes longer than rounds would that follow at once.
+    expect(await axport(['import', '--help'])).toMatchObject({ code: 0 })
+    fed.signal('SIGTERM')
+    expect(await fed.finished).toMatchObject({ code: 0, stdout: expect.stringMatching(/^.*\n$/) })
+  })
+
   test('reads a standby too, and misses nothing of what reached that late', async () => {
     await sql.end({ timeout: 1 })
     const standby = await cluster.startStandby()
@@ -292,4 +302,17 @@ describe('axport import --every', () => {
     expect(await waiting).toBe('it was noticed')
     await proxy.stop()
   })
+})
+
+test('an ordinary role learns that a server vacuums by itself', async () => {
+  const vacuumed = await startCluster({ settings: { autovacuum: 'on' } })
+  const admin = postgres(vacuumed.url(), { max: 1, onnotice: () => {} })
+  await admin`create role plain login password 'plain'`
+  const url = new URL(vacuumed.url())
+  Object.assign(url, { username: 'plain', password: 'plain' })
+  const sql = postgres(url.href, { max: 1, onnotice: () => {} })
+  expect(await isVacuumed(sql)).toBe(true)
+  await sql.end()
+  await admin.end()
+  await vacuumed.stop()
 })

@@ -18,7 +18,7 @@ test('the file of rejects is begun anew where a killed process of the same numbe
   writeFileSync(`${path}.${process.pid}.tmp`, 'left behind')
   const file = new RejectsFile(path)
   file.discard()
-  file.write({ file: undefined, line: 1, reason: 'late' })
+  file.write({ line: 1, reason: 'late' })
   expect(readdirSync(folder)).toEqual([])
   rmSync(folder, { recursive: true })
 })

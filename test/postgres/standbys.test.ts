@@ -1,11 +1,16 @@
 import { describe, expect, test } from 'bun:test'
+import postgres from 'postgres'
 import { Trust, whyBehind, whyNoStandby } from '../../src/postgres/fitness.ts'
 import type { Look } from '../../src/postgres/look.ts'
+import { Onlooker } from '../../src/postgres/look.ts'
+import { openFirst } from '../../src/postgres/opening.ts'
 import { Positions } from '../../src/postgres/positions.ts'
 import { readServers } from '../../src/postgres/read-servers.ts'
-import { endOfLast } from '../../src/postgres/replayed.ts'
+import { endOfLast, present, unreplayed } from '../../src/postgres/replayed.ts'
 import { ranked } from '../../src/postgres/replicas.ts'
+import { readPostgresUrl } from '../../src/postgres/url.ts'
 import { sha256 } from '../../src/random.ts'
+import { cluster } from '../support/cluster.ts'
 
 /** A primary that was at these positions when it was asked at 0 s, 1 s, 2 s and so on. */
 function positions(...seen: number[]): Positions {
@@ -118,4 +123,29 @@ test('what was written ends before the header of a page that nothing is on yet',
   const PAGE = 8192n
   const ends = [0n, 24n, 40n, 48n, 8191n].map(at => endOfLast(3n * PAGE + at, PAGE) - 3n * PAGE)
   expect(ends).toEqual([0n, 0n, 0n, 48n, 8191n])
+})
+
+test('a primary among the servers that are waited for has every change where it may be among them, and is no standby elsewhere', async () => {
+  const { url } = await cluster()
+  const servers = readServers(() => url())
+  const sql = postgres(url(), { max: 1, onnotice: () => {} })
+  const primary = await present(sql)
+  await sql.end()
+  expect(await unreplayed(servers, primary, 5000, true)).toEqual([])
+  const found = await unreplayed(servers, primary, 5000)
+  expect(found).toEqual([{ name: new URL(url()).host, why: 'it is no standby' }])
+})
+
+test('a server that has no room for a new connection is looked at through one that is too old', async () => {
+  const { url } = await cluster()
+  let opened = 0
+  const onlooker = new Onlooker(async (patience, onEnd) => {
+    if (++opened > 1) throw new Error('too many connections')
+    const connection = await openFirst(readPostgresUrl(url()), {}, patience, onEnd)
+    return Object.assign(connection, { bestBefore: 0 })
+  })
+  const first = await onlooker.look(5000)
+  const second = await onlooker.look(5000)
+  expect([second.system, opened]).toEqual([first.system, 2])
+  await onlooker.close()
 })

@@ -1,0 +1,35 @@
+import { expect, test } from 'bun:test'
+import { queryFailure } from '../../src/import/platform/failure.ts'
+
+const QUERY = { file: 'users.sql', type: 'user', text: 'select 1', digest: '' } as const
+
+/** What is said of an error that the platform's server raises with this code and message. */
+const said = (code: string, message: string) =>
+  (queryFailure({ name: 'PostgresError', code, message }, QUERY, '') as Error).message
+
+test.each([
+  ['invalid input syntax for type integer: "Ada King"', 'invalid input syntax for type integer'],
+  ['ungültige Eingabesyntax für Typ integer: »Ada King«', 'ungültige Eingabesyntax für Typ integer'],
+  [
+    'syntaxe en entrée invalide pour le type integer : « Ada King »',
+    'syntaxe en entrée invalide pour le type integer ',
+  ],
+  ['value "Ada King" is out of range for type integer', 'value … is out of range for type integer'],
+  ['Wert »Ada King« ist außerhalb des gültigen Bereichs', 'Wert … ist außerhalb des gültigen Bereichs'],
+  ['la valeur « Ada King » est en dehors des limites', 'la valeur … est en dehors des limites'],
+  ['型integerの不正な入力構文："Ada King"', '型integerの不正な入力構文'],
+])(
+  'an error in data is told without the value of the row, in the language of the server: %s',
+  (message, shown) => {
+    const told = said('22P02', message)
+    expect(told).not.toContain('Ada')
+    expect(told.startsWith(`users.sql: ${shown}`)).toBe(true)
+  },
+)
+
+test('an error that a function of the platform raises is told by its code alone, and one in the query with its words', () => {
+  expect(said('P0001', 'Ada King has no email')).toBe('users.sql: the platform refused (SQLSTATE P0001)')
+  expect(said('42703', 'column "given" does not exist')).toBe(
+    'users.sql: column "given" does not exist (SQLSTATE 42703)',
+  )
+})
