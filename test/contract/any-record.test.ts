@@ -9,8 +9,8 @@ import { BACKENDS } from '../support/service.ts'
 import { provisionScopes } from '../support/stored-platform.ts'
 
 const RUNS = {
-  postgres: { runs: 8, thorough: 150, limit: 6000 },
-  embedded: { runs: 3, thorough: 40, limit: 6000 },
+  postgres: { runs: 8, thorough: 150 },
+  embedded: { runs: 3, thorough: 40 },
 }
 
 /** Ids that no random platform has. */

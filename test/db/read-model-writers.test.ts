@@ -265,6 +265,6 @@ describe('writers at the same time leave the read model equal to its source', ()
         )
       },
     )
-    await holds(property, { runs: 15, thorough: 1500, limit: 7000 })
+    await holds(property, { runs: 15, thorough: 1500 })
   })
 })

@@ -187,7 +187,7 @@ describe('the read model', () => {
         for (const one of transactions) await run(one)
       },
     )
-    await holds(property, { runs: 15, thorough: 500, limit: 6000 })
+    await holds(property, { runs: 15, thorough: 500 })
   })
 
   async function expectFollows(statement: string): Promise<void> {

@@ -6,7 +6,7 @@ import { assessment, educator, organization, PEOPLE, product } from '../support/
 import { importLines, useDatabase } from '../support/import.ts'
 import { holds } from '../support/property.ts'
 import { BACKENDS_OF_TIER } from '../support/service.ts'
-import { thorough } from '../support/tier.ts'
+import { seed, thorough } from '../support/tier.ts'
 
 /** Also characters that are white space to some and not to others, and such as cannot be stored. */
 const name = fc.oneof(
@@ -105,7 +105,7 @@ test('any line at all gives a row or a BadLine, never another exception', async 
     const read = outcome(text)
     if (typeof read !== 'string') expect(read.row.id).toSatisfy(Number.isSafeInteger)
   })
-  await holds(property, { runs: 5000, thorough: 100_000, limit: 6000 })
+  await holds(property, { runs: 5000, thorough: 100_000 })
 })
 
 test('the reason against a line is one clause in one line, and quotes no text of it', async () => {
@@ -141,14 +141,14 @@ describe.each(BACKENDS_OF_TIER)('on %s', backend => {
       expect(result.problems).not.toBeEmpty()
       for (const { line } of result.problems) expect(line).toBeWithin(1, PEOPLE.length + lines.length + 1)
     })
-    await holds(property, { runs: 25, thorough: 400, limit: 3000 })
+    await holds(property, { runs: 25, thorough: 400 })
   })
 
   // What is white space differs from server to server; a database's refusal shows the character as the row's id.
   test('any character that is read as a name or a seid can be stored', async () => {
     const texts = Array.from({ length: 0xffff }, (_, index) => index + 1)
-      // Those between are ideographs and syllables, 40,000 of one kind.
-      .filter(code => thorough || code < 0x3400 || code >= 0xd7a0)
+      // Those between are ideographs and syllables, 40,000 of one kind: CHECK=all takes each eighth of them.
+      .filter(code => code < 0x3400 || code >= 0xd7a0 || (thorough && code % 8 === seed % 8))
       .flatMap(code => {
         const character = String.fromCharCode(code)
         return [
@@ -158,7 +158,7 @@ describe.each(BACKENDS_OF_TIER)('on %s', backend => {
       })
       .map(line => JSON.stringify(line))
       .filter(text => typeof outcome(text) !== 'string')
-    expect(texts.length).toBeGreaterThan(thorough ? 126_000 : 42_000)
+    expect(texts.length).toBeGreaterThan(thorough ? 52_000 : 42_000)
     expect(await importLines(database.sql, ...texts)).toMatchObject({ loaded: true, lines: texts.length })
   })
 
@@ -188,6 +188,6 @@ describe.each(BACKENDS_OF_TIER)('on %s', backend => {
         for (const { day } of rows) expect(day).toMatch(/^\d{4}-\d\d-\d\d$/)
       },
     )
-    await holds(property, { runs: 3, thorough: 30, limit: 3000 })
+    await holds(property, { runs: 3, thorough: 30 })
   })
 })

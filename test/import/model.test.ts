@@ -188,7 +188,7 @@ describe.each(BACKENDS_OF_TIER)('on %s', backend => {
         expect(await staleRecords(sql)).toBeEmpty()
       }
     })
-    await holds(property, { runs: 20, thorough: 250, limit: 6000 })
+    await holds(property, { runs: 20, thorough: 250 })
     // The files are not all of one sort: of 3,000 seeds, none loads fewer than 15 or refuses fewer than 13.
     expect(loadedOnes).toBeGreaterThan(10)
     expect(refusedOnes).toBeGreaterThan(3)

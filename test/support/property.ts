@@ -6,11 +6,14 @@ export interface Runs {
   runs: number
   /** Under `CHECK=all`; the same as `runs` unless given. */
   thorough?: number
-  /** Milliseconds after which `CHECK=all` begins no further round of `runs`; none unless given. */
+  /** Milliseconds after which `CHECK=all` begins no further round of `runs`; LIMIT unless given. */
   limit?: number
   /** False reports the first failure as it is, where runs take long or are never quite the same. */
   shrink?: boolean
 }
+
+/** There are some forty properties, and CHECK=all has eight minutes for all tests. */
+const LIMIT = 4000
 
 /**
  * Checks a property of fast-check; the one way in which a test of this project does.
@@ -22,7 +25,7 @@ export interface Runs {
  * `thorough` inputs are through or `limit` is over. Throws with the input that failed and the TEST_SEED of its round.
  */
 export async function holds<Ts>(property: fc.IRawProperty<Ts>, bounds: Runs): Promise<void> {
-  const { runs, limit = Number.POSITIVE_INFINITY, shrink = true } = bounds
+  const { runs, limit = LIMIT, shrink = true } = bounds
   const wanted = thorough ? (bounds.thorough ?? runs) : runs
   const end = performance.now() + limit
   for (let tried = 0, from = seed; tried === 0 || (tried < wanted && performance.now() < end); from++) {

@@ -170,5 +170,5 @@ test('every answer is the right one for the data and the caller of its moment, o
       }
     },
   )
-  await holds(property, { runs: 8, thorough: 120, limit: 6000 })
+  await holds(property, { runs: 8, thorough: 120 })
 })

@@ -124,5 +124,5 @@ test('an answer is the right one for a state during its request, however stateme
       expect(right, JSON.stringify(question)).toContain(body)
     }
   })
-  await holds(property, { runs: 15, thorough: 250, limit: 6000 })
+  await holds(property, { runs: 15, thorough: 250 })
 })
