@@ -37,6 +37,8 @@ export class Host {
   /** Changes with each start. */
   startedAt = 1
   readonly processes = new Map<number, Process>()
+  /** Of all connections there ever were: the end of one may still be on its way. */
+  readonly links: Link[] = []
   #nextPid = 1
   /** Who waits for the end of a silence. */
   readonly #unheard: (() => void)[] = []
@@ -91,12 +93,13 @@ export class Host {
   /** Ends a silence: what was said in it is heard, unless it is forgotten who wanted to open a connection. */
   resume(isForgotten = false): void {
     this.isSilent = false
-    for (const process of this.processes.values()) process.link.resume()
+    for (const link of this.links) link.resume()
     for (const hear of this.#unheard.splice(0)) if (!isForgotten) hear()
   }
 
   #accept(): SimulatedWire {
     const link = new Link(this.time, this, this.chance)
+    this.links.push(link)
     const wire = new SimulatedWire(link, this)
     const process = new Process(this.#nextPid++, this, link, wire)
     wire.process = process

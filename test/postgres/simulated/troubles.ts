@@ -16,7 +16,7 @@ function beginLasting({ kind, lasts }: Extract<Trouble, { lasts: number }>, host
     case 'silent':
     case 'forgetful':
       host.isSilent = true
-      if (kind === 'forgetful') for (const { link } of host.processes.values()) link.forget()
+      if (kind === 'forgetful') for (const link of host.links) link.forget()
       isOver(() => host.resume(kind === 'forgetful'))
       return
     case 'deaf':
