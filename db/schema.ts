@@ -60,6 +60,8 @@ export const integrations = pgTable('integrations', {
   scopeDigest: text('scope_digest')
     .notNull()
     .generatedAlwaysAs(sql`scope_digest(organization_ids, product_ids)`),
+  purpose: text('purpose'),
+  contact: text('contact'),
 })
 
 export const integrationSecrets = pgTable('integration_secrets', {

@@ -4,6 +4,7 @@ import changes from '../../db/migrations/0003_changes.sql' with { type: 'text' }
 import writers from '../../db/migrations/0004_writers.sql' with { type: 'text' }
 import integrations from '../../db/migrations/0005_integrations.sql' with { type: 'text' }
 import feeds from '../../db/migrations/0006_feeds.sql' with { type: 'text' }
+import integrationHistory from '../../db/migrations/0007_integration_history.sql' with { type: 'text' }
 
 /** A step of the schema. Immutable once released: its hash is recorded where it was applied. */
 export interface Migration {
@@ -19,6 +20,7 @@ export const MIGRATIONS: Migration[] = [
   { name: '0004_writers', sql: writers },
   { name: '0005_integrations', sql: integrations },
   { name: '0006_feeds', sql: feeds },
+  { name: '0007_integration_history', sql: integrationHistory },
 ]
 
 const numberOf = ({ name }: Migration): number => Number(name.slice(0, 4))
