@@ -4,6 +4,7 @@ import {
   boolean,
   customType,
   date,
+  interval,
   pgTable,
   pgView,
   primaryKey,
@@ -45,6 +46,12 @@ export const exportPeople = pgTable('export_people', {
 export const exportProducts = pgTable('export_products', {
   productId: id('product_id').primaryKey(),
   nameKey: text('name_key').notNull(),
+})
+
+export const disclosureState = pgTable('disclosure_state', {
+  singleton: boolean('singleton').primaryKey().default(true),
+  isOn: boolean('is_on').notNull().default(false),
+  kept: interval('kept').default('400 days'),
 })
 
 export const integrations = pgTable('integrations', {

@@ -14,6 +14,18 @@ export interface Answer {
   body: string | Uint8Array<ArrayBuffer>
   /** What the request log says of it that status and headers do not. */
   facts?: Facts
+  /** Whose records it shows to whom, where the database says that this is to be recorded before it is sent. */
+  shown?: Shown
+}
+
+/** The records that an answer shows: their ids as Postgres writes arrays, which nobody here takes apart. */
+export interface Shown {
+  clientId: string
+  /** Ids of assessments, and those of their educators, each once: {1,2}. */
+  assessments: string
+  people: string
+  /** The names of the filters of the request. */
+  filters: string[]
 }
 
 export interface Facts {
@@ -23,6 +35,8 @@ export interface Facts {
   records?: number
   /** Why there is a 400 or a 401, in words of ours: they name parameters, and quote nothing that was sent. */
   refused?: string[]
+  /** Why an answer with records was not sent: what it shows could not be recorded. */
+  withheld?: string
   /** Parameters of ours that others resemble, which were sent and have no effect. */
   resembled?: string[]
 }

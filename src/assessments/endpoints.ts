@@ -1,12 +1,12 @@
-import { type Answer, apiError, COMPRESSIBLE, errorAnswer, type HttpError } from '../answers.ts'
+import { type Answer, apiError, COMPRESSIBLE, errorAnswer, type HttpError, type Shown } from '../answers.ts'
 import type { Runner } from '../postgres/statement.ts'
 import { requireAccess } from './access.ts'
 import { isBigint } from './conditions.ts'
 import { nextLink } from './next-link.ts'
 import { readPage } from './page.ts'
 import type { PageMemory } from './page-memory.ts'
-import { type ListParameters, queryOf } from './parameters.ts'
-import { readRecord } from './queries.ts'
+import { type Filter, type ListParameters, queryOf } from './parameters.ts'
+import { readRecord, type ShownRecords } from './queries.ts'
 import { resembled } from './resemblance.ts'
 
 /**
@@ -22,12 +22,12 @@ export async function listAssessments(
   queryString: string,
 ): Promise<Answer> {
   const query = queryOf(parameters)
-  const { clientId, count, documents, size } = await readPage(db, memory, tokenDigest, query)
+  const { clientId, count, documents, size, shown } = await readPage(db, memory, tokenDigest, query)
   const meta = JSON.stringify({ count, offset: query.offset, page: query.page })
   const body = Buffer.concat([Buffer.from('{"data":['), documents, Buffer.from(`],"meta":${meta}}`)])
   const headers = { ...COMPRESSIBLE, ...nextLink(queryString, query, count) }
   const facts = { clientId, records: size, resembled: resembled(queryString) }
-  return { status: 200, headers, body, facts }
+  return { status: 200, headers, body, facts, ...disclosed(clientId, shown, query.filter) }
 }
 
 /**
@@ -41,11 +41,20 @@ export async function retrieveAssessment(
   id: string,
 ): Promise<Answer> {
   if (!/^\d+$/.test(id) || !isBigint(id)) return await refused(db, tokenDigest, assessmentNotFound())
-  const { access, document } = await readRecord(db, tokenDigest, id)
+  const { access, document, shown } = await readRecord(db, tokenDigest, id)
   memory.note(tokenDigest, access)
   const { clientId } = access
   if (!document) return errorAnswer(assessmentNotFound(), { clientId })
-  return { status: 200, headers: COMPRESSIBLE, body: Buffer.from(document), facts: { clientId, records: 1 } }
+  const facts = { clientId, records: 1 }
+  const body = Buffer.from(document)
+  return { status: 200, headers: COMPRESSIBLE, body, facts, ...disclosed(clientId, shown, {}) }
+}
+
+/** What is to be recorded of an answer, for its `shown`; nothing where answers are not recorded. */
+function disclosed(clientId: string, records: ShownRecords | undefined, filter: Filter): { shown?: Shown } {
+  if (!records) return {}
+  const filters = Object.entries(filter).flatMap(([name, value]) => (value === undefined ? [] : [name]))
+  return { shown: { clientId, ...records, filters } }
 }
 
 /**

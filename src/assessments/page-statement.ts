@@ -1,5 +1,5 @@
 import { type SQL, sql } from 'drizzle-orm'
-import { exportRecords as r } from '../../db/schema.ts'
+import { exportRecords as r, disclosureState as state } from '../../db/schema.ts'
 import type { RawRow } from '../postgres/raw-rows.ts'
 import { rawStatement, type Statement } from '../postgres/statement.ts'
 import { ACCESS } from './access.ts'
@@ -80,7 +80,10 @@ const tokenOf = (shape: Shape) =>
 
 const value = sql.placeholder
 
-/** All of it is read in one snapshot: a statement has only one. The columns are read by readPageRow(). */
+/**
+ * All of it is read in one snapshot: a statement has only one. The columns are read by selectPage(). Whose records they
+ * are is looked up only where answers are recorded: elsewhere that costs a look at one row.
+ */
 export function pageSql(shape: Shape): SQL {
   const isOrdered = shape.from === 'start'
   const isWhole = shape.way === 'whole'
@@ -110,15 +113,19 @@ select ${ACCESS},
   is_held and (place.size = 0 or greatest(after_skip + after_size, before_skip + before_size) <= ${REACHES[shape.reach]}) as is_held,
   count, coalesce(newest.position, 0) as position, coalesce(newest.tag, gen_random_uuid()) as tag,
   ${shape.isCounted ? sql`(select reltuples::bigint from pg_class where oid = 'export_records'::regclass)` : sql`null`} as total,
-  found.*
+  documents, found.size, last_key, last_id, shown.*
 from place cross join part left join newest on true left join token on true cross join (
   select
     coalesce(string_agg(${isWhole ? sql`document` : sql`(select ${r.document} from ${r} where ${r.id} = page.id)`}, ','), '') as documents,
     count(*) as size,
     (array_agg(key))[count(*)] as last_key,
-    (array_agg(id))[count(*)] as last_id
+    (array_agg(id))[count(*)] as last_id,
+    array_agg(id) as ids
   from ${isOrdered ? sql`page` : sql`(select * from page order by ${inOrder(shape.order)}) as page`}
-) as found`
+) as found left join lateral (
+  select ids::text, (select array_agg(distinct ${r.userId})::text from ${r} where ${r.id} = any (ids))
+  from ${state} where ${state.isOn} and ids is not null
+) as shown on true`
 }
 
 /** The records that match, once for the count and for the page. */

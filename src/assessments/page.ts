@@ -9,7 +9,7 @@ import { SCOPE_SETS } from './scope.ts'
 import { searchOf } from './search.ts'
 
 /** A page: how many records match in all, and its documents, `size` of them, joined by commas, as UTF-8. */
-type Page = Pick<Access, 'clientId'> & Pick<PageRow, 'count' | 'documents' | 'size'>
+type Page = Pick<Access, 'clientId'> & Pick<PageRow, 'count' | 'documents' | 'size' | 'shown'>
 
 /**
  * The page that a query asks for of what a token may read, and the count beside it, as plain OFFSET and count(*) find
@@ -33,11 +33,11 @@ export async function readPage(
     facts = undefined
     row = await read(db, tokenDigest, query, row.access, undefined)
   }
-  const { access, count, documents, size, last, moment } = row
+  const { access, count, documents, size, shown, last, moment } = row
   memory.note(tokenDigest, access)
   const learned = memory.learn(access.scope, query.filter, facts, row)
   if (last) learned.note(orderOf(query), { offset: query.offset + size, ...last, moment })
-  return { clientId: access.clientId, count, documents, size }
+  return { clientId: access.clientId, count, documents, size, shown }
 }
 
 const orderOf = ({ sort, order }: ListQuery) => `${sort} ${order}`

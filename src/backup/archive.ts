@@ -1,4 +1,5 @@
 import { Failure } from '../errors.ts'
+import type { Disclosing } from '../postgres/disclosing.ts'
 
 /** The form of what a backup holds. One that an older axport could not restore gets the next number. */
 export const FORMAT = 1
@@ -14,6 +15,8 @@ export interface Header {
   made_at: string
   time_zone: string
   last_import_at: string | null
+  /** Whether answers are recorded, and for how long; a backup of a schema without that has none. */
+  disclosures?: Disclosing
   /** How many rows follow, by the names of the tables. */
   rows: Record<string, number>
 }

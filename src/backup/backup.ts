@@ -1,6 +1,7 @@
 import type { Sql, TransactionSql } from 'postgres'
 import { Failure } from '../errors.ts'
 import type { Write } from '../files.ts'
+import { readDisclosing } from '../postgres/disclosing.ts'
 import { type Batch, FORMAT, type Header } from './archive.ts'
 import { columnsOf } from './columns.ts'
 import { readRows } from './statements.ts'
@@ -61,7 +62,8 @@ async function readHeader(sql: TransactionSql, version: string): Promise<Header>
     const [count] = await sql<{ rows: string }[]>`select count(*) as rows from ${sql(table)}`
     rows[table] = Number(count?.rows)
   }
-  return { axport_backup: FORMAT, version, ...state, rows }
+  const disclosures = await readDisclosing(sql)
+  return { axport_backup: FORMAT, version, ...state, ...(disclosures && { disclosures }), rows }
 }
 
 async function* linesOf(

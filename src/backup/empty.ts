@@ -3,7 +3,7 @@ import { Failure } from '../errors.ts'
 import { KEPT, LEFT_OUT } from './tables.ts'
 
 /** What has rows in a database without data, too. */
-const NEVER_EMPTY = ['export_state', 'export_changes', 'schema_migrations']
+const NEVER_EMPTY = ['export_state', 'export_changes', 'disclosure_state', 'schema_migrations']
 
 /**
  * Lets a restore go on only where there is nothing that it could mix with: in a database without the tables, or with

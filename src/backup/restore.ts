@@ -1,5 +1,6 @@
 import type { Sql, TransactionSql } from 'postgres'
 import { relieve } from '../postgres/bulk.ts'
+import { writeDisclosing } from '../postgres/disclosing.ts'
 import { requireTriggers, settle, waitForTurn } from '../postgres/load-session.ts'
 import { migrate } from '../postgres/migrate.ts'
 import type { Header } from './archive.ts'
@@ -73,6 +74,9 @@ async function restoreInto(
   await sql`
     update export_state
     set time_zone = ${header.time_zone}, last_import_at = ${header.last_import_at}::text::timestamptz`
+  // One that is on stays on: it may have been switched on for this very restore.
+  const { isOn, kept } = header.disclosures ?? {}
+  if (kept !== undefined) await writeDisclosing(sql, { kept, ...(isOn && { isOn }) })
   await settle(sql)
   const { assessments = 0 } = header.rows
   const relief = await relieve(sql, assessments)

@@ -30,6 +30,14 @@ export function readDuration(text: string): number {
   return seconds
 }
 
+/** For how long something is kept: "400d" as "400 days", or null for "forever". */
+export function readKept(text: string): string | null {
+  if (text.trim().toLowerCase() === 'forever') return null
+  const [, days] = /^(\d{1,5})d$/.exec(text.trim()) ?? []
+  if (!(Number(days) > 0)) throw new InvalidArgumentError('Give a number of days, as 400d, or forever.')
+  return `${Number(days)} days`
+}
+
 /** A reader of one of these words, in any case. */
 export function oneOf<Value extends string>(...values: readonly Value[]): (text: string) => Value {
   return text => {

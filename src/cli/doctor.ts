@@ -7,7 +7,13 @@ import { missingEmbedded } from '../doctor/folder-check.ts'
 import { checkPrivileges } from '../doctor/privileges-check.ts'
 import { checkReadModel } from '../doctor/read-model-check.ts'
 import { checkSchema } from '../doctor/schema-check.ts'
-import { checkLastImport, checkServer, checkStatistics, checkTimeZone } from '../doctor/server-checks.ts'
+import {
+  checkDisclosures,
+  checkLastImport,
+  checkServer,
+  checkStatistics,
+  checkTimeZone,
+} from '../doctor/server-checks.ts'
 import { checkStandbys } from '../doctor/standby-checks.ts'
 import { checkTriggers } from '../doctor/trigger-check.ts'
 import { Failure } from '../errors.ts'
@@ -124,6 +130,7 @@ function checkSettings(): Finding[] {
 async function checkContents(sql: Sql, full: boolean): Promise<Finding[]> {
   return [
     await checkTimeZone(sql),
+    await checkDisclosures(sql),
     await checkLastImport(sql),
     ...(await checkTriggers(sql)),
     await checkReadModel(sql, full),

@@ -1,24 +1,34 @@
 import { Command } from 'commander'
+import type { Sql } from 'postgres'
 import { UsageFailure } from '../errors.ts'
+import { describeDisclosing, setDisclosing } from '../postgres/disclosing.ts'
 import { grantFor } from '../postgres/grant.ts'
 import { migrate } from '../postgres/migrate.ts'
 import { MIGRATIONS } from '../postgres/migrations.ts'
 import { LOAD, type Purpose, SERVE } from '../postgres/purposes.ts'
 import { setTimeZone } from '../postgres/time-zone.ts'
+import { oneOf, readKept } from './arguments.ts'
+import { untilSeen, waitOption } from './integration/standbys.ts'
 import { print } from './output.ts'
+import { standbyServers } from './standbys.ts'
 import { withAnySchema } from './with-database.ts'
 
 interface Options {
   timeZone?: string
+  disclosures?: 'on' | 'off'
+  disclosuresKeep?: string | null
+  wait: number
   grant?: string
   grantLoader?: string
   json?: true
 }
 
-/** What --json prints; a time zone where one was asked for. */
+/** What --json prints; a time zone, and whether disclosures are recorded, where that was asked for. */
 interface Done {
   applied: string[]
   time_zone?: { name: string; changed: boolean }
+  /** `kept` as Postgres writes an interval; null for ever. */
+  disclosures?: { on: boolean; kept: string | null; changed: boolean }
   granted: { role: string; for: string }[]
 }
 
@@ -27,6 +37,17 @@ export function migrateCommand(): Command {
   return new Command('migrate')
     .description('Bring the database schema up to date; safe to repeat and to run twice at once.')
     .option('--time-zone <zone>', "the platform's time zone, as Europe/Berlin (a new database has UTC)")
+    .option(
+      '--disclosures <on|off>',
+      'whether to record, before it is sent, whose records each answer shows to whom (a new database has off)',
+      oneOf('on', 'off'),
+    )
+    .option(
+      '--disclosures-keep <duration>',
+      'for how long, as 400d, or forever (a new database has 400d)',
+      readKept,
+    )
+    .addOption(waitOption())
     .option('--grant <role>', 'give this role exactly what axport serve needs, and nothing more')
     .option('--grant-loader <role>', 'give this role exactly what axport import needs, and nothing more')
     .option('--json', 'print one JSON object, when all is done')
@@ -35,11 +56,14 @@ export function migrateCommand(): Command {
       `
 Dates in the API are days in the platform's time zone. It is a property of the database: changing
 it renders every record anew. Repeat --grant and --grant-loader after an upgrade.
+While disclosures are recorded, axports that do not know the record refuse to start: stop theirs first.
 
 Example: axport migrate --time-zone America/New_York`,
     )
-    .action(async ({ timeZone, grant, grantLoader, json }: Options) => {
+    .action(async ({ timeZone, grant, grantLoader, json, ...options }: Options) => {
       requireRoles(grant, grantLoader)
+      // A wrong setting is not to be found after the change.
+      const servers = options.disclosures === 'on' ? standbyServers() : []
       const say = async (line: string) => (json ? undefined : await print(`${line}\n`))
       await withAnySchema(async ({ sql }) => {
         const applied = await migrate(sql, MIGRATIONS, { onBlocked: tellBlocked })
@@ -49,6 +73,12 @@ Example: axport migrate --time-zone America/New_York`,
           const changed = await setTimeZone(sql, timeZone)
           done.time_zone = { name: timeZone, changed }
           await say(changed ? `the time zone is now ${timeZone}` : `the time zone is ${timeZone} already`)
+        }
+        if (options.disclosures !== undefined || options.disclosuresKeep !== undefined) {
+          done.disclosures = await switchDisclosures(sql, options)
+          const { changed, on: isOn, kept } = done.disclosures
+          const words = describeDisclosing({ isOn, kept })
+          await say(changed ? `disclosures are now ${words}` : `disclosures are ${words} already`)
         }
         const grants: [string | undefined, Purpose][] = [
           [grant, SERVE],
@@ -61,8 +91,20 @@ Example: axport migrate --time-zone America/New_York`,
           await say(`${role} has what ${purpose.commands} needs`)
         }
         if (json) await print(`${JSON.stringify(done)}\n`)
+        await untilSeen(sql, servers, options.wait)
       })
     })
+}
+
+async function switchDisclosures(
+  sql: Sql,
+  { disclosures, disclosuresKeep }: Options,
+): Promise<NonNullable<Done['disclosures']>> {
+  const { isOn, ...rest } = await setDisclosing(sql, {
+    ...(disclosures && { isOn: disclosures === 'on' }),
+    ...(disclosuresKeep !== undefined && { kept: disclosuresKeep }),
+  })
+  return { on: isOn, ...rest }
 }
 
 /** On standard error, beside whatever the result is printed as. */

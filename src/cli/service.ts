@@ -10,6 +10,7 @@ import type { AdminView } from '../http/admin/server.ts'
 import { type Server, startServer } from '../http/server.ts'
 import { startPurging } from '../oauth/purge.ts'
 import type { Database } from '../postgres/database.ts'
+import { readDisclosing } from '../postgres/disclosing.ts'
 import { requirePrivileges } from '../postgres/missing-privileges.ts'
 import type { Pool } from '../postgres/pool.ts'
 import { SERVE } from '../postgres/purposes.ts'
@@ -33,6 +34,8 @@ export class Service implements AdminView {
   private readonly counters: Counters = newCounters()
   private readonly checks: Check[]
   readonly measured: Metrics
+  /** Whether answers were recorded when it was opened. */
+  disclosures: 'on' | 'off' = 'off'
   private server: Server | undefined
   private stopPurging = async () => {}
   private state: 'starting' | 'serving' | 'stopping' = 'starting'
@@ -71,9 +74,11 @@ export class Service implements AdminView {
    */
   static async open(database: Database, log: Logger): Promise<Service> {
     await requirePrivileges(database.sql, SERVE)
+    const state = await readDisclosing(database.sql)
     const limits = readLimits()
     const replicas = await openReplicas(database, limits.pool, log)
     const service = new Service(database.pool(limits.pool, log), replicas, limits, log)
+    service.disclosures = state?.isOn ? 'on' : 'off'
     surviveCuts(log)
     await database.sql.end({ timeout: 1 })
     return service

@@ -39,7 +39,8 @@ async function serveOn(
   arrival.becomes(service)
   const url = service.listen(publicAddress())
   onReload(() => service.reload())
-  log.info({ url, admin: admin?.url, database: database.kind }, 'listening')
+  const { disclosures } = service
+  log.info({ url, admin: admin?.url, database: database.kind, disclosures }, 'listening')
   await onListening(url)
   log.info({ signal: await signalled }, 'stopping')
   await service.end()
@@ -76,7 +77,7 @@ export async function serveAsWorker(worker: number): Promise<void> {
     const service = await Service.open(database, log)
     service.listen({ host: setting('HOST'), port, isShared: true })
     supervisor.onReload(() => service.reload())
-    log.info({ pid: process.pid }, 'worker listening')
+    log.info({ pid: process.pid, disclosures: service.disclosures }, 'worker listening')
     supervisor.listening({
       readiness: () => service.readiness(),
       metrics: () => service.measured.json(),

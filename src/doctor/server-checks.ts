@@ -1,4 +1,5 @@
 import type { Sql } from 'postgres'
+import { describeDisclosing, readDisclosing } from '../postgres/disclosing.ts'
 import { type Finding, ok, skipped, warning, wrong } from './finding.ts'
 import { unreadable } from './reading.ts'
 import { TRIGRAM_REPAIR } from './schema-check.ts'
@@ -58,6 +59,19 @@ export async function checkTimeZone(db: Sql): Promise<Finding> {
   return state
     ? ok('time zone', state.time_zone)
     : wrong('time zone', 'export_state is empty: its one row was deleted')
+}
+
+/** Whether answers are recorded before they are sent. */
+export async function checkDisclosures(db: Sql): Promise<Finding> {
+  if ((await unreadable(db, 'disclosure_state')).length > 0)
+    return skipped('disclosures', 'this role cannot read disclosure_state: see its privileges')
+  const state = await readDisclosing(db)
+  return state
+    ? ok('disclosures', describeDisclosing(state))
+    : wrong(
+        'disclosures',
+        'disclosure_state is empty, and nothing is recorded: insert into disclosure_state default values; axport migrate --disclosures on',
+      )
 }
 
 /** When the data was last brought up to date; of SQL of one's own nothing is known. */

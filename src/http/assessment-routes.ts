@@ -6,6 +6,7 @@ import { parseListQuery } from '../assessments/parse.ts'
 import { AssessmentList, AssessmentRecord } from '../assessments/record.ts'
 import type { Pool } from '../postgres/pool.ts'
 import type { Replicas } from '../postgres/replicas.ts'
+import { Disclosing } from './disclosing.ts'
 import { answerErrors } from './error-answer.ts'
 import { guard } from './guard.ts'
 import { LastUse } from './last-use.ts'
@@ -25,6 +26,7 @@ const errors = { 400: ErrorsBody, 401: OAuthErrorBody, 500: ErrorsBody, 503: Err
 /** The two endpoints of the API. */
 export function assessmentRoutes(pool: Pool, limits: Limits, watching: Watching, replicas?: Replicas) {
   const reading = new Reading(pool, replicas, watching.counters)
+  const disclosing = new Disclosing(pool)
   const lastUse = new LastUse(pool)
   /** An answer that names a client is one to a live token. */
   const noted = (tokenDigest: Buffer | undefined, answer: Answer): Answer => {
@@ -36,13 +38,13 @@ export function assessmentRoutes(pool: Pool, limits: Limits, watching: Watching,
     const answer = await reading.answer(request, tokenDigest, (db, memory) =>
       listAssessments(db, memory, tokenDigest, query, queryString(request)),
     )
-    return respond(request, noted(tokenDigest, answer))
+    return respond(request, await disclosing.recorded(request, noted(tokenDigest, answer)))
   }
   const retrieve = async ({ tokenDigest, params, request }: Asked & { params: { id: string } }) => {
     const answer = await reading.answer(request, tokenDigest, (db, memory) =>
       retrieveAssessment(db, memory, tokenDigest, params.id),
     )
-    return respond(request, noted(tokenDigest, answer))
+    return respond(request, await disclosing.recorded(request, noted(tokenDigest, answer)))
   }
   const errorOf = answerErrors(apiError, watching)
   const listTypes = {

@@ -1,8 +1,9 @@
 import { ParseError } from 'elysia'
 import { type Answer, apiError, type ErrorStyle, errorAnswer, HttpError } from '../answers.ts'
 import { DatabaseUnavailable, Displaced, StatementTimeout } from '../postgres/failures.ts'
+import { Withheld } from './disclosing.ts'
 import { logOf, type Watching } from './request-log.ts'
-import { databaseAnswer } from './unavailable.ts'
+import { databaseAnswer, unavailable } from './unavailable.ts'
 
 /** What the framework tells of a failed request. */
 interface Failed {
@@ -18,7 +19,7 @@ interface Failed {
 export function answerErrors(style: ErrorStyle, { log, counters }: Watching) {
   return ({ error, code, request }: Failed): Answer => {
     // The framework wraps what is thrown while a body is read.
-    const cause = error instanceof ParseError ? error.cause : error
+    const cause = error instanceof ParseError || error instanceof Withheld ? error.cause : error
     if (isOfDatabase(cause)) counters.databaseErrors++
     const known =
       cause instanceof HttpError
@@ -27,8 +28,21 @@ export function answerErrors(style: ErrorStyle, { log, counters }: Watching) {
           ? apiError(404, 'Not found')
           : databaseAnswer(cause, style)
     if (!known) logOf(request, log).error({ error: loggable(cause) }, 'unforeseen error')
+    if (error instanceof Withheld) return withheld(error, style)
     return errorAnswer(known ?? internalError(style))
   }
+}
+
+/** Whatever the cause, the same request may be answered later. */
+function withheld({ cause, clientId }: Withheld, style: ErrorStyle): Answer {
+  const isKnown = cause instanceof DatabaseUnavailable
+  const why = isKnown
+    ? cause.reason
+    : cause instanceof StatementTimeout
+      ? 'the statement took too long'
+      : 'an unforeseen error'
+  const error = unavailable(style, isKnown ? cause.retryAfter : 1)
+  return errorAnswer(error, { clientId, withheld: `its disclosure could not be recorded: ${why}` })
 }
 
 /** Whether the database, or the connection to it, is what failed. */

@@ -7,7 +7,7 @@ import type { Replicas } from '../postgres/replicas.ts'
 import type { Runner } from '../postgres/statement.ts'
 
 /** Milliseconds in which a request may still be run twice on the last server that is asked. */
-const EARLY = 1000
+export const EARLY = 1000
 
 /** Reads on one server, by what is remembered of that one. */
 type Read = (db: Runner, memory: PageMemory) => Promise<Answer>

@@ -58,6 +58,13 @@ export function logOf(request: Request, log: Log): Log {
   return { info: to('info'), warn: to('warn'), error: to('error') } as Log
 }
 
+/** Who a request is from, as its log line says it, and when it came, by performance.now(). */
+export function askerOf(request: Request): Pick<Exchange, 'id' | 'address' | 'started'> {
+  const exchange = exchanges.get(request)
+  if (!exchange) throw new Error('a request that nobody has taken note of')
+  return exchange
+}
+
 /**
  * Takes note of the answer to a request, with the bytes of its body as it is sent.
  * @returns the headers that depend on the request and the state of the service
@@ -111,8 +118,8 @@ function report(request: Request, route: string | undefined, exchange: Exchange,
     records,
     bytes,
   }
-  const { refused, resembled } = facts
-  const why = { refused, resembled: resembled?.length ? resembled : undefined }
+  const { refused, resembled, withheld } = facts
+  const why = { refused, withheld, resembled: resembled?.length ? resembled : undefined }
   watching.log[isSlow ? 'warn' : 'info']({ ...about, ...why, slow: isSlow || undefined }, 'request')
 }
 

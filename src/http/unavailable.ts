@@ -24,7 +24,8 @@ export function refuseOverload({ requests }: Limits, { inFlight }: Watching, sty
   }
 }
 
-function unavailable(style: ErrorStyle, seconds: number): HttpError {
+/** The 503, with the seconds after which another attempt makes sense. */
+export function unavailable(style: ErrorStyle, seconds: number): HttpError {
   const description = 'The service is temporarily unavailable: try again later'
   return style(503, description, { 'retry-after': String(seconds) })
 }

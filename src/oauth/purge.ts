@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Counters } from '../counters.ts'
+import { purgeDisclosures } from '../postgres/disclosing.ts'
 import type { Runner } from '../postgres/statement.ts'
 import { purgeEndedSecrets, purgeEndedTokens, purgeExpiredTokens } from './tokens.ts'
 
@@ -22,9 +23,10 @@ interface PurgeOptions {
 }
 
 /**
- * Deletes expired tokens and ended secrets in the background, in small batches with pauses between them, until the
- * returned function is called; that one waits for the batch under way. Nobody is let in by them any more: this only
- * keeps the tables small. Processes take turns, batch by batch. Each round that deleted anything is a line in the log.
+ * Deletes expired tokens, ended secrets, and disclosures that are older than they are kept, in the background, in small
+ * batches with pauses between them, until the returned function is called; that one waits for the batch under way.
+ * Nobody is let in by the tokens any more: this only keeps the tables small. Processes take turns, batch by batch. Each
+ * round that deleted anything is a line in the log.
  */
 export function startPurging(
   db: Runner,
@@ -34,14 +36,14 @@ export function startPurging(
   const isStopped = () => stop.signal.aborted
   /** Ends early when purging is stopped. */
   const pause = (milliseconds: number) => sleep(milliseconds, undefined, stop).catch(() => {})
-  const purged = { tokens: 0, secrets: 0 }
+  const purged = { tokens: 0, secrets: 0, disclosures: 0 }
 
   /** Runs batches until one is not full. */
-  const inBatches = async (batch: () => Promise<number>) => {
+  const inBatches = async (of: 'tokens' | 'disclosures', batch: () => Promise<number>) => {
     while (!isStopped()) {
       const start = performance.now()
       const count = await batch()
-      purged.tokens += count
+      purged[of] += count
       if (count < BATCH) return
       await pause(PAUSE * (performance.now() - start))
     }
@@ -49,25 +51,28 @@ export function startPurging(
   const purge = async () => {
     if (await isReadOnly()) return
     // First their tokens, batch by batch: the secret would take all of them with it at once.
-    await inBatches(() => purgeEndedTokens(db, BATCH))
+    await inBatches('tokens', () => purgeEndedTokens(db, BATCH))
     if (!isStopped()) purged.secrets = await purgeEndedSecrets(db)
     let after: string | undefined
-    await inBatches(async () => {
+    await inBatches('tokens', async () => {
       const { count, last } = await purgeExpiredTokens(db, BATCH, after)
       after = last
       return count
     })
+    await inBatches('disclosures', () => purgeDisclosures(db))
   }
   const running = (async () => {
     for (await pause(first); !isStopped(); await pause(interval)) {
-      Object.assign(purged, { tokens: 0, secrets: 0 })
+      Object.assign(purged, { tokens: 0, secrets: 0, disclosures: 0 })
       await purge().catch(({ code }: { code?: string }) =>
         log.warn({ code }, 'expired tokens could not be purged; trying again later'),
       )
+      const { disclosures, ...ended } = purged
       if (counters) counters.purgedTokens += purged.tokens
       if (counters) counters.purgedSecrets += purged.secrets
-      if (purged.tokens + purged.secrets > 0)
-        log.info({ ...purged }, 'purged expired tokens and ended secrets')
+      if (purged.tokens + purged.secrets > 0) log.info(ended, 'purged expired tokens and ended secrets')
+      if (disclosures > 0)
+        log.info({ disclosures }, 'purged disclosures that are older than they are to be kept')
     }
   })()
   return async () => {

@@ -5,6 +5,7 @@ import writers from '../../db/migrations/0004_writers.sql' with { type: 'text' }
 import integrations from '../../db/migrations/0005_integrations.sql' with { type: 'text' }
 import feeds from '../../db/migrations/0006_feeds.sql' with { type: 'text' }
 import integrationHistory from '../../db/migrations/0007_integration_history.sql' with { type: 'text' }
+import disclosures from '../../db/migrations/0008_disclosures.sql' with { type: 'text' }
 
 /** A step of the schema. Immutable once released: its hash is recorded where it was applied. */
 export interface Migration {
@@ -21,6 +22,7 @@ export const MIGRATIONS: Migration[] = [
   { name: '0005_integrations', sql: integrations },
   { name: '0006_feeds', sql: feeds },
   { name: '0007_integration_history', sql: integrationHistory },
+  { name: '0008_disclosures', sql: disclosures },
 ]
 
 const numberOf = ({ name }: Migration): number => Number(name.slice(0, 4))

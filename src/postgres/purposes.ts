@@ -1,5 +1,5 @@
 import { LOAD_PRIVILEGES } from './load-privileges.ts'
-import { type Privilege, SERVE_FUNCTION, SERVE_PRIVILEGES } from './serve-privileges.ts'
+import { type Privilege, SERVE_FUNCTIONS, SERVE_PRIVILEGES } from './serve-privileges.ts'
 
 /** What a role of its own is for, and exactly what it needs for that. */
 export interface Purpose {
@@ -22,7 +22,7 @@ export const SERVE: Purpose = {
   option: '--grant',
   database: ['connect'],
   privileges: SERVE_PRIVILEGES,
-  functions: [SERVE_FUNCTION],
+  functions: SERVE_FUNCTIONS,
 }
 
 /** The role that loads data. An import reads its lines into temporary tables. */

@@ -8,7 +8,7 @@ export interface Privilege {
 
 /**
  * What `axport serve` does in the database, and all it needs: it reads the read model and the scopes, and
- * writes tokens, when they were last used and what was refused. It cannot read the source tables.
+ * writes tokens, when they were last used and what was refused. It cannot read the source tables, nor what it has recorded.
  */
 export const SERVE_PRIVILEGES: Privilege[] = [
   { table: 'schema_migrations', privilege: 'select' },
@@ -17,6 +17,7 @@ export const SERVE_PRIVILEGES: Privilege[] = [
   { table: 'export_changes', privilege: 'select' },
   { table: 'export_people', privilege: 'select' },
   { table: 'export_products', privilege: 'select' },
+  { table: 'disclosure_state', privilege: 'select' },
   { table: 'integrations', privilege: 'select' },
   { table: 'integration_secrets', privilege: 'select' },
   { table: 'integration_secrets', privilege: 'update', columns: ['last_used_at'] },
@@ -30,8 +31,15 @@ export const SERVE_PRIVILEGES: Privilege[] = [
   { table: 'live_tokens', privilege: 'select' },
 ]
 
-/** The function by which it removes secrets that have ended, and the only one it calls. */
-export const SERVE_FUNCTION = 'purge_ended_secrets()'
+/**
+ * The functions that it calls with the rights of their owner: by the first it removes secrets that have ended, by the
+ * others it records whose records an answer shows, and removes what is older than that is kept.
+ */
+export const SERVE_FUNCTIONS = [
+  'purge_ended_secrets()',
+  'record_disclosure(uuid, text, inet, text, bigint[], bigint[], text[])',
+  'purge_disclosures()',
+]
 
 /** The tables that `axport import` and `axport integration` write; the triggers write as whoever imports. */
 export const OPERATOR_TABLES = [

@@ -15,6 +15,7 @@ const LEFT_OUT = [
   'export_state',
   'export_changes',
   'feeds',
+  'disclosures',
   'integration_history',
   'live_tokens',
   'export_records_rendered',

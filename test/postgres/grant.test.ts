@@ -17,13 +17,16 @@ import { until } from '../support/until.ts'
 const ALLOWED = [
   'delete access_tokens',
   'execute live_token(bytea)',
+  'execute purge_disclosures()',
   'execute purge_ended_secrets()',
+  'execute record_disclosure(uuid, text, inet, text, bigint[], bigint[], text[])',
   'execute scope_digest(bigint[], bigint[])',
   'execute search_folded(text)',
   'execute search_text_of(text)',
   'insert access_tokens',
   'insert integration_refusals',
   'select access_tokens',
+  'select disclosure_state',
   'select export_changes',
   'select export_people',
   'select export_products',
@@ -179,7 +182,7 @@ describe('a role that had more is cut back to that, where it was granted', () =>
     expect(await allOf(role)).toEqual(ALLOWED)
     const [granted] = await sql`
       select count(*)::int from pg_proc, aclexplode(proacl)
-      where grantee = ${role.name}::regrole and proname <> 'purge_ended_secrets'`
+      where grantee = ${role.name}::regrole and proname not in ('purge_ended_secrets', 'record_disclosure', 'purge_disclosures')`
     expect(granted?.count).toBe(0)
   })
 

@@ -12,7 +12,7 @@ import { load } from './service.ts'
 export const CHECKS = [
   ...['settings', 'database', 'version', 'encoding', 'extensions', 'clock'],
   ...['pooler', 'writes', 'statement timeout', 'connections', 'schema', 'privileges'],
-  ...['time zone', 'last import', 'triggers', 'read model', 'statistics', 'integrations'],
+  ...['time zone', 'disclosures', 'last import', 'triggers', 'read model', 'statistics', 'integrations'],
 ]
 
 /** A database with nothing wrong in it, to be spoiled by one test. */

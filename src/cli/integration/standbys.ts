@@ -1,6 +1,7 @@
 import { Option } from 'commander'
 import type { Sql } from 'postgres'
 import { Kept } from '../../errors.ts'
+import type { ReadServer } from '../../postgres/read-servers.ts'
 import { present, unreplayed } from '../../postgres/replayed.ts'
 import { readDuration } from '../arguments.ts'
 import { standbyServers } from '../standbys.ts'
@@ -27,13 +28,22 @@ export async function changing<Result>(
   const servers = standbyServers()
   await withDatabase(async ({ sql }) => {
     await tell(await change(sql))
-    if (servers.length === 0) return
-    const missing = await unreplayed(servers, await present(sql), wait * 1000, true)
-    if (missing.length === 0) return
-    const named = missing.map(({ name, why }) => `${name} (${why})`).join(', ')
-    throw new Kept(
-      `the change is made, and not seen yet by ${named}: a service that still reads there may honour the state before; ` +
-        'axport doctor shows when they have caught up',
-    )
+    await untilSeen(sql, servers, wait)
   })
+}
+
+/**
+ * Waits until every server has replayed all that was written so far.
+ * @param wait seconds at most
+ * @throws Kept that names those that have not
+ */
+export async function untilSeen(sql: Sql, servers: ReadServer[], wait: number): Promise<void> {
+  if (servers.length === 0) return
+  const missing = await unreplayed(servers, await present(sql), wait * 1000, true)
+  if (missing.length === 0) return
+  const named = missing.map(({ name, why }) => `${name} (${why})`).join(', ')
+  throw new Kept(
+    `the change is made, and not seen yet by ${named}: a service that still reads there may honour the state before; ` +
+      'axport doctor shows when they have caught up',
+  )
 }

@@ -1,5 +1,6 @@
 import { Failure } from '../../errors.ts'
 import { tryIssuing } from '../../oauth/tokens.ts'
+import { readDisclosing } from '../../postgres/disclosing.ts'
 import type { Pool } from '../../postgres/pool.ts'
 import { isReadOnly } from '../../postgres/read-only.ts'
 import type { Replicas } from '../../postgres/replicas.ts'
@@ -9,15 +10,27 @@ import type { Check } from './readiness.ts'
 
 /**
  * What requests need of the database: that it answers, that its schema is not behind, and that it can be written.
- * @param replicas standbys, which go on when the database does not answer
+ * @param replicas standbys, which go on when the database does not answer, unless what answers show is to be recorded there
  */
 export function databaseChecks(pool: Pool, replicas?: Replicas): Check[] {
+  /** Whether answers were recorded when the database was last asked. */
+  let isRecording = false
+  const lookAtRecord = unlessBusy(pool, async () => {
+    isRecording = (await readDisclosing(pool))?.isOn === true
+    return undefined
+  })
+  const trouble = async () => {
+    const trouble = await pool.trouble()
+    // A schema that has no such record is the business of the check after this one.
+    if (trouble === undefined) await lookAtRecord().catch(() => {})
+    return trouble
+  }
   const goesOn = () =>
-    replicas?.readers().some(({ server, serves }) => serves && server !== 'primary')
+    !isRecording && replicas?.readers().some(({ server, serves }) => serves && server !== 'primary')
       ? 'standbys answer the tokens that they know, and no new ones are issued'
       : undefined
   return [
-    { name: 'database', run: shared(() => pool.trouble()), goesOn },
+    { name: 'database', run: shared(trouble), goesOn },
     { name: 'schema', after: 'database', run: unlessBusy(pool, () => behind(pool)) },
     { name: 'writable', after: 'database', run: unlessBusy(pool, () => unwritable(pool)) },
   ]

@@ -44,12 +44,16 @@ select
   is_held and (place.size = 0 or greatest(after_skip + after_size, before_skip + before_size) <= 1000) as is_held,
   count, coalesce(newest.position, 0) as position, coalesce(newest.tag, gen_random_uuid()) as tag,
   null as total,
-  found.*
+  documents, found.size, last_key, last_id, shown.*
 from place cross join part left join newest on true left join token on true cross join (
   select
     coalesce(string_agg(document, ','), '') as documents,
     count(*) as size,
     (array_agg(key))[count(*)] as last_key,
-    (array_agg(id))[count(*)] as last_id
+    (array_agg(id))[count(*)] as last_id,
+    array_agg(id) as ids
   from (select * from page order by key desc, id desc) as page
-) as found
+) as found left join lateral (
+  select ids::text, (select array_agg(distinct "export_records"."user_id")::text from "export_records" where "export_records"."id" = any (ids))
+  from "disclosure_state" where "disclosure_state"."is_on" and ids is not null
+) as shown on true

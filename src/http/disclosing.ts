@@ -1,0 +1,50 @@
+import type { Answer } from '../answers.ts'
+import { recordDisclosure } from '../assessments/disclosure.ts'
+import { ClientGone } from '../postgres/failures.ts'
+import type { Pool } from '../postgres/pool.ts'
+import { EARLY } from './reading.ts'
+import { askerOf } from './request-log.ts'
+
+/** An answer is withheld, because what it shows could not be recorded; `cause` says why. */
+export class Withheld extends Error {
+  constructor(
+    cause: unknown,
+    readonly clientId: string,
+  ) {
+    super('what an answer shows could not be recorded', { cause })
+  }
+}
+
+/**
+ * Has what answers show recorded at the primary, before they are sent: also those that a standby has read. Whether an
+ * answer is to be recorded is said by the statement that read it.
+ */
+export class Disclosing {
+  constructor(private readonly primary: Pool) {}
+
+  /**
+   * The answer, when what it shows is recorded. HEAD shows nothing.
+   * @throws Withheld, ClientGone
+   */
+  async recorded(request: Request, answer: Answer): Promise<Answer> {
+    const { shown } = answer
+    if (!shown || request.method === 'HEAD') return answer
+    const { id: requestId, address, started } = askerOf(request)
+    // A key of this answer: where the connection is lost and the statement run once more, there is one row.
+    const disclosure = {
+      ...shown,
+      key: Bun.randomUUIDv7(),
+      requestId,
+      // What names the interface of a link-local address is not part of the address.
+      address: address?.replace(/%.*$/, ''),
+    }
+    // Twice there, and twice here, would take longer than a request may.
+    const asker = { signal: request.signal, hasOther: performance.now() - started > EARLY }
+    try {
+      await recordDisclosure(this.primary.during(asker, shown.clientId), disclosure)
+    } catch (error) {
+      throw error instanceof ClientGone ? error : new Withheld(error, shown.clientId)
+    }
+    return answer
+  }
+}

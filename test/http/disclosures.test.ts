@@ -1,0 +1,168 @@
+import { afterEach, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
+import { purgeDisclosures, setDisclosing } from '../../src/postgres/disclosing.ts'
+import { record, recorded } from '../support/disclosures.ts'
+import { assessment, educator, ORGANIZATION, PRODUCT, world } from '../support/fixtures.ts'
+import { useService } from '../support/hooks.ts'
+import { bearer, get, LIST, send } from '../support/http.ts'
+import { authorize, BACKENDS_OF_TIER, load } from '../support/service.ts'
+import { until } from '../support/until.ts'
+
+/** What of an answer is recorded before it is sent, and what becomes of one that cannot be. */
+
+const LARGE = 4_000_000_000
+
+describe.each(BACKENDS_OF_TIER)('while disclosures are recorded (%s)', backend => {
+  const service = useService(backend)
+  let client: Awaited<ReturnType<typeof authorize>>
+
+  beforeAll(async () => {
+    await load(service.sql, [
+      ...world(),
+      educator(502),
+      educator(LARGE),
+      assessment(9001),
+      assessment(9002),
+      assessment(9003, { user_id: 502 }),
+      assessment(LARGE + 1, { user_id: LARGE }),
+    ])
+    client = await authorize(service, [ORGANIZATION], [PRODUCT])
+  })
+  beforeEach(async () => {
+    await service.sql`delete from disclosures`
+    await record(service.sql)
+  })
+
+  const ask = (rest = '', init: RequestInit = {}) => get(service.baseUrl, client.token, LIST + rest, init)
+
+  test('each answer with records leaves a row: who asked, by which request, for which ids', async () => {
+    const page = await ask('?page=3&filter[search]=a&filter[user_ids][]=501&filter[user_ids][]=502')
+    const single = await ask('/9001')
+    const common = { client_id: client.clientId, address: '127.0.0.1' }
+    expect(await recorded(service.sql)).toEqual([
+      {
+        ...common,
+        request_id: page.headers.get('x-request-id') as string,
+        filters: ['search', 'user_ids'],
+        assessments: ['9001', '9002', '9003'],
+        people: ['501', '502'],
+      },
+      {
+        ...common,
+        request_id: single.headers.get('x-request-id') as string,
+        filters: null,
+        assessments: ['9001'],
+        people: ['501'],
+      },
+    ])
+  })
+
+  test('ids beyond four bytes are recorded in columns of their own, and no others', async () => {
+    expect((await ask()).status).toBe(200)
+    expect((await ask('?page=1')).status).toBe(200)
+    const rows = await service.sql`
+      select assessment_ids, user_ids, large_assessment_ids, large_user_ids from disclosures order by at`
+    expect([...rows]).toEqual([
+      {
+        assessment_ids: [9001, 9002, 9003],
+        user_ids: [501, 502],
+        large_assessment_ids: [String(LARGE + 1)],
+        large_user_ids: [String(LARGE)],
+      },
+      { assessment_ids: [9001], user_ids: [501], large_assessment_ids: null, large_user_ids: null },
+    ])
+  })
+
+  test('HEAD, an error, an empty page, and a record that is not there, show nobody', async () => {
+    for (const [status, rest, init] of [
+      [200, '', { method: 'HEAD' }],
+      [200, '/9001', { method: 'HEAD' }],
+      [200, '?offset=1000', {}],
+      [200, '?filter[user_ids][]=7', {}],
+      [404, '/7', {}],
+      [400, '?page=none', {}],
+    ] as const)
+      expect([rest, (await ask(rest, init)).status]).toEqual([rest, status])
+    expect((await send(service.baseUrl, LIST, { headers: bearer('x'.repeat(43)) })).status).toBe(401)
+    expect(await recorded(service.sql)).toEqual([])
+  })
+
+  test('nothing is recorded any more, from the very next request on, when that is switched off', async () => {
+    await ask()
+    await record(service.sql, false)
+    await ask()
+    await ask('/9001')
+    expect(await recorded(service.sql)).toHaveLength(1)
+  })
+
+  test('one that is older than it is to be kept is purged, and for ever none is', async () => {
+    for (let time = 0; time < 2; time++) await ask('/9001')
+    await service.sql`
+      update disclosures set at = now() - interval '400 days 1 second'
+      where key = (select key from disclosures order by key limit 1)`
+    await setDisclosing(service.sql, { kept: null })
+    expect(await purgeDisclosures(service.sql)).toBe(0)
+    await setDisclosing(service.sql, { kept: '400 days' })
+    expect(await purgeDisclosures(service.sql)).toBe(1)
+    expect(await recorded(service.sql)).toHaveLength(1)
+  })
+
+  describe('an answer that cannot be recorded is 503, and says in the log alone why', () => {
+    afterEach(async () => {
+      await service.sql`drop function if exists refuse cascade`
+    })
+
+    const refuse = (kind: string, code: string) =>
+      service.sql.unsafe(`
+        create function refuse() returns trigger language plpgsql as
+          $$ begin raise exception 'not now' using errcode = '${code}'; end $$;
+        create ${kind} for each row execute function refuse()`)
+
+    /** What is told of the last request. */
+    const told = async () => {
+      const { status, headers, body } = await ask()
+      const id = headers.get('x-request-id') as string
+      const line = await until('its line is logged', () =>
+        service
+          .logged()
+          .split('\n')
+          .find(line => line.includes(id) && line.includes('"msg":"request"')),
+      )
+      const { client_id, records, withheld } = JSON.parse(line)
+      expect([client_id, records]).toEqual([client.clientId, undefined])
+      return { status, retry: headers.get('retry-after'), body, withheld }
+    }
+    const errors = [{ message: 'The service is temporarily unavailable: try again later' }]
+    const withheld = (why: string) => `its disclosure could not be recorded: ${why}`
+
+    test('because the disk is full', async () => {
+      await refuse('trigger refuse before insert on disclosures', '53100')
+      const why = withheld('the disk of the database is full')
+      expect(await told()).toEqual({ status: 503, retry: '5', body: { errors }, withheld: why })
+    })
+
+    test('because the server refuses it for a reason of its own', async () => {
+      await refuse('trigger refuse before insert on disclosures', 'P0001')
+      const why = withheld('an unforeseen error')
+      expect(await told()).toEqual({ status: 503, retry: '1', body: { errors }, withheld: why })
+      expect(service.logged()).toContain('"code":"P0001"')
+    })
+
+    // Postgres has said by then that the statement was done.
+    test('because the commit behind it fails', async () => {
+      await refuse(
+        'constraint trigger refuse after insert on disclosures deferrable initially deferred',
+        'P0001',
+      )
+      expect(await told()).toMatchObject({ status: 503 })
+      expect(await recorded(service.sql)).toEqual([])
+    })
+
+    test('and not, where it shows nobody', async () => {
+      await refuse('trigger refuse before insert on disclosures', 'P0001')
+      expect((await ask('', { method: 'HEAD' })).status).toBe(200)
+      expect((await ask('?offset=1000')).status).toBe(200)
+      await record(service.sql, false)
+      expect((await ask()).status).toBe(200)
+    })
+  })
+})
