@@ -1,14 +1,14 @@
 // What was received is recorded, whatever is killed with -9, and when.
 import { afterAll, expect, setDefaultTimeout, test } from 'bun:test'
 import fc from 'fast-check'
-import postgres, { type Sql } from 'postgres'
+import type { Sql } from 'postgres'
 import { createIntegration } from '../../../src/integrations/create.ts'
 import { openDatabase } from '../../../src/postgres/database.ts'
 import { migrate } from '../../../src/postgres/migrate.ts'
 import { type OwnCluster, startCluster } from '../../support/cluster.ts'
 import { record, recorded } from '../../support/disclosures.ts'
 import { cleanUp, emptyFolder } from '../../support/executable.ts'
-import { assessment, educator, ORGANIZATION, PRODUCT, range, world } from '../../support/fixtures.ts'
+import { assessment, educator, ORGANIZATION, PROCTOR, PRODUCT, range, world } from '../../support/fixtures.ts'
 import { FlakyProxy } from '../../support/flaky-proxy.ts'
 import { type Credentials, newToken } from '../../support/http.ts'
 import { holds } from '../../support/property.ts'
@@ -52,29 +52,32 @@ async function fill(url: string): Promise<Credentials> {
   return credentials
 }
 
-/** Removes assessments and puts them back, until the returned function is called; fails while there is no database. */
-function write(sql: Sql): () => Promise<void> {
+/** Removes assessments and puts them back, until the returned function is called; waits while there is no database. */
+async function write(url: string): Promise<() => Promise<void>> {
+  const { sql, pool: open, close } = await openDatabase(url, 1)
+  await sql.end()
+  const pool = open({ size: 1, wait: 1000, statement: 3000, slow: 60_000 }, { info: () => {}, warn: () => {} })
   let isOver = false
   const writing = (async () => {
     while (!isOver) {
       const id = FIRST + randomBelow(COUNT)
-      await sql
-        .begin(async transaction => {
-          const removed = await transaction`delete from assessments where id = ${id} returning id`
-          if (removed.length > 0) return
-          await transaction`
-            insert into assessments (id, user_id, organization_id, product_id, certified_at)
-            values (${id}, ${educatorOf(id)}, ${ORGANIZATION}, ${PRODUCT}, now())`
-          await transaction`
-            insert into assessment_parts (id, assessment_id, position, proctor_id) values (${id}, ${id}, 1, 77)`
-        })
-        .catch(() => Bun.sleep(20))
+      const change = `do $$ begin
+        delete from assessments where id = ${id};
+        if not found then
+          insert into assessments (id, user_id, organization_id, product_id, certified_at)
+          values (${id}, ${educatorOf(id)}, ${ORGANIZATION}, ${PRODUCT}, now());
+          insert into assessment_parts (id, assessment_id, position, proctor_id) values (${id}, ${id}, 1, ${PROCTOR});
+        end if;
+      end $$`
+      await pool.unsafe(change, [], { prepare: false }).catch(() => Bun.sleep(20))
       await Bun.sleep(5)
     }
   })()
   return async () => {
     isOver = true
     await writing
+    await pool.close()
+    await close()
   }
 }
 
@@ -172,10 +175,9 @@ test('what clients received is recorded, and beside that only what broke off, wh
   const cluster = await startCluster()
   try {
     const credentials = await fill(cluster.url())
-    const sql = postgres(cluster.url(), { max: 1, onnotice: () => {}, fetch_types: false })
     const property = fc.asyncProperty(events, async plan => {
       const scene = await Scene.open(cluster, credentials)
-      const stopWriting = write(sql)
+      const stopWriting = await write(cluster.url())
       try {
         for (const event of plan) await scene.act(event)
         const goal = scene.witness.received + 50
@@ -184,13 +186,14 @@ test('what clients received is recorded, and beside that only what broke off, wh
         await scene.close()
         await stopWriting()
       }
+      const { sql, close } = await openDatabase(cluster.url(), 1)
       await untilQuiet(sql)
       expect(scene.witness.contradictions(await recorded(sql), EDUCATORS)).toEqual([])
       await sql`delete from disclosures`
+      await close()
       console.log(`  ${plan.map(({ what }) => what).join(', ')}: ${JSON.stringify(scene.witness.summary())}`)
     })
     await holds(property, { runs: 2, thorough: 6, limit: 90_000, shrink: false })
-    await sql.end({ timeout: 0 })
   } finally {
     await cluster.stop()
   }
