@@ -4,6 +4,7 @@ import { handleExits } from './at-exit.ts'
 import { again } from './measures/again.ts'
 import { cold } from './measures/cold.ts'
 import { compressedWalk } from './measures/compressed.ts'
+import { disclosures } from './measures/disclosures.ts'
 import { embedded } from './measures/embedded.ts'
 import { fullExport } from './measures/export.ts'
 import { fair } from './measures/fair.ts'
@@ -44,6 +45,7 @@ const MEASURES = [
   start,
   embedded,
   importing,
+  disclosures,
   replicas,
 ] satisfies Measure[]
 

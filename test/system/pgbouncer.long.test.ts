@@ -2,6 +2,7 @@ import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test'
 import pino from 'pino'
 import { openDatabase } from '../../src/postgres/database.ts'
 import { StatementTimeout } from '../../src/postgres/failures.ts'
+import { record } from '../support/disclosures.ts'
 import { ailments } from '../support/doctor.ts'
 import { axport } from '../support/executable.ts'
 import { get, LIST } from '../support/http.ts'
@@ -112,6 +113,17 @@ for (const [mode, size] of [
         isOver = true
       })
       await disturbing
+    })
+
+    test('what answers show is recorded, and each answer once', async () => {
+      await record(direct.sql)
+      await expectSame()
+      await record(direct.sql, false)
+      const [found] = await direct.sql`
+        select count(*)::integer as answers, count(distinct request_id)::integer as requests from disclosures`
+      const clients = CLIENTS * ROUNDS * ASKED.length
+      expect(found?.answers).toBe(found?.requests)
+      expect(found?.answers).toBeGreaterThan(clients / 2)
     })
 
     test('a statement that takes too long is cancelled, and leaves nothing behind that works on', async () => {

@@ -194,6 +194,32 @@ test('without the primary known tokens go on, and new and unknown ones are 503',
   expect([...walkers.faults]).toEqual([])
 })
 
+test('while disclosures are recorded, that is at the primary, and nothing is shown without', async () => {
+  const two = all.env.DATABASE_READ_URL?.replace(`,${nameOf(all.impostor)}`, '') as string
+  const env = { DATABASE_URL: all.primary.url(), DATABASE_READ_URL: two }
+  const switched = (state: string) => axport(['migrate', '--disclosures', state], { env })
+  expect(await switched('on')).toMatchObject({ code: 0, stderr: '' })
+  await untilServing(all.first, all.second)
+  const reads = await readsOf(nameOf(all.first))
+  const page = await tryList(service.url, tokens[0], 'page=3')
+  expect([page.status, await readsOf(nameOf(all.first))]).toEqual([200, reads + 1])
+  const rows = await on(
+    all.primary,
+    sql => sql`select request_id, assessment_ids::text as ids from disclosures where assessment_ids = '{9001,9002,9003}'`,
+  )
+  expect([...rows]).toEqual([
+    { request_id: page.headers.get('x-request-id'), ids: '{9001,9002,9003}' },
+  ])
+  expect((await ready()).ready).toBe(true)
+  await all.primary.crash()
+  await until('nothing is shown', async () => (await tryList(service.url, tokens[0])).status === 503)
+  expect((await tryList(service.url, tokens[0], 'offset=10000')).status).toBe(200)
+  await until('it is not ready', async () => !(await ready()).ready)
+  await all.primary.restart()
+  await until('records are shown again', async () => (await tryList(service.url, tokens[0])).status === 200)
+  expect(await switched('off')).toMatchObject({ code: 0, stderr: '' })
+})
+
 test('a statement that replay cancels is repeated elsewhere', async () => {
   const [row] = await on(all.primary, sql => sql`select pg_get_viewdef('live_tokens') as text`)
   const original = String(row?.text).replace(/;$/, '')
