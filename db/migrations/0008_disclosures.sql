@@ -50,38 +50,40 @@ create table disclosures (
 create index disclosures_at on disclosures (at);
 
 -- The one way in, for the role that serves: it can neither read, change nor delete what is recorded. The answer waits for
--- the commit, which has to be on disk then, also where somebody's settings say synchronous_commit = off.
+-- the commit, which has to be on disk then, also where somebody's settings say synchronous_commit = off. One plan for all
+-- values: to plan takes longer than to insert. Ids beyond integer are looked for once, and set apart where there are any.
 create function record_disclosure(
   key uuid, request_id text, address inet, client_id text, assessment_ids bigint[], user_ids bigint[], filters text[]
 ) returns void
-language plpgsql security definer set search_path from current as $$
+language plpgsql security definer set search_path from current set plan_cache_mode = force_generic_plan as $$
 #variable_conflict use_column
 declare
-  are_small boolean := 2147483647 >= all (record_disclosure.assessment_ids || record_disclosure.user_ids)
-    and -2147483648 <= all (record_disclosure.assessment_ids || record_disclosure.user_ids);
+  history bigint := (select max(h.id) from integration_history h where h.client_id = record_disclosure.client_id);
 begin
   if current_setting('synchronous_commit') = 'off' then
     perform set_config('synchronous_commit', 'local', true);
   end if;
-  insert into disclosures (
-    key, history_id, request_id, address, filters,
-    assessment_ids, user_ids, large_assessment_ids, large_user_ids
-  )
-  select
-    record_disclosure.key,
-    (select max(h.id) from integration_history h where h.client_id = record_disclosure.client_id),
-    record_disclosure.request_id,
-    record_disclosure.address,
-    record_disclosure.filters,
-    case when are_small then record_disclosure.assessment_ids::integer[] else
-      array(select id::integer from unnest(record_disclosure.assessment_ids) as id where id between -2147483648 and 2147483647) end,
-    case when are_small then record_disclosure.user_ids::integer[] else
-      array(select id::integer from unnest(record_disclosure.user_ids) as id where id between -2147483648 and 2147483647) end,
-    case when not are_small then
-      (select array_agg(id) from unnest(record_disclosure.assessment_ids) as id where id not between -2147483648 and 2147483647) end,
-    case when not are_small then
-      (select array_agg(id) from unnest(record_disclosure.user_ids) as id where id not between -2147483648 and 2147483647) end
-  on conflict (key) do nothing;
+  if 2147483647 >= all (record_disclosure.assessment_ids) and 2147483647 >= all (record_disclosure.user_ids)
+    and -2147483648 <= all (record_disclosure.assessment_ids) and -2147483648 <= all (record_disclosure.user_ids)
+  then
+    insert into disclosures (key, history_id, request_id, address, filters, assessment_ids, user_ids)
+    values (
+      record_disclosure.key, history, record_disclosure.request_id, record_disclosure.address, record_disclosure.filters,
+      record_disclosure.assessment_ids::integer[], record_disclosure.user_ids::integer[]
+    )
+    on conflict (key) do nothing;
+  else
+    insert into disclosures (
+      key, history_id, request_id, address, filters, assessment_ids, user_ids, large_assessment_ids, large_user_ids
+    )
+    select
+      record_disclosure.key, history, record_disclosure.request_id, record_disclosure.address, record_disclosure.filters,
+      array(select id::integer from unnest(record_disclosure.assessment_ids) as id where id between -2147483648 and 2147483647),
+      array(select id::integer from unnest(record_disclosure.user_ids) as id where id between -2147483648 and 2147483647),
+      (select array_agg(id) from unnest(record_disclosure.assessment_ids) as id where id not between -2147483648 and 2147483647),
+      (select array_agg(id) from unnest(record_disclosure.user_ids) as id where id not between -2147483648 and 2147483647)
+    on conflict (key) do nothing;
+  end if;
 end
 $$;
 revoke execute on function record_disclosure(uuid, text, inet, text, bigint[], bigint[], text[]) from public;
