@@ -12,25 +12,29 @@ export interface Disclosure extends Shown {
 }
 
 /**
- * Records whose records an answer shows to whom. Committed when it resolves: postgres.js 3.4.9 settles a statement at
- * ReadyForQuery, which the server sends behind the commit, and not at CommandComplete, which it sends before.
- * @throws the error of the statement or the connection, and then it may be recorded or not
+ * Records whose records some answers show to whom: all of them or none. Committed when it resolves: postgres.js 3.4.9
+ * settles a statement at ReadyForQuery, which the server sends behind the commit, and not at CommandComplete, which it
+ * sends before.
+ * @throws the error of the statement or the connection, and then they may be recorded or not
  */
-export async function recordDisclosure(db: Runner, disclosure: Disclosure): Promise<void> {
-  const { key, requestId, address, clientId, assessments, people, filters } = disclosure
+export async function recordDisclosures(db: Runner, disclosures: Disclosure[]): Promise<void> {
+  const each = (column: (disclosure: Disclosure) => string | null) => disclosures.map(column)
   await record(db, {
-    key,
-    request_id: requestId,
-    address: address ?? null,
-    client_id: clientId,
-    assessments,
-    people,
-    filters: filters.length > 0 ? filters : null,
+    keys: each(({ key }) => key),
+    requests: each(({ requestId }) => requestId),
+    addresses: each(({ address }) => address ?? null),
+    clients: each(({ clientId }) => clientId),
+    assessments: each(({ assessments }) => assessments),
+    people: each(({ people }) => people),
+    // Names of ours, which need no quotes.
+    filters: each(({ filters }) => (filters.length > 0 ? `{${filters}}` : null)),
   })
 }
 
+/** Ids and filters are arrays, written as text: arrays of different lengths make no array of arrays. */
 const record = statement<Record<string, unknown>, object>(sql`
-  select record_disclosure(${sql.placeholder('key')}::uuid, ${sql.placeholder('request_id')}::text,
-    ${sql.placeholder('address')}::inet, ${sql.placeholder('client_id')}::text,
-    ${sql.placeholder('assessments')}::bigint[], ${sql.placeholder('people')}::bigint[],
-    ${sql.placeholder('filters')}::text[])`)
+  select record_disclosure(key, request, address, client, assessments::bigint[], people::bigint[], filters::text[])
+  from unnest(${sql.placeholder('keys')}::uuid[], ${sql.placeholder('requests')}::text[],
+    ${sql.placeholder('addresses')}::inet[], ${sql.placeholder('clients')}::text[],
+    ${sql.placeholder('assessments')}::text[], ${sql.placeholder('people')}::text[], ${sql.placeholder('filters')}::text[])
+    as shown (key, request, address, client, assessments, people, filters)`)

@@ -120,10 +120,15 @@ from place cross join part left join newest on true left join token on true cros
     count(*) as size,
     (array_agg(key))[count(*)] as last_key,
     (array_agg(id))[count(*)] as last_id,
-    array_agg(id) as ids
+    array_agg(id) as ids${
+      isWhole
+        ? sql`,
+    array_agg(user_id) filter (where (select ${state.isOn} from ${state})) as people`
+        : sql``
+    }
   from ${isOrdered ? sql`page` : sql`(select * from page order by ${inOrder(shape.order)}) as page`}
 ) as found left join lateral (
-  select ids::text, (select array_agg(distinct ${r.userId})::text from ${r} where ${r.id} = any (ids))
+  select ids::text, (select array_agg(distinct ${isWhole ? sql`id` : r.userId})::text from ${isWhole ? sql`unnest(people) as id` : sql`${r} where ${r.id} = any (ids)`})
   from ${state} where ${state.isOn} and ids is not null
 ) as shown on true`
 }
@@ -220,7 +225,7 @@ function walk(shape: Shape, side: Side): SQL {
     order by ${inOrder(order, sql`its.key`, sql`its.id`)} ${limit}`
   }
   return sql`
-    select ${r.id} as id, ${key} as key${shape.way === 'whole' ? sql`, ${r.document} as document` : sql``} from ${r}
+    select ${r.id} as id, ${key} as key${shape.way === 'whole' ? sql`, ${r.document} as document, ${r.userId} as user_id` : sql``} from ${r}
     ${where([inScope, ...filtersOf(shape), ...behind(key, id)])}
     order by ${inOrder(order, key, id)} ${limit}`
 }

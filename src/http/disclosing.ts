@@ -1,8 +1,8 @@
 import type { Answer } from '../answers.ts'
-import { recordDisclosure } from '../assessments/disclosure.ts'
 import { ClientGone } from '../postgres/failures.ts'
 import type { Pool } from '../postgres/pool.ts'
 import { EARLY } from './reading.ts'
+import { Recorder } from './recorder.ts'
 import { askerOf } from './request-log.ts'
 
 /** An answer is withheld, because what it shows could not be recorded; `cause` says why. */
@@ -20,7 +20,11 @@ export class Withheld extends Error {
  * answer is to be recorded is said by the statement that read it.
  */
 export class Disclosing {
-  constructor(private readonly primary: Pool) {}
+  readonly #recorder: Recorder
+
+  constructor(primary: Pool) {
+    this.#recorder = new Recorder(primary)
+  }
 
   /**
    * The answer, when what it shows is recorded. HEAD shows nothing.
@@ -39,9 +43,9 @@ export class Disclosing {
       address: address?.replace(/%.*$/, ''),
     }
     // Twice there, and twice here, would take longer than a request may.
-    const asker = { signal: request.signal, hasOther: performance.now() - started > EARLY }
+    const isLate = performance.now() - started > EARLY
     try {
-      await recordDisclosure(this.primary.during(asker, shown.clientId), disclosure)
+      await this.#recorder.record(disclosure, request.signal, isLate)
     } catch (error) {
       throw error instanceof ClientGone ? error : new Withheld(error, shown.clientId)
     }

@@ -166,3 +166,53 @@ describe.each(BACKENDS_OF_TIER)('while disclosures are recorded (%s)', backend =
     })
   })
 })
+
+describe('answers that wait to be recorded', () => {
+  const service = useService('postgres')
+  const clients: Awaited<ReturnType<typeof authorize>>[] = []
+
+  beforeAll(async () => {
+    await load(service.sql, [...world(), assessment(9001)])
+    for (let n = 0; n < 2; n++) clients.push(await authorize(service, [ORGANIZATION], [PRODUCT]))
+    await record(service.sql)
+  })
+
+  /** The statuses of ten answers to each client, which were all read before any could be recorded. */
+  const together = async (): Promise<number[][]> => {
+    const lock = await service.sql.reserve()
+    await lock`begin`
+    await lock`lock table disclosures in share row exclusive mode`
+    const asking = clients.map(({ token }) =>
+      Promise.all(Array.from({ length: 10 }, () => get(service.baseUrl, token, `${LIST}/9001`))),
+    )
+    await until('one waits', async () => (await lock`select from pg_locks where not granted`).count === 1)
+    // By the time that these are answered, the others have been read.
+    for (let n = 0; n < 5; n++) await get(service.baseUrl, clients[0]?.token as string, `${LIST}?offset=9`)
+    await lock`rollback`
+    lock.release()
+    return (await Promise.all(asking)).map(answers => answers.map(({ status }) => status))
+  }
+
+  test('are recorded by few statements, each answer once', async () => {
+    expect((await together()).flat()).toEqual(Array(20).fill(200))
+    const rows = await recorded(service.sql)
+    expect([rows.length, new Set(rows.map(row => row.request_id)).size]).toEqual([20, 20])
+    const [found] =
+      await service.sql`select count(distinct xmin::text)::integer as statements from disclosures`
+    expect(found?.statements).toBeLessThan(5)
+  })
+
+  test('are withheld with no other, where the server refuses to record them', async () => {
+    await service.sql`delete from disclosures`
+    const [newest] = await service.sql`select max(id) as id from integration_history`
+    await service.sql.unsafe(`
+      create function refuse() returns trigger language plpgsql as
+        $$ begin raise exception 'not this one'; end $$;
+      create trigger refuse before insert on disclosures for each row
+        when (new.history_id = ${newest?.id}) execute function refuse()`)
+    expect(await together()).toEqual([Array(10).fill(200), Array(10).fill(503)])
+    expect(new Set((await recorded(service.sql)).map(row => row.client_id))).toEqual(
+      new Set([clients[0]?.clientId as string]),
+    )
+  })
+})

@@ -205,11 +205,10 @@ test('while disclosures are recorded, that is at the primary, and nothing is sho
   expect([page.status, await readsOf(nameOf(all.first))]).toEqual([200, reads + 1])
   const rows = await on(
     all.primary,
-    sql => sql`select request_id, assessment_ids::text as ids from disclosures where assessment_ids = '{9001,9002,9003}'`,
+    sql =>
+      sql`select request_id, assessment_ids::text as ids from disclosures where assessment_ids = '{9001,9002,9003}'`,
   )
-  expect([...rows]).toEqual([
-    { request_id: page.headers.get('x-request-id'), ids: '{9001,9002,9003}' },
-  ])
+  expect([...rows]).toEqual([{ request_id: page.headers.get('x-request-id'), ids: '{9001,9002,9003}' }])
   expect((await ready()).ready).toBe(true)
   await all.primary.crash()
   await until('nothing is shown', async () => (await tryList(service.url, tokens[0])).status === 503)

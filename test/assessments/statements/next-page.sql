@@ -27,13 +27,13 @@ with token as materialized (
   from place
 ), page as materialized ((
   select * from (
-    select "export_records"."id" as id, "export_records"."user_name_key" as key, "export_records"."document" as document from "export_records"
+    select "export_records"."id" as id, "export_records"."user_name_key" as key, "export_records"."document" as document, "export_records"."user_id" as user_id from "export_records"
     where coalesce((select product_ids from scope)[width_bucket("export_records"."product_id", (select product_ids from scope))] = "export_records"."product_id" and (select organization_ids from scope)[width_bucket("export_records"."organization_id", (select organization_ids from scope))] = "export_records"."organization_id", false) and ("export_records"."user_name_key", "export_records"."id") < ((select $18::text), (select $19::bigint))
     order by "export_records"."user_name_key" desc, "export_records"."id" desc limit 1000
   ) as after limit (select after_size from part) offset (select after_skip from part))
   union all(
   select * from (
-    select "export_records"."id" as id, "export_records"."user_name_key" as key, "export_records"."document" as document from "export_records"
+    select "export_records"."id" as id, "export_records"."user_name_key" as key, "export_records"."document" as document, "export_records"."user_id" as user_id from "export_records"
     where coalesce((select product_ids from scope)[width_bucket("export_records"."product_id", (select product_ids from scope))] = "export_records"."product_id" and (select organization_ids from scope)[width_bucket("export_records"."organization_id", (select organization_ids from scope))] = "export_records"."organization_id", false) and ("export_records"."user_name_key", "export_records"."id") >= ((select $20::text), (select $21::bigint))
     order by "export_records"."user_name_key" asc, "export_records"."id" asc limit 1000
   ) as before limit (select before_size from part) offset (select before_skip from part))
@@ -51,9 +51,10 @@ from place cross join part left join newest on true left join token on true cros
     count(*) as size,
     (array_agg(key))[count(*)] as last_key,
     (array_agg(id))[count(*)] as last_id,
-    array_agg(id) as ids
+    array_agg(id) as ids,
+    array_agg(user_id) filter (where (select "disclosure_state"."is_on" from "disclosure_state")) as people
   from (select * from page order by key desc, id desc) as page
 ) as found left join lateral (
-  select ids::text, (select array_agg(distinct "export_records"."user_id")::text from "export_records" where "export_records"."id" = any (ids))
+  select ids::text, (select array_agg(distinct id)::text from unnest(people) as id)
   from "disclosure_state" where "disclosure_state"."is_on" and ids is not null
 ) as shown on true

@@ -25,7 +25,10 @@ export const disclosures: Measure = {
     try {
       const pages = await onStage(world, scope, async ({ rate, warmUp }) => {
         await warmUp({ paths: [FIRST_PAGE] })
-        return await inTurns(world.options.rounds, both(world, () => rate({ paths: [FIRST_PAGE] })))
+        return await inTurns(
+          world.options.rounds,
+          both(world, () => rate({ paths: [FIRST_PAGE] })),
+        )
       })
       await world.sql`truncate disclosures`
       const exports = await inTurns(

@@ -56,7 +56,10 @@ async function fill(url: string): Promise<Credentials> {
 async function write(url: string): Promise<() => Promise<void>> {
   const { sql, pool: open, close } = await openDatabase(url, 1)
   await sql.end()
-  const pool = open({ size: 1, wait: 1000, statement: 3000, slow: 60_000 }, { info: () => {}, warn: () => {} })
+  const pool = open(
+    { size: 1, wait: 1000, statement: 3000, slow: 60_000 },
+    { info: () => {}, warn: () => {} },
+  )
   let isOver = false
   const writing = (async () => {
     while (!isOver) {

@@ -1,0 +1,73 @@
+import { type Disclosure, recordDisclosures } from '../assessments/disclosure.ts'
+import { ClientGone, DatabaseUnavailable, StatementTimeout } from '../postgres/failures.ts'
+import type { Pool } from '../postgres/pool.ts'
+
+/** Disclosures that one statement records at most: some hundred kilobytes. */
+const MOST = 50
+
+interface Waiting {
+  disclosure: Disclosure
+  /** Whether there is no time to run the statement once more. */
+  isLate: boolean
+  resolve(): void
+  reject(error: unknown): void
+}
+
+/**
+ * Records disclosures, one statement at a time: those that come while one is on its way are recorded together by the
+ * next. The disk is waited for once for all of them, and nobody waits for more to come.
+ */
+export class Recorder {
+  #waiting: Waiting[] = []
+  #isBusy = false
+
+  constructor(private readonly pool: Pool) {}
+
+  /**
+   * Resolves when it is committed.
+   * @throws what the pool throws; ClientGone when the client hangs up, and then it may be recorded or not
+   */
+  async record(disclosure: Disclosure, signal: AbortSignal, isLate: boolean): Promise<void> {
+    const { promise, resolve, reject } = Promise.withResolvers<void>()
+    const hangUp = () => reject(new ClientGone())
+    if (signal.aborted) throw new ClientGone()
+    signal.addEventListener('abort', hangUp, { once: true })
+    this.#waiting.push({ disclosure, isLate, resolve, reject })
+    if (!this.#isBusy) void this.#recordAll()
+    try {
+      await promise
+    } finally {
+      signal.removeEventListener('abort', hangUp)
+    }
+  }
+
+  async #recordAll(): Promise<void> {
+    this.#isBusy = true
+    while (this.#waiting.length > 0) await this.#recordTogether(this.#waiting.splice(0, MOST))
+    this.#isBusy = false
+  }
+
+  async #recordTogether(all: Waiting[]): Promise<void> {
+    try {
+      await this.#send(all)
+      for (const { resolve } of all) resolve()
+    } catch (error) {
+      // One that the server refuses is not to take others with it.
+      if (all.length > 1 && !isOfServer(error)) for (const one of all) await this.#recordTogether([one])
+      else for (const { reject } of all) reject(error)
+    }
+  }
+
+  /** Not ended by a client that hangs up: it is for others as well. */
+  async #send(all: Waiting[]): Promise<void> {
+    const asker = { signal: new AbortController().signal, hasOther: all.some(({ isLate }) => isLate) }
+    await recordDisclosures(
+      this.pool.during(asker),
+      all.map(({ disclosure }) => disclosure),
+    )
+  }
+}
+
+/** Whether none of them can be recorded now. */
+const isOfServer = (error: unknown) =>
+  error instanceof DatabaseUnavailable || error instanceof StatementTimeout
