@@ -30,9 +30,9 @@ export function readDuration(text: string): number {
   return seconds
 }
 
-/** For how long something is kept: "400d" as "400 days", or null for "forever". */
-export function readKept(text: string): string | null {
-  if (text.trim().toLowerCase() === 'forever') return null
+/** For how long something is kept: "400d" as "400 days", or "forever". Commander would make "" of null. */
+export function readKept(text: string): string {
+  if (text.trim().toLowerCase() === 'forever') return 'forever'
   const [, days] = /^(\d{1,5})d$/.exec(text.trim()) ?? []
   if (!(Number(days) > 0)) throw new InvalidArgumentError('Give a number of days, as 400d, or forever.')
   return `${Number(days)} days`

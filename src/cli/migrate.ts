@@ -16,7 +16,7 @@ import { withAnySchema } from './with-database.ts'
 interface Options {
   timeZone?: string
   disclosures?: 'on' | 'off'
-  disclosuresKeep?: string | null
+  disclosuresKeep?: string
   wait: number
   grant?: string
   grantLoader?: string
@@ -102,7 +102,7 @@ async function switchDisclosures(
 ): Promise<NonNullable<Done['disclosures']>> {
   const { isOn, ...rest } = await setDisclosing(sql, {
     ...(disclosures && { isOn: disclosures === 'on' }),
-    ...(disclosuresKeep !== undefined && { kept: disclosuresKeep }),
+    ...(disclosuresKeep !== undefined && { kept: disclosuresKeep === 'forever' ? null : disclosuresKeep }),
   })
   return { on: isOn, ...rest }
 }
