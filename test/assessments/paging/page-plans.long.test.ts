@@ -103,7 +103,10 @@ describe.each(SORTED)('400 of 500 organizations by $sort $order:', asked => {
     if (of.documents === 'by key') {
       expect(types(page)).toContain('Index Only Scan')
       expect(heapFetches(page)).toBe(0)
-      const byKey = whole.filter(node => node['Index Name'] === 'export_records_pkey')
+      // Whose they are is looked up only where answers are recorded.
+      const byKey = whole.filter(
+        node => node['Index Name'] === 'export_records_pkey' && node['Actual Loops'] > 0,
+      )
       expect(byKey).toMatchObject([{ 'Actual Loops': PAGE }])
     }
     // It begins at the remembered place.

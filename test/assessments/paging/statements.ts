@@ -16,5 +16,5 @@ export function partsOf(sent: string[]): string[] {
 export function wayOf(text: string): 'whole' | 'along' | 'few' | 'picked' {
   if (text.includes('cross join lateral')) return 'few'
   if (text.includes('picked as materialized')) return 'picked'
-  return text.includes('as document from') ? 'whole' : 'along'
+  return text.includes('as document,') ? 'whole' : 'along'
 }

@@ -81,7 +81,7 @@ export class Witness {
     const method = randomBelow(8) === 0 ? 'HEAD' : 'GET'
     // A connection that is kept would be tried once more by fetch() where it is closed: one id for two requests.
     const headers = { ...bearer(this.token), 'x-request-id': id, connection: 'close' }
-    const signal = AbortSignal.timeout(randomBelow(6) === 0 ? 1 + randomBelow(8) : 30_000)
+    const signal = AbortSignal.timeout(randomBelow(6) === 0 ? 1 + randomBelow(8) : 10_000)
     const outcome = await fetch(`${url}${LIST}${rest}`, { method, headers, signal, keepalive: false })
       .then(
         async (answer): Promise<Outcome> => outcomeOf(method, answer.status, await answer.text()),
