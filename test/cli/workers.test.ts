@@ -43,7 +43,7 @@ describe('serve --workers', () => {
     const before = workerOf(running, 1)
     process.kill(before, 'SIGKILL')
     await running.shows(/"worker":1,"pid":\d+,"how":"SIGKILL"/)
-    await running.shows(/(?:"worker":1,"pid":\d+,"msg":"worker listening"[\s\S]*){2}/)
+    await running.shows(/(?:"worker":1,"pid":\d+,"disclosures":"off","msg":"worker listening"[\s\S]*){2}/)
     expect(workerOf(running, 1)).not.toBe(before)
     for (let request = 0; request < 20; request++) expect((await list(running.url)).status).toBe(200)
     await running.end()
