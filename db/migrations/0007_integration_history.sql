@@ -24,8 +24,7 @@ alter table integrations
 --   changes        exactly that: [before, after], and for sets what was added and removed. A secret is named by its id,
 --                  never by its digest.
 --   role           who logged in, whatever role it took on afterwards.
---   host           where from: the address, or, where the server sees none (a socket, the embedded database), the name
---                  that our commands give.
+--   host           where from: the address, or, where the server sees none (a unix socket), the name that our commands give.
 create table integration_history (
   id bigint generated always as identity primary key,
   at timestamptz not null default clock_timestamp(),
@@ -56,6 +55,7 @@ create function changed_value(before jsonb, after jsonb) returns jsonb
 language sql immutable parallel safe
 return case when before is distinct from after then jsonb_build_array(before, after) end;
 revoke execute on function changed_value from public;
+
 -- What came to a set and what went; null where it is the same.
 create function changed_ids(before bigint[], after bigint[]) returns jsonb
 language sql immutable parallel safe
@@ -73,14 +73,20 @@ revoke execute on function changed_ids from public;
 create function integration_changes(before integrations, after integrations) returns jsonb
 language sql stable
 return jsonb_strip_nulls(jsonb_build_object(
-  'client_id', changed_value(to_jsonb((before).client_id), to_jsonb((after).client_id)),
+  'client_id', case when (before).id = (after).id then
+    changed_value(to_jsonb((before).client_id), to_jsonb((after).client_id))
+  end,
   'name', changed_value(to_jsonb((before).name), to_jsonb((after).name)),
   'purpose', changed_value(to_jsonb((before).purpose), to_jsonb((after).purpose)),
   'contact', changed_value(to_jsonb((before).contact), to_jsonb((after).contact)),
   'organizations', changed_ids((before).organization_ids, (after).organization_ids),
   'products', changed_ids((before).product_ids, (after).product_ids),
-  'all_organizations', changed_value(to_jsonb(coalesce((before).all_organizations, false)), to_jsonb(coalesce((after).all_organizations, false))),
-  'all_products', changed_value(to_jsonb(coalesce((before).all_products, false)), to_jsonb(coalesce((after).all_products, false))),
+  'all_organizations', changed_value(
+    to_jsonb(coalesce((before).all_organizations, false)), to_jsonb(coalesce((after).all_organizations, false))
+  ),
+  'all_products', changed_value(
+    to_jsonb(coalesce((before).all_products, false)), to_jsonb(coalesce((after).all_products, false))
+  ),
   'disabled_at', changed_value(to_jsonb((before).disabled_at), to_jsonb((after).disabled_at)),
   'secrets', case when (before).id is null then
     changed_ids('{}', array(select s.id from integration_secrets s where s.integration_id = (after).id))

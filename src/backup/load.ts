@@ -1,6 +1,7 @@
 import type { TransactionSql } from 'postgres'
 import { type Batch, damaged, type Header } from './archive.ts'
 import { type Column, columnsOf } from './columns.ts'
+import { withoutHistory } from './history.ts'
 import { readBatches } from './read.ts'
 import { writeRows } from './statements.ts'
 import { KEPT, type KeptTable } from './tables.ts'
@@ -10,6 +11,15 @@ import { KEPT, type KeptTable } from './tables.ts'
  * @throws Failure for a file that has not the rows that it says, or rows of what this program does not know
  */
 export async function loadRows(
+  sql: TransactionSql,
+  path: string,
+  header: Header,
+  onRows: (done: number, total: number) => void,
+): Promise<void> {
+  await withoutHistory(sql, () => loadAll(sql, path, header, onRows))
+}
+
+async function loadAll(
   sql: TransactionSql,
   path: string,
   { rows }: Header,

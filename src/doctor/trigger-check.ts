@@ -5,13 +5,43 @@ import { type Finding, ok, warning, wrong } from './finding.ts'
 const SOURCE = ['organizations', 'products', 'users', 'assessments', 'assessment_parts']
 const CHANGES = ['inserted', 'updated', 'deleted', 'truncated']
 
-/** The triggers that the migrations make, without which the export misses what is written. */
-const TRIGGERS = [
-  ...SOURCE.flatMap(table => ['queue', ...CHANGES].map(name => ({ table, name: `${table}_${name}` }))),
-  ...CHANGES.map(name => ({ table: 'export_records', name: `export_records_${name}` })),
-  { table: 'export_state', name: 'export_state_time_zone_changed' },
-  { table: 'integrations', name: 'integrations_order_scope' },
+/** What goes wrong without a trigger, and what mends that when it is there again. */
+type Harm = 'export' | 'scopes' | 'history'
+
+/** The triggers that the migrations make, and what misses something without them. */
+const TRIGGERS: { table: string; name: string; harm: Harm }[] = [
+  ...SOURCE.flatMap(table =>
+    ['queue', ...CHANGES].map(name => ({ table, name: `${table}_${name}`, harm: 'export' as const })),
+  ),
+  ...CHANGES.map(name => ({
+    table: 'export_records',
+    name: `export_records_${name}`,
+    harm: 'export' as const,
+  })),
+  { table: 'export_state', name: 'export_state_time_zone_changed', harm: 'export' },
+  { table: 'integrations', name: 'integrations_order_scope', harm: 'scopes' },
+  ...['integrations', 'integration_secrets'].flatMap(table =>
+    ['history', 'history_truncated'].map(name => ({
+      table,
+      name: `${table}_${name}`,
+      harm: 'history' as const,
+    })),
+  ),
+  { table: 'integration_history', name: 'integration_history_append_only', harm: 'history' },
 ]
+
+const HARM: Record<Harm, string> = {
+  export: 'what is written there does not reach the export',
+  scopes: 'scopes are stored out of order',
+  history: 'what is done there is not kept in the history of integrations',
+}
+
+/** What was not written meanwhile is in no history, whatever is done then. */
+const CURE: Partial<Record<Harm, string>> = {
+  export: 'axport refresh',
+  // The trigger brings the sets of each row that is written into order, in which scopes are searched.
+  scopes: 'update integrations set organization_ids = organization_ids, product_ids = product_ids',
+}
 
 /** Whether all that is written passes the triggers by which the export follows: at once, whatever the tables hold. */
 export async function checkTriggers(db: Sql): Promise<Finding[]> {
@@ -26,11 +56,15 @@ export async function checkTriggers(db: Sql): Promise<Finding[]> {
     : [ok('triggers', 'all there and on, and nobody replicates past them')]
 }
 
-const wrongTriggers = (detail: string, then = 'axport refresh') =>
-  wrong('triggers', `${detail}; then ${then}`)
+function wrongTriggers(detail: string, then: string[]): Finding {
+  return wrong('triggers', then.length > 0 ? `${detail}; then ${then.join(', and ')}` : detail)
+}
 
-/** The trigger brings the sets of each row that is written into order, in which scopes are searched. */
-const ORDER_SCOPES = 'update integrations set organization_ids = organization_ids, product_ids = product_ids'
+const harmsOf = (names: string[]): Harm[] => [
+  ...new Set(TRIGGERS.filter(({ name }) => names.includes(name)).map(({ harm }) => harm)),
+]
+
+const curesOf = (names: string[]): string[] => harmsOf(names).flatMap(harm => CURE[harm] ?? [])
 
 async function missingTriggers(db: Sql): Promise<Finding[]> {
   const rows = await db<{ name: string }[]>`
@@ -39,33 +73,23 @@ async function missingTriggers(db: Sql): Promise<Finding[]> {
     where t.oid is null`
   if (rows.length === 0) return []
   const names = rows.map(({ name }) => name)
-  const isOfScopes = (name: string) => name === 'integrations_order_scope'
-  const cures = [
-    ...(names.every(isOfScopes) ? [] : ['axport refresh']),
-    ...(names.some(isOfScopes) ? [ORDER_SCOPES] : []),
-  ]
   const detail = `missing: ${firstThree(names)}: make them again, as the migrations in db/migrations do`
-  return [wrongTriggers(detail, cures.join(', and '))]
+  return [wrongTriggers(detail, curesOf(names))]
 }
 
 /** Also those by which the server checks references, which "disable trigger all" turns off with the others. */
 async function disabledTriggers(db: Sql): Promise<Finding[]> {
-  const rows = await db<{ name: string; which: string }[]>`
-    select c.oid::regclass::text as name, case when bool_or(t.tgisinternal) then 'all' else 'user' end as which
+  const rows = await db<{ table: string; which: string; names: string[] }[]>`
+    select c.oid::regclass::text as table, case when bool_or(t.tgisinternal) then 'all' else 'user' end as which,
+      array_agg(t.tgname::text order by t.tgname) as names
     from pg_trigger t join pg_class c on c.oid = t.tgrelid
     where t.tgenabled not in ('O', 'A')
       and t.tgrelid in (select to_regclass(name) from unnest(${TRIGGERS.map(({ table }) => table)}::text[]) as name)
-    group by c.oid order by name`
-  return rows.map(({ name, which }) => {
-    const enable = `alter table ${name} enable trigger ${which}`
-    return name === 'integrations'
-      ? wrongTriggers(
-          `some of integrations are disabled, and scopes are stored out of order: ${enable}`,
-          ORDER_SCOPES,
-        )
-      : wrongTriggers(
-          `some of ${name} are disabled, and what is written there does not reach the export: ${enable}`,
-        )
+    group by c.oid order by 1`
+  return rows.map(({ table, which, names }) => {
+    const harm = harmsOf(names).map(harm => HARM[harm])
+    const detail = [`some of ${table} are disabled`, ...harm].join(', and ')
+    return wrongTriggers(`${detail}: alter table ${table} enable trigger ${which}`, curesOf(names))
   })
 }
 
@@ -83,7 +107,9 @@ async function sessionsWithoutTriggers(db: Sql): Promise<Finding[]> {
       and 'session_replication_role=replica' = any (setconfig)
     order by statement`
   return rows.map(({ statement }) =>
-    wrongTriggers(`sessions with session_replication_role = replica fire none: ${statement}`),
+    wrongTriggers(`sessions with session_replication_role = replica fire none: ${statement}`, [
+      'axport refresh',
+    ]),
   )
 }
 

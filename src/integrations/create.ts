@@ -3,6 +3,8 @@ import type { Sql } from 'postgres'
 import { integrations as i, integrationSecrets as s } from '../../db/schema.ts'
 import { statement } from '../postgres/statement.ts'
 import { randomText, SECRET_LENGTH, sha256 } from '../random.ts'
+import type { Description } from './describe.ts'
+import { nameHost } from './host.ts'
 import { existing, type Ids } from './scope.ts'
 
 /** Long enough that no two are ever alike; it is public and need not be unguessable. */
@@ -23,27 +25,35 @@ export async function createIntegration(
   name: string,
   organizations: Ids,
   products: Ids,
+  { purpose, contact }: Description = { purpose: null, contact: null },
 ): Promise<Credentials> {
   const clientId = randomText(CLIENT_ID_LENGTH)
   const clientSecret = randomText(SECRET_LENGTH)
-  await insertIntegration(db, {
-    client_id: clientId,
-    name,
-    organizations: await existing(db, 'organizations', organizations),
-    products: await existing(db, 'products', products),
-    all_organizations: organizations === 'all',
-    all_products: products === 'all',
-    digest: sha256(clientSecret),
+  await db.begin(async sql => {
+    await nameHost(sql)
+    await insertIntegration(sql, {
+      client_id: clientId,
+      name,
+      purpose,
+      contact,
+      organizations: await existing(sql, 'organizations', organizations),
+      products: await existing(sql, 'products', products),
+      all_organizations: organizations === 'all',
+      all_products: products === 'all',
+      digest: sha256(clientSecret),
+    })
   })
   return { clientId, clientSecret }
 }
 
 const insertIntegration = statement<Record<string, unknown>, never>(sql`
   with integration as (
-    insert into ${i} (client_id, name, organization_ids, product_ids, all_organizations, all_products)
+    insert into ${i} (client_id, name, purpose, contact, organization_ids, product_ids, all_organizations, all_products)
     values (
       ${sql.placeholder('client_id')},
       ${sql.placeholder('name')},
+      ${sql.placeholder('purpose')},
+      ${sql.placeholder('contact')},
       ${sql.placeholder('organizations')}::bigint[],
       ${sql.placeholder('products')}::bigint[],
       ${sql.placeholder('all_organizations')}::boolean,

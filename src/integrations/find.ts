@@ -1,10 +1,13 @@
 import type { Sql, TransactionSql } from 'postgres'
 import { Failure } from '../errors.ts'
+import { nameHost } from './host.ts'
 
 /** The parts of an integration's row that its changes depend on; ids as decimal strings. */
 export interface IntegrationRow {
   id: string
   name: string
+  purpose: string | null
+  contact: string | null
   organizationIds: string[]
   productIds: string[]
   /** The set was meant as all: what there was when it was set. */
@@ -22,6 +25,8 @@ async function lockIntegration(sql: TransactionSql, clientId: string): Promise<I
     select
       id,
       name,
+      purpose,
+      contact,
       organization_ids as "organizationIds",
       product_ids as "productIds",
       all_organizations as "allOrganizations",
@@ -39,12 +44,15 @@ export function unknownIntegration(clientId: string): Failure {
   return new Failure(`there is no integration ${clientId}: axport integration list shows those there are`)
 }
 
-/** Runs `work` on a locked integration in one transaction. */
+/** Runs `work` on a locked integration in one transaction, which the history of integrations knows by its host. */
 export async function changeIntegration<Result>(
   db: Sql,
   clientId: string,
   work: (sql: TransactionSql, integration: IntegrationRow) => Promise<Result>,
 ): Promise<Result> {
-  const result = await db.begin(async sql => [await work(sql, await lockIntegration(sql, clientId))] as const)
+  const result = await db.begin(async sql => {
+    await nameHost(sql)
+    return [await work(sql, await lockIntegration(sql, clientId))] as const
+  })
   return result[0]
 }

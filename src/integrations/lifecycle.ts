@@ -1,5 +1,5 @@
 import type { Sql } from 'postgres'
-import { changeIntegration } from './find.ts'
+import { changeIntegration, unknownIntegration } from './find.ts'
 
 /**
  * Disables or enables an integration; returns whether that changed anything. A disabled one gets
@@ -13,6 +13,16 @@ export async function setDisabled(db: Sql, clientId: string, isDisabled: boolean
     await sql`update integrations set disabled_at = ${isDisabled ? sql`now()` : null} where id = ${id}`
     return true
   })
+}
+
+/**
+ * The name of an integration.
+ * @throws Failure for an unknown integration
+ */
+export async function nameOf(db: Sql, clientId: string): Promise<string> {
+  const [row] = await db<{ name: string }[]>`select name from integrations where client_id = ${clientId}`
+  if (!row) throw unknownIntegration(clientId)
+  return row.name
 }
 
 /**

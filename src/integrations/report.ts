@@ -1,9 +1,10 @@
 import type { Fragment, Sql } from 'postgres'
+import type { Description } from './describe.ts'
 import { type ExactNumber, exactNumber } from './exact-ids.ts'
 import { unknownIntegration } from './find.ts'
 
 /** A line of `integration list`. Times are ISO 8601 in UTC. */
-export interface IntegrationSummary {
+export interface IntegrationSummary extends Description {
   client_id: string
   name: string
   state: 'enabled' | 'disabled'
@@ -49,6 +50,8 @@ export async function listIntegrations(db: Sql): Promise<IntegrationSummary[]> {
     select json_build_object(
       'client_id', i.client_id,
       'name', i.name,
+      'purpose', i.purpose,
+      'contact', i.contact,
       'state', case when i.disabled_at is null then 'enabled' else 'disabled' end,
       'organizations', cardinality(i.organization_ids),
       'products', cardinality(i.product_ids),

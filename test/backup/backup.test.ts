@@ -149,6 +149,8 @@ describe('a restore', () => {
     await withoutSchema(async database => {
       await restoreFrom(join(import.meta.dir, 'form-1.backup'), database.sql)
       expect(await staleRecords(database.sql)).toBeEmpty()
+      const events = await database.sql`select distinct event from integration_history`
+      expect([...events]).toEqual([{ event: 'found' }])
       const { wide } = await exports(database, { wide: OF_FORM_1 })
       expect(JSON.parse(wide as string).meta.count).toBe(4)
     })
@@ -189,9 +191,12 @@ describe('a restore', () => {
       const right = await counts()
       await sql`delete from assessments where id <> 9002`
       expect(await counts()).not.toEqual(right)
+      await sql`alter table integration_history disable trigger user`
       await sql`
         truncate organizations, products, users, assessments, assessment_parts, export_records, export_changes,
           integrations, integration_secrets, integration_refusals, access_tokens restart identity`
+      await sql`truncate integration_history`
+      await sql`alter table integration_history enable trigger user`
       await restoreFrom(file, sql)
       expect(await counts()).toEqual(right)
       await stop()

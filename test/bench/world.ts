@@ -119,7 +119,9 @@ export async function createWorld(
     if (options.database) {
       // Somebody else's database is left as it was found.
       for (const { url, credentials } of provisioned.values()) {
-        await axport(executable, ['integration', 'delete', credentials.client_id], { DATABASE_URL: url })
+        await axport(executable, ['integration', 'delete', credentials.client_id, '--yes'], {
+          DATABASE_URL: url,
+        })
       }
     }
     await cluster?.stop()

@@ -12,6 +12,7 @@ import {
   WORLD,
 } from '../support/operator.ts'
 import { BACKENDS_OF_TIER, openTestDatabase } from '../support/service.ts'
+import { onTerminal } from '../support/terminal.ts'
 
 const INSTANT = '\\d{4}-\\d\\d-\\d\\dT\\d\\d:\\d\\d:\\d\\dZ'
 
@@ -77,7 +78,7 @@ describe.each(BACKENDS_OF_TIER)('while two services run, on %s, axport integrati
     }
     for (const form of ['utf8', 'hex', 'base64'] as const)
       expect(await hits(Buffer.from(client_secret).toString(form))).toEqual([])
-    expect(await hits(client_id)).toEqual(['public.integrations'])
+    expect((await hits(client_id)).sort()).toEqual(['public.integration_history', 'public.integrations'])
   })
 
   test('list prints a table of all', async () => {
@@ -142,7 +143,12 @@ describe.each(BACKENDS_OF_TIER)('while two services run, on %s, axport integrati
     expect(shown).toContain(`               66  ${escapes}\n`)
     await services.sql`update integrations set organization_ids = '{}' where client_id = ${clientId}`
     const doctor = (await axport(['doctor'], { env: { DATABASE_URL: services.url } })).stdout
-    for (const text of [shown, await integration('list'), doctor, await integration('delete', clientId)]) {
+    for (const text of [
+      shown,
+      await integration('list'),
+      doctor,
+      await integration('delete', clientId, '--yes'),
+    ]) {
       expect(text).toContain(escapes)
       expect(text).not.toMatch(/[^\P{Cc}\n]|[\u2028\u202e]/u)
     }
@@ -244,8 +250,70 @@ describe.each(BACKENDS_OF_TIER)('while two services run, on %s, axport integrati
     }
     const json = JSON.parse(await integration('disable', clientId, '--json'))
     expect(json).toEqual({ client_id: clientId, state: 'disabled', changed: true })
-    expect(await integration('delete', clientId)).toBe(`deleted ${name} (${clientId})\n`)
-    expect(await refused('delete', clientId)).toContain(`there is no integration ${clientId}`)
+    expect(await integration('delete', clientId, '--yes')).toBe(`deleted ${name} (${clientId})\n`)
+    expect(await refused('delete', clientId, '--yes')).toContain(`there is no integration ${clientId}`)
+  })
+
+  test('delete asks for the client id again on a terminal, and needs --yes elsewhere', async () => {
+    const { clientId, name } = await provision(services.sql)
+    const env = { DATABASE_URL: services.url }
+    const args = ['integration', 'delete', clientId]
+    expect(complaint(await axport(args, { env }), 2)).toBe(
+      `nobody can be asked for the client id again here: axport integration delete ${clientId} --yes`,
+    )
+    const asks = 'Type its client id again: '
+    const wrong = await onTerminal(args, env, asks, 'yes')
+    expect(wrong).toEqual({
+      code: 1,
+      shown: expect.stringMatching(
+        new RegExp(
+          `^${name} is deleted with its secrets .*\\n${asks}yes\naxport: that is another client id: nothing was deleted\n$`,
+        ),
+      ),
+    })
+    expect((await show(clientId)).state).toBe('enabled')
+    const right = await onTerminal(args, env, asks, clientId)
+    expect(right).toEqual({ code: 0, shown: expect.stringContaining(`deleted ${name} (${clientId})\n`) })
+  })
+
+  test('describe changes what is said of one, and history has what was said before', async () => {
+    const said = ['--purpose', ' Recertification ', '--contact', 'hr@lakeside.example', '--json']
+    const { client_id: id } = JSON.parse(await integration('create', 'Described', ...said))
+    const now = await integration('describe', id, '--name', 'Renamed', '--purpose', 'Audit', '--no-contact')
+    expect(now).toBe('name           Renamed\npurpose        Audit\ncontact        none\n')
+    const shown = { name: 'Renamed', purpose: 'Audit', contact: null }
+    expect(await show(id)).toMatchObject(shown)
+    expect(JSON.parse(await integration('describe', id, '--purpose', 'Audit', '--json'))).toEqual({
+      client_id: id,
+      ...shown,
+    })
+    expect(await integration('show', id)).toContain(`client id      ${id}\npurpose        Audit\nstate `)
+    const lines = (await integration('history', id)).split('\n')
+    expect(lines.slice(1)).toEqual([
+      expect.stringMatching(
+        new RegExp(
+          `^${INSTANT}  ${id}  Described +created .* name "Described"; purpose "Recertification"; contact "hr@`,
+        ),
+      ),
+      expect.stringMatching(
+        / {2}Renamed +described .* name "Described" → "Renamed"; purpose "Recertification" → "Audit"; contact "hr@lakeside.example" → none$/,
+      ),
+      '',
+    ])
+    const events = JSON.parse(await integration('history', '--json'))
+    expect(events.filter((event: { client_id: string }) => event.client_id === id)).toEqual([
+      expect.objectContaining({ event: 'created', purpose: 'Recertification' }),
+      expect.objectContaining({
+        ...{ at: expect.stringMatching(new RegExp(`^${INSTANT}$`)), event: 'described', purpose: 'Audit' },
+        ...{ name: 'Renamed', role: expect.any(String), host: expect.any(String) },
+        changes: {
+          name: ['Described', 'Renamed'],
+          purpose: ['Recertification', 'Audit'],
+          contact: ['hr@lakeside.example', null],
+        },
+      }),
+    ])
+    expect(await refused('history', 'Nobody1')).toStartWith('the history has no integration Nobody1: ')
   })
 
   test('names an integration or an organization that there is none of', async () => {

@@ -68,9 +68,13 @@ test('only what may be unknown may be null', async () => {
     'assessment_parts.name',
     'export_records.seid',
     'export_state.last_import_at',
+    'integration_history.host',
+    'integration_history.purpose',
     'integration_secrets.expires_at',
     'integration_secrets.last_used_at',
+    'integrations.contact',
     'integrations.disabled_at',
+    'integrations.purpose',
     'schema_migrations.compatible_with',
     'users.seid',
   ])

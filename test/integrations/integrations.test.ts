@@ -38,6 +38,8 @@ describe.each(BACKENDS_OF_TIER)('on %s', backend => {
       {
         client_id: first.clientId,
         name: first.name,
+        purpose: null,
+        contact: null,
         state: 'enabled',
         organizations: 2,
         products: 1,
@@ -68,6 +70,8 @@ describe.each(BACKENDS_OF_TIER)('on %s', backend => {
     expect(await report(clientId)).toEqual({
       client_id: clientId,
       name,
+      purpose: null,
+      contact: null,
       state: 'enabled',
       disabled_at: null,
       created_at: expect.stringMatching(INSTANT),

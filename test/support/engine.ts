@@ -1,5 +1,6 @@
 import { cpSync } from 'node:fs'
 import { type Database, openDatabase } from '../../src/postgres/database.ts'
+import { setDisclosing } from '../../src/postgres/disclosing.ts'
 import { migrate } from '../../src/postgres/migrate.ts'
 import { madeOnce } from './made-once.ts'
 
@@ -16,9 +17,13 @@ export async function borrowEngine(): Promise<Database & { url: string }> {
   const url = `embedded:${idle.pop() ?? (await startEngine())}`
   const database = await openDatabase(url, 5)
   const close = async () => {
+    await database.sql`alter table integration_history disable trigger integration_history_append_only`
     await database.sql`
       truncate organizations, products, users, assessments, assessment_parts, export_records,
-        integrations, integration_secrets, integration_refusals, access_tokens restart identity`
+        integrations, integration_secrets, integration_refusals, access_tokens, disclosures restart identity`
+    await database.sql`truncate integration_history restart identity`
+    await database.sql`alter table integration_history enable trigger integration_history_append_only`
+    await setDisclosing(database.sql, { isOn: false, kept: '400 days' })
     await database.sql`update export_state set time_zone = 'UTC' where time_zone <> 'UTC'`
     await database.close()
     idle.push(url.slice('embedded:'.length))

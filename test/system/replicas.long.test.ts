@@ -147,7 +147,7 @@ test('a change of access is made, and names the standbys that have not replayed 
   await resume(all.second)
   const two = all.env.DATABASE_READ_URL?.replace(`,${nameOf(all.impostor)}`, '') as string
   const env = { DATABASE_URL: all.primary.url(), DATABASE_READ_URL: two }
-  expect(await axport(['integration', 'delete', id], { env })).toMatchObject({ code: 0, stderr: '' })
+  expect(await axport(['integration', 'delete', id, '--yes'], { env })).toMatchObject({ code: 0, stderr: '' })
   const gone = await Promise.all(
     [all.first, all.second].map(cluster =>
       on(cluster, sql => sql`select from integrations where client_id = ${id}`),

@@ -1,10 +1,18 @@
 import { Command } from 'commander'
-import { UsageFailure } from '../../errors.ts'
 import { createIntegration } from '../../integrations/create.ts'
 import type { Ids } from '../../integrations/scope.ts'
 import { readIds } from '../arguments.ts'
 import { withDatabase } from '../with-database.ts'
 import { printCredentials } from './credentials.ts'
+import { contactOption, lineOf, purposeOption } from './text.ts'
+
+interface Options {
+  organizations: Ids
+  products: Ids
+  purpose?: string
+  contact?: string
+  json?: true
+}
 
 /** axport integration create NAME */
 export function createCommand(): Command {
@@ -20,25 +28,24 @@ export function createCommand(): Command {
       [],
     )
     .option('--products <ids>', 'the products (assessments that can be taken) it may read', readIds, [])
+    .addOption(purposeOption())
+    .addOption(contactOption())
     .option('--json', 'print one JSON object')
     .addHelpText(
       'after',
-      '\nExample: axport integration create "Lakeside nightly export" --organizations 12,13 --products all',
+      `
+A purpose and a contact answer why it may read what it reads. axport disclosures shows the purpose
+with what the integration was shown.
+
+Example: axport integration create "Lakeside nightly export" --organizations 12,13 --products all \\
+  --purpose "Recertification in the HR system" --contact hr@lakeside.example`,
     )
-    .action(async (name: string, options: { organizations: Ids; products: Ids; json?: true }) => {
-      requireName(name.trim())
+    .action(async (name: string, options: Options) => {
+      const line = lineOf('name', name)
+      const description = { purpose: options.purpose ?? null, contact: options.contact ?? null }
       const credentials = await withDatabase(({ sql }) =>
-        createIntegration(sql, name.trim(), options.organizations, options.products),
+        createIntegration(sql, line, options.organizations, options.products, description),
       )
       await printCredentials(credentials, options.json)
     })
-}
-
-function requireName(name: string): void {
-  if (name === '') throw new UsageFailure('the name of an integration must not be blank')
-  if ([...name].length > 500)
-    throw new UsageFailure('the name of an integration may have 500 characters at most')
-  // A line break or an escape sequence would spoil every list that shows it.
-  if (/[\p{Cc}\p{Zl}\p{Zp}]/u.test(name))
-    throw new UsageFailure('the name of an integration must not have line breaks or control characters')
 }

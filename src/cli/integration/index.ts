@@ -1,10 +1,13 @@
 import { Command } from 'commander'
 import { createCommand } from './create.ts'
+import { deleteCommand } from './delete.ts'
+import { describeCommand } from './describe.ts'
+import { historyCommand } from './history.ts'
 import { listCommand } from './list.ts'
 import { rotateCommand } from './rotate.ts'
 import { scopeCommand } from './scope.ts'
 import { showCommand } from './show.ts'
-import { deleteCommand, disableCommand, enableCommand } from './state.ts'
+import { disableCommand, enableCommand } from './state.ts'
 
 /** axport integration … */
 export function integrationCommand(): Command {
@@ -15,11 +18,13 @@ export function integrationCommand(): Command {
     createCommand(),
     listCommand(),
     showCommand(),
+    describeCommand(),
     scopeCommand(),
     rotateCommand(),
     disableCommand(),
     enableCommand(),
     deleteCommand(),
+    historyCommand(),
   ]) {
     integration.addCommand(command)
   }

@@ -23,6 +23,8 @@ function describe(report: IntegrationReport): string {
   const lines = [
     ['name', report.name],
     ['client id', report.client_id],
+    ...(report.purpose === null ? [] : [['purpose', report.purpose]]),
+    ...(report.contact === null ? [] : [['contact', report.contact]]),
     ['state', report.disabled_at ? `disabled since ${report.disabled_at}` : 'enabled'],
     ['created', report.created_at],
     ['last used', report.last_used_at ?? 'never'],

@@ -1,6 +1,6 @@
 import { Command } from 'commander'
-import { deleteIntegration, setDisabled } from '../../integrations/lifecycle.ts'
-import { escaped, print } from '../output.ts'
+import { setDisabled } from '../../integrations/lifecycle.ts'
+import { print } from '../output.ts'
 import { changing, waitOption } from './standbys.ts'
 
 interface Options {
@@ -28,22 +28,6 @@ export function enableCommand(): Command {
     .option('--json', 'print one JSON object')
     .addHelpText('after', '\nExample: axport integration enable BD77VoKUovcSbaUgYJQxPiOm')
     .action((id: string, options: Options) => switchState(id, 'enabled', options))
-}
-
-/** axport integration delete ID */
-export function deleteCommand(): Command {
-  return new Command('delete')
-    .description('Delete an integration with its secrets and tokens; there is no way back, unlike disable.')
-    .argument('<id>', 'its client id')
-    .addOption(waitOption())
-    .addHelpText('after', '\nExample: axport integration delete BD77VoKUovcSbaUgYJQxPiOm')
-    .action(async (id: string, { wait }: Options) => {
-      await changing(
-        wait,
-        sql => deleteIntegration(sql, id),
-        name => print(`deleted ${escaped(name)} (${id})\n`),
-      )
-    })
 }
 
 async function switchState(
