@@ -4,6 +4,14 @@ import type { Ids } from '../integrations/scope.ts'
 /** The largest id that a bigint of the database holds. */
 const MAX_ID = 2n ** 63n - 1n
 
+/** An id of the platform, as decimal digits without leading zeros. */
+export function readId(text: string): string {
+  const id = text.trim()
+  if (!/^\d{1,19}$/.test(id) || BigInt(id) > MAX_ID)
+    throw new InvalidArgumentError('Give the id as a whole number, as 501.')
+  return String(BigInt(id))
+}
+
 /** "1,2,3" as distinct decimal strings in numeric order; "all" stands for everything there is. */
 export function readIds(text: string): Ids {
   if (text.trim() === 'all') return 'all'

@@ -6,6 +6,7 @@ import { completionCommand } from './completion.ts'
 import { configCommand } from './config.ts'
 import { demoCommand } from './demo.ts'
 import { describeError } from './describe-error.ts'
+import { disclosuresCommand } from './disclosures/index.ts'
 import { doctorCommand } from './doctor.ts'
 import { importCommand } from './import.ts'
 import { integrationCommand } from './integration/index.ts'
@@ -56,6 +57,7 @@ function program(): Command {
     importCommand(),
     refreshCommand(),
     integrationCommand(),
+    disclosuresCommand(),
     pullCommand(),
     sampleCommand(),
     backupCommand(),

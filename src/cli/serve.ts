@@ -9,7 +9,7 @@ interface Options {
 /** axport serve */
 export function serveCommand(): Command {
   return new Command('serve')
-    .description('Serve the HTTP API on HOST and PORT until SIGTERM or Ctrl-C.')
+    .description('Serve the HTTP API until SIGTERM or Ctrl-C.')
     .option('--workers <n>', 'processes that share the port: a number, or auto for one a core', readWorkers)
     .addOption(
       new Option('--worker <n>', 'which worker of a supervisor this is').argParser(Number).hideHelp(),

@@ -7,6 +7,7 @@ const root = join(import.meta.dir, '..', '..')
 const FEATURES = [
   'assessments',
   'backup',
+  'disclosures',
   'doctor',
   'import',
   'integrations',

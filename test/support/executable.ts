@@ -92,7 +92,7 @@ export async function ended(running: Running, { patience = 90_000 }: RunOptions)
 
 /** Said of anything that takes seconds, as everything may on a busy machine. */
 const PROGRESS =
-  /^(waiting for the database, which is busy|(reading|loading|rendering) .*\(|checking|building indexes|loaded, gathering statistics).*\n/gm
+  /^(waiting for the database, which is busy|(reading|loading|rendering) .*\(|looked through|checking|building indexes|loaded, gathering statistics).*\n/gm
 
 /** Starts a program that need not be the executable; cleanUp ends it, too. */
 export function launch(command: string[], { env = {}, cwd = emptyFolder(), stdin }: RunOptions): Running {

@@ -1,0 +1,72 @@
+import type { Sql } from 'postgres'
+import { conditionOf, historyOf, periodOf, type Question } from './question.ts'
+import { type Looked, slices } from './slices.ts'
+
+/** An integration as it was when it was shown something, and how often. Times are ISO 8601 in UTC. */
+export interface Shown {
+  client_id: string
+  name: string
+  purpose: string | null
+  /** Answers, each of which may have shown several records. */
+  times: number
+  first: string
+  last: string
+}
+
+/** Answers that are looked through by one statement: enough for several processes of the server. */
+const SLICE = 100_000
+
+/**
+ * The integrations that were shown what a question asks for, the one of the latest answer first. One that had another
+ * name or purpose meanwhile is there once for each.
+ * @param onLooked called after each slice of the record
+ * @param size answers in a slice
+ * @throws Failure for a client id that was never one of an integration
+ */
+export async function integrationsShown(
+  db: Sql,
+  question: Question,
+  onLooked: (looked: Looked) => void = () => {},
+  size = SLICE,
+): Promise<Shown[]> {
+  const history = await historyOf(db, question)
+  const groups = new Map<string, Group>()
+  for await (const slice of slices(db, await periodOf(db, question), size)) {
+    const found = await db<Group[]>`
+      select history_id as history, count(*)::integer as times, min(at)::text as first, max(at)::text as last
+      from disclosures where ${conditionOf(db, question, history, slice)} group by history_id`
+    for (const group of found) {
+      const { first, times } = groups.get(group.history) ?? { first: group.first, times: 0 }
+      groups.set(group.history, { ...group, first, times: times + group.times })
+    }
+    onLooked(slice.looked)
+  }
+  return await named(db, [...groups.values()])
+}
+
+/** What one row of the history of integrations was shown; times as Postgres prints them. */
+interface Group {
+  history: string
+  times: number
+  first: string
+  last: string
+}
+
+/** A row of the history says what the integration was called and was for; several may say the same. */
+async function named(db: Sql, groups: Group[]): Promise<Shown[]> {
+  const rows = await db<{ shown: Shown }[]>`
+    select json_build_object(
+      'client_id', h.client_id,
+      'name', h.name,
+      'purpose', h.purpose,
+      'times', sum(g.times),
+      'first', to_char(min(g.first) at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"'),
+      'last', to_char(max(g.last) at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"')
+    ) as shown
+    from json_to_recordset(${JSON.stringify(groups)}::text::json)
+      as g (history bigint, times bigint, first timestamptz, last timestamptz)
+    join integration_history h on h.id = g.history
+    group by h.client_id, h.name, h.purpose
+    order by max(g.last) desc, h.client_id, h.name, h.purpose`
+  return rows.map(({ shown }) => shown)
+}
