@@ -66,6 +66,11 @@ test('only what may be unknown may be null', async () => {
   expect(rows.map(row => row.name)).toEqual([
     'assessment_parts.certified_at',
     'assessment_parts.name',
+    'disclosure_state.kept',
+    'disclosures.address',
+    'disclosures.filters',
+    'disclosures.large_assessment_ids',
+    'disclosures.large_user_ids',
     'export_records.seid',
     'export_state.last_import_at',
     'integration_history.host',
