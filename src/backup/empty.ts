@@ -2,8 +2,8 @@ import type { Sql, TransactionSql } from 'postgres'
 import { Failure } from '../errors.ts'
 import { KEPT, LEFT_OUT } from './tables.ts'
 
-/** What has rows in a database without data, too. */
-const NEVER_EMPTY = ['export_state', 'export_changes', 'disclosure_state', 'schema_migrations']
+/** What has rows in a database without data, too; and tombstones, by which an older backup brings nobody back. */
+const NEVER_EMPTY = ['export_state', 'export_changes', 'disclosure_state', 'erasures', 'schema_migrations']
 
 /**
  * Lets a restore go on only where there is nothing that it could mix with: in a database without the tables, or with

@@ -7,6 +7,7 @@ export interface KeptTable {
 /**
  * What a backup holds, in its order, in which a restore writes it: after what it refers to, but for parts, whose
  * assessments follow them and are rendered once. A scope may be thousands of ids long, hence few of these at a time.
+ * Tombstones come last: behind them the triggers would refuse what an older backup has of somebody.
  */
 export const KEPT: KeptTable[] = [
   { table: 'integrations', batch: 100 },
@@ -19,6 +20,7 @@ export const KEPT: KeptTable[] = [
   { table: 'assessment_parts', batch: 5000 },
   { table: 'assessments', batch: 5000 },
   { table: 'disclosures', batch: 500 },
+  { table: 'erasures', batch: 100 },
 ]
 
 /** What a backup leaves out, and why. A test holds both lists to the schema. */

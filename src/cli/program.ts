@@ -8,6 +8,7 @@ import { demoCommand } from './demo.ts'
 import { describeError } from './describe-error.ts'
 import { disclosuresCommand } from './disclosures/index.ts'
 import { doctorCommand } from './doctor.ts'
+import { eraseCommand } from './erase/index.ts'
 import { importCommand } from './import.ts'
 import { integrationCommand } from './integration/index.ts'
 import { migrateCommand } from './migrate.ts'
@@ -58,6 +59,7 @@ function program(): Command {
     refreshCommand(),
     integrationCommand(),
     disclosuresCommand(),
+    eraseCommand(),
     pullCommand(),
     sampleCommand(),
     backupCommand(),

@@ -17,7 +17,7 @@ export const VERSION = COMMIT ? `${version} (${COMMIT})` : version
 /** axport version */
 export function versionCommand(): Command {
   return new Command('version')
-    .description('Print the version, and with --json what it was built from.')
+    .description('Print the version; with --json, the build too.')
     .option('--json', 'print one JSON object: version, commit, Bun, and the schema it needs')
     .addHelpText('after', '\nExample: axport version --json')
     .action(async ({ json }: { json?: true }) => {

@@ -6,7 +6,7 @@ const SOURCE = ['organizations', 'products', 'users', 'assessments', 'assessment
 const CHANGES = ['inserted', 'updated', 'deleted', 'truncated']
 
 /** What goes wrong without a trigger, and what mends that when it is there again. */
-type Harm = 'export' | 'scopes' | 'history'
+type Harm = 'export' | 'scopes' | 'history' | 'erasures'
 
 /** The triggers that the migrations make, and what misses something without them. */
 const TRIGGERS: { table: string; name: string; harm: Harm }[] = [
@@ -28,12 +28,20 @@ const TRIGGERS: { table: string; name: string; harm: Harm }[] = [
     })),
   ),
   { table: 'integration_history', name: 'integration_history_append_only', harm: 'history' },
+  ...['users', 'assessments'].flatMap(table =>
+    ['inserted', 'updated'].map(name => ({
+      table,
+      name: `${table}_erased_${name}`,
+      harm: 'erasures' as const,
+    })),
+  ),
 ]
 
 const HARM: Record<Harm, string> = {
   export: 'what is written there does not reach the export',
   scopes: 'scopes are stored out of order',
   history: 'what is done there is not kept in the history of integrations',
+  erasures: 'people who were erased may come back',
 }
 
 /** What was not written meanwhile is in no history, whatever is done then. */

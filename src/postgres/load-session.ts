@@ -36,9 +36,10 @@ export async function settle(sql: TransactionSql): Promise<void> {
 
 /**
  * A load past the triggers would render nothing and look as if all was well.
+ * @param undone what was not done because of that
  * @throws Failure when some of ours are off on a table that it writes
  */
-export async function requireTriggers(sql: TransactionSql): Promise<void> {
+export async function requireTriggers(sql: TransactionSql, undone = 'nothing was loaded'): Promise<void> {
   const [off] = await sql<{ table: string; which: string }[]>`
     select c.oid::regclass::text as table, case when bool_or(t.tgisinternal) then 'all' else 'user' end as which
     from pg_trigger t join pg_class c on c.oid = t.tgrelid
@@ -51,7 +52,7 @@ export async function requireTriggers(sql: TransactionSql): Promise<void> {
     order by 1`
   if (off)
     throw new Failure(
-      `nothing was loaded: triggers of ${off.table} are disabled, and the export would not follow: alter table ${off.table} enable trigger ${off.which}, then axport refresh`,
+      `${undone}: triggers of ${off.table} are disabled, and the export would not follow: alter table ${off.table} enable trigger ${off.which}, then axport refresh`,
     )
 }
 

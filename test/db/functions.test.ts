@@ -43,6 +43,7 @@ test('these functions have the rights of their owner, and none of them is for ev
     'purge_disclosures',
     'purge_ended_secrets',
     'record_disclosure',
+    'refuse_erased',
   ])
   expect(owned.filter(({ isForEverybody }) => isForEverybody)).toEqual([])
 })

@@ -16,6 +16,7 @@ const LEFT_OUT = [
   'export_changes',
   'feeds',
   'disclosures',
+  'erasures',
   'integration_history',
   'live_tokens',
   'export_records_rendered',

@@ -7,6 +7,7 @@ const newPatient = usePatients()
 
 /** What the triggers of these names are for, and what to do when they are on again. */
 const HARMS: [RegExp, string, string][] = [
+  [/_erased_/, 'people who were erased may come back', ''],
   [/_history|^integration_history/, 'what is done there is not kept in the history of integrations', ''],
   [
     /^integrations_/,

@@ -16,6 +16,7 @@ import { until } from '../support/until.ts'
 /** All that a role that serves may do, and nothing else. */
 const ALLOWED = [
   'delete access_tokens',
+  'execute erased_person(bigint)',
   'execute live_token(bytea)',
   'execute purge_disclosures()',
   'execute purge_ended_secrets()',

@@ -9,6 +9,7 @@ const FEATURES = [
   'backup',
   'disclosures',
   'doctor',
+  'erasure',
   'import',
   'integrations',
   'oauth',

@@ -150,13 +150,14 @@ for (const [mode, size] of [
       ])
     })
 
-    test('commands work: import, integrations and doctor', async () => {
+    test('commands work: import, integrations, erase and doctor', async () => {
       const env = { DATABASE_URL: bouncer.url }
       const lines = [{ type: 'organization', id: 4, name: 'Added' }]
       expect(await importing(bouncer.url, lines)).toMatchObject({ code: 0 })
       const created = ['integration', 'create', 'Behind', '--organizations', '4', '--products', '11']
       expect(await axport(created, { env })).toMatchObject({ code: 0 })
       expect((await axport(['integration', 'list'], { env })).stdout).toContain('Behind')
+      expect((await axport(['erase', '101'], { env })).stdout).toStartWith('user         101 is erased')
       expect(await axport(['doctor', '--full'], { env })).toMatchObject({ code: 0 })
     })
   })
