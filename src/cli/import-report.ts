@@ -45,12 +45,13 @@ export function notesOn({ keptFor }: Loaded, notes: string[]): string[] {
 
 /** What was loaded, as --json has it. */
 export function outcomeOf(
-  { lines, rejected, summary }: Loaded,
+  { lines, rejected, erased, summary }: Loaded,
   notes: string[],
   { dryRun = false, rejects, since }: Called,
 ): object {
   const more = { ...(since !== undefined && { since }), ...(rejects !== undefined && { rejects }) }
-  return { loaded: !dryRun, dry_run: dryRun, lines, rejected, ...more, ...summary, notes }
+  const counts = { lines, rejected, erased_left_out: erased.people }
+  return { loaded: !dryRun, dry_run: dryRun, ...counts, ...more, ...summary, notes }
 }
 
 /** Why nothing was loaded, or what failed after it, as --json has it. */
@@ -102,10 +103,25 @@ function reasonOf(
 
 type Loaded = ImportResult & { loaded: true }
 
-async function printText(result: Loaded, { dryRun, rejects, unit = 'line' }: Called) {
-  const rejected = result.rejected > 0 ? `, ${result.rejected} rejected (written to ${rejects})` : ''
-  const loaded = result.lines - result.rejected
-  await print(`${dryRun ? 'would have loaded' : 'loaded'} ${count(loaded, unit)}${rejected}\n`)
+/** How many erased people a load has left out, in words: "1 erased person left out". */
+export const describeErased = (people: number): string =>
+  `${people} erased ${people === 1 ? 'person' : 'people'} left out`
+
+/** What was not loaded, as the end of a line. */
+export function describeLeftOut({ rejected, erased }: Loaded, { rejects }: Called): string {
+  return [
+    ...(rejected > 0 ? [`, ${rejected} rejected (written to ${rejects})`] : []),
+    ...(erased.people > 0 ? [`, ${describeErased(erased.people)}`] : []),
+  ].join('')
+}
+
+/** How many lines have come in. */
+export const loadedOf = ({ lines, rejected, erased }: Loaded): number => lines - rejected - erased.lines
+
+async function printText(result: Loaded, called: Called) {
+  const { dryRun, unit = 'line' } = called
+  const loaded = `${count(loadedOf(result), unit)}${describeLeftOut(result, called)}`
+  await print(`${dryRun ? 'would have loaded' : 'loaded'} ${loaded}\n`)
   await printTable(
     ['', 'inserted', 'updated', 'unchanged', 'deleted'],
     Object.entries(result.summary).map(([table, counts]) => [

@@ -4,7 +4,16 @@ import type { ImportResult, Progress } from '../import/import.ts'
 import { platformSource } from '../import/platform/source.ts'
 import type { RecordSource } from '../import/record.ts'
 import { describeError } from './describe-error.ts'
-import { type Called, notesOn, outcomeOf, problemsBehind, requireLoaded, troubleOf } from './import-report.ts'
+import {
+  type Called,
+  describeLeftOut,
+  loadedOf,
+  notesOn,
+  outcomeOf,
+  problemsBehind,
+  requireLoaded,
+  troubleOf,
+} from './import-report.ts'
 import { type ImportCall, importOnce } from './import-run.ts'
 import { surviveCuts } from './last-resort.ts'
 import { type FromPlatform, readPlatform } from './platform.ts'
@@ -80,14 +89,14 @@ export class Round {
     }
   }
 
-  private described({ lines, rejected, summary }: ImportResult & { loaded: true }): string {
-    const left = rejected > 0 ? `, ${rejected} rejected (written to ${this.call.rejects})` : ''
+  private described(result: ImportResult & { loaded: true }): string {
     const kinds = ['inserted', 'updated', 'unchanged', 'deleted'] as const
     const counts = kinds.map(kind => {
-      const sum = Object.values(summary).reduce((all, table) => all + table[kind], 0)
+      const sum = Object.values(result.summary).reduce((all, table) => all + table[kind], 0)
       return `${sum} ${kind}`
     })
-    return `loaded ${lines - rejected} rows in ${this.seconds()} s${left}: ${counts.join(', ')}`
+    const left = describeLeftOut(result, this.call)
+    return `loaded ${loadedOf(result)} rows in ${this.seconds()} s${left}: ${counts.join(', ')}`
   }
 
   private failed(error: unknown): RoundReport {

@@ -3,6 +3,7 @@ import { Failure } from '../errors.ts'
 import { requireTriggers, settle, waitForTurn } from '../postgres/load-session.ts'
 import { type ApplyProgress, applyStaging } from './apply.ts'
 import { findChanges, type Summary, summarize } from './changes.ts'
+import { type LeftOut, NOBODY } from './erased.ts'
 import { isBeyond, type Limit } from './limit.ts'
 import { endLine } from './ndjson.ts'
 import { placeOf, type RecordSource, TABLE_OF } from './record.ts'
@@ -45,12 +46,14 @@ export interface ImportOptions {
   signal?: AbortSignal
 }
 
-/** What came of it: all was loaded, apart from what was rejected, or nothing was because of bad records. */
+/** What came of it: all was loaded, apart from what was rejected or erased, or nothing was because of bad records. */
 export type ImportResult =
   | {
       loaded: true
       lines: number
       rejected: number
+      /** Who was erased and is in the source all the same. */
+      erased: LeftOut
       summary: Summary
       /** A bad record that does not say whose it is, because of which nothing but parts could be removed. */
       keptFor: Place | undefined
@@ -126,7 +129,7 @@ async function importInto(
   onProgress({ phase: 'checking' })
   // What is stored is copied here and written later: what somebody else commits in between would be undone.
   if (staged.partial.size > 0) await sql`select lock_export()`
-  await settleStaging(sql, staged, hasPartsApart)
+  const erased = await settleStaging(sql, staged, hasPartsApart)
   if (onReject && hasPartsApart && holdsParts) {
     const line = await findUnknown(sql, placeOf({ file: files.length - 1, line: 0 }))
     const problems = line === undefined ? [] : await describeReasons(sql, source, 1, line)
@@ -160,7 +163,7 @@ async function importInto(
   const summary = await summarize(sql)
   await applyStaging(sql, summary, onProgress)
   const keptFor = unknown === undefined ? undefined : placeIn(source, unknown)
-  return { loaded: true, lines, rejected, summary, keptFor }
+  return { loaded: true, lines, rejected, erased, summary, keptFor }
 }
 
 /** What comes of a round of a feed in which nothing has changed: it needs no tables to compare. */
@@ -168,7 +171,7 @@ function nothingNew(): ImportResult {
   const tables = [...Object.values(TABLE_OF), 'assessment_parts']
   const none = { inserted: 0, updated: 0, unchanged: 0, deleted: 0 }
   const summary = Object.fromEntries(tables.map(table => [table, none]))
-  return { loaded: true, lines: 0, rejected: 0, summary, keptFor: undefined }
+  return { loaded: true, lines: 0, rejected: 0, erased: NOBODY, summary, keptFor: undefined }
 }
 
 /** The first reasons from a place on, in words. */

@@ -1,19 +1,21 @@
 import type { TransactionSql } from 'postgres'
+import { type LeftOut, leaveOutErased } from './erased.ts'
 import { type RowType, TABLE_OF } from './record.ts'
 import { STAGED, TABLES } from './staging.ts'
 
 /**
- * After the last record: several for one id are one where they are equal, and bad where they differ; and what a
- * record does not say comes from the database. Bad ones go to import_rejects. Then the planner is told what is
- * there, or it takes the tables for empty.
+ * After the last record: several for one id are one where they are equal, and bad where they differ; who was erased is
+ * left out; and what a record does not say comes from the database. Bad ones go to import_rejects. Then the planner is
+ * told what is there, or it takes the tables for empty.
  * @param staged types of which an id may have come twice, and types of which a record may leave something out
  */
 export async function settleStaging(
   sql: TransactionSql,
   { unordered, partial }: { unordered: Set<RowType>; partial: Set<RowType> },
   hasPartsApart: boolean,
-): Promise<void> {
+): Promise<LeftOut> {
   for (const type of unordered) await keepOne(sql, type)
+  const erased = await leaveOutErased(sql, hasPartsApart, partial.has('user') ? '' : null)
   let isWithoutSome = unordered.has('assessment')
   for (const type of partial) {
     const incomplete = await complete(sql, type)
@@ -34,6 +36,7 @@ export async function settleStaging(
   }
   await sql`
     analyze import_organizations, import_products, import_users, import_assessments, import_parts, import_rejects`
+  return erased
 }
 
 /** The assessment that cannot be loaded without a record of that type. */

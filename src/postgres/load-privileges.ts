@@ -16,6 +16,8 @@ export const LOAD_PRIVILEGES: Privilege[] = [
   ...on('schema_migrations', 'select'),
   ...on('export_state', 'select', 'update'),
   ...on('feeds', 'select', 'insert', 'update'),
+  ...on('erasures', 'select'),
+  { table: 'erasures', privilege: 'update', columns: ['assessment_ids'] },
   ...[...SOURCE, ...READ_MODEL].flatMap(table => on(table, 'select', 'insert', 'update', 'delete')),
   ...READ_MODEL.flatMap(table => on(`${table}_rendered`, 'select')),
 ]

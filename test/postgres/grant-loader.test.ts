@@ -41,6 +41,8 @@ describe('a role that was granted what import needs', () => {
         'select schema_migrations',
         'update export_state',
         ...['insert', 'select', 'update'].map(privilege => `${privilege} feeds`),
+        'select erasures',
+        'update erasures.assessment_ids',
       ].sort(),
     )
     expect(all).toContain('execute forget_export_facts()')

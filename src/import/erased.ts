@@ -1,0 +1,133 @@
+import type { TransactionSql } from 'postgres'
+
+/** What an import leaves out of a source because somebody was erased: how many people, and records of the source. */
+export interface LeftOut {
+  people: number
+  lines: number
+}
+
+export const NOBODY: LeftOut = { people: 0, lines: 0 }
+
+/**
+ * Takes erased people out of the staging tables, before anything is compared with the database: their users, and the
+ * assessments of which they are the educator, with all parts. Records about them are not bad either. An assessment that
+ * has gone over to an erased person is removed. Who proctors assessments of others is staged without a name.
+ * @param hasPartsApart parts may have arrived apart from their assessment
+ * @param blank what stands for "no seid" in the staging table at this point
+ */
+export async function leaveOutErased(
+  sql: TransactionSql,
+  hasPartsApart: boolean,
+  blank: '' | null,
+): Promise<LeftOut> {
+  const [any] = await sql<{ isOne: boolean }[]>`select exists (select from erasures) as "isOne"`
+  if (!any?.isOne) return NOBODY
+  await sql`
+    create temporary table import_erased (type text, user_id bigint, line bigint, assessment_id bigint)
+    on commit drop`
+  await leaveOutAssessments(sql)
+  if (hasPartsApart) await leaveOutPartsAlone(sql)
+  await leaveOutUsers(sql)
+  await stageProctors(sql, blank)
+  await noteAssessments(sql)
+  const [left] = await sql<{ people: string; lines: string }[]>`
+    select count(distinct user_id) as people, count(distinct line) as lines from import_erased`
+  return { people: Number(left?.people), lines: Number(left?.lines) }
+}
+
+/** A record that does not say whose assessment it is about, where none is stored, is known by the tombstone. */
+async function leaveOutAssessments(sql: TransactionSql): Promise<void> {
+  await sql`
+    with theirs as (
+      select i.line, e.user_id from import_assessments i join erasures e using (user_id) where not i.deleted
+      union all
+      select i.line, e.user_id
+      from import_assessments i
+      join (
+        select min(user_id) as user_id, id from erasures, unnest(assessment_ids) as id group by id
+      ) e on e.id = i.id
+      where not i.deleted and i.user_id is null and not exists (select from assessments t where t.id = i.id)
+    ),
+    gone as (
+      delete from import_assessments i using theirs
+      where i.line = theirs.line returning theirs.user_id, i.line, i.id
+    )
+    insert into import_erased (type, user_id, line, assessment_id) select 'assessment', user_id, line, id from gone`
+  await sql`
+    with gone as (
+      delete from import_parts p using import_erased e
+      where p.assessment_id = e.assessment_id returning e.user_id, p.line
+    )
+    insert into import_erased (type, user_id, line) select 'part', user_id, line from gone`
+  await sql`
+    with gone as (
+      delete from import_rejects r using import_erased e
+      where r.assessment_id = e.assessment_id returning e.user_id, r.line
+    )
+    insert into import_erased (type, user_id, line) select 'part', user_id, line from gone`
+  await sql`
+    insert into import_assessments (line, id, deleted)
+    select e.line, t.id, true from import_erased e join assessments t on t.id = e.assessment_id`
+}
+
+/** Parts that come without their assessment, which would be stored if its educator were. */
+async function leaveOutPartsAlone(sql: TransactionSql): Promise<void> {
+  await sql`
+    with gone as (
+      delete from import_parts p
+      using (select min(user_id) as user_id, id from erasures, unnest(assessment_ids) as id group by id) e
+      where p.apart and p.assessment_id = e.id
+        and not exists (select from import_assessments i where i.id = p.assessment_id)
+        and not exists (select from assessments t where t.id = p.assessment_id)
+      returning e.user_id, p.line
+    )
+    insert into import_erased (type, user_id, line) select 'part', user_id, line from gone`
+}
+
+async function leaveOutUsers(sql: TransactionSql): Promise<void> {
+  await sql`
+    with gone as (
+      delete from import_users i using erasures e
+      where i.id = e.user_id and not i.deleted returning e.user_id, i.line
+    )
+    insert into import_erased (type, user_id, line) select 'user', user_id, line from gone`
+  await sql`
+    with gone as (
+      delete from import_rejects r using erasures e
+      where r.type = 'user' and r.id = e.user_id returning e.user_id, r.line
+    )
+    insert into import_erased (type, user_id, line) select 'user', user_id, line from gone`
+}
+
+/** Whom the source names and the database has stays there; whom a part needs comes there. Both without a name. */
+async function stageProctors(sql: TransactionSql, blank: '' | null): Promise<void> {
+  await sql`
+    insert into import_users (line, id, deleted, name, first_name, last_name, email, seid, record_status)
+    select needed.line, person.id, false, person.name, person.first_name, person.last_name, person.email,
+      coalesce(person.seid, ${blank}), person.record_status
+    from (
+      select user_id, min(line) as line
+      from (
+        select user_id, line from import_erased
+        where type = 'user' and exists (select from users t where t.id = user_id)
+        union all
+        select e.user_id, p.line from import_parts p join erasures e on e.user_id = p.proctor_id
+        where not exists (select from users t where t.id = e.user_id)
+      ) as either
+      where not exists (select from import_users i where i.id = user_id)
+      group by user_id
+    ) as needed
+    cross join lateral erased_person(needed.user_id) as person`
+}
+
+/** So that the next record is known that names one of these assessments and not its educator. */
+async function noteAssessments(sql: TransactionSql): Promise<void> {
+  await sql`
+    update erasures e
+    set assessment_ids = array(select unnest(e.assessment_ids) union select unnest(seen.ids) order by 1)
+    from (
+      select user_id, array_agg(assessment_id) as ids from import_erased
+      where assessment_id is not null group by user_id
+    ) as seen
+    where seen.user_id = e.user_id and not seen.ids <@ e.assessment_ids`
+}

@@ -1,0 +1,71 @@
+import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
+import { axport, cleanUp, complaint, PATIENCE } from '../support/executable.ts'
+import { ndjsonOf } from '../support/fixtures.ts'
+import { openWorld, refusal, succeed, WORLD } from '../support/operator.ts'
+import { useRoles } from '../support/roles.ts'
+import type { TestDatabase } from '../support/service.ts'
+
+setDefaultTimeout(PATIENCE)
+
+let database: TestDatabase
+beforeAll(async () => {
+  database = await openWorld('postgres')
+})
+afterAll(async () => {
+  await cleanUp()
+  await database.close()
+})
+const newRole = useRoles()
+
+const run = (...args: string[]) => succeed(database.url, ...args)
+const load = async (...args: string[]) => {
+  const env = { DATABASE_URL: database.url }
+  return (await axport(['import', ...args, '-'], { env, stdin: { text: ndjsonOf(WORLD) } })).stdout
+}
+
+describe('axport erase', () => {
+  test('says what it would remove, removes it, and the next import says who was left out', async () => {
+    expect(await run('erase', '501', '--dry-run')).toMatch(
+      /^user {9}501 would be erased\n.*\nassessments {2}3 with 3 parts to remove\n(.*\n)*.*this was a dry run\n$/,
+    )
+    expect(await run('erase', '501')).toStartWith(
+      'user         501 is erased\ntheir row    removed\nassessments  3 with 3 parts removed\n' +
+        'proctored    0 assessments of others, without the name\n',
+    )
+    expect(await load()).toStartWith('loaded 7 lines, 1 erased person left out\n')
+    const { erased_left_out, lines, assessments } = JSON.parse(await load('--json'))
+    expect({ erased_left_out, lines, assessments }).toMatchObject({
+      ...{ erased_left_out: 1, lines: 11 },
+      assessments: { inserted: 0, unchanged: 0 },
+    })
+  })
+
+  test('prints one object with --json, also for --undo, after which an import brings the person back', async () => {
+    const again = JSON.parse(await run('erase', '501', '--json'))
+    expect(again).toMatchObject({
+      user_id: 501,
+      erased: true,
+      dry_run: false,
+      assessments: 0,
+      user: 'not_there',
+    })
+    expect(again.erased_before).toBeString()
+    const undone = JSON.parse(await run('erase', '501', '--undo', '--json'))
+    expect(undone).toEqual({ user_id: 501, undone: true, erased_at: again.erased_before })
+    expect(await run('erase', '501', '--undo')).toBe('user 501 is not erased: nothing was changed\n')
+    expect(await load()).toStartWith('loaded 11 lines\n')
+    expect((await database.sql`select from export_records`).count).toBe(3)
+  })
+
+  test('refuses what is no id, and a role that is not the owner', async () => {
+    const env = { DATABASE_URL: database.url }
+    const wrong = await axport(['erase', 'ana@example.org'], { env })
+    expect(complaint(wrong, 2)).toContain('Give the id as a whole number, as 501.')
+    const role = await newRole()
+    await run('migrate', '--grant-loader', role.name)
+    expect(await refusal(role.url(database.url), 'erase', '501')).toMatch(
+      /permission denied for table erasures .*; run this command as the owner of the tables$/,
+    )
+    expect(await database.sql`select from erasures`).toBeEmpty()
+  })
+})

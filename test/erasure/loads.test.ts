@@ -1,0 +1,192 @@
+import { afterAll, beforeEach, describe, expect, test } from 'bun:test'
+import { erasePerson } from '../../src/erasure/erase.ts'
+import { type ImportOptions, importSource, type Reject } from '../../src/import/import.ts'
+import { openSource } from '../../src/import/source.ts'
+import { folderOf } from '../import/csv-files.ts'
+import { cleanUp } from '../support/executable.ts'
+import { assessment, educator, multiPart, PEOPLE, part, removal } from '../support/fixtures.ts'
+import {
+  everything,
+  idsOf,
+  importLines,
+  importWith,
+  partsOf,
+  problems,
+  staleRecords,
+  useDatabase,
+} from '../support/import.ts'
+import { round, usePlatform } from '../support/platform-example.ts'
+import { BACKENDS_OF_TIER } from '../support/service.ts'
+
+afterAll(cleanUp)
+
+/** Is erased in these tests. */
+const GONE = 600
+const ALL = [
+  ...[...PEOPLE, educator(GONE), educator(2)],
+  assessment(10, { user_id: GONE }),
+  multiPart(20, [21, part(22, { proctor_id: 2 })], { user_id: GONE }),
+  multiPart(40, [41, part(42, { proctor_id: GONE })], { user_id: 2 }),
+  assessment(50),
+]
+
+describe.each(BACKENDS_OF_TIER)('what is loaded into %s of an erased person', backend => {
+  const database = useDatabase(backend)
+  const erase = (id: number) => erasePerson(database.sql, String(id), { dryRun: false, onWait: () => {} })
+  beforeEach(async () => {
+    await database.sql`truncate erasures`
+  })
+
+  const load = (options: ImportOptions, ...lines: (object | string)[]) =>
+    importWith(database.sql, options, ...lines)
+  const loadFiles = async (files: Record<string, string>, options: ImportOptions = {}) =>
+    await importSource(database.sql, await openSource(folderOf(files)), () => {}, options)
+
+  test('is left out and counted, and the rest is loaded: into what there is, and at first', async () => {
+    await importLines(database.sql, ...ALL)
+    await erase(GONE)
+    const tombstones = async () => [...(await database.sql`select xmin::text, * from erasures`)]
+    const before = [await everything(database.sql), await tombstones()]
+    expect(await importLines(database.sql, ...ALL)).toMatchObject({
+      ...{ loaded: true, lines: 10, rejected: 0, erased: { people: 1, lines: 3 } },
+      summary: {
+        users: { inserted: 0, updated: 0, unchanged: 4, deleted: 0 },
+        assessments: { inserted: 0, updated: 0, unchanged: 2, deleted: 0 },
+        assessment_parts: { inserted: 0, updated: 0, unchanged: 3, deleted: 0 },
+      },
+    })
+    expect([await everything(database.sql), await tombstones()]).toEqual(before)
+    await database.sql`truncate organizations, products, users, assessments, assessment_parts`
+    expect(await importLines(database.sql, ...ALL)).toMatchObject({
+      ...{ erased: { people: 1, lines: 3 } },
+      summary: { users: { inserted: 4 }, assessments: { inserted: 2 }, assessment_parts: { inserted: 3 } },
+    })
+    expect(await partsOf(database.sql)).toEqual({ 40: [41, 42], 50: [50] })
+    const [row] = await database.sql`select name, email, seid from users where id = ${GONE}`
+    expect(row).toEqual({ name: 'Erased person', email: '', seid: null })
+  })
+
+  test('is neither removed by --sync nor brought back, and counts for no limit', async () => {
+    await importLines(database.sql, ...ALL)
+    await erase(GONE)
+    const before = await everything(database.sql)
+    expect(await load({ sync: { count: 0 } }, ...ALL)).toMatchObject({ loaded: true, erased: { people: 1 } })
+    expect(await everything(database.sql)).toEqual(before)
+  })
+
+  test('is no bad line, whatever is wrong with it, and stands in no file of rejects', async () => {
+    await importLines(database.sql, ...ALL)
+    await erase(GONE)
+    const lines = [
+      educator(GONE, { email: 7 }),
+      { type: 'user', id: GONE, email: 'a@example.org' },
+      { type: 'assessment', id: 10, legacy_record: true },
+      assessment(11, { user_id: GONE, proctor_id: 12345 }),
+      { type: 'assessment', id: 11, legacy_record: true },
+      assessment(51),
+    ]
+    expect(await importLines(database.sql, ...lines.slice(0, 4), lines[5] as object)).toMatchObject({
+      ...{ loaded: true, erased: { people: 1, lines: 4 } },
+      summary: { users: { unchanged: 1 }, assessments: { inserted: 1 } },
+    })
+    const rejects: Reject[] = []
+    const onReject = (reject: Reject) => void rejects.push(reject)
+    const all = [...lines.slice(0, 3), ...lines.slice(4), 'nonsense', assessment(52, { user_id: 12345 })]
+    expect(await load({ onReject }, ...all)).toMatchObject({ rejected: 2, erased: { people: 1, lines: 4 } })
+    expect(rejects.map(({ line }) => line)).toEqual([6, 7])
+    expect(await staleRecords(database.sql)).toBeEmpty()
+  })
+
+  test('has no name where a new assessment of somebody else needs the person', async () => {
+    await importLines(database.sql, ...PEOPLE)
+    await erase(GONE)
+    expect(await importLines(database.sql, assessment(60, { proctor_id: GONE }))).toMatchObject({
+      ...{ loaded: true, erased: { people: 0, lines: 0 } },
+      summary: { users: { inserted: 1 }, assessments: { inserted: 1 } },
+    })
+    expect((await database.sql`select from users where name = 'Erased person'`).count).toBe(1)
+    const both = [removal('user', GONE), assessment(61, { proctor_id: GONE })]
+    expect(problems(await importLines(database.sql, ...both))).toEqual([
+      '1: user 600 cannot be deleted: assessment 60 needs it',
+      '2: proctor_id: user 600 is deleted by line 1',
+    ])
+  })
+
+  test('takes an assessment along that has gone over to the person', async () => {
+    await importLines(database.sql, ...PEOPLE, multiPart(70, [71, 72]))
+    await erase(GONE)
+    const over = multiPart(70, [71, 72], { user_id: GONE })
+    expect(await importLines(database.sql, educator(GONE), over)).toMatchObject({
+      ...{ loaded: true, erased: { people: 1, lines: 2 } },
+      summary: { assessments: { deleted: 1 }, assessment_parts: { deleted: 2 } },
+    })
+    expect(await idsOf(database.sql, 'export_records')).toEqual([])
+    expect(
+      await importLines(database.sql, { type: 'assessment', id: 70, legacy_record: true }),
+    ).toMatchObject({
+      erased: { people: 1, lines: 1 },
+    })
+  })
+
+  test('is left out with all parts that come apart from it, also when these come alone', async () => {
+    const people = {
+      'organizations.csv': 'id,name\n10,A\n',
+      'products.csv': 'id,name\n1,B\n',
+      'users.csv': 'id,name\n501,Ana\n600,Xenia\n77,Pat\n',
+    }
+    const assessments = 'id,user_id,organization_id,product_id,certified_at,proctor_id'
+    const row = (id: number, user: number) => `${id},${user},10,1,2026-03-01,\n`
+    const parts = (rows: string) => `assessment_id,id,position,name,certified_at,proctor_id,deleted\n${rows}`
+    const rowsOf = (of: number, rest: string) =>
+      `${of},${of + 1},1,A,2026-03-01,77,\n${of},${of + 2},${rest}\n`
+    const files = {
+      ...people,
+      'assessments.csv': `${assessments}\n${row(80, 600)}${row(90, 501)}`,
+      'assessment_parts.csv': parts(rowsOf(80, '2,B,2026-03-01,600,') + rowsOf(90, '2,B,2026-03-01,600,')),
+    }
+    await erase(GONE)
+    const left = { loaded: true, rejected: 0, erased: { people: 1, lines: 4 } }
+    for (const sync of [undefined, { count: 0 }])
+      expect(await loadFiles(files, sync && { sync })).toMatchObject(left)
+    expect(await partsOf(database.sql)).toEqual({ 90: [91, 92] })
+
+    const alone = parts(rowsOf(80, ',,,,true') + rowsOf(90, ',,,,true'))
+    expect(await loadFiles({ 'assessment_parts.csv': alone })).toMatchObject({
+      ...{ loaded: true, erased: { people: 1, lines: 2 } },
+      summary: { assessment_parts: { deleted: 1 } },
+    })
+    expect(await partsOf(database.sql)).toEqual({ 90: [91] })
+
+    const bad = parts('80,81,1,A,yesterday,77,\n')
+    const rejects: Reject[] = []
+    const withBad = { ...files, 'assessment_parts.csv': bad + rowsOf(90, '2,B,2026-03-01,600,') }
+    const onReject = (reject: Reject) => void rejects.push(reject)
+    expect(await loadFiles(withBad, { onReject })).toMatchObject({ loaded: true, rejected: 0 })
+    expect(rejects).toEqual([])
+  })
+})
+
+describe('a feed', () => {
+  const database = useDatabase('postgres')
+  const platform = usePlatform()
+
+  test('leaves an erased person out of every round, and lets the rounds go on', async () => {
+    const first = await round(database.sql, platform.url)
+    const [most] = await database.sql<{ id: string; count: string }[]>`
+      select user_id as id, count(*) from assessments
+      where id in (select assessment_id from assessment_parts group by 1 having count(*) > 1)
+      group by 1 order by 2 desc, 1 limit 1`
+    if (!most || !first.loaded) throw new Error('nobody has an assessment of several parts')
+    await erasePerson(database.sql, most.id, { dryRun: false, onWait: () => {} })
+    await platform.sql`update people set family = 'Neu' where person_no = ${most.id}`
+    await platform.sql`update observations set finished_at = finished_at where teacher_no = ${most.id}`
+    for (const isFull of [false, true]) {
+      const again = await round(database.sql, platform.url, { isFull })
+      expect(again).toMatchObject({ loaded: true, rejected: 0, erased: { people: 1 } })
+      expect(again.since === '-infinity').toBe(isFull)
+      expect(again.loaded && again.summary.assessments).toMatchObject({ inserted: 0, deleted: 0 })
+    }
+    expect(await database.sql`select from assessments where user_id = ${most.id}`).toBeEmpty()
+    expect(await staleRecords(database.sql)).toBeEmpty()
+  })
+})
