@@ -5,6 +5,7 @@ import { requireTriggers, settle, waitForTurn } from '../postgres/load-session.t
 import { migrate } from '../postgres/migrate.ts'
 import type { Header } from './archive.ts'
 import { requireEmpty } from './empty.ts'
+import { leaveOutErased, putErasuresAside } from './erased.ts'
 import { loadRows } from './load.ts'
 
 /** How far a restore is. */
@@ -26,8 +27,9 @@ interface Watcher {
 /**
  * Restores a backup into a database without data: all of it, or nothing. The schema is brought up to date before, or
  * made. What requests read is rendered as by a first import, and logged: whatever a server remembers of another
- * history does not hold.
+ * history does not hold. Who was erased, in the backup or in the database, is left out.
  * @param header what checkArchive() found in the file
+ * @returns how many erased people were left out
  * @throws Failure for a database that has data, or a file that has changed since it was checked
  */
 export async function restore(
@@ -35,10 +37,11 @@ export async function restore(
   path: string,
   header: Header,
   { onProgress, signal }: Watcher,
-): Promise<void> {
+): Promise<number> {
   // Only the end of its connection ends it in the middle of a statement.
   const end = () => void db.end({ timeout: 0 }).catch(() => {})
   signal.addEventListener('abort', end)
+  let erased = 0
   try {
     await requireEmpty(db)
     await migrate(db)
@@ -47,7 +50,7 @@ export async function restore(
       await requireTriggers(sql)
       await keepOthersOut(sql)
       await requireEmpty(sql)
-      await restoreInto(sql, path, header, onProgress)
+      erased = await restoreInto(sql, path, header, onProgress)
     })
   } finally {
     signal.removeEventListener('abort', end)
@@ -56,6 +59,7 @@ export async function restore(
   await db`
     vacuum (analyze) organizations, products, users, assessments, assessment_parts, integrations,
       integration_secrets, export_records, export_people, export_products`
+  return erased
 }
 
 /** Whoever writes source tables queues behind this transaction from now on, and whoever provisions. */
@@ -69,7 +73,7 @@ async function restoreInto(
   path: string,
   header: Header,
   onProgress: Watcher['onProgress'],
-): Promise<void> {
+): Promise<number> {
   // First: a change of the time zone renders what there is.
   await sql`
     update export_state
@@ -79,10 +83,13 @@ async function restoreInto(
   if (kept !== undefined) await writeDisclosing(sql, { kept, ...(isOn && { isOn }) })
   await settle(sql)
   const { assessments = 0 } = header.rows
+  await putErasuresAside(sql)
   const relief = await relieve(sql, assessments)
   await loadRows(sql, path, header, (done, total) => onProgress({ phase: 'loading', done, total }))
   onProgress({ phase: 'indexing' })
+  const erased = await leaveOutErased(sql)
   await relief.finish((done, total) =>
     onProgress(done < total ? { phase: 'rendering', done, total } : { phase: 'indexing' }),
   )
+  return erased
 }

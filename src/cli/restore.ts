@@ -2,6 +2,7 @@ import { Command } from 'commander'
 import type { Header } from '../backup/archive.ts'
 import { checkArchive } from '../backup/read.ts'
 import { type Progress, restore } from '../backup/restore.ts'
+import { describeErased } from './import-report.ts'
 import { print, printTable, StatusLine } from './output.ts'
 import { percent, timeLeft } from './pace.ts'
 import { interruptible } from './signals.ts'
@@ -30,12 +31,13 @@ Example: axport restore axport.backup`,
     )
     .action(async (file: string, { check, json }: Options) => {
       const header = await checkArchive(file)
-      if (!check) await restoreInto(file, header)
-      await (json ? printJson(header, !check) : printText(file, header, !check))
+      const erased = check ? undefined : await restoreInto(file, header)
+      await (json ? printJson(header, erased) : printText(file, header, erased))
     })
 }
 
-async function restoreInto(file: string, header: Header): Promise<void> {
+/** Returns how many erased people were left out. */
+async function restoreInto(file: string, header: Header): Promise<number> {
   const status = new StatusLine()
   let isRestored = false
   let phase = ''
@@ -49,7 +51,7 @@ async function restoreInto(file: string, header: Header): Promise<void> {
     else status.show(() => describe(progress, (now - phaseStart) / 1000))
   }
   try {
-    await interruptible(
+    return await interruptible(
       signal => withAnySchema(({ sql }) => restore(sql, file, header, { onProgress, signal })),
       () => (isRestored ? 'interrupted when all was restored' : 'interrupted: nothing was restored'),
     )
@@ -68,10 +70,14 @@ function describe(progress: Exclude<Progress, { phase: 'waiting' }>, seconds: nu
 }
 
 /** What nobody should have to find out later. */
-const AS_THEY_WERE =
-  'secrets rotated and integrations disabled since then are as they were: rotate and disable them again'
+const AS_THEY_WERE = [
+  'secrets rotated and integrations disabled since then are as they were: rotate and disable them again',
+  'people erased since then are back, but for those with tombstones in this database before: erase them again',
+]
 
-async function printText(file: string, header: Header, isRestored: boolean): Promise<void> {
+/** @param erased how many people were left out; undefined when nothing was restored */
+async function printText(file: string, header: Header, erased?: number): Promise<void> {
+  const isRestored = erased !== undefined
   const { made_at, version, schema, time_zone, rows } = header
   await print(
     `${isRestored ? 'restored' : `${file} is whole:`} a backup of ${made_at}, ${ageOf(header)} old, made by axport ${version} (${schema}, ${time_zone})\n`,
@@ -80,15 +86,22 @@ async function printText(file: string, header: Header, isRestored: boolean): Pro
     ['', 'rows'],
     Object.entries(rows).map(([table, count]) => [table, String(count)]),
   )
-  if (isRestored) await print(`${AS_THEY_WERE}\n`)
+  for (const note of notesOn(erased)) await print(`${note}\n`)
 }
 
-async function printJson(header: Header, isRestored: boolean): Promise<void> {
+function notesOn(erased: number | undefined): string[] {
+  if (erased === undefined) return []
+  return [...(erased > 0 ? [describeErased(erased)] : []), ...AS_THEY_WERE]
+}
+
+async function printJson(header: Header, erased?: number): Promise<void> {
+  const isRestored = erased !== undefined
   const { made_at, version, schema, time_zone, rows } = header
   const age_seconds = secondsSince(made_at)
-  const notes = isRestored ? [AS_THEY_WERE] : []
+  const left = isRestored && { erased_left_out: erased }
+  const notes = notesOn(erased)
   await print(
-    `${JSON.stringify({ restored: isRestored, made_at, age_seconds, version, schema, time_zone, rows, notes })}\n`,
+    `${JSON.stringify({ restored: isRestored, made_at, age_seconds, version, schema, time_zone, rows, ...left, notes })}\n`,
   )
 }
 

@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import pino from 'pino'
 import { readBatches } from '../../src/backup/read.ts'
 import { KEPT, LEFT_OUT } from '../../src/backup/tables.ts'
+import { erasePerson } from '../../src/erasure/erase.ts'
 import { createIntegration } from '../../src/integrations/create.ts'
 import { type Database, openDatabase } from '../../src/postgres/database.ts'
 import { emptyDatabase } from '../support/cluster.ts'
@@ -153,6 +154,34 @@ describe('a restore', () => {
       expect([...events]).toEqual([{ event: 'found' }])
       const { wide } = await exports(database, { wide: OF_FORM_1 })
       expect(JSON.parse(wide as string).meta.count).toBe(4)
+    })
+  })
+
+  test('leaves out whom the database has a tombstone of, and so does a restore of what is backed up then', async () => {
+    const again = `${file}.erased`
+    const people = (sql: TestDatabase['sql']) => sql`select id, name, email, seid from users order by id`
+    await withEmpty(async ({ sql }) => {
+      await erasePerson(sql, '502', { dryRun: false, onWait: () => {} })
+      expect(await restoreFrom(file, sql)).toBe(1)
+      expect((await sql`select id from assessments order by id`).map(({ id }) => id)).toEqual([
+        '9001',
+        '9003',
+        '9100',
+      ])
+      expect((await people(sql)).at(-1)).toEqual({ id: '502', name: 'Erased person', email: '', seid: null })
+      expect(await staleRecords(sql)).toBeEmpty()
+      expect([...(await sql`select user_id, assessment_ids from erasures`)]).toEqual([
+        { user_id: '502', assessment_ids: ['9002'] },
+      ])
+      await backUpTo(again, sql)
+      const erased = await contents(sql)
+      await withEmpty(async other => {
+        expect(await restoreFrom(again, other.sql)).toBe(0)
+        expect(await contents(other.sql)).toEqual(erased)
+        await expect(other.sql`update users set name = 'Eva' where id = 502`).rejects.toThrow(
+          'user 502 was erased',
+        )
+      })
     })
   })
 

@@ -80,9 +80,9 @@ export async function backUpTo(path: string, sql: Sql, before = async () => {}):
   await file.keep()
 }
 
-/** Restores a file; `halfway` runs when some rows are there. */
-export async function restoreFrom(path: string, sql: Sql, halfway?: AbortController): Promise<void> {
-  await restore(sql, path, await checkArchive(path), {
+/** Restores a file; `halfway` runs when some rows are there. Returns how many erased people were left out. */
+export async function restoreFrom(path: string, sql: Sql, halfway?: AbortController): Promise<number> {
+  return await restore(sql, path, await checkArchive(path), {
     signal: halfway?.signal ?? unwatched.signal,
     onProgress: progress => {
       if (progress.phase === 'loading' && progress.done === progress.total) halfway?.abort()

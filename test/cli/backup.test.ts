@@ -117,7 +117,7 @@ describe('axport restore into Postgres', () => {
       /^restored a backup of \S+Z, (\d+|less than two) (seconds|minutes) old, made by axport \S+ \(\w+, UTC\)\n/,
     )
     expect(stdout).toMatch(
-      /\nassessments +3\nsecrets rotated and integrations disabled since then are as they were/,
+      /\nassessments +3\n(?:\w+ +\d+\n)*secrets rotated and integrations disabled since then are as they were/,
     )
     expect(await ailments(target.url, '--full')).toEqual([])
     expect(complaint(await inTarget('restore', file), 1)).toContain('the database is not empty')
