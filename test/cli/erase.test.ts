@@ -1,9 +1,11 @@
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
+import pino from 'pino'
+import { setDisclosing } from '../../src/postgres/disclosing.ts'
 import { axport, cleanUp, complaint, PATIENCE } from '../support/executable.ts'
 import { ndjsonOf } from '../support/fixtures.ts'
-import { openWorld, refusal, succeed, WORLD } from '../support/operator.ts'
+import { getList, newToken, openWorld, provision, refusal, succeed, WORLD } from '../support/operator.ts'
 import { useRoles } from '../support/roles.ts'
-import type { TestDatabase } from '../support/service.ts'
+import { listen, type TestDatabase } from '../support/service.ts'
 
 setDefaultTimeout(PATIENCE)
 
@@ -23,14 +25,28 @@ const load = async (...args: string[]) => {
   return (await axport(['import', ...args, '-'], { env, stdin: { text: ndjsonOf(WORLD) } })).stdout
 }
 
+/** An integration that was shown the one record of its scope, three times. */
+async function showed(): Promise<{ clientId: string; name: string }> {
+  const { url, stop } = listen(database, pino({ level: 'silent' }))
+  const integration = await provision(database.sql, ['11'], ['1'])
+  const token = await newToken(url, integration)
+  for (let times = 3; times > 0; times--) await getList(url, token)
+  await stop()
+  return integration
+}
+
 describe('axport erase', () => {
   test('says what it would remove, removes it, and the next import says who was left out', async () => {
+    expect(await run('erase', '501', '--dry-run')).toMatch(/^shown to {5}nobody knows\n.*not recorded/m)
+    await setDisclosing(database.sql, { isOn: true })
+    const { clientId, name } = await showed()
     expect(await run('erase', '501', '--dry-run')).toMatch(
       /^user {9}501 would be erased\n.*\nassessments {2}3 with 3 parts to remove\n(.*\n)*.*this was a dry run\n$/,
     )
     expect(await run('erase', '501')).toStartWith(
-      'user         501 is erased\ntheir row    removed\nassessments  3 with 3 parts removed\n' +
-        'proctored    0 assessments of others, without the name\n',
+      'user         501 is erased\nrow          removed\nassessments  3 with 3 parts removed\n' +
+        'proctored    0 assessments of others, without the name\n' +
+        `shown to     ${name} (${clientId}), no purpose: 3 times, first 20`,
     )
     expect(await load()).toStartWith('loaded 7 lines, 1 erased person left out\n')
     const { erased_left_out, lines, assessments } = JSON.parse(await load('--json'))
@@ -48,8 +64,10 @@ describe('axport erase', () => {
       dry_run: false,
       assessments: 0,
       user: 'not_there',
+      shown_to: [{ times: 3, purpose: null }],
+      notes: [expect.stringMatching(/^the record begins with 20/)],
     })
-    expect(again.erased_before).toBeString()
+    expect(again.erased_before).toMatch(/^20\d\d-\d\d-\d\dT.*Z$/)
     const undone = JSON.parse(await run('erase', '501', '--undo', '--json'))
     expect(undone).toEqual({ user_id: 501, undone: true, erased_at: again.erased_before })
     expect(await run('erase', '501', '--undo')).toBe('user 501 is not erased: nothing was changed\n')

@@ -7,7 +7,7 @@ export function inWords(userId: string, isDryRun: boolean, erasure: Erasure, sho
   const { erasedBefore, assessments, parts, proctored } = erasure
   const lines = [
     ['user', `${userId} ${isDryRun ? 'would be erased' : 'is erased'}${describeBefore(erasedBefore)}`],
-    ['their row', describeRow(erasure, isDryRun)],
+    ['row', describeRow(erasure, isDryRun)],
     ['assessments', `${assessments} with ${count(parts, 'part')} ${isDryRun ? 'to remove' : 'removed'}`],
     ['proctored', `${count(proctored, 'assessment')} of others, without the name`],
     ...labelled('shown to', describeShown(shown)),
@@ -35,13 +35,12 @@ function describeRow({ user }: Erasure, isDryRun: boolean): string {
   return `${isDryRun ? 'would stay' : 'stays'} as "Erased person", because assessments of others refer to it`
 }
 
-function describeShown({ integrations, note }: Shown): string[] {
-  const told = (integrations ?? []).map(
+function describeShown({ integrations, notes }: Shown): string[] {
+  const told = integrations?.map(
     ({ client_id, name, purpose, times, first, last }) =>
-      `${name} (${client_id})${purpose === null ? '' : `, ${purpose}`}: ${count(times, 'time')}, first ${first}, last ${last}`,
+      `${name} (${client_id}), ${purpose ?? 'no purpose'}: ${count(times, 'time')}, first ${first}, last ${last}`,
   )
-  const nobody = integrations?.length === 0 ? ['no integration'] : []
-  return [...told, ...nobody, ...(note === undefined ? [] : [note])]
+  return [...(told === undefined ? ['nobody knows'] : told.length > 0 ? told : ['no integration']), ...notes]
 }
 
 /** The label stands before the first of several lines. */

@@ -9,7 +9,7 @@ import { changing, waitOption } from '../integration/standbys.ts'
 import { print } from '../output.ts'
 import { withDatabase } from '../with-database.ts'
 import { inWords, undoneInWords } from './describe.ts'
-import { type Shown, shownTo } from './shown.ts'
+import { notesOnProctored, type Shown, shownTo, unreadable } from './shown.ts'
 
 interface Options {
   undo?: true
@@ -51,7 +51,8 @@ async function erase(userId: string, { dryRun: given, json, wait }: Options): Pr
   const work = async (sql: Sql): Promise<Done> => {
     await requireCurrentSchema(sql)
     const erasure = await erasePerson(sql, userId, { dryRun, onWait })
-    return [erasure, await shownTo(sql, userId)]
+    const { integrations, notes } = await shownTo(sql, userId).catch(() => unreadable(userId))
+    return [erasure, { integrations, notes: [...notes, ...notesOnProctored(erasure.proctored)] }]
   }
   const tell = (done: Done) => print(json ? asJson(userId, dryRun, done) : inWords(userId, dryRun, ...done))
   if (dryRun) await tell(await withDatabase(({ sql }) => work(sql)))
@@ -74,12 +75,12 @@ async function undo(userId: string, { json, wait }: Options): Promise<void> {
 
 const onWait = () => void process.stderr.write('waiting for an import to finish …\n')
 
-function asJson(userId: string, isDryRun: boolean, [erasure, { integrations, note }]: Done): string {
+function asJson(userId: string, isDryRun: boolean, [erasure, { integrations, notes }]: Done): string {
   const { erasedBefore, assessments, parts, proctored, user } = erasure
   const object = {
     ...{ user_id: exactNumber(userId), erased: !isDryRun, dry_run: isDryRun, erased_before: erasedBefore },
     ...{ assessments, assessment_parts: parts, proctored, user: user.replaceAll(' ', '_') },
-    ...{ shown_to: integrations ?? null, notes: note === undefined ? [] : [note] },
+    ...{ shown_to: integrations, notes },
   }
   return `${exactJson(object)}\n`
 }
