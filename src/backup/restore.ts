@@ -58,7 +58,7 @@ export async function restore(
   onProgress({ phase: 'tidying' })
   await db`
     vacuum (analyze) organizations, products, users, assessments, assessment_parts, integrations,
-      integration_secrets, export_records, export_people, export_products`
+      integration_secrets, export_records, export_people, export_products, export_counts`
   return erased
 }
 

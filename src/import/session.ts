@@ -25,6 +25,6 @@ export async function vacuumChanged(db: Sql, summary: Summary): Promise<void> {
     .map(([table]) => table)
   if (changed.length === 0) return
   // A rename changes records too.
-  changed.push('export_records', 'export_people', 'export_products')
+  changed.push('export_records', 'export_people', 'export_products', 'export_counts')
   await db.unsafe(`vacuum (analyze) ${changed.join(', ')}`)
 }

@@ -27,7 +27,7 @@ const FEW = 20_000
 
 /** Tables that are empty together, or none of them is taken for it: what is rendered is of the source alone. */
 const PEOPLE = ['users', 'export_people']
-const RECORDS = ['assessments', 'assessment_parts', 'export_records']
+const RECORDS = ['assessments', 'assessment_parts', 'export_records', 'export_counts']
 
 /**
  * How long each lock may be waited for: as long others wait behind this load in turn. Less than Postgres'

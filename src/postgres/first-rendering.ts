@@ -3,7 +3,7 @@ import type { TransactionSql } from 'postgres'
 /** What the triggers do of a first load, for one that had them off. Nobody else writes. */
 
 /** The tables that are rendered here. */
-export const RENDERED = ['export_people', 'export_records']
+export const RENDERED = ['export_people', 'export_records', 'export_counts']
 
 /** Records of a round: whole tables are joined for each. */
 const ROUND = 100_000
@@ -14,8 +14,8 @@ export async function renderPeople(sql: TransactionSql): Promise<void> {
 }
 
 /**
- * Renders all assessments, for an empty `export_records`, and logs that nothing that was remembered holds. That no part
- * has the id of an assessment has been checked.
+ * Renders all assessments, for an empty `export_records`, counts them, and logs that nothing that was remembered holds.
+ * That no part has the id of an assessment has been checked.
  */
 export async function renderRecords(
   sql: TransactionSql,
@@ -38,5 +38,8 @@ export async function renderRecords(
     after = round.last
     done += Number(round.count)
   }
+  await sql`
+    insert into export_counts
+    select organization_id, product_id, count(*) from export_records group by 1, 2 order by 1, 2`
   await sql`select forget_export_facts()`
 }

@@ -7,6 +7,7 @@ import feeds from '../../db/migrations/0006_feeds.sql' with { type: 'text' }
 import integrationHistory from '../../db/migrations/0007_integration_history.sql' with { type: 'text' }
 import disclosures from '../../db/migrations/0008_disclosures.sql' with { type: 'text' }
 import erasures from '../../db/migrations/0009_erasures.sql' with { type: 'text' }
+import counts from '../../db/migrations/0010_counts.sql' with { type: 'text' }
 
 /** A step of the schema. Immutable once released: its hash is recorded where it was applied. */
 export interface Migration {
@@ -25,6 +26,7 @@ export const MIGRATIONS: Migration[] = [
   { name: '0007_integration_history', sql: integrationHistory },
   { name: '0008_disclosures', sql: disclosures },
   { name: '0009_erasures', sql: erasures },
+  { name: '0010_counts', sql: counts },
 ]
 
 const numberOf = ({ name }: Migration): number => Number(name.slice(0, 4))

@@ -15,6 +15,7 @@ export const SERVE_PRIVILEGES: Privilege[] = [
   { table: 'export_state', privilege: 'select' },
   { table: 'export_records', privilege: 'select' },
   { table: 'export_changes', privilege: 'select' },
+  { table: 'export_counts', privilege: 'select' },
   { table: 'export_people', privilege: 'select' },
   { table: 'export_products', privilege: 'select' },
   { table: 'disclosure_state', privilege: 'select' },

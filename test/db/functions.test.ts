@@ -37,12 +37,14 @@ test('these functions have the rights of their owner, and none of them is for ev
   const owned = (await functions()).filter(({ hasOwnersRights }) => hasOwnersRights)
   expect(owned.map(({ name }) => name)).toEqual([
     'export_records_changed',
+    'export_records_counted',
     'forget_export_facts',
     'note_integration',
     'note_secret',
     'purge_disclosures',
     'purge_ended_secrets',
     'record_disclosure',
+    'refresh_export_counts',
     'refuse_erased',
   ])
   expect(owned.filter(({ isForEverybody }) => isForEverybody)).toEqual([])
@@ -124,6 +126,43 @@ test('the log of changes has a row from the beginning, and 10,000 at most', asyn
     return count(sql as unknown as typeof db.sql)
   })
   expect(after?.count).toBe(10_000)
+})
+
+/** The counts that statements on the read model leave, as "organization, product: records". */
+const counted = (...statements: string[]) =>
+  undone(db.sql, async sql => {
+    for (const statement of statements) await sql.unsafe(statement)
+    const rows = await sql`select * from export_counts order by 1, 2`
+    return rows.map(row => `${row.organization_id}, ${row.product_id}: ${row.records}`)
+  })
+
+test('records are counted by organization and product with each statement, and a count of none is no row', async () => {
+  const first = added(2500)
+  expect(await counted(first)).toEqual(['0, 1: 1250', '1, 1: 1250'])
+  expect(await counted(first, `update export_records set document = '[]', seid = 'x'`)).toEqual([
+    '0, 1: 1250',
+    '1, 1: 1250',
+  ])
+  const moved = [
+    first,
+    'update export_records set organization_id = 1, product_id = 1 + id % 2 where id <= 2000',
+  ]
+  expect(await counted(...moved)).toEqual(['0, 1: 250', '1, 1: 1250', '1, 2: 1000'])
+  expect(await counted(...moved, 'delete from export_records where id <= 2001')).toEqual([
+    '0, 1: 250',
+    '1, 1: 249',
+  ])
+  expect(await counted(first, 'delete from export_records where organization_id = 0')).toEqual(['1, 1: 1250'])
+  expect(await counted(first, 'truncate export_records')).toEqual([])
+})
+
+test('a count that is too low where somebody wrote past the triggers makes no write fail', async () => {
+  const wrong = [
+    added(10),
+    'update export_counts set records = 1 where organization_id = 0; delete from export_counts where organization_id = 1',
+  ]
+  expect(await counted(...wrong, 'delete from export_records where id > 4')).toEqual([])
+  expect(await counted(...wrong, 'select refresh_export_counts(array[1])')).toEqual(['0, 1: 1', '1, 1: 5'])
 })
 
 test('a secret and a token are good up to the moment at which they end, and are purged from then on', async () => {

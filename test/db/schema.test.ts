@@ -14,6 +14,7 @@ const LEFT_OUT = [
   'assessment_parts',
   'export_state',
   'export_changes',
+  'export_counts',
   'feeds',
   'disclosures',
   'erasures',

@@ -14,7 +14,10 @@ export const START = `
   insert into assessment_parts values (1, 1, 1, null, null, 3), (11, 2, 1, 'One', now(), 3), (12, 2, 2, 'Two', now(), 4);
   update export_state set time_zone = 'UTC'`
 
-/** Where the read model is not what its views render, and where an assessment shares its id with another one's part. */
+/**
+ * Where the read model is not what its views render, where a count is not that of the records, and where an assessment
+ * shares its id with another one's part.
+ */
 export async function differences(sql: Sql): Promise<string[]> {
   const rows = await sql<{ line: string }[]>`
     (select 'stored: ' || to_jsonb(r)::text as line from (table export_records except all table export_records_rendered) r)
@@ -28,6 +31,18 @@ export async function differences(sql: Sql): Promise<string[]> {
     (select 'stored: ' || to_jsonb(r)::text from (table export_products except all table export_products_rendered) r)
     union all
     (select 'source: ' || to_jsonb(r)::text from (table export_products_rendered except all table export_products) r)
+    union all
+    (
+      select 'counted: ' || to_jsonb(c)::text from (
+        table export_counts except all select organization_id, product_id, count(*) from export_records group by 1, 2
+      ) c
+    )
+    union all
+    (
+      select 'records: ' || to_jsonb(c)::text from (
+        select organization_id, product_id, count(*) as records from export_records group by 1, 2 except all table export_counts
+      ) c
+    )
     union all
     select 'shared id: ' || a.id from assessment_parts p join assessments a on a.id = p.id where p.assessment_id <> a.id`
   return rows.map(row => row.line)

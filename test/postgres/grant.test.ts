@@ -29,6 +29,7 @@ const ALLOWED = [
   'select access_tokens',
   'select disclosure_state',
   'select export_changes',
+  'select export_counts',
   'select export_people',
   'select export_products',
   'select export_records',

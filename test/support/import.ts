@@ -98,9 +98,14 @@ export async function versionOf(sql: Sql): Promise<bigint> {
   return BigInt(row?.version ?? 0)
 }
 
-/** The records in which the read model differs from a full rendering of its source. */
-export async function staleRecords(sql: Sql): Promise<{ id: string }[]> {
-  return await sql<{ id: string }[]>`
-    select id from export_records as stored full join export_records_rendered as rendered using (id)
-    where stored is distinct from rendered`
+/** The records in which the read model differs from a full rendering of its source, and the counts that are not theirs. */
+export async function staleRecords(sql: Sql): Promise<{ what: string }[]> {
+  return await sql<{ what: string }[]>`
+    select 'record ' || id as what from export_records as stored full join export_records_rendered as rendered using (id)
+    where stored is distinct from rendered
+    union all
+    select format('%s of %s and %s, counted as %s', r.records, organization_id, product_id, c.records)
+    from (select organization_id, product_id, count(*) as records from export_records group by 1, 2) as r
+    full join export_counts as c using (organization_id, product_id)
+    where r.records is distinct from c.records`
 }

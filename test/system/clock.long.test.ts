@@ -141,7 +141,14 @@ async function openFolder(clock: FakedClock) {
 
 /** Copies the data; the function puts them back as a restore does: without triggers, log and all. */
 async function backup(sql: Sql): Promise<(sql: Sql) => Promise<void>> {
-  const tables = ['export_state', 'export_changes', 'export_records', 'assessments', 'assessment_parts']
+  const tables = [
+    'export_state',
+    'export_changes',
+    'export_records',
+    'export_counts',
+    'assessments',
+    'assessment_parts',
+  ]
   for (const table of tables) await sql.unsafe(`create table before_${table} as table ${table}`)
   return async sql => {
     await sql.begin(async sql => {

@@ -36,7 +36,14 @@ const change = (number: number) =>
 
 /** Takes a copy of all tables; the function puts it back as a restore does: without triggers, versions and all. */
 async function backup(): Promise<() => Promise<void>> {
-  const tables = ['assessments', 'assessment_parts', 'export_records', 'export_changes', 'export_state']
+  const tables = [
+    'assessments',
+    'assessment_parts',
+    'export_records',
+    'export_counts',
+    'export_changes',
+    'export_state',
+  ]
   for (const table of tables)
     await db.sql.unsafe(
       `drop table if exists backup_${table}; create table backup_${table} as table ${table}`,
