@@ -32,7 +32,12 @@ Example: axport refresh --organizations 12,13`,
       }
       await printTable(
         ['', 'compared', 'missing', 'outdated', 'left over'],
-        [rowOf('records', found.records), rowOf('people', found.people), rowOf('products', found.products)],
+        [
+          rowOf('records', found.records),
+          rowOf('people', found.people),
+          rowOf('products', found.products),
+          rowOf('counts', found.counts),
+        ],
       )
     })
 }

@@ -1,4 +1,5 @@
 import type { Sql } from 'postgres'
+import { compareCounts } from '../postgres/counts.ts'
 import { READ_MODEL, type ReadModelTable } from '../postgres/read-model.ts'
 import { type Finding, ok, skipped, wrong } from './finding.ts'
 import { unreadable } from './reading.ts'
@@ -8,11 +9,12 @@ const SAMPLE = 1000
 
 /**
  * Whether the read model equals what the source tables render to. `full` compares every row, otherwise
- * a random sample of the source and of the read model, which is all of them where there are not more.
+ * a random sample of the source and of the read model, which is all of them where there are not more. `full` also
+ * compares the counts of the records.
  */
 export async function checkReadModel(db: Sql, full: boolean): Promise<Finding> {
   const tables = READ_MODEL.flatMap(({ table, source }) => [source, table, `${table}_rendered`])
-  if ((await unreadable(db, ...tables)).length > 0)
+  if ((await unreadable(db, ...tables, 'export_counts')).length > 0)
     return skipped('read model', 'this role cannot read the source tables: run doctor as their owner')
   const compared: string[] = []
   let isWhole = true
@@ -28,8 +30,18 @@ export async function checkReadModel(db: Sql, full: boolean): Promise<Finding> {
     compared.push(what)
     isWhole &&= ids === known
   }
+  const miscounted = full && (await whatIsMiscounted(db))
+  if (miscounted) return wrong('read model', miscounted)
   const unknown = isWhole ? '' : '; not every row was compared, axport doctor --full does that'
   return ok('read model', `${compared[0]}, equal to their source${unknown}`)
+}
+
+async function whatIsMiscounted(db: Sql): Promise<string | undefined> {
+  const { compared, missing, outdated, left_over, organizations } = await compareCounts(db, undefined)
+  const different = missing + outdated + left_over
+  if (different === 0) return undefined
+  const differ = different === 1 ? 'differs from its records' : 'differ from their records'
+  return `${different} of all ${compared} counts ${differ}, as of organization ${organizations[0]}: axport refresh counts anew`
 }
 
 interface Comparison {

@@ -13,7 +13,7 @@ const TRIGGERS: { table: string; name: string; harm: Harm }[] = [
   ...SOURCE.flatMap(table =>
     ['queue', ...CHANGES].map(name => ({ table, name: `${table}_${name}`, harm: 'export' as const })),
   ),
-  ...CHANGES.map(name => ({
+  ...CHANGES.flatMap(name => [name, `${name}_counted`]).map(name => ({
     table: 'export_records',
     name: `export_records_${name}`,
     harm: 'export' as const,
@@ -121,15 +121,18 @@ async function sessionsWithoutTriggers(db: Sql): Promise<Finding[]> {
   )
 }
 
+/** What a copy of the read model has of records. */
+const COPIED = ['export_records', 'export_counts']
+
 /** The apply worker of a subscription fires no triggers of statements. A copy of the read model needs none. */
 async function subscriptions(db: Sql): Promise<Finding[]> {
   const rows = await db<{ name: string; tables: string[] }[]>`
     select s.subname as name, array_agg(r.srrelid::regclass::text order by 1) as tables
     from pg_subscription_rel r join pg_subscription s on s.oid = r.srsubid
-    where r.srrelid in (select to_regclass(name) from unnest(${SOURCE}::text[]) as name)
-      and not exists (
-        select from pg_subscription_rel whole
-        where whole.srsubid = s.oid and whole.srrelid = to_regclass('export_records')
+    where r.srrelid in (select to_regclass(name) from unnest(${[...SOURCE, ...COPIED]}::text[]) as name)
+      and exists (
+        select from unnest(${COPIED}::text[]) as name
+        where to_regclass(name) not in (select srrelid from pg_subscription_rel whole where whole.srsubid = s.oid)
       )
     group by s.subname order by name`
   return rows.map(({ name, tables }) =>

@@ -15,6 +15,7 @@ const on = (table: string, ...privileges: Privilege['privilege'][]): Privilege[]
 export const LOAD_PRIVILEGES: Privilege[] = [
   ...on('schema_migrations', 'select'),
   ...on('export_state', 'select', 'update'),
+  ...on('export_counts', 'select'),
   ...on('feeds', 'select', 'insert', 'update'),
   ...on('erasures', 'select'),
   { table: 'erasures', privilege: 'update', columns: ['assessment_ids'] },

@@ -32,5 +32,5 @@ export const LOAD: Purpose = {
   option: '--grant-loader',
   database: ['connect', 'temporary'],
   privileges: LOAD_PRIVILEGES,
-  functions: ['forget_export_facts()'],
+  functions: ['forget_export_facts()', 'refresh_export_counts(bigint[])'],
 }

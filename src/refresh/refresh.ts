@@ -2,6 +2,7 @@ import type { Sql } from 'postgres'
 import { Failure, firstThree } from '../errors.ts'
 import { READ_MODEL, type ReadModelTable } from '../postgres/read-model.ts'
 import { compareRound } from './batch.ts'
+import { refreshCounts } from './counts.ts'
 
 /** What was found in one table of the read model, and rendered anew. */
 export interface Found {
@@ -14,16 +15,18 @@ export interface Found {
   left_over: number
 }
 
-/** By the names of the tables without "export_". */
+/** By the names of the tables without "export_"; a count is of the records of one organization and product. */
 export interface Refreshed {
   records: Found
   people: Found
   products: Found
+  counts: Found
 }
 
 /**
- * Renders anew what is not what its source renders to, because somebody wrote past the triggers. Each round of rows
- * is a transaction of its own, and a round in which nothing differs takes no lock.
+ * Renders anew what is not what its source renders to, because somebody wrote past the triggers, and then counts anew
+ * where a count is not that of the records. Each round of rows is a transaction of its own, and a round in which nothing
+ * differs takes no lock.
  * @param organizations those whose records are looked at; undefined for all
  * @param onCompared told how many rows have been compared
  * @throws Failure for an organization that is nowhere, or where nothing can be rendered, because the time zone is lost
@@ -35,7 +38,7 @@ export async function refresh(
 ): Promise<Refreshed> {
   await requireState(db)
   if (organizations) await requireKnown(db, organizations)
-  const refreshed: Refreshed = { records: nothing(), people: nothing(), products: nothing() }
+  const refreshed = { records: nothing(), people: nothing(), products: nothing(), counts: nothing() }
   let rows = 0
   for (const part of READ_MODEL) {
     const found = refreshed[nameOf(part)]
@@ -54,9 +57,11 @@ export async function refresh(
       after = last
     }
   }
+  // Last: the records are what is counted.
+  refreshed.counts = await refreshCounts(db, organizations)
   const changed = Object.values(refreshed).some(found => found.missing + found.outdated + found.left_over > 0)
   // As after an import: index-only scans need the visibility map.
-  if (changed) await db`vacuum (analyze) export_records, export_people`
+  if (changed) await db`vacuum (analyze) export_records, export_people, export_counts`
   return refreshed
 }
 
@@ -83,7 +88,8 @@ async function requireKnown(db: Sql, organizations: string[]): Promise<void> {
 
 const nothing = (): Found => ({ compared: 0, missing: 0, outdated: 0, left_over: 0 })
 
-const nameOf = ({ table }: ReadModelTable) => table.replace('export_', '') as keyof Refreshed
+const nameOf = ({ table }: ReadModelTable) =>
+  table.replace('export_', '') as Exclude<keyof Refreshed, 'counts'>
 
 /** Behind the queue of writers, and looked at there once more: somebody else may have been here in between. */
 async function renderAnew(db: Sql, part: ReadModelTable, ids: string[]): Promise<Difference> {

@@ -19,13 +19,14 @@ describe.each(BACKENDS_OF_TIER)('axport refresh, on %s,', backend => {
     expect(await succeed(database.url, 'refresh')).toBe(
       '          compared  missing  outdated  left over\n' +
         'records   3         0        3         0\npeople    2         0        1         0\n' +
-        'products  3         0        0         0\n',
+        'products  3         0        0         0\ncounts    3         0        0         0\n',
     )
     await behind()
     expect(JSON.parse(await succeed(database.url, 'refresh', '--organizations', '11,12', '--json'))).toEqual({
       records: { compared: 1, missing: 0, outdated: 1, left_over: 0 },
       people: { compared: 1, missing: 0, outdated: 1, left_over: 0 },
       products: { compared: 3, missing: 0, outdated: 0, left_over: 0 },
+      counts: { compared: 1, missing: 0, outdated: 0, left_over: 0 },
     })
   })
 })

@@ -46,6 +46,19 @@ describe('a read model that is not what its source renders to is found by axport
     expect(await ailments(url, '--full')).toEqual([])
   })
 
+  test('where counts are not those of the records, by --full, and its advice repairs it', async () => {
+    const { sql, url } = await newPatient()
+    await pastTriggers(sql, 'update export_counts set records = 7 where organization_id = 10')
+    expect(await ailments(url)).toEqual([])
+    expect(await ailments(url, '--full')).toEqual([
+      expect.stringMatching(
+        /^read model: wrong, 2 of all 3 counts differ from their records, as of organization 10: axport refresh/,
+      ),
+    ])
+    await succeed(url, 'refresh')
+    expect(await ailments(url, '--full')).toEqual([])
+  })
+
   test('in one record of many by --full, while a sample is of 1,000', async () => {
     const { sql, url } = await newPatient()
     await sql`

@@ -90,6 +90,12 @@ describe('axport doctor finds at once that what is written does not reach the ex
       'triggers: warning, the subscription feed writes users past the triggers: let it write tables of your own and import from those, or run axport refresh after it',
     ])
     await take('export_records')
+    expect(await ailments(url)).toEqual([
+      expect.stringMatching(
+        /^triggers: warning, the subscription feed writes export_records, users past the triggers/,
+      ),
+    ])
+    await take('export_counts')
     expect(await ailments(url)).toEqual([])
     await sql`drop subscription feed`
   })

@@ -15,7 +15,13 @@ const ALLOWED = [
   ...['assessment_parts', 'assessments', 'organizations', 'products', 'users'],
   ...['export_people', 'export_products', 'export_records'],
 ].flatMap(table => ['delete', 'insert', 'select', 'update'].map(privilege => `${privilege} ${table}`))
-const READ = ['export_people_rendered', 'export_products_rendered', 'export_records_rendered', 'export_state']
+const READ = [
+  'export_counts',
+  'export_people_rendered',
+  'export_products_rendered',
+  'export_records_rendered',
+  'export_state',
+]
 
 let database: TestDatabase
 let role: Role
@@ -46,6 +52,7 @@ describe('a role that was granted what import needs', () => {
       ].sort(),
     )
     expect(all).toContain('execute forget_export_facts()')
+    expect(all).toContain('execute refresh_export_counts(bigint[])')
     expect(all).not.toContain('execute purge_ended_secrets()')
   })
 
@@ -65,9 +72,15 @@ describe('a role that was granted what import needs', () => {
   })
 
   test('can bring the records up to date after somebody wrote past the triggers', async () => {
-    await pastTriggers(database.sql, `update users set first_name = 'Past' where id = 501`)
-    const { records } = JSON.parse(await succeed(role.url(database.url), 'refresh', '--json'))
-    expect(records).toMatchObject({ outdated: 3 })
+    await pastTriggers(
+      database.sql,
+      `update users set first_name = 'Past' where id = 501; update export_counts set records = 9`,
+    )
+    const { records, counts } = JSON.parse(await succeed(role.url(database.url), 'refresh', '--json'))
+    expect({ records, counts }).toMatchObject({
+      records: { outdated: 3 },
+      counts: { outdated: counts.compared },
+    })
     expect(await staleRecords(database.sql)).toBeEmpty()
   })
 

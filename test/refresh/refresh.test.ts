@@ -6,7 +6,7 @@ import { refresh } from '../../src/refresh/refresh.ts'
 import { assessment, educator, multiPart, organization, proctor, product } from '../support/fixtures.ts'
 import { useService } from '../support/hooks.ts'
 import { tryList } from '../support/http.ts'
-import { versionOf } from '../support/import.ts'
+import { staleRecords, versionOf } from '../support/import.ts'
 import { asking } from '../support/oracle.ts'
 import { pastTriggers } from '../support/past-triggers.ts'
 import { authorize, BACKENDS_OF_TIER, listen, load } from '../support/service.ts'
@@ -101,6 +101,32 @@ describe.each(BACKENDS_OF_TIER)('axport refresh, on %s,', backend => {
     expect(await versionOf(service.sql)).toBe(version)
   })
 
+  test('counts anew where counts are not those of the records, and says how many were missing, wrong or of no record', async () => {
+    const version = await versionOf(service.sql)
+    await behind(`
+      delete from export_counts where organization_id = 10; update export_counts set records = 9 where organization_id = 11;
+      insert into export_counts values (12, 1, 5)`)
+    expect((await run(['12'])).counts).toEqual({ compared: 1, missing: 0, outdated: 0, left_over: 1 })
+    expect((await run()).counts).toEqual({ compared: 4, missing: 2, outdated: 2, left_over: 0 })
+    // What servers remember of the wrong ones does not hold.
+    expect(await versionOf(service.sql)).toBe(version + 3n)
+    expect(await staleRecords(service.sql)).toBeEmpty()
+    expect((await run()).counts).toEqual({ compared: 4, missing: 0, outdated: 0, left_over: 0 })
+    expect(await versionOf(service.sql)).toBe(version + 3n)
+  })
+
+  test('mends the records and the counts where somebody wrote the records themselves', async () => {
+    await behind(
+      'delete from export_records where id = 9001; update export_records set organization_id = 10 where id = 9100',
+    )
+    const { records, counts } = await run()
+    expect({ records, counts }).toMatchObject({
+      records: { missing: 1, outdated: 1 },
+      counts: { outdated: 2, missing: 1 },
+    })
+    expect(await staleRecords(service.sql)).toBeEmpty()
+  })
+
   test('looks at the records of some organizations alone, and at the names of their people', async () => {
     await behind(
       `update users set first_name = 'Eva'; update assessments set organization_id = 12 where id = 9300`,
@@ -155,7 +181,8 @@ describe.each(BACKENDS_OF_TIER)('axport refresh, on %s,', backend => {
     await behind(`
       update users set name = 'Eva', first_name = 'Eva' where id = 501;
       update products set name = 'Poetry' where id = 1;
-      delete from assessment_parts where assessment_id = 9100`)
+      delete from assessment_parts where assessment_id = 9100;
+      update export_counts set records = records + 1 where organization_id = 10`)
     await meanwhile()
     const oracle = await readOracle(service.sql)
     const truth = [...QUERIES, ...SEARCHES].map(query => oracle.list(scope, asking(query)))
