@@ -27,6 +27,9 @@ export const isScopeFilled = sql`cardinality(${organizations}) > 0 and cardinali
 /** The organizations of the scope, as rows `organization (id)`. */
 export const organizationsOfScope = sql`unnest(${organizations}) as organization (id)`
 
+/** Membership in the organizations of the scope where few rows are of each, and an index of them finds these. */
+export const ofOrganizations = sql`${r.organizationId} = any (${organizations}::bigint[])`
+
 /** A binary search in a set, which ascends. */
 const isOf = (set: SQL, id: SQL | typeof r.productId | typeof r.organizationId) =>
   sql`${set}[width_bucket(${id}, ${set})] = ${id}`
