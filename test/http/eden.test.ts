@@ -89,8 +89,7 @@ export const one: string | null | undefined = (await assessments({ id: 1 }).get(
     `export const name: number | undefined = (await assessments.get()).data?.data[0]?.name`,
     `;(await assessments.get()).data?.data[0]?.surname`,
   ]
-  const [, readme = ''] =
-    /```ts\n(import \{ treaty \}.*?)```/s.exec(readFileSync(join(root, 'README.md'), 'utf8')) ?? []
+  const example = readFileSync(join(root, 'docs', 'integrate', 'examples', 'typed.ts'), 'utf8')
 
   /** What the compiler says of these programs, in a project that has Elysia, Eden, and of ours the declared type. */
   let complaints: string[]
@@ -101,7 +100,7 @@ export const one: string | null | undefined = (await assessments({ id: 1 }).get(
       const declared = run(join(root, 'scripts', 'types.ts'), '--outfile', join(folder, 'axport.d.ts'))
       if (!declared.success) throw new Error(declared.stderr.toString())
       symlinkSync(join(root, 'node_modules'), join(folder, 'node_modules'))
-      const programs = { 'valid.ts': valid, 'wrong.ts': start + wrong.join('\n'), 'readme.ts': readme }
+      const programs = { 'valid.ts': valid, 'wrong.ts': start + wrong.join('\n'), 'typed.ts': example }
       for (const [file, text] of Object.entries(programs)) writeFileSync(join(folder, file), text)
       const options = ['--strict', '--noEmit', '--skipLibCheck', '--target', 'esnext', '--module', 'preserve']
       const compiler = join(root, 'node_modules', 'typescript', 'bin', 'tsc')
@@ -122,8 +121,8 @@ export const one: string | null | undefined = (await assessments({ id: 1 }).get(
       expect([line, about(`wrong.ts(${at + start.split('\n').length},`).length]).toEqual([line, 1])
   })
 
-  test('compiles the example of the README', () => {
-    expect(readme.trimEnd().split('\n').length).toBeWithin(2, 13)
-    expect(about('readme.ts')).toEqual([])
+  test('compiles docs/integrate/examples/typed.ts', () => {
+    expect(example.trimEnd().split('\n').length).toBeWithin(2, 13)
+    expect(about('typed.ts')).toEqual([])
   })
 })

@@ -111,9 +111,10 @@ test('the export is longer than two pages and not all there is', () => {
   expect(ids.length).toBeLessThan(400)
 })
 
-test('the README has a row for every client, with its styles, and the version of those of npm', async () => {
-  const readme = await Bun.file(join(import.meta.dir, '..', '..', '..', 'README.md')).text()
-  const [, rows = ''] = /^\| client +\| version.*\n.*\n((?:\|.*\n)+)/m.exec(readme) ?? []
+test('docs/integrate/libraries.md has a row for every client, with its styles, and the version of those of npm', async () => {
+  const path = join(import.meta.dir, '..', '..', '..', 'docs', 'integrate', 'libraries.md')
+  const page = await Bun.file(path).text()
+  const [, rows = ''] = /^\| client +\| version.*\n.*\n((?:\|.*\n)+)/m.exec(page) ?? []
   const listed = rows
     .trimEnd()
     .split('\n')

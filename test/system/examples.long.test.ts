@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test'
-import { readFileSync, writeFileSync } from 'node:fs'
+import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { cleanUp, emptyFolder, ended, launch } from '../support/executable.ts'
 import { assessment, world } from '../support/fixtures.ts'
@@ -9,17 +9,9 @@ import { authorize, load, startService, type TestService } from '../support/serv
 
 setDefaultTimeout(120_000)
 
-const readme = readFileSync(join(import.meta.dir, '..', '..', 'README.md'), 'utf8')
+const examples = join(import.meta.dir, '..', '..', 'docs', 'integrate', 'examples')
 const COUNT = 250
 const environment = process.env as Record<string, string>
-
-/** The first block of a language below a heading. */
-function block(heading: string, language: string): string {
-  const below = readme.slice(readme.indexOf(`\n### ${heading}\n`))
-  const [, code] = new RegExp(`^\`\`\`${language}\\n(.*?)^\`\`\``, 'ms').exec(below) ?? []
-  if (!code) throw new Error(`the README has no ${language} below "${heading}"`)
-  return code
-}
 
 let service: TestService
 let credentials: { AXPORT_CLIENT_ID: string; AXPORT_CLIENT_SECRET: string }
@@ -63,29 +55,25 @@ function behind(statuses: (number | 'fewer' | null)[]) {
   return { url: `http://127.0.0.1:${proxy.port}`, left, close: () => proxy.stop(true) }
 }
 
-/** Runs a program of the README against a base address. */
+/** Runs an example, as it is published, against a base address. */
 const run = (command: string[], url: string) =>
   ended(launch(command, { cwd: folder, env: { ...environment, ...credentials, AXPORT_URL: url } }), {})
 
 const programs = [
-  { name: 'TypeScript', heading: 'Every page, in TypeScript', language: 'ts', command: [process.execPath] },
-  { name: 'Python', heading: 'In Python', language: 'python', command: ['python3'] },
-  { name: 'Go', heading: 'In Go', language: 'go', command: ['go', 'run'], debianPackage: 'golang-go' },
+  { file: 'every-page.ts', command: [process.execPath] },
+  { file: 'every_page.py', command: ['python3'] },
+  { file: 'every_page.go', command: ['go', 'run'], debianPackage: 'golang-go' },
 ]
 
-for (const { name, heading, language, command, debianPackage } of programs) {
+for (const { file, command, debianPackage } of programs) {
   const [executable = ''] = command
   const { describe } = requires(program(executable, debianPackage))
-  describe(`the client of the README in ${name}`, () => {
-    const write = () => {
-      const file = `client.${language === 'python' ? 'py' : language}`
-      writeFileSync(join(folder, file), block(heading, language))
-      return [...command, file]
-    }
+  describe(`docs/integrate/examples/${file}`, () => {
+    const example = [...command, join(examples, file)]
 
     test('gets every record, over 503, 504 and 401', async () => {
       const proxy = behind([503, null, 401, 504, null])
-      const { stdout, stderr, code } = await run(write(), proxy.url)
+      const { stdout, stderr, code } = await run(example, proxy.url)
       proxy.close()
       expect({ code, stderr, left: proxy.left }).toEqual({ code: 0, stderr: '', left: [] })
       const ids = stdout.trimEnd().split('\n').map(Number)
@@ -94,7 +82,7 @@ for (const { name, heading, language, command, debianPackage } of programs) {
 
     test('ends with an error when the count changes on the way', async () => {
       const proxy = behind([null, 'fewer'])
-      const { stdout, stderr, code } = await run(write(), proxy.url)
+      const { stdout, stderr, code } = await run(example, proxy.url)
       proxy.close()
       expect(code).not.toBe(0)
       expect(stderr).toContain('the data changed: start over')
@@ -104,7 +92,7 @@ for (const { name, heading, language, command, debianPackage } of programs) {
     test('gives up on 400, and on what does not pass', async () => {
       for (const statuses of [[400], [503, 503, 503, 503, 503, 503]]) {
         const proxy = behind(statuses)
-        const { stdout, code } = await run(write(), proxy.url)
+        const { stdout, code } = await run(example, proxy.url)
         proxy.close()
         expect([statuses.length, code === 0, stdout]).toEqual([statuses.length, false, ''])
         expect(proxy.left).toHaveLength(statuses.length > 1 ? 1 : 0)
@@ -113,9 +101,14 @@ for (const { name, heading, language, command, debianPackage } of programs) {
   })
 }
 
-requires(program('curl')).test('the lines for curl in the README print the first page', async () => {
-  const lines = block('The first page, with curl', 'sh').split('\n').slice(1).join('\n')
-  const { stdout, code } = await run(['sh', '-c', lines], service.baseUrl)
+requires(program('curl')).test('docs/integrate/examples/first-page.sh prints the first page', async () => {
+  const { stdout, code } = await run(['sh', join(examples, 'first-page.sh')], service.baseUrl)
   expect(code).toBe(0)
   expect(JSON.parse(stdout)).toMatchObject({ data: [{ id: 1 }, { id: 2 }], meta: { count: COUNT, page: 2 } })
+})
+
+test('every program in docs/integrate/examples has a test', () => {
+  const tested = [...programs.map(({ file }) => file), 'first-page.sh']
+  // typed.ts is compiled by test/http/eden.test.ts.
+  expect(readdirSync(examples).sort()).toEqual([...tested, 'typed.ts'].sort())
 })

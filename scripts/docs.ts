@@ -1,0 +1,77 @@
+// Writes the documents that are made from the code: `bun run docs`.
+import { join } from 'node:path'
+import { SETTINGS } from '../src/config.ts'
+
+const root = join(import.meta.dir, '..')
+
+/** One command, or a group of commands: [] for axport itself, ["integration", "create"] for one of a group. */
+export interface ShownCommand {
+  path: string[]
+  /** What its --help prints where the terminal has 80 columns. */
+  help: string
+}
+
+/**
+ * The generated documents by their paths in the project.
+ * @param commands every command and group, in the order of the help texts
+ */
+export function generatedDocuments(commands: ShownCommand[]): Record<string, string> {
+  return { 'docs/operate/commands.md': commandsPage(commands), 'docs/operate/settings.md': settingsPage() }
+}
+
+function commandsPage(commands: ShownCommand[]): string {
+  const sections = commands.map(
+    ({ path, help }) => `## ${['axport', ...path].join(' ')}\n\n\`\`\`\n${help.trimEnd()}\n\`\`\`\n`,
+  )
+  return `# Commands
+
+<!-- made by \`bun run docs\` from the --help of each command -->
+
+- \`ID\` is the client id of an integration.
+- Errors are one line on standard error that says what is wrong and what to do.
+- In tables and lists for people, control characters in names are shown as escapes (\`\\u{1b}\`); \`--json\` has them as
+  they are.
+
+Exit codes:
+
+- 0: done
+- 1: failed
+- 2: called wrongly
+- 75: run the same command again. A pull has kept the pages that it read; or a change was made that a standby has not
+  replayed yet.
+- 130: interrupted
+
+${sections.join('\n')}`
+}
+
+function settingsPage(): string {
+  const lines = Object.entries(SETTINGS).map(([name, setting]) => {
+    const fallback = 'fallback' in setting ? `default \`${setting.fallback}\`` : 'no default'
+    return `- **\`${name}\`**, ${fallback}.\n  ${setting.meaning}\n`
+  })
+  return `# Settings
+
+<!-- made by \`bun run docs\` from src/config.ts -->
+
+Settings come from the environment only; a \`.env\` file is not read. \`axport config\` prints the value of each one and
+where it comes from; secrets are masked. [database.md](database.md) has the parts of \`DATABASE_URL\`,
+[limits.md](limits.md) what happens at each limit.
+
+${lines.join('')}`
+}
+
+/** A command and all commands below it, from their help texts. */
+async function helpOf(path: string[]): Promise<ShownCommand[]> {
+  const command = [process.execPath, '--no-env-file', join(root, 'src', 'main.ts'), ...path, '--help']
+  const run = Bun.spawn(command, { env: {}, stdin: 'ignore', stdout: 'pipe', stderr: 'inherit' })
+  const help = await new Response(run.stdout).text()
+  if ((await run.exited) !== 0) throw new Error(`axport ${path.join(' ')} has no --help`)
+  const [, listed = ''] = /^Commands:\n((?: {2}.*\n)+)/m.exec(help) ?? []
+  const names = [...listed.matchAll(/^ {2}([\w-]+)/gm)].map(([, name]) => name as string)
+  const below = await Promise.all(names.map(name => helpOf([...path, name])))
+  return [{ path, help }, ...below.flat()]
+}
+
+if (import.meta.main)
+  for (const [path, text] of Object.entries(generatedDocuments(await helpOf([]))))
+    await Bun.write(join(root, path), text)
