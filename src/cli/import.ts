@@ -46,7 +46,7 @@ One JSON object a line, upserted by type and id, in any order. What a line leave
 is stored, null clears, "deleted":true removes:
   {"type":"organization","id":12,"name":"Lakeside District"}
   {"type":"assessment","id":9001,"user_id":501,"organization_id":12,"product_id":7,
-   "certified_at":"2026-03-01T18:20:00Z","proctor_id":77}   (on one line; see README)
+   "certified_at":"2026-03-01T18:20:00Z","proctor_id":77}   (on one line; see docs/operate/data.md)
 
 Examples: axport import --dry-run export.ndjson.gz
           axport import --from-file platform.url --queries queries --every 1m`,
