@@ -1,66 +1,80 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { existsSync } from 'node:fs'
-import { join } from 'node:path'
-import { SETTINGS } from '../../src/config.ts'
+import { existsSync, readFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { generatedDocuments } from '../../scripts/docs.ts'
 import type { ReadRecord } from '../../src/import/record.ts'
-import { commandTree } from '../support/command-tree.ts'
+import { type CommandLevel, commandTree } from '../support/command-tree.ts'
 import { cleanUp } from '../support/executable.ts'
 
 afterAll(cleanUp)
 
-let readme: string
-beforeAll(async () => {
-  readme = await Bun.file(join(import.meta.dir, '..', '..', 'README.md')).text()
-})
+const root = join(import.meta.dir, '..', '..')
+const read = (path: string) => readFileSync(join(root, path), 'utf8')
 
-/** The rows of the README's table whose first column has this heading, cell by cell. */
-function table(heading: string): string[][] {
-  const pattern = `^\\| ${heading} +\\|.*\\n\\|[-| ]+\\n((?:\\|.*\\n)+)`
-  const [, rows = ''] = new RegExp(pattern, 'm').exec(readme) ?? []
-  return rows
-    .trimEnd()
-    .split('\n')
-    .map(row =>
-      row
-        .split('|')
-        .slice(1, -1)
-        .map(cell => cell.trim()),
-    )
+/** Every document for people, by its path. */
+const documents = ['*.md', 'src/*.md', 'db/*.md', 'test/*.md', 'docs/**/*.md'].flatMap(pattern => [
+  ...new Bun.Glob(pattern).scanSync(root),
+])
+
+/** The text without its blocks of code, in which neither links nor headings are. */
+const withoutCode = (text: string) => text.replaceAll(/^( *)```[\s\S]*?^\1```$/gm, '')
+
+/** The fragments that the headings of a document have: lower case, spaces as dashes, other signs left out. */
+function anchorsOf(path: string): string[] {
+  return [...withoutCode(read(path)).matchAll(/^#+ (.+)$/gm)].map(([, heading = '']) =>
+    heading
+      .toLowerCase()
+      .replaceAll(/[^\p{L}\p{N} _-]/gu, '')
+      .replaceAll(' ', '-'),
+  )
 }
 
 describe('the README', () => {
-  test('has a row for every command, with every option, and for no other', async () => {
-    const commands = (await commandTree()).filter(level => level.commands.length === 0)
-    const rows = table('command').map(([cell = '']) => cell)
-    expect(rows.map(cell => /^`axport ([a-z ]+?)(?= ?(?:[A-Z[`]|--))/.exec(cell)?.[1]).sort()).toEqual(
-      commands.map(({ path }) => path.join(' ')).sort(),
-    )
-    for (const { path, options } of commands) {
-      const row = rows.find(cell => cell.startsWith(`\`axport ${path.join(' ')}`))
-      for (const option of options) if (option !== '--help') expect(row).toContain(option)
-    }
+  const readme = read('README.md')
+
+  test('has at most 200 lines, none wider than 120 characters, and no padded tables', () => {
+    const lines = readme.trimEnd().split('\n')
+    expect(lines.length).toBeLessThanOrEqual(200)
+    expect(lines.filter(line => [...line].length > 120)).toEqual([])
+    expect(lines.filter(line => /^\|.* {2,}\|/.test(line))).toEqual([])
   })
 
-  test('has a row for every setting with its default and meaning, and for no other', () => {
-    expect(table('setting')).toEqual(
-      Object.entries(SETTINGS).map(([name, setting]) => [
-        `\`${name}\``,
-        'fallback' in setting ? `\`${setting.fallback}\`` : 'none',
-        setting.meaning,
-      ]),
-    )
+  test('has the two commands with which everybody begins', () => {
+    expect(readme).toContain('\nnpx -y bun@1.4.4 run demo\n')
+    expect(readme).toContain('\nnpx -y bun@1.4.4 run check\n')
+  })
+})
+
+describe('the commands and settings', () => {
+  let commands: CommandLevel[]
+  beforeAll(async () => {
+    commands = await commandTree()
   })
 
-  test('names every exit code, and the limits that the code has', async () => {
+  test('stand in docs/operate as `bun run docs` writes them', () => {
+    for (const [path, text] of Object.entries(generatedDocuments(commands)))
+      expect(read(path), 'run: bun run docs').toBe(text)
+  })
+
+  test('are all in the table of the README, and no others', () => {
+    const rows = [...read('README.md').matchAll(/^\| `axport ([a-z ]+?)(?: [A-Z]+)?` \| \S.* \|$/gm)]
+    const leaves = commands.filter(level => level.commands.length === 0)
+    expect(rows.map(([, path]) => path).sort()).toEqual(leaves.map(({ path }) => path.join(' ')).sort())
+  })
+})
+
+describe('docs/operate/data.md', () => {
+  const page = read('docs/operate/data.md')
+
+  test('names the limits that the code has', async () => {
     const { MAX_LINE } = await import('../../src/import/lines.ts')
-    expect(readme).toMatch(/Exit codes: 0 done, 1 failed, 2 called wrongly/)
-    expect(readme).toContain(MAX_LINE.toLocaleString('en-US'))
-    expect(readme).toContain('500 characters')
+    expect(page).toContain(MAX_LINE.toLocaleString('en-US'))
+    expect(page).toContain('500 characters')
   })
 
   test('shows an example of the import format that can be imported as it is', async () => {
     const { ndjson } = await import('../../src/import/ndjson.ts')
-    const lines = readme.split('\n').filter(line => line.startsWith('{"type":'))
+    const lines = page.split('\n').filter(line => line.startsWith('{"type":'))
     const chunks = (async function* () {
       yield new TextEncoder().encode(lines.join('\n'))
     })()
@@ -78,34 +92,57 @@ describe('the README', () => {
     const users = new Set(read.filter(({ type }) => type === 'user').map(({ row }) => row.id))
     for (const { parts } of read) for (const part of parts) expect(users).toContain(part.proctor_id)
   })
+})
 
-  test('names only scripts that package.json has, and only files that there are', async () => {
-    const root = join(import.meta.dir, '..', '..')
-    const { scripts, packageManager } = (await Bun.file(join(root, 'package.json')).json()) as {
+describe('the documents', () => {
+  test('name only scripts that package.json has, and the exact version of Bun', () => {
+    const { scripts, packageManager } = JSON.parse(read('package.json')) as {
       scripts: Record<string, string>
       packageManager: string
     }
-    for (const [, version, script] of readme.matchAll(/npx -y (bun@[\d.]+) run (\w+)/g)) {
-      expect(version).toBe(packageManager)
-      expect(Object.keys(scripts)).toContain(script as string)
-    }
-    for (const [, path] of readme.matchAll(/\]\(([^)#:]+)(?:#[^)]*)?\)/g))
-      expect({ path, exists: await Bun.file(join(root, path as string)).exists() }).toEqual({
-        path: path as string,
-        exists: true,
-      })
+    for (const document of documents)
+      for (const [, version, script = ''] of read(document).matchAll(/npx -y (bun@[\d.]+) run ([\w:]+)/g))
+        expect([document, version, Object.keys(scripts)]).toEqual([
+          document,
+          packageManager,
+          expect.arrayContaining([script]),
+        ])
   })
-})
 
-test('the documents name files and folders of tests that are there', async () => {
-  const root = join(import.meta.dir, '..', '..')
-  let named = 0
-  for (const document of ['README.md', 'src/README.md', 'db/README.md', 'test/README.md']) {
-    const text = await Bun.file(join(root, document)).text()
-    for (const [, path = ''] of text.matchAll(/`test\/([\w./-]+)`/g)) {
-      named += 1
-      expect([document, path, existsSync(join(root, 'test', path))]).toEqual([document, path, true])
+  test('link to files and headings that are there', () => {
+    const broken: string[] = []
+    let links = 0
+    for (const document of documents.filter(path => path !== 'CHANGELOG.md'))
+      for (const [, link = ''] of withoutCode(read(document)).matchAll(/\]\(([^)\s]+)\)/g)) {
+        if (/^https?:/.test(link)) continue
+        links += 1
+        const [path = '', anchor] = link.split('#')
+        const target = path === '' ? document : join(dirname(document), path)
+        const isThere =
+          existsSync(join(root, target)) && (anchor === undefined || anchorsOf(target).includes(anchor))
+        if (!isThere) broken.push(`${document}: ${link}`)
+      }
+    expect(broken).toEqual([])
+    expect(links).toBeGreaterThan(100)
+  })
+
+  test('name files and folders of tests and of the code that are there', () => {
+    const missing: string[] = []
+    let named = 0
+    for (const document of documents) {
+      for (const [, path = ''] of read(document).matchAll(/`(test\/[\w./-]+|docs\/[\w./-]+)`/g)) {
+        named += 1
+        if (document !== 'CHANGELOG.md' && !existsSync(join(root, path))) missing.push(`${document}: ${path}`)
+      }
     }
-  }
-  expect(named).toBeGreaterThan(20)
+    const sources = [...new Bun.Glob('**/*.ts').scanSync(join(root, 'src'))].map(path => `/src/${path}`)
+    for (const document of ['src/README.md', 'docs/architecture.md', 'docs/integrate/errors.md'])
+      for (const [, path = ''] of read(document).matchAll(/`([\w./-]+\.ts)`/g)) {
+        named += 1
+        if (!sources.some(source => source.endsWith(`/${path}`)) && !existsSync(join(root, path)))
+          missing.push(`${document}: ${path}`)
+      }
+    expect(missing).toEqual([])
+    expect(named).toBeGreaterThan(80)
+  })
 })
