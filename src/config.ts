@@ -51,7 +51,7 @@ export const SETTINGS = {
   DATABASE_POOL_SIZE: {
     fallback: '10',
     meaning:
-      'Connections to Postgres that each process holds at most; one more while it looks after silent ones.',
+      'Connections to Postgres that each process holds at most; plus, briefly, one that checks silent ones.',
     read: wholeNumber(1, 1000),
   },
   DATABASE_START_WAIT: {
@@ -151,7 +151,7 @@ export const SETTINGS = {
     read: oneOf('on', 'try', 'off'),
   },
   TLS_CERT_FILE: {
-    meaning: 'The certificate, with its chain, for HTTPS on the port; PEM. SIGHUP makes it be read again.',
+    meaning: 'The certificate, with its chain, for HTTPS on the port; PEM. SIGHUP reads it again.',
     read: text,
   },
   TLS_KEY_FILE: {

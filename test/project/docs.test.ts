@@ -145,4 +145,20 @@ describe('the documents', () => {
     expect(missing).toEqual([])
     expect(named).toBeGreaterThan(80)
   })
+
+  test('use no word that the glossary has among those that are not used', () => {
+    const [, section = ''] = read('docs/glossary.md').split('## Words that are not used')
+    const words = [...section.matchAll(/^- `([^`]+)`: /gm)].map(([, word]) => word as string)
+    expect(words.length).toBeGreaterThan(3)
+    const pattern = new RegExp(`\\b(?:${words.join('|')})\\b`, 'i')
+    const found = documents
+      .filter(path => !['CHANGELOG.md', 'docs/glossary.md', 'test/README.md'].includes(path))
+      .flatMap(path =>
+        read(path)
+          .split('\n')
+          .filter(line => pattern.test(line))
+          .map(line => `${path}: ${line}`),
+      )
+    expect(found).toEqual([])
+  })
 })
