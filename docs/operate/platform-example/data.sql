@@ -1,4 +1,4 @@
--- So much that there is something to see; more with PGOPTIONS='-c example.observations=100000' before psql.
+-- A few hundred rows; more with PGOPTIONS='-c example.observations=100000' before psql.
 
 do $$
 declare

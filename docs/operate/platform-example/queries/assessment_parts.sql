@@ -1,5 +1,5 @@
 -- All stages of the observations that assessments.sql gives, and of no others: an observation of which one stage has
--- changed comes with all of them. A stage that was removed is not given, and so it goes.
+-- changed comes with all of them. A stage that was removed is not given, and so the import removes it.
 with changed as (
   select observation_no from observations where changed_at >= current_setting('axport.since')::timestamptz
   union

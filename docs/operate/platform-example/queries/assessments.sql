@@ -1,5 +1,6 @@
--- What is not complete, or was removed, is not exported: where it was, it goes. An observation has changed when its
--- row has, or the row of one of its stages. One that is seen once has no parts: its observer is its proctor.
+-- An observation that is not complete, or was removed, is not exported; one that was exported is removed.
+-- An observation has changed when its row has, or the row of one of its stages. An observation that is seen once has
+-- no parts: its observer is its proctor.
 with changed as (
   select observation_no from observations where changed_at >= current_setting('axport.since')::timestamptz
   union

@@ -1,4 +1,4 @@
--- Educators and observers alike. Who has left is archived, and not deleted: the records stay.
+-- Educators and observers alike. A person who has left is archived, not deleted: the records stay.
 select
   person_no as id,
   given || ' ' || family as name,
