@@ -39,9 +39,10 @@ describe('the README', () => {
     expect(lines.filter(line => /^\|.* {2,}\|/.test(line))).toEqual([])
   })
 
-  test('has the two commands with which everybody begins', () => {
+  test('has the two commands with which everybody begins, and the exit codes', () => {
     expect(readme).toContain('\nnpx -y bun@1.4.4 run demo\n')
     expect(readme).toContain('\nnpx -y bun@1.4.4 run check\n')
+    expect(readme).toMatch(/Exit codes: 0 done, 1 failed, 2 called wrongly/)
   })
 })
 
