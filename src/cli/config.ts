@@ -16,7 +16,11 @@ export function configCommand(): Command {
     .option('--json', 'print a JSON array')
     .addHelpText(
       'after',
-      '\nSettings come from the environment only. Where DATABASE_URL is set, a last line says whether the database has disclosures recorded.\n\nExample: PORT=8080 axport config',
+      `
+Settings come from the environment only. If DATABASE_URL is set, the last line says whether the
+database has disclosures recorded.
+
+Example: PORT=8080 axport config`,
     )
     .action(async ({ json }: { json?: true }) => {
       const settings = [...describeSettings(), ...(await ofDatabase())]

@@ -56,7 +56,7 @@ export function migrateCommand(): Command {
       `
 Dates in the API are days in the platform's time zone. It is a property of the database: changing
 it renders every record anew. Repeat --grant and --grant-loader after an upgrade.
-While disclosures are recorded, axports that do not know the record refuse to start: stop theirs first.
+While disclosures are recorded, older executables refuse to start: they would not record.
 
 Example: axport migrate --time-zone America/New_York`,
     )

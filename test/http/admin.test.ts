@@ -244,7 +244,8 @@ describe('/metrics', () => {
 
     const [, pid] = /"worker":1,"pid":(\d+)/.exec(running.stdout()) ?? []
     process.kill(Number(pid), 'SIGKILL')
-    const starts = () => running.stdout().match(/"worker":1,"pid":\d+,"disclosures":"off","msg":"worker listening"/g)
+    const starts = () =>
+      running.stdout().match(/"worker":1,"pid":\d+,"disclosures":"off","msg":"worker listening"/g)
     await until('worker 1 has started twice', () => starts()?.length === 2)
     expect(await ready(running)).toMatchObject({
       ready: true,

@@ -14,7 +14,7 @@ export function historyCommand(): Command {
     .addHelpText(
       'after',
       `
-The database writes the history, whoever changes an integration and by whatever means. It is only
+The database writes the history, also of changes that are made by SQL of your own. It is only
 ever added to, and never has a secret.
 
 Example: axport integration history BD77VoKUovcSbaUgYJQxPiOm`,
