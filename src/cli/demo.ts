@@ -9,10 +9,12 @@ import { importSource } from '../import/import.ts'
 import { ndjson } from '../import/ndjson.ts'
 import { type Credentials, createIntegration } from '../integrations/create.ts'
 import { openDatabase } from '../postgres/database.ts'
+import { setDisclosing } from '../postgres/disclosing.ts'
 import { migrate } from '../postgres/migrate.ts'
 import { sampleNdjson } from '../sample/generate.ts'
 import { print } from './output.ts'
 import { terminated } from './signals.ts'
+import { thisProgram } from './this-program.ts'
 
 const ASSESSMENTS = 2000
 
@@ -55,22 +57,28 @@ async function demoIn(folder: string, whenServing: () => void): Promise<void> {
   const database = await openDatabase(`embedded:${folder}`, setting('DATABASE_POOL_SIZE'))
   try {
     const integration = await prepare(database.sql)
-    const [first] = await database.sql<
-      { id: string }[]
-    >`select id from export_records order by certified_on, id limit 1`
+    const [first] = await database.sql<First[]>`
+      select id, user_id as "userId" from export_records order by certified_on, id limit 1`
     whenServing()
     const { serve } = await import('./serving.ts')
-    await serve(database, url => print(instructions(url, integration, first?.id ?? '')))
+    await serve(database, url => print(instructions(url, folder, integration, first as First)))
   } finally {
     await database.close()
   }
+}
+
+/** The record that a walk begins with, and its educator. */
+interface First {
+  id: string
+  userId: string
 }
 
 async function prepare(sql: Sql): Promise<Credentials> {
   await migrate(sql)
   const chunks = encoded(sampleNdjson({ assessments: ASSESSMENTS }))
   await importSource(sql, ndjson({ chunks }), () => {})
-  return await createIntegration(sql, 'Demo', 'all', 'all')
+  await setDisclosing(sql, { isOn: true })
+  return await createIntegration(sql, 'Demo', 'all', 'all', { purpose: 'trying axport', contact: null })
 }
 
 async function* encoded(texts: Iterable<string>): AsyncGenerator<Uint8Array> {
@@ -78,7 +86,13 @@ async function* encoded(texts: Iterable<string>): AsyncGenerator<Uint8Array> {
   for (const text of texts) yield encoder.encode(text)
 }
 
-function instructions(url: string, { clientId, clientSecret }: Credentials, id: string): string {
+function instructions(
+  url: string,
+  folder: string,
+  { clientId, clientSecret }: Credentials,
+  { id, userId }: First,
+): string {
+  const operator = `DATABASE_URL=embedded:${folder} ${thisProgram().join(' ')}`
   return `
 axport serves ${ASSESSMENTS} sample assessments at ${url}. Paste into another terminal:
 
@@ -93,6 +107,12 @@ curl -s -H "Authorization: Bearer $TOKEN" ${url}/api/v1/ax/assessments/${id}
 
 # with filters (-g keeps curl from reading the brackets itself)
 curl -s -g -H "Authorization: Bearer $TOKEN" '${url}/api/v1/ax/assessments?page=2&sort=user_name&order=desc&filter[search]=observation&filter[user_record_status][]=active'
+
+# as an operator: which integrations were shown the records of that educator, when, and for what purpose
+${operator} disclosures --user ${userId}
+
+# ... and remove the educator for good
+${operator} erase ${userId}
 
 ${setting('DOCS') === 'try' ? `# or in a browser, with the client id and the secret of the first line\n${url}/docs\n\n` : ''}Ctrl-C ends it and removes the data.
 

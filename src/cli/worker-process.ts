@@ -1,4 +1,5 @@
 import { within } from '../within.ts'
+import { thisProgram } from './this-program.ts'
 import type { FromWorker, Reports, ToWorker } from './worker-messages.ts'
 
 /** How a worker ended. */
@@ -81,12 +82,6 @@ export function startWorker(number: number): WorkerProcess {
     },
     kill: () => child.kill('SIGKILL'),
   }
-}
-
-/** The command that started this process: in the executable there is no script to name. */
-function thisProgram(): string[] {
-  const isCompiled = /^(\/\$bunfs\/|[A-Z]:[\\/]~BUN[\\/])/.test(Bun.main)
-  return isCompiled ? [process.execPath] : [process.execPath, '--no-env-file', Bun.main]
 }
 
 async function endOf(child: Bun.Subprocess<'ignore', 'inherit', 'pipe'>): Promise<Ended> {
