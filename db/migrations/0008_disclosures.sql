@@ -60,6 +60,11 @@ language plpgsql security definer set search_path from current set plan_cache_mo
 declare
   history bigint := (select max(h.id) from integration_history h where h.client_id = record_disclosure.client_id);
 begin
+  -- An integration that was written past the triggers.
+  if history is null then
+    perform note_found_integrations();
+    history := (select max(h.id) from integration_history h where h.client_id = record_disclosure.client_id);
+  end if;
   if current_setting('synchronous_commit') = 'off' then
     perform set_config('synchronous_commit', 'local', true);
   end if;

@@ -65,14 +65,12 @@ begin
   select coalesce(array_agg(id), '{}') into renamed from changed;
   with gone as (
     delete from users u
-    where u.id = any (people) and u is distinct from erased_person(u.id)
-      and not exists (select from assessment_parts p where p.proctor_id = u.id)
-    returning u.id
+    where u.id = any (people) and not exists (select from assessment_parts p where p.proctor_id = u.id)
+    returning u.id, u is distinct from erased_person(u.id) as had_a_name
   )
-  select coalesce(array_agg(id), '{}') into removed from gone;
+  select coalesce(array_agg(id) filter (where had_a_name), '{}'), count(*) into removed, users_removed from gone;
 
   users_renamed := cardinality(renamed);
-  users_removed := cardinality(removed);
   people_found := (select count(distinct id) from unnest(educators || renamed || removed) as id);
 end
 $$;

@@ -77,7 +77,9 @@ end
 $$;
 revoke execute on function refresh_export_counts(bigint[]) from public;
 
--- What is there already. The queue first, as every writer; the triggers shut out whoever writes records without it.
+-- What is there already. Imports first (the number is that of their lock): a first load that began before this turns all
+-- triggers off that it finds, and its program would count nothing itself. Then the queue, as every writer; the triggers shut out whoever writes records without it.
+select pg_advisory_xact_lock(7241905834);
 select lock_export();
 create trigger export_records_inserted_counted after insert on export_records
   referencing new table as new_rows for each statement execute function export_records_counted();

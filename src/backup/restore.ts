@@ -1,6 +1,6 @@
 import type { Sql, TransactionSql } from 'postgres'
 import { relieve } from '../postgres/bulk.ts'
-import { writeDisclosing } from '../postgres/disclosing.ts'
+import { readDisclosing, writeDisclosing } from '../postgres/disclosing.ts'
 import { requireTriggers, settle, waitForTurn } from '../postgres/load-session.ts'
 import { migrate } from '../postgres/migrate.ts'
 import type { Header } from './archive.ts'
@@ -58,7 +58,8 @@ export async function restore(
   onProgress({ phase: 'tidying' })
   await db`
     vacuum (analyze) organizations, products, users, assessments, assessment_parts, integrations,
-      integration_secrets, export_records, export_people, export_products, export_counts`
+      integration_secrets, export_records, export_people, export_products, export_counts,
+      export_changes`
   return erased
 }
 
@@ -78,9 +79,10 @@ async function restoreInto(
   await sql`
     update export_state
     set time_zone = ${header.time_zone}, last_import_at = ${header.last_import_at}::text::timestamptz`
-  // One that is on stays on: it may have been switched on for this very restore.
+  // A record that is on stays as it is: it may have been switched on, and its keeping set, for this very restore.
   const { isOn, kept } = header.disclosures ?? {}
-  if (kept !== undefined) await writeDisclosing(sql, { kept, ...(isOn && { isOn }) })
+  const present = await readDisclosing(sql)
+  if (kept !== undefined && !present?.isOn) await writeDisclosing(sql, { kept, ...(isOn && { isOn }) })
   await settle(sql)
   const { assessments = 0 } = header.rows
   await putErasuresAside(sql)

@@ -1,6 +1,5 @@
 import { Command } from 'commander'
 import { type DescribedSetting, databaseUrl, describeSettings, setting } from '../config.ts'
-import { missingEmbedded } from '../doctor/folder-check.ts'
 import { Failure } from '../errors.ts'
 import { openDatabase } from '../postgres/database.ts'
 import { describeDisclosing, readDisclosing } from '../postgres/disclosing.ts'
@@ -71,8 +70,8 @@ async function ofDatabase(): Promise<OfDatabase[]> {
 }
 
 async function askDatabase(url: string): Promise<{ value: string } | { problem: string }> {
-  const missing = missingEmbedded(url)
-  if (missing) return { problem: missing }
+  // Whoever opens a folder first runs its database, and a service that starts meanwhile would be the guest.
+  if (url.startsWith('embedded:')) return { problem: 'axport doctor says it of an embedded database' }
   try {
     const { sql, close } = await openDatabase(url, 1)
     try {

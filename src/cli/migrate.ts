@@ -56,7 +56,8 @@ export function migrateCommand(): Command {
       `
 Dates in the API are days in the platform's time zone. It is a property of the database: changing
 it renders every record anew. Repeat --grant and --grant-loader after an upgrade.
-While disclosures are recorded, older executables refuse to start: they would not record.
+While disclosures are recorded, older executables refuse to start: they would not record. Stop those
+that are running before you switch the record on.
 
 Example: axport migrate --time-zone America/New_York`,
     )
@@ -78,6 +79,7 @@ Example: axport migrate --time-zone America/New_York`,
           done.disclosures = await switchDisclosures(sql, options)
           const { changed, on: isOn, kept } = done.disclosures
           const words = describeDisclosing({ isOn, kept })
+          if (changed && isOn) process.stderr.write(OLDER)
           await say(changed ? `disclosures are now ${words}` : `disclosures are ${words} already`)
         }
         const grants: [string | undefined, Purpose][] = [
@@ -95,6 +97,9 @@ Example: axport migrate --time-zone America/New_York`,
       })
     })
 }
+
+/** They look at the schema when they start. */
+const OLDER = 'services of older executables that are running do not record: stop them before\n'
 
 async function switchDisclosures(
   sql: Sql,

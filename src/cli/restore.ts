@@ -73,6 +73,7 @@ function describe(progress: Exclude<Progress, { phase: 'waiting' }>, seconds: nu
 const AS_THEY_WERE = [
   'secrets rotated and integrations disabled since then are as they were: rotate and disable them again',
   'people erased since then are back, but for those with tombstones in this database before: erase them again',
+  'answers sent and integrations changed since then are in no record of this database: keep the old one for that',
 ]
 
 /** @param erased how many people were left out; undefined when nothing was restored */

@@ -51,10 +51,11 @@ export class Service implements AdminView {
     private readonly replicas: Replicas | undefined,
     private readonly limits: ReturnType<typeof readLimits>,
     private readonly log: Logger,
+    isRecording: boolean,
   ) {
     this.checks = [
       { name: 'service', run: async () => (this.state === 'serving' ? undefined : `it is ${this.state}`) },
-      ...databaseChecks(pool, replicas),
+      ...databaseChecks(pool, replicas, isRecording),
     ]
     this.measured = new Metrics({
       build: BUILD,
@@ -77,8 +78,9 @@ export class Service implements AdminView {
     const state = await readDisclosing(database.sql)
     const limits = readLimits()
     const replicas = await openReplicas(database, limits.pool, log)
-    const service = new Service(database.pool(limits.pool, log), replicas, limits, log)
-    service.disclosures = state?.isOn ? 'on' : 'off'
+    const isRecording = state?.isOn === true
+    const service = new Service(database.pool(limits.pool, log), replicas, limits, log, isRecording)
+    service.disclosures = isRecording ? 'on' : 'off'
     surviveCuts(log)
     await database.sql.end({ timeout: 1 })
     return service

@@ -44,9 +44,10 @@ const HARM: Record<Harm, string> = {
   erasures: 'people who were erased may come back',
 }
 
-/** What was not written meanwhile is in no history, whatever is done then. */
+/** Changes that were not written meanwhile are in no history; integrations that came meanwhile are found. */
 const CURE: Partial<Record<Harm, string>> = {
   export: 'axport refresh',
+  history: 'select note_found_integrations()',
   // The trigger brings the sets of each row that is written into order, in which scopes are searched.
   scopes: 'update integrations set organization_ids = organization_ids, product_ids = product_ids',
 }

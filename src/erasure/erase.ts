@@ -1,4 +1,5 @@
 import type { Sql, TransactionSql } from 'postgres'
+import { reasonOf } from '../postgres/failures.ts'
 import { requireTriggers, waitForTurn } from '../postgres/load-session.ts'
 
 /** How an erasure is done, and watched. */
@@ -20,6 +21,8 @@ export interface Erasure {
   proctored: number
   /** What became of the person's own row. */
   user: 'removed' | 'without a name' | 'not there'
+  /** Why the files of the tables still have what was deleted; undefined where they do not. */
+  unwiped: string | undefined
 }
 
 /** Leaves the transaction without a trace. */
@@ -37,8 +40,8 @@ export async function erasePerson(db: Sql, userId: string, options: ErasureOptio
     await requireTriggers(sql, 'nobody was erased')
     return await erase(sql, userId)
   })
-  if (!options.dryRun) await wipe(db)
-  return erasure
+  const unwiped = options.dryRun ? undefined : await wipe(db).then(() => undefined, reasonOf)
+  return { ...erasure, unwiped }
 }
 
 /**
@@ -74,7 +77,7 @@ async function inTurn<Result>(
   return (result as { value: Result }).value
 }
 
-async function erase(sql: TransactionSql, userId: string): Promise<Erasure> {
+async function erase(sql: TransactionSql, userId: string): Promise<Omit<Erasure, 'unwiped'>> {
   const [before] = await sql<{ erasedAt: string }[]>`
     select to_char(erased_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"') as "erasedAt"
     from erasures where user_id = ${userId}`

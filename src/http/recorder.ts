@@ -5,8 +5,12 @@ import type { Pool } from '../postgres/pool.ts'
 /** Disclosures that one statement records at most: some hundred kilobytes. */
 const MOST = 50
 
+/** The statement's own lane in the line for a connection: no client id has a colon. */
+const LANE = 'disclosures:'
+
 interface Waiting {
   disclosure: Disclosure
+  signal: AbortSignal
   /** Whether there is no time to run the statement once more. */
   isLate: boolean
   resolve(): void
@@ -32,7 +36,7 @@ export class Recorder {
     const hangUp = () => reject(new ClientGone())
     if (signal.aborted) throw new ClientGone()
     signal.addEventListener('abort', hangUp, { once: true })
-    this.#waiting.push({ disclosure, isLate, resolve, reject })
+    this.#waiting.push({ disclosure, signal, isLate, resolve, reject })
     if (!this.#isBusy) void this.#recordAll()
     try {
       await promise
@@ -43,26 +47,49 @@ export class Recorder {
 
   async #recordAll(): Promise<void> {
     this.#isBusy = true
-    while (this.#waiting.length > 0) await this.#recordTogether(this.#waiting.splice(0, MOST))
+    while (this.#waiting.length > 0) {
+      const together = this.#waiting.splice(0, MOST).filter(({ signal }) => !signal.aborted)
+      if (together.length > 0) await this.#recordTogether(together)
+    }
     this.#isBusy = false
   }
 
-  async #recordTogether(all: Waiting[]): Promise<void> {
+  /** Gives the error of a server that takes nothing now. */
+  async #recordTogether(all: Waiting[]): Promise<unknown> {
     try {
       await this.#send(all)
       for (const { resolve } of all) resolve()
     } catch (error) {
-      // One that the server refuses is not to take others with it.
-      if (all.length > 1 && !isOfServer(error)) for (const one of all) await this.#recordTogether([one])
-      else for (const { reject } of all) reject(error)
+      if (isOfServer(error)) return this.#giveUp(all, error)
+      if (all.length > 1) return await this.#recordEach(all)
+      for (const { reject } of all) reject(error)
     }
+    return undefined
   }
 
-  /** Not ended by a client that hangs up: it is for others as well. */
+  /** One that the server refuses is not to take others with it. */
+  async #recordEach(all: Waiting[]): Promise<unknown> {
+    for (const one of all) {
+      const error = await this.#recordTogether([one])
+      if (error !== undefined) return this.#giveUp(all, error)
+    }
+    return undefined
+  }
+
+  /** Nobody waits for such a server once more: the answers behind would take longer than a request may. */
+  #giveUp(all: Waiting[], error: unknown): unknown {
+    for (const { reject } of [...all, ...this.#waiting.splice(0)]) reject(error)
+    return error
+  }
+
+  /**
+   * Not ended by a client that hangs up: it is for others as well. Run once more after a cut, unless all of them have waited
+   * for long.
+   */
   async #send(all: Waiting[]): Promise<void> {
-    const asker = { signal: new AbortController().signal, hasOther: all.some(({ isLate }) => isLate) }
+    const asker = { signal: new AbortController().signal, hasOther: all.every(({ isLate }) => isLate) }
     await recordDisclosures(
-      this.pool.during(asker),
+      this.pool.during(asker, LANE),
       all.map(({ disclosure }) => disclosure),
     )
   }

@@ -1,10 +1,14 @@
 import type { TransactionSql } from 'postgres'
+import { SYNC_PLACE } from './sync.ts'
 
 /** What an import leaves out of a source because somebody was erased: how many people, and records of the source. */
 export interface LeftOut {
   people: number
   lines: number
 }
+
+/** Rows for erased people stand beyond those that --sync stages, of four types. */
+const ERASED_PLACE = SYNC_PLACE + 4 * 2 ** 36
 
 export const NOBODY: LeftOut = { people: 0, lines: 0 }
 
@@ -27,6 +31,7 @@ export async function leaveOutErased(
     on commit drop`
   await leaveOutAssessments(sql)
   if (hasPartsApart) await leaveOutPartsAlone(sql)
+  await leaveOutRejects(sql)
   await leaveOutUsers(sql)
   await stageProctors(sql, blank)
   await noteAssessments(sql)
@@ -84,6 +89,20 @@ async function leaveOutPartsAlone(sql: TransactionSql): Promise<void> {
     insert into import_erased (type, user_id, line) select 'part', user_id, line from gone`
 }
 
+/** Bad records of assessments of theirs that are neither stored nor staged. */
+async function leaveOutRejects(sql: TransactionSql): Promise<void> {
+  await sql`
+    with gone as (
+      delete from import_rejects r
+      using (select min(user_id) as user_id, id from erasures, unnest(assessment_ids) as id group by id) e
+      where e.id in (r.assessment_id, case when r.type = 'assessment' then r.id end)
+        and not exists (select from import_assessments i where i.id = e.id)
+        and not exists (select from assessments t where t.id = e.id)
+      returning e.user_id, r.line
+    )
+    insert into import_erased (type, user_id, line) select 'assessment', user_id, line from gone`
+}
+
 async function leaveOutUsers(sql: TransactionSql): Promise<void> {
   await sql`
     with gone as (
@@ -99,25 +118,22 @@ async function leaveOutUsers(sql: TransactionSql): Promise<void> {
     insert into import_erased (type, user_id, line) select 'user', user_id, line from gone`
 }
 
-/** Whom the source names and the database has stays there; whom a part needs comes there. Both without a name. */
+/**
+ * Whom the source names and the database has stays there; whom a part needs comes there. Both without a name, and in a place
+ * of their own: a bad record does not take them along.
+ */
 async function stageProctors(sql: TransactionSql, blank: '' | null): Promise<void> {
   await sql`
     insert into import_users (line, id, deleted, name, first_name, last_name, email, seid, record_status)
-    select needed.line, person.id, false, person.name, person.first_name, person.last_name, person.email,
+    select ${ERASED_PLACE}::bigint + row_number() over (), person.id, false, person.name, person.first_name, person.last_name, person.email,
       coalesce(person.seid, ${blank}), person.record_status
     from (
-      select user_id, min(line) as line
-      from (
-        select user_id, line from import_erased
-        where type = 'user' and exists (select from users t where t.id = user_id)
-        union all
-        select e.user_id, p.line from import_parts p join erasures e on e.user_id = p.proctor_id
-        where not exists (select from users t where t.id = e.user_id)
-      ) as either
-      where not exists (select from import_users i where i.id = user_id)
-      group by user_id
+      select user_id from import_erased where type = 'user' and exists (select from users t where t.id = user_id)
+      union
+      select e.user_id from import_parts p join erasures e on e.user_id = p.proctor_id
     ) as needed
-    cross join lateral erased_person(needed.user_id) as person`
+    cross join lateral erased_person(needed.user_id) as person
+    where not exists (select from import_users i where i.id = needed.user_id)`
 }
 
 /** So that the next record is known that names one of these assessments and not its educator. */

@@ -59,14 +59,18 @@ export function startPurging(
       after = last
       return count
     })
-    await inBatches('disclosures', () => purgeDisclosures(db))
   }
   const running = (async () => {
     for (await pause(first); !isStopped(); await pause(interval)) {
       Object.assign(purged, { tokens: 0, secrets: 0, disclosures: 0 })
-      await purge().catch(({ code }: { code?: string }) =>
-        log.warn({ code }, 'expired tokens could not be purged; trying again later'),
-      )
+      const failed = (what: string) => (error: unknown) =>
+        log.warn(
+          { code: (error as { code?: string }).code },
+          `${what} could not be purged; trying again later`,
+        )
+      await purge().catch(failed('expired tokens'))
+      if (!isStopped() && !(await isReadOnly().catch(() => true)))
+        await inBatches('disclosures', () => purgeDisclosures(db)).catch(failed('old disclosures'))
       const { disclosures, ...ended } = purged
       if (counters) counters.purgedTokens += purged.tokens
       if (counters) counters.purgedSecrets += purged.secrets

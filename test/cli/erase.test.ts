@@ -57,6 +57,7 @@ describe('axport erase', () => {
   })
 
   test('prints one object with --json, also for --undo, after which an import brings the person back', async () => {
+    await setDisclosing(database.sql, { isOn: false })
     const again = JSON.parse(await run('erase', '501', '--json'))
     expect(again).toMatchObject({
       user_id: 501,
@@ -65,7 +66,10 @@ describe('axport erase', () => {
       assessments: 0,
       user: 'not_there',
       shown_to: [{ times: 3, purpose: null }],
-      notes: [expect.stringMatching(/^the record begins with 20/)],
+      notes: [
+        expect.stringMatching(/^the record begins with 20/),
+        expect.stringMatching(/^answers are not recorded now: /),
+      ],
     })
     expect(again.erased_before).toMatch(/^20\d\d-\d\d-\d\dT.*Z$/)
     const undone = JSON.parse(await run('erase', '501', '--undo', '--json'))

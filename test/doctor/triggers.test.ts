@@ -8,7 +8,11 @@ const newPatient = usePatients()
 /** What the triggers of these names are for, and what to do when they are on again. */
 const HARMS: [RegExp, string, string][] = [
   [/_erased_/, 'people who were erased may come back', ''],
-  [/_history|^integration_history/, 'what is done there is not kept in the history of integrations', ''],
+  [
+    /_history|^integration_history/,
+    'what is done there is not kept in the history of integrations',
+    '; then select note_found_integrations()',
+  ],
   [
     /^integrations_/,
     'scopes are stored out of order',
@@ -38,7 +42,9 @@ describe('axport doctor finds at once that what is written does not reach the ex
       expect(await checkTriggers(sql)).toEqual([
         expect.objectContaining({
           detail: expect.stringMatching(
-            new RegExp(`^missing: ${name}: make them again, as the migrations in db/migrations do${then}$`),
+            new RegExp(
+              `^missing: ${name}: make them again, as the migrations in db/migrations do${RegExp.escape(then ?? '')}$`,
+            ),
           ),
         }),
       ])

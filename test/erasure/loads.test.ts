@@ -85,6 +85,10 @@ describe.each(BACKENDS_OF_TIER)('what is loaded into %s of an erased person', ba
       { type: 'assessment', id: 11, legacy_record: true },
       assessment(51),
     ]
+    const twice = [assessment(10, { user_id: GONE }), assessment(10, { user_id: GONE, organization_id: 11 })]
+    expect(
+      await importLines(database.sql, ...twice, { ...assessment(20, { user_id: GONE }), certified_at: 'x' }),
+    ).toMatchObject({ loaded: true, erased: { people: 1, lines: 3 } })
     expect(await importLines(database.sql, ...lines.slice(0, 4), lines[5] as object)).toMatchObject({
       ...{ loaded: true, erased: { people: 1, lines: 4 } },
       summary: { users: { unchanged: 1 }, assessments: { inserted: 1 } },
@@ -110,6 +114,21 @@ describe.each(BACKENDS_OF_TIER)('what is loaded into %s of an erased person', ba
       '1: user 600 cannot be deleted: assessment 60 needs it',
       '2: proctor_id: user 600 is deleted by line 1',
     ])
+  })
+
+  test('has a row without a name that no bad record of others takes along, and that --sync keeps', async () => {
+    await importLines(database.sql, ...PEOPLE)
+    await erase(GONE)
+    const lines = [
+      assessment(60, { proctor_id: GONE, organization_id: 12345 }),
+      assessment(61, { proctor_id: GONE }),
+    ]
+    expect(await load({ onReject: () => {} }, ...lines)).toMatchObject({ loaded: true, rejected: 1 })
+    for (let nights = 2; nights > 0; nights--)
+      expect(
+        await load({ sync: { count: 0 } }, ...PEOPLE, assessment(61, { proctor_id: GONE })),
+      ).toMatchObject({ loaded: true, summary: { users: { deleted: 0 } } })
+    expect(await partsOf(database.sql)).toEqual({ 61: [61] })
   })
 
   test('takes an assessment along that has gone over to the person', async () => {

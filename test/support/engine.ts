@@ -20,7 +20,8 @@ export async function borrowEngine(): Promise<Database & { url: string }> {
     await database.sql`alter table integration_history disable trigger integration_history_append_only`
     await database.sql`
       truncate organizations, products, users, assessments, assessment_parts, export_records,
-        integrations, integration_secrets, integration_refusals, access_tokens, disclosures restart identity`
+        integrations, integration_secrets, integration_refusals, access_tokens, disclosures, erasures
+        restart identity`
     await database.sql`truncate integration_history restart identity`
     await database.sql`alter table integration_history enable trigger integration_history_append_only`
     await setDisclosing(database.sql, { isOn: false, kept: '400 days' })

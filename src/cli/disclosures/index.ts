@@ -59,7 +59,7 @@ function readMoment(text: string): Moment {
   const [, amount, unit] = /^(\d{1,5})([hd])$/.exec(text.trim()) ?? []
   if (amount !== undefined) return { ago: Number(amount) * (unit === 'd' ? 86_400 : 3600) }
   const day = text.trim()
-  const isDay = /^\d{4}-\d\d-\d\d$/.test(day) && new Date(`${day}T00:00Z`).toJSON()?.startsWith(day)
+  const isDay = /^(?!0000)\d{4}-\d\d-\d\d$/.test(day) && new Date(`${day}T00:00Z`).toJSON()?.startsWith(day)
   if (!isDay) throw new InvalidArgumentError('Give a day as 2026-09-01, or so long ago as 90d.')
   return { day }
 }

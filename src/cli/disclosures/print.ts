@@ -41,8 +41,8 @@ const EACH = [
 export async function printEach(sql: Sql, question: Question, { csv, json }: Form): Promise<void> {
   const status = new StatusLine()
   let printed = 0
-  if (json) await print('[')
-  else if (csv) await print(stringify([[...EACH]]))
+  // With the first rows: a question that is refused prints nothing.
+  let opening = json ? '[' : csv ? stringify([[...EACH]]) : ''
   for await (const { rows, looked } of eachDisclosure(sql, question)) {
     const text = () => {
       if (json) return rows.map((row, at) => (printed + at > 0 ? ',' : '') + JSON.stringify(row)).join('')
@@ -52,14 +52,16 @@ export async function printEach(sql: Sql, question: Question, { csv, json }: For
     }
     if (rows.length > 0) {
       status.clear()
-      await print(text())
+      await print(opening + text())
+      opening = ''
     }
     printed += rows.length
     status.show(() => progress(looked))
   }
   status.clear()
-  if (json) await print(']\n')
-  else if (printed === 0 && !csv) await print(NOTHING)
+  if (json) await print(`${opening}]\n`)
+  else if (csv) await print(opening)
+  else if (printed === 0) await print(NOTHING)
 }
 
 const HEADING = ['time', 'client id', 'request id', 'address', 'name', 'purpose', 'filters']

@@ -1,15 +1,15 @@
 import { Command } from 'commander'
-import type { Sql } from 'postgres'
 import { type Erasure, erasePerson, undoErasure } from '../../erasure/erase.ts'
-import { UsageFailure } from '../../errors.ts'
+import { Kept, UsageFailure } from '../../errors.ts'
 import { exactJson, exactNumber } from '../../integrations/exact-ids.ts'
 import { requireCurrentSchema } from '../../postgres/schema-record.ts'
 import { readId } from '../arguments.ts'
-import { changing, waitOption } from '../integration/standbys.ts'
+import { changing, untilSeen, waitOption } from '../integration/standbys.ts'
 import { print } from '../output.ts'
+import { standbyServers } from '../standbys.ts'
 import { withDatabase } from '../with-database.ts'
 import { inWords, undoneInWords } from './describe.ts'
-import { notesOnProctored, type Shown, shownTo, unreadable } from './shown.ts'
+import { askAgain, notesOnProctored, type Shown, shownTo, unreadable } from './shown.ts'
 
 interface Options {
   undo?: true
@@ -46,18 +46,33 @@ Example: axport erase 501 --dry-run`,
 /** What was done, and who was shown the person before. */
 type Done = [Erasure, Shown]
 
+/** Asks who was shown the person when no standby shows the person any more: until then, more may be recorded. */
 async function erase(userId: string, { dryRun: given, json, wait }: Options): Promise<void> {
   const dryRun = given === true
-  const work = async (sql: Sql): Promise<Done> => {
+  const servers = standbyServers()
+  await withDatabase(async ({ sql }) => {
     await requireCurrentSchema(sql)
     const erasure = await erasePerson(sql, userId, { dryRun, onWait })
+    const late = dryRun ? undefined : await untilSeen(sql, servers, wait).then(() => undefined, keptOf)
     const { integrations, notes } = await shownTo(sql, userId).catch(() => unreadable(userId))
-    return [erasure, { integrations, notes: [...notes, ...notesOnProctored(erasure.proctored)] }]
-  }
-  const tell = (done: Done) => print(json ? asJson(userId, dryRun, done) : inWords(userId, dryRun, ...done))
-  if (dryRun) await tell(await withDatabase(({ sql }) => work(sql)))
-  else await changing(wait, work, tell)
+    const more = [...(late ? [askAgain(userId)] : []), ...notesOnProctored(erasure.proctored)]
+    const done: Done = [erasure, { integrations, notes: [...notes, ...more] }]
+    await print(json ? asJson(userId, dryRun, done) : inWords(userId, dryRun, ...done))
+    if (late) throw late
+    if (erasure.unwiped !== undefined) throw unwiped(userId, erasure.unwiped)
+  })
 }
+
+/** What untilSeen() throws where standbys are late; all else goes on. */
+function keptOf(error: unknown): Kept {
+  if (error instanceof Kept) return error
+  throw error
+}
+
+const unwiped = (userId: string, why: string) =>
+  new Kept(
+    `user ${userId} is erased, and the files of the tables still have what was deleted: vacuum failed (${why}); axport erase ${userId} tries again`,
+  )
 
 async function undo(userId: string, { json, wait }: Options): Promise<void> {
   await changing(

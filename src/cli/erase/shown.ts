@@ -18,7 +18,8 @@ export async function shownTo(sql: Sql, userId: string): Promise<Shown> {
   const integrations = await integrationsShown(sql, { userId }, ({ answers }) =>
     status.show(() => `looked through ${answers} recorded answers`),
   ).finally(() => status.clear())
-  return { integrations, notes: begins === null ? [] : [`the record begins with ${begins}`] }
+  const since = begins === null ? [] : [`the record begins with ${begins}`]
+  return { integrations, notes: disclosing?.isOn ? since : [...since, IS_OFF] }
 }
 
 const NOT_RECORDED: Shown = {
@@ -26,11 +27,17 @@ const NOT_RECORDED: Shown = {
   notes: ['answers are not recorded: axport migrate --disclosures on begins with that'],
 }
 
+const IS_OFF = 'answers are not recorded now: nobody knows of those that were sent while the record was off'
+
 /** For when the person is erased, and what is recorded cannot be read. */
 export const unreadable = (userId: string): Shown => ({
   integrations: null,
   notes: [`what is recorded could not be read: axport disclosures --user ${userId} asks again`],
 })
+
+/** For when standbys still show the person. */
+export const askAgain = (userId: string): string =>
+  `standbys may show the person until they have the erasure: axport disclosures --user ${userId} asks again`
 
 /** The record has educators by their ids, and proctors by the assessments in which they were named. */
 export const notesOnProctored = (proctored: number): string[] =>

@@ -37,8 +37,7 @@ export function createCommand(): Command {
 A purpose and a contact answer why it may read what it reads. axport disclosures shows the purpose
 with what the integration was shown.
 
-Example: axport integration create "Lakeside nightly export" --organizations 12,13 --products all \\
-  --purpose "Recertification in the HR system" --contact hr@lakeside.example`,
+Example: axport integration create "Lakeside HR" --organizations 12,13 --products all --purpose HR`,
     )
     .action(async (name: string, options: Options) => {
       const line = lineOf('name', name)

@@ -11,10 +11,11 @@ import type { Check } from './readiness.ts'
 /**
  * What requests need of the database: that it answers, that its schema is not behind, and that it can be written.
  * @param replicas standbys, which go on when the database does not answer, unless what answers show is to be recorded there
+ * @param wasRecording whether what answers show was to be recorded when the service was opened
  */
-export function databaseChecks(pool: Pool, replicas?: Replicas): Check[] {
+export function databaseChecks(pool: Pool, replicas?: Replicas, wasRecording = false): Check[] {
   /** Whether answers were recorded when the database was last asked. */
-  let isRecording = false
+  let isRecording = wasRecording
   const lookAtRecord = unlessBusy(pool, async () => {
     isRecording = (await readDisclosing(pool))?.isOn === true
     return undefined
