@@ -170,6 +170,7 @@ describe('a restore', () => {
       ])
       expect((await people(sql)).at(-1)).toEqual({ id: '502', name: 'Erased person', email: '', seid: null })
       expect(await staleRecords(sql)).toBeEmpty()
+      expect(await sql`select from export_changes where user_id = 502 or 502 = any (proctor_ids)`).toBeEmpty()
       expect([...(await sql`select user_id, assessment_ids from erasures`)]).toEqual([
         { user_id: '502', assessment_ids: ['9002'] },
       ])
