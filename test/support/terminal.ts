@@ -1,8 +1,9 @@
 import { emptyFolder, executable } from './executable.ts'
+import { until } from './until.ts'
 
 /**
  * Runs `axport ARGS` on a terminal, and types a line when it asks for one. Returns its exit code and all that the terminal
- * showed.
+ * showed. The command has to answer the line with another one.
  */
 export async function onTerminal(
   args: string[],
@@ -22,5 +23,9 @@ export async function onTerminal(
     },
   })
   const child = Bun.spawn([await executable(), ...args], { terminal, env, cwd: emptyFolder() })
-  return { code: await child.exited, shown: shown.replaceAll('\r', '') }
+  const code = await child.exited
+  // The command may have ended before the last that it wrote is read from the terminal.
+  const isAll = () => new RegExp(`${RegExp.escape(line)}\\r?\\n[^]*\\n$`).test(shown)
+  await until('the terminal has shown what comes of the line', isAll)
+  return { code, shown: shown.replaceAll('\r', '') }
 }
