@@ -49,7 +49,6 @@ export function startPurging(
     }
   }
   const purge = async () => {
-    if (await isReadOnly()) return
     // First their tokens, batch by batch: the secret would take all of them with it at once.
     await inBatches('tokens', () => purgeEndedTokens(db, BATCH))
     if (!isStopped()) purged.secrets = await purgeEndedSecrets(db)
@@ -60,17 +59,17 @@ export function startPurging(
       return count
     })
   }
+  const failed = (what: string) => (error: unknown) =>
+    log.warn({ code: (error as { code?: string }).code }, `${what} could not be purged; trying again later`)
+  const purgeAll = async () => {
+    if (await isReadOnly()) return
+    await purge().catch(failed('expired tokens'))
+    await inBatches('disclosures', () => purgeDisclosures(db)).catch(failed('old disclosures'))
+  }
   const running = (async () => {
     for (await pause(first); !isStopped(); await pause(interval)) {
       Object.assign(purged, { tokens: 0, secrets: 0, disclosures: 0 })
-      const failed = (what: string) => (error: unknown) =>
-        log.warn(
-          { code: (error as { code?: string }).code },
-          `${what} could not be purged; trying again later`,
-        )
-      await purge().catch(failed('expired tokens'))
-      if (!isStopped() && !(await isReadOnly().catch(() => true)))
-        await inBatches('disclosures', () => purgeDisclosures(db)).catch(failed('old disclosures'))
+      await purgeAll().catch(failed('expired tokens'))
       const { disclosures, ...ended } = purged
       if (counters) counters.purgedTokens += purged.tokens
       if (counters) counters.purgedSecrets += purged.secrets
