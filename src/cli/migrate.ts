@@ -99,7 +99,7 @@ Example: axport migrate --time-zone America/New_York`,
 }
 
 /** They look at the schema when they start. */
-const OLDER = 'services of older executables that are running do not record: stop them before\n'
+const OLDER = 'services of older executables that are running do not record: stop them\n'
 
 async function switchDisclosures(
   sql: Sql,

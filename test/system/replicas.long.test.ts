@@ -200,7 +200,7 @@ test('while disclosures are recorded, that is at the primary, and nothing is sho
   const switched = (state: string) => axport(['migrate', '--disclosures', state], { env })
   expect(await switched('on')).toMatchObject({
     code: 0,
-    stderr: 'services of older executables that are running do not record: stop them before\n',
+    stderr: 'services of older executables that are running do not record: stop them\n',
   })
   await untilServing(all.first, all.second)
   const reads = await readsOf(nameOf(all.first))
