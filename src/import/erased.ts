@@ -89,18 +89,29 @@ async function leaveOutPartsAlone(sql: TransactionSql): Promise<void> {
     insert into import_erased (type, user_id, line) select 'part', user_id, line from gone`
 }
 
-/** Bad records of assessments of theirs that are neither stored nor staged. */
+/**
+ * Bad records of their assessments, where none is stored or staged: records that name them as the educator, and records
+ * without an educator of an assessment that the tombstone knows. Whoever else is named keeps a bad record.
+ */
 async function leaveOutRejects(sql: TransactionSql): Promise<void> {
   await sql`
-    with gone as (
-      delete from import_rejects r
-      using (select min(user_id) as user_id, id from erasures, unnest(assessment_ids) as id group by id) e
-      where e.id in (r.assessment_id, case when r.type = 'assessment' then r.id end)
-        and not exists (select from import_assessments i where i.id = e.id)
-        and not exists (select from assessments t where t.id = e.id)
-      returning e.user_id, r.line
+    with bad as (
+      select r.*, case when type = 'assessment' then id else assessment_id end as about from import_rejects r
+    ),
+    known as (select min(user_id) as user_id, id from erasures, unnest(assessment_ids) as id group by id),
+    theirs as (
+      select bad.line, e.user_id, bad.about from bad join erasures e using (user_id)
+      union all
+      select bad.line, known.user_id, bad.about from bad join known on known.id = bad.about where bad.user_id is null
+    ),
+    gone as (
+      delete from import_rejects r using theirs
+      where r.line = theirs.line
+        and not exists (select from import_assessments i where i.id = theirs.about)
+        and not exists (select from assessments t where t.id = theirs.about)
+      returning theirs.user_id, r.line, theirs.about
     )
-    insert into import_erased (type, user_id, line) select 'assessment', user_id, line from gone`
+    insert into import_erased (type, user_id, line, assessment_id) select 'assessment', user_id, line, about from gone`
 }
 
 async function leaveOutUsers(sql: TransactionSql): Promise<void> {

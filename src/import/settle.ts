@@ -15,17 +15,11 @@ export async function settleStaging(
   hasPartsApart: boolean,
 ): Promise<LeftOut> {
   for (const type of unordered) await keepOne(sql, type)
+  if (unordered.has('assessment')) await dropOrphanedParts(sql)
   const erased = await leaveOutErased(sql, hasPartsApart, partial.has('user') ? '' : null)
-  let isWithoutSome = unordered.has('assessment')
   for (const type of partial) {
     const incomplete = await complete(sql, type)
-    if (type === 'assessment' && incomplete > 0) isWithoutSome = true
-  }
-  if (isWithoutSome) {
-    await sql`
-      delete from import_parts p
-      where p.apart is null
-        and not exists (select from import_assessments a where a.line = p.line and not a.deleted)`
+    if (type === 'assessment' && incomplete > 0) await dropOrphanedParts(sql)
   }
   if (hasPartsApart) {
     await keepOne(sql, 'part')
@@ -37,6 +31,14 @@ export async function settleStaging(
   await sql`
     analyze import_organizations, import_products, import_users, import_assessments, import_parts, import_rejects`
   return erased
+}
+
+/** Parts go with the assessment that they came with, where that turned out to be bad or said twice. */
+async function dropOrphanedParts(sql: TransactionSql): Promise<void> {
+  await sql`
+    delete from import_parts p
+    where p.apart is null
+      and not exists (select from import_assessments a where a.line = p.line and not a.deleted)`
 }
 
 /** The assessment that cannot be loaded without a record of that type. */
@@ -73,10 +75,11 @@ async function keepOne(sql: TransactionSql, type: RowType | 'part'): Promise<voi
     ),
     records as (
       select r.line, r.id, ${ASSESSMENT_ID[type]} as assessment_id,
+        ${type === 'assessment' ? 'r.user_id' : 'null::bigint'} as user_id,
         concat((${columns})::text, parts.said) as said, false as is_rejected
       from rows r left join parts using (line)
       union all
-      select line, id, null, 'bad ' || line, true
+      select line, id, null, null, 'bad ' || line, true
       from import_rejects join repeated using (id) where type = '${type}'
     ),
     compared as (
@@ -97,8 +100,8 @@ async function keepOne(sql: TransactionSql, type: RowType | 'part'): Promise<voi
       using judged j
       where ${isOwnRecord} and r.line = j.line and (j.other_line is not null or j.line <> j.first_line)
     )
-    insert into import_rejects (line, id, type, assessment_id, reason, other_line)
-    select line, id, '${type}', assessment_id, format('${type} %s differs from ', id), other_line
+    insert into import_rejects (line, id, type, assessment_id, user_id, reason, other_line)
+    select line, id, '${type}', assessment_id, user_id, format('${type} %s differs from ', id), other_line
     from judged where other_line is not null and not is_rejected`)
 }
 

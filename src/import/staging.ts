@@ -58,10 +58,17 @@ export const TABLES: Record<StagedType, StagingTable> = {
   // Rows that say that there is no such part.
   removedPart: { name: 'import_removed_parts', columns: { assessment_id: 'bigint' } },
   // Bad records. `id` is that of what was meant, where it is known; `assessment_id` that of the assessment
-  // which cannot be loaded without the record; `other_line` the place that completes the reason.
+  // which cannot be loaded without the record; `user_id` that of the educator, where the record could be read;
+  // `other_line` the place that completes the reason.
   reject: {
     name: 'import_rejects',
-    columns: { type: 'text', assessment_id: 'bigint', reason: 'text', other_line: 'bigint' },
+    columns: {
+      type: 'text',
+      assessment_id: 'bigint',
+      user_id: 'bigint',
+      reason: 'text',
+      other_line: 'bigint',
+    },
   },
   // What the records look like in the source, as JSON strings: they may hold what a text of Postgres cannot.
   text: { name: 'import_texts', columns: { text: 'text' } },

@@ -4,7 +4,7 @@ import { type ImportOptions, importSource, type Reject } from '../../src/import/
 import { openSource } from '../../src/import/source.ts'
 import { folderOf } from '../import/csv-files.ts'
 import { cleanUp } from '../support/executable.ts'
-import { assessment, educator, multiPart, PEOPLE, part, removal } from '../support/fixtures.ts'
+import { assessment, EDUCATOR, educator, multiPart, PEOPLE, part, removal } from '../support/fixtures.ts'
 import {
   everything,
   idsOf,
@@ -99,6 +99,19 @@ describe.each(BACKENDS_OF_TIER)('what is loaded into %s of an erased person', ba
     expect(await load({ onReject }, ...all)).toMatchObject({ rejected: 2, erased: { people: 1, lines: 4 } })
     expect(rejects.map(({ line }) => line)).toEqual([6, 7])
     expect(await staleRecords(database.sql)).toBeEmpty()
+  })
+
+  test('is no excuse for records that differ and name somebody else as the educator', async () => {
+    await importLines(database.sql, ...PEOPLE, multiPart(70, [71], { user_id: GONE }))
+    await erase(GONE)
+    const differing = (user_id: number) => [assessment(70, { user_id }), multiPart(70, [72], { user_id })]
+    expect(problems(await importLines(database.sql, ...differing(EDUCATOR)))).toEqual([
+      '1: assessment 70 differs from line 2',
+      '2: assessment 70 differs from line 1',
+    ])
+    expect(await importLines(database.sql, ...differing(GONE))).toMatchObject({
+      ...{ loaded: true, erased: { people: 1, lines: 2 } },
+    })
   })
 
   test('has no name where a new assessment of somebody else needs the person', async () => {

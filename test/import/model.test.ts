@@ -14,7 +14,7 @@ import { BACKENDS_OF_TIER } from '../support/service.ts'
 interface Line {
   type: 'organization' | 'product' | 'user' | 'assessment'
   id: number
-  deleted?: true
+  deleted?: boolean
   name?: string
   email?: string | null
   seid?: string | null
@@ -47,7 +47,15 @@ function after(world: World, lines: Line[], erased: Erased): { next: World; left
       if (world.has(key)) next.set(key, nobody(line.id))
       continue
     }
-    if (!isOneThing) return undefined
+    if (!isOneThing) {
+      const owners = [line, ...others].map(each => ownerOf({ ...each, deleted: false }, world, erased))
+      if (world.has(key) || owners.includes(undefined)) return undefined
+      for (const owner of owners as number[]) {
+        left.add(owner)
+        erased.get(owner)?.add(line.id)
+      }
+      continue
+    }
     const whose = ownerOf(line, world, erased)
     if (whose !== undefined) {
       left.add(whose)
