@@ -6,7 +6,7 @@ import type { Target } from './targets.ts'
 
 const engine = join(import.meta.dir, '..', '..', 'node_modules', '@electric-sql', 'pglite', 'dist')
 
-/** What the embedded database is started from (src/postgres/pglite-assets.ts). */
+/** What the embedded database is started from (src/postgres/embedded/pglite-assets.ts). */
 const ASSETS = ['initdb.wasm', 'pglite.data', 'pglite.wasm', 'pg_trgm.tar.gz']
 
 /**

@@ -3,7 +3,7 @@ import { type FileHandle, open } from 'node:fs/promises'
 import { pipeline } from 'node:stream'
 import { createZstdDecompress } from 'node:zlib'
 import { Failure } from '../errors.ts'
-import { MIGRATIONS } from '../postgres/migrations.ts'
+import { MIGRATIONS } from '../postgres/schema/migrations.ts'
 import { type Batch, damaged, endMark, FORMAT, type Header, MAGIC } from './archive.ts'
 
 /**

@@ -4,7 +4,7 @@ import type { CheckResult, Readiness } from '../http/admin/readiness.ts'
 import type { AdminView } from '../http/admin/server.ts'
 import { type Database, openDatabase } from '../postgres/database.ts'
 import { passingReason } from '../postgres/failures.ts'
-import { requireUsableSchema } from '../postgres/schema-record.ts'
+import { requireUsableSchema } from '../postgres/schema/schema-record.ts'
 import { within } from '../within.ts'
 
 /** Milliseconds between two attempts to open the database. */

@@ -11,11 +11,11 @@ import { type Server, startServer } from '../http/server.ts'
 import { startPurging } from '../oauth/purge.ts'
 import type { Database } from '../postgres/database.ts'
 import { readDisclosing } from '../postgres/disclosing.ts'
-import { requirePrivileges } from '../postgres/missing-privileges.ts'
-import type { Pool } from '../postgres/pool.ts'
-import { SERVE } from '../postgres/purposes.ts'
+import type { ServingDatabase } from '../postgres/pool/serving-database.ts'
+import { requirePrivileges } from '../postgres/privileges/missing.ts'
+import { SERVE } from '../postgres/privileges/purposes.ts'
 import { isReadOnly } from '../postgres/read-only.ts'
-import type { Replicas } from '../postgres/replicas.ts'
+import type { Replicas } from '../postgres/standby/replicas.ts'
 import { within } from '../within.ts'
 import { readTls } from './certificate.ts'
 import { surviveCuts } from './last-resort.ts'
@@ -47,7 +47,7 @@ export class Service implements AdminView {
   private readonly certificate = readTls()
 
   private constructor(
-    private readonly pool: Pool,
+    private readonly pool: ServingDatabase,
     private readonly replicas: Replicas | undefined,
     private readonly limits: ReturnType<typeof readLimits>,
     private readonly log: Logger,
@@ -64,7 +64,7 @@ export class Service implements AdminView {
       exportVersion: exportVersion(pool),
       lastImport: lastImport(pool),
       pool: () => statsOf([pool, ...(replicas?.standbys ?? []).map(standby => standby.pool)]),
-      shortages: () => pool.watch.shortages,
+      shortages: () => pool.availability.shortages,
       replicas,
     })
   }
@@ -146,7 +146,7 @@ export class Service implements AdminView {
 }
 
 /** Of several pools as of one. */
-function statsOf(pools: Pool[]): ReturnType<Pool['stats']> {
+function statsOf(pools: ServingDatabase[]): ReturnType<ServingDatabase['stats']> {
   const sum = { inUse: 0, idle: 0, waiting: 0 }
   for (const pool of pools) {
     const { inUse, idle, waiting } = pool.stats()

@@ -1,10 +1,10 @@
 import { databaseReadUrl, setting } from '../config.ts'
 import { Failure } from '../errors.ts'
-import type { PoolBounds } from '../postgres/bounds.ts'
 import { type Database, openingOf } from '../postgres/database.ts'
-import { type ReadServer, readServers } from '../postgres/read-servers.ts'
-import { Replicas } from '../postgres/replicas.ts'
-import type { WatchLog } from '../postgres/watch.ts'
+import type { StateLog } from '../postgres/pool/availability.ts'
+import type { PoolBounds } from '../postgres/pool/bounds.ts'
+import { type ReadServer, readServers } from '../postgres/standby/read-servers.ts'
+import { Replicas } from '../postgres/standby/replicas.ts'
 
 /**
  * The servers of DATABASE_READ_URL; none when it is not set.
@@ -23,7 +23,7 @@ export function standbyServers(): ReadServer[] {
 export async function openReplicas(
   database: Database,
   bounds: PoolBounds,
-  log: WatchLog,
+  log: StateLog,
 ): Promise<Replicas | undefined> {
   const servers = database.kind === 'postgres' ? standbyServers() : []
   if (servers.length === 0) return undefined

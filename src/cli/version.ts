@@ -1,6 +1,6 @@
 import { Command } from 'commander'
 import { version } from '../../package.json'
-import { MIGRATIONS } from '../postgres/migrations.ts'
+import { MIGRATIONS } from '../postgres/schema/migrations.ts'
 import { print } from './output.ts'
 
 /** Set at build; absent when run from source. */

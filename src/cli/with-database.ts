@@ -1,8 +1,8 @@
 import { databaseUrl, setting } from '../config.ts'
 import { type Database, openDatabase } from '../postgres/database.ts'
-import { requirePrivileges } from '../postgres/missing-privileges.ts'
-import { LOAD } from '../postgres/purposes.ts'
-import { requireCurrentSchema, requireUsableSchema } from '../postgres/schema-record.ts'
+import { requirePrivileges } from '../postgres/privileges/missing.ts'
+import { LOAD } from '../postgres/privileges/purposes.ts'
+import { requireCurrentSchema, requireUsableSchema } from '../postgres/schema/schema-record.ts'
 
 /**
  * Runs a command's work on DATABASE_URL, and closes the database whatever happens. Its schema is current, or so much

@@ -1,7 +1,7 @@
 import { existsSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 
-/** What the folder of an embedded database may hold before there is one in it; see postgres/embedded.ts. */
+/** What the folder of an embedded database may hold before there is one in it; see postgres/embedded/embedded.ts. */
 const CLUSTER = 'pglite'
 const LEFTOVERS = ['axport.lock', '.s.PGSQL.', `${CLUSTER}.`, 'lost+found']
 

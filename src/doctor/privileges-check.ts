@@ -1,9 +1,9 @@
 import type { Sql } from 'postgres'
 import { firstThree } from '../errors.ts'
-import { excessPrivileges } from '../postgres/excess-privileges.ts'
-import { missingPrivileges } from '../postgres/missing-privileges.ts'
-import { LOAD, type Purpose, SERVE } from '../postgres/purposes.ts'
-import { OPERATOR_TABLES } from '../postgres/serve-privileges.ts'
+import { excessPrivileges } from '../postgres/privileges/excess.ts'
+import { missingPrivileges } from '../postgres/privileges/missing.ts'
+import { LOAD, type Purpose, SERVE } from '../postgres/privileges/purposes.ts'
+import { OPERATOR_TABLES } from '../postgres/privileges/serve.ts'
 import { type Finding, ok, wrong } from './finding.ts'
 
 /** What the role of DATABASE_URL is good for: everything, serving or loading; and whether it can do more. */

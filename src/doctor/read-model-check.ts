@@ -1,6 +1,6 @@
 import type { Sql } from 'postgres'
-import { compareCounts } from '../postgres/counts.ts'
-import { READ_MODEL, type ReadModelTable } from '../postgres/read-model.ts'
+import { compareCounts } from '../postgres/schema/counts.ts'
+import { READ_MODEL, type ReadModelTable } from '../postgres/schema/read-model.ts'
 import { type Finding, ok, skipped, wrong } from './finding.ts'
 import { unreadable } from './reading.ts'
 

@@ -1,7 +1,7 @@
 import type { Sql } from 'postgres'
 import { Failure } from '../errors.ts'
-import { MIGRATIONS } from '../postgres/migrations.ts'
-import { compareSchema } from '../postgres/schema-record.ts'
+import { MIGRATIONS } from '../postgres/schema/migrations.ts'
+import { compareSchema } from '../postgres/schema/schema-record.ts'
 import { type Finding, ok, skipped, warning, wrong } from './finding.ts'
 import { unreadable } from './reading.ts'
 

@@ -1,9 +1,9 @@
 import type { Sql } from 'postgres'
+import { openFirst } from '../postgres/connection/opening.ts'
 import { reasonOf } from '../postgres/failures.ts'
-import type { Look } from '../postgres/look.ts'
-import { openFirst } from '../postgres/opening.ts'
-import type { ReadServer } from '../postgres/read-servers.ts'
-import { present, unreplayed } from '../postgres/replayed.ts'
+import type { Look } from '../postgres/standby/look.ts'
+import type { ReadServer } from '../postgres/standby/read-servers.ts'
+import { present, unreplayed } from '../postgres/standby/replayed.ts'
 import { type Plan, type Room, roomFor } from './connection-checks.ts'
 import { type Finding, ok, warning } from './finding.ts'
 

@@ -1,6 +1,6 @@
 import type { Sql, TransactionSql } from 'postgres'
 import { reasonOf } from '../postgres/failures.ts'
-import { requireTriggers, waitForTurn } from '../postgres/load-session.ts'
+import { requireTriggers, waitForTurn } from '../postgres/schema/load-session.ts'
 
 /** How an erasure is done, and watched. */
 export interface ErasureOptions {

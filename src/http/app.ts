@@ -1,7 +1,7 @@
 import { Elysia } from 'elysia'
 import { apiError } from '../answers.ts'
-import type { Pool } from '../postgres/pool.ts'
-import type { Replicas } from '../postgres/replicas.ts'
+import type { ServingDatabase } from '../postgres/pool/serving-database.ts'
+import type { Replicas } from '../postgres/standby/replicas.ts'
 import { assessmentRoutes } from './assessment-routes.ts'
 import { docsRoutes } from './docs/routes.ts'
 import { answerErrors } from './error-answer.ts'
@@ -17,7 +17,7 @@ import { refuseOverload } from './unavailable.ts'
 export type App = ReturnType<typeof createApp>
 
 /** Every route there is. Paths are exact: no trailing slash. Pages and records are read from `replicas`, where there are such. */
-export function createApp(db: Pool, limits: Limits, watching: Watching, replicas?: Replicas) {
+export function createApp(db: ServingDatabase, limits: Limits, watching: Watching, replicas?: Replicas) {
   const answerOf = answerErrors(apiError, watching)
   const refuse = refuseOverload(limits, watching, apiError)
   // The framework looks for the path past the shortest usual host; with a Host of one to three letters it starts earlier.

@@ -4,8 +4,8 @@ import { listAssessments, refused, retrieveAssessment } from '../assessments/end
 import type { ListParameters } from '../assessments/parameters.ts'
 import { parseListQuery } from '../assessments/parse.ts'
 import { AssessmentList, AssessmentRecord } from '../assessments/record.ts'
-import type { Pool } from '../postgres/pool.ts'
-import type { Replicas } from '../postgres/replicas.ts'
+import type { ServingDatabase } from '../postgres/pool/serving-database.ts'
+import type { Replicas } from '../postgres/standby/replicas.ts'
 import { Disclosing } from './disclosing.ts'
 import { answerErrors } from './error-answer.ts'
 import { guard } from './guard.ts'
@@ -24,7 +24,12 @@ const RETRIEVE = '/api/v1/ax/assessments/:id'
 const errors = { 400: ErrorsBody, 401: OAuthErrorBody, 500: ErrorsBody, 503: ErrorsBody, 504: ErrorsBody }
 
 /** The two endpoints of the API. */
-export function assessmentRoutes(pool: Pool, limits: Limits, watching: Watching, replicas?: Replicas) {
+export function assessmentRoutes(
+  pool: ServingDatabase,
+  limits: Limits,
+  watching: Watching,
+  replicas?: Replicas,
+) {
   const reading = new Reading(pool, replicas, watching.counters)
   const disclosing = new Disclosing(pool)
   const lastUse = new LastUse(pool)

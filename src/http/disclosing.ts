@@ -1,6 +1,6 @@
 import type { Answer } from '../answers.ts'
 import { ClientGone } from '../postgres/failures.ts'
-import type { Pool } from '../postgres/pool.ts'
+import type { ServingDatabase } from '../postgres/pool/serving-database.ts'
 import { EARLY } from './reading.ts'
 import { Recorder } from './recorder.ts'
 import { askerOf } from './request-log.ts'
@@ -22,7 +22,7 @@ export class Withheld extends Error {
 export class Disclosing {
   readonly #recorder: Recorder
 
-  constructor(primary: Pool) {
+  constructor(primary: ServingDatabase) {
     this.#recorder = new Recorder(primary)
   }
 

@@ -1,5 +1,5 @@
 import { noteUse } from '../oauth/tokens.ts'
-import type { Pool } from '../postgres/pool.ts'
+import type { ServingDatabase } from '../postgres/pool/serving-database.ts'
 import { Recent } from '../recent.ts'
 
 /** Tokens of which it is remembered when their use was noted. */
@@ -14,11 +14,11 @@ const MINUTE_MS = 60_000
 export class LastUse {
   private readonly notedAt = new Recent<number>(MAX_TOKENS)
 
-  constructor(private readonly pool: Pool) {}
+  constructor(private readonly pool: ServingDatabase) {}
 
   /** A request with this token was let through. Not awaited: no request depends on it, and the one a minute later writes it again. */
   note(tokenDigest: Buffer): void {
-    if (this.pool.watch.isReadOnly) return
+    if (this.pool.availability.isReadOnly) return
     const key = tokenDigest.toString('base64')
     const now = performance.now()
     if (now - (this.notedAt.get(key) ?? Number.NEGATIVE_INFINITY) <= MINUTE_MS) return

@@ -2,8 +2,8 @@ import { type Answer, HttpError } from '../answers.ts'
 import { PageMemory } from '../assessments/page-memory.ts'
 import type { Counters } from '../counters.ts'
 import { Crowded, DatabaseUnavailable, Displaced } from '../postgres/failures.ts'
-import type { Asker, Pool } from '../postgres/pool.ts'
-import type { Replicas } from '../postgres/replicas.ts'
+import type { Asker, ServingDatabase } from '../postgres/pool/serving-database.ts'
+import type { Replicas } from '../postgres/standby/replicas.ts'
 import type { Runner } from '../postgres/statement.ts'
 
 /** Milliseconds in which a request may still be run twice on the last server that is asked. */
@@ -17,16 +17,16 @@ type Read = (db: Runner, memory: PageMemory) => Promise<Answer>
  * each: a hint of one says nothing of what another has replayed.
  */
 export class Reading {
-  readonly #memories = new Map<Pool, PageMemory>()
+  readonly #memories = new Map<ServingDatabase, PageMemory>()
 
   constructor(
-    private readonly primary: Pool,
+    private readonly primary: ServingDatabase,
     private readonly replicas: Replicas | undefined,
     private readonly counters: Counters,
   ) {}
 
   /** The pool that a request with this token waits in, and its lane there. */
-  whereabouts(tokenDigest: Uint8Array): { pool: Pool; lane: string | undefined } {
+  whereabouts(tokenDigest: Uint8Array): { pool: ServingDatabase; lane: string | undefined } {
     const pool = this.replicas?.inTurn(tokenDigest)[0]?.pool ?? this.primary
     return { pool, lane: this.#laneOf(pool, tokenDigest) }
   }
@@ -63,15 +63,15 @@ export class Reading {
     return answer
   }
 
-  async #readOn(pool: Pool, asker: Asker, tokenDigest: Uint8Array, read: Read): Promise<Answer> {
+  async #readOn(pool: ServingDatabase, asker: Asker, tokenDigest: Uint8Array, read: Read): Promise<Answer> {
     return await read(pool.during(asker, this.#laneOf(pool, tokenDigest)), this.#memoryOf(pool))
   }
 
-  #laneOf(pool: Pool, tokenDigest: Uint8Array): string | undefined {
+  #laneOf(pool: ServingDatabase, tokenDigest: Uint8Array): string | undefined {
     return this.#memoryOf(pool).accessOf(tokenDigest)?.clientId
   }
 
-  #memoryOf(pool: Pool): PageMemory {
+  #memoryOf(pool: ServingDatabase): PageMemory {
     const known = this.#memories.get(pool)
     if (known) return known
     const memory = new PageMemory(this.counters)

@@ -1,6 +1,6 @@
 import { type Disclosure, recordDisclosures } from '../assessments/disclosure.ts'
 import { ClientGone, DatabaseUnavailable, StatementTimeout } from '../postgres/failures.ts'
-import type { Pool } from '../postgres/pool.ts'
+import type { ServingDatabase } from '../postgres/pool/serving-database.ts'
 
 /** Disclosures that one statement records at most: some hundred kilobytes. */
 const MOST = 50
@@ -25,7 +25,7 @@ export class Recorder {
   #waiting: Waiting[] = []
   #isBusy = false
 
-  constructor(private readonly pool: Pool) {}
+  constructor(private readonly pool: ServingDatabase) {}
 
   /**
    * Resolves when it is committed.

@@ -1,6 +1,6 @@
 import { addRefusals } from '../integrations/refusals.ts'
+import type { Availability } from '../postgres/pool/availability.ts'
 import type { Runner } from '../postgres/statement.ts'
-import type { Watch } from '../postgres/watch.ts'
 
 const MINUTE_MS = 60_000
 
@@ -14,7 +14,7 @@ export class RefusalNotes {
   private readonly waiting = new Map<string, Map<string, number>>()
 
   constructor(
-    private readonly pool: Runner & { watch: Pick<Watch, 'isReadOnly'> },
+    private readonly pool: Runner & { availability: Pick<Availability, 'isReadOnly'> },
     private readonly pauseMs = MINUTE_MS,
   ) {}
 
@@ -27,7 +27,7 @@ export class RefusalNotes {
 
   /** Not awaited: no request depends on it. What cannot be written is lost, and nothing is tried while that is known. */
   private write(clientId: string, counts: Map<string, number>): void {
-    if (!this.pool.watch.isReadOnly) addRefusals(this.pool, clientId, counts).catch(() => {})
+    if (!this.pool.availability.isReadOnly) addRefusals(this.pool, clientId, counts).catch(() => {})
     const more = new Map<string, number>()
     this.waiting.set(clientId, more)
     const rested = () => {

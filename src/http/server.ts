@@ -1,7 +1,7 @@
 import http from 'node:http'
 import { newCounters } from '../counters.ts'
-import type { Pool } from '../postgres/pool.ts'
-import type { Replicas } from '../postgres/replicas.ts'
+import type { ServingDatabase } from '../postgres/pool/serving-database.ts'
+import type { Replicas } from '../postgres/standby/replicas.ts'
 import { type Address, freePort, listenFailure, urlOf } from './address.ts'
 import { createApp } from './app.ts'
 import type { Limits } from './limits.ts'
@@ -40,7 +40,7 @@ const STOP_PATIENCE = 7000
  * @throws Failure when host and port cannot be listened on
  */
 export function startServer(
-  db: Pool,
+  db: ServingDatabase,
   log: Log,
   address: Address,
   limits: Limits,

@@ -3,7 +3,7 @@ import { OAuthErrorBody } from '../answers.ts'
 import { readBody } from '../oauth/body.ts'
 import { oauthTrouble, readTokenParameters } from '../oauth/credentials.ts'
 import { issueAccessToken, TokenResponse } from '../oauth/endpoint.ts'
-import type { Pool } from '../postgres/pool.ts'
+import type { ServingDatabase } from '../postgres/pool/serving-database.ts'
 import { answerErrors } from './error-answer.ts'
 import type { Limits } from './limits.ts'
 import { refuseOthers, usePost } from './methods.ts'
@@ -18,7 +18,7 @@ const error = OAuthErrorBody
 const responses = { 200: TokenResponse, 400: error, 401: error, 500: error, 503: error, 504: error }
 
 /** The token endpoint. Limits of the body and their errors are the protocol's, and so it is not the framework that reads it. */
-export function tokenRoutes(db: Pool, limits: Limits, watching: Watching) {
+export function tokenRoutes(db: ServingDatabase, limits: Limits, watching: Watching) {
   const answerOf = answerErrors(oauthTrouble, watching)
   const refuse = refuseOverload(limits, watching, oauthTrouble)
   const routes = new Elysia({ name: 'token' })
@@ -28,7 +28,7 @@ export function tokenRoutes(db: Pool, limits: Limits, watching: Watching) {
       async ({ body, request }) => {
         const authorization = request.headers.get('authorization')
         const answer = await issueAccessToken(db.during(request), body, authorization)
-        db.watch.wrote()
+        db.availability.wrote()
         return respond(request, answer)
       },
       {

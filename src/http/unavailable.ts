@@ -1,6 +1,6 @@
 import type { ErrorStyle, HttpError } from '../answers.ts'
 import { ClientGone, DatabaseUnavailable, StatementTimeout } from '../postgres/failures.ts'
-import type { Pool } from '../postgres/pool.ts'
+import type { ServingDatabase } from '../postgres/pool/serving-database.ts'
 import type { Limits } from './limits.ts'
 import type { Watching } from './request-log.ts'
 
@@ -19,7 +19,7 @@ export function databaseAnswer(error: unknown, style: ErrorStyle): HttpError | u
  * a `pool`, the last that waits of who has more of them waiting. `lane` is who asks, as that pool knows them.
  */
 export function refuseOverload({ requests }: Limits, { inFlight }: Watching, style: ErrorStyle) {
-  return (pool?: Pick<Pool, 'displace'>, lane?: string): void => {
+  return (pool?: Pick<ServingDatabase, 'displace'>, lane?: string): void => {
     if (inFlight() > requests && !pool?.displace(lane)) throw unavailable(style, 1)
   }
 }

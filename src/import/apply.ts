@@ -1,5 +1,5 @@
 import type { TransactionSql } from 'postgres'
-import { type Relief, relieve } from '../postgres/bulk.ts'
+import { type Relief, relieve } from '../postgres/schema/bulk.ts'
 import type { Summary } from './changes.ts'
 
 /**

@@ -1,6 +1,6 @@
 import type { Sql, TransactionSql } from 'postgres'
 import { Failure } from '../errors.ts'
-import { requireTriggers, settle, waitForTurn } from '../postgres/load-session.ts'
+import { requireTriggers, settle, waitForTurn } from '../postgres/schema/load-session.ts'
 import { type ApplyProgress, applyStaging } from './apply.ts'
 import { findChanges, type Summary, summarize } from './changes.ts'
 import { type LeftOut, NOBODY } from './erased.ts'

@@ -57,6 +57,7 @@ const ASSESSMENT_ID = {
 async function keepOne(sql: TransactionSql, type: RowType | 'part'): Promise<void> {
   const { name } = TABLES[type]
   const columns = ['deleted', ...Object.keys(TABLES[type].columns)].map(column => `r.${column}`).join(', ')
+  const educator = type === 'assessment' ? 'r.user_id' : 'null::bigint'
   const isOwnRecord = type === 'part' ? 'r.apart' : 'true'
   await sql.unsafe(`
     with repeated as (
@@ -75,7 +76,7 @@ async function keepOne(sql: TransactionSql, type: RowType | 'part'): Promise<voi
     ),
     records as (
       select r.line, r.id, ${ASSESSMENT_ID[type]} as assessment_id,
-        ${type === 'assessment' ? 'r.user_id' : 'null::bigint'} as user_id,
+        ${educator} as user_id,
         concat((${columns})::text, parts.said) as said, false as is_rejected
       from rows r left join parts using (line)
       union all

@@ -5,7 +5,7 @@ import {
   integrationSecrets as s,
   accessTokens as t,
 } from '../../db/schema.ts'
-import { LOCKS } from '../postgres/locks.ts'
+import { LOCKS } from '../postgres/schema/locks.ts'
 import { type Runner, statement } from '../postgres/statement.ts'
 import { randomText, SECRET_LENGTH, sha256 } from '../random.ts'
 

@@ -1,15 +1,15 @@
 import type { Sql } from 'postgres'
 import { Failure } from '../errors.ts'
-import type { PoolBounds } from './bounds.ts'
-import { client, type Parameters } from './client.ts'
-import type { Connection, Open } from './connection.ts'
-import { openEmbedded } from './embedded.ts'
+import { client, type Parameters } from './connection/client.ts'
+import type { Connection, Open } from './connection/connection.ts'
+import { openFirst } from './connection/opening.ts'
+import { openSocket } from './connection/socket.ts'
+import { type PostgresUrl, readPostgresUrl } from './connection/url.ts'
+import { openEmbedded } from './embedded/embedded.ts'
 import { connectionFailure } from './failures.ts'
-import { openFirst } from './opening.ts'
-import { Pool } from './pool.ts'
-import { openSocket } from './socket.ts'
-import { type PostgresUrl, readPostgresUrl } from './url.ts'
-import type { WatchLog } from './watch.ts'
+import type { StateLog } from './pool/availability.ts'
+import type { PoolBounds } from './pool/bounds.ts'
+import { ServingDatabase } from './pool/serving-database.ts'
 
 /** An open database: Postgres or the embedded one, spoken to through the same pool. */
 export interface Database {
@@ -19,9 +19,9 @@ export interface Database {
   /** An embedded database that another process runs, and that ends with it. */
   isGuest: boolean
   /** For requests: connections of their own, within bounds. It must be closed before the database. */
-  pool(bounds: PoolBounds, log: WatchLog): Pool
+  pool(bounds: PoolBounds, log: StateLog): ServingDatabase
   /** How each connection of such a pool is opened. */
-  opening(bounds: PoolBounds, log: WatchLog): Open
+  opening(bounds: PoolBounds, log: StateLog): Open
   close(): Promise<void>
 }
 
@@ -108,11 +108,11 @@ function commandsOn(
 
 function requestsOn(read: () => PostgresUrl): Pick<Database, 'pool' | 'opening'> {
   const opening: Database['opening'] = (bounds, log) => openingOf(read, bounds, log)
-  return { opening, pool: (bounds, log) => new Pool(opening(bounds, log), bounds, log) }
+  return { opening, pool: (bounds, log) => new ServingDatabase(opening(bounds, log), bounds, log) }
 }
 
 /** Opens connections for the statements of requests. Where the settings cannot be read again, they stay what they were. */
-export function openingOf(read: () => PostgresUrl, bounds: PoolBounds, log: WatchLog): Open {
+export function openingOf(read: () => PostgresUrl, bounds: PoolBounds, log: StateLog): Open {
   let url = read()
   let told: string | undefined
   const readAgain = () => {

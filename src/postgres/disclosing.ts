@@ -2,8 +2,8 @@ import { sql as template } from 'drizzle-orm'
 import type { Sql, TransactionSql } from 'postgres'
 import { disclosureState as state } from '../../db/schema.ts'
 import { Failure } from '../errors.ts'
-import { LOCKS } from './locks.ts'
-import { compatibleWith, MIGRATIONS, schemaNumber } from './migrations.ts'
+import { LOCKS } from './schema/locks.ts'
+import { compatibleWith, MIGRATIONS, schemaNumber } from './schema/migrations.ts'
 import { type Runner, statement } from './statement.ts'
 
 /** Whether answers that carry records are recorded before they are sent, and for how long the record is kept. */

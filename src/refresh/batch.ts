@@ -1,5 +1,5 @@
 import type { Fragment, Sql } from 'postgres'
-import type { ReadModelTable } from '../postgres/read-model.ts'
+import type { ReadModelTable } from '../postgres/schema/read-model.ts'
 
 /** The ids behind `after` that one round looks at, and those of them that are not what their source renders to. */
 export interface Round {

@@ -1,6 +1,6 @@
 import type { Sql } from 'postgres'
 import { Failure, firstThree } from '../errors.ts'
-import { READ_MODEL, type ReadModelTable } from '../postgres/read-model.ts'
+import { READ_MODEL, type ReadModelTable } from '../postgres/schema/read-model.ts'
 import { compareRound } from './batch.ts'
 import { refreshCounts } from './counts.ts'
 

@@ -5,7 +5,7 @@ import { checkArchive } from '../../src/backup/read.ts'
 import { restore } from '../../src/backup/restore.ts'
 import { KEPT } from '../../src/backup/tables.ts'
 import { createIntegration } from '../../src/integrations/create.ts'
-import { setTimeZone } from '../../src/postgres/time-zone.ts'
+import { setTimeZone } from '../../src/postgres/schema/time-zone.ts'
 import { assessment, educator, multiPart, organization, part, proctor, product } from '../support/fixtures.ts'
 import { load } from '../support/service.ts'
 

@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, setDefaultTimeout, test } from 'bun:test'
-import { MIGRATIONS, schemaNumber } from '../../src/postgres/migrations.ts'
+import { MIGRATIONS, schemaNumber } from '../../src/postgres/schema/migrations.ts'
 import { axport, complaint, PATIENCE } from '../support/executable.ts'
 import { useServedWorld } from '../support/served.ts'
 import { until } from '../support/until.ts'

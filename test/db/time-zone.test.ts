@@ -1,6 +1,6 @@
 import { beforeAll, describe, expect, test } from 'bun:test'
 import { Failure } from '../../src/errors.ts'
-import { setTimeZone } from '../../src/postgres/time-zone.ts'
+import { setTimeZone } from '../../src/postgres/schema/time-zone.ts'
 import { useService } from '../support/hooks.ts'
 import { list } from '../support/http.ts'
 import { authorize, BACKENDS_OF_TIER, load } from '../support/service.ts'

@@ -1,7 +1,7 @@
 import { afterAll, describe, expect, test } from 'bun:test'
 import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
-import { MIGRATIONS } from '../../src/postgres/migrations.ts'
+import { MIGRATIONS } from '../../src/postgres/schema/migrations.ts'
 import { emptyDatabase } from '../support/cluster.ts'
 import { ailments, CHECKS, detailOf, diagnose, usePatients } from '../support/doctor.ts'
 import { axport, cleanUp, complaint, emptyFolder } from '../support/executable.ts'

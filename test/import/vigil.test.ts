@@ -1,7 +1,7 @@
 import { expect, test } from 'bun:test'
 import { watchOver } from '../../src/import/platform/vigil.ts'
-import { openFirst } from '../../src/postgres/opening.ts'
-import { readPostgresUrl } from '../../src/postgres/url.ts'
+import { openFirst } from '../../src/postgres/connection/opening.ts'
+import { readPostgresUrl } from '../../src/postgres/connection/url.ts'
 import { cluster } from '../support/cluster.ts'
 import { useRoles } from '../support/roles.ts'
 

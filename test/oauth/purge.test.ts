@@ -11,7 +11,7 @@ import {
   tryIssuing,
 } from '../../src/oauth/tokens.ts'
 import { type Database, openDatabase } from '../../src/postgres/database.ts'
-import { LOCKS } from '../../src/postgres/locks.ts'
+import { LOCKS } from '../../src/postgres/schema/locks.ts'
 import { BACKENDS_OF_TIER, openTestDatabase, type TestDatabase } from '../support/service.ts'
 import { until } from '../support/until.ts'
 

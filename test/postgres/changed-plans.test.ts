@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { sql } from 'drizzle-orm'
 import pino from 'pino'
-import type { Pool } from '../../src/postgres/pool.ts'
+import type { ServingDatabase } from '../../src/postgres/pool/serving-database.ts'
 import { statement } from '../../src/postgres/statement.ts'
 import { openTestDatabase, type TestDatabase } from '../support/service.ts'
 
@@ -9,7 +9,7 @@ import { openTestDatabase, type TestDatabase } from '../support/service.ts'
 const BOUNDS = { size: 1, wait: 5000, statement: 5000, slow: 5000 }
 
 let database: TestDatabase
-let pool: Pool
+let pool: ServingDatabase
 
 beforeAll(async () => {
   database = await openTestDatabase('postgres')

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { join } from 'node:path'
 import type postgres from 'postgres'
 import type { Sql } from 'postgres'
-import { type EmbeddedDatabase, openEmbedded } from '../../src/postgres/embedded.ts'
+import { type EmbeddedDatabase, openEmbedded } from '../../src/postgres/embedded/embedded.ts'
 import { rawConnection, useNotes } from '../support/notes.ts'
 import { until } from '../support/until.ts'
 

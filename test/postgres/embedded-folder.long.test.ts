@@ -2,7 +2,7 @@ import { describe, expect, test } from 'bun:test'
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
-import { openEmbedded } from '../../src/postgres/embedded.ts'
+import { openEmbedded } from '../../src/postgres/embedded/embedded.ts'
 import { useNotes } from '../support/notes.ts'
 
 const notes = useNotes()

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import pino from 'pino'
-import type { Pool } from '../../src/postgres/pool.ts'
+import type { ServingDatabase } from '../../src/postgres/pool/serving-database.ts'
 import { openTestDatabase, type TestDatabase } from '../support/service.ts'
 
 const BOUNDS = { size: 1, wait: 5000, statement: 5000, slow: 5000 }
@@ -10,7 +10,7 @@ const HALF = 'select 1 / (3 - n) as quotient from generate_series(1, 5) as n'
 
 describe.each(['postgres', 'embedded'] as const)('after a statement that failed halfway (%s)', kind => {
   let database: TestDatabase
-  let pool: Pool
+  let pool: ServingDatabase
 
   beforeAll(async () => {
     database = await openTestDatabase(kind)

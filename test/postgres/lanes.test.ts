@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test'
-import { Lanes } from '../../src/postgres/lanes.ts'
+import { Lanes } from '../../src/postgres/pool/lanes.ts'
 
 /** Lanes with these in line, "A1" being the first of lane A. */
 function lanes(...waiting: string[]): Lanes<string> {

@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { openFirst } from '../../src/postgres/connection/opening.ts'
+import { readPostgresUrl } from '../../src/postgres/connection/url.ts'
 import { openDatabase } from '../../src/postgres/database.ts'
 import { DatabaseUnavailable } from '../../src/postgres/failures.ts'
-import { openFirst } from '../../src/postgres/opening.ts'
-import { Pool } from '../../src/postgres/pool.ts'
-import { readPostgresUrl } from '../../src/postgres/url.ts'
+import { ServingDatabase } from '../../src/postgres/pool/serving-database.ts'
 import { FlakyProxy } from '../support/flaky-proxy.ts'
 import { openTestDatabase, type TestDatabase } from '../support/service.ts'
 import { until } from '../support/until.ts'
@@ -30,7 +30,7 @@ test('while statements are slow, one connection looks after them and not one a l
   const before = proxy.accepted
   await pool.unsafe('select pg_sleep(2)', [], { prepare: false })
   expect(proxy.accepted - before).toBe(1)
-  expect(pool.watch.reason).toBeUndefined()
+  expect(pool.availability.reason).toBeUndefined()
   await pool.close()
   await opened.close()
 })
@@ -38,7 +38,7 @@ test('while statements are slow, one connection looks after them and not one a l
 test('a connection that has ended before anybody had it is handed to nobody', async () => {
   const url = readPostgresUrl(database.url)
   let opened = 0
-  const pool = new Pool(
+  const pool = new ServingDatabase(
     async (patience, onEnd) => {
       const connection = await openFirst(url, {}, patience, onEnd)
       if (++opened === 1) connection.destroy()

@@ -1,7 +1,7 @@
 import { cpSync } from 'node:fs'
 import { type Database, openDatabase } from '../../src/postgres/database.ts'
 import { setDisclosing } from '../../src/postgres/disclosing.ts'
-import { migrate } from '../../src/postgres/migrate.ts'
+import { migrate } from '../../src/postgres/schema/migrate.ts'
 import { madeOnce } from './made-once.ts'
 
 /** Folders of the engines that run in this process and that nobody has borrowed. */

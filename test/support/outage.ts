@@ -1,7 +1,7 @@
 import { expect } from 'bun:test'
 import pino from 'pino'
 import { openDatabase } from '../../src/postgres/database.ts'
-import { migrate } from '../../src/postgres/migrate.ts'
+import { migrate } from '../../src/postgres/schema/migrate.ts'
 import { expectDocumented } from './documented.ts'
 import { assessment, ORGANIZATION, PRODUCT, world } from './fixtures.ts'
 import { bearer, LIST, TOKEN, tokenRequest } from './http.ts'

@@ -8,8 +8,8 @@ import { importSource } from '../../src/import/import.ts'
 import { ndjson } from '../../src/import/ndjson.ts'
 import { createIntegration } from '../../src/integrations/create.ts'
 import { type Database, openDatabase } from '../../src/postgres/database.ts'
-import { migrate } from '../../src/postgres/migrate.ts'
-import type { Pool } from '../../src/postgres/pool.ts'
+import type { ServingDatabase } from '../../src/postgres/pool/serving-database.ts'
+import { migrate } from '../../src/postgres/schema/migrate.ts'
 import { freshDatabase, type TestDatabase as NewDatabase } from './cluster.ts'
 import { borrowEngine, embeddedTemplate } from './engine.ts'
 import { emptyFolder } from './executable.ts'
@@ -89,7 +89,7 @@ export function listen(
   { pool: open }: Pick<Database, 'pool'>,
   log: pino.Logger,
   settings: Environment = {},
-): { url: string; pool: Pool; stop(): Promise<void> } {
+): { url: string; pool: ServingDatabase; stop(): Promise<void> } {
   const limits = readLimits(settings)
   const pool = open(limits.pool, log)
   const server = startServer(pool, log, { host: '127.0.0.1', port: 0 }, limits.http)

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test'
 import { join } from 'node:path'
-import { migrate } from '../../src/postgres/migrate.ts'
+import { migrate } from '../../src/postgres/schema/migrate.ts'
 import { ailments } from '../support/doctor.ts'
 import { cleanUp, emptyFolder, serve } from '../support/executable.ts'
 import { newToken } from '../support/http.ts'

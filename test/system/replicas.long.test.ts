@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test'
 import { openDatabase } from '../../src/postgres/database.ts'
-import type { Reader } from '../../src/postgres/replicas.ts'
+import type { Reader } from '../../src/postgres/standby/replicas.ts'
 import type { OwnCluster } from '../support/cluster.ts'
 import { axport, cleanUp } from '../support/executable.ts'
 import { assessment, ORGANIZATION, organization } from '../support/fixtures.ts'

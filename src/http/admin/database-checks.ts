@@ -1,10 +1,10 @@
 import { Failure } from '../../errors.ts'
 import { tryIssuing } from '../../oauth/tokens.ts'
 import { readDisclosing } from '../../postgres/disclosing.ts'
-import type { Pool } from '../../postgres/pool.ts'
+import type { ServingDatabase } from '../../postgres/pool/serving-database.ts'
 import { isReadOnly } from '../../postgres/read-only.ts'
-import type { Replicas } from '../../postgres/replicas.ts'
-import { compareSchema } from '../../postgres/schema-record.ts'
+import { compareSchema } from '../../postgres/schema/schema-record.ts'
+import type { Replicas } from '../../postgres/standby/replicas.ts'
 import { shared, within } from '../../within.ts'
 import type { Check } from './readiness.ts'
 
@@ -13,7 +13,7 @@ import type { Check } from './readiness.ts'
  * @param replicas standbys, which go on when the database does not answer, unless what answers show is to be recorded there
  * @param wasRecording whether what answers show was to be recorded when the service was opened
  */
-export function databaseChecks(pool: Pool, replicas?: Replicas, wasRecording = false): Check[] {
+export function databaseChecks(pool: ServingDatabase, replicas?: Replicas, wasRecording = false): Check[] {
   /** Whether answers were recorded when the database was last asked. */
   let isRecording = wasRecording
   const lookAtRecord = unlessBusy(pool, async () => {
@@ -44,14 +44,14 @@ const NUMBER_PATIENCE = 1000
 type ReadNumber = () => Promise<number | undefined>
 
 /** The version of the data, which is the newest position in the log of changes. */
-export function exportVersion(pool: Pool): ReadNumber {
+export function exportVersion(pool: ServingDatabase): ReadNumber {
   return numberOf(pool, () =>
     pool.unsafe('select max(position) as value from export_changes', [], { prepare: false }),
   )
 }
 
 /** When an import last loaded all that it was given, in Unix seconds. */
-export function lastImport(pool: Pool): ReadNumber {
+export function lastImport(pool: ServingDatabase): ReadNumber {
   return numberOf(pool, () =>
     pool.unsafe('select extract(epoch from last_import_at)::text as value from export_state', [], {
       prepare: false,
@@ -59,7 +59,7 @@ export function lastImport(pool: Pool): ReadNumber {
   )
 }
 
-function numberOf(pool: Pool, ask: () => PromiseLike<unknown>): ReadNumber {
+function numberOf(pool: ServingDatabase, ask: () => PromiseLike<unknown>): ReadNumber {
   const read = unlessBusy(pool, async () => {
     const value = await valueIn(ask())
     return value == null ? undefined : Number(value)
@@ -69,7 +69,7 @@ function numberOf(pool: Pool, ask: () => PromiseLike<unknown>): ReadNumber {
 
 /** What was read last, while all connections are in use: who looks must not stand in the line as well. */
 function unlessBusy<Result>(
-  pool: Pool,
+  pool: ServingDatabase,
   read: () => Promise<Result | undefined>,
 ): () => Promise<Result | undefined> {
   let last: Result | undefined
@@ -84,16 +84,16 @@ function unlessBusy<Result>(
  * A standby answers, but no token can be issued on it. Where a statement met a full disk or the like, a write is tried:
  * a service that is not ready may get no requests that would find out.
  */
-async function unwritable(pool: Pool): Promise<string | undefined> {
-  if (!(await isReadOnly(pool)) && pool.watch.refusal !== undefined) {
+async function unwritable(pool: ServingDatabase): Promise<string | undefined> {
+  if (!(await isReadOnly(pool)) && pool.availability.refusal !== undefined) {
     // Where there is no secret nobody could ask for a token either.
     const isPossible = await tryIssuing(pool).then(
       () => true,
       () => false,
     )
-    if (isPossible) pool.watch.wrote()
+    if (isPossible) pool.availability.wrote()
   }
-  return pool.watch.refusal
+  return pool.availability.refusal
 }
 
 /** Of the one row. */
@@ -105,7 +105,7 @@ async function valueIn(rows: PromiseLike<unknown>): Promise<string | null | unde
  * A schema that is ahead is no fault here: it is what every process sees between the migration and the
  * restarts of an upgrade, and all of them failing at once would be an outage.
  */
-async function behind(pool: Pool): Promise<string | undefined> {
+async function behind(pool: ServingDatabase): Promise<string | undefined> {
   try {
     const { missing } = await compareSchema(pool)
     return missing.length === 0

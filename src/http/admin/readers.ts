@@ -1,5 +1,5 @@
 import { Counter, Gauge, type Registry } from 'prom-client'
-import type { Reader, Replicas } from '../../postgres/replicas.ts'
+import type { Reader, Replicas } from '../../postgres/standby/replicas.ts'
 
 /** The servers that are read from as several processes see them, as one list: the longest lag, and every reason. */
 export function mergedReaders(lists: Reader[][]): Reader[] {

@@ -1,4 +1,4 @@
-import type { Reader } from '../../postgres/replicas.ts'
+import type { Reader } from '../../postgres/standby/replicas.ts'
 import { within } from '../../within.ts'
 
 /** One thing that has to be right before requests can be answered. */

@@ -1,6 +1,6 @@
 import { Counter, Gauge, type Registry } from 'prom-client'
 import type { Counters } from '../../counters.ts'
-import type { Replicas } from '../../postgres/replicas.ts'
+import type { Replicas } from '../../postgres/standby/replicas.ts'
 import { addReaderMetrics } from './readers.ts'
 
 /** Where the numbers come from that are not seen in requests. */

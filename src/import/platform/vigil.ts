@@ -1,6 +1,6 @@
-import type { Connection } from '../../postgres/connection.ts'
-import { forgottenOf } from '../../postgres/forgotten.ts'
-import { silence } from '../../postgres/patience.ts'
+import type { Connection } from '../../postgres/connection/connection.ts'
+import { silence } from '../../postgres/connection/timeouts.ts'
+import { staleConnections } from '../../postgres/pool/stale-backends.ts'
 
 /** Milliseconds without a byte, after which somebody looks. */
 const SILENCE = 30_000
@@ -49,7 +49,7 @@ async function isForgotten(
 ): Promise<boolean> {
   const witness = await connect()
   try {
-    return (await forgottenOf(witness, [connection], idle, PATIENCE)).length > 0
+    return (await staleConnections(witness, [connection], idle, PATIENCE)).length > 0
   } finally {
     witness.destroy()
   }

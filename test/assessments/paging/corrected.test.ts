@@ -4,7 +4,7 @@ import { PageMemory } from '../../../src/assessments/page-memory.ts'
 import { queryOf } from '../../../src/assessments/parameters.ts'
 import { parseListQuery } from '../../../src/assessments/parse.ts'
 import { newCounters } from '../../../src/counters.ts'
-import type { Pool } from '../../../src/postgres/pool.ts'
+import type { ServingDatabase } from '../../../src/postgres/pool/serving-database.ts'
 import { useTestDatabase } from '../../support/hooks.ts'
 import { issueTokens, SORTED, tokenOf } from './questions.ts'
 import { PRODUCTS, reset } from './world.ts'
@@ -12,7 +12,7 @@ import { PRODUCTS, reset } from './world.ts'
 /** What is remembered of a page and corrected by the log of changes gives the same as what is read anew. */
 
 const db = useTestDatabase()
-let pool: Pool
+let pool: ServingDatabase
 const SCOPE = { organizations: [1, 2, 3, 4], products: PRODUCTS }
 
 beforeAll(async () => {

@@ -3,7 +3,7 @@ import pino from 'pino'
 import { setDisabled } from '../../../src/integrations/lifecycle.ts'
 import { rotateSecret } from '../../../src/integrations/rotate.ts'
 import { changeScope } from '../../../src/integrations/scope.ts'
-import type { Pool } from '../../../src/postgres/pool.ts'
+import type { ServingDatabase } from '../../../src/postgres/pool/serving-database.ts'
 import type { Runner } from '../../../src/postgres/statement.ts'
 import { useTestDatabase } from '../../support/hooks.ts'
 import { newToken } from '../../support/http.ts'
@@ -26,7 +26,7 @@ beforeAll(() => reset(database.sql, 300))
 afterAll(() => server?.stop())
 
 /** The pool, with the text of every statement noted. */
-function counting(pool: Pool): Pool {
+function counting(pool: ServingDatabase): ServingDatabase {
   const during = pool.during.bind(pool)
   pool.during = (asker): Runner => ({
     unsafe: (text, parameters, options) => {

@@ -7,7 +7,7 @@ import { pageSql, type Shape } from '../../../src/assessments/page-statement.ts'
 import { queryOf } from '../../../src/assessments/parameters.ts'
 import { parseListQuery } from '../../../src/assessments/parse.ts'
 import { readRecord } from '../../../src/assessments/queries.ts'
-import type { Pool } from '../../../src/postgres/pool.ts'
+import type { ServingDatabase } from '../../../src/postgres/pool/serving-database.ts'
 import type { Runner } from '../../../src/postgres/statement.ts'
 import { useTestDatabase } from '../../support/hooks.ts'
 import type { Scope } from '../../support/oracle.ts'
@@ -34,7 +34,7 @@ test.each<[string, Shape]>([
 })
 
 const database = useTestDatabase()
-let pool: Pool
+let pool: ServingDatabase
 const SCOPES: [Scope, Scope, Scope] = [
   { organizations: [1, 2, 3, 4, 5], products: PRODUCTS },
   { organizations: [1, 4, ...EMPTY], products: [1, 3] },

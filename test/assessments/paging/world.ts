@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import type { Sql, TransactionSql } from 'postgres'
-import { setTimeZone } from '../../../src/postgres/time-zone.ts'
+import { setTimeZone } from '../../../src/postgres/schema/time-zone.ts'
 import { importLines } from '../../support/import.ts'
 
 /** Ids of the small platform below; the last organization begins outside most scopes. */

@@ -1,4 +1,4 @@
-import { ranked } from '../../../src/postgres/replicas.ts'
+import { ranked } from '../../../src/postgres/standby/replicas.ts'
 import { sha256 } from '../../../src/random.ts'
 import { type Credentials, newToken, tryList } from '../../support/http.ts'
 import type { OwnCluster } from '../../support/own-cluster.ts'

@@ -1,4 +1,4 @@
-import type { Pool } from '../../../src/postgres/pool.ts'
+import type { ServingDatabase } from '../../../src/postgres/pool/serving-database.ts'
 import type { Setting } from './plan.ts'
 import type { Statement } from './process.ts'
 import { type Outcome, type Question, wrongOutcome } from './questions.ts'
@@ -152,7 +152,7 @@ export class Observer {
   }
 
   /** What holds after each event. */
-  check(pool: Pool): void {
+  check(pool: ServingDatabase): void {
     const now = this.time.now()
     for (const { id, endsBy, cancelledBy } of this.pending) {
       // The answer to a cancel may be lost with its connection, also when the trouble begins after the cancel.

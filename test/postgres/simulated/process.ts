@@ -1,5 +1,5 @@
 import type { ParameterOrJSON } from 'postgres'
-import { closed } from '../../../src/postgres/patience.ts'
+import { closed } from '../../../src/postgres/connection/timeouts.ts'
 import type { Host } from './host.ts'
 import type { Link } from './link.ts'
 import type { Answer, SimulatedWire } from './wire.ts'

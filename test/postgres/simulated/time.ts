@@ -1,4 +1,4 @@
-import type { Clock } from '../../../src/postgres/clock.ts'
+import type { Clock } from '../../../src/postgres/connection/clock.ts'
 
 /** From 0 to below 1. */
 export type Chance = () => number

@@ -1,8 +1,8 @@
 import { drainMicrotasks } from 'bun:jsc'
-import { openFirst } from '../../../src/postgres/opening.ts'
-import { Pool } from '../../../src/postgres/pool.ts'
-import type { PostgresUrl } from '../../../src/postgres/url.ts'
-import type { Dial } from '../../../src/postgres/wire.ts'
+import { openFirst } from '../../../src/postgres/connection/opening.ts'
+import type { PostgresUrl } from '../../../src/postgres/connection/url.ts'
+import type { Dial } from '../../../src/postgres/connection/wire.ts'
+import { ServingDatabase } from '../../../src/postgres/pool/serving-database.ts'
 import { Host } from './host.ts'
 import { Observer } from './observer.ts'
 import type { Action, Plan, Setting } from './plan.ts'
@@ -21,7 +21,7 @@ export class World {
   readonly time: SimulatedTime
   readonly observer: Observer
   readonly hosts: Host[]
-  readonly pool: Pool
+  readonly pool: ServingDatabase
   /** For all clients that never hang up: to make one takes longer than most events. */
   readonly #patient = new AbortController()
 
@@ -42,7 +42,7 @@ export class World {
     this.time = time
     this.observer = observer
     this.hosts = hosts
-    this.pool = new Pool(
+    this.pool = new ServingDatabase(
       (patience, onEnd) => openFirst(url, {}, patience, onEnd, dial, time),
       { ...setting, slow: Number.POSITIVE_INFINITY },
       { info: (_, line) => observer.told(line), warn: (_, line) => observer.told(line) },

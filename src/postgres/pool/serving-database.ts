@@ -1,7 +1,6 @@
 import type { ParameterOrJSON } from 'postgres'
-import type { PoolBounds } from './bounds.ts'
-import { MACHINE } from './clock.ts'
-import type { Connection, Open } from './connection.ts'
+import { MACHINE } from '../connection/clock.ts'
+import type { Connection, Open } from '../connection/connection.ts'
 import {
   ClientGone,
   DatabaseUnavailable,
@@ -11,11 +10,12 @@ import {
   shortageOf,
   type Verdict,
   verdictOn,
-} from './failures.ts'
+} from '../failures.ts'
+import type { Runner, RunOptions } from '../statement.ts'
+import { Availability, type StateLog } from './availability.ts'
+import type { PoolBounds } from './bounds.ts'
+import { ConnectionPool, PING_PATIENCE } from './connection-pool.ts'
 import { CANCEL_PATIENCE } from './lookout.ts'
-import { PING_PATIENCE, Places } from './places.ts'
-import type { Runner, RunOptions } from './statement.ts'
-import { Watch, type WatchLog } from './watch.ts'
 
 /** Who a statement is run for: a request. */
 export interface Asker {
@@ -37,18 +37,18 @@ const LONGEST_STATEMENT = 1000
  * is run once more; and when the database is back, the next one is answered without a restart.
  * @throws (each statement) DatabaseUnavailable, StatementTimeout, ClientGone, or the database's own error
  */
-export class Pool implements Runner {
-  readonly watch: Watch
-  readonly #places: Places
+export class ServingDatabase implements Runner {
+  readonly availability: Availability
+  readonly #connections: ConnectionPool
 
   constructor(
     open: Open,
     private readonly bounds: PoolBounds,
-    private readonly log: WatchLog,
+    private readonly log: StateLog,
     private readonly clock = MACHINE,
   ) {
-    this.watch = new Watch(log, clock)
-    this.#places = new Places(open, bounds, this.watch, clock)
+    this.availability = new Availability(log, clock)
+    this.#connections = new ConnectionPool(open, bounds, this.availability, clock)
   }
 
   /**
@@ -61,7 +61,7 @@ export class Pool implements Runner {
 
   /** Makes room for one more statement of a lane where another one has more that wait: its last fails. */
   displace(lane = COMMON): boolean {
-    return this.#places.displace(lane)
+    return this.#connections.displace(lane)
   }
 
   unsafe(text: string, parameters: ParameterOrJSON<never>[], options: RunOptions): Promise<object> {
@@ -76,27 +76,27 @@ export class Pool implements Runner {
     } catch (error) {
       if (!(error instanceof DatabaseUnavailable)) throw error
     }
-    return this.watch.reason
+    return this.availability.reason
   }
 
   /** Connections in use and idle, and statements that wait for one. */
   stats(): { inUse: number; idle: number; waiting: number } {
-    return this.#places.stats()
+    return this.#connections.stats()
   }
 
   /** Whether the next statement has to wait for a connection of another one. */
   isBusy(): boolean {
-    return this.#places.isBusy()
+    return this.#connections.isBusy()
   }
 
   /** Somebody else has found that the server is of no use: what runs or waits there fails now. It is looked for. */
   lose(reason: string): void {
-    this.#places.lose(reason)
+    this.#connections.lose(reason)
   }
 
   /** Ends every connection; statements that still run or wait fail. */
   async close(): Promise<void> {
-    await this.#places.close()
+    await this.#connections.close()
   }
 
   async #run(
@@ -107,14 +107,14 @@ export class Pool implements Runner {
     asker?: Asker,
   ): Promise<object> {
     for (let attempt = 1; ; attempt++) {
-      const connection = await this.#places.take(lane, asker?.signal)
+      const connection = await this.#connections.acquire(lane, asker?.signal)
       try {
         const rows = await this.#runOn(connection, text, parameters, options, asker?.signal)
         return rows
       } catch (error) {
         if (asker?.signal.aborted) throw new ClientGone()
         const shortage = shortageOf(error)
-        if (shortage) this.watch.ranShort(shortage)
+        if (shortage) this.availability.ranShort(shortage)
         const verdict = verdictOn(error)
         // A server that is no longer of the kind asked for refuses what another one may take.
         const isMisled = verdict === 'read-only' && connection.isOver
@@ -142,7 +142,7 @@ export class Pool implements Runner {
       case 'timeout':
         return new StatementTimeout()
       case 'read-only':
-        this.watch.sawReadOnly(true)
+        this.availability.sawReadOnly(true)
         return new DatabaseUnavailable('the database is read-only', 5)
       case 'disk-full':
         return new DatabaseUnavailable('the disk of the database is full', 5)
@@ -154,7 +154,7 @@ export class Pool implements Runner {
   /** After a switchover these may be connections to a server that was the primary. */
   async #suspect(connection: Connection): Promise<void> {
     const isWanted = await connection.answers(PING_PATIENCE)
-    this.#places.renew(!isWanted)
+    this.#connections.renew(!isWanted)
   }
 
   async #runOn(
@@ -181,7 +181,7 @@ export class Pool implements Runner {
       throw error
     } finally {
       signal?.removeEventListener('abort', cancel)
-      this.#places.giveBack(connection)
+      this.#connections.release(connection)
     }
   }
 }

@@ -16,7 +16,7 @@ import {
 import { connect } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { Failure } from '../errors.ts'
+import { Failure } from '../../errors.ts'
 
 /** The database of DATABASE_URL=embedded:DIR. */
 export interface EmbeddedDatabase {

@@ -1,9 +1,9 @@
+import { MACHINE } from '../connection/clock.ts'
+import type { Connection, Open } from '../connection/connection.ts'
+import { closed, READING } from '../connection/timeouts.ts'
+import { isSilence, reasonOf } from '../failures.ts'
 import type { PoolBounds } from './bounds.ts'
-import { MACHINE } from './clock.ts'
-import type { Connection, Open } from './connection.ts'
-import { isSilence, reasonOf } from './failures.ts'
-import { forgottenOf } from './forgotten.ts'
-import { closed, READING } from './patience.ts'
+import { staleConnections } from './stale-backends.ts'
 
 /** What the lookout sees of the connections, and does to them. */
 export interface Watched {
@@ -99,7 +99,7 @@ export class Lookout {
     try {
       const patience = this.bounds.wait - this.#doubt
       const witness = (await this.#kept()) ?? (await this.#fresh(since + patience - this.clock.now()))
-      const forgotten = await forgottenOf(witness, silent, this.#doubt, patience)
+      const forgotten = await staleConnections(witness, silent, this.#doubt, patience)
       this.watched.heard()
       // Their answers may lie in the kernel beside that of the witness.
       await new Promise<void>(resolve => this.clock.after(READING, resolve))

@@ -1,4 +1,4 @@
-import type { Connection, Open } from './connection.ts'
+import type { Connection, Open } from '../connection/connection.ts'
 
 /** What a server says of itself. */
 export interface Look {

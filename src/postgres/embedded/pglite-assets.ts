@@ -17,7 +17,7 @@ import initdbWasm from '@electric-sql/pglite/initdb.wasm' with { type: 'file' }
 import { NodeFS } from '@electric-sql/pglite/nodefs'
 import systemFiles from '@electric-sql/pglite/pglite.data' with { type: 'file' }
 import engineWasm from '@electric-sql/pglite/pglite.wasm' with { type: 'file' }
-import pgTrgm from '../../node_modules/@electric-sql/pglite/dist/pg_trgm.tar.gz' with { type: 'file' }
+import pgTrgm from '../../../node_modules/@electric-sql/pglite/dist/pg_trgm.tar.gz' with { type: 'file' }
 
 const SETTINGS = [
   // The engine's own 128 MB would be resident from the start, also in a database of a few rows.

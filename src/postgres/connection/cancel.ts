@@ -1,5 +1,5 @@
-import { inTime } from './patience.ts'
 import { openSocket, type Route } from './socket.ts'
+import { inTime } from './timeouts.ts'
 
 /** How a server knows the process behind a connection. */
 export interface Backend {

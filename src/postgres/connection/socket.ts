@@ -1,7 +1,7 @@
 import { connect, type Socket } from 'node:net'
 import { connect as encrypt, type TLSSocket } from 'node:tls'
 import { ALPN, type Encryption, tlsOptions } from './encryption.ts'
-import { closed, inTime } from './patience.ts'
+import { closed, inTime } from './timeouts.ts'
 import type { Address } from './url.ts'
 
 /** A way to a server, which commands, requests, and requests to cancel take alike. */

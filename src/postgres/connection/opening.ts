@@ -2,7 +2,7 @@ import type { Parameters } from './client.ts'
 import { type Clock, MACHINE } from './clock.ts'
 import { Connection } from './connection.ts'
 import { attemptsOf, isAboutEncryption } from './encryption.ts'
-import { closed } from './patience.ts'
+import { closed } from './timeouts.ts'
 import type { Address, PostgresUrl } from './url.ts'
 import { dialPostgres, type Start } from './wire.ts'
 

@@ -1,11 +1,11 @@
-import { within } from '../within.ts'
-import type { PoolBounds } from './bounds.ts'
-import type { Open } from './connection.ts'
-import { reasonOf } from './failures.ts'
+import { within } from '../../within.ts'
+import type { Open } from '../connection/connection.ts'
+import { reasonOf } from '../failures.ts'
+import type { StateLog } from '../pool/availability.ts'
+import type { PoolBounds } from '../pool/bounds.ts'
 import { Onlooker } from './look.ts'
 import { Positions } from './positions.ts'
 import { LOOK_PATIENCE, type Primary, Standby } from './standby.ts'
-import type { WatchLog } from './watch.ts'
 
 /** Milliseconds between two looks at every server. */
 const INTERVAL = 1000
@@ -33,7 +33,7 @@ interface ReplicasOptions {
   bounds: PoolBounds
   /** READ_LAG, milliseconds. */
   lag: number
-  log: WatchLog
+  log: StateLog
 }
 
 /**

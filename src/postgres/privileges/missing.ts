@@ -1,5 +1,5 @@
 import type { Sql, TransactionSql } from 'postgres'
-import { Failure, firstThree } from '../errors.ts'
+import { Failure, firstThree } from '../../errors.ts'
 import type { Purpose } from './purposes.ts'
 
 /** A privilege that a role needs for its purpose and does not have. */

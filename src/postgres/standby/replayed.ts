@@ -1,8 +1,8 @@
 import type { Sql } from 'postgres'
-import { reasonOf } from './failures.ts'
+import { openFirst } from '../connection/opening.ts'
+import { reasonOf } from '../failures.ts'
 import { whyNoStandby } from './fitness.ts'
 import { LOOK, type Look, Onlooker, readLook } from './look.ts'
-import { openFirst } from './opening.ts'
 import type { ReadServer } from './read-servers.ts'
 
 /** Milliseconds for one look: a command has more time than a request. */

@@ -1,5 +1,5 @@
 import type { Sql, TransactionSql } from 'postgres'
-import { Failure } from '../errors.ts'
+import { Failure } from '../../errors.ts'
 import { watchBlockers } from './blockers.ts'
 import { LOCKS } from './locks.ts'
 import { MIGRATIONS, type Migration } from './migrations.ts'

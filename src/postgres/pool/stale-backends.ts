@@ -1,4 +1,4 @@
-import type { Connection } from './connection.ts'
+import type { Connection } from '../connection/connection.ts'
 
 /** A process of a server, and the milliseconds since it began to work or ended that; null unless it waits for us. */
 interface Process {
@@ -16,7 +16,7 @@ interface Process {
  * @param patience milliseconds for the answer; the witness is ended when it does not come, or is an error
  * @throws the error of the witness
  */
-export async function forgottenOf(
+export async function staleConnections(
   witness: Connection,
   silent: Connection[],
   idle: number,

@@ -1,5 +1,5 @@
 import type { Sql } from 'postgres'
-import { Failure } from '../errors.ts'
+import { Failure } from '../../errors.ts'
 
 /**
  * What Postgres takes for zones and is none: "localtime" is whatever the server's machine was set to, "Factory" a

@@ -1,9 +1,9 @@
 import type { ParameterOrJSON } from 'postgres'
+import type { RunOptions } from '../statement.ts'
 import type { Backend } from './cancel.ts'
 import { type Clock, MACHINE } from './clock.ts'
-import { afterSilence, closed, silence } from './patience.ts'
 import { type Session, willDo } from './session.ts'
-import type { RunOptions } from './statement.ts'
+import { afterSilence, closed, silence } from './timeouts.ts'
 import { type Dial, dialPostgres, type Start, type Wire } from './wire.ts'
 
 /** Milliseconds that a connection is of use, half of it at least: its name may lead to another server by then. */

@@ -1,5 +1,5 @@
-import { LOAD_PRIVILEGES } from './load-privileges.ts'
-import { type Privilege, SERVE_FUNCTIONS, SERVE_PRIVILEGES } from './serve-privileges.ts'
+import { LOAD_PRIVILEGES } from './load.ts'
+import { type Privilege, SERVE_FUNCTIONS, SERVE_PRIVILEGES } from './serve.ts'
 
 /** What a role of its own is for, and exactly what it needs for that. */
 export interface Purpose {

@@ -1,13 +1,13 @@
-import sourceTables from '../../db/migrations/0001_source_tables.sql' with { type: 'text' }
-import readModel from '../../db/migrations/0002_read_model.sql' with { type: 'text' }
-import changes from '../../db/migrations/0003_changes.sql' with { type: 'text' }
-import writers from '../../db/migrations/0004_writers.sql' with { type: 'text' }
-import integrations from '../../db/migrations/0005_integrations.sql' with { type: 'text' }
-import feeds from '../../db/migrations/0006_feeds.sql' with { type: 'text' }
-import integrationHistory from '../../db/migrations/0007_integration_history.sql' with { type: 'text' }
-import disclosures from '../../db/migrations/0008_disclosures.sql' with { type: 'text' }
-import erasures from '../../db/migrations/0009_erasures.sql' with { type: 'text' }
-import counts from '../../db/migrations/0010_counts.sql' with { type: 'text' }
+import sourceTables from '../../../db/migrations/0001_source_tables.sql' with { type: 'text' }
+import readModel from '../../../db/migrations/0002_read_model.sql' with { type: 'text' }
+import changes from '../../../db/migrations/0003_changes.sql' with { type: 'text' }
+import writers from '../../../db/migrations/0004_writers.sql' with { type: 'text' }
+import integrations from '../../../db/migrations/0005_integrations.sql' with { type: 'text' }
+import feeds from '../../../db/migrations/0006_feeds.sql' with { type: 'text' }
+import integrationHistory from '../../../db/migrations/0007_integration_history.sql' with { type: 'text' }
+import disclosures from '../../../db/migrations/0008_disclosures.sql' with { type: 'text' }
+import erasures from '../../../db/migrations/0009_erasures.sql' with { type: 'text' }
+import counts from '../../../db/migrations/0010_counts.sql' with { type: 'text' }
 
 /** A step of the schema. Immutable once released: its hash is recorded where it was applied. */
 export interface Migration {

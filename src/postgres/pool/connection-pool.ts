@@ -1,11 +1,11 @@
+import { MACHINE } from '../connection/clock.ts'
+import type { Connection, Open } from '../connection/connection.ts'
+import { closed } from '../connection/timeouts.ts'
+import { ClientGone, Crowded, DatabaseUnavailable, Displaced, isSilence, reasonOf } from '../failures.ts'
+import type { Availability } from './availability.ts'
 import type { PoolBounds } from './bounds.ts'
-import { MACHINE } from './clock.ts'
-import type { Connection, Open } from './connection.ts'
-import { ClientGone, Crowded, DatabaseUnavailable, Displaced, isSilence, reasonOf } from './failures.ts'
 import { Lanes } from './lanes.ts'
 import { CANCEL_PATIENCE, Lookout, type Watched } from './lookout.ts'
-import { closed } from './patience.ts'
-import type { Watch } from './watch.ts'
 
 /** Milliseconds of idleness after which a connection is asked whether it is still there: a firewall may have dropped it. */
 const TRUST = 30_000
@@ -26,7 +26,7 @@ interface Waiter {
 }
 
 /** Which connection is whose: at most `size` of them, a line in front, and what is done when they fail. */
-export class Places implements Watched {
+export class ConnectionPool implements Watched {
   /** The one that was used last is taken first. */
   readonly #idle: Connection[] = []
   readonly #busy = new Set<Connection>()
@@ -45,7 +45,7 @@ export class Places implements Watched {
   constructor(
     private readonly open: Open,
     private readonly bounds: PoolBounds,
-    private readonly watch: Watch,
+    private readonly availability: Availability,
     private readonly clock = MACHINE,
   ) {
     this.#lookout = new Lookout(open, bounds, this, clock)
@@ -66,7 +66,7 @@ export class Places implements Watched {
    * @throws DatabaseUnavailable at once when the database is known to be gone, or when none gets free in time
    * @throws ClientGone
    */
-  async take(lane: string, signal: AbortSignal | undefined): Promise<Connection> {
+  async acquire(lane: string, signal: AbortSignal | undefined): Promise<Connection> {
     for (let connection = this.#idle.pop(); connection; connection = this.#idle.pop()) {
       this.#busy.add(connection)
       if (!this.#isFit(connection)) this.#drop(connection)
@@ -78,12 +78,13 @@ export class Places implements Watched {
     // While a connection was asked whether it is still there.
     if (signal?.aborted) throw new ClientGone()
     if (this.#isClosed) throw new DatabaseUnavailable('the service is stopping')
-    if (this.watch.reason !== undefined) throw new DatabaseUnavailable(this.watch.reason, RETRY_AFTER)
+    if (this.availability.reason !== undefined)
+      throw new DatabaseUnavailable(this.availability.reason, RETRY_AFTER)
     return await this.#wait(lane, signal)
   }
 
   /** For the next statement, unless it has ended meanwhile. */
-  giveBack(connection: Connection): void {
+  release(connection: Connection): void {
     // A request to cancel that is still on its way would hit the next statement.
     if (connection.cancelled) void connection.cancelled.then(() => this.#takeBack(connection))
     else this.#takeBack(connection)
@@ -121,7 +122,7 @@ export class Places implements Watched {
   }
 
   get isLost(): boolean {
-    return this.watch.reason !== undefined
+    return this.availability.reason !== undefined
   }
 
   heard(): void {
@@ -213,7 +214,7 @@ export class Places implements Watched {
       const isAlive = this.#idle.length + this.#busy.size > 0
       // It may have been cut together with all the others, by what has passed.
       const isSudden =
-        attempt === 1 && !this.#isClosed && this.watch.reason === undefined && !isSilence(error)
+        attempt === 1 && !this.#isClosed && this.availability.reason === undefined && !isSilence(error)
       if (!isAlive && isSudden) await this.#add(2)
       else if (isAlive && (!isSilence(error) || this.#heardAt > since)) this.#growLater(error)
       else this.lose(reasonOf(error))
@@ -226,7 +227,7 @@ export class Places implements Watched {
       void connection.close()
       return
     }
-    this.watch.found()
+    this.availability.found()
     this.#hand(connection)
     this.#endPause?.()
     this.#endPause = undefined
@@ -235,8 +236,8 @@ export class Places implements Watched {
 
   /** Those that are there go on; who waits gets one of them. */
   #growLater(error: unknown): void {
-    this.watch.refusedConnection(reasonOf(error))
-    this.#endPause ??= this.clock.after(this.watch.pause(), () => {
+    this.availability.refusedConnection(reasonOf(error))
+    this.#endPause ??= this.clock.after(this.availability.pause(), () => {
       this.#endPause = undefined
       this.#grow()
     })
@@ -244,7 +245,7 @@ export class Places implements Watched {
 
   lose(reason: string): void {
     if (this.#isClosed) return
-    const isNews = this.watch.lost(reason)
+    const isNews = this.availability.lost(reason)
     for (const waiter of this.#waiting.all()) waiter.leave(new DatabaseUnavailable(reason, RETRY_AFTER))
     for (const connection of [...this.#idle, ...this.#busy, ...this.#leaving]) this.#drop(connection)
     if (!isNews) return
@@ -257,7 +258,7 @@ export class Places implements Watched {
    * one are no more than the pool may have connections.
    */
   #probeLater(): void {
-    this.#endPause = this.clock.after(this.watch.pause(), () => {
+    this.#endPause = this.clock.after(this.availability.pause(), () => {
       if (!this.#isFull()) void this.#add()
       this.#probeLater()
     })

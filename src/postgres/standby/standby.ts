@@ -1,11 +1,11 @@
-import type { PoolBounds } from './bounds.ts'
-import type { Open } from './connection.ts'
-import { isSilence, reasonOf } from './failures.ts'
+import type { Open } from '../connection/connection.ts'
+import { isSilence, reasonOf } from '../failures.ts'
+import type { StateLog } from '../pool/availability.ts'
+import type { PoolBounds } from '../pool/bounds.ts'
+import { ServingDatabase } from '../pool/serving-database.ts'
 import { type Known, Trust, whyBehind, whyNoStandby } from './fitness.ts'
 import { lookThrough, Onlooker } from './look.ts'
-import { Pool } from './pool.ts'
 import type { Lag, Positions } from './positions.ts'
-import type { WatchLog } from './watch.ts'
 
 /** What a standby is held against. */
 export interface Primary {
@@ -19,7 +19,7 @@ export const LOOK_PATIENCE = 2000
 
 /** A server that is read from while it is a standby of the primary, answers, and is not too far behind. */
 export class Standby {
-  readonly pool: Pool
+  readonly pool: ServingDatabase
   /** For rendezvous hashing: of its name, so that all processes agree, and one more moves no token between the others. */
   readonly seed: bigint
   /** Pages and records that it has answered. */
@@ -41,20 +41,20 @@ export class Standby {
     bounds: PoolBounds,
     private readonly primary: Primary,
     private readonly most: number,
-    private readonly log: WatchLog,
+    private readonly log: StateLog,
   ) {
     this.seed = Bun.hash(name) as bigint
-    const told: WatchLog = {
+    const told: StateLog = {
       info: (details, message) => log.info({ standby: name, ...details }, message),
       warn: (details, message) => log.warn({ standby: name, ...details }, message),
     }
-    this.pool = new Pool(this.#standbysOnly(open), bounds, told)
+    this.pool = new ServingDatabase(this.#standbysOnly(open), bounds, told)
     this.#onlooker = new Onlooker(open)
   }
 
   /** Why it is passed over, in words for people; undefined when it is read from. */
   get why(): string | undefined {
-    return this.#trust.why ?? this.pool.watch.reason
+    return this.#trust.why ?? this.pool.availability.reason
   }
 
   /** Looks at it once, unless a look is under way. */

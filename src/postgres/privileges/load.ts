@@ -1,4 +1,4 @@
-import type { Privilege } from './serve-privileges.ts'
+import type { Privilege } from './serve.ts'
 
 const SOURCE = ['organizations', 'products', 'users', 'assessments', 'assessment_parts']
 

@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs'
-import { Failure } from '../errors.ts'
+import { Failure } from '../../errors.ts'
 import { type Encryption, isSslMode, SSL_MODES } from './encryption.ts'
 import { isWanted, WANTED, type Wanted } from './session.ts'
 

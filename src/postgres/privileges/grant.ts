@@ -1,8 +1,8 @@
 import type { Sql, TransactionSql } from 'postgres'
-import { Failure, firstThree } from '../errors.ts'
-import { excessPrivileges } from './excess-privileges.ts'
-import { LOCKS } from './locks.ts'
-import { missingPrivileges } from './missing-privileges.ts'
+import { Failure, firstThree } from '../../errors.ts'
+import { LOCKS } from '../schema/locks.ts'
+import { excessPrivileges } from './excess.ts'
+import { missingPrivileges } from './missing.ts'
 import type { Purpose } from './purposes.ts'
 
 /**

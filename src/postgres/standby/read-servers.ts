@@ -1,5 +1,5 @@
-import { Failure } from '../errors.ts'
-import { type Address, type PostgresUrl, readPostgresUrl } from './url.ts'
+import { Failure } from '../../errors.ts'
+import { type Address, type PostgresUrl, readPostgresUrl } from '../connection/url.ts'
 
 /** A server of DATABASE_READ_URL. */
 export interface ReadServer {

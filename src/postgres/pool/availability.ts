@@ -1,7 +1,7 @@
-import { MACHINE } from './clock.ts'
+import { MACHINE } from '../connection/clock.ts'
 
 /** Where changes of state are told. */
-export interface WatchLog {
+export interface StateLog {
   info(details: object, message: string): void
   warn(details: object, message: string): void
 }
@@ -19,7 +19,7 @@ const READ_ONLY = 'the database is read-only: no tokens can be issued'
  * What is known of the database, and the line in the log when that changes; none for what is known already.
  * Reasons are in words and hold nothing of a URL, a statement or a row.
  */
-export class Watch {
+export class Availability {
   /** Why it cannot be reached; undefined when it can, as far as is known. */
   reason: string | undefined
   /** Why it takes no writes; undefined when it does, as far as is known. */
@@ -35,7 +35,7 @@ export class Watch {
   #since = 0
 
   constructor(
-    private readonly log: WatchLog,
+    private readonly log: StateLog,
     private readonly clock = MACHINE,
   ) {}
 

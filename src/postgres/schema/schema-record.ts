@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto'
 import type { TransactionSql } from 'postgres'
-import { Failure } from '../errors.ts'
+import { Failure } from '../../errors.ts'
+import type { Runner } from '../statement.ts'
 import { compatibleWith, MIGRATIONS, type Migration, schemaNumber } from './migrations.ts'
-import type { Runner } from './statement.ts'
 
 /** What separates a database's schema from the one of a program, by the names of migrations. */
 interface SchemaDifference {

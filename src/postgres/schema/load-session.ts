@@ -1,5 +1,5 @@
 import type { TransactionSql } from 'postgres'
-import { Failure } from '../errors.ts'
+import { Failure } from '../../errors.ts'
 import { LOCKS } from './locks.ts'
 
 /** What a load, an import or a restore, needs of the database besides its tables. */

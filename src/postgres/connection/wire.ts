@@ -1,12 +1,12 @@
 import type { Socket } from 'node:net'
 import type { ParameterOrJSON, Sql } from 'postgres'
-import { listenAtOnce, sendAtOnce } from './at-once.ts'
+import { listenAtOnce, sendAtOnce } from '../at-once.ts'
+import type { RunOptions } from '../statement.ts'
 import { type Backend, cancelBackend } from './cancel.ts'
 import { client, type Login, type Parameters } from './client.ts'
-import { closed } from './patience.ts'
 import type { Wanted } from './session.ts'
 import { openSocket, type Route } from './socket.ts'
-import type { RunOptions } from './statement.ts'
+import { closed } from './timeouts.ts'
 import { asText, valueTypes } from './value-types.ts'
 
 /** What a connection is to be. */
