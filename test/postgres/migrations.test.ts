@@ -341,12 +341,16 @@ describe('a migration that fails', () => {
     const [sql] = await pools(1)
     const url = await urlOf(sql)
     const victim = startMigration(url, 'create table leftover (); select pg_sleep(3600)')
-    await until('its connection is cut', async () => {
-      const { count } = await sql`
+    await until(
+      'its connection is cut',
+      async () => {
+        const { count } = await sql`
         select pg_terminate_backend(pid) from pg_stat_activity
         where datname = current_database() and wait_event = 'PgSleep'`
-      return count
-    })
+        return count
+      },
+      60_000,
+    )
     const outcome = await new Response(victim.stdout).text()
     expect(await leftovers(sql)).toHaveLength(0)
     expect(await migrate(sql, extended('create table leftover ()'))).toEqual(['9000_extra'])

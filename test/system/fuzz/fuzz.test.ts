@@ -3,9 +3,6 @@ import { cleanUp, PATIENCE } from '../../support/executable.ts'
 import { thorough } from '../../support/tier.ts'
 import { expectGoodEnd, fuzz, startTarget, type Target } from './fuzzing.ts'
 
-/** Megabytes that the last third of 35,000 requests may add: 10 are usual, 35 when each keeps 16 KB. */
-const MORE_MEMORY = 25
-
 setDefaultTimeout(3 * PATIENCE)
 
 let target: Target
@@ -17,18 +14,8 @@ afterAll(async () => {
   await target?.database.close()
 })
 
-test('2,500 hostile requests (35,000 under CHECK=all) get documented answers, and no more memory', async () => {
-  const { requests, memory } = await fuzz(target, {
-    runs: 40,
-    thorough: 500,
-    limit: Number.POSITIVE_INFINITY,
-  })
-  expect(requests).toBeGreaterThan(thorough ? 35_000 : 2500)
-  if (thorough) {
-    // What is waiting to be collected comes and goes; what is kept does not. Two fifths warm the service up.
-    const least = (from: number, to: number) =>
-      Math.min(...memory.slice(from * memory.length, to * memory.length))
-    expect(least(0.85, 1)).toBeLessThan(least(0.55, 0.7) + MORE_MEMORY)
-  }
+test('2,500 hostile requests (10,000 under CHECK=all) get documented answers', async () => {
+  const { requests } = await fuzz(target, { runs: 40, thorough: 160, limit: Number.POSITIVE_INFINITY })
+  expect(requests).toBeGreaterThan(thorough ? 10_000 : 2500)
   await expectGoodEnd(target)
 })
