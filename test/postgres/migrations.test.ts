@@ -362,7 +362,7 @@ describe('a migration that fails', () => {
   /** In a process of its own, since an error that escapes every handler ends the process. */
   function startMigration(url: string, extra: string) {
     const module = (name: string) =>
-      JSON.stringify(join(import.meta.dir, '..', '..', 'src', 'postgres', name))
+      JSON.stringify(join(import.meta.dir, '..', '..', 'src', 'postgres', 'schema', name))
     const script = `
       import postgres from 'postgres'
       import { migrate } from ${module('migrate.ts')}
