@@ -14,7 +14,6 @@ import { readDisclosing } from '../postgres/disclosing.ts'
 import type { ServingDatabase } from '../postgres/pool/serving-database.ts'
 import { requirePrivileges } from '../postgres/privileges/missing.ts'
 import { SERVE } from '../postgres/privileges/purposes.ts'
-import { isReadOnly } from '../postgres/read-only.ts'
 import type { Replicas } from '../postgres/standby/replicas.ts'
 import { within } from '../within.ts'
 import { readTls } from './certificate.ts'
@@ -96,7 +95,7 @@ export class Service implements AdminView {
     const onAnswered: Metrics['observe'] = answered => this.measured.observe(answered)
     const options = { certificate, replicas, slowMs, counters, trustedProxies, onAnswered }
     this.server = startServer(pool, log, address, limits.http, options)
-    this.stopPurging = startPurging(pool, { log, counters, isReadOnly: () => isReadOnly(pool) })
+    this.stopPurging = startPurging(pool, { log, counters, isReadOnly: () => pool.checkReadOnly() })
     this.state = 'serving'
     return this.server.url
   }

@@ -2,7 +2,7 @@ import { databaseReadUrl, setting } from '../config.ts'
 import { Failure } from '../errors.ts'
 import { type Database, openingOf } from '../postgres/database.ts'
 import type { StateLog } from '../postgres/pool/availability.ts'
-import type { PoolBounds } from '../postgres/pool/bounds.ts'
+import type { PoolBounds } from '../postgres/pool/connection-pool.ts'
 import { type ReadServer, readServers } from '../postgres/standby/read-servers.ts'
 import { Replicas } from '../postgres/standby/replicas.ts'
 
@@ -31,7 +31,7 @@ export async function openReplicas(
     servers: servers.map(({ name, url }) => ({ name, open: openingOf(url, bounds, log) })),
     primary: database.opening(bounds, log),
     bounds,
-    lag: setting('READ_LAG'),
+    maxLagMs: setting('READ_LAG'),
     log,
   })
 }

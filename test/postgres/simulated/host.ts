@@ -1,6 +1,7 @@
-import type { Backend } from '../../../src/postgres/connection/cancel.ts'
-import { afterSilence, silence } from '../../../src/postgres/connection/timeouts.ts'
+import { onTimeout } from '../../../src/postgres/connection/clock.ts'
+import type { Backend } from '../../../src/postgres/connection/socket.ts'
 import type { Dial } from '../../../src/postgres/connection/wire.ts'
+import { timeoutError } from '../../../src/postgres/failures.ts'
 import { Link } from './link.ts'
 import type { Observer } from './observer.ts'
 import type { Setting } from './plan.ts'
@@ -117,9 +118,9 @@ export class Host {
     let isOver = false
     const giveUp = () => {
       isOver = true
-      reject(silence())
+      reject(timeoutError())
     }
-    const settle = afterSilence(patience, giveUp, this.time)
+    const settle = onTimeout(patience, giveUp, this.time)
     const hear = () => {
       if (isOver && !isHeardLate) return
       if (this.isSilent) {

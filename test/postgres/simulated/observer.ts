@@ -5,7 +5,7 @@ import { type Outcome, type Question, wrongOutcome } from './questions.ts'
 import type { SimulatedTime } from './time.ts'
 import { Turns } from './turns.ts'
 
-/** Milliseconds by which a bound may be missed: for a round of the lookout, and the reading of what has come. */
+/** Milliseconds by which a bound may be missed: for a round of the monitor, and the reading of what has come. */
 const TOLERANCE = 300
 
 /** Milliseconds between two attempts to open one more connection, at most. */

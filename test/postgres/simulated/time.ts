@@ -57,7 +57,7 @@ export class SimulatedTime implements Clock {
     return () => cancel()
   }
 
-  about(milliseconds: number): number {
+  jitter(milliseconds: number): number {
     return milliseconds * (0.5 + this.chance() / 2)
   }
 
