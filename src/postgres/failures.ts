@@ -108,18 +108,8 @@ export function isTimeout(error: unknown): boolean {
   return code === 'ETIMEDOUT' || code === 'NO_ANSWER'
 }
 
-/** What happened to a statement that failed. */
-export type Verdict =
-  /** Its connection was lost: whether it ran is not known. */
-  | 'cut'
-  /** It was rolled back for a reason that passes: a standby's replay, a deadlock, a shortage. */
-  | 'passing'
-  | 'timeout'
-  | 'read-only'
-  /** Statements that need no more disk, as most that read, still run. */
-  | 'disk-full'
-  /** The statement itself is wrong. */
-  | 'unforeseen'
+/** What happened to a statement that failed; unforeseen: the statement itself is wrong. */
+export type Verdict = 'cut' | 'passing' | 'timeout' | 'read-only' | 'disk-full' | 'unforeseen'
 
 /** Shortages of a server that fail a statement: SQLSTATE class 53. */
 const SHORTAGES: Record<string, string> = {
@@ -145,7 +135,10 @@ export function verdictOn(error: unknown): Verdict {
   if (name !== 'PostgresError') return SOCKET_CODE.test(code) ? 'cut' : 'unforeseen'
   if (code === '57014') return 'timeout'
   if (code === '25006') return 'read-only'
+  // Statements that need no more disk, as most that read, still run.
   if (code === '53100') return 'disk-full'
+  // The connection was lost: whether the statement ran is not known.
   if (/^(57P|08)/.test(code)) return 'cut'
+  // It was rolled back: by a standby's replay, a deadlock or a shortage.
   return /^(53|40)/.test(code) ? 'passing' : 'unforeseen'
 }

@@ -1,5 +1,4 @@
 import type { ParameterOrJSON } from 'postgres'
-import type { Connection } from '../connection/connection.ts'
 import {
   ClientGone,
   DatabaseUnavailable,
@@ -73,22 +72,36 @@ export class ServingDatabase extends ConnectionPool implements Runner {
     lane: string,
     requester?: Requester,
   ): Promise<object> {
+    const signal = requester?.signal
     for (let attempt = 1; ; attempt++) {
-      const connection = await this.acquire(lane, requester?.signal)
+      const connection = await this.acquire(lane, signal)
+      const startedAt = this.clock.now()
+      const cancel = () => void connection.cancel()
+      signal?.addEventListener('abort', cancel, { once: true })
       try {
-        return await this.#runOn(connection, text, parameters, options, requester?.signal)
+        if (signal?.aborted) throw new ClientGone()
+        const rows = await connection.run(text, parameters, options)
+        this.#logIfSlow(text, startedAt)
+        return rows
       } catch (error) {
-        if (requester?.signal.aborted) throw new ClientGone()
+        const verdict = isTimeout(error) ? 'timeout' : verdictOn(error)
+        // Other failures were not slow: the database was lost.
+        if (verdict === 'timeout') this.#logIfSlow(text, startedAt)
+        if (verdict === 'cut') connection.destroy()
+        // After a switchover, all connections may lead to the former primary.
+        if (verdict === 'read-only') this.replaceAll(!(await connection.isUsable()))
+        if (signal?.aborted) throw new ClientGone()
         const shortage = shortageOf(error)
         if (shortage) this.availability.noteShortage(shortage)
-        const verdict = verdictOn(error)
-        // After a switchover, the former primary refuses what the new one takes.
         const isElsewhere = verdict === 'read-only' && connection.isOver
         const mayPass = verdict === 'cut' || verdict === 'passing' || isElsewhere
         if (mayPass && requester && !requester.hasOther && attempt === 1) continue
         // The first attempt had inserted the row, and its answer was lost.
         const isDouble = attempt > 1 && (error as { code?: string }).code === UNIQUE_VIOLATION
         throw this.#failure(error, isDouble ? 'cut' : verdict)
+      } finally {
+        signal?.removeEventListener('abort', cancel)
+        this.release(connection)
       }
     }
   }
@@ -112,39 +125,9 @@ export class ServingDatabase extends ConnectionPool implements Runner {
     }
   }
 
-  async #runOn(
-    connection: Connection,
-    text: string,
-    parameters: ParameterOrJSON<never>[],
-    options: RunOptions,
-    signal: AbortSignal | undefined,
-  ): Promise<object> {
-    const cancel = () => void connection.cancel()
-    signal?.addEventListener('abort', cancel, { once: true })
-    const startedAt = this.clock.now()
-    const logIfSlow = () => this.#logIfSlow(text, this.clock.now() - startedAt)
-    try {
-      if (signal?.aborted) throw new ClientGone()
-      const rows = await connection.run(text, parameters, options)
-      logIfSlow()
-      return rows
-    } catch (error) {
-      const verdict = verdictOn(error)
-      // Other failures were not slow: the database was lost.
-      if (isTimeout(error) || verdict === 'timeout') logIfSlow()
-      if (isTimeout(error)) throw new StatementTimeout()
-      if (verdict === 'cut') connection.destroy()
-      // After a switchover, all connections may lead to the former primary.
-      if (verdict === 'read-only') this.replaceAll(!(await connection.isUsable()))
-      throw error
-    } finally {
-      signal?.removeEventListener('abort', cancel)
-      this.release(connection)
-    }
-  }
-
   /** The text of a statement holds none of its values, which are names and ids of people. */
-  #logIfSlow(text: string, ms: number): void {
+  #logIfSlow(text: string, startedAt: number): void {
+    const ms = this.clock.now() - startedAt
     if (ms < this.bounds.slowMs) return
     const statement = text.trim().replaceAll(/\s+/g, ' ').slice(0, LOGGED_CHARACTERS)
     this.log.warn({ ms: Math.round(ms), statement }, 'slow statement')

@@ -6,7 +6,7 @@ import { Link } from './link.ts'
 import type { Observer } from './observer.ts'
 import type { Setting } from './plan.ts'
 import { Process } from './process.ts'
-import type { SimulatedTime } from './time.ts'
+import { LATENESS, type SimulatedTime } from './time.ts'
 import { SimulatedWire } from './wire.ts'
 
 /** What a host does with those who come. */
@@ -138,7 +138,7 @@ export class Host {
       this.time.add('outside', this.chance() * LATENCY, () => this.time.add('read', 0, read))
     }
     // There and back for the socket, before anything can be said: a statement that was sent is there by then.
-    this.time.add('outside', (1 + this.chance()) * LATENCY, hear)
+    this.time.add('outside', (1 + this.chance()) * LATENCY + LATENESS, hear)
     return promise
   }
 }
