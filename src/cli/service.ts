@@ -76,9 +76,10 @@ export class Service implements AdminView {
     await requirePrivileges(database.sql, SERVE)
     const state = await readDisclosing(database.sql)
     const limits = readLimits()
-    const replicas = await openReplicas(database, limits.pool, log)
+    const pool = database.pool(limits.pool, log)
+    const replicas = await openReplicas(database, pool, limits.pool, log)
     const isRecording = state?.isOn === true
-    const service = new Service(database.pool(limits.pool, log), replicas, limits, log, isRecording)
+    const service = new Service(pool, replicas, limits, log, isRecording)
     service.disclosures = isRecording ? 'on' : 'off'
     surviveCuts(log)
     await database.sql.end({ timeout: 1 })

@@ -20,8 +20,6 @@ export interface Database {
   isGuest: boolean
   /** For requests: a bounded pool with its own connections. Close it before the database. */
   pool(bounds: PoolBounds, log: StateLog): ServingDatabase
-  /** How such a pool opens a connection. */
-  opening(bounds: PoolBounds, log: StateLog): Open
   close(): Promise<void>
 }
 
@@ -71,7 +69,7 @@ async function openPostgres(read: () => PostgresUrl, poolSize: number): Promise<
   }
   await found.close()
   const sql = commandsOn(found.start, poolSize)
-  return { sql, kind: 'postgres', isGuest: false, ...requestsOn(read), close: () => sql.end({ timeout: 1 }) }
+  return { sql, kind: 'postgres', isGuest: false, pool: poolOn(read), close: () => sql.end({ timeout: 1 }) }
 }
 
 async function openEmbeddedDatabase(dir: string, poolSize: number): Promise<Database> {
@@ -99,7 +97,7 @@ async function openEmbeddedDatabase(dir: string, poolSize: number): Promise<Data
     await close()
     throw connectionFailure(error)
   }
-  return { sql, kind: 'embedded', isGuest: !embedded.owner, ...requestsOn(() => url), close }
+  return { sql, kind: 'embedded', isGuest: !embedded.owner, pool: poolOn(() => url), close }
 }
 
 function commandsOn({ url, route, parameters }: Connection['start'], poolSize: number): Sql {
@@ -110,9 +108,8 @@ function commandsOn({ url, route, parameters }: Connection['start'], poolSize: n
   })
 }
 
-function requestsOn(read: () => PostgresUrl): Pick<Database, 'pool' | 'opening'> {
-  const opening: Database['opening'] = (bounds, log) => openingOf(read, bounds, log)
-  return { opening, pool: (bounds, log) => new ServingDatabase(opening(bounds, log), bounds, log) }
+function poolOn(read: () => PostgresUrl): Database['pool'] {
+  return (bounds, log) => new ServingDatabase(openingOf(read, bounds, log), bounds, log)
 }
 
 /** Opens connections for requests. If the settings become unreadable, the last URL stays in use. */

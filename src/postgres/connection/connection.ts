@@ -32,8 +32,7 @@ export type Open = (timeoutMs: number) => Promise<Connection>
  * a pause where they are accepted and closed, and sends what was half written to a cut connection to the next one.
  */
 export class Connection {
-  /** Times of the clock. */
-  readonly openedAt: number
+  /** Times of the clock: its last use, and when it is used no more. */
   usedAt: number
   expiresAt: number
   /** When the running statement started; undefined if none is running. */
@@ -59,9 +58,8 @@ export class Connection {
     private readonly wire: Wire,
     private readonly clock: Clock,
   ) {
-    this.openedAt = clock.now()
-    this.usedAt = this.openedAt
-    this.expiresAt = this.openedAt + clock.jitter(LIFETIME_MS)
+    this.usedAt = clock.now()
+    this.expiresAt = this.usedAt + clock.jitter(LIFETIME_MS)
     wire.onEnd = () => this.#end()
   }
 

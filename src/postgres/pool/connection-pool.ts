@@ -70,7 +70,7 @@ export class ConnectionPool implements Monitored {
   readonly #monitor: StatementMonitor
 
   constructor(
-    private readonly open: Open,
+    readonly open: Open,
     protected readonly bounds: PoolBounds,
     protected readonly log: StateLog,
     protected readonly clock = SYSTEM_CLOCK,
@@ -180,11 +180,13 @@ export class ConnectionPool implements Monitored {
    */
   replaceAll(isCertain: boolean): void {
     const now = this.clock.now()
-    if (isCertain || now - this.#replacedAt > REPLACE_INTERVAL_MS) this.#replacedAt = now
+    if (!isCertain && now - this.#replacedAt <= REPLACE_INTERVAL_MS) return
+    this.#replacedAt = now
+    for (const connection of [...this.#idle, ...this.busy]) connection.expiresAt = Number.NEGATIVE_INFINITY
   }
 
   #isFit(connection: Connection): boolean {
-    return connection.openedAt > this.#replacedAt && this.clock.now() < connection.expiresAt
+    return this.clock.now() < connection.expiresAt
   }
 
   async #enqueue(lane: string, signal: AbortSignal | undefined): Promise<Connection> {
