@@ -1,7 +1,6 @@
 import { sql } from 'drizzle-orm'
 import { apiError, HttpError } from '../answers.ts'
-import { type RawRow, text } from '../postgres/raw-rows.ts'
-import { type Runner, rawStatement } from '../postgres/statement.ts'
+import { type RawRow, type Runner, rawStatement, text } from '../postgres/statement.ts'
 
 /** The integration behind a live token, with a scope that holds an organization and a product at least. */
 export interface Access {

@@ -1,7 +1,6 @@
 import { type SQL, sql } from 'drizzle-orm'
 import { exportRecords as r, disclosureState as state } from '../../db/schema.ts'
-import type { RawRow } from '../postgres/raw-rows.ts'
-import { rawStatement, type Statement } from '../postgres/statement.ts'
+import { type RawRow, rawStatement, type Statement } from '../postgres/statement.ts'
 import { ACCESS } from './access.ts'
 import { conditions, type Values } from './conditions.ts'
 import type { Order, Sort } from './parameters.ts'

@@ -19,7 +19,7 @@ import { checkTriggers } from '../doctor/trigger-check.ts'
 import { Failure } from '../errors.ts'
 import { type Database, openDatabase } from '../postgres/database.ts'
 import { DatabaseUnavailable, StatementTimeout } from '../postgres/failures.ts'
-import type { PoolBounds } from '../postgres/pool/bounds.ts'
+import type { PoolBounds } from '../postgres/pool/connection-pool.ts'
 import { readTls } from './certificate.ts'
 import { checkIntegrations } from './doctor-integrations.ts'
 import { readLimits } from './limits.ts'
@@ -104,7 +104,7 @@ async function examineConnections(database: Database, workers: number): Promise<
   }
 }
 
-function planOf({ size: poolSize, statement }: PoolBounds, workers: number): Plan {
+function planOf({ size: poolSize, statementMs: statement }: PoolBounds, workers: number): Plan {
   return { workers, poolSize, more: standbyServers().length > 0 ? 2 : 1, statement }
 }
 

@@ -1,7 +1,7 @@
 import { type Environment, setting } from '../config.ts'
 import { Failure } from '../errors.ts'
 import type { Limits } from '../http/limits.ts'
-import type { PoolBounds } from '../postgres/pool/bounds.ts'
+import type { PoolBounds } from '../postgres/pool/connection-pool.ts'
 
 /** Milliseconds for everything about an answer that is not the database's. */
 const MARGIN = 3000
@@ -24,9 +24,9 @@ export function readLimits(environment?: Environment): { pool: PoolBounds; http:
   return {
     pool: {
       size: setting('DATABASE_POOL_SIZE', environment),
-      wait,
-      statement,
-      slow: setting('SLOW_STATEMENT_MS', environment),
+      waitMs: wait,
+      statementMs: statement,
+      slowMs: setting('SLOW_STATEMENT_MS', environment),
     },
     http: {
       requests: setting('MAX_REQUESTS', environment),

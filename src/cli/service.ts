@@ -14,7 +14,6 @@ import { readDisclosing } from '../postgres/disclosing.ts'
 import type { ServingDatabase } from '../postgres/pool/serving-database.ts'
 import { requirePrivileges } from '../postgres/privileges/missing.ts'
 import { SERVE } from '../postgres/privileges/purposes.ts'
-import { isReadOnly } from '../postgres/read-only.ts'
 import type { Replicas } from '../postgres/standby/replicas.ts'
 import { within } from '../within.ts'
 import { readTls } from './certificate.ts'
@@ -77,9 +76,10 @@ export class Service implements AdminView {
     await requirePrivileges(database.sql, SERVE)
     const state = await readDisclosing(database.sql)
     const limits = readLimits()
-    const replicas = await openReplicas(database, limits.pool, log)
+    const pool = database.pool(limits.pool, log)
+    const replicas = await openReplicas(database, pool, limits.pool, log)
     const isRecording = state?.isOn === true
-    const service = new Service(database.pool(limits.pool, log), replicas, limits, log, isRecording)
+    const service = new Service(pool, replicas, limits, log, isRecording)
     service.disclosures = isRecording ? 'on' : 'off'
     surviveCuts(log)
     await database.sql.end({ timeout: 1 })
@@ -96,7 +96,7 @@ export class Service implements AdminView {
     const onAnswered: Metrics['observe'] = answered => this.measured.observe(answered)
     const options = { certificate, replicas, slowMs, counters, trustedProxies, onAnswered }
     this.server = startServer(pool, log, address, limits.http, options)
-    this.stopPurging = startPurging(pool, { log, counters, isReadOnly: () => isReadOnly(pool) })
+    this.stopPurging = startPurging(pool, { log, counters, isReadOnly: () => pool.checkReadOnly() })
     this.state = 'serving'
     return this.server.url
   }

@@ -2,7 +2,8 @@ import { databaseReadUrl, setting } from '../config.ts'
 import { Failure } from '../errors.ts'
 import { type Database, openingOf } from '../postgres/database.ts'
 import type { StateLog } from '../postgres/pool/availability.ts'
-import type { PoolBounds } from '../postgres/pool/bounds.ts'
+import type { PoolBounds } from '../postgres/pool/connection-pool.ts'
+import type { ServingDatabase } from '../postgres/pool/serving-database.ts'
 import { type ReadServer, readServers } from '../postgres/standby/read-servers.ts'
 import { Replicas } from '../postgres/standby/replicas.ts'
 
@@ -22,6 +23,7 @@ export function standbyServers(): ReadServer[] {
 /** The standbys that a process that serves reads from; undefined when DATABASE_READ_URL is not set. */
 export async function openReplicas(
   database: Database,
+  primary: ServingDatabase,
   bounds: PoolBounds,
   log: StateLog,
 ): Promise<Replicas | undefined> {
@@ -29,9 +31,9 @@ export async function openReplicas(
   if (servers.length === 0) return undefined
   return await Replicas.open({
     servers: servers.map(({ name, url }) => ({ name, open: openingOf(url, bounds, log) })),
-    primary: database.opening(bounds, log),
+    primary: primary.open,
     bounds,
-    lag: setting('READ_LAG'),
+    maxLagMs: setting('READ_LAG'),
     log,
   })
 }

@@ -1,9 +1,9 @@
 import type { Sql } from 'postgres'
 import { openFirst } from '../postgres/connection/opening.ts'
 import { reasonOf } from '../postgres/failures.ts'
-import type { Look } from '../postgres/standby/look.ts'
 import type { ReadServer } from '../postgres/standby/read-servers.ts'
-import { present, unreplayed } from '../postgres/standby/replayed.ts'
+import { primaryStatus, unreplayed } from '../postgres/standby/replayed.ts'
+import type { ServerStatus } from '../postgres/standby/server-status.ts'
 import { type Plan, type Room, roomFor } from './connection-checks.ts'
 import { type Finding, ok, warning } from './finding.ts'
 
@@ -18,7 +18,7 @@ interface StandbyPlan extends Plan {
 /** Of each standby of DATABASE_READ_URL whether `serve` would read from it, how far it is behind, and what would be better. */
 export async function checkStandbys(db: Sql, servers: ReadServer[], plan: StandbyPlan): Promise<Finding[]> {
   if (servers.length === 0) return []
-  const primary = await present(db)
+  const primary = await primaryStatus(db)
   const found = await Promise.all(servers.map(server => checkStandby(server, primary, plan)))
   const isNone = found.every(([first]) => first?.status !== 'ok')
   const whole = isNone
@@ -27,7 +27,11 @@ export async function checkStandbys(db: Sql, servers: ReadServer[], plan: Standb
   return [whole, ...found.flat()]
 }
 
-async function checkStandby(server: ReadServer, primary: Look, plan: StandbyPlan): Promise<Finding[]> {
+async function checkStandby(
+  server: ReadServer,
+  primary: ServerStatus,
+  plan: StandbyPlan,
+): Promise<Finding[]> {
   const check = `standby ${server.name}`
   const started = performance.now()
   const [short] = await unreplayed([server], primary, plan.lag)
@@ -46,9 +50,9 @@ async function checkStandby(server: ReadServer, primary: Look, plan: StandbyPlan
 
 /** Settings of a standby: its room, and after how many milliseconds replay cancels statements; null for never. */
 async function settingsOf(server: ReadServer): Promise<Room & { conflicts: number | null }> {
-  const connection = await openFirst(server.url(), {}, PATIENCE, () => {})
+  const connection = await openFirst(server.url(), PATIENCE)
   try {
-    const [row] = (await connection.ask(SETTINGS, PATIENCE)) as (Room & { conflicts: number | null })[]
+    const [row] = (await connection.query(SETTINGS, PATIENCE)) as (Room & { conflicts: number | null })[]
     if (!row) throw new Error('the standby did not say its settings')
     return row
   } finally {

@@ -41,7 +41,7 @@ function withheld({ cause, clientId }: Withheld, style: ErrorStyle): Answer {
     : cause instanceof StatementTimeout
       ? 'the statement took too long'
       : 'an unforeseen error'
-  const error = unavailable(style, isKnown ? cause.retryAfter : 1)
+  const error = unavailable(style, isKnown ? cause.retryAfterSeconds : 1)
   return errorAnswer(error, { clientId, withheld: `its disclosure could not be recorded: ${why}` })
 }
 

@@ -1,8 +1,8 @@
 import { type Answer, HttpError } from '../answers.ts'
 import { PageMemory } from '../assessments/page-memory.ts'
 import type { Counters } from '../counters.ts'
-import { Crowded, DatabaseUnavailable, Displaced } from '../postgres/failures.ts'
-import type { Asker, ServingDatabase } from '../postgres/pool/serving-database.ts'
+import { DatabaseUnavailable, Displaced, QueueTimeout } from '../postgres/failures.ts'
+import type { Requester, ServingDatabase } from '../postgres/pool/serving-database.ts'
 import type { Replicas } from '../postgres/standby/replicas.ts'
 import type { Runner } from '../postgres/statement.ts'
 
@@ -27,21 +27,21 @@ export class Reading {
 
   /** The pool that a request with this token waits in, and its lane there. */
   whereabouts(tokenDigest: Uint8Array): { pool: ServingDatabase; lane: string | undefined } {
-    const pool = this.replicas?.inTurn(tokenDigest)[0]?.pool ?? this.primary
+    const pool = this.replicas?.candidates(tokenDigest)[0]?.pool ?? this.primary
     return { pool, lane: this.#laneOf(pool, tokenDigest) }
   }
 
   /** @throws what `read` throws on the server that answers */
-  async answer(request: Asker, tokenDigest: Uint8Array, read: Read): Promise<Answer> {
+  async answer(request: Requester, tokenDigest: Uint8Array, read: Read): Promise<Answer> {
     const { replicas } = this
     if (!replicas) return await this.#readOn(this.primary, request, tokenDigest, read)
     const started = performance.now()
     const since = () => performance.now() - started
     let hasTried = false
-    const inTurn = replicas.inTurn(tokenDigest)
+    const inTurn = replicas.candidates(tokenDigest)
     const hasOther = inTurn.length > 1 || !replicas.isPrimaryAway
     for (const standby of inTurn) {
-      if (hasTried && since() > replicas.patience) break
+      if (hasTried && since() > replicas.retryMs) break
       try {
         const asker = { signal: request.signal, hasOther }
         const answer = await this.#readOn(standby.pool, asker, tokenDigest, read)
@@ -63,8 +63,13 @@ export class Reading {
     return answer
   }
 
-  async #readOn(pool: ServingDatabase, asker: Asker, tokenDigest: Uint8Array, read: Read): Promise<Answer> {
-    return await read(pool.during(asker, this.#laneOf(pool, tokenDigest)), this.#memoryOf(pool))
+  async #readOn(
+    pool: ServingDatabase,
+    asker: Requester,
+    tokenDigest: Uint8Array,
+    read: Read,
+  ): Promise<Answer> {
+    return await read(pool.forRequest(asker, this.#laneOf(pool, tokenDigest)), this.#memoryOf(pool))
   }
 
   #laneOf(pool: ServingDatabase, tokenDigest: Uint8Array): string | undefined {
@@ -85,6 +90,6 @@ export class Reading {
  * asked for has not been replayed yet, as after a migration. One that is crowded answers, and so would the next be soon.
  */
 function isTrouble(error: unknown): boolean {
-  if (error instanceof Displaced || error instanceof Crowded) return false
+  if (error instanceof Displaced || error instanceof QueueTimeout) return false
   return error instanceof DatabaseUnavailable || (error instanceof Error && error.name === 'PostgresError')
 }

@@ -89,7 +89,7 @@ export class Recorder {
   async #send(all: Waiting[]): Promise<void> {
     const asker = { signal: new AbortController().signal, hasOther: all.every(({ isLate }) => isLate) }
     await recordDisclosures(
-      this.pool.during(asker, LANE),
+      this.pool.forRequest(asker, LANE),
       all.map(({ disclosure }) => disclosure),
     )
   }

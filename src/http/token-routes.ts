@@ -27,8 +27,8 @@ export function tokenRoutes(db: ServingDatabase, limits: Limits, watching: Watch
       TOKEN,
       async ({ body, request }) => {
         const authorization = request.headers.get('authorization')
-        const answer = await issueAccessToken(db.during(request), body, authorization)
-        db.availability.wrote()
+        const answer = await issueAccessToken(db.forRequest(request), body, authorization)
+        db.availability.noteWritable()
         return respond(request, answer)
       },
       {

@@ -6,7 +6,7 @@ import type { Watching } from './request-log.ts'
 
 /** The answer to what the database could not do in time; undefined for any other error. Only the log says why. */
 export function databaseAnswer(error: unknown, style: ErrorStyle): HttpError | undefined {
-  if (error instanceof DatabaseUnavailable) return unavailable(style, error.retryAfter)
+  if (error instanceof DatabaseUnavailable) return unavailable(style, error.retryAfterSeconds)
   if (error instanceof StatementTimeout)
     return style(504, 'The request took too long: ask for less, or try again later')
   // Nobody reads it. The number is the one that nginx made usual, for the log.

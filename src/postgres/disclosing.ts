@@ -6,14 +6,14 @@ import { LOCKS } from './schema/locks.ts'
 import { compatibleWith, MIGRATIONS, schemaNumber } from './schema/migrations.ts'
 import { type Runner, statement } from './statement.ts'
 
-/** Whether answers that carry records are recorded before they are sent, and for how long the record is kept. */
+/** Whether disclosures are recorded before an answer is sent, and for how long they are kept. */
 export interface Disclosing {
   isOn: boolean
-  /** As Postgres writes an interval; null for ever. */
+  /** An interval as Postgres writes it; null for ever. */
   kept: string | null
 }
 
-/** Whether answers are recorded; undefined where the one row that says so was deleted. */
+/** The row of disclosure_state; undefined if somebody has deleted it. */
 export async function readDisclosing(db: Runner): Promise<Disclosing | undefined> {
   const [row] = await select(db, {})
   return row
@@ -24,17 +24,17 @@ const select = statement<Record<string, never>, Disclosing>(
   false,
 )
 
-/** In words: "on, kept for 400 days". */
+/** For people: "on, kept for 400 days". */
 export function describeDisclosing({ isOn, kept }: Disclosing): string {
   return `${isOn ? 'on' : 'off'}, ${kept === null ? 'kept for ever' : `kept for ${kept}`}`
 }
 
 /**
- * Switches the record on or off, and sets how long it is kept; what is left out stays. Programs that would not record
- * refuse the database from then on, when they start.
- * @param wanted `kept` as Postgres reads an interval; null for ever
- * @returns how it is now, and whether anything was otherwise before
- * @throws Failure where the row is gone
+ * Switches the recording of disclosures, and sets how long they are kept; what `wanted` leaves out stays. While it is on,
+ * older executables that cannot record refuse to start.
+ * @param wanted `kept` as an interval that Postgres can read
+ * @returns the new state, and whether it differs from the old one
+ * @throws Failure if the row was deleted
  */
 export async function setDisclosing(
   sql: Sql,
@@ -43,7 +43,7 @@ export async function setDisclosing(
   return await sql.begin(transaction => writeDisclosing(transaction, wanted))
 }
 
-/** The same in a transaction. */
+/** setDisclosing() within a transaction. */
 export async function writeDisclosing(
   sql: TransactionSql,
   { isOn, kept }: Partial<Disclosing>,
@@ -56,19 +56,19 @@ export async function writeDisclosing(
   const [row] = await sql<Disclosing[]>`
     update disclosure_state set is_on = ${after.isOn}, kept = ${after.kept}::text::interval
     returning is_on as "isOn", kept::text`
-  if (!row) throw new Error('the row was there')
+  if (!row) throw new Error('disclosure_state has lost its row')
   await sql`
     update schema_migrations set compatible_with = ${row.isOn ? RECORDING : SERVING} where name = ${NAME}`
   return { ...row, changed: before.isOn !== row.isOn || before.kept !== row.kept }
 }
 
-/** The migration that makes the record, and the oldest schemas whose programs record, and serve at all. */
+/** The migration of disclosures, and the oldest schemas whose executables can record them, or can serve at all. */
 const NAME = '0008_disclosures'
 const migration = MIGRATIONS.filter(({ name }) => name === NAME)
 const RECORDING = schemaNumber(migration)
 const SERVING = Math.max(...migration.map(compatibleWith))
 
-/** Deletes at most 1,000 of those that are older than they are kept; none while another process is at it. */
+/** Deletes at most 1,000 expired disclosures; none while another process does. @returns how many */
 export async function purgeDisclosures(db: Runner): Promise<number> {
   const [row] = await purge(db, {})
   return row?.count ?? 0

@@ -2,22 +2,25 @@ import { Failure } from '../errors.ts'
 
 const UNVERIFIED =
   'its certificate cannot be verified: name the file of its authority with sslrootcert in DATABASE_URL'
+const UNREACHABLE = 'its host cannot be reached: is the host in DATABASE_URL right, and is the network up?'
+const SILENT = 'it does not answer: is the host in DATABASE_URL right, and may this machine reach it?'
+const CLOSING = 'it closed the connection: is it Postgres that listens there?'
 
-/** What an operator can do about a database that refuses, by SQLSTATE or by the error of the socket. */
+/** Why a server cannot be used and what an operator can do, by SQLSTATE or by the code of the socket. */
 const ADVICE: Record<string, string> = {
   ECONNREFUSED: 'nothing listens there: is Postgres running, and are host and port of DATABASE_URL right?',
   ENOTFOUND: 'its host name is not known: is the host in DATABASE_URL right?',
   EAI_AGAIN: 'its host name cannot be resolved right now: is the host in DATABASE_URL right?',
-  ETIMEDOUT: 'it does not answer: is the host in DATABASE_URL right, and may this machine reach it?',
-  EHOSTUNREACH: 'no way leads to its host: is the host in DATABASE_URL right, and is the network up?',
-  ENETUNREACH: 'no way leads to its host: is the host in DATABASE_URL right, and is the network up?',
+  ETIMEDOUT: SILENT,
+  CONNECT_TIMEOUT: SILENT,
+  EHOSTUNREACH: UNREACHABLE,
+  ENETUNREACH: UNREACHABLE,
   NOT_ENCRYPTED:
     'it does not encrypt, which sslmode in DATABASE_URL asks for: turn on its ssl, or change sslmode',
-  CONNECT_TIMEOUT: 'it does not answer: is the host in DATABASE_URL right, and may this machine reach it?',
   NO_ANSWER:
     'it does not answer: is it Postgres at host and port of DATABASE_URL, or a pooler with a connection to spare?',
-  ECONNRESET: 'it closed the connection: is it Postgres that listens there?',
-  CONNECTION_CLOSED: 'it closed the connection: is it Postgres that listens there?',
+  ECONNRESET: CLOSING,
+  CONNECTION_CLOSED: CLOSING,
   NOT_WANTED: 'no server of those in DATABASE_URL is of the kind that target_session_attrs asks for',
   NO_STANDBY: 'it is no standby of the primary',
   ENOENT: 'its socket does not exist: is Postgres running, and is the path in DATABASE_URL right?',
@@ -35,113 +38,107 @@ const ADVICE: Record<string, string> = {
   '57P02': 'it has crashed and is recovering',
   '57P03': 'it is starting up or shutting down: try again in a moment',
   '42501': 'the user in DATABASE_URL lacks a privilege',
-  '42704': 'it does not know a parameter in DATABASE_URL: take away what stands there after the "?"',
+  '42704': 'it does not know a parameter in DATABASE_URL: remove it after the "?"',
 }
 
 const BROKEN_TLS = 'TLS with it fails: is it Postgres that listens there, and is sslnegotiation right for it?'
 
 function adviceOn(code: string | undefined): string | undefined {
-  if (code === undefined) return undefined
-  return code.startsWith('ERR_SSL_') ? BROKEN_TLS : ADVICE[code]
+  return code?.startsWith('ERR_SSL_') ? BROKEN_TLS : ADVICE[code ?? '']
 }
 
-/** The one-line error for a connection that could not be made; an unknown error comes back as it is. */
+/** An error of a connection that axport itself finds. */
+export const codedError = (code: string, message: string) => Object.assign(new Error(message), { code })
+export const timeoutError = () => codedError('ETIMEDOUT', 'no answer in time')
+export const closedError = () => codedError('CONNECTION_CLOSED', 'the connection was closed')
+
+/** The one-line error for a connection that cannot be made; an unknown error is returned as it is. */
 export function connectionFailure(error: unknown): unknown {
   const advice = adviceOn((error as { code?: string }).code)
   return advice ? new Failure(`cannot reach the database: ${advice}`, { cause: error }) : error
 }
 
 /**
- * Why a database could not be opened, in words for the log, where that may pass by itself: nothing answers yet, or
- * the server starts, stops or is full. Undefined for what somebody has to mend: a password, a name, a certificate.
- * @param failure what connectionFailure() gave
+ * Why a database could not be opened, for the log, if that may pass without anybody's help: nothing answers yet, or the
+ * server starts, stops or is full. Undefined for a wrong password, name or certificate.
+ * @param failure what connectionFailure() returned
  */
 export function passingReason(failure: unknown): string | undefined {
   const error = failure instanceof Failure ? failure.cause : failure
-  const { code } = (error ?? {}) as { code?: unknown }
-  if (typeof code !== 'string') return undefined
+  const { code, name } = (error ?? {}) as { code?: unknown; name?: string }
   const mayPass =
-    (error as Error).name === 'PostgresError'
-      ? /^(08(?!P01)|53|57P)/.test(code)
-      : /^(E(?!RR_|ACCES|PERM)[A-Z_]+|CONNECT_TIMEOUT|CONNECTION_\w+|NO_ANSWER|NOT_WANTED)$/.test(code)
-  return mayPass ? reasonOf(error) : undefined
+    name === 'PostgresError'
+      ? /^(08(?!P01)|53|57P)/
+      : /^(E(?!RR_|ACCES|PERM)[A-Z_]+|CONNECT_TIMEOUT|CONNECTION_\w+|NO_ANSWER|NOT_WANTED)$/
+  return typeof code === 'string' && mayPass.test(code) ? reasonOf(error) : undefined
 }
 
-/** Why a database cannot be reached, in words for the log: never its own text, which may quote names. */
+/** Why a database cannot be reached, for the log. The error's own text may quote names, and is never used. */
 export function reasonOf(error: unknown): string {
   const { code } = error as { code?: string }
   if (code === 'CONNECTION_CLOSED' || code === 'ECONNRESET') return 'it closes connections'
   return adviceOn(code)?.split(':')[0] ?? `it refuses connections (${code ?? (error as Error).name})`
 }
 
-/** No statement can be run now, or one was lost on its way; another attempt may succeed: 503. */
+/** No statement can run now, or one was lost with its connection. Another attempt may succeed: 503. */
 export class DatabaseUnavailable extends Error {
   constructor(
     readonly reason: string,
-    /** Seconds after which another attempt makes sense. */
-    readonly retryAfter = 1,
+    readonly retryAfterSeconds = 1,
   ) {
     super(reason)
   }
 }
 
-/** A statement that waited made room for one of somebody else: 503, and no trouble of the database. */
+/** A queued statement made room for one of another integration: 503, though the database is well. */
 export class Displaced extends DatabaseUnavailable {}
 
-/** All connections are in use, and none got free in time: 503. The server answers, and others wait for it as well. */
-export class Crowded extends DatabaseUnavailable {}
+/** No connection became free in time: 503, though the database is well. */
+export class QueueTimeout extends DatabaseUnavailable {}
 
-/** A statement took longer than it may: 504. */
+/** A statement took longer than STATEMENT_TIMEOUT: 504. */
 export class StatementTimeout extends Error {}
 
-/** The client has hung up, so that nobody waits for the rows. */
+/** The client has hung up. */
 export class ClientGone extends Error {}
 
-/** Whether nothing was heard for too long. */
-export function isSilence(error: unknown): boolean {
+/** Whether the server did not answer in time. */
+export function isTimeout(error: unknown): boolean {
   const { code } = error as { code?: string }
   return code === 'ETIMEDOUT' || code === 'NO_ANSWER'
 }
 
-/** What became of a statement that failed. */
-export type Verdict =
-  /** Its connection went away: whether it ran is not known. */
-  | 'cut'
-  /** It was rolled back for a reason that passes: a standby's replay, a deadlock, a server short of something. */
-  | 'passing'
-  | 'timeout'
-  | 'read-only'
-  /** The server's disk is full. What needs no more of it, as most reading, goes on. */
-  | 'disk-full'
-  /** The statement itself is wrong. */
-  | 'unforeseen'
+/** What happened to a statement that failed; unforeseen: the statement itself is wrong. */
+export type Verdict = 'cut' | 'passing' | 'timeout' | 'read-only' | 'disk-full' | 'unforeseen'
 
-/** By SQLSTATE, what a server ran short of while it worked on a statement; class 53. */
+/** Shortages of a server that fail a statement: SQLSTATE class 53. */
 const SHORTAGES: Record<string, string> = {
   '53100': 'the disk of the database is full: no tokens can be issued',
   '53200': 'the database is out of memory',
   '53400': 'the database has reached a limit of its configuration',
 }
 
-/** What the server was short of when it refused a statement, in words; undefined when that was not the reason. */
+/** What the server is short of, if that is why it refused a statement. */
 export function shortageOf(error: unknown): string | undefined {
   const { code, name } = error as { code?: unknown; name?: string }
   if (name !== 'PostgresError' || typeof code !== 'string' || !code.startsWith('53')) return undefined
   return SHORTAGES[code] ?? `the database is short of something (${code})`
 }
 
-/** Codes of the system, of postgres.js, and of TLS. Other codes with ERR_ are wrong calls of a function. */
-const OF_THE_SOCKET = /^(E[A-Z]+|CONNECTION_\w+|ERR_(SSL|TLS|SOCKET|STREAM)_\w+)$/
+/** Codes of the system, of postgres.js, and of TLS. Other ERR_ codes are wrong calls of a function. */
+const SOCKET_CODE = /^(E[A-Z]+|CONNECTION_\w+|ERR_(SSL|TLS|SOCKET|STREAM)_\w+)$/
 
-/** By SQLSTATE, its class, or the socket's error; Postgres 18, appendix A. */
+/** By SQLSTATE or its class (Postgres 18, appendix A), or by the code of the socket. */
 export function verdictOn(error: unknown): Verdict {
   const { code, name } = error as { code?: unknown; name?: string }
   if (typeof code !== 'string') return 'unforeseen'
-  if (name !== 'PostgresError') return OF_THE_SOCKET.test(code) ? 'cut' : 'unforeseen'
+  if (name !== 'PostgresError') return SOCKET_CODE.test(code) ? 'cut' : 'unforeseen'
   if (code === '57014') return 'timeout'
   if (code === '25006') return 'read-only'
+  // Statements that need no more disk, as most that read, still run.
   if (code === '53100') return 'disk-full'
+  // The connection was lost: whether the statement ran is not known.
   if (/^(57P|08)/.test(code)) return 'cut'
-  if (/^(53|40)/.test(code)) return 'passing'
-  return 'unforeseen'
+  // It was rolled back: by a standby's replay, a deadlock or a shortage.
+  return /^(53|40)/.test(code) ? 'passing' : 'unforeseen'
 }

@@ -1,57 +1,58 @@
 import { fillPlaceholders, type SQL } from 'drizzle-orm'
 import { PgDialect } from 'drizzle-orm/pg-core'
 import type { ParameterOrJSON } from 'postgres'
-import { type RawRow, rawRows } from './raw-rows.ts'
+import { rawRows } from './connection/client.ts'
 
-/** Whoever runs a statement: a client of postgres.js, a transaction of it, or the pool that requests share. */
+/** Runs statements: a client of postgres.js, a transaction of it, or the database that requests use. */
 export interface Runner {
   /** @param parameters the values of $1, $2, … */
   unsafe(text: string, parameters: ParameterOrJSON<never>[], options: RunOptions): PromiseLike<object>
 }
 
 export interface RunOptions {
+  /** For texts that are few: each connection keeps a prepared statement in memory. */
   prepare: boolean
-  /** Rows as the bytes of each column, in their order. */
+  /** Rows as raw rows. */
   bytes?: boolean
 }
 
-/** A statement that has been compiled; call it with its values, get its rows. */
+/** The columns of a row in their order: the bytes of their text, or null. */
+export type RawRow = (Buffer | null)[]
+
+/** A column of a raw row as a string. */
+export const text = (column: Buffer | null | undefined): string | null => column?.toString() ?? null
+
+/** A compiled statement: values in, rows out. */
 export type Statement<Values extends Record<string, unknown>, Row> = (
   db: Runner,
   values: Values,
 ) => Promise<Row[]>
 
 /**
- * Compiles a drizzle `sql` template with `sql.placeholder(name)`s into a statement that Postgres prepares
- * once a connection, by its text. Compile at module level or keep the result, where texts are few.
- *
- * `prepare` is for texts that are few: a prepared one stays in the memory of each connection.
- *
- * Rows come as postgres.js gives them: bigint as decimal string, arrays as arrays of those.
+ * Compiles a drizzle `sql` template with `sql.placeholder(name)`s when it is first run. Rows are as postgres.js returns
+ * them, with bigint as a decimal string.
  */
 export function statement<Values extends Record<string, unknown>, Row>(
   query: SQL,
   prepare = true,
 ): Statement<Values, Row> {
-  const send = compile(query)
-  return async (db, values) => (await send(db, values, { prepare })) as Row[]
+  return compile(query, { prepare }) as Statement<Values, Row>
 }
 
 /**
- * The same for rows that are large: what is sent on as it came need not become a string and bytes again, which
- * for a page of 50 KB takes longer than all else that is done with it.
+ * The same for large rows. Turning a page of 50 KB into a string and back into bytes would take longer than everything
+ * else that is done with it.
  */
 export function rawStatement<Values extends Record<string, unknown>>(
   query: SQL,
   prepare = true,
 ): Statement<Values, RawRow> {
-  const send = compile(query)
-  return async (db, values) => (await send(db, values, { prepare, bytes: true })) as RawRow[]
+  return compile(query, { prepare, bytes: true }) as Statement<Values, RawRow>
 }
 
-function compile(query: SQL) {
+function compile(query: SQL, options: RunOptions) {
   let compiled: { sql: string; params: unknown[] } | undefined
-  return async (db: Runner, values: Record<string, unknown>, options: RunOptions): Promise<object> => {
+  return async (db: Runner, values: Record<string, unknown>): Promise<object> => {
     compiled ??= new PgDialect().sqlToQuery(query)
     const parameters = fillPlaceholders(compiled.params, values) as ParameterOrJSON<never>[]
     const rows = db.unsafe(compiled.sql, parameters, options)

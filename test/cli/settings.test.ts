@@ -150,7 +150,7 @@ describe('DATABASE_READ_URL', () => {
     [
       'of a primary',
       { ...postgres, DATABASE_READ_URL: `postgres://u:${SECRET}@h/d?target_session_attrs=read-write` },
-      /in DATABASE_READ_URL asks for a primary: take it away/,
+      /in DATABASE_READ_URL asks for a primary: remove it/,
     ],
   ])('%s ends serve at once with the reason', async (_, env, message) => {
     expect(await complaintWith(env)).toMatch(message)

@@ -275,7 +275,7 @@ describe('axport import --every', () => {
   test('notices a platform that is gone without a word, and leaves one alone that is slow', async () => {
     const proxy = await FlakyProxy.start(cluster.url())
     const url = readPostgresUrl(proxy.url)
-    const connectThrough = () => openFirst(url, {}, 5000, () => {})
+    const connectThrough = () => openFirst(url, 5000)
     const bytesOf = async (statement: string) => {
       const connection = await connectThrough()
       const letGo = watchOver(connection, connectThrough, 200)

@@ -10,8 +10,8 @@ const newRole = useRoles()
 test('a silent query goes on where the platform refuses the connection that would look after it, and ends where nobody is there', async () => {
   const { url } = await cluster()
   const role = await newRole()
-  const connect = () => openFirst(readPostgresUrl(role.url(url())), {}, 5000, () => {})
-  const admin = await openFirst(readPostgresUrl(url()), {}, 5000, () => {})
+  const connect = () => openFirst(readPostgresUrl(role.url(url())), 5000)
+  const admin = await openFirst(readPostgresUrl(url()), 5000)
   await admin.run(`alter role ${role.name} connection limit 1`, [], { prepare: false })
   const connection = await connect()
   const refusals: unknown[] = []

@@ -6,7 +6,7 @@ import { statement } from '../../src/postgres/statement.ts'
 import { openTestDatabase, type TestDatabase } from '../support/service.ts'
 
 /** One connection: the statement after the change is sent where the plan was made. */
-const BOUNDS = { size: 1, wait: 5000, statement: 5000, slow: 5000 }
+const BOUNDS = { size: 1, waitMs: 5000, statementMs: 5000, slowMs: 5000 }
 
 let database: TestDatabase
 let pool: ServingDatabase

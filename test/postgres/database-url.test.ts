@@ -40,7 +40,11 @@ describe('DATABASE_URL', () => {
 
   test('may have parameters of libpq that change nothing here, and those of the server', () => {
     const read = readPostgresUrl('postgres://u:p%25@h/d?gssencmode=prefer&prepare=false&work_mem=1MB')
-    expect(read).toMatchObject({ user: 'u', password: 'p%', database: 'd', prepare: false, wanted: 'any' })
+    expect(read).toMatchObject({
+      login: { user: 'u', password: 'p%', database: 'd' },
+      prepare: false,
+      target: 'any',
+    })
     expect(read.parameters).toEqual({ work_mem: '1MB' })
   })
 
@@ -57,7 +61,7 @@ describe('DATABASE_URL', () => {
   })
 
   test.each([
-    ['channel_binding=require', /channel_binding.*take it away/],
+    ['channel_binding=require', /channel_binding.*remove it/],
     ['sslcert=a.crt&sslkey=a.key', /sslcert.*password/],
     ['host=/run/postgresql', /hosts or ports before the "\?" and after it/],
     ['sslmode=on', /sslmode .*disable, allow, prefer, require, verify-ca, verify-full/],

@@ -3,7 +3,7 @@ import pino from 'pino'
 import type { ServingDatabase } from '../../src/postgres/pool/serving-database.ts'
 import { openTestDatabase, type TestDatabase } from '../support/service.ts'
 
-const BOUNDS = { size: 1, wait: 5000, statement: 5000, slow: 5000 }
+const BOUNDS = { size: 1, waitMs: 5000, statementMs: 5000, slowMs: 5000 }
 
 /** Rows that are sent, and then an error. */
 const HALF = 'select 1 / (3 - n) as quotient from generate_series(1, 5) as n'

@@ -12,7 +12,7 @@ import { requires } from '../support/requires.ts'
 import { startTlsProxy, type TlsProxy } from '../support/tls-proxy.ts'
 import { until } from '../support/until.ts'
 
-const BOUNDS = { size: 1, wait: 5000, statement: 60_000, slow: 60_000 }
+const BOUNDS = { size: 1, waitMs: 5000, statementMs: 60_000, slowMs: 60_000 }
 const LOG = { info: () => {}, warn: () => {} }
 const WHERE = `select coalesce(host(inet_server_addr()), 'socket') as at`
 
@@ -41,7 +41,9 @@ async function arrivals(url: string): Promise<{ command: unknown; request: unkno
   const [command] = await database.sql.unsafe(WHERE)
   const [request] = (await pool.unsafe(WHERE, [], { prepare: false })) as { at: string }[]
   const hangUp = new AbortController()
-  const asleep = Promise.resolve(pool.during(hangUp).unsafe('select pg_sleep(60)', [], { prepare: false }))
+  const asleep = Promise.resolve(
+    pool.forRequest(hangUp).unsafe('select pg_sleep(60)', [], { prepare: false }),
+  )
   const ending = asleep.catch(error => error)
   await until('it sleeps', async () => {
     const { count } = await database.sql`select from pg_stat_activity where wait_event = 'PgSleep'`

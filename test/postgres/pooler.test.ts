@@ -9,7 +9,7 @@ import { until } from '../support/until.ts'
 
 /** A pooler as PgBouncer is one: it refuses start-up parameters, and makes up the process id that it tells. */
 
-const bounds = { size: 2, wait: 10_000, statement: 10_000, slow: 10_000 }
+const bounds = { size: 2, waitMs: 10_000, statementMs: 10_000, slowMs: 10_000 }
 const log = { info: () => {}, warn: () => {} }
 
 let database: TestDatabase
@@ -108,7 +108,7 @@ test('nothing is prepared where the process that answers may be another one each
 
 test('a statement that the server does not end in time, for want of statement_timeout, is cancelled', async () => {
   const opened = await openDatabase(url, 1)
-  const pool = opened.pool({ ...bounds, size: 1, statement: 200 }, log)
+  const pool = opened.pool({ ...bounds, size: 1, statementMs: 200 }, log)
   const late = pool.unsafe('select pg_sleep(60)', [], { prepare: false })
   await expect(late).rejects.toThrow(StatementTimeout)
   await until('nobody sleeps', async () => {

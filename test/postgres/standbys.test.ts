@@ -2,20 +2,19 @@ import { describe, expect, test } from 'bun:test'
 import postgres from 'postgres'
 import { openFirst } from '../../src/postgres/connection/opening.ts'
 import { readPostgresUrl } from '../../src/postgres/connection/url.ts'
-import { Trust, whyBehind, whyNoStandby } from '../../src/postgres/standby/fitness.ts'
-import type { Look } from '../../src/postgres/standby/look.ts'
-import { Onlooker } from '../../src/postgres/standby/look.ts'
+import { Eligibility, whyNotStandby, whyTooFarBehind } from '../../src/postgres/standby/fitness.ts'
 import { Positions } from '../../src/postgres/standby/positions.ts'
 import { readServers } from '../../src/postgres/standby/read-servers.ts'
-import { endOfLast, present, unreplayed } from '../../src/postgres/standby/replayed.ts'
+import { endOfLast, primaryStatus, unreplayed } from '../../src/postgres/standby/replayed.ts'
 import { ranked } from '../../src/postgres/standby/replicas.ts'
+import { type ServerStatus, StatusProbe } from '../../src/postgres/standby/server-status.ts'
 import { sha256 } from '../../src/random.ts'
 import { cluster } from '../support/cluster.ts'
 
 /** A primary that was at these positions when it was asked at 0 s, 1 s, 2 s and so on. */
 function positions(...seen: number[]): Positions {
   const positions = new Positions()
-  for (const [second, position] of seen.entries()) positions.note(BigInt(position), second * 1000)
+  for (const [second, position] of seen.entries()) positions.add(BigInt(position), second * 1000)
   return positions
 }
 
@@ -29,38 +28,40 @@ describe('the lag of a standby', () => {
     ['behind an idle primary is 0, however long it idles', [100, 100, 100, 100], 100, 0, false],
     ['begins when the idle primary writes', [100, 100, 100, 200], 100, 1000, false],
     ['starts anew where the primary has gone back, as after a restore', [900, 100], 500, 0, false],
-  ])('%s', (_, seen, replayed, lag, isLeast) => {
-    expect(positions(...seen).lagOf(BigInt(replayed))).toEqual({ lag, isLeast })
+  ])('%s', (_, seen, replayed, lagMs, isMinimum) => {
+    expect(positions(...seen).lagOf(BigInt(replayed))).toEqual({ lagMs, isMinimum })
   })
 
   test('is held against positions of an hour, and no more are kept', () => {
     const long = positions(...Array.from({ length: 4000 }, (_, second) => second * 10))
-    expect(long.lagOf(39_990n - 10n * 3599n)).toEqual({ lag: 3_599_000, isLeast: false })
-    expect(long.lagOf(39_990n - 10n * 3600n)).toEqual({ lag: 3_599_000, isLeast: true })
+    expect(long.lagOf(39_990n - 10n * 3599n)).toEqual({ lagMs: 3_599_000, isMinimum: false })
+    expect(long.lagOf(39_990n - 10n * 3600n)).toEqual({ lagMs: 3_599_000, isMinimum: true })
   })
 
   test('is too much above READ_LAG alone, and where only its least is known', () => {
-    expect(whyBehind({ lag: 5000, isLeast: false }, 5000)).toBeUndefined()
-    expect(whyBehind({ lag: 5001, isLeast: false }, 5000)).toBe('it is 5 s behind')
-    expect(whyBehind({ lag: 0, isLeast: true }, 5000)).toBe('it is more than 0 s behind')
+    expect(whyTooFarBehind({ lagMs: 5000, isMinimum: false }, 5000)).toBeUndefined()
+    expect(whyTooFarBehind({ lagMs: 5001, isMinimum: false }, 5000)).toBe('it is 5 s behind')
+    expect(whyTooFarBehind({ lagMs: 0, isMinimum: true }, 5000)).toBe('it is more than 0 s behind')
   })
 })
 
 test('a server is a standby of the primary in recovery, of its cluster and on its timeline alone', () => {
   const primary = { system: '7', timeline: 2 }
-  const standby: Look = { system: '7', timeline: 2, isStandby: true, position: 1n }
-  expect(whyNoStandby(standby, primary)).toBeUndefined()
-  expect(whyNoStandby(standby, undefined)).toBe('the primary has not been asked yet')
-  expect(whyNoStandby({ ...standby, system: '8' }, primary)).toBe('it is of another cluster')
-  expect(whyNoStandby({ ...standby, isStandby: false }, primary)).toBe('it is no standby')
-  expect(whyNoStandby({ ...standby, timeline: 1 }, primary)).toBe('it is on timeline 1, and the primary on 2')
+  const standby: ServerStatus = { system: '7', timeline: 2, isStandby: true, position: 1n }
+  expect(whyNotStandby(standby, primary)).toBeUndefined()
+  expect(whyNotStandby(standby, undefined)).toBe('the primary has not been asked yet')
+  expect(whyNotStandby({ ...standby, system: '8' }, primary)).toBe('it is of another cluster')
+  expect(whyNotStandby({ ...standby, isStandby: false }, primary)).toBe('it is no standby')
+  expect(whyNotStandby({ ...standby, timeline: 1 }, primary)).toBe(
+    'it is on timeline 1, and the primary on 2',
+  )
 })
 
 test('a standby is trusted at its first good look, lost at a bad one, and back after three good ones in a row', () => {
-  const trust = new Trust()
-  expect(trust.why).toBe('it has not been asked yet')
+  const standby = new Eligibility()
+  expect(standby.reason).toBe('it has not been asked yet')
   const looks = [undefined, 'away', undefined, 'away', undefined, undefined, undefined, undefined]
-  expect(looks.map(why => [trust.note(why), trust.why])).toEqual([
+  expect(looks.map(why => [standby.note(why), standby.reason])).toEqual([
     [undefined, undefined],
     ['lost', 'away'],
     [undefined, 'it has just come back'],
@@ -70,7 +71,7 @@ test('a standby is trusted at its first good look, lost at a bad one, and back a
     ['found', undefined],
     [undefined, undefined],
   ])
-  const late = new Trust()
+  const late = new Eligibility()
   expect(['away', 'away', undefined].map(why => late.note(why))).toEqual(['lost', undefined, 'found'])
 })
 
@@ -101,16 +102,19 @@ describe('DATABASE_READ_URL', () => {
     let text = `postgres://u:${PASSWORD}@db2,db3:6000,[::1]:7000/d?sslmode=require`
     const servers = readServers(() => text)
     expect(servers.map(({ name }) => name)).toEqual(['db2:5432', 'db3:6000', '[::1]:7000'])
-    expect(servers[1]?.url()).toMatchObject({ addresses: [{ host: 'db3', port: 6000 }], password: PASSWORD })
+    expect(servers[1]?.url()).toMatchObject({
+      addresses: [{ host: 'db3', port: 6000 }],
+      login: { user: 'u', password: PASSWORD, database: 'd' },
+    })
     text = 'postgres://u:renewed@db3:6000/d'
-    expect(servers[1]?.url().password).toBe('renewed')
+    expect(servers[1]?.url().login.password).toBe('renewed')
     expect(() => servers[0]?.url()).toThrow('DATABASE_READ_URL does not have db2:5432 any more')
   })
 
   test.each([
     ['embedded:./data', /^DATABASE_READ_URL \(or what DATABASE_READ_URL_FILE holds\) must be postgres:\S+$/],
     [`postgres://u:${PASSWORD}@h/d?sslmode=no`, /^sslmode in DATABASE_READ_URL must be one of /],
-    [`postgres://u:${PASSWORD}@h/d?target_session_attrs=primary`, /asks for a primary: take it away/],
+    [`postgres://u:${PASSWORD}@h/d?target_session_attrs=primary`, /asks for a primary: remove it/],
     [`postgres://u:${PASSWORD}@h,h:5432/d`, /^DATABASE_READ_URL has h:5432 twice/],
   ])('that cannot be used is refused in words of its own: %s', (text, message) => {
     const refusal = () => readServers(() => text)
@@ -129,7 +133,7 @@ test('a primary among the servers that are waited for has every change where it 
   const { url } = await cluster()
   const servers = readServers(() => url())
   const sql = postgres(url(), { max: 1, onnotice: () => {} })
-  const primary = await present(sql)
+  const primary = await primaryStatus(sql)
   await sql.end()
   expect(await unreplayed(servers, primary, 5000, true)).toEqual([])
   const found = await unreplayed(servers, primary, 5000)
@@ -139,13 +143,13 @@ test('a primary among the servers that are waited for has every change where it 
 test('a server that has no room for a new connection is looked at through one that is too old', async () => {
   const { url } = await cluster()
   let opened = 0
-  const onlooker = new Onlooker(async (patience, onEnd) => {
+  const probe = new StatusProbe(async timeoutMs => {
     if (++opened > 1) throw new Error('too many connections')
-    const connection = await openFirst(readPostgresUrl(url()), {}, patience, onEnd)
-    return Object.assign(connection, { bestBefore: 0 })
+    const connection = await openFirst(readPostgresUrl(url()), timeoutMs)
+    return Object.assign(connection, { expiresAt: 0 })
   })
-  const first = await onlooker.look(5000)
-  const second = await onlooker.look(5000)
+  const first = await probe.query(5000)
+  const second = await probe.query(5000)
   expect([second.system, opened]).toEqual([first.system, 2])
-  await onlooker.close()
+  await probe.close()
 })

@@ -128,7 +128,7 @@ for (const [mode, size] of [
 
     test('a statement that takes too long is cancelled, and leaves nothing behind that works on', async () => {
       const database = await openDatabase(bouncer.url, 1)
-      const pool = database.pool({ size: 1, wait: 5000, statement: 300, slow: 5000 }, silent)
+      const pool = database.pool({ size: 1, waitMs: 5000, statementMs: 300, slowMs: 5000 }, silent)
       const late = pool.unsafe('select pg_sleep(60)', [], { prepare: false })
       await expect(late).rejects.toThrow(StatementTimeout)
       await until('nobody sleeps', async () => {

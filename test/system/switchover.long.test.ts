@@ -44,7 +44,7 @@ async function switchOver(from: OwnCluster, to: OwnCluster): Promise<void> {
   await from.follow(to)
 }
 
-const atRest = { size: 1, wait: 5000, statement: 5000, slow: 5000 }
+const atRest = { size: 1, waitMs: 5000, statementMs: 5000, slowMs: 5000 }
 const silent = { info: () => {}, warn: () => {} }
 
 /** The ports of the servers to which a command and a request are led, or why they are not. */

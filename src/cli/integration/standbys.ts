@@ -2,7 +2,7 @@ import { Option } from 'commander'
 import type { Sql } from 'postgres'
 import { Kept } from '../../errors.ts'
 import type { ReadServer } from '../../postgres/standby/read-servers.ts'
-import { present, unreplayed } from '../../postgres/standby/replayed.ts'
+import { primaryStatus, unreplayed } from '../../postgres/standby/replayed.ts'
 import { readDuration } from '../arguments.ts'
 import { standbyServers } from '../standbys.ts'
 import { withDatabase } from '../with-database.ts'
@@ -39,7 +39,7 @@ export async function changing<Result>(
  */
 export async function untilSeen(sql: Sql, servers: ReadServer[], wait: number): Promise<void> {
   if (servers.length === 0) return
-  const missing = await unreplayed(servers, await present(sql), wait * 1000, true)
+  const missing = await unreplayed(servers, await primaryStatus(sql), wait * 1000, true)
   if (missing.length === 0) return
   const named = missing.map(({ name, why }) => `${name} (${why})`).join(', ')
   throw new Kept(

@@ -2,7 +2,6 @@ import { Failure } from '../../errors.ts'
 import { tryIssuing } from '../../oauth/tokens.ts'
 import { readDisclosing } from '../../postgres/disclosing.ts'
 import type { ServingDatabase } from '../../postgres/pool/serving-database.ts'
-import { isReadOnly } from '../../postgres/read-only.ts'
 import { compareSchema } from '../../postgres/schema/schema-record.ts'
 import type { Replicas } from '../../postgres/standby/replicas.ts'
 import { shared, within } from '../../within.ts'
@@ -85,15 +84,15 @@ function unlessBusy<Result>(
  * a service that is not ready may get no requests that would find out.
  */
 async function unwritable(pool: ServingDatabase): Promise<string | undefined> {
-  if (!(await isReadOnly(pool)) && pool.availability.refusal !== undefined) {
+  if (!(await pool.checkReadOnly()) && pool.availability.unwritable !== undefined) {
     // Where there is no secret nobody could ask for a token either.
     const isPossible = await tryIssuing(pool).then(
       () => true,
       () => false,
     )
-    if (isPossible) pool.availability.wrote()
+    if (isPossible) pool.availability.noteWritable()
   }
-  return pool.availability.refusal
+  return pool.availability.unwritable
 }
 
 /** Of the one row. */

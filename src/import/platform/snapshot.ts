@@ -1,7 +1,8 @@
+import { onTimeout } from '../../postgres/connection/clock.ts'
 import type { Connection } from '../../postgres/connection/connection.ts'
 import { openFirst } from '../../postgres/connection/opening.ts'
-import { afterSilence, silence } from '../../postgres/connection/timeouts.ts'
 import { type PostgresUrl, readPostgresUrl } from '../../postgres/connection/url.ts'
+import { timeoutError } from '../../postgres/failures.ts'
 import { queryFailure, unreachable, unreadable } from './failure.ts'
 import { type Query, rowsOf } from './queries.ts'
 import { watchOver } from './vigil.ts'
@@ -48,12 +49,12 @@ export async function openSnapshot(
   overlap: number,
 ): Promise<Snapshot> {
   const url = read(text)
-  const connect = () => openFirst(url, {}, PATIENCE, () => {})
+  const connect = () => openFirst(url, PATIENCE)
   let connection: Connection | undefined
   try {
     connection = await connect()
     const opened = connection
-    const settle = afterSilence(PATIENCE, () => opened.destroy(silence()))
+    const settle = onTimeout(PATIENCE, () => opened.destroy(timeoutError()))
     const begun = await begin(connection, last, overlap).finally(settle)
     return { ...begun, ...ofSnapshot(connection, connect) }
   } catch (error) {

@@ -1,5 +1,5 @@
 import type { Connection } from '../../postgres/connection/connection.ts'
-import { silence } from '../../postgres/connection/timeouts.ts'
+import { timeoutError } from '../../postgres/failures.ts'
 import { staleConnections } from '../../postgres/pool/stale-backends.ts'
 
 /** Milliseconds without a byte, after which somebody looks. */
@@ -23,17 +23,17 @@ export function watchOver(
   let suspicions = 0
   let isLooking = false
   const look = async () => {
-    const silent = connection.silence(performance.now())
+    const silent = connection.silentMs(performance.now())
     if (silent < after) suspicions = 0
     if (connection.isOver || isLooking || silent < after) return
     isLooking = true
     try {
       suspicions = (await isForgotten(connection, connect, after)) ? suspicions + 1 : 0
-      if (suspicions === 2) connection.destroy(silence())
+      if (suspicions === 2) connection.destroy(timeoutError())
     } catch (error) {
       // A server that refuses the other connection is there.
       const { name, code } = error as { name?: string; code?: string }
-      if (name !== 'PostgresError' && code !== 'NOT_WANTED') connection.destroy(silence())
+      if (name !== 'PostgresError' && code !== 'NOT_WANTED') connection.destroy(timeoutError())
     } finally {
       isLooking = false
     }

@@ -1,50 +1,41 @@
 import type { Socket } from 'node:net'
-import postgres, { type PostgresType, type Sql } from 'postgres'
+import postgres, { type PendingQuery, type PostgresType, type Row, type Sql } from 'postgres'
+import type { PostgresUrl } from './url.ts'
 
-/** As whom to connect and to which database; by default as the user of this process, to one of the same name. */
-export interface Login {
-  user: string | undefined
-  password: string | undefined
-  database: string | undefined
-}
-
-/** Parameters of the server for a connection, sent with its start. */
+/** Parameters of the server for one connection, sent when it starts. */
 export type Parameters = Record<string, string>
-
-interface ClientOptions {
-  /** Connections at most. */
-  max: number
-  prepare: boolean
-  /** Whether to ask each connection for the types of arrays. */
-  fetch_types?: boolean
-  types?: Record<string, PostgresType>
-  max_lifetime?: null
-  /** Seconds until a connection is ready for statements, once its socket is open; 0 for as long as it takes. */
-  connect_timeout?: number
-  onclose?: () => void
-}
 
 const COMMON: Parameters = {
   application_name: 'axport',
   TimeZone: 'UTC',
-  // A day is read back as it was written: it is where a page ended.
+  // A date is read back as it was written: it is part of a remembered position.
   DateStyle: 'ISO',
 }
 
-/** postgres.js over sockets that are open already, and encrypted where they are to be: it speaks the protocol, no more. */
+/** Options of postgres.js. */
+interface ClientOptions {
+  max: number
+  prepare: boolean
+  fetch_types?: boolean
+  types?: Record<string, PostgresType>
+  max_lifetime?: null
+  /** Seconds from the open socket to a connection that is ready for statements; 0 for no limit. */
+  connect_timeout?: number
+  onclose?: () => void
+}
+
+/** postgres.js on sockets that openSocket() has opened: it only speaks the protocol. */
 export function client(
-  { user, password, database }: Login,
+  { login }: PostgresUrl,
   parameters: Parameters,
   socket: () => Promise<Socket>,
   options: ClientOptions,
 ): Sql {
   const all = {
-    ...(user !== undefined && { user }),
-    ...(password !== undefined && { password }),
-    ...(database !== undefined && { database }),
+    ...login,
     connection: { ...COMMON, ...parameters },
     onnotice: () => {},
-    // Whoever opens the socket sees to these.
+    // openSocket() does both.
     ssl: false,
     keep_alive: 0,
     connect_timeout: 0,
@@ -52,4 +43,9 @@ export function client(
     ...options,
   }
   return postgres(all)
+}
+
+/** The result of Runner.unsafe() as raw rows: a query of postgres.js has to be told, ServingDatabase returns them. */
+export function rawRows(rows: PromiseLike<object>): PromiseLike<object> {
+  return 'raw' in rows ? (rows as PendingQuery<Row[]>).raw() : rows
 }

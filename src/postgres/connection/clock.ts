@@ -1,31 +1,55 @@
-/** Time as the pool has it: that of the machine, or of a simulation. */
+import { timeoutError } from '../failures.ts'
+
+/** Time as the connection pool sees it: the machine's, or a simulation's. Durations are milliseconds. */
 export interface Clock {
-  /** Milliseconds since a moment that stays the same. */
+  /** Milliseconds since a fixed moment. */
   now(): number
-  /**
-   * Calls `act` once, when so many milliseconds are over.
-   * @returns keeps `act` from being called
-   */
-  after(milliseconds: number, act: () => void): () => void
-  /**
-   * Calls `act` each time so many milliseconds are over; no process stays for that alone.
-   * @returns ends it
-   */
-  every(milliseconds: number, act: () => void): () => void
-  /** So many milliseconds or less, half as many at least: never the same for two processes. */
-  about(milliseconds: number): number
+  /** Calls `act` once, after `ms`. @returns cancels the call */
+  after(ms: number, act: () => void): () => void
+  /** Calls `act` every `ms`, without keeping the process alive. @returns ends the calls */
+  every(ms: number, act: () => void): () => void
+  /** A random duration from half of `ms` to `ms`, so that processes do not act in step. */
+  jitter(ms: number): number
 }
 
-/** That of the machine. */
-export const MACHINE: Clock = {
+export const SYSTEM_CLOCK: Clock = {
   now: () => performance.now(),
-  after(milliseconds, act) {
-    const timer = setTimeout(act, Math.max(0, milliseconds))
+  after(ms, act) {
+    const timer = setTimeout(act, Math.max(0, ms))
     return () => clearTimeout(timer)
   },
-  every(milliseconds, act) {
-    const timer = setInterval(act, milliseconds).unref()
+  every(ms, act) {
+    const timer = setInterval(act, ms).unref()
     return () => clearInterval(timer)
   },
-  about: milliseconds => milliseconds * (0.5 + Math.random() / 2),
+  jitter: ms => ms * (0.5 + Math.random() / 2),
+}
+
+/** The event loop needs this long to read what had already arrived. */
+export const READ_GRACE_MS = 20
+
+/**
+ * Calls `act` after `ms` and one more read of the event loop. In a process that was stopped (SIGSTOP, a frozen
+ * container), timers fire before the event loop reads answers that arrived in the meantime.
+ * @returns cancels the call
+ */
+export function onTimeout(ms: number, act: () => void, clock = SYSTEM_CLOCK): () => void {
+  let cancel = clock.after(ms, () => {
+    cancel = clock.after(READ_GRACE_MS, act)
+  })
+  return () => cancel()
+}
+
+/**
+ * The result of `work`, if it settles within `ms`.
+ * @throws timeoutError()
+ */
+export async function withTimeout<Result>(ms: number, work: Promise<Result>): Promise<Result> {
+  const { promise, reject } = Promise.withResolvers<never>()
+  const cancel = onTimeout(ms, () => reject(timeoutError()))
+  try {
+    return await Promise.race([work, promise])
+  } finally {
+    cancel()
+  }
 }

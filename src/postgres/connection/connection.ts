@@ -1,106 +1,110 @@
 import type { ParameterOrJSON } from 'postgres'
+import { closedError, codedError, timeoutError } from '../failures.ts'
 import type { RunOptions } from '../statement.ts'
-import type { Backend } from './cancel.ts'
-import { type Clock, MACHINE } from './clock.ts'
-import { type Session, willDo } from './session.ts'
-import { afterSilence, closed, silence } from './timeouts.ts'
+import { type Clock, onTimeout, SYSTEM_CLOCK } from './clock.ts'
+import type { Backend } from './socket.ts'
+import { type ServerState, TARGETS } from './url.ts'
 import { type Dial, dialPostgres, type Start, type Wire } from './wire.ts'
 
-/** Milliseconds that a connection is of use, half of it at least: its name may lead to another server by then. */
-const LIFETIME = 60 * 60_000
+/** A connection is used for an hour at most, and for half of it at least: the host name may lead elsewhere by then. */
+const LIFETIME_MS = 60 * 60_000
+const CLOSE_TIMEOUT_MS = 1000
+const PING_TIMEOUT_MS = 1000
 
-/** Milliseconds for a goodbye. */
-const FAREWELL = 1000
+/** For the server to accept a cancel request. */
+const CANCEL_TIMEOUT_MS = 2000
 
-interface Who extends Session {
+interface Identity extends ServerState {
   pid: number
   server: string
 }
 
-/** Whoever answers: a process of a server, which differs from all others in the microsecond of its start. */
-const WHO = `
+/** A server is told from all others by the microsecond of its start. */
+const IDENTITY = `
   select pg_backend_pid() as pid, extract(epoch from pg_postmaster_start_time())::text as server,
     pg_is_in_recovery() as "isStandby", current_setting('transaction_read_only') = 'on' as "isReadOnly"`
 
+/** Opens one more connection within `timeoutMs`. */
+export type Open = (timeoutMs: number) => Promise<Connection>
+
 /**
- * One connection, from its beginning to its end, with one statement at a time. It is never opened again:
- * postgres.js 3.4.9 tries for ever and without a pause where connections are accepted and closed, and what
- * was half written when one was cut it sends to the next.
+ * One connection, which runs one statement at a time and is never reopened. postgres.js 3.4.9 reopens connections without
+ * a pause where they are accepted and closed, and sends what was half written to a cut connection to the next one.
  */
 export class Connection {
-  /** By the clock: its beginning, when it was last of use, and when it is too old to be used. */
-  readonly openedAt: number
+  /** Times of the clock: its last use, and when it is used no more. */
   usedAt: number
-  readonly bestBefore: number
-  /** By the clock, the beginning of the statement that is running. */
+  expiresAt: number
+  /** When the running statement started; undefined if none is running. */
   runningSince: number | undefined
-  /** Which server it leads to; undefined when a pooler is in between. */
+  /** Which server this is; undefined behind a pooler. */
   server: string | undefined
   isStandby = false
-  #backend: Backend | undefined
-  /** Bytes that had come when that was looked at, and by the clock the look that found more than before. */
+  isOver = false
+  /** Called once when the connection ends, for whatever reason. */
+  onEnd: (connection: Connection) => void = () => {}
+  /** The server process, as the protocol reported it. */
+  backend: Backend | undefined
+  /** Resolves when no cancel request is on its way any more; undefined if none is. */
+  cancelling: Promise<void> | undefined
+  /** Bytes at the last call of silentMs(), and when it last found more than before. */
   #bytesRead = 0
   #heardAt = 0
-  #isOver = false
+  /** Fails the running statement. */
   #abandon: ((error: Error) => void) | undefined
-  #cancelling: Promise<void> | undefined
-  #onEnd: (connection: Connection) => void = () => {}
 
   private constructor(
     readonly start: Start,
     private readonly wire: Wire,
     private readonly clock: Clock,
   ) {
-    this.openedAt = clock.now()
-    this.usedAt = this.openedAt
-    this.bestBefore = this.openedAt + clock.about(LIFETIME)
+    this.usedAt = clock.now()
+    this.expiresAt = this.usedAt + clock.jitter(LIFETIME_MS)
     wire.onEnd = () => this.#end()
   }
 
-  /**
-   * @param patience milliseconds until it has to have answered
-   * @param onEnd called once when it has ended, in whatever way
-   * @throws the error of the socket or of the server; ETIMEDOUT, NO_ANSWER; NOT_WANTED
-   */
+  /** @throws the error of the socket or of the server; codes ETIMEDOUT, NO_ANSWER, NOT_WANTED */
   static async open(
     start: Start,
-    patience: number,
-    onEnd: (connection: Connection) => void,
+    timeoutMs: number,
     dial: Dial = dialPostgres,
-    clock = MACHINE,
+    clock = SYSTEM_CLOCK,
   ): Promise<Connection> {
-    const deadline = clock.now() + patience
-    const connection = new Connection(start, await dial(start, patience), clock)
-    await connection.#greet(deadline - clock.now())
-    if (connection.isOver) throw closed()
-    connection.#onEnd = onEnd
+    const deadline = clock.now() + timeoutMs
+    const connection = new Connection(start, await dial(start, timeoutMs), clock)
+    await connection.#identify(deadline - clock.now())
+    if (connection.isOver) throw closedError()
     return connection
   }
 
-  async #greet(patience: number): Promise<void> {
-    const rows = (await this.ask(WHO, patience)) as Who[] & { state?: Backend }
-    const [who] = rows
-    if (!who) throw new Error('the server did not say who it is')
-    this.#backend = rows.state
-    // A pooler makes up the pid that it tells, and may run the next statement elsewhere.
-    this.server = who.pid === this.pid ? who.server : undefined
-    this.isStandby = who.isStandby
-    if (willDo(this.start.wanted, who)) return
+  async #identify(timeoutMs: number): Promise<void> {
+    const rows = (await this.query(IDENTITY, timeoutMs)) as Identity[] & { state?: Backend }
+    const [identity] = rows
+    if (!identity) throw new Error('the server did not identify itself')
+    this.backend = rows.state
+    // A pooler invents the pid of the protocol, and may run the next statement in another process.
+    this.server = identity.pid === this.backend?.pid ? identity.server : undefined
+    this.isStandby = identity.isStandby
+    if (TARGETS[this.start.url.target](identity)) return
     void this.close()
-    throw Object.assign(new Error('it is not of the kind asked for'), { code: 'NOT_WANTED' })
+    throw codedError('NOT_WANTED', 'the server is not of the kind that target_session_attrs names')
   }
 
-  get isOver(): boolean {
-    return this.#isOver
+  /** Whether the server still answers, and still is of the kind asked for; if not, the connection ends. */
+  async isUsable(timeoutMs = PING_TIMEOUT_MS): Promise<boolean> {
+    return await this.#identify(timeoutMs).then(
+      () => true,
+      () => false,
+    )
   }
 
   /**
-   * Runs a statement that has no parameters.
-   * @param patience milliseconds until it has to have been answered
-   * @throws as run(), and ends the connection; NO_ANSWER
+   * Runs a statement without parameters. Any failure ends the connection.
+   * @throws as run(); code NO_ANSWER after `timeoutMs`
    */
-  async ask(text: string, patience: number): Promise<object> {
-    const settle = afterSilence(patience, () => this.destroy(noAnswer()), this.clock)
+  async query(text: string, timeoutMs: number): Promise<object> {
+    const noAnswer = () => this.destroy(codedError('NO_ANSWER', 'the server does not answer'))
+    const settle = onTimeout(timeoutMs, noAnswer, this.clock)
     try {
       return await this.run(text, [], { prepare: false })
     } catch (error) {
@@ -111,44 +115,33 @@ export class Connection {
     }
   }
 
-  /** Of the server's process, as the server told it. */
-  get pid(): number | undefined {
-    return this.#backend?.pid
-  }
-
-  /**
-   * Runs one statement.
-   * @throws the error of the statement or the connection
-   */
+  /** Runs one statement. @throws the error of the statement or the connection */
   async run(text: string, parameters: ParameterOrJSON<never>[], options: RunOptions): Promise<object> {
-    if (this.#isOver) throw closed()
-    // Not a race against one promise for all statements: that would collect them for as long as the connection lives.
+    if (this.isOver) throw closedError()
+    // A fresh promise per statement: racing one long-lived promise would leak a reaction per statement.
     const { promise, resolve, reject } = Promise.withResolvers<object>()
     this.#abandon = reject
-    this.runningSince = this.clock.now()
-    // Behind a pooler the next statement may be run by another process, which has nothing prepared.
-    const sendable = this.server === undefined ? { ...options, prepare: false } : options
-    this.wire.send(text, parameters, sendable).then(resolve, reject)
+    // Behind a pooler, another process may run the next statement, without what this one has prepared.
+    const possible = this.server === undefined ? { ...options, prepare: false } : options
+    this.wire.send(text, parameters, possible).then(resolve, reject)
     try {
-      return await promise
+      return await this.#timed(promise)
     } finally {
       this.#abandon = undefined
-      this.runningSince = undefined
-      this.usedAt = this.clock.now()
     }
   }
 
   /**
-   * What `COPY … TO STDOUT` sends, as it comes and no faster than it is taken. Whoever takes less than all of it has to
-   * end the connection.
-   * @throws the error of the statement or the connection, also in between
+   * The bytes of `COPY … TO STDOUT`, read no faster than they are taken. A reader that stops early has to end the
+   * connection.
+   * @throws the error of the statement or the connection, also between two chunks
    */
   async *copy(text: string): AsyncGenerator<Uint8Array> {
-    if (this.#isOver) throw closed()
+    if (this.isOver) throw closedError()
     const chunks = this.wire.copy(text)
     try {
       for (;;) {
-        const next = await this.#waitedFor(chunks.next())
+        const next = await this.#timed(chunks.next())
         if (next.done) break
         yield next.value
       }
@@ -157,8 +150,7 @@ export class Connection {
     }
   }
 
-  /** Silence counts only while something is asked of the server. */
-  async #waitedFor<Result>(work: Promise<Result>): Promise<Result> {
+  async #timed<Result>(work: Promise<Result>): Promise<Result> {
     this.runningSince = this.clock.now()
     try {
       return await work
@@ -168,82 +160,61 @@ export class Connection {
     }
   }
 
-  /**
-   * Milliseconds in which nothing came, not even a part of an answer, while a statement runs; 0 when none does.
-   * As exact as the looks are frequent: `now` counts as when it came.
-   */
-  silence(now: number): number {
+  /** For how long a running statement has received nothing, as exactly as this is called often; 0 if none is running. */
+  silentMs(now: number): number {
     const { bytesRead } = this.wire
     if (bytesRead !== this.#bytesRead) this.#heardAt = now
     this.#bytesRead = bytesRead
     return this.runningSince === undefined ? 0 : now - Math.max(this.runningSince, this.#heardAt)
   }
 
-  /** Whether it still answers, and is of the kind that was asked for; ended when not. */
-  async answers(patience: number): Promise<boolean> {
-    return await this.#greet(patience).then(
-      () => true,
-      () => false,
-    )
-  }
-
   /**
-   * Asks the server to end the statement that is running. Resolves when the server has passed that on, so
-   * that it cannot hit a later statement; until then no other may be run. Ends the connection where that cannot
-   * be known.
+   * Asks the server to end the running statement. Resolves when the request cannot hit a later statement any more; until
+   * then no other may run. If that cannot be known, the connection ends.
    */
-  cancel(patience: number): Promise<void> {
-    this.#cancelling ??= this.#cancel(patience).finally(() => {
-      this.#cancelling = undefined
+  cancel(timeoutMs = CANCEL_TIMEOUT_MS): Promise<void> {
+    this.cancelling ??= this.#cancel(timeoutMs).finally(() => {
+      this.cancelling = undefined
     })
-    return this.#cancelling
+    return this.cancelling
   }
 
-  /** Resolves when no request to cancel is on its way any more; undefined when none is. */
-  get cancelled(): Promise<void> | undefined {
-    return this.#cancelling
-  }
-
-  async #cancel(patience: number): Promise<void> {
+  async #cancel(timeoutMs: number): Promise<void> {
     try {
-      if (!this.#backend) throw new Error('the server did not say how to cancel')
-      await this.wire.cancel(this.#backend, patience)
+      if (!this.backend) throw new Error('the server did not say how to cancel')
+      await this.wire.cancel(this.backend, timeoutMs)
     } catch {
-      this.destroy(silence())
+      this.destroy(timeoutError())
     }
   }
 
   /**
-   * Ends it with the statement that is running: that one fails at once, and is cancelled before the connection goes. A
-   * pooler forgets with the connection how to cancel it.
+   * Fails the running statement at once with `error`, cancels it, and then ends the connection: a pooler forgets how to
+   * cancel a statement when its connection ends.
    */
-  async giveUp(patience: number, error: Error = silence()): Promise<void> {
+  async giveUp(timeoutMs = CANCEL_TIMEOUT_MS, error: Error = timeoutError()): Promise<void> {
+    this.expiresAt = Number.NEGATIVE_INFINITY
     this.#abandon?.(error)
-    await this.cancel(patience)
+    await this.cancel(timeoutMs)
     this.destroy()
   }
 
-  /** Ends it at once; a statement that is running fails with `error`. */
-  destroy(error: Error = closed()): void {
-    this.#end()
+  /** Ends the connection at once; a running statement fails with `error`. */
+  destroy(error: Error = closedError()): void {
     this.#abandon?.(error)
     this.wire.destroy()
+    this.#end()
   }
 
-  /** Ends it politely; nothing may be running. */
+  /** Says goodbye to the server and ends the connection. No statement may be running. */
   async close(): Promise<void> {
     this.#end()
-    await this.wire.close(FAREWELL)
+    await this.wire.close(CLOSE_TIMEOUT_MS)
   }
 
   #end(): void {
-    if (this.#isOver) return
-    this.#isOver = true
-    this.#onEnd(this)
+    if (this.isOver) return
+    this.isOver = true
+    this.onEnd(this)
   }
 }
-
-/** Opens one more connection; `onEnd` is called once when it has ended. */
-export type Open = (patience: number, onEnd: (connection: Connection) => void) => Promise<Connection>
-
-const noAnswer = () => Object.assign(new Error('it does not answer'), { code: 'NO_ANSWER' })

@@ -1,36 +1,36 @@
+import { closedError } from '../failures.ts'
 import type { Parameters } from './client.ts'
-import { type Clock, MACHINE } from './clock.ts'
+import { type Clock, SYSTEM_CLOCK } from './clock.ts'
 import { Connection } from './connection.ts'
 import { attemptsOf, isAboutEncryption } from './encryption.ts'
-import { closed } from './timeouts.ts'
 import type { Address, PostgresUrl } from './url.ts'
-import { dialPostgres, type Start } from './wire.ts'
+import { type Dial, dialPostgres } from './wire.ts'
+
+interface OpenOptions {
+  /** Parameters that are left out where a pooler refuses them. */
+  optional?: Parameters
+  dial?: Dial
+  clock?: Clock
+}
 
 /**
- * Opens a connection to the first server of a URL that answers and is of the kind asked for. Every server has the same
- * share of the patience.
- * @param further parameters that the connection can do without, where a pooler refuses them
- * @param patience milliseconds
- * @param onEnd called once when it has ended, in whatever way
- * @throws the error of the last server that was tried
+ * Opens a connection to the first server of a URL that answers and is of the kind asked for. Each server gets an equal
+ * share of `timeoutMs`.
+ * @throws the error of the last server
  */
 export async function openFirst(
   url: PostgresUrl,
-  further: Parameters,
-  patience: number,
-  onEnd: (connection: Connection) => void,
-  dial = dialPostgres,
-  clock = MACHINE,
+  timeoutMs: number,
+  { optional = {}, dial = dialPostgres, clock = SYSTEM_CLOCK }: OpenOptions = {},
 ): Promise<Connection> {
-  const open = (start: Start, within: number) => Connection.open(start, within, onEnd, dial, clock)
-  const share = patience / url.addresses.length
+  const options = { optional, dial, clock }
   let failure: unknown
-  /** Taken where there is no standby, and a standby is only preferred. */
+  /** Used if a standby is preferred and there is none. */
   let primary: Connection | undefined
   for (const address of url.addresses) {
     try {
-      const connection = await openAt(url, address, further, share, open, clock)
-      if (url.wanted !== 'prefer-standby' || connection.isStandby) {
+      const connection = await openAt(url, address, timeoutMs / url.addresses.length, options)
+      if (url.target !== 'prefer-standby' || connection.isStandby) {
         void primary?.close()
         return connection
       }
@@ -41,34 +41,27 @@ export async function openFirst(
     }
   }
   if (primary && !primary.isOver) return primary
-  throw failure ?? closed()
+  throw failure ?? closedError()
 }
 
-/** With encryption or without, as sslmode has it. */
+/** With and without encryption in the order of sslmode, and once more without the optional parameters. */
 async function openAt(
   url: PostgresUrl,
   address: Address,
-  further: Parameters,
-  patience: number,
-  open: (start: Start, patience: number) => Promise<Connection>,
-  clock: Clock,
+  timeoutMs: number,
+  { optional, dial, clock }: Required<OpenOptions>,
 ): Promise<Connection> {
-  const deadline = clock.now() + patience
-  const { encryption, parameters, prepare, wanted } = url
-  const openWith = (isEncrypted: boolean, all: Parameters) => {
-    const route = { address, ...(isEncrypted && { encryption }) }
-    const start = { login: url, route, parameters: all, prepare, wanted }
-    return open(start, deadline - clock.now())
-  }
+  const deadline = clock.now() + timeoutMs
   let failure: unknown
-  for (const isEncrypted of 'path' in address ? [false] : attemptsOf(encryption.mode)) {
+  for (const isEncrypted of 'path' in address ? [false] : attemptsOf(url.encryption.mode)) {
+    const route = { address, ...(isEncrypted && { encryption: url.encryption }) }
+    const openWith = (parameters: Parameters) =>
+      Connection.open({ url, route, parameters }, deadline - clock.now(), dial, clock)
     try {
-      try {
-        return await openWith(isEncrypted, { ...further, ...parameters })
-      } catch (error) {
+      return await openWith({ ...optional, ...url.parameters }).catch(error => {
         if (!isParameterRefused(error)) throw error
-        return await openWith(isEncrypted, parameters)
-      }
+        return openWith(url.parameters)
+      })
     } catch (error) {
       if (failure === undefined || (error as { code?: string }).code !== 'NOT_ENCRYPTED') failure = error
       if (!isAboutEncryption(error)) break
@@ -77,7 +70,7 @@ async function openAt(
   throw failure
 }
 
-/** PgBouncer takes those parameters alone that it restores for its next client. */
+/** PgBouncer accepts only parameters that it restores for the next client. */
 function isParameterRefused(error: unknown): boolean {
   const { code, message } = error as { code?: string; message?: string }
   return code === '08P01' && /startup parameter/.test(message ?? '')

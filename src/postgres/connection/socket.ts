@@ -1,38 +1,48 @@
 import { connect, type Socket } from 'node:net'
 import { connect as encrypt, type TLSSocket } from 'node:tls'
+import { closedError, codedError } from '../failures.ts'
+import { withTimeout } from './clock.ts'
 import { ALPN, type Encryption, tlsOptions } from './encryption.ts'
-import { closed, inTime } from './timeouts.ts'
 import type { Address } from './url.ts'
 
-/** A way to a server, which commands, requests, and requests to cancel take alike. */
+/** A way to a server: for connections of commands and requests, and for cancel requests. */
 export interface Route {
   address: Address
-  /** Undefined for a connection in the clear. */
+  /** Undefined for a connection without TLS. */
   encryption?: Encryption
 }
 
-/** Milliseconds after which the kernel asks whether the other end is still there: firewalls forget sooner than later. */
-const KEEP_ALIVE = 30_000
+/** A server process as clients address it to cancel its statement. */
+export interface Backend {
+  pid: number
+  secret: number
+}
 
-/** A message in place of a start: its length and its code. */
+/** The kernel's first TCP keepalive probe: firewalls drop idle connections after minutes. */
+const KEEP_ALIVE_MS = 30_000
+
+/** SSLRequest: its length and its code. */
 const SSL_REQUEST = Buffer.from([0, 0, 0, 8, 4, 210, 22, 47])
 
+/** The code of a CancelRequest. */
+const CANCEL_REQUEST = 80877102
+
 /**
- * Opens a socket to a server, over which its protocol begins.
- * @param patience milliseconds until it has to be open, and encrypted
- * @throws the error of the socket or of TLS; NOT_ENCRYPTED; ETIMEDOUT
+ * Opens a socket to a server, on which the Postgres protocol can start.
+ * @param timeoutMs for the connection and the TLS handshake together
+ * @throws the error of the socket or of TLS; codes NOT_ENCRYPTED, ETIMEDOUT, CONNECTION_CLOSED
  */
-export async function openSocket({ address, encryption }: Route, patience: number): Promise<Socket> {
+export async function openSocket({ address, encryption }: Route, timeoutMs: number): Promise<Socket> {
   const raw = 'path' in address ? connect(address.path) : connect(address.port, address.host)
-  // Whoever reads it has a listener as well; until then an error must not end the process.
+  // An error without a listener would end the process.
   raw.on('error', () => {})
   const opening = async () => {
     await once(raw, 'connect')
-    raw.setKeepAlive(true, KEEP_ALIVE)
+    raw.setKeepAlive(true, KEEP_ALIVE_MS)
     return encryption && 'host' in address ? await encrypted(raw, encryption, address.host) : raw
   }
   try {
-    return await inTime(patience, opening())
+    return await withTimeout(timeoutMs, opening())
   } catch (error) {
     raw.destroy()
     throw error
@@ -43,7 +53,7 @@ async function encrypted(raw: Socket, encryption: Encryption, host: string): Pro
   if (!encryption.isDirect) {
     raw.write(SSL_REQUEST)
     const answer = await once<Buffer>(raw, 'data')
-    // More than the one byte came from somebody in between, to be taken for what is encrypted.
+    // Further bytes were injected before the handshake and would be taken for decrypted data (CVE-2021-23222).
     if (answer?.toString('latin1') !== 'S') throw notEncrypted()
   }
   const socket = encrypt({ socket: raw, ...tlsOptions(encryption, host) })
@@ -53,14 +63,41 @@ async function encrypted(raw: Socket, encryption: Encryption, host: string): Pro
   return socket
 }
 
-/** The value of an event, before the socket ends or fails; no listener is left behind. */
+/** The value of an event, unless the socket closes or fails first; leaves no listener behind. */
 function once<Value>(socket: Socket, name: string): Promise<Value | undefined> {
   const { promise, resolve, reject } = Promise.withResolvers<Value | undefined>()
-  const onClose = () => reject(closed())
+  const onClose = () => reject(closedError())
   socket.once(name, resolve).once('error', reject).once('close', onClose)
   return promise.finally(() => {
     socket.off(name, resolve).off('error', reject).off('close', onClose)
   })
 }
 
-const notEncrypted = () => Object.assign(new Error('the server does not encrypt'), { code: 'NOT_ENCRYPTED' })
+const notEncrypted = () => codedError('NOT_ENCRYPTED', 'the server does not encrypt')
+
+/**
+ * Sends a CancelRequest and waits until the server closes the socket, as libpq does: the server has then sent the
+ * signal. query.cancel() of postgres.js does not wait, and its error cannot be caught.
+ * @param route the connection's own: without its encryption the secret would be readable on the network
+ * @throws if the server does not close the socket in time, or the connection fails
+ */
+export async function cancelBackend(
+  route: Route,
+  { pid, secret }: Backend,
+  timeoutMs: number,
+): Promise<void> {
+  const deadline = performance.now() + timeoutMs
+  const socket = await openSocket(route, timeoutMs)
+  const { promise: isClosed, resolve, reject } = Promise.withResolvers<void>()
+  socket.once('close', () => resolve()).once('error', reject)
+  socket.resume()
+  const message = Buffer.alloc(16)
+  for (const [index, number] of [16, CANCEL_REQUEST, pid, secret].entries())
+    message.writeUInt32BE(number >>> 0, index * 4)
+  socket.write(message)
+  try {
+    await withTimeout(deadline - performance.now(), isClosed)
+  } finally {
+    socket.destroy()
+  }
+}

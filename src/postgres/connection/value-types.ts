@@ -1,6 +1,6 @@
 import type { ParameterOrJSON, PostgresType } from 'postgres'
 
-/** Postgres' own numbers of the array types that statements take and return. */
+/** The array types of statements: their oid in Postgres, and how an element is read. A bigint or a date stays text. */
 const ARRAYS: Record<string, { oid: number; element(text: string): unknown }> = {
   booleans: { oid: 1000, element: text => text === 't' },
   integers: { oid: 1007, element: Number },
@@ -10,12 +10,11 @@ const ARRAYS: Record<string, { oid: number; element(text: string): unknown }> = 
 }
 
 /**
- * What postgres.js is told about arrays, so that it does not ask each new connection for them: that costs a
- * round trip, and when the connection is cut meanwhile, 3.4.9 throws where nobody can catch it.
- * Arrays have one dimension; a bigint or a date is text.
+ * The types that postgres.js gets, with arrays of one dimension. Without them it asks each new connection for the array
+ * types: one round trip more, and 3.4.9 throws where no code can catch it if the connection is cut meanwhile.
  *
- * It also repeats a statement whose plan has become invalid, with parameters that it has serialized already: a second
- * time it would make hex of hex, and false of 't'. So values come as asText() makes them, and are sent as they are.
+ * Values are not serialized, because asText() has done that: postgres.js repeats a statement whose plan became invalid
+ * with serialized parameters, and would turn hex into hex of hex, and 't' into false.
  */
 export function valueTypes(): Record<string, PostgresType> {
   const type = (oid: number, parse: (text: string) => unknown): PostgresType => ({
@@ -35,14 +34,14 @@ export function valueTypes(): Record<string, PostgresType> {
   }
 }
 
-/** A parameter in the form in which Postgres reads it, but for numbers and null. */
+/** A parameter as Postgres reads it; numbers and null stay as they are. */
 export function asText(value: ParameterOrJSON<never>): ParameterOrJSON<never> {
   if (Array.isArray(value)) return toArrayText(value)
   if (value instanceof Uint8Array) return `\\x${Buffer.from(value).toString('hex')}`
   return typeof value === 'boolean' ? String(value) : value
 }
 
-/** An array as Postgres reads it: {"1",null,"a \"quoted\" one"}. */
+/** An array literal: {"1",null,"a \"quoted\" one"}. */
 function toArrayText(values: unknown[]): string {
   const items = values.map(value =>
     value === null ? 'null' : `"${String(value).replaceAll(/["\\]/g, '\\$&')}"`,

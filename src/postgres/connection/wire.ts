@@ -1,59 +1,51 @@
 import type { Socket } from 'node:net'
+import { Readable } from 'node:stream'
 import type { ParameterOrJSON, Sql } from 'postgres'
-import { listenAtOnce, sendAtOnce } from '../at-once.ts'
+import { closedError } from '../failures.ts'
 import type { RunOptions } from '../statement.ts'
-import { type Backend, cancelBackend } from './cancel.ts'
-import { client, type Login, type Parameters } from './client.ts'
-import type { Wanted } from './session.ts'
-import { openSocket, type Route } from './socket.ts'
-import { closed } from './timeouts.ts'
+import { client, type Parameters } from './client.ts'
+import { type Backend, cancelBackend, openSocket, type Route } from './socket.ts'
+import type { PostgresUrl } from './url.ts'
 import { asText, valueTypes } from './value-types.ts'
 
-/** What a connection is to be. */
+/** How one connection starts. */
 export interface Start {
-  login: Login
+  url: PostgresUrl
   route: Route
   parameters: Parameters
-  prepare: boolean
-  wanted: Wanted
 }
 
-/** What a connection speaks through: postgres.js over a socket, or a simulation of both. */
+/** What a connection sends its statements through: postgres.js on a socket, or a simulation. */
 export interface Wire {
-  /** Bytes that have come. */
+  /** Bytes received. */
   readonly bytesRead: number
-  /** Called when it has ended, in whatever way. */
+  /** Called when the connection ends, for whatever reason. */
   onEnd: () => void
   /**
-   * Runs one statement; the one before has ended.
+   * Runs one statement, after the previous one has ended.
    * @throws the error of the statement or the connection
    */
   send(text: string, parameters: ParameterOrJSON<never>[], options: RunOptions): Promise<object>
-  /** What `COPY … TO STDOUT` sends, as it comes and no faster than it is taken; the statement before has ended. */
+  /** The bytes of `COPY … TO STDOUT`, read no faster than they are taken. */
   copy(text: string): AsyncGenerator<Uint8Array, void, undefined>
-  /** As cancelBackend() has it. */
-  cancel(backend: Backend, patience: number): Promise<void>
-  /** Says goodbye; ends it in so many milliseconds at most. */
-  close(patience: number): Promise<void>
-  /** Ends it at once; nobody may wait for an answer. */
+  /** As cancelBackend(). */
+  cancel(backend: Backend, timeoutMs: number): Promise<void>
+  /** Says goodbye to the server, and closes after `timeoutMs` at the latest. */
+  close(timeoutMs: number): Promise<void>
+  /** Closes at once. No statement may be waiting for its answer. */
   destroy(): void
 }
 
-/**
- * Opens the way that a connection speaks through.
- * @param patience milliseconds until it has to be open
- * @throws as openSocket()
- */
-export type Dial = (start: Start, patience: number) => Promise<Wire>
+/** Opens a wire. @throws as openSocket() */
+export type Dial = (start: Start, timeoutMs: number) => Promise<Wire>
 
-export const dialPostgres: Dial = async (start, patience) =>
-  new PostgresWire(start, await openSocket(start.route, patience))
+export const dialPostgres: Dial = async (start, timeoutMs) =>
+  new PostgresWire(start, await openSocket(start.route, timeoutMs))
 
-/** postgres.js over one socket that is open. */
+/** postgres.js on one open socket. */
 class PostgresWire implements Wire {
   onEnd = () => {}
-  /** Whether the last statement failed. */
-  #isUnsettled = false
+  #hasFailed = false
   readonly #sql: Sql
 
   constructor(
@@ -62,14 +54,14 @@ class PostgresWire implements Wire {
   ) {
     let isTaken = false
     const take = async () => {
-      if (isTaken || socket.destroyed) throw closed()
+      if (isTaken || socket.destroyed) throw closedError()
       isTaken = true
       return socket
     }
-    this.#sql = client(start.login, start.parameters, take, {
+    this.#sql = client(start.url, start.parameters, take, {
       max: 1,
       max_lifetime: null,
-      prepare: start.prepare,
+      prepare: start.url.prepare,
       fetch_types: false,
       types: valueTypes(),
       onclose: () => this.onEnd(),
@@ -81,34 +73,43 @@ class PostgresWire implements Wire {
   }
 
   async send(text: string, parameters: ParameterOrJSON<never>[], options: RunOptions): Promise<object> {
-    // postgres.js 3.4.9 puts the next rows behind those that came before an error: it counts from 0 again
-    // only after a statement that came to its end.
-    if (this.#isUnsettled) await this.#sql.unsafe('select 1')
-    this.#isUnsettled = false
+    // postgres.js 3.4.9 keeps the rows that came before an error, and appends the next rows to them. It starts
+    // from 0 only after a statement that succeeded.
+    if (this.#hasFailed) await this.#sql.unsafe('select 1')
+    this.#hasFailed = false
     const query = this.#sql.unsafe(text, parameters.map(asText), { prepare: options.prepare })
-    if (!options.prepare) sendAtOnce(query)
+    // For an unprepared statement postgres.js 3.4.9 asks for the parameter types first: one round trip more. Every
+    // parameter has a cast, so the types are not needed.
+    if (!options.prepare) Object.defineProperty(query, 'describeFirst', { get: () => false, set: () => {} })
     try {
       return await (options.bytes ? query.raw() : query)
     } catch (error) {
-      this.#isUnsettled = true
+      this.#hasFailed = true
       throw error
     }
   }
 
   async *copy(text: string): AsyncGenerator<Uint8Array, void, undefined> {
     const query = this.#sql.unsafe(text)
-    listenAtOnce(query)
+    // postgres.js 3.4.9 returns the stream one turn of the event loop after it was made. Without a listener, an error
+    // that came with the first bytes would end the process.
+    const internal = query as unknown as { resolve(result: unknown): void }
+    const { resolve } = internal
+    internal.resolve = result => {
+      if (result instanceof Readable) result.on('error', () => {})
+      resolve(result)
+    }
     yield* await query.readable()
-    // The stream of postgres.js 3.4.9 may have paused the socket, and reads it no more once it has come to its end.
+    // The stream may have paused the socket, and does not resume it at its end.
     this.socket.resume()
   }
 
-  cancel(backend: Backend, patience: number): Promise<void> {
-    return cancelBackend(this.start.route, backend, patience)
+  cancel(backend: Backend, timeoutMs: number): Promise<void> {
+    return cancelBackend(this.start.route, backend, timeoutMs)
   }
 
-  async close(patience: number): Promise<void> {
-    await this.#sql.end({ timeout: patience / 1000 }).catch(() => {})
+  async close(timeoutMs: number): Promise<void> {
+    await this.#sql.end({ timeout: timeoutMs / 1000 }).catch(() => {})
     this.socket.destroy()
   }
 

@@ -1,109 +1,106 @@
-import { MACHINE } from '../connection/clock.ts'
+import { SYSTEM_CLOCK } from '../connection/clock.ts'
 
-/** Where changes of state are told. */
+/** A log for changes of the state. */
 export interface StateLog {
   info(details: object, message: string): void
   warn(details: object, message: string): void
 }
 
-/** Milliseconds between two looks at a database that is gone: doubled each time, never the same for two processes. */
-const FIRST_PAUSE = 100
-const LONGEST_PAUSE = 1000
+/** The pause between two attempts to connect doubles from the first to the last. */
+const FIRST_PAUSE_MS = 100
+const LAST_PAUSE_MS = 1000
 
-/** Milliseconds between two lines about statements that a server is too short of something to run. */
-const REPEAT = 60_000
+/** A shortage that lasts is logged this often. */
+const SHORTAGE_LOG_INTERVAL_MS = 60_000
 
 const READ_ONLY = 'the database is read-only: no tokens can be issued'
 
 /**
- * What is known of the database, and the line in the log when that changes; none for what is known already.
- * Reasons are in words and hold nothing of a URL, a statement or a row.
+ * Whether the database can be reached and written, as last found. Each change is one line in the log; reasons hold
+ * nothing of a URL, a statement or a row.
  */
 export class Availability {
-  /** Why it cannot be reached; undefined when it can, as far as is known. */
-  reason: string | undefined
-  /** Why it takes no writes; undefined when it does, as far as is known. */
-  refusal: string | undefined
-  /** Statements that the server refused because it is short of disk, memory or the like. */
+  /** Why the database cannot be reached; undefined if it can. */
+  unreachable: string | undefined
+  /** Why the database takes no writes; undefined if it does. */
+  unwritable: string | undefined
+  /** Statements that the server refused because it was short of disk, memory or the like. */
   shortages = 0
-  /** Whether the refusal is in the log, and by the clock the last line about a shortage. */
-  #isTold = false
-  #toldAt = Number.NEGATIVE_INFINITY
-  /** Attempts in a row to open one more connection that failed while others were of use. */
-  #refusals = 0
-  #attempts = 0
-  #since = 0
+  #isLogged = false
+  #shortageLoggedAt = Number.NEGATIVE_INFINITY
+  /** Further connections that were refused in a row. */
+  #refused = 0
+  #pauses = 0
+  #unreachableSince = 0
 
   constructor(
     private readonly log: StateLog,
-    private readonly clock = MACHINE,
+    private readonly clock = SYSTEM_CLOCK,
   ) {}
 
-  /** @returns whether that is news */
-  lost(reason: string): boolean {
-    const isNews = this.reason === undefined
-    this.reason = reason
-    if (!isNews) return false
-    this.#attempts = 0
-    this.#since = this.clock.now()
+  noteUnreachable(reason: string): void {
+    const isNews = this.unreachable === undefined
+    this.unreachable = reason
+    if (!isNews) return
+    this.#pauses = 0
+    this.#unreachableSince = this.clock.now()
     this.log.warn({ reason }, 'the database cannot be reached')
-    return true
   }
 
   /** A connection was opened. */
-  found(): void {
-    this.#refusals = 0
-    this.#attempts = 0
-    if (this.reason === undefined) return
-    this.reason = undefined
-    const seconds = Math.round((this.clock.now() - this.#since) / 100) / 10
+  noteReachable(): void {
+    this.#refused = 0
+    this.#pauses = 0
+    if (this.unreachable === undefined) return
+    this.unreachable = undefined
+    const seconds = Math.round((this.clock.now() - this.#unreachableSince) / 100) / 10
     this.log.info({ seconds }, 'the database can be reached again')
   }
 
-  /** One more connection could not be opened, while others are of use. Told when it happens again at once. */
-  refusedConnection(reason: string): void {
-    if (++this.#refusals !== 2) return
-    this.log.warn({ reason }, 'the database takes no further connection; requests share those that are open')
+  /** A further connection was refused while others work. Logged when it happens twice in a row. */
+  noteRefusedConnection(reason: string): void {
+    if (++this.#refused === 2)
+      this.log.warn(
+        { reason },
+        'the database takes no further connection; requests share those that are open',
+      )
   }
 
-  /** Whether the database is known to be read-only. */
   get isReadOnly(): boolean {
-    return this.refusal === READ_ONLY
+    return this.unwritable === READ_ONLY
   }
 
-  /** Somebody looked, or a write was refused: the database is read-only, or is not. */
-  sawReadOnly(isReadOnly: boolean): void {
-    if (!isReadOnly && this.isReadOnly) this.wrote()
-    if (!isReadOnly || this.isReadOnly) return
-    this.refusal = READ_ONLY
-    this.#tell(READ_ONLY)
+  noteReadOnly(isReadOnly: boolean): void {
+    if (isReadOnly === this.isReadOnly) return
+    if (isReadOnly) this.#noteUnwritable(READ_ONLY, true)
+    else this.noteWritable()
   }
 
-  /** A statement was refused because the server is short of something: so may writes be, until one succeeds. */
-  ranShort(reason: string): void {
+  /** A statement was refused because of a shortage. Writes count as refused until one succeeds. */
+  noteShortage(reason: string): void {
     this.shortages++
-    this.refusal = reason
     const now = this.clock.now()
-    if (now - this.#toldAt < REPEAT) return
-    this.#toldAt = now
-    this.#tell(reason)
+    const isDue = now - this.#shortageLoggedAt >= SHORTAGE_LOG_INTERVAL_MS
+    if (isDue) this.#shortageLoggedAt = now
+    this.#noteUnwritable(reason, isDue)
   }
 
-  /** A token was issued, or could be. */
-  wrote(): void {
-    this.refusal = undefined
-    if (!this.#isTold) return
-    this.#isTold = false
-    this.log.info({}, 'the database takes writes again')
+  /** A token was issued, or could have been. */
+  noteWritable(): void {
+    this.unwritable = undefined
+    if (this.#isLogged) this.log.info({}, 'the database takes writes again')
+    this.#isLogged = false
   }
 
-  #tell(refusal: string): void {
-    this.#isTold = true
-    this.log.warn({}, refusal)
+  #noteUnwritable(reason: string, isDue: boolean): void {
+    this.unwritable = reason
+    if (!isDue) return
+    this.#isLogged = true
+    this.log.warn({}, reason)
   }
 
-  /** Milliseconds until the next look. */
-  pause(): number {
-    return this.clock.about(Math.min(FIRST_PAUSE * 2 ** this.#attempts++, LONGEST_PAUSE))
+  /** Milliseconds until the next attempt to connect. */
+  nextPauseMs(): number {
+    return this.clock.jitter(Math.min(FIRST_PAUSE_MS * 2 ** this.#pauses++, LAST_PAUSE_MS))
   }
 }

@@ -1,291 +1,289 @@
-import { MACHINE } from '../connection/clock.ts'
+import { SYSTEM_CLOCK } from '../connection/clock.ts'
 import type { Connection, Open } from '../connection/connection.ts'
-import { closed } from '../connection/timeouts.ts'
-import { ClientGone, Crowded, DatabaseUnavailable, Displaced, isSilence, reasonOf } from '../failures.ts'
-import type { Availability } from './availability.ts'
-import type { PoolBounds } from './bounds.ts'
-import { Lanes } from './lanes.ts'
-import { CANCEL_PATIENCE, Lookout, type Watched } from './lookout.ts'
+import {
+  ClientGone,
+  closedError,
+  DatabaseUnavailable,
+  Displaced,
+  isTimeout,
+  QueueTimeout,
+  reasonOf,
+} from '../failures.ts'
+import { Availability, type StateLog } from './availability.ts'
+import { FairQueue } from './fair-queue.ts'
+import { type Monitored, StatementMonitor } from './statement-monitor.ts'
 
-/** Milliseconds of idleness after which a connection is asked whether it is still there: a firewall may have dropped it. */
-const TRUST = 30_000
-export const PING_PATIENCE = 1000
+/** The limits of a pool. */
+export interface PoolBounds {
+  /** Connections at most. */
+  size: number
+  /** For a connection, and for any sign of life from the database. */
+  waitMs: number
+  /** For a statement: the server ends it then, and its connection is dropped a second later. */
+  statementMs: number
+  /** From which a statement is logged as slow. */
+  slowMs: number
+}
 
-/** Milliseconds between two times that all connections are replaced because the database refuses writes. */
-const RENEWAL = 30_000
+/**
+ * - up: connections can be opened, as far as is known
+ * - down: nothing is sent to the database; it is probed until a connection opens
+ * - closed: for good
+ */
+type State = 'up' | 'down' | 'closed'
 
-/** Milliseconds for the statements that are cancelled at the end. */
-const FAREWELL = 1000
+/** A connection that was idle for longer is tested before use: a firewall may have dropped it. */
+const MAX_IDLE_MS = 30_000
 
-/** Seconds after which a client may ask again when the database is gone. */
-const RETRY_AFTER = 2
+/** When writes are refused, all connections are replaced this often at most. */
+const REPLACE_INTERVAL_MS = 30_000
+
+/** For the statements that close() cancels. */
+const CLOSE_TIMEOUT_MS = 1000
+
+/** For clients, while the database is down. */
+const RETRY_AFTER_SECONDS = 2
+
+/** The lane of statements that no integration is known for. */
+export const SHARED_LANE = ''
 
 interface Waiter {
   take(connection: Connection): void
-  leave(error: Error): void
+  fail(error: Error): void
 }
 
-/** Which connection is whose: at most `size` of them, a line in front, and what is done when they fail. */
-export class ConnectionPool implements Watched {
-  /** The one that was used last is taken first. */
+/** A pool of at most `size` connections, with a queue of lanes, which survives any failure of the database. */
+export class ConnectionPool implements Monitored {
+  readonly availability: Availability
+  #state: State = 'up'
+  /** The one used last is taken first. */
   readonly #idle: Connection[] = []
-  readonly #busy = new Set<Connection>()
-  /** Given up, and open until their statements are cancelled. */
-  readonly #leaving = new Set<Connection>()
-  readonly #waiting = new Lanes<Waiter>()
+  /** With a statement, or while one is cancelled. */
+  readonly busy = new Set<Connection>()
   #opening = 0
-  #isClosed = false
-  /** By the clock, the last sign of life and the last renewal. */
-  #heardAt = 0
-  #renewedAt = Number.NEGATIVE_INFINITY
-  readonly #lookout: Lookout
-  /** Ends the pause until the next attempt to open one more, or to find a database that is gone. */
-  #endPause: (() => void) | undefined
+  readonly #queue = new FairQueue<Waiter>()
+  /** By the clock. */
+  heardAt = 0
+  #replacedAt = Number.NEGATIVE_INFINITY
+  /** Stops the pause before the next attempt to open a connection; undefined if there is no pause. */
+  #stopPause: (() => void) | undefined
+  readonly #monitor: StatementMonitor
 
   constructor(
-    private readonly open: Open,
-    private readonly bounds: PoolBounds,
-    private readonly availability: Availability,
-    private readonly clock = MACHINE,
+    readonly open: Open,
+    protected readonly bounds: PoolBounds,
+    protected readonly log: StateLog,
+    protected readonly clock = SYSTEM_CLOCK,
   ) {
-    this.#lookout = new Lookout(open, bounds, this, clock)
+    this.availability = new Availability(log, clock)
+    this.#monitor = new StatementMonitor(open, bounds, this, clock)
   }
 
-  stats() {
-    return { inUse: this.#busy.size, idle: this.#idle.length, waiting: this.#waiting.size }
+  /** The one place that changes the state, with all that follows from it. */
+  #become(state: State, reason = ''): void {
+    const before = this.#state
+    if (before === 'closed') return
+    this.#state = state
+    if (state !== 'down' || before !== 'down') {
+      this.#stopPause?.()
+      this.#stopPause = undefined
+    }
+    switch (state) {
+      case 'up':
+        this.availability.noteReachable()
+        return
+      case 'down':
+        this.availability.noteUnreachable(reason)
+        for (const waiter of this.#queue.all())
+          waiter.fail(new DatabaseUnavailable(reason, RETRY_AFTER_SECONDS))
+        for (const connection of [...this.#idle, ...this.busy]) connection.destroy()
+        this.#pause()
+        return
+      case 'closed':
+        for (const waiter of this.#queue.all())
+          waiter.fail(new DatabaseUnavailable('the service is stopping'))
+    }
   }
 
-  /** Whether the next one has to wait for a connection of somebody else. */
+  get isDown(): boolean {
+    return this.#state === 'down'
+  }
+
+  /** The database does not answer: all that runs or waits fails now. */
+  lose(reason: string): void {
+    this.#become('down', reason)
+  }
+
+  /** Cancels what runs, fails what waits, and ends all connections. */
+  async close(): Promise<void> {
+    this.#become('closed')
+    await Promise.all([
+      this.#monitor.stop(),
+      ...this.#idle.splice(0).map(connection => connection.close()),
+      ...Array.from(this.busy, connection => connection.giveUp(CLOSE_TIMEOUT_MS, closedError())),
+    ])
+  }
+
+  stats(): { inUse: number; idle: number; waiting: number } {
+    return { inUse: this.busy.size, idle: this.#idle.length, waiting: this.#queue.size }
+  }
+
+  /** Whether the next acquire() has to wait for a release(). */
   isBusy(): boolean {
-    return this.#idle.length === 0 && this.#isFull()
+    return this.#idle.length === 0 && this.#isFull
   }
 
   /**
-   * A connection for one statement; it must be given back. Where there is a line for them, those who ask stand in
-   * lanes, which take turns.
-   * @throws DatabaseUnavailable at once when the database is known to be gone, or when none gets free in time
-   * @throws ClientGone
+   * A connection for one statement. It must be released.
+   * @param lane who waits: the lanes of the queue take turns
+   * @throws DatabaseUnavailable at once if the pool is down or closed; QueueTimeout; Displaced; ClientGone
    */
   async acquire(lane: string, signal: AbortSignal | undefined): Promise<Connection> {
     for (let connection = this.#idle.pop(); connection; connection = this.#idle.pop()) {
-      this.#busy.add(connection)
-      if (!this.#isFit(connection)) this.#drop(connection)
-      else if (this.clock.now() - connection.usedAt < TRUST) return connection
-      else if (await connection.answers(PING_PATIENCE)) return connection
-      // Those left were idle for longer.
-      else for (const other of this.#idle.slice()) this.#drop(other)
+      this.busy.add(connection)
+      if (!this.#isFit(connection)) connection.destroy()
+      else if (this.clock.now() - connection.usedAt < MAX_IDLE_MS) return connection
+      else if (await connection.isUsable()) return connection
+      // The others were idle for longer.
+      else for (const other of [...this.#idle]) other.destroy()
     }
-    // While a connection was asked whether it is still there.
     if (signal?.aborted) throw new ClientGone()
-    if (this.#isClosed) throw new DatabaseUnavailable('the service is stopping')
-    if (this.availability.reason !== undefined)
-      throw new DatabaseUnavailable(this.availability.reason, RETRY_AFTER)
-    return await this.#wait(lane, signal)
+    if (this.#state === 'closed') throw new DatabaseUnavailable('the service is stopping')
+    if (this.availability.unreachable !== undefined)
+      throw new DatabaseUnavailable(this.availability.unreachable, RETRY_AFTER_SECONDS)
+    return await this.#enqueue(lane, signal)
   }
 
-  /** For the next statement, unless it has ended meanwhile. */
+  /** Hands a connection to the next statement, unless it has ended. */
   release(connection: Connection): void {
-    // A request to cancel that is still on its way would hit the next statement.
-    if (connection.cancelled) void connection.cancelled.then(() => this.#takeBack(connection))
-    else this.#takeBack(connection)
+    const release = () => {
+      if (!this.busy.has(connection)) return
+      this.heardAt = this.clock.now()
+      if (this.#isFit(connection)) this.#hand(connection)
+      else connection.destroy()
+    }
+    // A cancel request on its way would hit the next statement.
+    if (connection.cancelling) void connection.cancelling.then(release)
+    else release()
   }
 
-  #takeBack(connection: Connection): void {
-    if (!this.#busy.delete(connection)) return
-    this.heard()
-    if (this.#isFit(connection)) this.#hand(connection)
-    else this.#drop(connection)
-  }
-
-  /** Sends away who came last in the longest lane, for one more in this one; false where that is as long. */
-  displace(lane: string): boolean {
-    const last = this.#waiting.lastBut(lane)
-    last?.leave(new Displaced('others have their turn'))
+  /** Fails the last waiter of the longest lane, so that one more can wait in `lane`; false if no lane is longer. */
+  displace(lane = SHARED_LANE): boolean {
+    const last = this.#queue.lastBut(lane)
+    last?.fail(new Displaced('others have their turn'))
     return last !== undefined
   }
 
   /**
-   * What is open now is used for no further statement.
-   * @param isSure of it that another connection leads elsewhere: otherwise it is tried now and then only
+   * Uses no connection again that is open now.
+   * @param isCertain whether new ones lead to another server; if not, they are replaced now and then only
    */
-  renew(isSure: boolean): void {
+  replaceAll(isCertain: boolean): void {
     const now = this.clock.now()
-    if (isSure || now - this.#renewedAt > RENEWAL) this.#renewedAt = now
-  }
-
-  get busy(): ReadonlySet<Connection> {
-    return this.#busy
-  }
-
-  get heardAt(): number {
-    return this.#heardAt
-  }
-
-  get isLost(): boolean {
-    return this.availability.reason !== undefined
-  }
-
-  heard(): void {
-    this.#heardAt = this.clock.now()
-  }
-
-  async giveUp(connection: Connection, patience = CANCEL_PATIENCE, error?: Error): Promise<void> {
-    this.#busy.delete(connection)
-    this.#leaving.add(connection)
-    await connection.giveUp(patience, error)
-  }
-
-  forget(connection: Connection): void {
-    this.#drop(connection)
-    this.#doubtIdle()
-  }
-
-  async close(): Promise<void> {
-    this.#isClosed = true
-    this.#endPause?.()
-    for (const waiter of this.#waiting.all()) waiter.leave(new DatabaseUnavailable('the service is stopping'))
-    await Promise.all([
-      this.#lookout.stop(),
-      ...this.#idle.splice(0).map(connection => connection.close()),
-      ...Array.from(this.#leaving, connection => connection.cancelled),
-      ...Array.from(this.#busy, connection => this.giveUp(connection, FAREWELL, closed())),
-    ])
+    if (!isCertain && now - this.#replacedAt <= REPLACE_INTERVAL_MS) return
+    this.#replacedAt = now
+    for (const connection of [...this.#idle, ...this.busy]) connection.expiresAt = Number.NEGATIVE_INFINITY
   }
 
   #isFit(connection: Connection): boolean {
-    return connection.openedAt > this.#renewedAt && this.clock.now() < connection.bestBefore
+    return this.clock.now() < connection.expiresAt
   }
 
-  async #wait(lane: string, signal: AbortSignal | undefined): Promise<Connection> {
+  async #enqueue(lane: string, signal: AbortSignal | undefined): Promise<Connection> {
     const { promise, resolve, reject } = Promise.withResolvers<Connection>()
     const waiter: Waiter = {
       take: resolve,
-      leave: error => {
-        this.#waiting.delete(lane, waiter)
+      fail: error => {
+        this.#queue.delete(lane, waiter)
         reject(error)
       },
     }
-    this.#waiting.add(lane, waiter)
-    const tooLate = () => waiter.leave(new Crowded('all connections to the database are in use'))
-    const settle = this.clock.after(this.bounds.wait, tooLate)
-    const hangUp = () => waiter.leave(new ClientGone())
+    this.#queue.add(lane, waiter)
+    const tooLate = () => waiter.fail(new QueueTimeout('all connections to the database are in use'))
+    const cancelTimeout = this.clock.after(this.bounds.waitMs, tooLate)
+    const hangUp = () => waiter.fail(new ClientGone())
     signal?.addEventListener('abort', hangUp, { once: true })
     this.#grow()
     try {
       return await promise
     } finally {
-      settle()
+      cancelTimeout()
       signal?.removeEventListener('abort', hangUp)
     }
   }
 
-  /** To whose turn it is. */
   #hand(connection: Connection): void {
-    const next = this.#waiting.next()
-    if (next) this.#busy.add(connection)
-    else this.#idle.push(connection)
-    next?.take(connection)
+    const next = this.#queue.next()
+    if (next) {
+      this.busy.add(connection)
+      next.take(connection)
+    } else {
+      this.busy.delete(connection)
+      this.#idle.push(connection)
+    }
   }
 
-  get #open(): number {
-    return this.#idle.length + this.#busy.size + this.#leaving.size
+  get #isFull(): boolean {
+    return this.#idle.length + this.busy.size + this.#opening >= this.bounds.size
   }
 
-  #isFull(): boolean {
-    return this.#open + this.#opening >= this.bounds.size
-  }
-
+  /** Opens connections for those that wait. */
   #grow(): void {
-    if (this.#isClosed || this.#endPause) return
-    while (this.#waiting.size > this.#opening && !this.#isFull()) void this.#add()
+    if (this.#state !== 'up' || this.#stopPause) return
+    while (this.#queue.size > this.#opening && !this.#isFull) void this.#add()
   }
 
-  /** Opens one more. The database is gone when that fails and no other connection is left. */
   async #add(attempt = 1): Promise<void> {
     const since = this.clock.now()
     this.#opening++
-    const opening = this.open(this.bounds.wait, connection => this.#ended(connection))
+    let connection: Connection
     try {
-      const connection = await opening.finally(() => this.#opening--)
-      // It may have ended before anybody here knew of it.
-      if (connection.isOver) throw closed()
-      this.#welcome(connection)
+      connection = await this.open(this.bounds.waitMs)
+      if (connection.isOver) throw closedError()
     } catch (error) {
-      const isAlive = this.#idle.length + this.#busy.size > 0
-      // It may have been cut together with all the others, by what has passed.
-      const isSudden =
-        attempt === 1 && !this.#isClosed && this.availability.reason === undefined && !isSilence(error)
-      if (!isAlive && isSudden) await this.#add(2)
-      else if (isAlive && (!isSilence(error) || this.#heardAt > since)) this.#growLater(error)
-      else this.lose(reasonOf(error))
+      this.#opening--
+      return this.#failed(error, since, attempt)
     }
-  }
-
-  #welcome(connection: Connection): void {
-    this.heard()
-    if (this.#isClosed || this.#open >= this.bounds.size) {
-      void connection.close()
-      return
-    }
-    this.availability.found()
+    this.#opening--
+    this.heardAt = this.clock.now()
+    if (this.#state === 'closed') return await connection.close()
+    connection.onEnd = () => this.#ended(connection)
+    this.#become('up')
     this.#hand(connection)
-    this.#endPause?.()
-    this.#endPause = undefined
     this.#grow()
   }
 
-  /** Those that are there go on; who waits gets one of them. */
-  #growLater(error: unknown): void {
-    this.availability.refusedConnection(reasonOf(error))
-    this.#endPause ??= this.clock.after(this.availability.pause(), () => {
-      this.#endPause = undefined
-      this.#grow()
-    })
-  }
-
-  lose(reason: string): void {
-    if (this.#isClosed) return
-    const isNews = this.availability.lost(reason)
-    for (const waiter of this.#waiting.all()) waiter.leave(new DatabaseUnavailable(reason, RETRY_AFTER))
-    for (const connection of [...this.#idle, ...this.#busy, ...this.#leaving]) this.#drop(connection)
-    if (!isNews) return
-    this.#endPause?.()
-    this.#probeLater()
+  /** No connection could be opened. If none is left, the database is down. */
+  #failed(error: unknown, since: number, attempt: number): void {
+    const hasOthers = [...this.#idle, ...this.busy].some(connection => this.#isFit(connection))
+    const isSilent = isTimeout(error)
+    // The cause may have cut all connections, and have passed.
+    if (!hasOthers && attempt === 1 && this.#state === 'up' && !isSilent) void this.#add(2)
+    else if (hasOthers && (!isSilent || this.heardAt > since)) {
+      this.availability.noteRefusedConnection(reasonOf(error))
+      this.#pause()
+    } else this.lose(reasonOf(error))
   }
 
   /**
-   * The next one does not wait for an answer to this one: where none comes, that would take too long. All that wait for
-   * one are no more than the pool may have connections.
+   * After a pause, opens a connection: for those that wait, or as a probe while the pool is down. A probe does not wait for
+   * the answer to the one before, which may never come.
    */
-  #probeLater(): void {
-    this.#endPause = this.clock.after(this.availability.pause(), () => {
-      if (!this.#isFull()) void this.#add()
-      this.#probeLater()
+  #pause(): void {
+    this.#stopPause ??= this.clock.after(this.availability.nextPauseMs(), () => {
+      this.#stopPause = undefined
+      if (!this.isDown) return this.#grow()
+      if (!this.#isFull) void this.#add()
+      this.#pause()
     })
   }
 
-  /** Not by us. */
   #ended(connection: Connection): void {
-    const wasGivenUp = this.#leaving.delete(connection)
-    if (!this.#remove(connection) && !wasGivenUp) return
-    if (!wasGivenUp) this.#doubtIdle()
-    this.#grow()
-  }
-
-  /** What cut one may have cut the idle ones too, and that is still to be heard. */
-  #doubtIdle(): void {
-    for (const other of this.#idle) other.usedAt = Number.NEGATIVE_INFINITY
-  }
-
-  #drop(connection: Connection): void {
-    this.#remove(connection)
-    connection.destroy()
-    this.#grow()
-  }
-
-  #remove(connection: Connection): boolean {
     const index = this.#idle.indexOf(connection)
     if (index >= 0) this.#idle.splice(index, 1)
-    return this.#busy.delete(connection) || index >= 0
+    this.busy.delete(connection)
+    // What ended this one may have ended the idle ones too: they are tested before use.
+    if (this.#isFit(connection)) for (const other of this.#idle) other.usedAt = Number.NEGATIVE_INFINITY
+    this.#grow()
   }
 }

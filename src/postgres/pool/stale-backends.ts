@@ -1,39 +1,30 @@
 import type { Connection } from '../connection/connection.ts'
 
-/** A process of a server, and the milliseconds since it began to work or ended that; null unless it waits for us. */
-interface Process {
-  pid: number
-  idle: string | null
-}
-
 /**
- * Of connections that wait for an answer, those that cannot get one: a network or a firewall has forgotten them,
- * and the server has finished with their statement, never got it, or cannot get rid of its answer. A statement
- * that is at work is as silent.
- * @param witness a connection to the same server that has answered just now
- * @param idle milliseconds: for so long nothing must have begun or ended there
- * @returns none where a server cannot be asked: behind a pooler, or behind an address that leads to several
- * @param patience milliseconds for the answer; the witness is ended when it does not come, or is an error
- * @throws the error of the witness
+ * Of connections that wait for an answer, those that will never get one: a network or a firewall has dropped them
+ * silently, and the server process has finished, has never got the statement, or cannot send its answer. No timeout can
+ * tell them from a statement that takes long: only the server knows.
+ * @param prober a connection to the same server that has just answered; ended if it does not answer this time
+ * @param idleMs for how long the server process must not have worked
+ * @returns none if the server cannot be asked: behind a pooler, or behind an address of several servers
+ * @throws the error of the prober
  */
 export async function staleConnections(
-  witness: Connection,
+  prober: Connection,
   silent: Connection[],
-  idle: number,
-  patience: number,
+  idleMs: number,
+  timeoutMs: number,
 ): Promise<Connection[]> {
-  const known = silent.filter(({ server }) => server !== undefined && server === witness.server)
-  if (known.length === 0) return []
-  const processes = (await witness.ask(PROCESSES, patience)) as Process[]
-  const idleOf = new Map<number | undefined, number>(
-    processes.map(process => [process.pid, Number(process.idle ?? 0)]),
-  )
-  // One that is gone has nothing to do either.
-  return known.filter(({ pid }) => (idleOf.get(pid) ?? Number.POSITIVE_INFINITY) > idle)
+  const candidates = silent.filter(({ server }) => server !== undefined && server === prober.server)
+  if (candidates.length === 0) return []
+  const rows = (await prober.query(ACTIVITY, timeoutMs)) as { pid: number; idle: string | null }[]
+  const idleMsOf = new Map<number | undefined, number>(rows.map(({ pid, idle }) => [pid, Number(idle ?? 0)]))
+  // A process that no longer exists does not work either.
+  return candidates.filter(({ backend }) => (idleMsOf.get(backend?.pid) ?? Number.POSITIVE_INFINITY) > idleMs)
 }
 
-/** All of them: an array of pids as a parameter would need its type asked for, and there are few. */
-const PROCESSES = `
+/** All processes: an array of pids as a parameter would cost a round trip for its type. */
+const ACTIVITY = `
   select pid, case when wait_event in ('ClientRead', 'ClientWrite')
     then extract(epoch from clock_timestamp() - state_change) * 1000 end as idle
   from pg_stat_activity`

@@ -1,57 +1,57 @@
-import type { Look } from './look.ts'
 import type { Lag } from './positions.ts'
+import type { ServerStatus } from './server-status.ts'
 
-/** What is known of the server of DATABASE_URL, against which standbys are held. */
-export type Known = Pick<Look, 'system' | 'timeline'>
+/** What standbys are compared with: the server of DATABASE_URL. */
+export type PrimaryIdentity = Pick<ServerStatus, 'system' | 'timeline'>
 
 /**
- * Why a server is no standby of the primary, in words for people; undefined when it is one. Two servers are of one
- * history if they are of one cluster and on one timeline: a promotion begins another. A standby records the timeline that
- * it follows at its restartpoints, so that after a switchover it may take until the next (checkpoint_timeout).
+ * Why a server is no standby of the primary, for people; undefined if it is one. It has to be of the same cluster and on
+ * the same timeline, because a promotion begins another timeline. A standby records its timeline at restartpoints, so that
+ * after a switchover this can take until the next one (checkpoint_timeout).
  */
-export function whyNoStandby(look: Look, primary: Known | undefined): string | undefined {
+export function whyNotStandby(
+  status: ServerStatus,
+  primary: PrimaryIdentity | undefined,
+): string | undefined {
   if (!primary) return 'the primary has not been asked yet'
-  if (look.system !== primary.system) return 'it is of another cluster'
-  if (!look.isStandby) return 'it is no standby'
-  if (look.timeline !== primary.timeline)
-    return `it is on timeline ${look.timeline}, and the primary on ${primary.timeline}`
+  if (status.system !== primary.system) return 'it is of another cluster'
+  if (!status.isStandby) return 'it is no standby'
+  if (status.timeline !== primary.timeline)
+    return `it is on timeline ${status.timeline}, and the primary on ${primary.timeline}`
   return undefined
 }
 
-/** Why a standby is too far behind; undefined when it is not. @param most milliseconds: READ_LAG */
-export function whyBehind({ lag, isLeast }: Lag, most: number): string | undefined {
-  if (!isLeast && lag <= most) return undefined
-  return `it is ${isLeast ? 'more than ' : ''}${Math.round(lag / 1000)} s behind`
+/** Why a standby is too far behind; undefined if it is not. @param maxLagMs READ_LAG */
+export function whyTooFarBehind({ lagMs, isMinimum }: Lag, maxLagMs: number): string | undefined {
+  if (!isMinimum && lagMs <= maxLagMs) return undefined
+  return `it is ${isMinimum ? 'more than ' : ''}${Math.round(lagMs / 1000)} s behind`
 }
 
-/** Looks in a row that must find a standby well after it was passed over: one that comes and goes would make walks jump. */
-const LOOKS = 3
+/** Good checks in a row until a standby is read from again: one that comes and goes would make walks jump. */
+const GOOD_CHECKS = 3
 
-/** Whether a standby is read from, look by look. */
-export class Trust {
-  #why: string | undefined = 'it has not been asked yet'
-  #well = 0
-  #wasFit = false
-  #wasAsked = false
-
-  /** Why it is passed over; undefined when it is read from. */
-  get why(): string | undefined {
-    return this.#why
-  }
+/** Whether a standby is read from, by its checks. */
+export class Eligibility {
+  /** Why it is not read from; undefined if it is. */
+  reason: string | undefined = 'it has not been asked yet'
+  #goodChecks = 0
+  #wasEligible = false
+  #wasChecked = false
 
   /**
-   * @param why what the look has found; undefined for nothing
-   * @returns what is news: that it is passed over from now on, or read from
+   * @param problem found by a check; undefined for none
+   * @returns what changed
    */
-  note(why: string | undefined): 'lost' | 'found' | undefined {
-    const wasTrusted = this.#why === undefined
-    const isFirst = !this.#wasAsked
-    this.#wasAsked = true
-    this.#well = why === undefined ? this.#well + 1 : 0
-    const isTrusted = why === undefined && (wasTrusted || !this.#wasFit || this.#well >= LOOKS)
-    this.#wasFit ||= isTrusted
-    this.#why = isTrusted ? undefined : (why ?? 'it has just come back')
-    if (isTrusted) return wasTrusted || isFirst ? undefined : 'found'
-    return wasTrusted || isFirst ? 'lost' : undefined
+  note(problem: string | undefined): 'lost' | 'found' | undefined {
+    const before = this.reason === undefined
+    const isFirst = !this.#wasChecked
+    this.#wasChecked = true
+    this.#goodChecks = problem === undefined ? this.#goodChecks + 1 : 0
+    const isEligible =
+      problem === undefined && (before || !this.#wasEligible || this.#goodChecks >= GOOD_CHECKS)
+    this.#wasEligible ||= isEligible
+    this.reason = isEligible ? undefined : (problem ?? 'it has just come back')
+    if (isEligible) return before || isFirst ? undefined : 'found'
+    return before || isFirst ? 'lost' : undefined
   }
 }

@@ -1,52 +1,41 @@
-/** Where a server was in its log of writes: the newest position, and when that was asked for (performance.now()). */
-interface Seen {
-  position: bigint
-  at: number
-}
-
-/** Positions that are kept: an hour of a primary that writes all the time, looked at each second. */
-const KEPT = 3600
+/** One position per second: an hour of a primary that always writes. */
+const MAX_POSITIONS = 3600
 
 /** How far a standby is behind. */
 export interface Lag {
-  /** Milliseconds. */
-  lag: number
-  /** It is more than that: it has not even replayed the oldest position that is known. */
-  isLeast: boolean
+  lagMs: number
+  /** The lag is more than that: the standby has not replayed the oldest known position. */
+  isMinimum: boolean
 }
 
 /**
- * Where the primary was when, so that the age of what a standby has replayed is known without its clock: a standby that
- * has replayed the position of a moment has all that was committed by then.
+ * The positions of the primary and when it was asked for them (performance.now()). A standby that has replayed a position
+ * has everything that was committed by then, so that its lag is known without its clock.
  */
 export class Positions {
-  /** Ascending in both. */
-  #seen: Seen[] = []
+  /** Both values ascend. */
+  #known: { position: bigint; at: number }[] = []
 
-  /** A primary that writes nothing stays where it was, and a standby that is there, too, is up to date. */
-  note(position: bigint, at: number): void {
-    // A backup was restored, or another server has taken over.
-    if (position < (this.#seen.at(-1)?.position ?? 0n)) this.forget()
-    const last = this.#seen.at(-1)
+  add(position: bigint, at: number): void {
+    // The primary was restored from a backup, or replaced.
+    if (position < (this.#known.at(-1)?.position ?? 0n)) this.clear()
+    const last = this.#known.at(-1)
+    // An idle primary stays where it is: a standby that is there is up to date.
     if (last?.position === position) last.at = at
-    else this.#seen.push({ position, at })
-    if (this.#seen.length > KEPT) this.#seen.shift()
+    else this.#known.push({ position, at })
+    if (this.#known.length > MAX_POSITIONS) this.#known.shift()
   }
 
-  /** What was seen is of a history that is gone. */
-  forget(): void {
-    this.#seen = []
+  clear(): void {
+    this.#known = []
   }
 
-  /**
-   * How far behind the newest known position a standby is that has replayed so much. While the primary cannot be asked,
-   * that one stays the newest: it does not age.
-   */
+  /** The lag behind the newest known position, which does not age while the primary does not answer. */
   lagOf(replayed: bigint): Lag {
-    const [first] = this.#seen
-    const last = this.#seen.at(-1)
-    if (!first || !last) return { lag: 0, isLeast: true }
-    const newest = this.#seen.findLast(({ position }) => position <= replayed)
-    return { lag: last.at - (newest ?? first).at, isLeast: newest === undefined }
+    const [first] = this.#known
+    const last = this.#known.at(-1)
+    if (!first || !last) return { lagMs: 0, isMinimum: true }
+    const newest = this.#known.findLast(({ position }) => position <= replayed)
+    return { lagMs: last.at - (newest ?? first).at, isMinimum: newest === undefined }
   }
 }

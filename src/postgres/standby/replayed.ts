@@ -1,83 +1,82 @@
 import type { Sql } from 'postgres'
 import { openFirst } from '../connection/opening.ts'
 import { reasonOf } from '../failures.ts'
-import { whyNoStandby } from './fitness.ts'
-import { LOOK, type Look, Onlooker, readLook } from './look.ts'
+import { whyNotStandby } from './fitness.ts'
 import type { ReadServer } from './read-servers.ts'
+import { readStatus, type ServerStatus, STATUS, StatusProbe } from './server-status.ts'
 
-/** Milliseconds for one look: a command has more time than a request. */
-const PATIENCE = 5000
+/** For one check: a command has more time than a request. */
+const CHECK_TIMEOUT_MS = 5000
 
-/** Milliseconds between two looks at a standby that has not replayed enough. */
-const PAUSE = 100
+/** Between two checks of a standby that has not replayed enough. */
+const PAUSE_MS = 100
 
-/** A standby that has not replayed what was waited for, and why, in words for people. */
+/** A standby that has not replayed the position, and why, for people. */
 export interface Unreplayed {
   name: string
   why: string
 }
 
-/** Bytes at the beginning of a page of the log of writes that are no part of any record, at most. */
-const HEADER = 40n
+/** The header of a page of the log of writes has at most so many bytes, which belong to no record. */
+const PAGE_HEADER_BYTES = 40n
 
 /**
- * The end of all that has been written so far: a standby that has replayed it has replayed every commit that was over.
- * @param position where the next record begins; behind the header of a page, when the last one ended just before it
- * @param page bytes of a page
+ * The end of the last record: a standby that has replayed it has replayed every finished commit.
+ * @param position where the next record begins: after the header of a page, if the last record ended just before it
  */
-export function endOfLast(position: bigint, page: bigint): bigint {
-  const within = position % page
-  return within <= HEADER ? position - within : position
+export function endOfLast(position: bigint, pageBytes: bigint): bigint {
+  const within = position % pageBytes
+  return within <= PAGE_HEADER_BYTES ? position - within : position
 }
 
-/** Where the primary is now, behind every change that was committed before. */
-export async function present(db: Sql): Promise<Look> {
-  // Not what is written out already: of a commit with synchronous_commit=off that comes later.
+/** The status of the primary, with a position after every change that was committed before. */
+export async function primaryStatus(db: Sql): Promise<ServerStatus> {
+  // The insert position: a commit with synchronous_commit=off is flushed later.
   const rows = await db.unsafe(`
-    select look.*, current_setting('wal_block_size') as page,
+    select status.*, current_setting('wal_block_size') as page,
       case when "isStandby" then position else (pg_current_wal_insert_lsn() - '0/0')::text end as next
-    from (${LOOK}) as look`)
+    from (${STATUS}) as status`)
   const [row] = rows as unknown as { page: string; next: string }[]
-  const look = readLook(row)
-  return { ...look, position: endOfLast(BigInt(row?.next ?? 0), BigInt(row?.page ?? 8192)) }
+  return { ...readStatus(row), position: endOfLast(BigInt(row?.next ?? 0), BigInt(row?.page ?? 8192)) }
 }
 
 /**
- * Waits until every server has replayed what the primary had written.
- * @param primary present()
- * @param patience milliseconds
- * @param mayBePrimary whether the primary among the servers is right: it has every change
- * @returns those that have not by then
+ * Waits until every server has replayed the position of the primary.
+ * @param primary primaryStatus()
+ * @param mayBePrimary whether the primary itself may be among the servers: it has every change
+ * @returns the servers that have not replayed it within `timeoutMs`
  */
 export async function unreplayed(
   servers: ReadServer[],
-  primary: Look,
-  patience: number,
+  primary: ServerStatus,
+  timeoutMs: number,
   mayBePrimary = false,
 ): Promise<Unreplayed[]> {
-  const deadline = performance.now() + patience
+  const deadline = performance.now() + timeoutMs
   const found = await Promise.all(servers.map(server => whyNot(server, primary, deadline, mayBePrimary)))
   return servers.flatMap(({ name }, at) => (found[at] === undefined ? [] : [{ name, why: found[at] }]))
 }
 
 async function whyNot(
   { url }: ReadServer,
-  primary: Look,
+  primary: ServerStatus,
   deadline: number,
   mayBePrimary: boolean,
 ): Promise<string | undefined> {
-  const onlooker = new Onlooker((patience, onEnd) => openFirst(url(), {}, patience, onEnd))
-  /** Whether waiting may help, and why not yet. */
-  const look = async (): Promise<{ mayPass: boolean; why?: string }> => {
+  const probe = new StatusProbe(timeoutMs => openFirst(url(), timeoutMs))
+  /** Why it has not replayed the position, and whether waiting may help. */
+  const check = async (): Promise<{ mayPass: boolean; why?: string }> => {
     try {
-      const left = deadline - performance.now()
-      const look = await onlooker.look(left > PAUSE ? Math.min(left, PATIENCE) : PATIENCE)
-      // One that was promoted has a timeline of its own.
-      const isOfPrimary = look.system === primary.system && look.timeline === primary.timeline
-      if (mayBePrimary && !look.isStandby && isOfPrimary) return { mayPass: false }
-      const why = whyNoStandby(look, primary)
+      const leftMs = deadline - performance.now()
+      const status = await probe.query(
+        leftMs > PAUSE_MS ? Math.min(leftMs, CHECK_TIMEOUT_MS) : CHECK_TIMEOUT_MS,
+      )
+      // A promoted standby has a timeline of its own.
+      const isOfPrimary = status.system === primary.system && status.timeline === primary.timeline
+      if (mayBePrimary && !status.isStandby && isOfPrimary) return { mayPass: false }
+      const why = whyNotStandby(status, primary)
       if (why !== undefined) return { mayPass: false, why }
-      const bytes = primary.position - look.position
+      const bytes = primary.position - status.position
       return bytes > 0n ? { mayPass: true, why: `it is ${bytes} bytes behind` } : { mayPass: false }
     } catch (error) {
       return { mayPass: true, why: reasonOf(error) }
@@ -85,11 +84,11 @@ async function whyNot(
   }
   try {
     for (;;) {
-      const { mayPass, why } = await look()
-      if (!mayPass || performance.now() + PAUSE > deadline) return why
-      await Bun.sleep(PAUSE)
+      const { mayPass, why } = await check()
+      if (!mayPass || performance.now() + PAUSE_MS > deadline) return why
+      await Bun.sleep(PAUSE_MS)
     }
   } finally {
-    await onlooker.close()
+    await probe.close()
   }
 }

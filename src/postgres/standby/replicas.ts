@@ -1,128 +1,124 @@
-import { within } from '../../within.ts'
+import { shared, within } from '../../within.ts'
 import type { Open } from '../connection/connection.ts'
 import { reasonOf } from '../failures.ts'
 import type { StateLog } from '../pool/availability.ts'
-import type { PoolBounds } from '../pool/bounds.ts'
-import { Onlooker } from './look.ts'
+import type { PoolBounds } from '../pool/connection-pool.ts'
 import { Positions } from './positions.ts'
-import { LOOK_PATIENCE, type Primary, Standby } from './standby.ts'
+import { StatusProbe } from './server-status.ts'
+import { CHECK_TIMEOUT_MS, type Primary, Standby } from './standby.ts'
 
-/** Milliseconds between two looks at every server. */
-const INTERVAL = 1000
+/** Between two checks of every server. */
+const CHECK_INTERVAL_MS = 1000
 
-/** Milliseconds for which a look at the standbys waits for that at the primary: a lag is against its newest position. */
-const AHEAD = 250
+/** The checks of the standbys wait so long for the primary's, because a lag is behind its newest position. */
+const PRIMARY_FIRST_MS = 250
 
 /** A server as operators see it. */
 export interface Reader {
   /** host:port of a standby, or "primary". */
   server: string
-  /** Whether pages and records are read there at present. */
+  /** Whether pages and records are read there now. */
   serves: boolean
-  /** Seconds behind the primary, to the second; at least so many where it has not replayed anything known. */
+  /** Seconds behind the primary; at least so many if the oldest known position is not replayed. */
   lag?: number
-  /** Why it is passed over, or, of the primary, cannot be reached. */
+  /** Why it is passed over; of the primary, why it cannot be reached. */
   why?: string
 }
 
 interface ReplicasOptions {
-  /** A name and how to open a connection, for each server of DATABASE_READ_URL. */
+  /** The servers of DATABASE_READ_URL. */
   servers: { name: string; open: Open }[]
-  /** Opens a connection to the server of DATABASE_URL. */
+  /** Opens a connection to DATABASE_URL. */
   primary: Open
   bounds: PoolBounds
-  /** READ_LAG, milliseconds. */
-  lag: number
+  /** READ_LAG */
+  maxLagMs: number
   log: StateLog
 }
 
 /**
- * The standbys that are read from. Each second the primary is asked where it is in its log of writes, and then each
- * standby how much of that it has replayed. While the primary cannot be asked, its last answer stands.
+ * The standbys that are read from. Each second the primary is asked for its position in the log of writes, and then each
+ * standby for what it has replayed. While the primary does not answer, its last answer stays in use.
  */
 export class Replicas {
   readonly standbys: Standby[]
   /** Pages and records that the primary has answered. */
   primaryReads = 0
-  /** Requests whose token a standby did not know, and ones that met trouble on a standby. */
+  /** Requests that moved on to another server: the standby did not know their token, or failed. */
   readonly moved = { unknownToken: 0, trouble: 0 }
-  /** Milliseconds in which requests that met trouble go on to one more server. */
-  readonly patience: number
-  readonly #primary: Primary = { known: undefined, positions: new Positions() }
-  readonly #onlooker: Onlooker
-  /** Why the primary cannot be asked. */
-  #reason: string | undefined
-  #isLooking = false
-  #rounds: Timer | undefined
+  /** For so long a request whose standby failed may move on to the next one. */
+  readonly retryMs: number
+  readonly #primary: Primary = { identity: undefined, positions: new Positions() }
+  readonly #probe: StatusProbe
+  /** Why the primary does not answer. */
+  #whyAway: string | undefined
+  #checks: Timer | undefined
 
-  private constructor({ servers, primary, bounds, lag, log }: ReplicasOptions) {
-    this.patience = bounds.wait
-    this.#onlooker = new Onlooker(primary)
-    this.standbys = servers.map(({ name, open }) => new Standby(name, open, bounds, this.#primary, lag, log))
+  private constructor({ servers, primary, bounds, maxLagMs, log }: ReplicasOptions) {
+    this.retryMs = bounds.waitMs
+    this.#probe = new StatusProbe(primary)
+    this.standbys = servers.map(
+      ({ name, open }) => new Standby(name, open, bounds, this.#primary, maxLagMs, log),
+    )
   }
 
-  /** Resolves after the first look, however that ends: a standby that is away stops nobody. */
+  /** Resolves after the first check, whatever it finds: the service starts without a standby that is away. */
   static async open(options: ReplicasOptions): Promise<Replicas> {
     const replicas = new Replicas(options)
-    await replicas.#lookAtPrimary()
-    await replicas.#look()
-    replicas.#rounds = setInterval(() => void replicas.#look(), INTERVAL).unref()
+    await replicas.#checkPrimary()
+    await replicas.#check()
+    replicas.#checks = setInterval(() => void replicas.#check(), CHECK_INTERVAL_MS).unref()
     return replicas
   }
 
-  /** The standbys that may be asked, a token's own first: by rendezvous hashing, on every process alike. */
-  inTurn(tokenDigest: Uint8Array): Standby[] {
+  /** The standbys that may be asked, in the order of rendezvous hashing: the same on every process. */
+  candidates(tokenDigest: Uint8Array): Standby[] {
     const fit = this.standbys.filter(standby => standby.why === undefined)
     return fit.length < 2 ? fit : ranked(tokenDigest, fit)
   }
 
-  /** Whether there is no other server than the standbys. */
   get isPrimaryAway(): boolean {
-    return this.#reason !== undefined
+    return this.#whyAway !== undefined
   }
 
   readers(): Reader[] {
     const standbys: Reader[] = this.standbys.map(({ name, lag, why }) => ({
       server: name,
       serves: why === undefined,
-      ...(lag && { lag: Math.round(lag.lag / 1000) }),
+      ...(lag && { lag: Math.round(lag.lagMs / 1000) }),
       ...(why !== undefined && { why }),
     }))
-    const why = this.#reason
+    const why = this.#whyAway
     const serves = why === undefined && standbys.every(({ serves }) => !serves)
     return [...standbys, { server: 'primary', serves, ...(why !== undefined && { why }) }]
   }
 
   async close(): Promise<void> {
-    clearInterval(this.#rounds)
-    await Promise.all([this.#onlooker.close(), ...this.standbys.map(standby => standby.close())])
+    clearInterval(this.#checks)
+    await Promise.all([this.#probe.close(), ...this.standbys.map(standby => standby.close())])
   }
 
-  async #look(): Promise<void> {
-    await within(AHEAD, this.#lookAtPrimary(), undefined)
-    await Promise.all(this.standbys.map(standby => standby.look()))
+  async #check(): Promise<void> {
+    await within(PRIMARY_FIRST_MS, this.#checkPrimary(), undefined)
+    await Promise.all(this.standbys.map(standby => standby.check()))
   }
 
-  async #lookAtPrimary(): Promise<void> {
-    if (this.#isLooking) return
-    this.#isLooking = true
+  readonly #checkPrimary = shared(async () => {
     try {
       const at = performance.now()
-      const { system, timeline, position } = await this.#onlooker.look(LOOK_PATIENCE)
-      const { known, positions } = this.#primary
-      if (known?.system !== system || known.timeline !== timeline) positions.forget()
-      this.#primary.known = { system, timeline }
-      positions.note(position, at)
-      this.#reason = undefined
+      const { system, timeline, position } = await this.#probe.query(CHECK_TIMEOUT_MS)
+      const { identity, positions } = this.#primary
+      if (identity?.system !== system || identity.timeline !== timeline) positions.clear()
+      this.#primary.identity = { system, timeline }
+      positions.add(position, at)
+      this.#whyAway = undefined
     } catch (error) {
-      this.#reason = reasonOf(error)
-    } finally {
-      this.#isLooking = false
+      this.#whyAway = reasonOf(error)
     }
-  }
+  })
 }
 
-/** In the order of hashes of key and seed: without one of them, the others keep their order. */
+/** By the hashes of key and seed: if a server goes, the others keep their order. */
 export function ranked<Server extends { seed: bigint }>(key: Uint8Array, servers: Server[]): Server[] {
   const ranks = servers.map(server => ({ server, rank: Bun.hash.wyhash(key, server.seed) }))
   return ranks.sort((a, b) => (a.rank > b.rank ? -1 : 1)).map(({ server }) => server)

@@ -18,7 +18,7 @@ const SCOPE = { organizations: [1, 2, 3, 4], products: PRODUCTS }
 beforeAll(async () => {
   await reset(db.sql, 200)
   await issueTokens(db.sql, SCOPE)
-  const bounds = { size: 1, wait: 60_000, statement: 60_000, slow: 60_000 }
+  const bounds = { size: 1, waitMs: 60_000, statementMs: 60_000, slowMs: 60_000 }
   pool = db.pool(bounds, { info: () => {}, warn: () => {} })
 })
 afterAll(() => pool?.close())

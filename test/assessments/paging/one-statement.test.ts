@@ -27,11 +27,11 @@ afterAll(() => server?.stop())
 
 /** The pool, with the text of every statement noted. */
 function counting(pool: ServingDatabase): ServingDatabase {
-  const during = pool.during.bind(pool)
-  pool.during = (asker): Runner => ({
+  const forRequest = pool.forRequest.bind(pool)
+  pool.forRequest = (requester): Runner => ({
     unsafe: (text, parameters, options) => {
       sent.push(text)
-      return during(asker).unsafe(text, parameters, options)
+      return forRequest(requester).unsafe(text, parameters, options)
     },
   })
   const unsafe = pool.unsafe.bind(pool)

@@ -45,7 +45,7 @@ beforeAll(async () => {
   await reset(database.sql, 400)
   await issueTokens(database.sql, ...SCOPES)
   pool = database.pool(
-    { size: 1, wait: 60_000, statement: 60_000, slow: 60_000 },
+    { size: 1, waitMs: 60_000, statementMs: 60_000, slowMs: 60_000 },
     { info: () => {}, warn: () => {} },
   )
 })

@@ -1,11 +1,12 @@
-import type { Backend } from '../../../src/postgres/connection/cancel.ts'
-import { afterSilence, silence } from '../../../src/postgres/connection/timeouts.ts'
+import { onTimeout } from '../../../src/postgres/connection/clock.ts'
+import type { Backend } from '../../../src/postgres/connection/socket.ts'
 import type { Dial } from '../../../src/postgres/connection/wire.ts'
+import { timeoutError } from '../../../src/postgres/failures.ts'
 import { Link } from './link.ts'
 import type { Observer } from './observer.ts'
 import type { Setting } from './plan.ts'
 import { Process } from './process.ts'
-import type { SimulatedTime } from './time.ts'
+import { LATENESS, type SimulatedTime } from './time.ts'
 import { SimulatedWire } from './wire.ts'
 
 /** What a host does with those who come. */
@@ -117,9 +118,9 @@ export class Host {
     let isOver = false
     const giveUp = () => {
       isOver = true
-      reject(silence())
+      reject(timeoutError())
     }
-    const settle = afterSilence(patience, giveUp, this.time)
+    const settle = onTimeout(patience, giveUp, this.time)
     const hear = () => {
       if (isOver && !isHeardLate) return
       if (this.isSilent) {
@@ -137,7 +138,7 @@ export class Host {
       this.time.add('outside', this.chance() * LATENCY, () => this.time.add('read', 0, read))
     }
     // There and back for the socket, before anything can be said: a statement that was sent is there by then.
-    this.time.add('outside', (1 + this.chance()) * LATENCY, hear)
+    this.time.add('outside', (1 + this.chance()) * LATENCY + LATENESS, hear)
     return promise
   }
 }

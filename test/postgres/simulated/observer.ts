@@ -5,11 +5,14 @@ import { type Outcome, type Question, wrongOutcome } from './questions.ts'
 import type { SimulatedTime } from './time.ts'
 import { Turns } from './turns.ts'
 
-/** Milliseconds by which a bound may be missed: for a round of the lookout, and the reading of what has come. */
+/** Milliseconds by which a bound may be missed: for a round of the monitor, and the reading of what has come. */
 const TOLERANCE = 300
 
 /** Milliseconds between two attempts to open one more connection, at most. */
 const LONGEST_PAUSE = 1000
+
+/** Milliseconds that the monitor gives running statements after a stop, for answers that came meanwhile. */
+const GRACE = 1000
 
 /** Milliseconds for a statement to be cancelled in whose client hung up. */
 const CANCELLED = 2000
@@ -138,7 +141,7 @@ export class Observer {
   stopped(milliseconds: number): void {
     this.note(`the program is stopped for ${milliseconds} ms`)
     for (const question of this.pending) {
-      question.endsBy += milliseconds
+      question.endsBy += milliseconds + GRACE
       question.cancelledBy += milliseconds
     }
     if (this.#roomSince !== undefined) this.#roomSince += milliseconds

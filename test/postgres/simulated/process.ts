@@ -1,5 +1,5 @@
 import type { ParameterOrJSON } from 'postgres'
-import { closed } from '../../../src/postgres/connection/timeouts.ts'
+import { closedError } from '../../../src/postgres/failures.ts'
 import type { Host } from './host.ts'
 import type { Link } from './link.ts'
 import type { Answer, SimulatedWire } from './wire.ts'
@@ -76,7 +76,7 @@ export class Process {
   /** The other end has closed. That is noticed when the statement is through. */
   leave(): void {
     this.#isLeft = true
-    this.link.say('down', () => this.wire.hearEnd(closed()))
+    this.link.say('down', () => this.wire.hearEnd(closedError()))
     if (!this.#work) this.host.processes.delete(this.pid)
   }
 
@@ -87,7 +87,7 @@ export class Process {
     this.host.processes.delete(this.pid)
     if (code !== undefined) this.#say({ error: refusal(code) })
     const isReset = this.host.chance() < 0.5
-    const error = isReset ? Object.assign(new Error('reset'), { code: 'ECONNRESET' }) : closed()
+    const error = isReset ? Object.assign(new Error('reset'), { code: 'ECONNRESET' }) : closedError()
     this.link.say('down', () => this.wire.hearEnd(error))
   }
 

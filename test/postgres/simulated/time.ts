@@ -27,7 +27,7 @@ interface Event {
 }
 
 /** Milliseconds by which a busy event loop may be late: events that are as near may change places. */
-const LATENESS = 2
+export const LATENESS = 2
 
 /** Time that passes from event to event, at once; the order of those that are due together is drawn by chance. */
 export class SimulatedTime implements Clock {
@@ -57,7 +57,7 @@ export class SimulatedTime implements Clock {
     return () => cancel()
   }
 
-  about(milliseconds: number): number {
+  jitter(milliseconds: number): number {
     return milliseconds * (0.5 + this.chance() / 2)
   }
 

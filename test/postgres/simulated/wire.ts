@@ -1,7 +1,7 @@
 import type { ParameterOrJSON } from 'postgres'
-import type { Backend } from '../../../src/postgres/connection/cancel.ts'
-import { closed } from '../../../src/postgres/connection/timeouts.ts'
+import type { Backend } from '../../../src/postgres/connection/socket.ts'
 import type { Wire } from '../../../src/postgres/connection/wire.ts'
+import { closedError } from '../../../src/postgres/failures.ts'
 import type { Host } from './host.ts'
 import type { Link } from './link.ts'
 import type { Process } from './process.ts'
@@ -36,7 +36,7 @@ export class SimulatedWire implements Wire {
   }
 
   send(text: string, parameters: ParameterOrJSON<never>[]): Promise<object> {
-    if (this.#isOver) return Promise.reject(closed())
+    if (this.#isOver) return Promise.reject(closedError())
     if (this.#asking) this.host.observer.wrong('two statements at once on one connection')
     const { promise, resolve, reject } = Promise.withResolvers<object>()
     this.#asking = { resolve, reject }
@@ -72,7 +72,7 @@ export class SimulatedWire implements Wire {
   }
 
   destroy(): void {
-    this.#asking?.reject(closed())
+    this.#asking?.reject(closedError())
     this.#asking = undefined
     this.#leave()
   }

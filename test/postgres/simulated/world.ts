@@ -43,8 +43,13 @@ export class World {
     this.observer = observer
     this.hosts = hosts
     this.pool = new ServingDatabase(
-      (patience, onEnd) => openFirst(url, {}, patience, onEnd, dial, time),
-      { ...setting, slow: Number.POSITIVE_INFINITY },
+      timeoutMs => openFirst(url, timeoutMs, { dial, clock: time }),
+      {
+        size: setting.size,
+        waitMs: setting.wait,
+        statementMs: setting.statement,
+        slowMs: Number.POSITIVE_INFINITY,
+      },
       { info: (_, line) => observer.told(line), warn: (_, line) => observer.told(line) },
       time,
     )
@@ -85,7 +90,7 @@ export class World {
     }
     observer.asked(question)
     const before = this.pool.stats()
-    const runner = isForRequest ? this.pool.during(client, lane) : this.pool
+    const runner = isForRequest ? this.pool.forRequest(client, lane) : this.pool
     runner.unsafe(ASK, [question.id], { prepare: true }).then(
       rows => observer.over(question, { rows }),
       error => observer.over(question, { error }),
@@ -133,11 +138,9 @@ export class World {
 function urlOf(names: string[], { wanted }: Setting): PostgresUrl {
   return {
     addresses: names.map(host => ({ host, port: 5432 })),
-    user: 'simulated',
-    password: undefined,
-    database: 'simulated',
+    login: {},
     encryption: { mode: 'disable', isDirect: false },
-    wanted,
+    target: wanted,
     prepare: true,
     parameters: {},
   }

@@ -57,7 +57,7 @@ async function write(url: string): Promise<() => Promise<void>> {
   const { sql, pool: open, close } = await openDatabase(url, 1)
   await sql.end()
   const pool = open(
-    { size: 1, wait: 1000, statement: 3000, slow: 60_000 },
+    { size: 1, waitMs: 1000, statementMs: 3000, slowMs: 60_000 },
     { info: () => {}, warn: () => {} },
   )
   let isOver = false

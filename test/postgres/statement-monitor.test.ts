@@ -8,8 +8,8 @@ import { FlakyProxy } from '../support/flaky-proxy.ts'
 import { openTestDatabase, type TestDatabase } from '../support/service.ts'
 import { until } from '../support/until.ts'
 
-/** Silence is looked into after 100 ms. */
-const BOUNDS = { size: 1, wait: 500, statement: 10_000, slow: 10_000 }
+/** The server is probed after 100 ms of silence. */
+const BOUNDS = { size: 1, waitMs: 500, statementMs: 10_000, slowMs: 10_000 }
 const LOG = { info: () => {}, warn: () => {} }
 
 let database: TestDatabase
@@ -23,24 +23,39 @@ afterAll(async () => {
   await database.close()
 })
 
-test('while statements are slow, one connection looks after them and not one a look', async () => {
+test('while statements are slow, all probes use one connection', async () => {
   const opened = await openDatabase(proxy.url, 1)
   const pool = opened.pool(BOUNDS, LOG)
   await pool.unsafe('select 1', [], { prepare: false })
   const before = proxy.accepted
   await pool.unsafe('select pg_sleep(2)', [], { prepare: false })
   expect(proxy.accepted - before).toBe(1)
-  expect(pool.availability.reason).toBeUndefined()
+  expect(pool.availability.unreachable).toBeUndefined()
   await pool.close()
   await opened.close()
 })
 
-test('a connection that has ended before anybody had it is handed to nobody', async () => {
+test('a statement on a connection that was dropped silently is repeated at once, and a long one goes on', async () => {
+  const opened = await openDatabase(proxy.url, 1)
+  const pool = opened.pool({ ...BOUNDS, size: 2 }, LOG)
+  await pool.unsafe('select 1', [], { prepare: false })
+  proxy.become({ is: 'silent' })
+  proxy.become({ is: 'fair' })
+  const request = pool.forRequest({ signal: new AbortController().signal })
+  const dropped = Promise.resolve(request.unsafe(`select 'dropped' as it`, [], { prepare: false }))
+  const long = Promise.resolve(request.unsafe(`select 'long' as it from pg_sleep(3)`, [], { prepare: false }))
+  expect([...((await Promise.race([dropped, long])) as object[])]).toEqual([{ it: 'dropped' }])
+  expect([...((await long) as object[])]).toEqual([{ it: 'long' }])
+  await pool.close()
+  await opened.close()
+})
+
+test('a connection that ended while it was opened is not used', async () => {
   const url = readPostgresUrl(database.url)
   let opened = 0
   const pool = new ServingDatabase(
-    async (patience, onEnd) => {
-      const connection = await openFirst(url, {}, patience, onEnd)
+    async timeoutMs => {
+      const connection = await openFirst(url, timeoutMs)
       if (++opened === 1) connection.destroy()
       return connection
     },
@@ -55,7 +70,7 @@ test('a connection that has ended before anybody had it is handed to nobody', as
 
 test('a statement that runs when the pool is closed is cancelled', async () => {
   const opened = await openDatabase(database.url, 1)
-  const pool = opened.pool({ ...BOUNDS, statement: 60_000 }, LOG)
+  const pool = opened.pool({ ...BOUNDS, statementMs: 60_000 }, LOG)
   const asleep = Promise.resolve(pool.unsafe('select pg_sleep(60)', [], { prepare: false }))
   const ending = asleep.catch(error => error)
   const sleeping = async () =>

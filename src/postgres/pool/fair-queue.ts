@@ -1,13 +1,10 @@
-/**
- * A line in which everybody's turn comes: who waits stands in a lane, and the lanes take turns. In a lane it is first
- * come, first served.
- */
-export class Lanes<Waiter> {
-  /** The lane whose turn is next is the first; none is empty. */
+/** A queue of lanes that take turns. Within a lane, first come is first served. */
+export class FairQueue<Waiter> {
+  /** In the order of the turns; no lane is empty. */
   readonly #lanes = new Map<string, Set<Waiter>>()
 
   get size(): number {
-    return [...this.#lanes.values()].reduce((sum, lane) => sum + lane.size, 0)
+    return this.all().length
   }
 
   all(): Waiter[] {
@@ -26,24 +23,25 @@ export class Lanes<Waiter> {
     if (lane?.size === 0) this.#lanes.delete(name)
   }
 
-  /** Takes out whose turn it is. */
+  /** Removes and returns the first of the lane whose turn it is. */
   next(): Waiter | undefined {
     for (const [name, lane] of this.#lanes) {
+      const [first] = lane as Iterable<Waiter>
       this.#lanes.delete(name)
       if (lane.size > 1) this.#lanes.set(name, lane)
-      for (const first of lane) {
-        lane.delete(first)
-        return first
-      }
+      lane.delete(first as Waiter)
+      return first
     }
     return undefined
   }
 
-  /** Who came last in the longest lane, where that stays as long as the lane `name` would be with one more. */
+  /** The last of the longest lane, if that stays at least as long without it as lane `name` is with one more. */
   lastBut(name: string): Waiter | undefined {
     const own = this.#lanes.get(name)?.size ?? 0
-    let longest: Set<Waiter> = new Set()
-    for (const lane of this.#lanes.values()) if (lane.size > longest.size) longest = lane
+    const longest = [...this.#lanes.values()].reduce(
+      (one, other) => (other.size > one.size ? other : one),
+      new Set(),
+    )
     return longest.size > own + 1 ? [...longest].at(-1) : undefined
   }
 }

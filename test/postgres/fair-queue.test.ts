@@ -1,15 +1,15 @@
 import { expect, test } from 'bun:test'
-import { Lanes } from '../../src/postgres/pool/lanes.ts'
+import { FairQueue } from '../../src/postgres/pool/fair-queue.ts'
 
-/** Lanes with these in line, "A1" being the first of lane A. */
-function lanes(...waiting: string[]): Lanes<string> {
-  const line = new Lanes<string>()
+/** FairQueue with these in line, "A1" being the first of lane A. */
+function lanes(...waiting: string[]): FairQueue<string> {
+  const line = new FairQueue<string>()
   for (const name of waiting) line.add(name.charAt(0), name)
   return line
 }
 
 /** All of them, in the order of their turns. */
-const turns = (line: Lanes<string>) =>
+const turns = (line: FairQueue<string>) =>
   Array.from({ length: line.size }, () => line.next()).filter(name => name !== undefined)
 
 test('the lanes take turns, and within a lane it is first come, first served', () => {
