@@ -1,6 +1,5 @@
 import type { Sql } from 'postgres'
-import { compareCounts } from '../postgres/schema/counts.ts'
-import { READ_MODEL, type ReadModelTable } from '../postgres/schema/read-model.ts'
+import { compareCounts, READ_MODEL, type ReadModelTable } from '../postgres/schema/read-model.ts'
 import { type Finding, ok, skipped, unreadable, wrong } from './finding.ts'
 
 /** Rows of a table that are compared where not all of them are. */

@@ -1,5 +1,5 @@
 import type { Sql } from 'postgres'
-import { type CountDifference, compareCounts } from '../postgres/schema/counts.ts'
+import { type CountDifference, compareCounts } from '../postgres/schema/read-model.ts'
 
 /**
  * Counts the records anew of each organization in which a count differs from them. Each is a transaction of its own;

@@ -304,7 +304,7 @@ describe('a migration of a table that somebody reads for long', () => {
 
   test('is given up in the end, with who reads and without what', async () => {
     await whileDumped(async (sql, dump) => {
-      const message = await refusal(migrate(sql, extended, { patience: 0 }))
+      const message = await refusal(migrate(sql, extended, { timeoutMs: 0 }))
       expect(message).toStartWith('migration 9000_extra waits for locks of ')
       expect(message).toMatch(dump)
       expect(message).not.toContain('select')
@@ -358,7 +358,7 @@ describe('a migration that fails', () => {
   /** In a process of its own, since an error that escapes every handler ends the process. */
   function startMigration(url: string, extra: string) {
     const module = (name: string) =>
-      JSON.stringify(join(import.meta.dir, '..', '..', 'src', 'postgres', name))
+      JSON.stringify(join(import.meta.dir, '..', '..', 'src', 'postgres', 'schema', name))
     const script = `
       import postgres from 'postgres'
       import { migrate } from ${module('migrate.ts')}
