@@ -7,10 +7,10 @@
 export class Failure extends Error {}
 
 /** A failure that the same command may not meet when it is run again. */
-export class Passing extends Failure {}
+export class TransientFailure extends Failure {}
 
 /** What a command has done so far is kept, and something is still to come, as its line says. Exit code 75, EX_TEMPFAIL. */
-export class Kept extends Failure {}
+export class IncompleteFailure extends Failure {}
 
 /** A command was called wrongly: exit code 2. */
 export class UsageFailure extends Error {}

@@ -14,7 +14,7 @@ import {
 } from 'node:fs'
 import { dirname } from 'node:path'
 import { promisify } from 'node:util'
-import { Failure, Passing } from './errors.ts'
+import { Failure, TransientFailure } from './errors.ts'
 
 /** Takes bytes, one after the other. */
 export type Write = (bytes: Uint8Array) => void | Promise<void>
@@ -140,5 +140,5 @@ export function writeFailure(error: unknown, path: string): Error {
   const { code, message } = error as { code?: string; message: string }
   if (code === undefined) return error as Error
   const text = `cannot write ${path}: ${REASONS[code] ?? message}`
-  return FULL.has(code) ? new Passing(text) : new Failure(text)
+  return FULL.has(code) ? new TransientFailure(text) : new Failure(text)
 }

@@ -1,6 +1,6 @@
 import { type Counters, newCounters } from '../counters.ts'
+import { LruCache } from '../lru-cache.ts'
 import { sha256 } from '../random.ts'
-import { Recent } from '../recent.ts'
 import type { Access } from './access.ts'
 import type { Filter } from './parameters.ts'
 import type { Moment, PageRow } from './queries.ts'
@@ -22,8 +22,8 @@ const keyOf = (tokenDigest: Uint8Array) => Buffer.from(tokenDigest).toString('ba
  * the digest of the scope and the filters; the statement reads the digest anew, beside the token.
  */
 export class PageMemory {
-  private readonly tokens = new Recent<Access>(MAX_TOKENS)
-  private readonly selections: Recent<Selection>
+  private readonly tokens = new LruCache<Access>(MAX_TOKENS)
+  private readonly selections: LruCache<Selection>
 
   /**
    * @param counters of pages that were read by what is remembered, and of those that could not be
@@ -33,7 +33,7 @@ export class PageMemory {
     private readonly counters: Pick<Counters, 'pageMemoryHits' | 'pageMemoryMisses'> = newCounters(),
     budget = 32 * 1024 * 1024,
   ) {
-    this.selections = new Recent(budget)
+    this.selections = new LruCache(budget)
   }
 
   /** What the token last gave access to. */

@@ -1,7 +1,7 @@
 import type { Sql, TransactionSql } from 'postgres'
 import { readDisclosing, writeDisclosing } from '../postgres/disclosing.ts'
-import { relieve } from '../postgres/schema/bulk.ts'
-import { requireTriggers, settle, waitForTurn } from '../postgres/schema/load-session.ts'
+import { startBulkLoad } from '../postgres/schema/bulk.ts'
+import { acquireLoadLock, configureLoad, requireTriggers } from '../postgres/schema/load-session.ts'
 import { migrate } from '../postgres/schema/migrate.ts'
 import type { Header } from './archive.ts'
 import { requireEmpty } from './empty.ts'
@@ -46,7 +46,7 @@ export async function restore(
     await requireEmpty(db)
     await migrate(db)
     await db.begin(async sql => {
-      await waitForTurn(sql, () => onProgress({ phase: 'waiting' }))
+      await acquireLoadLock(sql, () => onProgress({ phase: 'waiting' }))
       await requireTriggers(sql)
       await keepOthersOut(sql)
       await requireEmpty(sql)
@@ -83,10 +83,10 @@ async function restoreInto(
   const { isOn, kept } = header.disclosures ?? {}
   const present = await readDisclosing(sql)
   if (kept !== undefined && !present?.isOn) await writeDisclosing(sql, { kept, ...(isOn && { isOn }) })
-  await settle(sql)
+  await configureLoad(sql)
   const { assessments = 0 } = header.rows
   await putErasuresAside(sql)
-  const relief = await relieve(sql, assessments)
+  const relief = await startBulkLoad(sql, assessments)
   await loadRows(sql, path, header, (done, total) => onProgress({ phase: 'loading', done, total }))
   onProgress({ phase: 'indexing' })
   const erased = await leaveOutErased(sql)

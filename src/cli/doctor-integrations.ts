@@ -1,6 +1,5 @@
 import type { Sql } from 'postgres'
-import { type Finding, ok, skipped, warning, wrong } from '../doctor/finding.ts'
-import { unreadable } from '../doctor/reading.ts'
+import { type Finding, ok, skipped, unreadable, warning, wrong } from '../doctor/finding.ts'
 import { firstThree } from '../errors.ts'
 import {
   type IntegrationReport,

@@ -1,4 +1,4 @@
-import { Interrupted, Passing } from '../errors.ts'
+import { Interrupted, TransientFailure } from '../errors.ts'
 import type { FeedView } from '../http/admin/feed-view.ts'
 import type { ImportResult, Progress } from '../import/import.ts'
 import { platformSource } from '../import/platform/source.ts'
@@ -44,7 +44,7 @@ export class Round {
   async run(): Promise<RoundReport> {
     const { promise: lost, reject } = Promise.withResolvers<never>()
     // Whoever waits for the database then would wait for ever.
-    surviveCuts({ error: () => reject(new Passing('the connection to the database was lost')) })
+    surviveCuts({ error: () => reject(new TransientFailure('the connection to the database was lost')) })
     try {
       return this.loaded(await Promise.race([this.load(), lost]))
     } catch (error) {

@@ -1,6 +1,6 @@
 import { Command, CommanderError } from 'commander'
 import { dropForeignSettings } from '../config.ts'
-import { Interrupted, Kept, UsageFailure } from '../errors.ts'
+import { IncompleteFailure, Interrupted, UsageFailure } from '../errors.ts'
 import { backupCommand } from './backup.ts'
 import { completionCommand } from './completion.ts'
 import { configCommand } from './config.ts'
@@ -33,7 +33,7 @@ export async function run(args: string[]): Promise<number> {
     if (!(error instanceof Interrupted) || error.message)
       process.stderr.write(`axport: ${describeError(error, args[0])}\n`)
     if (error instanceof Interrupted) return 130
-    if (error instanceof Kept) return 75
+    if (error instanceof IncompleteFailure) return 75
     return error instanceof UsageFailure ? 2 : 1
   }
 }

@@ -1,6 +1,6 @@
 import { databaseUrl, setting } from '../config.ts'
 import { type Database, openDatabase } from '../postgres/database.ts'
-import { requirePrivileges } from '../postgres/privileges/missing.ts'
+import { requirePrivileges } from '../postgres/privileges/compare.ts'
 import { LOAD } from '../postgres/privileges/purposes.ts'
 import { requireCurrentSchema, requireUsableSchema } from '../postgres/schema/schema-record.ts'
 

@@ -1,13 +1,27 @@
-/** What one check found. `wrong` makes the command fail; `warning` is worth a look. */
+import type { Sql } from 'postgres'
+
+/** The outcome of one check. `wrong` makes the command fail; `warning` does not. */
 export interface Finding {
   check: string
   status: 'ok' | 'warning' | 'wrong' | 'skipped'
-  /** What is so, and where it is not well, what to do. */
+  /** The state that was found and, unless it is fine, the remedy. */
   detail: string
 }
 
-/** The four outcomes of a check, each with its detail. */
-export const ok = (check: string, detail: string): Finding => ({ check, status: 'ok', detail })
-export const warning = (check: string, detail: string): Finding => ({ check, status: 'warning', detail })
-export const wrong = (check: string, detail: string): Finding => ({ check, status: 'wrong', detail })
-export const skipped = (check: string, detail: string): Finding => ({ check, status: 'skipped', detail })
+const outcome =
+  (status: Finding['status']) =>
+  (check: string, detail: string): Finding => ({ check, status, detail })
+
+export const ok = outcome('ok')
+export const warning = outcome('warning')
+export const wrong = outcome('wrong')
+export const skipped = outcome('skipped')
+
+/** The tables and views of this list that the role cannot read. A relation that does not exist is left out. */
+export async function unreadable(db: Sql, ...tables: string[]): Promise<string[]> {
+  const rows = await db<{ name: string }[]>`
+    select name from unnest(${tables}::text[]) with ordinality as t (name, position)
+    where not has_table_privilege(to_regclass(name), 'select')
+    order by position`
+  return rows.map(row => row.name)
+}

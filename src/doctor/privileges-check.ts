@@ -1,12 +1,15 @@
 import type { Sql } from 'postgres'
-import { firstThree } from '../errors.ts'
-import { excessPrivileges } from '../postgres/privileges/excess.ts'
-import { missingPrivileges } from '../postgres/privileges/missing.ts'
+import { excessPrivileges, missingPrivileges, namesOf } from '../postgres/privileges/compare.ts'
 import { LOAD, type Purpose, SERVE } from '../postgres/privileges/purposes.ts'
-import { OPERATOR_TABLES } from '../postgres/privileges/serve.ts'
 import { type Finding, ok, wrong } from './finding.ts'
 
-/** What the role of DATABASE_URL is good for: everything, serving or loading; and whether it can do more. */
+/** The tables that a role needs all of to import and to provision. */
+const OPERATOR_TABLES = [
+  ...['organizations', 'products', 'users', 'assessments', 'assessment_parts', 'export_state'],
+  ...['export_records', 'export_people', 'export_products', 'integrations', 'integration_secrets'],
+]
+
+/** Whether the role of DATABASE_URL can do everything, serve or load; and what it can do beyond that. */
 export async function checkPrivileges(db: Sql): Promise<Finding> {
   const [role] = await db<{ name: string; schema: string | null; operates: boolean | null }[]>`
     select current_user as name, current_schema() as schema, (
@@ -16,29 +19,29 @@ export async function checkPrivileges(db: Sql): Promise<Finding> {
     ) as operates`
   if (!role) throw new Error('the server did not name the role')
   const { name, schema, operates } = role
-  const unserved =
-    schema === null ? [{ what: 'usage on the schema' }] : await missingPrivileges(db, name, SERVE)
-  if (unserved.length === 0) {
-    return operates ? ok('privileges', `${name} can serve, import and provision`) : enough(db, name, SERVE)
-  }
-  if (schema !== null && (await missingPrivileges(db, name, LOAD)).length === 0) return enough(db, name, LOAD)
+  const missing =
+    schema === null ? [{ name: 'usage on the schema' }] : await missingPrivileges(db, name, SERVE)
+  if (missing.length === 0 && operates) return ok('privileges', `${name} can serve, import and provision`)
+  if (missing.length === 0) return excessFinding(db, name, SERVE)
+  if (schema !== null && (await missingPrivileges(db, name, LOAD)).length === 0)
+    return excessFinding(db, name, LOAD)
   return wrong(
     'privileges',
-    `${name} lacks ${unserved.map(({ what }) => what).join(', ')}: axport migrate --grant ${forShell(name)}`,
+    `${name} lacks ${missing.map(({ name }) => name).join(', ')}: axport migrate --grant ${quotedForShell(name)}`,
   )
 }
 
-async function enough(db: Sql, role: string, purpose: Purpose): Promise<Finding> {
+async function excessFinding(db: Sql, role: string, purpose: Purpose): Promise<Finding> {
   const excess = await excessPrivileges(db, role, purpose)
   return ok(
     'privileges',
     excess.length === 0
       ? `${role} can ${purpose.verb} and nothing more`
-      : `${role} can ${purpose.verb}, and has more than that needs: ${firstThree(excess.map(({ what }) => what))}`,
+      : `${role} can ${purpose.verb}, and has more than that needs: ${namesOf(excess)}`,
   )
 }
 
-/** A name as a shell takes it for one word. */
-function forShell(name: string): string {
+/** A name as one word of a shell command. */
+function quotedForShell(name: string): string {
   return /^[\w.@-]+$/.test(name) ? name : `'${name.replaceAll("'", "'\\''")}'`
 }

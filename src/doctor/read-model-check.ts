@@ -1,8 +1,6 @@
 import type { Sql } from 'postgres'
-import { compareCounts } from '../postgres/schema/counts.ts'
-import { READ_MODEL, type ReadModelTable } from '../postgres/schema/read-model.ts'
-import { type Finding, ok, skipped, wrong } from './finding.ts'
-import { unreadable } from './reading.ts'
+import { compareCounts, READ_MODEL, type ReadModelTable } from '../postgres/schema/read-model.ts'
+import { type Finding, ok, skipped, unreadable, wrong } from './finding.ts'
 
 /** Rows of a table that are compared where not all of them are. */
 const SAMPLE = 1000

@@ -1,15 +1,14 @@
 import type { Sql } from 'postgres'
 import { describeDisclosing, readDisclosing } from '../postgres/disclosing.ts'
-import { type Finding, ok, skipped, warning, wrong } from './finding.ts'
-import { unreadable } from './reading.ts'
+import { type Finding, ok, skipped, unreadable, warning, wrong } from './finding.ts'
 import { TRIGRAM_REPAIR } from './schema-check.ts'
 
-/** Seconds by which the clocks may differ. Tokens live by the database's clock alone; logs by the host's. */
-const CLOCK_TOLERANCE = 2
+/** The largest difference of the clocks. Tokens expire by the database's clock; logs have the host's. */
+const CLOCK_TOLERANCE_MS = 2000
 
-/** The server as such: version, encoding, extension, clock. */
+/** Version, encoding, extension and clock of the server. */
 export async function checkServer(db: Sql): Promise<Finding[]> {
-  const asked = Date.now()
+  const sentAt = Date.now()
   const [server] = await db<
     {
       version: string
@@ -17,7 +16,7 @@ export async function checkServer(db: Sql): Promise<Finding[]> {
       encoding: string
       trigram: string | null
       isMigrated: boolean
-      now: number
+      nowMs: number
     }[]
   >`
     select
@@ -26,10 +25,10 @@ export async function checkServer(db: Sql): Promise<Finding[]> {
       current_setting('server_encoding') as encoding,
       (select extversion from pg_extension where extname = 'pg_trgm') as trigram,
       to_regclass('export_records') is not null as "isMigrated",
-      extract(epoch from clock_timestamp())::double precision as now`
-  const answered = Date.now()
+      1000 * extract(epoch from clock_timestamp())::double precision as "nowMs"`
+  const answeredAt = Date.now()
   if (!server) throw new Error('the server did not answer')
-  const { version, number, encoding, trigram, isMigrated, now } = server
+  const { version, number, encoding, trigram, isMigrated, nowMs } = server
   return [
     number >= 150_000
       ? ok('version', `Postgres ${version}`)
@@ -40,68 +39,78 @@ export async function checkServer(db: Sql): Promise<Finding[]> {
     trigram
       ? ok('extensions', `pg_trgm ${trigram}`)
       : wrong('extensions', `pg_trgm is missing: ${isMigrated ? TRIGRAM_REPAIR : 'run axport migrate'}`),
-    clock(now * 1000 - (asked + answered) / 2, (answered - asked) / 2),
+    clockFinding(nowMs - (sentAt + answeredAt) / 2, (answeredAt - sentAt) / 2),
   ]
 }
 
-/** Both in milliseconds; within half a round trip there is no telling. */
-function clock(difference: number, uncertainty: number): Finding {
-  const seconds = Math.max(0, Math.abs(difference) - uncertainty) / 1000
-  const text = `host and database differ by ${seconds < 0.1 ? 'less than 0.1' : seconds.toFixed(1)} s`
-  return seconds > CLOCK_TOLERANCE ? warning('clock', `${text}: synchronize both`) : ok('clock', text)
+/** The measured difference is only known to half a round trip, which is `uncertaintyMs`. */
+function clockFinding(differenceMs: number, uncertaintyMs: number): Finding {
+  const ms = Math.max(0, Math.abs(differenceMs) - uncertaintyMs)
+  const text = `host and database differ by ${ms < 100 ? 'less than 0.1' : (ms / 1000).toFixed(1)} s`
+  return ms > CLOCK_TOLERANCE_MS ? warning('clock', `${text}: synchronize both`) : ok('clock', text)
 }
 
-/** The zone that decides on which day an instant falls. */
-export async function checkTimeZone(db: Sql): Promise<Finding> {
-  if ((await unreadable(db, 'export_state')).length > 0)
-    return skipped('time zone', 'this role cannot read export_state: see its privileges')
-  const [state] = await db<{ time_zone: string }[]>`select time_zone from export_state`
-  return state
-    ? ok('time zone', state.time_zone)
-    : wrong('time zone', 'export_state is empty: its one row was deleted')
+/** Runs a check that reads one table; skips it for a role that cannot read that table. */
+async function ifReadable(
+  db: Sql,
+  check: string,
+  table: string,
+  run: () => Promise<Finding>,
+): Promise<Finding> {
+  const isUnreadable = (await unreadable(db, table)).length > 0
+  return isUnreadable ? skipped(check, `this role cannot read ${table}: see its privileges`) : await run()
 }
 
-/** Whether answers are recorded before they are sent. */
-export async function checkDisclosures(db: Sql): Promise<Finding> {
-  if ((await unreadable(db, 'disclosure_state')).length > 0)
-    return skipped('disclosures', 'this role cannot read disclosure_state: see its privileges')
-  const state = await readDisclosing(db)
-  return state
-    ? ok('disclosures', describeDisclosing(state))
-    : wrong(
-        'disclosures',
-        'disclosure_state is empty, and nothing is recorded: insert into disclosure_state default values; axport migrate --disclosures on',
-      )
+/** The time zone that decides on which day an instant falls. */
+export function checkTimeZone(db: Sql): Promise<Finding> {
+  return ifReadable(db, 'time zone', 'export_state', async () => {
+    const [state] = await db<{ time_zone: string }[]>`select time_zone from export_state`
+    return state
+      ? ok('time zone', state.time_zone)
+      : wrong('time zone', 'export_state is empty: its one row was deleted')
+  })
 }
 
-/** When the data was last brought up to date; of SQL of one's own nothing is known. */
-export async function checkLastImport(db: Sql): Promise<Finding> {
-  if ((await unreadable(db, 'export_state')).length > 0)
-    return skipped('last import', 'this role cannot read export_state: see its privileges')
-  const [state] = await db<{ at: string | null; ago: string }[]>`
-    select to_char(last_import_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"') as at,
-      date_trunc('minute', now() - last_import_at)::text as ago
-    from export_state`
-  return ok('last import', state?.at ? `${state.at}, ${state.ago} ago` : 'none yet by axport import')
+/** Whether disclosures are recorded. */
+export function checkDisclosures(db: Sql): Promise<Finding> {
+  return ifReadable(db, 'disclosures', 'disclosure_state', async () => {
+    const state = await readDisclosing(db)
+    return state
+      ? ok('disclosures', describeDisclosing(state))
+      : wrong(
+          'disclosures',
+          'disclosure_state is empty, and nothing is recorded: insert into disclosure_state default values; axport migrate --disclosures on',
+        )
+  })
 }
 
-/** Index-only scans need the visibility map of VACUUM, plans need the statistics of ANALYZE. */
-export async function checkStatistics(db: Sql): Promise<Finding> {
-  if ((await unreadable(db, 'export_records')).length > 0)
-    return skipped('statistics', 'this role cannot read export_records: see its privileges')
-  const [table] = await db<{ rows: number; visible: number }[]>`
-    select reltuples::double precision as rows, relallvisible::double precision / greatest(relpages, 1) as visible
-    from pg_class where oid = 'export_records'::regclass`
-  if (!table) return skipped('statistics', 'export_records is not in the catalog')
-  const [some] = await db`select from export_records limit 1`
-  if (!some) return ok('statistics', 'nothing to count yet')
-  if (table.rows < 0)
-    return warning('statistics', 'export_records was never analyzed: vacuum (analyze) export_records')
-  const share = Math.round(100 * Math.min(1, table.visible))
-  return share < 80
-    ? warning(
-        'statistics',
-        `only ${share} % of export_records is marked visible, pages are slower: vacuum (analyze) export_records`,
-      )
-    : ok('statistics', `analyzed, ${share} % marked visible`)
+/** The time of the last import. Other programs that write the source tables leave no such time. */
+export function checkLastImport(db: Sql): Promise<Finding> {
+  return ifReadable(db, 'last import', 'export_state', async () => {
+    const [state] = await db<{ at: string | null; ago: string }[]>`
+      select to_char(last_import_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"') as at,
+        date_trunc('minute', now() - last_import_at)::text as ago
+      from export_state`
+    return ok('last import', state?.at ? `${state.at}, ${state.ago} ago` : 'none yet by axport import')
+  })
+}
+
+/** Index-only scans need the visibility map that VACUUM makes; the planner needs the statistics of ANALYZE. */
+export function checkStatistics(db: Sql): Promise<Finding> {
+  return ifReadable(db, 'statistics', 'export_records', async () => {
+    const [table] = await db<{ isEmpty: boolean; isAnalyzed: boolean; visible: number }[]>`
+      select not exists (select from export_records) as "isEmpty", reltuples >= 0 as "isAnalyzed",
+        round(100 * least(1, relallvisible::double precision / greatest(relpages, 1)))::integer as visible
+      from pg_class where oid = 'export_records'::regclass`
+    if (!table) return skipped('statistics', 'export_records is not in the catalog')
+    if (table.isEmpty) return ok('statistics', 'nothing to count yet')
+    if (!table.isAnalyzed)
+      return warning('statistics', 'export_records was never analyzed: vacuum (analyze) export_records')
+    return table.visible < 80
+      ? warning(
+          'statistics',
+          `only ${table.visible} % of export_records is marked visible, pages are slower: vacuum (analyze) export_records`,
+        )
+      : ok('statistics', `analyzed, ${table.visible} % marked visible`)
+  })
 }

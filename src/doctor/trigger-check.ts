@@ -1,58 +1,44 @@
 import type { Sql } from 'postgres'
 import { firstThree } from '../errors.ts'
+import { MIGRATIONS } from '../postgres/schema/migrations.ts'
 import { type Finding, ok, warning, wrong } from './finding.ts'
 
 const SOURCE = ['organizations', 'products', 'users', 'assessments', 'assessment_parts']
-const CHANGES = ['inserted', 'updated', 'deleted', 'truncated']
 
-/** What goes wrong without a trigger, and what mends that when it is there again. */
-type Harm = 'export' | 'scopes' | 'history' | 'erasures'
-
-/** The triggers that the migrations make, and what misses something without them. */
-const TRIGGERS: { table: string; name: string; harm: Harm }[] = [
+/** The triggers that the migrations create. Those of the source tables are created by one statement for all tables. */
+const TRIGGERS = [
+  ...MIGRATIONS.flatMap(({ sql }) => [...sql.matchAll(/^create trigger (\w+)[^;]*? on (\w+)/gm)]).map(
+    ([, name = '', table = '']) => ({ name, table }),
+  ),
   ...SOURCE.flatMap(table =>
-    ['queue', ...CHANGES].map(name => ({ table, name: `${table}_${name}`, harm: 'export' as const })),
-  ),
-  ...CHANGES.flatMap(name => [name, `${name}_counted`]).map(name => ({
-    table: 'export_records',
-    name: `export_records_${name}`,
-    harm: 'export' as const,
-  })),
-  { table: 'export_state', name: 'export_state_time_zone_changed', harm: 'export' },
-  { table: 'integrations', name: 'integrations_order_scope', harm: 'scopes' },
-  ...['integrations', 'integration_secrets'].flatMap(table =>
-    ['history', 'history_truncated'].map(name => ({
+    ['queue', 'inserted', 'updated', 'deleted', 'truncated'].map(event => ({
+      name: `${table}_${event}`,
       table,
-      name: `${table}_${name}`,
-      harm: 'history' as const,
-    })),
-  ),
-  { table: 'integration_history', name: 'integration_history_append_only', harm: 'history' },
-  ...['users', 'assessments'].flatMap(table =>
-    ['inserted', 'updated'].map(name => ({
-      table,
-      name: `${table}_erased_${name}`,
-      harm: 'erasures' as const,
     })),
   ),
 ]
 
-const HARM: Record<Harm, string> = {
-  export: 'what is written there does not reach the export',
-  scopes: 'scopes are stored out of order',
-  history: 'what is done there is not kept in the history of integrations',
-  erasures: 'people who were erased may come back',
-}
+/**
+ * By the name of the trigger, the first match counts: the harm of writes without the trigger, and the statement or
+ * command that repairs the data afterwards. The history gets integrations that were created meanwhile, no other changes.
+ */
+const HARMS: { trigger: RegExp; harm: string; repair?: string }[] = [
+  { trigger: /_erased_/, harm: 'people who were erased may come back' },
+  {
+    trigger: /history/,
+    harm: 'what is done there is not kept in the history of integrations',
+    repair: 'select note_found_integrations()',
+  },
+  {
+    trigger: /^integrations_/,
+    harm: 'scopes are stored out of order',
+    // The trigger sorts the sets of each row that is written: scopes are searched in that order.
+    repair: 'update integrations set organization_ids = organization_ids, product_ids = product_ids',
+  },
+  { trigger: /./, harm: 'what is written there does not reach the export', repair: 'axport refresh' },
+]
 
-/** Changes that were not written meanwhile are in no history; integrations that came meanwhile are found. */
-const CURE: Partial<Record<Harm, string>> = {
-  export: 'axport refresh',
-  history: 'select note_found_integrations()',
-  // The trigger brings the sets of each row that is written into order, in which scopes are searched.
-  scopes: 'update integrations set organization_ids = organization_ids, product_ids = product_ids',
-}
-
-/** Whether all that is written passes the triggers by which the export follows: at once, whatever the tables hold. */
+/** Finds triggers that are missing or disabled, and writers that fire none. It reads the catalog alone. */
 export async function checkTriggers(db: Sql): Promise<Finding[]> {
   const findings = [
     ...(await missingTriggers(db)),
@@ -65,15 +51,16 @@ export async function checkTriggers(db: Sql): Promise<Finding[]> {
     : [ok('triggers', 'all there and on, and nobody replicates past them')]
 }
 
-function wrongTriggers(detail: string, then: string[]): Finding {
-  return wrong('triggers', then.length > 0 ? `${detail}; then ${then.join(', and ')}` : detail)
+/** The harms of writes without these triggers, each once; triggers of other programs have none. */
+function harmsOf(names: string[]) {
+  const own = TRIGGERS.filter(({ name }) => names.includes(name))
+  return new Set(own.flatMap(({ name }) => HARMS.find(({ trigger }) => trigger.test(name)) ?? []))
 }
 
-const harmsOf = (names: string[]): Harm[] => [
-  ...new Set(TRIGGERS.filter(({ name }) => names.includes(name)).map(({ harm }) => harm)),
-]
-
-const curesOf = (names: string[]): string[] => harmsOf(names).flatMap(harm => CURE[harm] ?? [])
+function wrongTriggers(detail: string, names: string[]): Finding {
+  const repairs = [...harmsOf(names)].flatMap(({ repair }) => repair ?? [])
+  return wrong('triggers', repairs.length > 0 ? `${detail}; then ${repairs.join(', and ')}` : detail)
+}
 
 async function missingTriggers(db: Sql): Promise<Finding[]> {
   const rows = await db<{ name: string }[]>`
@@ -83,10 +70,10 @@ async function missingTriggers(db: Sql): Promise<Finding[]> {
   if (rows.length === 0) return []
   const names = rows.map(({ name }) => name)
   const detail = `missing: ${firstThree(names)}: make them again, as the migrations in db/migrations do`
-  return [wrongTriggers(detail, curesOf(names))]
+  return [wrongTriggers(detail, names)]
 }
 
-/** Also those by which the server checks references, which "disable trigger all" turns off with the others. */
+/** Includes the triggers by which the server checks foreign keys: "disable trigger all" disables them too. */
 async function disabledTriggers(db: Sql): Promise<Finding[]> {
   const rows = await db<{ table: string; which: string; names: string[] }[]>`
     select c.oid::regclass::text as table, case when bool_or(t.tgisinternal) then 'all' else 'user' end as which,
@@ -96,13 +83,13 @@ async function disabledTriggers(db: Sql): Promise<Finding[]> {
       and t.tgrelid in (select to_regclass(name) from unnest(${TRIGGERS.map(({ table }) => table)}::text[]) as name)
     group by c.oid order by 1`
   return rows.map(({ table, which, names }) => {
-    const harm = harmsOf(names).map(harm => HARM[harm])
-    const detail = [`some of ${table} are disabled`, ...harm].join(', and ')
-    return wrongTriggers(`${detail}: alter table ${table} enable trigger ${which}`, curesOf(names))
+    const harms = [...harmsOf(names)].map(({ harm }) => harm)
+    const detail = [`some of ${table} are disabled`, ...harms].join(', and ')
+    return wrongTriggers(`${detail}: alter table ${table} enable trigger ${which}`, names)
   })
 }
 
-/** Settings by which every session of a role, or of the database, fires none of our triggers. */
+/** Settings of a role or of the database with which a session fires none of these triggers. */
 async function sessionsWithoutTriggers(db: Sql): Promise<Finding[]> {
   const rows = await db<{ statement: string }[]>`
     select case
@@ -116,16 +103,17 @@ async function sessionsWithoutTriggers(db: Sql): Promise<Finding[]> {
       and 'session_replication_role=replica' = any (setconfig)
     order by statement`
   return rows.map(({ statement }) =>
-    wrongTriggers(`sessions with session_replication_role = replica fire none: ${statement}`, [
-      'axport refresh',
-    ]),
+    wrong(
+      'triggers',
+      `sessions with session_replication_role = replica fire none: ${statement}; then axport refresh`,
+    ),
   )
 }
 
-/** What a copy of the read model has of records. */
+/** A subscription that copies these tables copies the read model with them. */
 const COPIED = ['export_records', 'export_counts']
 
-/** The apply worker of a subscription fires no triggers of statements. A copy of the read model needs none. */
+/** The apply worker of a subscription fires no statement triggers. A copy of the read model needs none. */
 async function subscriptions(db: Sql): Promise<Finding[]> {
   const rows = await db<{ name: string; tables: string[] }[]>`
     select s.subname as name, array_agg(r.srrelid::regclass::text order by 1) as tables

@@ -1,6 +1,6 @@
 import type { Sql, TransactionSql } from 'postgres'
 import { reasonOf } from '../postgres/failures.ts'
-import { requireTriggers, waitForTurn } from '../postgres/schema/load-session.ts'
+import { acquireLoadLock, requireTriggers } from '../postgres/schema/load-session.ts'
 
 /** How an erasure is done, and watched. */
 export interface ErasureOptions {
@@ -66,7 +66,7 @@ async function inTurn<Result>(
   let result: { value: Result } | undefined
   try {
     await db.begin('isolation level read committed', async sql => {
-      await waitForTurn(sql, onWait)
+      await acquireLoadLock(sql, onWait)
       await sql`select lock_export()`
       result = { value: await work(sql) }
       if (dryRun) throw new Undone()

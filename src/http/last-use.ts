@@ -1,6 +1,6 @@
+import { LruCache } from '../lru-cache.ts'
 import { noteUse } from '../oauth/tokens.ts'
 import type { ServingDatabase } from '../postgres/pool/serving-database.ts'
-import { Recent } from '../recent.ts'
 
 /** Tokens of which it is remembered when their use was noted. */
 const MAX_TOKENS = 1000
@@ -12,7 +12,7 @@ const MINUTE_MS = 60_000
  * is noted while the database is known to be read-only.
  */
 export class LastUse {
-  private readonly notedAt = new Recent<number>(MAX_TOKENS)
+  private readonly notedAt = new LruCache<number>(MAX_TOKENS)
 
   constructor(private readonly pool: ServingDatabase) {}
 

@@ -1,5 +1,5 @@
 import type { TransactionSql } from 'postgres'
-import { type Relief, relieve } from '../postgres/schema/bulk.ts'
+import { type BulkLoad, startBulkLoad } from '../postgres/schema/bulk.ts'
 import type { Summary } from './changes.ts'
 
 /**
@@ -21,7 +21,7 @@ export async function applyStaging(
   onProgress: (progress: ApplyProgress) => void,
 ): Promise<void> {
   const { inserted = 0, updated = 0 } = summary.assessments ?? {}
-  const relief = await relieve(sql, inserted + updated)
+  const relief = await startBulkLoad(sql, inserted + updated)
   await sql`
     insert into organizations as t (id, name)
     select id, name from import_organizations join changed_organizations using (id)
@@ -79,7 +79,7 @@ async function deleteParts(sql: TransactionSql): Promise<void> {
 
 async function applyAssessments(
   sql: TransactionSql,
-  relief: Relief,
+  relief: BulkLoad,
   total: number,
   onProgress: (done: number, total: number) => void,
 ) {
@@ -109,7 +109,7 @@ async function applyAssessments(
  * The changed assessments past `after`, up to `last`, with their parts. Parts first: the record of a new
  * assessment is then rendered once, when the assessment arrives, and not already without its parts.
  */
-async function applyRound(sql: TransactionSql, relief: Relief, after: string, last: string): Promise<void> {
+async function applyRound(sql: TransactionSql, relief: BulkLoad, after: string, last: string): Promise<void> {
   const isFirst = relief.isEmpty('assessments')
   const changesParts = sql`
     on conflict (id) do update set

@@ -1,6 +1,6 @@
 import type { Sql, TransactionSql } from 'postgres'
 import { Failure } from '../errors.ts'
-import { requireTriggers, settle, waitForTurn } from '../postgres/schema/load-session.ts'
+import { acquireLoadLock, configureLoad, requireTriggers } from '../postgres/schema/load-session.ts'
 import { type ApplyProgress, applyStaging } from './apply.ts'
 import { findChanges, type Summary, summarize } from './changes.ts'
 import { type LeftOut, NOBODY } from './erased.ts'
@@ -85,9 +85,9 @@ export async function importSource(
   let result: ImportResult | undefined
   try {
     await db.begin(async sql => {
-      await waitForTurn(sql, () => onProgress({ phase: 'waiting' }))
+      await acquireLoadLock(sql, () => onProgress({ phase: 'waiting' }))
       await requireTriggers(sql)
-      await settle(sql)
+      await configureLoad(sql)
       await source.feed?.recall(sql)
       result = await importInto(sql, source, onProgress, options)
       if (!result.loaded || dryRun) throw new Undone()

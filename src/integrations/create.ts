@@ -1,24 +1,20 @@
-import { sql } from 'drizzle-orm'
 import type { Sql } from 'postgres'
-import { integrations as i, integrationSecrets as s } from '../../db/schema.ts'
-import { statement } from '../postgres/statement.ts'
 import { randomText, SECRET_LENGTH, sha256 } from '../random.ts'
-import type { Description } from './describe.ts'
-import { nameHost } from './host.ts'
+import { type Description, setHost } from './lifecycle.ts'
 import { existing, type Ids } from './scope.ts'
 
-/** Long enough that no two are ever alike; it is public and need not be unguessable. */
+/** Unique, and need not be unguessable: a client id is public. */
 const CLIENT_ID_LENGTH = 24
 
-/** Credentials as they are handed to an integration; the secret is nowhere else and never shown again. */
+/** The credentials of an integration. The secret is stored nowhere and cannot be shown again. */
 export interface Credentials {
   clientId: string
   clientSecret: string
 }
 
 /**
- * Provisions an integration. An empty set is allowed (the API then answers its 400, spec 5 rule 9).
- * @throws Failure for ids that do not exist, which it names
+ * Provisions an integration. A set of its scope may be empty (the API then answers its 400, spec 5 rule 9).
+ * @throws Failure that names ids that do not exist
  */
 export async function createIntegration(
   db: Sql,
@@ -30,36 +26,22 @@ export async function createIntegration(
   const clientId = randomText(CLIENT_ID_LENGTH)
   const clientSecret = randomText(SECRET_LENGTH)
   await db.begin(async sql => {
-    await nameHost(sql)
-    await insertIntegration(sql, {
-      client_id: clientId,
-      name,
-      purpose,
-      contact,
-      organizations: await existing(sql, 'organizations', organizations),
-      products: await existing(sql, 'products', products),
-      all_organizations: organizations === 'all',
-      all_products: products === 'all',
-      digest: sha256(clientSecret),
-    })
+    await setHost(sql)
+    // One statement, so that the history has one event.
+    await sql`
+      with integration as (
+        insert into integrations
+          (client_id, name, purpose, contact, organization_ids, product_ids, all_organizations, all_products)
+        values (
+          ${clientId}, ${name}, ${purpose}, ${contact},
+          ${await existing(sql, 'organizations', organizations)}::bigint[],
+          ${await existing(sql, 'products', products)}::bigint[],
+          ${organizations === 'all'}, ${products === 'all'}
+        )
+        returning id
+      )
+      insert into integration_secrets (integration_id, digest)
+      select id, ${sha256(clientSecret)}::bytea from integration`
   })
   return { clientId, clientSecret }
 }
-
-const insertIntegration = statement<Record<string, unknown>, never>(sql`
-  with integration as (
-    insert into ${i} (client_id, name, purpose, contact, organization_ids, product_ids, all_organizations, all_products)
-    values (
-      ${sql.placeholder('client_id')},
-      ${sql.placeholder('name')},
-      ${sql.placeholder('purpose')},
-      ${sql.placeholder('contact')},
-      ${sql.placeholder('organizations')}::bigint[],
-      ${sql.placeholder('products')}::bigint[],
-      ${sql.placeholder('all_organizations')}::boolean,
-      ${sql.placeholder('all_products')}::boolean
-    )
-    returning id
-  )
-  insert into ${s} (integration_id, digest)
-  select id, ${sql.placeholder('digest')}::bytea from integration`)

@@ -2,31 +2,23 @@ import type { Sql } from 'postgres'
 import { Failure } from '../errors.ts'
 import { type ExactNumber, parseExact } from './exact-ids.ts'
 
-/** Something that happened to an integration, as 0007_integration_history keeps it. Times are ISO 8601 in UTC. */
-export interface HistoryEvent {
+/** A row of the history of integrations (0007_integration_history). Times are ISO 8601 in UTC. */
+interface HistoryEvent {
   at: string
   client_id: string
-  /** Both as they were after the event; before it where it is deleted. */
+  /** Name and purpose as they were after the event; before it for a deletion. */
   name: string
   purpose: string | null
-  event:
-    | 'created'
-    | 'found'
-    | 'described'
-    | 'scope'
-    | 'rotated'
-    | 'secret'
-    | 'disabled'
-    | 'enabled'
-    | 'deleted'
+  /** created, found, described, scope, rotated, secret, disabled, enabled or deleted */
+  event: string
   changes: Changes
-  /** Of the database. */
+  /** The role in the database that made the change. */
   role: string
-  /** An address, or the name of a machine; null where nobody gave one. */
+  /** An address, or the name of a machine; null if unknown. */
   host: string | null
 }
 
-/** Exactly what an event changed; whatever it did not is left out. */
+/** The fields that an event changed, and no others. */
 export interface Changes {
   client_id?: Change<string>
   name?: Change<string>
@@ -34,13 +26,13 @@ export interface Changes {
   contact?: Change<string>
   organizations?: ChangedIds
   products?: ChangedIds
-  /** Whether the set was meant as all. */
+  /** Whether the set was given as "all". */
   all_organizations?: Change<boolean>
   all_products?: Change<boolean>
   disabled_at?: Change<string>
-  /** Those it got and those that ended, by their ids in the database. */
+  /** Secrets that were added and removed, by their ids in the database. */
   secrets?: ChangedIds
-  /** The secret whose end was set or moved, and how. */
+  /** The secret whose end was set or moved. */
   secret?: ExactNumber
   expires_at?: Change<string>
 }
@@ -48,15 +40,15 @@ export interface Changes {
 /** A value before and after. */
 type Change<Value> = [before: Value | null, after: Value | null]
 
-/** What came to a set of ids, and what went. */
+/** The ids that were added to a set and removed from it. */
 export interface ChangedIds {
   added?: ExactNumber[]
   removed?: ExactNumber[]
 }
 
 /**
- * All that happened to one integration, or to all of them, the oldest first; also of those that were deleted.
- * @throws Failure for a client id that the history does not know
+ * The history of one integration, or of all, deleted ones included; oldest first.
+ * @throws Failure for a client id that the history does not have
  */
 export async function readHistory(db: Sql, clientId?: string): Promise<HistoryEvent[]> {
   const rows = await db<{ event: string }[]>`

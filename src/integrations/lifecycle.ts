@@ -1,10 +1,88 @@
-import type { Sql } from 'postgres'
-import { changeIntegration, unknownIntegration } from './find.ts'
+import { hostname } from 'node:os'
+import type { Sql, TransactionSql } from 'postgres'
+import { Failure } from '../errors.ts'
+
+/** What operators note about an integration: its purpose and whom to contact. null where nothing is noted. */
+export interface Description {
+  purpose: string | null
+  contact: string | null
+}
+
+/** The columns of an integration that its changes depend on; ids as decimal strings. */
+export interface IntegrationRow extends Description {
+  id: string
+  name: string
+  organizationIds: string[]
+  productIds: string[]
+  /** The set was given as "all"; it holds the ids that existed then. */
+  allOrganizations: boolean
+  allProducts: boolean
+  disabledAt: string | null
+}
+
+/** The failure of a command that names a client id which does not exist. */
+export function unknownIntegration(clientId: string): Failure {
+  return new Failure(`there is no integration ${clientId}: axport integration list shows those there are`)
+}
 
 /**
- * Disables or enables an integration; returns whether that changed anything. A disabled one gets
- * invalid_client and its tokens invalid_token with the next request; its secrets and scope stay. Its tokens
- * work again when it is enabled before they expire.
+ * Sets the host that the history of integrations records for this transaction (0007_integration_history): over a unix
+ * socket a server sees no address.
+ */
+export async function setHost(sql: TransactionSql): Promise<void> {
+  await sql`select set_config('axport.host', ${hostname()}, true)`
+}
+
+/**
+ * Runs `work` on an integration in one transaction, which locks its row.
+ * @throws Failure for an unknown integration
+ */
+export async function changeIntegration<Result>(
+  db: Sql,
+  clientId: string,
+  work: (sql: TransactionSql, integration: IntegrationRow) => Promise<Result>,
+): Promise<Result> {
+  const result = await db.begin(async sql => {
+    await setHost(sql)
+    const [integration] = await sql<IntegrationRow[]>`
+      select
+        id,
+        name,
+        purpose,
+        contact,
+        organization_ids as "organizationIds",
+        product_ids as "productIds",
+        all_organizations as "allOrganizations",
+        all_products as "allProducts",
+        disabled_at::text as "disabledAt"
+      from integrations
+      where client_id = ${clientId}
+      for update`
+    if (!integration) throw unknownIntegration(clientId)
+    return [await work(sql, integration)] as const
+  })
+  return result[0]
+}
+
+/**
+ * Changes the name and the description of an integration; returns both as they are then.
+ * @throws Failure for an unknown integration
+ */
+export async function describeIntegration(
+  db: Sql,
+  clientId: string,
+  changed: Partial<Description & { name: string }>,
+): Promise<Description & { name: string }> {
+  return await changeIntegration(db, clientId, async (sql, { id, name, purpose, contact }) => {
+    const description = { name, purpose, contact, ...changed }
+    await sql`update integrations set ${sql(description, 'name', 'purpose', 'contact')} where id = ${id}`
+    return description
+  })
+}
+
+/**
+ * Disables or enables an integration; returns whether that changed anything. The next request of a disabled one gets
+ * invalid_client, and its tokens get invalid_token. Secrets, scope and tokens stay, and work again once it is enabled.
  * @throws Failure for an unknown integration
  */
 export async function setDisabled(db: Sql, clientId: string, isDisabled: boolean): Promise<boolean> {

@@ -1,102 +1,70 @@
 import type { Fragment, Sql } from 'postgres'
-import type { Description } from './describe.ts'
-import { type ExactNumber, exactNumber } from './exact-ids.ts'
-import { unknownIntegration } from './find.ts'
+import { type ExactNumber, parseExact } from './exact-ids.ts'
+import { type Description, unknownIntegration } from './lifecycle.ts'
 
-/** A line of `integration list`. Times are ISO 8601 in UTC. */
-export interface IntegrationSummary extends Description {
+/** An integration, with the two sets of its scope. Times are ISO 8601 in UTC. */
+interface Summary<ScopeSet> extends Description {
   client_id: string
   name: string
   state: 'enabled' | 'disabled'
-  organizations: number
-  products: number
+  organizations: ScopeSet
+  products: ScopeSet
   live_tokens: number
   created_at: string
   last_used_at: string | null
 }
 
-/** All that an operator may know of an integration and the API may not tell it. */
-export interface IntegrationReport extends Omit<IntegrationSummary, 'organizations' | 'products'> {
+/** A line of `integration list`, with the sizes of the sets. */
+export type IntegrationSummary = Summary<number>
+
+/** All that an operator may know of an integration, and the API may not tell it. */
+export interface IntegrationReport extends Summary<ScopeMember[]> {
   disabled_at: string | null
-  organizations: ScopeMember[]
-  products: ScopeMember[]
-  /** The sets that were meant as all, and what has come to the data since and is not in them. */
-  meant_as_all: (keyof Scope)[]
-  come_since: Scope
+  /** The sets that were given as "all", and the members that were added to the data since and are not in them. */
+  meant_as_all: (keyof IntegrationReport['come_since'])[]
+  come_since: { organizations: ScopeMember[]; products: ScopeMember[] }
   secrets: { created_at: string; ends_at: string | null; last_used_at: string | null; live_tokens: number }[]
   assessments_in_scope: number
-  /** What its requests were refused for in the last week, the latest first. */
+  /** Why requests were refused in the last week, the latest reason first. */
   refusals: { what: string; count: number; first_at: string; last_at: string }[]
-  /** Why requests would get 400, 401 or nothing, and what to do; empty when nothing stands in the way. */
+  /** Why requests get 400, 401 or nothing, and the remedy; empty if they succeed. */
   obstacles: string[]
-}
-
-/** The two sets of a scope. */
-interface Scope {
-  organizations: ScopeMember[]
-  products: ScopeMember[]
 }
 
 /** An organization or a product of a scope. */
 export interface ScopeMember {
   id: ExactNumber
-  /** null when it is not in the data (any more). */
+  /** null if the data does not have it (any more). */
   name: string | null
 }
 
 /** Every integration, oldest first. */
 export async function listIntegrations(db: Sql): Promise<IntegrationSummary[]> {
+  const sizes = [db`cardinality(i.organization_ids)`, db`cardinality(i.product_ids)`] as const
   const rows = await db<{ summary: IntegrationSummary }[]>`
-    select json_build_object(
-      'client_id', i.client_id,
-      'name', i.name,
-      'purpose', i.purpose,
-      'contact', i.contact,
-      'state', case when i.disabled_at is null then 'enabled' else 'disabled' end,
-      'organizations', cardinality(i.organization_ids),
-      'products', cardinality(i.product_ids),
-      'live_tokens', (
-        select count(*) from access_tokens t join integration_secrets s on s.id = t.secret_id
-        where s.integration_id = i.id and t.expires_at > now() and (s.expires_at is null or s.expires_at > now())
-      ),
-      'created_at', ${iso(db, db`i.created_at`)},
-      'last_used_at', ${iso(db, db`(select max(last_used_at) from integration_secrets s where s.integration_id = i.id)`)}
-    ) as summary
-    from integrations i order by i.id`
+    select json_build_object(${summary(db, ...sizes)}) as summary from integrations i order by i.id`
   return rows.map(row => row.summary)
 }
 
 /**
  * Everything about one integration.
- * @throws Failure when there is none of this client id
+ * @throws Failure for an unknown integration
  */
 export async function reportIntegration(db: Sql, clientId: string): Promise<IntegrationReport> {
-  const summary = (await listIntegrations(db)).find(summary => summary.client_id === clientId)
-  if (!summary) throw unknownIntegration(clientId)
-  const [row] = await db<{ report: StoredReport }[]>`
+  const sets = [
+    members(db, 'organizations', 'organization_ids'),
+    members(db, 'products', 'product_ids'),
+  ] as const
+  const [row] = await db<{ report: string }[]>`
     select json_build_object(
+      ${summary(db, ...sets)},
       'disabled_at', ${iso(db, db`i.disabled_at`)},
-      'organizations', (
-        select coalesce(json_agg(json_build_object('id', id::text, 'name', o.name) order by id), '[]')
-        from unnest(i.organization_ids) as id left join organizations o using (id)
+      'meant_as_all', array_remove(
+        array[case when i.all_organizations then 'organizations' end, case when i.all_products then 'products' end], null
       ),
-      'products', (
-        select coalesce(json_agg(json_build_object('id', id::text, 'name', p.name) order by id), '[]')
-        from unnest(i.product_ids) as id left join products p using (id)
-      ),
-      'meant_as_all',
-        array_remove(array[case when i.all_organizations then 'organizations' end, case when i.all_products then 'products' end], null),
       'come_since', json_build_object(
-        'organizations', (
-          select coalesce(json_agg(json_build_object('id', o.id::text, 'name', o.name) order by o.id), '[]')
-          from organizations o left join unnest(i.organization_ids) as known (id) using (id)
-          where i.all_organizations and known.id is null
-        ),
-        'products', (
-          select coalesce(json_agg(json_build_object('id', p.id::text, 'name', p.name) order by p.id), '[]')
-          from products p left join unnest(i.product_ids) as known (id) using (id)
-          where i.all_products and known.id is null
-        )
+        'organizations', ${members(db, 'organizations', 'organization_ids', 'all_organizations')},
+        'products', ${members(db, 'products', 'product_ids', 'all_products')}
       ),
       'secrets', (
         select coalesce(json_agg(json_build_object(
@@ -118,34 +86,39 @@ export async function reportIntegration(db: Sql, clientId: string): Promise<Inte
         ) order by r.last_at desc, r.what), '[]')
         from integration_refusals r where r.integration_id = i.id and r.last_at > now() - interval '7 days'
       )
-    ) as report
+    )::text as report
     from integrations i where i.client_id = ${clientId}`
   if (!row) throw unknownIntegration(clientId)
-  const report = {
-    ...summary,
-    ...row.report,
-    ...withExactIds(row.report),
-    come_since: withExactIds(row.report.come_since),
-  }
+  const report = parseExact(row.report) as Omit<IntegrationReport, 'obstacles'>
   return { ...report, obstacles: obstacles(report) }
 }
 
-/** As the database renders it, with ids as text: its driver would round them. */
-interface StoredReport
-  extends Omit<IntegrationReport, keyof IntegrationSummary | keyof Scope | 'come_since' | 'obstacles'>,
-    StoredScope {
-  come_since: StoredScope
+/** SQL: the names and values of a summary for json_build_object, given those of the two sets. */
+function summary(db: Sql, organizations: Fragment, products: Fragment): Fragment {
+  return db`
+    'client_id', i.client_id,
+    'name', i.name,
+    'purpose', i.purpose,
+    'contact', i.contact,
+    'state', case when i.disabled_at is null then 'enabled' else 'disabled' end,
+    'organizations', ${organizations},
+    'products', ${products},
+    'live_tokens', (
+      select count(*) from access_tokens t join integration_secrets s on s.id = t.secret_id
+      where s.integration_id = i.id and t.expires_at > now() and (s.expires_at is null or s.expires_at > now())
+    ),
+    'created_at', ${iso(db, db`i.created_at`)},
+    'last_used_at', ${iso(db, db`(select max(last_used_at) from integration_secrets s where s.integration_id = i.id)`)}`
 }
 
-interface StoredScope {
-  organizations: StoredMember[]
-  products: StoredMember[]
-}
-type StoredMember = Omit<ScopeMember, 'id'> & { id: string }
-
-function withExactIds({ organizations, products }: StoredScope): Scope {
-  const exact = ({ id, name }: StoredMember): ScopeMember => ({ id: exactNumber(id), name })
-  return { organizations: organizations.map(exact), products: products.map(exact) }
+/** SQL: the members of a set as JSON; with `missingIf`, the rows that the set lacks, if that column is true. */
+function members(db: Sql, table: string, ids: string, missingIf?: string): Fragment {
+  const join = missingIf ? db`right join ${db(table)} m using (id)` : db`left join ${db(table)} m using (id)`
+  const where = missingIf ? db`where i.${db(missingIf)} and known.id is null` : db``
+  return db`(
+    select coalesce(json_agg(json_build_object('id', id, 'name', m.name) order by id), '[]')
+    from unnest(i.${db(ids)}) as known (id) ${join} ${where}
+  )`
 }
 
 /** In the order in which a request would meet them. */
@@ -169,6 +142,6 @@ function obstacles(report: Omit<IntegrationReport, 'obstacles'>): string[] {
 }
 
 /** SQL that prints a timestamptz expression. */
-function iso(db: Sql, expression: Fragment) {
+function iso(db: Sql, expression: Fragment): Fragment {
   return db`to_char(${expression} at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"')`
 }

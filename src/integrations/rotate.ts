@@ -2,17 +2,17 @@ import type { Sql, TransactionSql } from 'postgres'
 import { Failure } from '../errors.ts'
 import { randomText, SECRET_LENGTH, sha256 } from '../random.ts'
 import type { Credentials } from './create.ts'
-import { changeIntegration } from './find.ts'
+import { changeIntegration } from './lifecycle.ts'
 
-/** The new credentials, and until when the old secret works: null where it ended at once. */
+/** The new credentials, and when the old secret ends: null if it has ended. */
 export interface Rotated extends Credentials {
   oldSecretEndsAt: string | null
 }
 
 /**
- * Replaces the secret of an integration. Without grace the old secret and its tokens end at once (spec 5,
- * rule 8). With `graceSeconds` both go on until the deadline, and then both end: the token check asks for
- * the secret's deadline as well. At most two secrets live at a time.
+ * Replaces the secret of an integration. Without a grace the old secret and its tokens end at once (spec 5, rule 8). With
+ * `graceSeconds` they end after that time: the check of a token also looks at the end of its secret. An integration has at
+ * most two secrets.
  * @throws Failure for an unknown integration, and during a grace unless `force` is set
  */
 export async function rotateSecret(

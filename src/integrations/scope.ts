@@ -1,36 +1,34 @@
 import type { Sql, TransactionSql } from 'postgres'
 import { Failure } from '../errors.ts'
-import { changeIntegration, type IntegrationRow } from './find.ts'
+import { changeIntegration, type IntegrationRow } from './lifecycle.ts'
 
-/** Ids as decimal strings, or everything there is at this moment. */
+/** Ids as decimal strings, or all that exist at this moment. */
 export type Ids = string[] | 'all'
 
-/** What to do with one of the two sets of a scope; `replace` first, then `add`, then `remove`. */
+/** A change of one of the two sets of a scope: first `replace`, then `add`, then `remove`. */
 export interface SetChange {
   replace?: Ids
   add?: Ids
   remove?: Ids
 }
 
-/** The two sets after a change, and how many ids came and went. */
+/** The two sets of a scope after a change. */
 export interface ChangedScope {
   organizations: ChangedSet
   products: ChangedSet
 }
 
-/** One set of a scope after a change: its ids as decimal strings, and how many came and went. */
+/** One set of a scope after a change: its ids as decimal strings, and how many were added and removed. */
 export interface ChangedSet {
   ids: string[]
   added: number
   removed: number
-  /** Whether it is meant as all: operators are told what comes to the data and is not in it. */
+  /** The set was given as "all". Operators are told which members of the data it lacks. */
   meantAsAll: boolean
 }
 
-type ScopeTable = 'organizations' | 'products'
-
 /**
- * Replaces or amends the scope of an integration. Every running service honours it with the next request.
+ * Replaces or amends the scope of an integration. Every running service applies it to the next request.
  * @throws Failure for an unknown integration, or ids that do not exist, which it names
  */
 export async function changeScope(
@@ -45,8 +43,8 @@ export async function changeScope(
 }
 
 /**
- * Takes in what has come to the data since a set was meant as all.
- * @throws Failure for an unknown integration, or one of which neither set was meant as all
+ * Adds the members of the data that a set which was given as "all" lacks.
+ * @throws Failure for an unknown integration, or one of which neither set was given as "all"
  */
 export async function addNew(db: Sql, clientId: string): Promise<ChangedScope> {
   return await changeIntegration(db, clientId, async (sql, integration) => {
@@ -69,14 +67,8 @@ async function applyChange(
 ): Promise<ChangedScope> {
   const { id, organizationIds, productIds, allOrganizations, allProducts } = integration
   const changed = {
-    organizations: {
-      ...(await changedSet(sql, 'organizations', organizationIds, organizations)),
-      meantAsAll: isMeantAsAll(allOrganizations, organizations),
-    },
-    products: {
-      ...(await changedSet(sql, 'products', productIds, products)),
-      meantAsAll: isMeantAsAll(allProducts, products),
-    },
+    organizations: await changedSet(sql, 'organizations', organizationIds, allOrganizations, organizations),
+    products: await changedSet(sql, 'products', productIds, allProducts, products),
   }
   await sql`
     update integrations set
@@ -88,36 +80,33 @@ async function applyChange(
   return changed
 }
 
-/** A list in place of all ends it, and so does a removal: all but some is a list. An addition does not. */
-function isMeantAsAll(before: boolean, { replace, add, remove = [] }: SetChange): boolean {
-  if (remove.length > 0) return false
-  return add === 'all' || (replace === undefined ? before : replace === 'all')
-}
-
 async function changedSet(
   sql: TransactionSql,
-  table: ScopeTable,
+  table: keyof ChangedScope,
   before: string[],
-  { replace, add, remove }: SetChange,
-): Promise<Omit<ChangedSet, 'meantAsAll'>> {
+  wasMeantAsAll: boolean,
+  { replace, add = [], remove = [] }: SetChange,
+): Promise<ChangedSet> {
   const after = new Set(replace === undefined ? before : await existing(sql, table, replace))
-  for (const id of add === undefined ? [] : await existing(sql, table, add)) after.add(id)
-  // What is removed need not exist any more: an organization may have left the data before the scope.
-  if (remove === 'all') after.clear()
-  else for (const id of remove ?? []) after.delete(id)
+  for (const id of await existing(sql, table, add)) after.add(id)
+  // An id to remove need not exist: an organization may have left the data before the scope.
+  for (const id of remove === 'all' ? [...after] : remove) after.delete(id)
   const ids = [...after].sort((a, b) => (BigInt(a) < BigInt(b) ? -1 : 1))
+  // "All" ends with a list in its place and with a removal, and stays with an addition.
+  const isMeantAsAll = add === 'all' || (replace === undefined ? wasMeantAsAll : replace === 'all')
   return {
     ids,
     added: ids.filter(id => !before.includes(id)).length,
     removed: before.filter(id => !after.has(id)).length,
+    meantAsAll: isMeantAsAll && remove.length === 0,
   }
 }
 
 /**
- * The ids themselves, proved to exist; every id there is for "all".
- * @throws Failure that names those that do not exist
+ * These ids, or all ids of the table.
+ * @throws Failure that names ids that do not exist
  */
-export async function existing(sql: Sql | TransactionSql, table: ScopeTable, ids: Ids): Promise<string[]> {
+export async function existing(sql: TransactionSql, table: keyof ChangedScope, ids: Ids): Promise<string[]> {
   const rows = await sql<{ id: string }[]>`
     select id from ${sql(table)} where ${ids === 'all'} or id = any (${ids === 'all' ? [] : ids}::bigint[]) order by id`
   const found = rows.map(row => row.id)

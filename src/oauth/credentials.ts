@@ -2,8 +2,8 @@ import { type Static, Type as t } from '@sinclair/typebox'
 import { type Facts, HttpError } from '../answers.ts'
 
 /**
- * The parameters that mean anything here; all others are ignored, `scope` among them. Blanks are left out (RFC 6749
- * §3.2: an empty parameter equals an omitted one).
+ * The parameters of a token request. All others are ignored, `scope` too. An empty parameter equals an omitted one (RFC
+ * 6749 §3.2).
  */
 export const TokenParameters = t.Object({
   grant_type: t.Literal('client_credentials', { description: 'Must be client_credentials.' }),
@@ -22,8 +22,7 @@ const NAMES = ['grant_type', 'client_id', 'client_secret'] as const
 type Texts = Partial<Record<(typeof NAMES)[number], string>>
 
 /**
- * Reads the body of a token request: a form, or what was JSON. Pure. The steps are in the order in which their errors
- * take precedence.
+ * Reads the parameters from the body of a token request: a form, or the value of JSON. The first error wins.
  * @throws HttpError 400, in the form of RFC 6749 §5.2
  */
 export function readTokenParameters(body: unknown): TokenParameters {
@@ -35,8 +34,8 @@ export function readTokenParameters(body: unknown): TokenParameters {
 }
 
 /**
- * The client that a request names, in its body or by HTTP Basic (`authorization` is the header). RFC 6749 §2.3: not
- * more than one way of authentication in a request.
+ * The credentials of a request, from its body or from the `authorization` header (HTTP Basic). A request must not have
+ * both (RFC 6749 §2.3).
  * @throws HttpError 400 or 401
  */
 export function clientOf(
@@ -56,15 +55,15 @@ export function clientOf(
 }
 
 /**
- * The only 401 of this endpoint: unknown, wrong and disabled clients cannot be told apart.
- * @param facts for the log, which may name a client that there is
+ * The only 401 of this endpoint: it does not show whether the client is unknown, has a wrong secret or is disabled.
+ * @param facts for the log: the client id of an existing integration
  */
 export function invalidClient(facts?: Facts): HttpError {
   const headers = { 'www-authenticate': 'Basic realm="axport", charset="UTF-8"' }
   return oauthError(401, 'invalid_client', 'Client authentication failed', headers, facts)
 }
 
-/** RFC 6749 §5.1: on every answer of the token endpoint, errors too. */
+/** Headers of every answer of the token endpoint, errors too (RFC 6749 §5.1). */
 export const NOT_STORED = { 'cache-control': 'no-store', pragma: 'no-cache' }
 
 /** An error of the token endpoint. `description` is ASCII without quotes or backslashes (RFC 6749 §5.2). */
@@ -79,7 +78,7 @@ export function oauthError(
   return new HttpError(status, body, { ...NOT_STORED, ...headers }, facts)
 }
 
-/** RFC 6749 has no codes for trouble of the service at this endpoint; these two it has for the other one (§4.1.2.1). */
+/** An error of the service. RFC 6749 defines these codes for the authorization endpoint (§4.1.2.1), and none for this one. */
 export function oauthTrouble(status: number, description: string, headers?: Record<string, string>) {
   return oauthError(status, status === 500 ? 'server_error' : 'temporarily_unavailable', description, headers)
 }
@@ -103,13 +102,13 @@ function textsOf(body: unknown): Texts {
   return texts
 }
 
-/** Who asks for a token. */
+/** The credentials of a token request. */
 interface Client {
   clientId: string
   clientSecret: string
 }
 
-/** RFC 7617, with the form encoding of both halves that RFC 6749 §2.3.1 asks of clients. */
+/** Reads HTTP Basic (RFC 7617), whose two halves are form-encoded (RFC 6749 §2.3.1). */
 function readBasic(encoded: string): Client {
   const pair = Buffer.from(encoded, 'base64').toString('utf8')
   const colon = pair.indexOf(':')
@@ -120,7 +119,7 @@ function readBasic(encoded: string): Client {
   return { clientId, clientSecret }
 }
 
-/** Not every library encodes: text that does not decode was sent as it is. */
+/** Some libraries do not encode: text that does not decode is used as it is. */
 function formDecoded(text: string): string {
   try {
     return decodeURIComponent(text.replaceAll('+', ' '))

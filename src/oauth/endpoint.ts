@@ -4,7 +4,7 @@ import type { Runner } from '../postgres/statement.ts'
 import { clientOf, invalidClient, NOT_STORED, type TokenParameters } from './credentials.ts'
 import { issueToken, TOKEN_LIFETIME } from './tokens.ts'
 
-/** Spec 2.4. */
+/** The answer to a token request (spec 2.4). */
 export const TokenResponse = t.Object({
   access_token: t.String({ description: 'Opaque bearer token.' }),
   token_type: t.Literal('Bearer', { description: 'Always Bearer.' }),
@@ -13,7 +13,7 @@ export const TokenResponse = t.Object({
 })
 
 /**
- * POST /oauth/token (spec 4.1): client credentials for an access token.
+ * POST /oauth/token (spec 4.1): exchanges client credentials for an access token.
  * @throws HttpError 400 or 401
  */
 export async function issueAccessToken(
@@ -23,7 +23,7 @@ export async function issueAccessToken(
 ): Promise<Answer> {
   const { clientId, clientSecret } = clientOf(parameters, authorization)
   const issued = await issueToken(db, clientId, clientSecret)
-  // Only now: what is no client's id may be a secret in the wrong place.
+  // The log gets the client id only if it exists: anything else may be a secret in the wrong field.
   if (issued.accessToken === undefined) throw invalidClient(issued.isKnownClient ? { clientId } : {})
   const response: typeof TokenResponse.static = {
     access_token: issued.accessToken,

@@ -4,52 +4,58 @@ import { purgeDisclosures } from '../postgres/disclosing.ts'
 import type { Runner } from '../postgres/statement.ts'
 import { purgeEndedSecrets, purgeEndedTokens, purgeExpiredTokens } from './tokens.ts'
 
-/** How often expired tokens are looked for, how soon after the start, and how many are deleted at once. */
-const INTERVAL = 60_000
-const FIRST = 1000
+const INTERVAL_MS = 60_000
+const FIRST_DELAY_MS = 1000
+
+/** Rows that one statement deletes at most. */
 const BATCH = 1000
 
-/** A pause after each batch, in times of what the batch took: the purge never takes more than a fifth of a core. */
-const PAUSE = 4
+/** The pause after a batch, as a multiple of its duration: the purge takes a fifth of a core at most. */
+const PAUSE_FACTOR = 4
 
 interface PurgeOptions {
   log: Record<'info' | 'warn', (details: object, message: string) => void>
   counters?: Pick<Counters, 'purgedTokens' | 'purgedSecrets'>
-  /** Asked before each round: nothing is purged where it says so. */
+  /** Called before each round; a round is skipped if the database is read-only. */
   isReadOnly?: () => Promise<boolean>
-  /** Milliseconds; for tests. */
-  first?: number
-  interval?: number
+  /** For tests. */
+  firstDelayMs?: number
+  intervalMs?: number
 }
 
 /**
- * Deletes expired tokens, ended secrets, and disclosures that are older than they are kept, in the background, in small
- * batches with pauses between them, until the returned function is called; that one waits for the batch under way.
- * Nobody is let in by the tokens any more: this only keeps the tables small. Processes take turns, batch by batch. Each
- * round that deleted anything is a line in the log.
+ * Deletes expired tokens, ended secrets and old disclosures in the background, in small batches with pauses. This only
+ * keeps the tables small: the check of a token does not depend on it. Processes take turns batch by batch. Each round that
+ * deleted rows is a line in the log.
+ * @returns a function that stops the purge, and waits for the batch in progress
  */
 export function startPurging(
   db: Runner,
-  { log, counters, isReadOnly = async () => false, first = FIRST, interval = INTERVAL }: PurgeOptions,
+  {
+    log,
+    counters,
+    isReadOnly = async () => false,
+    firstDelayMs = FIRST_DELAY_MS,
+    intervalMs = INTERVAL_MS,
+  }: PurgeOptions,
 ): () => Promise<void> {
   const stop = new AbortController()
   const isStopped = () => stop.signal.aborted
-  /** Ends early when purging is stopped. */
-  const pause = (milliseconds: number) => sleep(milliseconds, undefined, stop).catch(() => {})
+  const pause = (ms: number) => sleep(ms, undefined, stop).catch(() => {})
   const purged = { tokens: 0, secrets: 0, disclosures: 0 }
 
   /** Runs batches until one is not full. */
-  const inBatches = async (of: 'tokens' | 'disclosures', batch: () => Promise<number>) => {
+  const inBatches = async (what: 'tokens' | 'disclosures', batch: () => Promise<number>) => {
     while (!isStopped()) {
-      const start = performance.now()
+      const startedAt = performance.now()
       const count = await batch()
-      purged[of] += count
+      purged[what] += count
       if (count < BATCH) return
-      await pause(PAUSE * (performance.now() - start))
+      await pause(PAUSE_FACTOR * (performance.now() - startedAt))
     }
   }
-  const purge = async () => {
-    // First their tokens, batch by batch: the secret would take all of them with it at once.
+  const purgeTokens = async () => {
+    // Tokens of ended secrets first, in batches: deleting a secret deletes all of its tokens at once.
     await inBatches('tokens', () => purgeEndedTokens(db, BATCH))
     if (!isStopped()) purged.secrets = await purgeEndedSecrets(db)
     let after: string | undefined
@@ -63,19 +69,18 @@ export function startPurging(
     log.warn({ code: (error as { code?: string }).code }, `${what} could not be purged; trying again later`)
   const purgeAll = async () => {
     if (await isReadOnly()) return
-    await purge().catch(failed('expired tokens'))
+    await purgeTokens().catch(failed('expired tokens'))
     await inBatches('disclosures', () => purgeDisclosures(db)).catch(failed('old disclosures'))
   }
   const running = (async () => {
-    for (await pause(first); !isStopped(); await pause(interval)) {
+    for (await pause(firstDelayMs); !isStopped(); await pause(intervalMs)) {
       Object.assign(purged, { tokens: 0, secrets: 0, disclosures: 0 })
       await purgeAll().catch(failed('expired tokens'))
-      const { disclosures, ...ended } = purged
-      if (counters) counters.purgedTokens += purged.tokens
-      if (counters) counters.purgedSecrets += purged.secrets
-      if (purged.tokens + purged.secrets > 0) log.info(ended, 'purged expired tokens and ended secrets')
-      if (disclosures > 0)
-        log.info({ disclosures }, 'purged disclosures that are older than they are to be kept')
+      const { tokens, secrets, disclosures } = purged
+      if (counters) counters.purgedTokens += tokens
+      if (counters) counters.purgedSecrets += secrets
+      if (tokens + secrets > 0) log.info({ tokens, secrets }, 'purged expired tokens and ended secrets')
+      if (disclosures > 0) log.info({ disclosures }, 'purged disclosures past their retention')
     }
   })()
   return async () => {

@@ -9,22 +9,21 @@ import { LOCKS } from '../postgres/schema/locks.ts'
 import { type Runner, statement } from '../postgres/statement.ts'
 import { randomText, SECRET_LENGTH, sha256 } from '../random.ts'
 
-/** Spec 2.4 and 8: seconds. */
+/** Seconds (spec 2.4 and 8). */
 export const TOKEN_LIFETIME = 7200
 
 const FOREIGN_KEY_VIOLATION = '23503'
 
-/** What became of a request for a token: one, made at `createdAt` (Unix seconds, by the database's clock), or none. */
+/** A new token, with Unix seconds by the database's clock; or none, and whether the client id exists. */
 type Issued = { accessToken: string; createdAt: number } | { accessToken: undefined; isKnownClient: boolean }
 
 /**
- * Issues a token to a client, or none when there is no such client with such a secret. One statement for every
- * outcome: all refusals cost the same. The secret is looked up by its digest, in an index and not in constant time, as
- * a token is: that could tell how far two digests agree, and nobody can choose a secret for its digest, nor guess the
- * 256 random bits behind one.
+ * Issues a token if the client exists and the secret is its own. Every outcome is one statement, so that all refusals
+ * take the same time. The lookup of a digest in an index is not constant-time: its duration could show how many leading
+ * bytes of two digests agree. That is of no use: nobody can choose a secret by its digest, or guess 256 random bits.
  */
 export async function issueToken(db: Runner, clientId: string, clientSecret: string): Promise<Issued> {
-  // No client id of ours looks otherwise, and Postgres refuses some of what else could stand here (NUL).
+  // No client id has other characters, and Postgres refuses some of them (NUL).
   if (!/^[A-Za-z0-9]+$/.test(clientId)) return { accessToken: undefined, isKnownClient: false }
   const accessToken = randomText(SECRET_LENGTH)
   try {
@@ -37,7 +36,7 @@ export async function issueToken(db: Runner, clientId: string, clientSecret: str
     if (row?.created_at) return { accessToken, createdAt: Number(row.created_at) }
     return { accessToken: undefined, isKnownClient: row?.is_known === true }
   } catch (error) {
-    // The secret was found, and gone with a rotation before the token could refer to it.
+    // A rotation deleted the secret after the statement had found it.
     if ((error as { code?: string }).code === FOREIGN_KEY_VIOLATION)
       return { accessToken: undefined, isKnownClient: true }
     throw error
@@ -45,34 +44,34 @@ export async function issueToken(db: Runner, clientId: string, clientSecret: str
 }
 
 /**
- * Writes what a token takes, expired from the beginning, for the purge to remove; nothing where there is no secret.
- * @throws the error of the database that a token would meet
+ * Probes whether tokens can be written: writes an expired one, which the purge deletes. Writes nothing if no secret exists.
+ * @throws the error of the database
  */
 export async function tryIssuing(db: Runner): Promise<void> {
   await insertExpired(db, { token_digest: sha256(randomText(SECRET_LENGTH)) })
 }
 
-/** Notes the use of a token and of its secret, at most once a minute: a write takes longer than a page. */
+/** Records that a token and its secret were used, at most once a minute: a write takes longer than reading a page. */
 export async function noteUse(db: Runner, tokenDigest: Uint8Array): Promise<void> {
   await updateLastUse(db, { token_digest: tokenDigest })
 }
 
-/** Deletes at most `limit` tokens of secrets past their grace, and returns how many; none while another process does. */
+/** Deletes at most `limit` tokens of ended secrets; returns how many. Deletes none while another process purges. */
 export async function purgeEndedTokens(db: Runner, limit: number): Promise<number> {
   const [row] = await deleteEndedTokens(db, { limit })
   return row?.count ?? 0
 }
 
-/** Deletes secrets past their grace, with what is left of their tokens, and returns how many; turns as above. */
+/** Deletes ended secrets with their remaining tokens; returns how many. Deletes none while another process purges. */
 export async function purgeEndedSecrets(db: Runner): Promise<number> {
   const [row] = await deleteEndedSecrets(db, {})
   return row?.count ?? 0
 }
 
 /**
- * Deletes at most `limit` expired tokens, the oldest first; none while another process is at it. Returns how many, and
- * until when they were good, which is `after` of the next batch: without it each batch would walk past the remains
- * of all before it, and the thousandth of a long purge take five times as long as the first.
+ * Deletes at most `limit` expired tokens, oldest first; none while another process purges.
+ * @returns how many, and the last expiry: `after` of the next batch. Without `after` each batch would scan the dead index
+ * entries of all batches before, and the thousandth batch would take five times as long as the first.
  */
 export async function purgeExpiredTokens(db: Runner, limit: number, after = '-infinity') {
   const [row] = await deleteExpiredTokens(db, { limit, after })
@@ -100,14 +99,14 @@ const insertExpired = statement<{ token_digest: Uint8Array }, object>(sql`
   insert into ${t} (digest, secret_id, created_at, expires_at)
   select ${sql.placeholder('token_digest')}::bytea, ${s.id}, now(), now() from ${s} limit 1`)
 
-/** Whether it is this process's turn, until the end of the statement. */
-const turn = sql`turn as materialized (select pg_try_advisory_xact_lock(${LOCKS.purge}) as is_ours)`
+/** SQL: whether this process acquired the lock of the purge, which it holds to the end of the statement. */
+const lock = sql`lock as materialized (select pg_try_advisory_xact_lock(${LOCKS.purge}) as is_acquired)`
 
 const deleteTokens = (digests: SQL) =>
   statement<{ limit: number; after?: string }, { count: number; last: string | null }>(sql`
-  with ${turn}, deleted as (
+  with ${lock}, deleted as (
     delete from ${t}
-    where (select is_ours from turn) and ${t.digest} in (${digests} limit ${sql.placeholder('limit')})
+    where (select is_acquired from lock) and ${t.digest} in (${digests} limit ${sql.placeholder('limit')})
     returning ${t.expiresAt}
   )
   select count(*)::int as count, max(expires_at)::text as last from deleted`)
@@ -121,7 +120,7 @@ const deleteExpiredTokens = deleteTokens(sql`
         order by ${t.expiresAt}`)
 
 const deleteEndedSecrets = statement<Record<string, never>, { count: number }>(sql`
-  with ${turn}, ended as materialized (
-    select count(*)::int as count from ${s} where ${s.expiresAt} <= now() and (select is_ours from turn)
+  with ${lock}, ended as materialized (
+    select count(*)::int as count from ${s} where ${s.expiresAt} <= now() and (select is_acquired from lock)
   )
   select count, case when count > 0 then purge_ended_secrets() end from ended`)

@@ -1,5 +1,5 @@
 import { closeSync, openSync, rmSync } from 'node:fs'
-import { Failure, Kept, Passing } from '../errors.ts'
+import { Failure, IncompleteFailure, TransientFailure } from '../errors.ts'
 import { PRIVATE, publish, writeFailure, writeFully } from '../files.ts'
 import { sha256 } from '../random.ts'
 import { type Form, writeAs } from './formats.ts'
@@ -15,7 +15,7 @@ const MOST_STARTS = 5
 /**
  * Reads the list into a partial file of NDJSON, whatever the format, so that every run can go on where any other
  * one ended; then makes the output of it, at once.
- * @throws Kept where the same command may go on with what is kept; Failure where something has to be mended, or nothing is
+ * @throws IncompleteFailure where the same command may go on with what is kept; Failure where something has to be mended, or nothing is
  */
 export async function pullIntoFile(job: PullJob, output: string, watcher: Watcher): Promise<PullResult> {
   const partial = new PartialFile(output, digestOf(job))
@@ -43,7 +43,8 @@ export async function pullIntoFile(job: PullJob, output: string, watcher: Watche
     partial.leave()
     if (!(error instanceof Failure) || records === 0) throw error
     const kept = `${error.message}; ${records} of ${position.count} assessments are kept`
-    if (error instanceof Passing) throw new Kept(`${kept}: run the same command again to go on`)
+    if (error instanceof TransientFailure)
+      throw new IncompleteFailure(`${kept}: run the same command again to go on`)
     throw new Failure(`${kept} for when that is mended`)
   }
 }

@@ -1,4 +1,4 @@
-import { Passing } from '../errors.ts'
+import { TransientFailure } from '../errors.ts'
 import { Unanswered } from './request.ts'
 
 const FIRST_PAUSE_MS = 500
@@ -11,7 +11,7 @@ export type OnPause = (reason: string, milliseconds: number) => void
  * Does work again as long as it ends in Unanswered, after pauses that double, with jitter so that many clients
  * do not come back at once. A Retry-After is honoured, but not waited for beyond the patience.
  * @param patienceMs asked each time: how long to go on since the first attempt
- * @throws Passing when patience is over
+ * @throws TransientFailure when patience is over
  */
 export async function retrying<Result>(
   work: () => Promise<Result>,
@@ -39,9 +39,9 @@ function backOff(attempt: number): number {
   return step * (0.5 + Math.random() / 2)
 }
 
-function givingUp(message: string, retryAfterMs: number | undefined, attempts: number): Passing {
+function givingUp(message: string, retryAfterMs: number | undefined, attempts: number): TransientFailure {
   const wish = retryAfterMs ? `, and asks to come back in ${Math.ceil(retryAfterMs / 1000)} s` : ''
-  return new Passing(
+  return new TransientFailure(
     `${message}${wish}; gave up after ${attempts} ${attempts === 1 ? 'attempt' : 'attempts'}`,
   )
 }

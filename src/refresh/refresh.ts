@@ -1,21 +1,24 @@
-import type { Sql } from 'postgres'
+import type { Sql, TransactionSql } from 'postgres'
 import { Failure, firstThree } from '../errors.ts'
-import { READ_MODEL, type ReadModelTable } from '../postgres/schema/read-model.ts'
-import { compareRound } from './batch.ts'
-import { refreshCounts } from './counts.ts'
+import { compareCounts, READ_MODEL, type ReadModelTable } from '../postgres/schema/read-model.ts'
+import { compareBatch } from './compare.ts'
 
-/** What was found in one table of the read model, and rendered anew. */
-export interface Found {
-  compared: number
-  /** The source had a row, and the read model none. */
+/** The rows of one table of the read model that were repaired. */
+interface Repaired {
+  /** The source had a row, and the read model had none. */
   missing: number
-  /** Both had one, and they differed. */
+  /** Both had a row, and the rows differed. */
   outdated: number
-  /** The read model had a row of which the source renders none. */
+  /** The read model had a row that the source does not render. */
   left_over: number
 }
 
-/** By the names of the tables without "export_"; a count is of the records of one organization and product. */
+/** The rows of one table of the read model that were compared and repaired. */
+export interface Found extends Repaired {
+  compared: number
+}
+
+/** By the names of the tables without "export_". A row of counts is of one organization and product. */
 export interface Refreshed {
   records: Found
   people: Found
@@ -24,12 +27,12 @@ export interface Refreshed {
 }
 
 /**
- * Renders anew what is not what its source renders to, because somebody wrote past the triggers, and then counts anew
- * where a count is not that of the records. Each round of rows is a transaction of its own, and a round in which nothing
- * differs takes no lock.
- * @param organizations those whose records are looked at; undefined for all
- * @param onCompared told how many rows have been compared
- * @throws Failure for an organization that is nowhere, or where nothing can be rendered, because the time zone is lost
+ * Renders the rows that differ from their source anew, which happens only after writes without triggers, and then counts
+ * the records anew where a count differs. Each batch is a transaction of its own; a batch without a difference takes no
+ * lock.
+ * @param organizations those whose records are compared; undefined for all
+ * @param onCompared called with the number of rows compared so far
+ * @throws Failure for an unknown organization, and if the row with the time zone is missing
  */
 export async function refresh(
   db: Sql,
@@ -40,32 +43,39 @@ export async function refresh(
   if (organizations) await requireKnown(db, organizations)
   const refreshed = { records: nothing(), people: nothing(), products: nothing(), counts: nothing() }
   let rows = 0
-  for (const part of READ_MODEL) {
-    const found = refreshed[nameOf(part)]
+  for (const table of READ_MODEL) {
+    const found = refreshed[nameOf(table)]
     for (let after = '-9223372036854775808'; ; ) {
-      const { compared, last, differing } = await compareRound(db, part, organizations, after)
+      const { compared, last, differing } = await compareBatch(db, table, organizations, after)
       if (last === null) break
       found.compared += compared
-      if (differing.length > 0) {
-        const { missing, outdated, left_over } = await renderAnew(db, part, differing)
-        found.missing += missing
-        found.outdated += outdated
-        found.left_over += left_over.length
-      }
+      if (differing.length > 0) add(found, await renderAnew(db, table, differing))
       rows += compared
       onCompared(rows)
       after = last
     }
   }
-  // Last: the records are what is counted.
-  refreshed.counts = await refreshCounts(db, organizations)
+  const { compared, organizations: miscounted } = await compareCounts(db, organizations)
+  refreshed.counts.compared = compared
+  for (const organization of miscounted) add(refreshed.counts, await countAnew(db, organization))
   const changed = Object.values(refreshed).some(found => found.missing + found.outdated + found.left_over > 0)
-  // As after an import: index-only scans need the visibility map.
+  // Index-only scans need the visibility map.
   if (changed) await db`vacuum (analyze) export_records, export_people, export_counts`
   return refreshed
 }
 
-/** Without its one row the views render nothing, and all records would be left over. */
+const nothing = (): Found => ({ compared: 0, missing: 0, outdated: 0, left_over: 0 })
+
+function add(found: Found, { missing, outdated, left_over }: Repaired): void {
+  found.missing += missing
+  found.outdated += outdated
+  found.left_over += left_over
+}
+
+const nameOf = ({ table }: ReadModelTable) =>
+  table.replace('export_', '') as Exclude<keyof Refreshed, 'counts'>
+
+/** Without the row of export_state the views render nothing, and all records would be deleted. */
 async function requireState(db: Sql): Promise<void> {
   const [state] = await db`select from export_state`
   if (!state) {
@@ -75,7 +85,7 @@ async function requireState(db: Sql): Promise<void> {
   }
 }
 
-/** A mistyped id would else compare nothing, and look as if all was well. */
+/** Without this a mistyped id would compare no rows, and the result would look as if no row differed. */
 async function requireKnown(db: Sql, organizations: string[]): Promise<void> {
   const unknown = await db<{ id: string }[]>`
     select id from unnest(${organizations}::bigint[]) as id
@@ -86,38 +96,40 @@ async function requireKnown(db: Sql, organizations: string[]): Promise<void> {
     throw new Failure(`there is no organization ${firstThree(unknown.map(({ id }) => id))}: check the ids`)
 }
 
-const nothing = (): Found => ({ compared: 0, missing: 0, outdated: 0, left_over: 0 })
-
-const nameOf = ({ table }: ReadModelTable) =>
-  table.replace('export_', '') as Exclude<keyof Refreshed, 'counts'>
-
-/** Behind the queue of writers, and looked at there once more: somebody else may have been here in between. */
-async function renderAnew(db: Sql, part: ReadModelTable, ids: string[]): Promise<Difference> {
-  const { table, id } = part
-  const result = await db.begin('isolation level read committed', async sql => {
-    await sql`select lock_export()`
-    const [found = NO_DIFFERENCE] = await sql<Difference[]>`
+async function renderAnew(db: Sql, { table, id }: ReadModelTable, ids: string[]): Promise<Repaired> {
+  return await asWriter(db, async sql => {
+    const [row] = await sql<{ missing: number; outdated: number; leftOver: string[] }[]>`
       select
         (count(*) filter (where r.${sql(id)} is null))::integer as missing,
         (count(*) filter (where r.${sql(id)} = v.${sql(id)}))::integer as outdated,
-        coalesce(array_agg(known.id) filter (where v.${sql(id)} is null), '{}') as left_over
+        coalesce(array_agg(known.id) filter (where v.${sql(id)} is null), '{}') as "leftOver"
       from unnest(${ids}::bigint[]) as known (id)
       left join ${sql(table)} r on r.${sql(id)} = known.id
       left join lateral (select * from ${sql(`${table}_rendered`)} v where v.${sql(id)} = known.id) v on true
       where r is distinct from v`
+    const { missing = 0, outdated = 0, leftOver = [] } = row ?? {}
     await sql`select ${sql(`refresh_${table}`)}(${ids}::bigint[]), forget_export_facts()`
-    // Where references were not checked either, an assessment may be there of which nothing can be rendered.
-    await sql`delete from ${sql(table)} where ${sql(id)} = any (${found.left_over}::bigint[])`
-    return [found] as const
+    // The function keeps the record of an assessment that has an invalid reference, and so cannot be rendered.
+    await sql`delete from ${sql(table)} where ${sql(id)} = any (${leftOver}::bigint[])`
+    return { missing, outdated, left_over: leftOver.length }
+  })
+}
+
+async function countAnew(db: Sql, organization: string): Promise<Repaired> {
+  return await asWriter(db, async sql => {
+    const found = await compareCounts(sql, [organization])
+    // Servers remember counts, too.
+    if (found.organizations.length > 0)
+      await sql`select refresh_export_counts(${[organization]}::bigint[]), forget_export_facts()`
+    return found
+  })
+}
+
+/** Runs `work` behind the queue of writers. It compares again: another writer may have repaired the rows meanwhile. */
+async function asWriter(db: Sql, work: (sql: TransactionSql) => Promise<Repaired>): Promise<Repaired> {
+  const result = await db.begin('isolation level read committed', async sql => {
+    await sql`select lock_export()`
+    return [await work(sql)] as const
   })
   return result[0]
 }
-
-/** As `Found`, with the ids of what is left over. */
-interface Difference {
-  missing: number
-  outdated: number
-  left_over: string[]
-}
-
-const NO_DIFFERENCE: Difference = { missing: 0, outdated: 0, left_over: [] }

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
 import { type Place, Selection } from '../../src/assessments/page-memory.ts'
-import { Recent } from '../../src/recent.ts'
+import { LruCache } from '../../src/lru-cache.ts'
 import { holds } from '../support/property.ts'
 
 const ORDER = 'user_name ASC'
@@ -141,7 +141,7 @@ test('what was used last is a plain list of the newest that fit into the budget,
     size: fc.nat(6),
   })
   const property = fc.property(fc.array(action, { maxLength: 120 }), fc.nat(15), (actions, budget) => {
-    const recent = new Recent<number>(budget)
+    const recent = new LruCache<number>(budget)
     let plain: { key: string; value: number; size: number }[] = []
     for (const [value, { kind, key, size }] of actions.entries()) {
       const entry = plain.find(entry => entry.key === key)

@@ -1,7 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { grantFor } from '../../src/postgres/privileges/grant.ts'
 import { SERVE } from '../../src/postgres/privileges/purposes.ts'
-import { SERVE_PRIVILEGES } from '../../src/postgres/privileges/serve.ts'
 import { ailments, CHECKS, detailOf, diagnose } from '../support/doctor.ts'
 import { cleanUp } from '../support/executable.ts'
 import { openWorld } from '../support/operator.ts'
@@ -67,7 +66,7 @@ test('axport doctor names a role that may not even use the schema', async () => 
 
 test('axport doctor, as a role that cannot serve, names every privilege that it lacks, and the command that grants it', async () => {
   const { role, asRole } = await granted()
-  const lacks = SERVE_PRIVILEGES.map(({ privilege, table, columns }) => {
+  const lacks = SERVE.privileges.map(({ privilege, table, columns }) => {
     const what = columns ? `${privilege} (${columns.join(', ')})` : privilege
     return { sql: `revoke ${what} on ${table} from ${quoted(role.name)}`, named: `${privilege} on ${table}` }
   })

@@ -73,7 +73,7 @@ test('The first purge comes soon after the start, and takes every expired token 
 test('Two processes that purge at the same time take every expired token and report no trouble', async () => {
   await issue(3000)
   const log = quietLog()
-  const stops = [sql, other.sql].map(db => startPurging(db, { log, first: 0, interval: 10 }))
+  const stops = [sql, other.sql].map(db => startPurging(db, { log, firstDelayMs: 0, intervalMs: 10 }))
   await untilPurged()
   await Promise.all(stops.map(stop => stop()))
   expect(await tokens()).toBe(1)
@@ -120,7 +120,7 @@ test('A process deletes nothing while another one is at it, and does not wait fo
 
 test('Stopping ends a long purge after the batch under way, and leaves the rest for later', async () => {
   await issue(20_000)
-  const stop = startPurging(sql, { log: quietLog(), first: 0 })
+  const stop = startPurging(sql, { log: quietLog(), firstDelayMs: 0 })
   await until('the purge is under way', async () => (await tokens()) < 20_001)
   await stop()
   const left = await tokens()
@@ -134,8 +134,8 @@ test('Nothing is purged while the database is read-only', async () => {
   const answers = [true, true, false]
   const stop = startPurging(sql, {
     log: quietLog(),
-    first: 0,
-    interval: 1,
+    firstDelayMs: 0,
+    intervalMs: 1,
     isReadOnly: async () => {
       const isReadOnly = answers.shift() ?? false
       if (isReadOnly) expect(await tokens()).toBe(11)
@@ -151,7 +151,11 @@ test('A purge that fails is reported with its code, and tried again', async () =
   await issue(10)
   await sql`alter table access_tokens rename to away`
   const failed = Promise.withResolvers<object>()
-  const stop = startPurging(sql, { log: { info: () => {}, warn: failed.resolve }, first: 0, interval: 10 })
+  const stop = startPurging(sql, {
+    log: { info: () => {}, warn: failed.resolve },
+    firstDelayMs: 0,
+    intervalMs: 10,
+  })
   expect(await failed.promise).toEqual({ code: '42P01' })
   await sql`alter table away rename to access_tokens`
   await untilPurged()
@@ -173,7 +177,7 @@ test('A round of the purge that deleted anything is a line in the log, and count
     info: (details: object, message: string) => void lines.push({ ...details, message }),
     warn: (details: object) => void lines.push(details),
   }
-  const stop = startPurging(sql, { log, counters, first: 0, interval: 10 })
+  const stop = startPurging(sql, { log, counters, firstDelayMs: 0, intervalMs: 10 })
   await until('the log has a line', () => lines.length > 0)
   // Rounds of 10 ms that find nothing.
   await Bun.sleep(100)

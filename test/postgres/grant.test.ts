@@ -116,7 +116,7 @@ describe('a role that was granted what serve needs', () => {
     const warnings: object[] = []
     await asRole(role, async roleSql => {
       const log = { info: () => {}, warn: (warning: object) => warnings.push(warning) }
-      const stop = startPurging(roleSql, { log, first: 0 })
+      const stop = startPurging(roleSql, { log, firstDelayMs: 0 })
       const expired = () => sql`select from access_tokens where expires_at <= now()`
       await until('they are purged', async () => warnings.length > 0 || (await expired()).length === 0)
       await stop()

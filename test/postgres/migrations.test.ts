@@ -304,7 +304,7 @@ describe('a migration of a table that somebody reads for long', () => {
 
   test('is given up in the end, with who reads and without what', async () => {
     await whileDumped(async (sql, dump) => {
-      const message = await refusal(migrate(sql, extended, { patience: 0 }))
+      const message = await refusal(migrate(sql, extended, { timeoutMs: 0 }))
       expect(message).toStartWith('migration 9000_extra waits for locks of ')
       expect(message).toMatch(dump)
       expect(message).not.toContain('select')

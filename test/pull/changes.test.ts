@@ -12,7 +12,7 @@ import {
 import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { dirname } from 'node:path'
 import fc from 'fast-check'
-import { Kept } from '../../src/errors.ts'
+import { IncompleteFailure } from '../../src/errors.ts'
 import { PartialFile } from '../../src/pull/partial-file.ts'
 import { cleanUp } from '../support/executable.ts'
 import { assessment, type Line, ORGANIZATION, PRODUCT, removal, world } from '../support/fixtures.ts'
@@ -172,7 +172,7 @@ describe('a pull that was interrupted', () => {
     front.hook = () => new Response('', { status })
     const ended = pullFrom(front.baseUrl, client, out, { retryForMs: 1 })
     const error = await ended.catch((error: Error) => error)
-    expect([error instanceof Kept, String(error)]).toEqual([
+    expect([error instanceof IncompleteFailure, String(error)]).toEqual([
       isPassing,
       expect.stringContaining('199 of 230 assessments are kept'),
     ])

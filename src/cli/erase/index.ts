@@ -1,6 +1,6 @@
 import { Command } from 'commander'
 import { type Erasure, erasePerson, undoErasure } from '../../erasure/erase.ts'
-import { Kept, UsageFailure } from '../../errors.ts'
+import { IncompleteFailure, UsageFailure } from '../../errors.ts'
 import { exactJson, exactNumber } from '../../integrations/exact-ids.ts'
 import { requireCurrentSchema } from '../../postgres/schema/schema-record.ts'
 import { readId } from '../arguments.ts'
@@ -64,13 +64,13 @@ async function erase(userId: string, { dryRun: given, json, wait }: Options): Pr
 }
 
 /** What untilSeen() throws where standbys are late; all else goes on. */
-function keptOf(error: unknown): Kept {
-  if (error instanceof Kept) return error
+function keptOf(error: unknown): IncompleteFailure {
+  if (error instanceof IncompleteFailure) return error
   throw error
 }
 
 const unwiped = (userId: string, why: string) =>
-  new Kept(
+  new IncompleteFailure(
     `user ${userId} is erased, and the files of the tables still have what was deleted: vacuum failed (${why}); axport erase ${userId} tries again`,
   )
 

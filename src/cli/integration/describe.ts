@@ -1,6 +1,6 @@
 import { Command } from 'commander'
 import { UsageFailure } from '../../errors.ts'
-import { describeIntegration } from '../../integrations/describe.ts'
+import { describeIntegration } from '../../integrations/lifecycle.ts'
 import { escaped, print } from '../output.ts'
 import { withDatabase } from '../with-database.ts'
 import { contactOption, lineOf, purposeOption } from './text.ts'

@@ -1,6 +1,6 @@
 import { Option } from 'commander'
 import type { Sql } from 'postgres'
-import { Kept } from '../../errors.ts'
+import { IncompleteFailure } from '../../errors.ts'
 import type { ReadServer } from '../../postgres/standby/read-servers.ts'
 import { primaryStatus, unreplayed } from '../../postgres/standby/replayed.ts'
 import { readDuration } from '../arguments.ts'
@@ -17,7 +17,7 @@ export const waitOption = () =>
  * Changes who may read what, says what became of it, and then waits until every standby that is read from has replayed the
  * change: from then on nobody honours the state before. It is said first: a new secret is shown once.
  * @param wait seconds at most
- * @throws Kept that names those that have not; the change is made all the same
+ * @throws IncompleteFailure that names those that have not; the change is made all the same
  */
 export async function changing<Result>(
   wait: number,
@@ -35,14 +35,14 @@ export async function changing<Result>(
 /**
  * Waits until every server has replayed all that was written so far.
  * @param wait seconds at most
- * @throws Kept that names those that have not
+ * @throws IncompleteFailure that names those that have not
  */
 export async function untilSeen(sql: Sql, servers: ReadServer[], wait: number): Promise<void> {
   if (servers.length === 0) return
   const missing = await unreplayed(servers, await primaryStatus(sql), wait * 1000, true)
   if (missing.length === 0) return
   const named = missing.map(({ name, why }) => `${name} (${why})`).join(', ')
-  throw new Kept(
+  throw new IncompleteFailure(
     `the change is made, and not seen yet by ${named}: a service that still reads there may honour the state before; ` +
       'axport doctor shows when they have caught up',
   )

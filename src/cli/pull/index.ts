@@ -1,5 +1,5 @@
 import { Command, Option } from 'commander'
-import { Failure, Interrupted, Kept, UsageFailure } from '../../errors.ts'
+import { Failure, IncompleteFailure, Interrupted, UsageFailure } from '../../errors.ts'
 import { isDevice } from '../../files.ts'
 import { compressionOf } from '../../pull/compress.ts'
 import { FORMATS, type Form, type FormatName, formatOf } from '../../pull/formats.ts'
@@ -89,7 +89,7 @@ async function runPull(options: Options): Promise<void> {
     status.end()
     if (!isStdout) await report(result, options, form)
   } catch (error) {
-    if (error instanceof Interrupted && status.kept > 0) throw new Kept(error.message)
+    if (error instanceof Interrupted && status.kept > 0) throw new IncompleteFailure(error.message)
     // Whoever reads the output has had enough of it, as head does, or has failed: not everything was taken.
     throw (error as { code?: string }).code === 'EPIPE' ? new Interrupted('') : error
   } finally {

@@ -1,4 +1,4 @@
-import { Failure, Passing } from '../../errors.ts'
+import { Failure, TransientFailure } from '../../errors.ts'
 import { connectionFailure, verdictOn } from '../../postgres/failures.ts'
 import { lineAt, type Query } from './queries.ts'
 
@@ -12,10 +12,10 @@ export function unreachable(error: unknown): Failure {
   const failure = connectionFailure(error)
   if (failure instanceof Failure) {
     const message = failure.message.replace('cannot reach the database', 'cannot reach the platform')
-    return new Passing(message.replaceAll('DATABASE_URL', URL_OPTION), { cause: error })
+    return new TransientFailure(message.replaceAll('DATABASE_URL', URL_OPTION), { cause: error })
   }
   const { code = 'unknown error' } = failure as { code?: string }
-  return new Passing(`cannot reach the platform: it refuses connections (${code})`, { cause: error })
+  return new TransientFailure(`cannot reach the platform: it refuses connections (${code})`, { cause: error })
 }
 
 /** A URL that cannot be read. */
@@ -43,14 +43,14 @@ export function queryFailure(error: unknown, query: Query, statement: string): u
   const verdict = verdictOn(error)
   const { file } = query
   if (verdict === 'cut')
-    return new Passing(`${file}: the platform went away before all was read; nothing was loaded`, {
+    return new TransientFailure(`${file}: the platform went away before all was read; nothing was loaded`, {
       cause: error,
     })
   if (name !== 'PostgresError') return error
   const line = position === undefined ? undefined : lineAt(query, statement, Number(position))
   const where = line === undefined ? file : `${file} line ${line}`
   const message = `${where}: ${reason(error as PostgresError)} (SQLSTATE ${code})${adviceOn(code)}`
-  return new (verdict === 'unforeseen' ? Failure : Passing)(message, { cause: error })
+  return new (verdict === 'unforeseen' ? Failure : TransientFailure)(message, { cause: error })
 }
 
 /**

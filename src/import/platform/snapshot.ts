@@ -41,7 +41,7 @@ const FAREWELL = 1000
  * Connects, and begins a snapshot that only reads.
  * @param last the last success; undefined to read all
  * @param overlap seconds before it that are read again
- * @throws Failure for a URL that is none; Passing for a platform that cannot be reached
+ * @throws Failure for a URL that is none; TransientFailure for a platform that cannot be reached
  */
 export async function openSnapshot(
   text: string,

@@ -150,8 +150,26 @@ function requireUsableCluster(cluster: string): void {
 /** Left by a start that did not get far, or by the file system itself; anything else is somebody's. */
 const HARMLESS = [LOCK, SOCKET, `${CLUSTER}.`, 'lost+found']
 
+const foreignFileIn = (folder: string) =>
+  readdirSync(folder).find(name => !HARMLESS.some(start => name.startsWith(start)))
+
+/**
+ * The reason why DATABASE_URL names no embedded database; undefined where there is one, where the folder cannot be read
+ * or holds other files (opening it then says so), and for a Postgres. To open a mistyped folder would create a database.
+ */
+export function missingEmbedded(url: string): string | undefined {
+  const dir = /^embedded:(.+)$/s.exec(url)?.[1]
+  if (dir === undefined || existsSync(join(dir, CLUSTER))) return undefined
+  try {
+    if (existsSync(dir) && foreignFileIn(dir)) return undefined
+  } catch {
+    return undefined
+  }
+  return `${dir} holds no database: is the folder in DATABASE_URL right? axport migrate makes a new one there`
+}
+
 function requireEmpty(folder: string): void {
-  const foreign = readdirSync(folder).find(name => !HARMLESS.some(start => name.startsWith(start)))
+  const foreign = foreignFileIn(folder)
   if (foreign) throw new Error(`it holds something else (${foreign}): name a new or an empty folder`)
 }
 

@@ -1,20 +1,18 @@
 import type { Sql, TransactionSql } from 'postgres'
-import { Failure, firstThree } from '../../errors.ts'
+import { Failure } from '../../errors.ts'
 import { LOCKS } from '../schema/locks.ts'
-import { excessPrivileges } from './excess.ts'
-import { missingPrivileges } from './missing.ts'
+import { excessPrivileges, missingPrivileges, namesOf } from './compare.ts'
 import type { Purpose } from './purposes.ts'
 
 /**
- * Gives a role exactly what its purpose needs, and takes whatever else it was granted in this schema; safe
- * to repeat, to be repeated after every migration, and to run twice at once.
- * @throws Failure for a role that does not exist, that nothing can be kept from because it owns the tables or
- * is a superuser, that would still have more by another way, or that would still lack something because this is not
- * the role that can grant it; then nothing is changed
+ * Grants a role exactly what its purpose needs, and revokes everything else that it was granted in this schema. It can
+ * be repeated, is to be repeated after every migration, and can run twice at once.
+ * @throws Failure, and changes nothing, for a role that does not exist, owns the tables or is a superuser, that would
+ * still have more in another way, or that would still lack a privilege because the user of this command cannot grant it
  */
 export async function grantFor(db: Sql, role: string, purpose: Purpose): Promise<void> {
   await db.begin(async sql => {
-    // Two that change the privileges of one table at the same moment fail each other.
+    // Of two transactions that change the privileges of one table at the same moment, Postgres fails one.
     await sql`select pg_advisory_xact_lock(${LOCKS.schema})`
     await requireOrdinaryRole(sql, role, purpose)
     const statements = [...(await revocations(sql, role)), ...(await grants(sql, role, purpose))]
@@ -49,31 +47,31 @@ async function requireOrdinaryRole(sql: TransactionSql, role: string, { commands
   if (known.owns) throw new Failure(`${role} owns ${known.owns} and would lose what it has: ${hint}`)
 }
 
-/** Statements that take back all that was granted to the role itself, single columns included. */
+/** Statements that revoke everything that was granted to the role itself in the schema, single columns included. */
 async function revocations(sql: TransactionSql, role: string): Promise<string[]> {
+  // pg_shdepend has an entry of type a for each role in the access list of an object.
   const rows = await sql<{ statement: string }[]>`
-    with me as (select oid, rolname from pg_roles where rolname = ${role}),
-    granted as (
-      select 'all', format('%s %s', case relkind when 'S' then 'sequence' else 'table' end, c.oid::regclass)
-      from pg_class c, me
-      where relnamespace = current_schema()::regnamespace and (
-        me.oid in (select grantee from aclexplode(relacl))
-        or exists (
-          select from pg_attribute a, aclexplode(a.attacl) x where a.attrelid = c.oid and x.grantee = me.oid
-        )
-      )
-      union all
-      select 'all', format('routine %s', p.oid::regprocedure) from pg_proc p, me
-      where pronamespace = current_schema()::regnamespace and me.oid in (select grantee from aclexplode(proacl))
-      union all
-      select 'all', format('schema %I', nspname) from pg_namespace, me
-      where nspname = current_schema() and me.oid in (select grantee from aclexplode(nspacl))
-      union all
-      select 'create, temporary', format('database %I', datname) from pg_database, me
-      where datname = current_database() and me.oid in (select grantee from aclexplode(datacl))
-    )
-    select format('revoke %s on %s from %I', privilege, object, rolname) as statement
-    from granted as g (privilege, object), me`
+    select distinct format(
+      'revoke %s on %s %s from %I',
+      case type when 'database' then 'create, temporary' else 'all' end,
+      case
+        when classid = 'pg_proc'::regclass then 'routine'
+        when classid = 'pg_class'::regclass and type <> 'sequence' then 'table'
+        else type
+      end,
+      identity,
+      ${role}::text
+    ) as statement
+    from pg_shdepend
+    join pg_database d on d.datname = current_database() and dbid in (0, d.oid)
+    cross join pg_identify_object(classid, objid, 0)
+    where deptype = 'a' and refclassid = 'pg_authid'::regclass
+      and refobjid = (select oid from pg_roles where rolname = ${role})
+      and (
+        schema = quote_ident(current_schema())
+        or type = 'schema' and identity = quote_ident(current_schema())
+        or type = 'database' and objid = d.oid
+      )`
   return rows.map(row => row.statement)
 }
 
@@ -99,8 +97,8 @@ async function grants(
 }
 
 /**
- * Whoever may not grant is refused where it has no privilege on the object itself, and only warned where it has one.
- * What came of it is looked at in both cases.
+ * Runs `work`; leaves it undone where Postgres refuses it. A role that cannot grant gets an error if it has no privilege on
+ * the object itself, and a warning if it has one: the result is checked in both cases.
  */
 async function asFarAsAllowed(
   sql: TransactionSql,
@@ -121,16 +119,16 @@ async function requireNoLess(sql: TransactionSql, role: string, purpose: Purpose
   const owners = [...new Set(missing.map(({ owner }) => owner))]
   const grantor = owners.length === 1 ? owners[0] : `a superuser (they belong to ${owners.join(', ')})`
   throw new Failure(
-    `${role} would still lack ${firstThree(missing.map(({ what }) => what))}, which only the owner can grant: run this command as ${grantor}`,
+    `${role} would still lack ${namesOf(missing)}, which only the owner can grant: run this command as ${grantor}`,
   )
 }
 
-/** What comes from PUBLIC or from another role is not this command's to take: others may depend on it. */
+/** Privileges by way of PUBLIC or of another role are not revoked here: others may depend on them. */
 async function requireNoMore(sql: TransactionSql, role: string, purpose: Purpose): Promise<void> {
   const excess = await excessPrivileges(sql, role, purpose)
   if (excess.length === 0) return
   const remedies = [...new Set(excess.map(({ remedy }) => remedy))]
   throw new Failure(
-    `${role} would still have ${firstThree(excess.map(({ what }) => what))}, which ${purpose.commands} does not need: ${remedies.join('; ')}, and try again`,
+    `${role} would still have ${namesOf(excess)}, which ${purpose.commands} does not need: ${remedies.join('; ')}, and try again`,
   )
 }

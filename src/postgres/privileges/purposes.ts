@@ -1,36 +1,76 @@
-import { LOAD_PRIVILEGES } from './load.ts'
-import { type Privilege, SERVE_FUNCTIONS, SERVE_PRIVILEGES } from './serve.ts'
+/** A privilege on one table, as GRANT and has_table_privilege name it. */
+interface Privilege {
+  table: string
+  privilege: 'select' | 'insert' | 'update' | 'delete'
+  /** Only these columns. */
+  columns?: string[]
+}
 
-/** What a role of its own is for, and exactly what it needs for that. */
+/** What a role of its own is for, and exactly the privileges that it needs for that. */
 export interface Purpose {
-  /** As "serve"; the commands as whoever reads an error knows them. */
   verb: string
+  /** The commands, as errors name them. */
   commands: string
   /** The option of axport migrate that grants it. */
   option: string
   /** Privileges on the database, as GRANT names them. */
   database: string[]
   privileges: Privilege[]
-  /** Functions that not everybody may call, with the types of their arguments. */
+  /** Functions that PUBLIC cannot call, with the types of their arguments. */
   functions: string[]
 }
 
-/** The role that answers requests. */
+const on = (tables: string[], ...privileges: Privilege['privilege'][]): Privilege[] =>
+  tables.flatMap(table => privileges.map(privilege => ({ table, privilege })))
+
+const SOURCE = ['organizations', 'products', 'users', 'assessments', 'assessment_parts']
+const READ_MODEL = ['export_records', 'export_people', 'export_products']
+
+/**
+ * The role that answers requests. It reads the read model and the scopes; it writes tokens, when they were last used, and
+ * refusals. It cannot read the source tables or the disclosures. The functions run with the rights of their owner.
+ */
 export const SERVE: Purpose = {
   verb: 'serve',
   commands: 'axport serve',
   option: '--grant',
   database: ['connect'],
-  privileges: SERVE_PRIVILEGES,
-  functions: SERVE_FUNCTIONS,
+  privileges: [
+    ...on(['schema_migrations', 'export_state', 'export_changes', 'export_counts', ...READ_MODEL], 'select'),
+    ...on(
+      ['disclosure_state', 'integrations', 'integration_secrets', 'live_secrets', 'live_tokens'],
+      'select',
+    ),
+    { table: 'integration_secrets', privilege: 'update', columns: ['last_used_at'] },
+    ...on(['integration_refusals'], 'select', 'insert', 'update'),
+    ...on(['access_tokens'], 'select', 'insert', 'delete'),
+  ],
+  functions: [
+    'purge_ended_secrets()',
+    'record_disclosure(uuid, text, inet, text, bigint[], bigint[], text[])',
+    'purge_disclosures()',
+  ],
 }
 
-/** The role that loads data. An import reads its lines into temporary tables. */
+/**
+ * The role of `axport import` and `axport refresh`. It writes the source tables and, through their triggers, the read
+ * model. It cannot read integrations, secrets and tokens. An import reads its lines into temporary tables.
+ */
 export const LOAD: Purpose = {
   verb: 'import',
   commands: 'axport import',
   option: '--grant-loader',
   database: ['connect', 'temporary'],
-  privileges: LOAD_PRIVILEGES,
+  privileges: [
+    ...on(['schema_migrations', 'export_counts', 'erasures'], 'select'),
+    ...on(['export_state'], 'select', 'update'),
+    ...on(['feeds'], 'select', 'insert', 'update'),
+    { table: 'erasures', privilege: 'update', columns: ['assessment_ids'] },
+    ...on([...SOURCE, ...READ_MODEL], 'select', 'insert', 'update', 'delete'),
+    ...on(
+      READ_MODEL.map(table => `${table}_rendered`),
+      'select',
+    ),
+  ],
   functions: ['forget_export_facts()', 'refresh_export_counts(bigint[])'],
 }

@@ -1,51 +1,49 @@
 import type { TransactionSql } from 'postgres'
-import { RENDERED, renderPeople, renderRecords } from './first-rendering.ts'
 
 /**
- * Makes a large load cheaper by what is checked, built or rendered statement by statement otherwise, and is
- * done at once in the end: the foreign keys of the tables that a load writes; and of those that are empty, the
- * indexes, the keys and the triggers. All in the load's transaction: whoever looks from outside sees them all
- * the time, and a load that fails leaves them as they were.
+ * A load of many rows. It checks foreign keys, builds indexes and keys, and renders records at its end: once, and not
+ * for each statement. Indexes, keys and triggers are put off for tables alone that were empty. All of it is part of the
+ * load's transaction: other sessions see nothing of it, and a load that fails leaves everything as it was.
  *
- * Measured with 1,000,000 assessments: foreign keys 45 s row by row against 2 s at once, indexes of the export
- * 40 s against 15 s, records rendered by triggers 48 s against 29 s, parts beside their keys 14 s against 4 s.
- * The price is a lock. Until the load ends nobody else can use the source tables, which `axport serve` never does;
- * and in a first load nobody can read the export, which is empty.
+ * Measured with 1,000,000 assessments: foreign keys 45 s by row, 2 s at once; indexes of the read model 40 s and 15 s;
+ * records rendered by triggers 48 s, here 29 s; parts with their keys 14 s, without 4 s.
+ * The price is a lock. Until the load ends nobody else can use the source tables, which `axport serve` never does. In a
+ * first load nobody can read the read model, which is empty.
  */
-export interface Relief {
-  /** The table is empty and has no key, and so have the tables that go with it: rows are inserted as they come. */
+export interface BulkLoad {
+  /** The table and those that belong to it were empty and have no keys now: plain inserts will do. */
   isEmpty(table: 'users' | 'assessments'): boolean
   /**
-   * Checks and builds what was put off, renders what the triggers did not, and puts these back.
-   * @param onRendered so many records are rendered, of `total`; the indexes of the export follow the last of them
+   * Checks, builds and renders what was put off.
+   * @param onRendered called after each batch: `done` of `total` records are rendered. Building indexes follows.
    */
   finish(onRendered: (done: number, total: number) => void): Promise<void>
 }
 
-/** Below it, nothing that is put off could be worth its lock. */
-const FEW = 20_000
+/** A load of fewer assessments is not worth the lock. */
+const LEAST_ASSESSMENTS = 20_000
 
-/** Tables that are empty together, or none of them is taken for it: what is rendered is of the source alone. */
+/** Groups of tables that count as empty only together: the read model is rendered from this load alone. */
 const PEOPLE = ['users', 'export_people']
 const RECORDS = ['assessments', 'assessment_parts', 'export_records', 'export_counts']
+const RENDERED = ['export_people', 'export_records', 'export_counts']
 
 /**
- * How long each lock may be waited for: as long others wait behind this load in turn. Less than Postgres'
- * deadlock_timeout, so that where a writer goes on from one of the tables to another it is the load that
- * gives way, and never the writer.
+ * How long to wait for each lock: other sessions queue behind this load meanwhile. It is less than Postgres'
+ * deadlock_timeout, so that in a deadlock with a writer the load gives way.
  */
-const PATIENCE = '900ms'
+const LOCK_TIMEOUT = '900ms'
 
-/** @param changed how many assessments will be written */
-export async function relieve(sql: TransactionSql, changed: number): Promise<Relief> {
-  if (changed >= FEW) {
+/** @param assessments how many will be written */
+export async function startBulkLoad(sql: TransactionSql, assessments: number): Promise<BulkLoad> {
+  if (assessments >= LEAST_ASSESSMENTS) {
     const empty: string[] = []
     for (const group of [PEOPLE, RECORDS]) if (await areEmpty(sql, group)) empty.push(...group)
-    const put = await droppable(sql, empty, changed)
-    if (put.length > 0 && (await drop(sql, put, empty)))
+    const objects = await droppable(sql, empty, assessments)
+    if (objects.length > 0 && (await drop(sql, objects, empty)))
       return {
         isEmpty: table => empty.includes(table),
-        finish: onRendered => finish(sql, put, empty, onRendered),
+        finish: onRendered => finish(sql, objects, empty, onRendered),
       }
   }
   await sql`set constraints assessment_parts_assessment_id_fkey deferred`
@@ -53,73 +51,49 @@ export async function relieve(sql: TransactionSql, changed: number): Promise<Rel
 }
 
 interface Droppable {
-  table: string
   kind: 'reference' | 'key' | 'index' | 'trigger'
+  isRendered: boolean
   drop: string
   restore: string
 }
 
-/** In the order in which they can be dropped. The definitions come from the catalog, so that they stand in the migrations alone. */
-async function droppable(sql: TransactionSql, empty: string[], changed: number): Promise<Droppable[]> {
-  return [
-    ...(await references(sql, changed)),
-    ...(await keys(sql, empty)),
-    ...(await indexes(sql, empty)),
-    ...(await triggers(sql, empty)),
-  ]
-}
-
-/** Checking a foreign key at once reads the whole table, so it is worth it only for a good part of one. */
-async function references(sql: TransactionSql, changed: number): Promise<Droppable[]> {
+/**
+ * What can be put off, in the order in which it can be dropped, with definitions from the catalog. Adding a foreign key
+ * reads the whole table, which pays only if a good part of the table is new. A key stays if a table outside the load
+ * refers to it.
+ */
+async function droppable(sql: TransactionSql, empty: string[], assessments: number): Promise<Droppable[]> {
   return await sql<Droppable[]>`
-    select
-      conrelid::regclass::text as table, 'reference' as kind,
-      format('alter table %s drop constraint %I', conrelid::regclass, conname) as drop,
-      format('alter table %s add constraint %I %s', conrelid::regclass, conname, pg_get_constraintdef(oid)) as restore
-    from pg_constraint
-    where contype = 'f' and conrelid in (select to_regclass(name) from unnest(${RECORDS}::text[]) as name)
-      and ${changed} * 20 > (select count(*) from assessments)
-    order by conname`
-}
-
-/** The key of a table that somebody else's table refers to stays. */
-async function keys(sql: TransactionSql, empty: string[]): Promise<Droppable[]> {
-  return await sql<Droppable[]>`
-    select
-      conrelid::regclass::text as table, 'key' as kind,
-      format('alter table %s drop constraint %I', conrelid::regclass, conname) as drop,
-      format('alter table %s add constraint %I %s', conrelid::regclass, conname, pg_get_constraintdef(oid)) as restore
-    from pg_constraint k
-    where contype in ('p', 'u') and conrelid in (select to_regclass(name) from unnest(${empty}::text[]) as name)
-      and not exists (
-        select from pg_constraint f
-        where f.confrelid = k.conrelid and f.contype = 'f'
-          and f.conrelid not in (select to_regclass(name) from unnest(${RECORDS}::text[]) as name)
-      )
-    order by conname`
-}
-
-async function indexes(sql: TransactionSql, empty: string[]): Promise<Droppable[]> {
-  return await sql<Droppable[]>`
-    select
-      indrelid::regclass::text as table, 'index' as kind,
-      format('drop index %s', indexrelid::regclass) as drop, pg_get_indexdef(indexrelid) as restore
-    from pg_index
-    where indrelid in (select to_regclass(name) from unnest(${empty}::text[]) as name)
-      and not exists (select from pg_constraint where conindid = indexrelid)
-    order by indrelid, indexrelid`
-}
-
-async function triggers(sql: TransactionSql, empty: string[]): Promise<Droppable[]> {
-  return await sql<Droppable[]>`
-    select
-      tgrelid::regclass::text as table, 'trigger' as kind,
-      format('alter table %s disable trigger %I', tgrelid::regclass, tgname) as drop,
-      format('alter table %s enable trigger %I', tgrelid::regclass, tgname) as restore
-    from pg_trigger
-    where not tgisinternal and tgenabled = 'O'
-      and tgrelid in (select to_regclass(name) from unnest(${empty}::text[]) as name)
-    order by tgname`
+    with loaded as (
+      select to_regclass(name) as oid from unnest(${RECORDS}::text[]) as name
+    ),
+    objects as (
+      select case contype when 'f' then 'reference' else 'key' end as kind, conrelid as relation, conname as name,
+        format('alter table %s drop constraint %I', conrelid::regclass, conname) as drop,
+        format('alter table %s add constraint %I %s', conrelid::regclass, conname, pg_get_constraintdef(oid)) as restore
+      from pg_constraint k
+      where case
+        when contype = 'f' then
+          conrelid in (select oid from loaded) and ${assessments} * 20 > (select count(*) from assessments)
+        else contype in ('p', 'u') and not exists (
+          select from pg_constraint f
+          where f.confrelid = k.conrelid and f.contype = 'f' and f.conrelid not in (select oid from loaded)
+        )
+      end
+      union all
+      select 'index', indrelid, relname, format('drop index %s', indexrelid::regclass), pg_get_indexdef(indexrelid)
+      from pg_index join pg_class c on c.oid = indexrelid
+      where not exists (select from pg_constraint where conindid = indexrelid)
+      union all
+      select 'trigger', tgrelid, tgname,
+        format('alter table %s disable trigger %I', tgrelid::regclass, tgname),
+        format('alter table %s enable trigger %I', tgrelid::regclass, tgname)
+      from pg_trigger where not tgisinternal and tgenabled = 'O'
+    )
+    select kind, relation::regclass::text = any (${RENDERED}::text[]) as "isRendered", drop, restore
+    from objects
+    where kind = 'reference' or relation in (select to_regclass(name) from unnest(${empty}::text[]) as name)
+    order by array_position('{reference,key,index,trigger}'::text[], kind), name`
 }
 
 async function areEmpty(sql: TransactionSql, tables: string[]): Promise<boolean> {
@@ -130,15 +104,15 @@ async function areEmpty(sql: TransactionSql, tables: string[]): Promise<boolean>
   return true
 }
 
-/** False when the role does not own the tables, or somebody is in the way: then it goes the slow way. */
+/** False if the role does not own the tables, or another session holds or needs a lock: the load then takes longer. */
 async function drop(sql: TransactionSql, objects: Droppable[], empty: string[]): Promise<boolean> {
   const [before] = await sql<{ timeout: string }[]>`select current_setting('lock_timeout') as timeout`
   try {
     await sql.savepoint(async savepoint => {
-      await savepoint`select set_config('lock_timeout', ${PATIENCE}, true)`
+      await savepoint`select set_config('lock_timeout', ${LOCK_TIMEOUT}, true)`
       for (const { drop } of objects) await savepoint.unsafe(drop)
       await savepoint`select set_config('lock_timeout', ${before?.timeout ?? '0'}, true)`
-      // Behind the locks nobody writes any more, but somebody may have until then.
+      // Another session may have written until the locks were acquired.
       if (!(await areEmpty(savepoint, empty))) throw new NotEmpty()
     })
     return true
@@ -152,23 +126,53 @@ async function drop(sql: TransactionSql, objects: Droppable[], empty: string[]):
 
 class NotEmpty extends Error {}
 
-/** Privileges that are missing; a lock that took too long; a deadlock that was found sooner; a view that needs a key. */
+/** SQLSTATE: a missing privilege, lock_timeout, a deadlock, and a view that depends on a key. */
 const IN_THE_WAY = ['42501', '55P03', '40P01', '2BP01']
 
 async function finish(
   sql: TransactionSql,
-  put: Droppable[],
+  objects: Droppable[],
   empty: string[],
   onRendered: (done: number, total: number) => void,
 ): Promise<void> {
-  const restoreAll = async (kind: Droppable['kind'], isOne: (table: string) => boolean) => {
-    for (const { restore } of put.filter(one => one.kind === kind && isOne(one.table)))
+  const restoreAll = async (kind: Droppable['kind'], isRendered: boolean) => {
+    for (const { restore } of objects.filter(o => o.kind === kind && o.isRendered === isRendered))
       await sql.unsafe(restore)
   }
-  const isSource = (table: string) => !RENDERED.includes(table)
-  for (const kind of ['key', 'index', 'reference'] as const) await restoreAll(kind, isSource)
-  if (empty.includes('users')) await renderPeople(sql)
+  for (const kind of ['key', 'index', 'reference'] as const) await restoreAll(kind, false)
+  if (empty.includes('users')) await sql`insert into export_people select * from export_people_rendered`
   if (empty.includes('assessments')) await renderRecords(sql, onRendered)
-  for (const kind of ['key', 'index'] as const) await restoreAll(kind, table => !isSource(table))
-  await restoreAll('trigger', () => true)
+  for (const kind of ['key', 'index'] as const) await restoreAll(kind, true)
+  for (const isRendered of [false, true]) await restoreAll('trigger', isRendered)
+}
+
+/** Records that are rendered by one statement: each joins whole tables. */
+const BATCH = 100_000
+
+/** Does the work of the triggers for all assessments: renders and counts them, and logs that anything may have changed. */
+async function renderRecords(
+  sql: TransactionSql,
+  onRendered: (done: number, total: number) => void,
+): Promise<void> {
+  await sql`select lock_export()`
+  // Without statistics the planner would join the tables by an index scan for every row.
+  await sql`analyze assessments (id), assessment_parts (assessment_id), users (id)`
+  const [all] = await sql<{ count: string }[]>`select count(*) from assessments`
+  const total = Number(all?.count)
+  for (let after = '-9223372036854775808', done = 0; ; ) {
+    onRendered(done, total)
+    const [batch] = await sql<{ last: string | null; count: string }[]>`
+      select max(id) as last, count(*) as count
+      from (select id from assessments where id > ${after} order by id limit ${BATCH}) as batch`
+    if (!batch?.last) break
+    await sql`
+      insert into export_records
+      select v.* from export_records_rendered v where v.id > ${after} and v.id <= ${batch.last}`
+    after = batch.last
+    done += Number(batch.count)
+  }
+  await sql`
+    insert into export_counts
+    select organization_id, product_id, count(*) from export_records group by 1, 2 order by 1, 2`
+  await sql`select forget_export_facts()`
 }

@@ -2,24 +2,19 @@ import type { TransactionSql } from 'postgres'
 import { Failure } from '../../errors.ts'
 import { LOCKS } from './locks.ts'
 
-/** What a load, an import or a restore, needs of the database besides its tables. */
-
-/** One load at a time. `onWait` is called when there is another one. */
-export async function waitForTurn(sql: TransactionSql, onWait: () => void): Promise<void> {
+/** Acquires the lock that lets one load at a time run. `onWait` is called if another load holds it. */
+export async function acquireLoadLock(sql: TransactionSql, onWait: () => void): Promise<void> {
   const [lock] = await sql<{ taken: boolean }[]>`select pg_try_advisory_xact_lock(${LOCKS.import}) as taken`
   if (lock?.taken) return
   onWait()
   await sql`select pg_advisory_xact_lock(${LOCKS.import})`
 }
 
-/**
- * Settings for a load's transaction. `set local` alone: the connections to the embedded database share
- * one session.
- */
-export async function settle(sql: TransactionSql): Promise<void> {
-  // A day without a time means its start in the platform's time zone (design, import format).
+/** Sets the settings of a load, with `set local`: all connections to the embedded database share one session. */
+export async function configureLoad(sql: TransactionSql): Promise<void> {
+  // A day without a time means its start in the platform's time zone.
   await sql`select set_config('TimeZone', time_zone, true) from export_state`
-  // Whole tables are compared and indexes are built: with 4 MB each of these would go through files.
+  // The load joins whole tables and builds indexes: with the default of 4 MB Postgres would use temporary files.
   for (const [name, bytes] of [
     ['work_mem', 64 * 2 ** 20],
     ['maintenance_work_mem', 256 * 2 ** 20],
@@ -29,15 +24,15 @@ export async function settle(sql: TransactionSql): Promise<void> {
       where pg_size_bytes(current_setting(${name})) < ${bytes}`
   }
   await sql`set local jit = off`
-  // A source may take its time.
+  // A slow source leaves the transaction idle.
   await sql`set local idle_in_transaction_session_timeout = 0`
-  await noticeLeaving(sql)
+  await endWithClient(sql)
 }
 
 /**
- * A load past the triggers would render nothing and look as if all was well.
- * @param undone what was not done because of that
- * @throws Failure when some of ours are off on a table that it writes
+ * Refuses a load while a trigger of the schema is disabled on a table that it writes: nothing would be rendered.
+ * @param undone the beginning of the message
+ * @throws Failure with the statement that enables the triggers
  */
 export async function requireTriggers(sql: TransactionSql, undone = 'nothing was loaded'): Promise<void> {
   const [off] = await sql<{ table: string; which: string }[]>`
@@ -56,12 +51,12 @@ export async function requireTriggers(sql: TransactionSql, undone = 'nothing was
     )
 }
 
-/** A load that is killed must not run its statement to the end: the lock would stay with it. */
-async function noticeLeaving(sql: TransactionSql): Promise<void> {
+/** Ends the statement of a load whose client was killed: the statement would hold the lock to its end. */
+async function endWithClient(sql: TransactionSql): Promise<void> {
   try {
     await sql.savepoint(savepoint => savepoint`set local client_connection_check_interval = '500ms'`)
   } catch (error) {
-    // The embedded database, and servers on some systems, cannot.
+    // The embedded database does not have it, nor do servers on some systems.
     if ((error as { code?: string }).code !== INVALID_PARAMETER_VALUE) throw error
   }
 }

@@ -1,12 +1,12 @@
 /**
- * The advisory locks that axport takes in its database, each for the length of a transaction: it then holds behind
- * a transaction pooler, and dies with a connection. Any numbers that no other program takes would do.
+ * The advisory locks of axport. Each is held for a transaction, which works behind a transaction pooler, and ends with the
+ * connection. The numbers are arbitrary.
  */
 export const LOCKS = {
-  /** Who changes the schema or its privileges: migrate, and migrate --grant. */
+  /** For changing the schema or its privileges. */
   schema: 7_241_905_833,
-  /** One import at a time. */
+  /** For one load at a time. */
   import: 7_241_905_834,
-  /** One process at a time deletes expired tokens; the others leave it alone. */
+  /** For one process at a time that deletes expired tokens; the others skip that. */
   purge: 7_241_905_835,
 }

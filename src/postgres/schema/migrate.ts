@@ -1,92 +1,123 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import type { Sql, TransactionSql } from 'postgres'
 import { Failure } from '../../errors.ts'
-import { watchBlockers } from './blockers.ts'
 import { LOCKS } from './locks.ts'
 import { MIGRATIONS, type Migration } from './migrations.ts'
 import { addToRecord, createRecord, isApplied } from './schema-record.ts'
 
-/** How long `migrate` waits for locks that others hold. */
+/** How long `migrate` waits for locks of other sessions. */
 interface LockWait {
-  /** Milliseconds after which it gives up; five minutes by default. */
-  patience?: number
-  /** Called after each attempt that failed: who holds the lock, and the milliseconds until the next attempt. */
-  onBlocked?(blockers: string, pause: number): void
+  timeoutMs?: number
+  /** Called after each failed attempt, with the sessions that hold the lock and the time until the next attempt. */
+  onBlocked?(blockers: string, pauseMs: number): void
 }
 
-/** Milliseconds that all others may queue behind a migration that waits for a lock. */
-const LOCK_TIMEOUT = 2000
+/** How long a migration waits for a lock. Other sessions that need the table queue behind it meanwhile. */
+const LOCK_TIMEOUT_MS = 2000
 
-/** Milliseconds between two attempts at a lock, in which all others go on: LOCK_TIMEOUT at first, doubled up to this. */
-const LONGEST_PAUSE = 4 * LOCK_TIMEOUT
+/** The longest pause between two attempts, in which other sessions go on; the first is LOCK_TIMEOUT_MS, each next is double. */
+const MAX_PAUSE_MS = 4 * LOCK_TIMEOUT_MS
+
+const BLOCKERS_POLL_MS = 500
 
 /**
- * Applies what is missing, each migration in a transaction of its own together with its record, and
- * returns the names of those applied. Safe to run from several processes at once: one works, the others
- * wait and find nothing to do.
- * @throws Failure for a database that is newer than this program, that has an edited migration, or whose tables
- * somebody else does not let go of
+ * Applies the missing migrations, each in a transaction of its own with its record; returns their names. Several
+ * processes can run it at once: one applies, the others wait and then find nothing to do.
+ * @throws Failure for a database that is newer than this program or has an edited migration, and if another session
+ * does not release a lock
  */
 export async function migrate(
   sql: Sql,
   migrations: Migration[] = MIGRATIONS,
-  { patience = 300_000, onBlocked = () => {} }: LockWait = {},
+  { timeoutMs = 300_000, onBlocked = () => {} }: LockWait = {},
 ): Promise<string[]> {
   await requireSupportedServer(sql)
   const applied: string[] = []
   for (const migration of migrations) {
-    const since = performance.now()
-    for (let pause = LOCK_TIMEOUT; ; pause = Math.min(2 * pause, LONGEST_PAUSE)) {
+    const startedAt = performance.now()
+    for (let pauseMs = LOCK_TIMEOUT_MS; ; pauseMs = Math.min(2 * pauseMs, MAX_PAUSE_MS)) {
       const { wasMissing, blockers } = await apply(sql, migration, migrations)
       if (wasMissing) applied.push(migration.name)
       if (blockers === undefined) break
-      if (performance.now() - since + pause > patience) {
+      if (performance.now() - startedAt + pauseMs > timeoutMs) {
         throw new Failure(
           `migration ${migration.name} waits for locks of ${blockers}: end that, or try again when it is done`,
         )
       }
-      onBlocked(blockers, pause)
-      await Bun.sleep(pause)
+      onBlocked(blockers, pauseMs)
+      await sleep(pauseMs)
     }
   }
   return applied
 }
 
-/** Applies one migration unless it was; `blockers` says who held a lock that it did not get, and then nothing was done. */
+/** Applies one migration if it is missing. If it did not get a lock, nothing is done and `blockers` says who holds it. */
 async function apply(
   sql: Sql,
   migration: Migration,
   migrations: Migration[],
 ): Promise<{ wasMissing: boolean; blockers?: string }> {
-  let blockers = async (): Promise<string | undefined> => undefined
+  let stopWatching = async (): Promise<string | undefined> => undefined
   try {
     const wasMissing = await sql.begin(async transaction => {
       await transaction`select pg_advisory_xact_lock(${LOCKS.schema})`
       await findTrigrams(transaction)
       await createRecord(transaction)
       if (await isApplied(transaction, migration, migrations)) return false
-      const [me] = await transaction<{ pid: number }[]>`
-        select pg_backend_pid() as pid, set_config('lock_timeout', ${String(LOCK_TIMEOUT)}, true)`
-      blockers = watchBlockers(sql, me?.pid ?? 0)
+      const [session] = await transaction<{ pid: number }[]>`
+        select pg_backend_pid() as pid, set_config('lock_timeout', ${String(LOCK_TIMEOUT_MS)}, true)`
+      stopWatching = watchBlockers(sql, session?.pid ?? 0)
       await transaction.unsafe(migration.sql)
       await addToRecord(transaction, migration)
       return true
     })
     return { wasMissing }
   } catch (error) {
-    if (!IN_THE_WAY.includes((error as { code?: string }).code ?? '')) throw error
-    return { wasMissing: false, blockers: (await blockers()) ?? 'somebody else' }
+    if (!BLOCKED.includes((error as { code?: string }).code ?? '')) throw error
+    return { wasMissing: false, blockers: (await stopWatching()) ?? 'somebody else' }
   } finally {
-    await blockers()
+    await stopWatching()
   }
 }
 
-/** SQLSTATE: lock_timeout is over, or somebody who waits for us was found sooner. */
-const IN_THE_WAY = ['55P03', '40P01']
+/** SQLSTATE: lock_timeout, and a deadlock. */
+const BLOCKED = ['55P03', '40P01']
 
 /**
- * The migrations name an operator class of pg_trgm without its schema, which a role's search_path need not have:
- * it comes last, after all that is the role's own. Not where that has no schema to create anything in: the
- * tables would land among the extension's, and no later command find them.
+ * Polls, on another connection, which sessions block a process of the server.
+ * @returns a function that stops it, and returns the sessions that were found last. It names programs, without their
+ * statements and users. A role that cannot see other sessions gets no state and no time.
+ */
+function watchBlockers(db: Sql, pid: number): () => Promise<string | undefined> {
+  const stop = new AbortController()
+  let found: string | null = null
+  const polling = (async () => {
+    for (;;) {
+      await sleep(BLOCKERS_POLL_MS, undefined, stop).catch(() => {})
+      if (stop.signal.aborted) return
+      const [row] = await db<{ blockers: string | null }[]>`
+        select string_agg(
+          format('%s (%s)', coalesce(nullif(application_name, ''), 'a program without a name'), concat_ws(
+            ', ', 'pid ' || pid, state,
+            'since ' || to_char(xact_start at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')
+          )),
+          '; ' order by xact_start
+        ) as blockers
+        from pg_stat_activity where pid = any (pg_blocking_pids(${pid}))`.catch(() => [])
+      found = row?.blockers ?? found
+    }
+  })()
+  return async () => {
+    stop.abort()
+    await polling
+    return found ?? undefined
+  }
+}
+
+/**
+ * Appends the schema of pg_trgm to the search_path: migrations name its operator class without the schema. It does so
+ * only if the search_path has a schema to create tables in: otherwise the tables would be created beside the extension,
+ * and no later command would find them.
  */
 async function findTrigrams(sql: TransactionSql): Promise<void> {
   await sql`
@@ -101,7 +132,7 @@ async function findTrigrams(sql: TransactionSql): Promise<void> {
     where current_schema() is not null and schema <> all (current_schemas(false))`
 }
 
-/** Below 15 the schema is untested; outside UTF8 there are names that cannot be stored, and no ICU rules. */
+/** The schema is untested below Postgres 15. Other encodings than UTF8 cannot store all names, and have no ICU rules. */
 async function requireSupportedServer(sql: Sql): Promise<void> {
   const [server] = await sql<{ version: string; number: number; encoding: string }[]>`
     select

@@ -9,13 +9,13 @@ import disclosures from '../../../db/migrations/0008_disclosures.sql' with { typ
 import erasures from '../../../db/migrations/0009_erasures.sql' with { type: 'text' }
 import counts from '../../../db/migrations/0010_counts.sql' with { type: 'text' }
 
-/** A step of the schema. Immutable once released: its hash is recorded where it was applied. */
+/** A step of the schema. A released one never changes: databases have a record of its hash. */
 export interface Migration {
   name: string
   sql: string
 }
 
-/** All of them in order, embedded as text because the executable has no files beside it. */
+/** All migrations in order, as text: the executable has no files beside it. */
 export const MIGRATIONS: Migration[] = [
   { name: '0001_source_tables', sql: sourceTables },
   { name: '0002_read_model', sql: readModel },
@@ -31,14 +31,14 @@ export const MIGRATIONS: Migration[] = [
 
 const numberOf = ({ name }: Migration): number => Number(name.slice(0, 4))
 
-/** The number of the schema that a program with these migrations knows: that of the last one. */
+/** The number of the schema that these migrations make: that of the last one. */
 export function schemaNumber(migrations: Migration[]): number {
   return Math.max(0, ...migrations.map(numberOf))
 }
 
 /**
- * The number of the oldest schema whose programs can serve and provision on a database with this migration, as the
- * comment at its head says: `-- compatible-with: N`. Without one, its own.
+ * The number of the oldest schema whose programs can serve and provision on a database with this migration: N of the
+ * comment `-- compatible-with: N` at its head, or its own number.
  */
 export function compatibleWith(migration: Migration): number {
   const [, number] = /^(?:--.*\n)*?-- compatible-with: (\d+)\n/.exec(migration.sql) ?? []

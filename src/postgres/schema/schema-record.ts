@@ -4,27 +4,31 @@ import { Failure } from '../../errors.ts'
 import type { Runner } from '../statement.ts'
 import { compatibleWith, MIGRATIONS, type Migration, schemaNumber } from './migrations.ts'
 
-/** What separates a database's schema from the one of a program, by the names of migrations. */
+/** How the schema of a database differs from that of this program, by the names of migrations. */
 interface SchemaDifference {
   missing: string[]
-  /** Those that the program does not know, and can live with. */
+  /** Migrations that the program does not know, and is compatible with. */
   ahead: string[]
 }
 
 /**
- * Compares a database's schema with the one of this program.
- * @throws Failure for an edited migration, or one ahead that this program cannot live with
+ * Compares the schema of a database with that of this program.
+ * @throws Failure for an edited migration, and for an unknown one that this program is not compatible with
  */
 export async function compareSchema(
   db: Runner,
   migrations: Migration[] = MIGRATIONS,
 ): Promise<SchemaDifference> {
-  const [table] = await rows(
-    db,
-    `select from pg_catalog.pg_class where oid = to_regclass('schema_migrations')`,
-  )
-  const record = table ? await readRecord(db) : []
-  const ahead = unknownIn(record, migrations)
+  const table = await rows(db, `select from pg_catalog.pg_class where oid = to_regclass('schema_migrations')`)
+  const record = table.length > 0 ? await readRecord(db) : []
+  const hashes = new Map(migrations.map(migration => [migration.name, hash(migration)]))
+  const edited = record.find(({ name, sha256 }) => hashes.has(name) && hashes.get(name) !== sha256)
+  if (edited) {
+    throw new Failure(
+      `migration ${edited.name} was edited after it was applied here: run the axport that applied it`,
+    )
+  }
+  const ahead = record.filter(({ name }) => !hashes.has(name))
   const own = schemaNumber(migrations)
   requireKnown(namesOf(ahead.filter(row => row.compatibleWith === null || row.compatibleWith > own)))
   const applied = namesOf(record)
@@ -32,8 +36,7 @@ export async function compareSchema(
 }
 
 /**
- * Lets a command go on only with a schema that this program can serve from and provision on: its own, or one ahead
- * whose migrations say so.
+ * Refuses a schema that this program cannot serve from and provision on: one that is behind, or ahead and incompatible.
  * @throws Failure that says what to run
  */
 export async function requireUsableSchema(db: Runner): Promise<SchemaDifference> {
@@ -48,7 +51,7 @@ export async function requireUsableSchema(db: Runner): Promise<SchemaDifference>
 }
 
 /**
- * Lets a command go on only with the schema of this program.
+ * Refuses any schema but that of this program.
  * @throws Failure that says what to run
  */
 export async function requireCurrentSchema(db: Runner): Promise<void> {
@@ -59,11 +62,11 @@ export async function requireCurrentSchema(db: Runner): Promise<void> {
 interface RecordRow {
   name: string
   sha256: string
-  /** The oldest schema whose programs can live with it; null where that was not recorded. */
+  /** The oldest schema whose programs can use this one; null if that was not recorded. */
   compatibleWith: number | null
 }
 
-/** Makes the table of what was applied, where there is none. */
+/** Creates the table of applied migrations if it is missing. */
 export async function createRecord(sql: TransactionSql): Promise<void> {
   await sql`
     create table if not exists schema_migrations (
@@ -74,7 +77,7 @@ export async function createRecord(sql: TransactionSql): Promise<void> {
     )`
 }
 
-/** Says that a migration was applied. The table of an older program has no column for what it is compatible with. */
+/** Records that a migration was applied. A table of older programs gets the column that it lacks. */
 export async function addToRecord(sql: TransactionSql, migration: Migration): Promise<void> {
   const [column] = await sql`
     select from pg_attribute where attrelid = 'schema_migrations'::regclass and attname = 'compatible_with'`
@@ -97,32 +100,13 @@ async function rows<Row>(db: Runner, text: string): Promise<Row[]> {
 }
 
 /**
- * What was applied that the program does not know.
- * @throws Failure for a migration that was edited afterwards
- */
-function unknownIn(record: RecordRow[], migrations: Migration[]): RecordRow[] {
-  const known = new Map(migrations.map(migration => [migration.name, hash(migration)]))
-  const edited = record.find(({ name, sha256 }) => known.has(name) && known.get(name) !== sha256)
-  if (edited) {
-    throw new Failure(
-      `migration ${edited.name} was edited after it was applied here: run the axport that applied it`,
-    )
-  }
-  return record.filter(({ name }) => !known.has(name))
-}
-
-/**
  * Whether a migration has been applied.
  * @throws Failure for a database with a migration that is not one of these, or was edited
  */
-export async function isApplied(
-  sql: TransactionSql,
-  { name }: Migration,
-  migrations: Migration[],
-): Promise<boolean> {
-  const record = await readRecord(sql)
-  requireKnown(namesOf(unknownIn(record, migrations)))
-  return record.some(row => row.name === name)
+export async function isApplied(db: Runner, { name }: Migration, migrations: Migration[]): Promise<boolean> {
+  const { missing, ahead } = await compareSchema(db, migrations)
+  requireKnown(ahead)
+  return !missing.includes(name)
 }
 
 function requireKnown([first]: string[]): void {

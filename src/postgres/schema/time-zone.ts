@@ -2,22 +2,20 @@ import type { Sql } from 'postgres'
 import { Failure } from '../../errors.ts'
 
 /**
- * What Postgres takes for zones and is none: "localtime" is whatever the server's machine was set to, "Factory" a
- * machine that was never set; posix/ and right/ are other copies of the same zones, right/ with leap seconds,
- * and not on every server.
+ * Names that Postgres accepts and that are not zones: localtime is a setting of the server's machine, Factory a machine
+ * without that setting; posix/ and right/ are copies of the zones that not every server has, right/ with leap seconds.
  */
 const NO_ZONE = /^(localtime$|posixrules$|Factory$|posix\/|right\/)/
 
 /**
- * Sets the platform's time zone and renders every record anew, in one transaction. Returns whether it was
- * another one before.
- * @throws Failure for a zone that Postgres does not know, or that means something else on another server
+ * Sets the platform's time zone, which renders every record anew in the same transaction. Returns whether it changed.
+ * @throws Failure for a zone that Postgres does not know, or that is different on other servers
  */
 export async function setTimeZone(sql: Sql, timeZone: string): Promise<boolean> {
   if (NO_ZONE.test(timeZone)) {
-    const place = timeZone.replace(/^(posix|right)\//, '')
+    const city = timeZone.replace(/^(posix|right)\//, '')
     throw new Failure(
-      `the time zone ${timeZone} is not the same on every server: give one as Area/City, for example ${place === timeZone ? 'Europe/Berlin' : place}`,
+      `the time zone ${timeZone} is not the same on every server: give one as Area/City, for example ${city === timeZone ? 'Europe/Berlin' : city}`,
     )
   }
   const [known] = await sql`select from pg_timezone_names where name = ${timeZone}`

@@ -1,5 +1,5 @@
 /** A map that holds what was used last, up to a budget: whatever was used longest ago goes first. */
-export class Recent<Value> {
+export class LruCache<Value> {
   readonly #entries = new Map<string, { value: Value; size: number }>()
   #size = 0
 

@@ -1,0 +1,172 @@
+import type { Fragment, Sql, TransactionSql } from 'postgres'
+import { Failure, firstThree } from '../../errors.ts'
+import type { Purpose } from './purposes.ts'
+
+/** A privilege that a role needs for its purpose and does not have. */
+interface MissingPrivilege {
+  /** As "select on users". */
+  name: string
+  /** The role that owns the object, and so can grant the privilege. */
+  owner: string
+}
+
+/** A privilege that a role has in the schema of axport and does not need for its purpose. */
+interface ExcessPrivilege {
+  /** As "select on users". */
+  name: string
+  /** The statement that revokes it, which depends on how the role comes by it. */
+  remedy: string
+}
+
+/** The privileges that a role lacks for its purpose. Grants to roles of which it is a member, and to PUBLIC, count. */
+export async function missingPrivileges(
+  db: Sql | TransactionSql,
+  role: string,
+  purpose: Purpose,
+): Promise<MissingPrivilege[]> {
+  return await db<MissingPrivilege[]>`
+    with ${existingPrivileges(db, purpose)}
+    select name, pg_get_userbyid(owner) as owner from existing
+    where is_needed and not ${has(db, db`${role}`)}
+    group by rank, name, owner order by rank, name`
+}
+
+/**
+ * The privileges that a role has beyond its purpose: by grants to PUBLIC, to other roles of which it is a member (it may
+ * have to SET ROLE), or to itself. Functions that run with the rights of who calls them, and objects of extensions, are
+ * left out.
+ */
+export async function excessPrivileges(
+  db: Sql | TransactionSql,
+  role: string,
+  purpose: Purpose,
+): Promise<ExcessPrivilege[]> {
+  return await db<ExcessPrivilege[]>`
+    with me as (
+      select oid, rolname from pg_roles where rolname = ${role}
+    ),
+    ways as (
+      select 0 as distance, 'public'::name as holder, null::name as parent
+      union all
+      select 1, h.rolname, p.rolname
+      from me
+      join pg_auth_members m on m.member = me.oid
+      join pg_roles p on p.oid = m.roleid
+      join pg_roles h on pg_has_role(p.oid, h.oid, 'member')
+      union all
+      select 2, rolname, null from me
+    ),
+    ${existingPrivileges(db, purpose)},
+    held as (
+      select existing.*, ways.*, min(distance) over (partition by name) as nearest
+      from existing cross join ways
+      where not is_needed and ${has(db, db`holder`)}
+    )
+    select distinct
+      name,
+      case distance
+        when 0 then format('revoke %s on %s from public', privilege, object)
+        when 1 then format('revoke %I from %I', parent, rolname)
+        else format('revoke %s on %s from %I', privilege, object, rolname)
+      end as remedy
+    from held cross join me
+    where distance = nearest
+    order by name, remedy`
+}
+
+/** The two queries of a WITH that list the privileges that exist on the objects of the schema; each column has its own. */
+function existingPrivileges(
+  db: Sql | TransactionSql,
+  { database, privileges, functions }: Purpose,
+): Fragment {
+  return db`
+    needed as (
+      select to_regclass(n.table) as relation, n.privilege, n.columns
+      from json_to_recordset(${JSON.stringify(privileges)}::text::json)
+        as n ("table" text, privilege text, columns text[])
+    ),
+    relations as (
+      select c.oid, c.relname, c.relowner, case c.relkind when 'S' then 'sequence' else 'table' end as kind
+      from pg_class c
+      where c.relkind in ('r', 'p', 'v', 'm', 'f', 'S') and (
+        c.oid in (select relation from needed)
+        or c.relnamespace = current_schema()::regnamespace and not exists (
+          select from pg_depend d where d.classid = 'pg_class'::regclass and d.objid = c.oid and d.deptype = 'e'
+        )
+      )
+    ),
+    existing as (
+      select 0 as rank, 'database' as kind, d.oid, 0 as attnum, d.datdba as owner, privilege,
+        privilege || ' on database ' || datname as name, format('database %I', datname) as object,
+        privilege <> 'create' as is_needed
+      from pg_database d cross join unnest(${[...database, 'create']}::text[]) as privilege
+      where datname = current_database()
+      union all
+      select 1, 'schema', n.oid, 0, nspowner, privilege,
+        privilege || ' on schema ' || nspname, format('schema %I', nspname), privilege = 'usage'
+      from pg_namespace n cross join unnest('{usage,create}'::text[]) as privilege
+      where nspname = current_schema()
+      union all
+      select 2, 'column', r.oid, a.attnum, relowner, v.privilege,
+        v.privilege || ' on ' || relname, format('table %s', r.oid::regclass),
+        exists (
+          select from needed n
+          where n.relation = r.oid and n.privilege = v.privilege
+            and (n.columns is null or a.attname = any (n.columns))
+        )
+      from relations r
+      join pg_attribute a on a.attrelid = r.oid and a.attnum > 0 and not a.attisdropped
+      cross join unnest('{select,insert,update,references}'::text[]) as v (privilege)
+      where kind = 'table'
+      union all
+      select 2, kind, r.oid, 0, relowner, v.privilege,
+        v.privilege || ' on ' || relname, format('%s %s', kind, r.oid::regclass),
+        exists (select from needed n where n.relation = r.oid and n.privilege = v.privilege)
+      from relations r
+      cross join unnest(
+        case kind when 'table' then '{delete,truncate,trigger}' else '{usage,select,update}' end::text[]
+      ) as v (privilege)
+      union all
+      select 3, 'function', p.oid, 0, proowner, 'execute',
+        'execute on function ' || p.oid::regprocedure, format('function %s', p.oid::regprocedure), is_needed
+      from pg_proc p
+      cross join lateral (
+        select exists (select from unnest(${functions}::text[]) as f where to_regprocedure(f) = p.oid) as is_needed
+      ) as n
+      where is_needed or p.pronamespace = current_schema()::regnamespace and p.prosecdef and not exists (
+        select from pg_depend d where d.classid = 'pg_proc'::regclass and d.objid = p.oid and d.deptype = 'e'
+      )
+    )`
+}
+
+/** The condition that a role has a privilege of `existing`. */
+function has(db: Sql | TransactionSql, role: Fragment): Fragment {
+  return db`case kind
+    when 'database' then has_database_privilege(${role}::name, oid, privilege)
+    when 'schema' then has_schema_privilege(${role}::name, oid, privilege)
+    when 'column' then has_column_privilege(${role}::name, oid, attnum::smallint, privilege)
+    when 'table' then has_table_privilege(${role}::name, oid, privilege)
+    when 'sequence' then has_sequence_privilege(${role}::name, oid, privilege)
+    else has_function_privilege(${role}::name, oid, privilege)
+  end`
+}
+
+/**
+ * Refuses to go on without all privileges that a purpose needs.
+ * @throws Failure that names the missing privileges, and the command that grants them
+ */
+export async function requirePrivileges(db: Sql, purpose: Purpose): Promise<void> {
+  const [role] = await db<{ name: string; schema: string | null }[]>`
+    select current_user as name, current_schema() as schema`
+  if (!role) throw new Error('the server did not name the role')
+  const { name, schema } = role
+  const missing =
+    schema === null ? [{ name: 'usage on the schema' }] : await missingPrivileges(db, name, purpose)
+  if (missing.length === 0) return
+  throw new Failure(
+    `the role ${name} lacks ${namesOf(missing)}: run axport migrate ${purpose.option} ${name} as the owner of the tables`,
+  )
+}
+
+/** The first three privileges by name, and the number of the others. */
+export const namesOf = (privileges: { name: string }[]) => firstThree(privileges.map(({ name }) => name))
