@@ -1,4 +1,4 @@
-import { SYNC_PLACE } from './sync.ts'
+import { SYNC_PLACE } from './place.ts'
 
 /** What the checks have to know of the import. */
 export interface Checking {

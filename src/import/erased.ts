@@ -1,5 +1,5 @@
 import type { TransactionSql } from 'postgres'
-import { SYNC_PLACE } from './sync.ts'
+import { SYNC_PLACE } from './place.ts'
 
 /** What an import leaves out of a source because somebody was erased: how many people, and records of the source. */
 export interface LeftOut {

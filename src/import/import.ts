@@ -6,13 +6,12 @@ import { findChanges, type Summary, summarize } from './changes.ts'
 import { type LeftOut, NOBODY } from './erased.ts'
 import { isBeyond, type Limit } from './limit.ts'
 import { endLine } from './ndjson.ts'
-import { placeOf, type RecordSource, TABLE_OF } from './record.ts'
+import { describePlace, type Place, placeIn, placeOf } from './place.ts'
+import { type RecordSource, TABLE_OF } from './record.ts'
 import { countRejects, findProblems, firstReasons, readRejects, rejectProblems } from './rejects.ts'
-import { type Place, type Problem, placeIn, reasonIn } from './report.ts'
 import { isVacuumed, noteImport, vacuumChanged } from './session.ts'
 import { settleStaging } from './settle.ts'
-import { createStaging } from './staging.ts'
-import { StagingBatch } from './staging-batch.ts'
+import { createStaging, StagingBatch } from './staging.ts'
 import { findUnknown, partsRemoved, refuseExcess, stageRemovals } from './sync.ts'
 
 /** Bad records that are described; the others are counted. */
@@ -26,6 +25,11 @@ export type Progress =
   | ApplyProgress
   /** All is there for good; what is left makes reading it fast. */
   | { phase: 'tidying' }
+
+/** A record that cannot be loaded, and why. */
+export interface Problem extends Place {
+  reason: string
+}
 
 /** A record that was left out, with its original text where that was not too long to be kept. */
 export interface Reject extends Problem {
@@ -173,6 +177,10 @@ function nothingNew(): ImportResult {
   const summary = Object.fromEntries(tables.map(table => [table, none]))
   return { loaded: true, lines: 0, rejected: 0, erased: NOBODY, summary, keptFor: undefined }
 }
+
+/** A reason, completed by the place of another record where it needs one. */
+const reasonIn = (source: RecordSource, reason: string, other: number | undefined) =>
+  other === undefined ? reason : reason + describePlace(placeIn(source, other))
 
 /** The first reasons from a place on, in words. */
 async function describeReasons(

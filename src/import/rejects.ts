@@ -1,8 +1,8 @@
 import type { TransactionSql } from 'postgres'
 import { type Checking, problems } from './checks.ts'
+import { SYNC_PLACE } from './place.ts'
 import { TABLE_OF } from './record.ts'
 import { STAGED } from './staging.ts'
-import { SYNC_PLACE } from './sync.ts'
 
 /** Why a record cannot be loaded. `otherLine` is the place of another record that completes the reason. */
 interface StagedReason {

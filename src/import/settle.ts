@@ -1,5 +1,6 @@
 import type { TransactionSql } from 'postgres'
 import { type LeftOut, leaveOutErased } from './erased.ts'
+import { FIELDS } from './fields.ts'
 import { type RowType, TABLE_OF } from './record.ts'
 import { STAGED, TABLES } from './staging.ts'
 
@@ -106,16 +107,6 @@ async function keepOne(sql: TransactionSql, type: RowType | 'part'): Promise<voi
     from judged where other_line is not null and not is_rejected`)
 }
 
-/** What a record does not say, where there is nothing stored yet; other columns have to be said. */
-const DEFAULTS: Record<string, string> = {
-  first_name: `''`,
-  last_name: `''`,
-  email: `''`,
-  seid: `''`,
-  record_status: `'active'`,
-  legacy_record: 'false',
-}
-
 /**
  * Gives the rows of a type what their records do not say: as it is stored, or the default. Returns how many have
  * neither, which are bad.
@@ -127,14 +118,14 @@ async function complete(sql: TransactionSql, type: RowType): Promise<number> {
   await sql.unsafe(`
     update ${name} i set ${stored.join(', ')} from ${TABLE_OF[type]} t where t.id = i.id and ${isPartial}`)
 
-  const defaults = columns.flatMap(column =>
-    DEFAULTS[column] === undefined ? [] : [`${column} = coalesce(i.${column}, ${DEFAULTS[column]})`],
+  const defaults = Object.entries(FIELDS[type]).flatMap(([column, { cleared }]) =>
+    cleared === undefined ? [] : [`${column} = coalesce(i.${column}, '${cleared}')`],
   )
   if (defaults.length > 0) await sql.unsafe(`update ${name} i set ${defaults.join(', ')} where ${isPartial}`)
   // From here on null is a value again.
   if (type === 'user') await sql`update import_users set seid = null where seid = ''`
 
-  const needed = columns.filter(column => DEFAULTS[column] === undefined)
+  const needed = columns.filter(column => FIELDS[type][column]?.cleared === undefined)
   const isIncomplete = `not i.deleted and (${needed.map(column => `i.${column} is null`).join(' or ')})`
   const missing = needed.map(column => `when i.${column} is null then '${column}'`).join(' ')
   const incomplete = await sql.unsafe(`

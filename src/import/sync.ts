@@ -1,19 +1,9 @@
 import type { TransactionSql } from 'postgres'
 import { Failure } from '../errors.ts'
 import { describeLimit, isBeyond, type Limit } from './limit.ts'
-import { placeOf, type RowType, TABLE_OF } from './record.ts'
+import { SYNC_PLACE } from './place.ts'
+import { type RowType, TABLE_OF } from './record.ts'
 import { STAGED } from './staging.ts'
-
-/** The file that removals by --sync stand in; no source has so many. */
-const SYNC_FILE = 4000
-
-/** Rows from this place on come from no record. */
-export const SYNC_PLACE = placeOf({ file: SYNC_FILE, line: 0 })
-
-/** Whether a row was staged by --sync. */
-export function isRemoval(place: number): boolean {
-  return place >= SYNC_PLACE
-}
 
 /** What --sync removes of a table. */
 export interface Removal {

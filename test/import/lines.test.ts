@@ -2,7 +2,8 @@ import { describe, expect, test } from 'bun:test'
 import { gzipSync } from 'node:zlib'
 import fc from 'fast-check'
 import { Failure } from '../../src/errors.ts'
-import { type Line, MAX_LINE, readLines } from '../../src/import/lines.ts'
+import { type Line, readLines } from '../../src/import/ndjson.ts'
+import { MAX_LINE } from '../../src/import/text.ts'
 import { holds } from '../support/property.ts'
 
 const utf8 = (text: string) => new TextEncoder().encode(text)

@@ -1,6 +1,6 @@
 import { parse } from 'csv-parse/sync'
 import { Failure } from '../../errors.ts'
-import { COLUMNS, isKnownColumn, REQUIRED_COLUMNS } from '../csv-rows.ts'
+import { COLUMNS, REQUIRED_COLUMNS } from '../rows.ts'
 import { columnsOf, type Queries, type Query } from './queries.ts'
 import { openSnapshot, type Snapshot } from './snapshot.ts'
 
@@ -50,10 +50,10 @@ async function explain(snapshot: Snapshot, query: Query): Promise<Explained> {
     const lacks = (column: string) => !columns.includes(column)
     return {
       file,
-      found: columns.filter(column => isKnownColumn(type, column)),
+      found: columns.filter(column => COLUMNS[type].includes(column)),
       missing: required.filter(lacks),
       left_out: COLUMNS[type].filter(column => lacks(column) && !required.includes(column)),
-      unknown: columns.filter(column => !isKnownColumn(type, column)),
+      unknown: columns.filter(column => !COLUMNS[type].includes(column)),
     }
   } catch (error) {
     if (!(error instanceof Failure)) throw error

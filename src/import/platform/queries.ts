@@ -2,8 +2,7 @@ import { createHash } from 'node:crypto'
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { Failure } from '../../errors.ts'
-import { FILE_NAMES } from '../csv.ts'
-import type { CsvType } from '../csv-rows.ts'
+import { type CsvType, FILE_NAMES } from '../csv.ts'
 
 /** A query on the platform's database: one select that gives the rows of a type. */
 export interface Query {
