@@ -67,24 +67,29 @@ const ALLOWED: Record<string, { why: string; parts: string[] }> = {
     why: 'statements that Postgres wrote itself, from its catalog with format(%I)',
     parts: ['drop', 'restore'],
   },
+  'src/import/apply.ts': {
+    why: 'names of tables and columns, from the constants TABLE_OF and TABLES; ids are parameters',
+    parts: [
+      'TABLES[type].name',
+      'changed',
+      "isEmpty ? '' : conflict",
+      'key',
+      "listed('')",
+      "listed('i.')",
+      'table',
+    ],
+  },
   'src/import/changes.ts': {
     why: 'names of tables and columns, from the constants TABLE_OF and STAGED; no values',
-    parts: [
-      'IS_GONE',
-      'IS_SAME_PART',
-      'differing',
-      'name',
-      'table',
-      "type === 'assessment' ? PARTS_ALONE : ''",
-    ],
+    parts: ['counts', 'differing(type)', 'table', "type === 'assessment' ? BY_PARTS : ''"],
+  },
+  'src/import/import.ts': {
+    why: 'names of tables, the keys of a summary',
+    parts: ["changed.join(', ')"],
   },
   'src/import/rejects.ts': {
     why: 'names of tables from the constants TABLE_OF and STAGED, and the checks, which are constants',
-    parts: ['name', 'parts', 'problems(checking)', 'table'],
-  },
-  'src/import/session.ts': {
-    why: 'names of tables, the keys of a summary',
-    parts: ["changed.join(', ')"],
+    parts: ['SYNC_PLACE', "deletions.join('')", 'name', 'parts', 'problems(checking)', 'table'],
   },
   'src/import/staging.ts': {
     why: 'names of tables and columns from the constant TABLES; values are parameters',
@@ -93,14 +98,14 @@ const ALLOWED: Record<string, { why: string; parts: string[] }> = {
   'src/import/settle.ts': {
     why: 'names of types, tables and columns, and defaults, all of them constants',
     parts: [
-      'ASSESSMENT_ID[type]',
       'TABLE_OF[type]',
+      'assessmentOf(type)',
       'columns',
       "defaults.join(', ')",
       'educator',
-      'isIncomplete',
+      'isNull(columns)',
+      'isNull(required)',
       'isOwnRecord',
-      'isPartial',
       'missing',
       'name',
       "stored.join(', ')",
@@ -109,7 +114,7 @@ const ALLOWED: Record<string, { why: string; parts: string[] }> = {
   },
   'src/import/sync.ts': {
     why: 'names of tables from the constants TABLE_OF and STAGED',
-    parts: ['TABLE_OF[type]', 'name', 'parts', 'table'],
+    parts: ['name', 'parts', 'table'],
   },
 }
 
