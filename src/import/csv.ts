@@ -3,7 +3,7 @@ import { CsvError, type Info, parse } from 'csv-parse'
 import { Failure } from '../errors.ts'
 import { firstNames, printable, UnknownNames } from './notes.ts'
 import { BadLine, orBadLine, type RecordSource, type RowType, type SourceRecord } from './record.ts'
-import { COLUMNS, REQUIRED_COLUMNS, readCells } from './rows.ts'
+import { columnsOf, readCells, requiredColumns } from './rows.ts'
 import { MAX_LINE, readText } from './text.ts'
 
 /** A file of a folder or a zip. */
@@ -77,15 +77,7 @@ export function csvSource(files: CsvFile[], name: string, others: string[]): Rec
     unit: files.some(({ isQuery }) => isQuery) ? 'row' : 'line',
     notes: () => [...ignored, ...unknown.notes()],
     async *read(onBytes) {
-      let before = 0
-      for (const [index, file] of files.entries()) {
-        let read = 0
-        yield* readFile(file, index, unknown, bytes => {
-          read = bytes
-          onBytes(before + bytes)
-        })
-        before += file.size ?? read
-      }
+      for (const [index, file] of files.entries()) yield* readFile(file, index, unknown, onBytes)
     },
   }
 }
@@ -105,9 +97,7 @@ async function* readFile(
   let rows = 0
   for await (const { line, cells, text } of readRows(name, readText({ name, chunks: open() }, onBytes))) {
     if (!columns) {
-      columns = readHeader(csvFile, cells)
-      for (const column of columns)
-        if (column !== '' && !COLUMNS[type].includes(column)) unknown.add(name, column)
+      columns = readHeader(csvFile, cells, unknown)
       continue
     }
     rows += 1
@@ -125,9 +115,12 @@ async function* readFile(
   yield batch
 }
 
-function readHeader({ name, type, isQuery }: CsvFile, cells: string[]): string[] {
+/** The names of the columns; '' for one without a meaning. */
+function readHeader({ name, type, isQuery }: CsvFile, cells: string[], unknown: UnknownNames): string[] {
   const columns = cells.map(cell => cell.trim().toLowerCase())
-  const missing = REQUIRED_COLUMNS[type].filter(column => !columns.includes(column)).join(', ')
+  const missing = requiredColumns(type)
+    .filter(column => !columns.includes(column))
+    .join(', ')
   if (missing && isQuery)
     throw new Failure(`${name} gives no column ${missing}: name it in the select, as in select key as id`)
   if (missing)
@@ -136,7 +129,9 @@ function readHeader({ name, type, isQuery }: CsvFile, cells: string[]): string[]
     )
   const twice = columns.find((column, index) => column !== '' && columns.indexOf(column) !== index)
   if (twice) throw new Failure(`${name} has the column ${printable(twice)} more than once`)
-  return columns
+  const known = columnsOf(type)
+  for (const column of columns) if (column !== '' && !known.includes(column)) unknown.add(name, column)
+  return columns.map(column => (known.includes(column) ? column : ''))
 }
 
 interface CsvRow {

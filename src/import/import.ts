@@ -6,6 +6,7 @@ import { findChanges, type Summary, summarize } from './changes.ts'
 import { type LeftOut, NOBODY } from './erased.ts'
 import { endLine } from './ndjson.ts'
 import { type Place, placeIn, placeOf } from './place.ts'
+import { isVacuumed } from './platform/feed.ts'
 import { type RecordSource, TABLE_OF } from './record.ts'
 import {
   countRejects,
@@ -94,11 +95,11 @@ export async function importSource(
       await waitForTurn(sql, () => onProgress({ phase: 'waiting' }))
       await requireTriggers(sql)
       await settle(sql)
-      await source.feed?.recall(sql)
+      await source.feed?.readState(sql)
       result = await importInto(sql, source, onProgress, options)
       if (!result.loaded || dryRun) throw new Undone()
       // The next round of a feed requests rejects again.
-      if (result.rejected === 0) await source.feed?.remember(sql)
+      if (result.rejected === 0) await source.feed?.writeState(sql)
       // Also without any change; otherwise the import already holds the lock on that row.
       await sql`update export_state set last_import_at = clock_timestamp()`
     })
@@ -188,7 +189,7 @@ async function stage(
   let lines = 0
   let bytes = 0
   onProgress({ phase: 'reading', bytes, size: source.size, lines })
-  for await (const records of source.read(read => (bytes = read))) {
+  for await (const records of source.read(size => (bytes += size))) {
     if (lines === 0 && records.length > 0) await createStaging(sql)
     for (const record of records) staged.add(record)
     await staged.flow()
@@ -197,15 +198,6 @@ async function stage(
   }
   await staged.finish()
   return { lines, staged }
-}
-
-/** Whether the server runs autovacuum, which is enough for a few rows a minute; the embedded database does not. */
-export async function isVacuumed(db: Sql): Promise<boolean> {
-  // Only the server's own processes belong to no database. An ordinary role cannot see which one is the launcher.
-  const [row] = await db<{ isVacuumed: boolean }[]>`
-    select current_setting('autovacuum')::boolean and current_setting('track_counts')::boolean
-      and exists (select from pg_stat_activity where datid is null) as "isVacuumed"`
-  return row?.isVacuumed === true
 }
 
 /**

@@ -1,4 +1,4 @@
-import type { TransactionSql } from 'postgres'
+import type { Feed } from './platform/feed.ts'
 
 /** Field names and values as the staging tables have them; a value that the source leaves out is undefined. */
 export type Row = Record<string, unknown>
@@ -68,7 +68,7 @@ export interface RecordSource {
   notes(): string[]
   /**
    * The records in batches as they arrive. Reads no faster than the consumer takes.
-   * @param onBytes takes the number of stored bytes read so far
+   * @param onBytes takes the size of each stored chunk
    * @throws Failure for a source that cannot be read, or that is not whole by its own end line
    */
   read(onBytes: (bytes: number) => void): AsyncIterable<SourceRecord[]>
@@ -76,18 +76,4 @@ export interface RecordSource {
   isWhole(): boolean
   /** For a source that is read again and again, by its changes. */
   feed?: Feed
-}
-
-/** The state of a feed between its rounds: in the database, and written in the transaction of the round. */
-export interface Feed {
-  /** Reads the state, in the import's transaction and before anything is read. */
-  recall(sql: TransactionSql): Promise<void>
-  /** Writes the state, in the import's transaction. Not called in a dry run, or when a record was left out. */
-  remember(sql: TransactionSql): Promise<void>
-  /** Whether the round, once read, gave everything and not only changes. */
-  isFull(): boolean
-  /** The time from which changes were requested, by the platform's clock; undefined until it is read. */
-  since(): string | undefined
-  /** The time of the previous success, in Unix seconds; undefined before the first. */
-  lastSuccess(): number | undefined
 }

@@ -9,36 +9,26 @@ import { MAX_LINE } from './text.ts'
 
 type Type = RowType | 'part'
 
-const keysOf = (type: RowType, ...others: string[]) =>
-  new Set(['type', 'id', 'deleted', ...Object.keys(FIELDS[type]), ...others])
+const TYPES = Object.keys(FIELDS) as RowType[]
 
 /** The keys with a meaning in a line of each type, and in a part. */
-const KEYS: Record<Type, ReadonlySet<string>> = {
-  organization: keysOf('organization'),
-  product: keysOf('product'),
-  user: keysOf('user'),
-  assessment: keysOf('assessment', 'proctor_id', 'parts'),
-  part: new Set(Object.keys(PART_FIELDS)),
-}
+const KEYS = Object.fromEntries([
+  ['part', Object.keys(PART_FIELDS)],
+  ...TYPES.map(type => {
+    const others = type === 'assessment' ? ['proctor_id', 'parts'] : []
+    return [type, ['type', 'id', 'deleted', ...Object.keys(FIELDS[type]), ...others]]
+  }),
+]) as Record<Type, string[]>
 
-/** The columns that a CSV file of each type must have. The values of other missing columns stay as they are stored. */
-export const REQUIRED_COLUMNS: Record<Type, string[]> = {
-  organization: ['id'],
-  product: ['id'],
-  user: ['id'],
-  assessment: ['id'],
-  part: ['assessment_id', 'id', 'name', 'certified_at', 'proctor_id'],
-}
+/** The columns that a CSV file of a type must have. The values of other missing columns stay as they are stored. */
+export const requiredColumns = (type: Type) =>
+  type === 'part' ? ['assessment_id', ...Object.keys(PART_FIELDS)] : ['id']
 
-/** The columns with a meaning in a CSV file of each type. */
-export const COLUMNS = Object.fromEntries(
-  Object.entries(KEYS).map(([type, keys]) => [
-    type,
-    type === 'part'
-      ? [...REQUIRED_COLUMNS.part, 'position', 'deleted']
-      : [...keys].filter(name => name !== 'type' && name !== 'parts'),
-  ]),
-) as Record<Type, string[]>
+/** The columns with a meaning in a CSV file of a type. */
+export const columnsOf = (type: Type) =>
+  type === 'part'
+    ? [...requiredColumns(type), 'position', 'deleted']
+    : KEYS[type].filter(name => name !== 'type' && name !== 'parts')
 
 /** Takes each key without a meaning. */
 type OnUnknown = (type: Type, key: string) => void
@@ -95,7 +85,7 @@ const isRowType = (type: unknown): type is RowType => typeof type === 'string' &
 const isDeleted = (object: Row) => readField(object, 'deleted', { read: readBoolean, cleared: false })
 
 function reportUnknown(type: Type, object: Row, onUnknown: OnUnknown): void {
-  for (const key in object) if (!KEYS[type].has(key)) onUnknown(type, key)
+  for (const key in object) if (!KEYS[type].includes(key)) onUnknown(type, key)
 }
 
 /** Separate parts; or the one part that stands for the assessment itself; or none, where the record has neither. */
@@ -136,7 +126,7 @@ const readPart = (part: Row, position: number | null, prefix: string): Row => ({
 })
 
 /**
- * The row of the cells of a CSV file under their columns.
+ * The row of the cells of a CSV file under their columns; '' is a column without a meaning.
  * @throws BadLine
  */
 export function readCells(type: Type, columns: string[], cells: string[]): ReadRecord {
@@ -144,7 +134,7 @@ export function readCells(type: Type, columns: string[], cells: string[]): ReadR
     throw new BadLine(`has ${cells.length} fields where the header has ${columns.length}`)
   const object: Row = {}
   for (const [index, name] of columns.entries())
-    if (COLUMNS[type].includes(name)) object[name] = jsonValue(name, cells[index] ?? '')
+    if (name !== '') object[name] = jsonValue(name, cells[index] ?? '')
   try {
     return type === 'part' ? readPartRow(object) : readRow({ ...object, type })
   } catch (error) {

@@ -18,7 +18,7 @@ export const MAX_LINE = 1024 * 1024
 
 /**
  * The text of a plain or gzipped source, without a byte order mark. Reads no faster than the consumer takes.
- * @param onBytes takes the number of stored bytes read so far
+ * @param onBytes takes the size of each stored chunk
  * @throws Failure for text that is not UTF-8 or a damaged gzip, with the number of the line
  */
 export async function* readText(
@@ -68,10 +68,8 @@ function breaksIn(bytes: Uint8Array): number {
 }
 
 async function* counted(chunks: AsyncIterable<Uint8Array>, onBytes: (bytes: number) => void) {
-  let bytes = 0
   for await (const chunk of chunks) {
-    bytes += chunk.byteLength
-    onBytes(bytes)
+    onBytes(chunk.byteLength)
     yield chunk
   }
 }
