@@ -1,6 +1,7 @@
 import type { TransactionSql } from 'postgres'
+import { FIELDS } from './fields.ts'
 import { type RowType, TABLE_OF } from './record.ts'
-import { STAGED, TABLES } from './staging.ts'
+import { TABLES } from './staging.ts'
 
 /** Rows of a source table by what an import does to them. */
 interface Counts {
@@ -31,9 +32,9 @@ export async function findChanges(sql: TransactionSql): Promise<void> {
 
 /** Staged rows without an equal in the database. */
 const differing = (type: RowType) => `
-  select i.id from ${STAGED[type].name} i
+  select i.id from ${TABLES[type].name} i
   where not i.deleted and not exists (
-    select from ${TABLE_OF[type]} t where t.id = i.id and ${areEqual(STAGED[type].columns)}
+    select from ${TABLE_OF[type]} t where t.id = i.id and ${areEqual(Object.keys(FIELDS[type]))}
   )`
 
 /** seid, and the name and date of a part, may be null. */
@@ -80,8 +81,8 @@ const countsOf = ([type, table]: [RowType, string]) =>
     `select
        (select count(*) from changed_${table} where is_new) as inserted,
        (select count(*) from changed_${table} where not is_new) as updated,
-       (select count(*) from ${STAGED[type].name} i join ${table} t on t.id = i.id where i.deleted) as deleted,
-       (select count(*) from ${STAGED[type].name}) ${type === 'assessment' ? ONLY_PARTS : ''} as staged`,
+       (select count(*) from ${TABLES[type].name} i join ${table} t on t.id = i.id where i.deleted) as deleted,
+       (select count(*) from ${TABLES[type].name}) ${type === 'assessment' ? ONLY_PARTS : ''} as staged`,
   ] as const
 
 /** Assessments of which only the parts are staged. */

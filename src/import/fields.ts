@@ -51,8 +51,8 @@ export const FIELDS: Record<RowType, Record<string, Field>> = {
   },
 }
 
-/** The fields of a part, all of them required. */
-export const PART_FIELDS = { id: ID, name: NAME, certified_at: INSTANT, proctor_id: ID }
+/** The fields of a part besides its id, all of them required. */
+export const PART_FIELDS = { name: NAME, certified_at: INSTANT, proctor_id: ID }
 
 /**
  * The value of a field; `cleared` where it is absent or null.

@@ -1,8 +1,8 @@
 import type { TransactionSql } from 'postgres'
 import { type Checking, problems } from './checks.ts'
 import { describePlace, type Place, placeIn, SYNC_PLACE } from './place.ts'
-import { type RecordSource, TABLE_OF } from './record.ts'
-import { STAGED } from './staging.ts'
+import { type RecordSource, type RowType, TABLE_OF } from './record.ts'
+import { TABLES } from './staging.ts'
 
 /** A record that cannot be loaded, and why. */
 export interface Problem extends Place {
@@ -90,16 +90,11 @@ export async function findProblems(sql: TransactionSql, checking: Checking): Pro
   }
 }
 
-const WITH_RECORDS = [
-  ...Object.values(STAGED).map(({ name }) => name),
-  'import_parts',
-  'import_removed_parts',
-]
-
 /** Moves the bad rows from the staging tables to import_rejects. Returns the number of reasons. */
 async function takeOutProblems(sql: TransactionSql, checking: Checking): Promise<number> {
-  const deletions = WITH_RECORDS.map(
-    name => `, bad_${name} as (delete from ${name} where line in (select line from found))`,
+  const { reject: _, text: __, ...rows } = TABLES
+  const deletions = Object.values(rows).map(
+    ({ name }) => `, bad_${name} as (delete from ${name} where line in (select line from found))`,
   )
   const [row] = await sql.unsafe<{ count: number }[]>(`
     with found (line, reason, other_line) as materialized (${problems(checking)}),
@@ -135,12 +130,11 @@ async function rejectCompanions(sql: TransactionSql): Promise<void> {
 
 /** Takes rows that are staged no longer out of the tables of changes. */
 async function updateChanges(sql: TransactionSql): Promise<void> {
-  for (const [type, { name }] of Object.entries(STAGED)) {
-    const table = TABLE_OF[type as keyof typeof TABLE_OF]
+  for (const [type, table] of Object.entries(TABLE_OF) as [RowType, string][]) {
     const parts =
       type === 'assessment' ? 'and not exists (select from import_parts p where p.assessment_id = c.id)' : ''
     await sql.unsafe(`
       delete from changed_${table} c
-      where not exists (select from ${name} i where i.id = c.id and not i.deleted) ${parts}`)
+      where not exists (select from ${TABLES[type].name} i where i.id = c.id and not i.deleted) ${parts}`)
   }
 }

@@ -13,7 +13,7 @@ const TYPES = Object.keys(FIELDS) as RowType[]
 
 /** The keys with a meaning in a line of each type, and in a part. */
 const KEYS = Object.fromEntries([
-  ['part', Object.keys(PART_FIELDS)],
+  ['part', ['id', ...Object.keys(PART_FIELDS)]],
   ...TYPES.map(type => {
     const others = type === 'assessment' ? ['proctor_id', 'parts'] : []
     return [type, ['type', 'id', 'deleted', ...Object.keys(FIELDS[type]), ...others]]
@@ -22,7 +22,7 @@ const KEYS = Object.fromEntries([
 
 /** The columns that a CSV file of a type must have. The values of other missing columns stay as they are stored. */
 export const requiredColumns = (type: Type) =>
-  type === 'part' ? ['assessment_id', ...Object.keys(PART_FIELDS)] : ['id']
+  type === 'part' ? ['assessment_id', 'id', ...Object.keys(PART_FIELDS)] : ['id']
 
 /** The columns with a meaning in a CSV file of a type. */
 export const columnsOf = (type: Type) =>
@@ -118,7 +118,7 @@ const ownPart = (assessmentId: number, proctor_id: number): Row => ({
 })
 
 const readPart = (part: Row, position: number | null, prefix: string): Row => ({
-  id: readField(part, 'id', PART_FIELDS.id, prefix),
+  id: readField(part, 'id', { read: readId }, prefix),
   position,
   name: readField(part, 'name', PART_FIELDS.name, prefix),
   certified_at: readField(part, 'certified_at', PART_FIELDS.certified_at, prefix),

@@ -2,7 +2,7 @@ import type { TransactionSql } from 'postgres'
 import { type LeftOut, leaveOutErased } from './erased.ts'
 import { FIELDS } from './fields.ts'
 import { type RowType, TABLE_OF } from './record.ts'
-import { STAGED, TABLES } from './staging.ts'
+import { TABLES } from './staging.ts'
 
 /**
  * Prepares the staged rows after the last record. Equal records for one id become one, and different ones are bad. Erased
@@ -53,7 +53,6 @@ const assessmentOf = (type: RowType | 'part') =>
 async function keepOne(sql: TransactionSql, type: RowType | 'part'): Promise<void> {
   const { name } = TABLES[type]
   const columns = ['deleted', ...Object.keys(TABLES[type].columns)].map(column => `r.${column}`).join(', ')
-  const educator = type === 'assessment' ? 'r.user_id' : 'null::bigint'
   const isOwnRecord = type === 'part' ? 'r.apart' : 'true'
   await sql.unsafe(`
     with repeated as (
@@ -72,7 +71,7 @@ async function keepOne(sql: TransactionSql, type: RowType | 'part'): Promise<voi
     ),
     records as (
       select r.line, r.id, ${assessmentOf(type)} as assessment_id,
-        ${educator} as user_id,
+        ${type === 'assessment' ? 'r.user_id' : 'null::bigint'} as user_id,
         concat((${columns})::text, parts.said) as said, false as is_rejected
       from rows r left join parts using (line)
       union all
@@ -80,16 +79,13 @@ async function keepOne(sql: TransactionSql, type: RowType | 'part'): Promise<voi
       from import_rejects join repeated using (id) where type = '${type}'
     ),
     compared as (
-      select *,
-        min(line) over (partition by id, said) as first_line,
-        first_value(line) over (partition by id order by line) as first_of_all,
-        first_value(said) over (partition by id order by line) as said_first
-      from records
+      select *, first_value(line) over by_id as first_line, first_value(said) over by_id as first_said
+      from records window by_id as (partition by id order by line)
     ),
     judged as (
       select *,
-        case when said <> said_first then first_of_all
-        else min(line) filter (where said <> said_first) over (partition by id) end as other_line
+        case when said <> first_said then first_line
+        else min(line) filter (where said <> first_said) over (partition by id) end as other_line
       from compared
     ),
     gone as (
@@ -107,7 +103,8 @@ async function keepOne(sql: TransactionSql, type: RowType | 'part'): Promise<voi
  * number of rows that have neither, which are bad.
  */
 async function complete(sql: TransactionSql, type: RowType): Promise<number> {
-  const { name, columns } = STAGED[type]
+  const { name } = TABLES[type]
+  const columns = Object.keys(FIELDS[type])
   const defaultOf = (column: string) => FIELDS[type][column]?.cleared
   const isNull = (columns: string[]) =>
     `not i.deleted and (${columns.map(column => `i.${column} is null`).join(' or ')})`

@@ -1,12 +1,12 @@
 import type { TransactionSql } from 'postgres'
-import { FIELDS } from './fields.ts'
+import { FIELDS, PART_FIELDS } from './fields.ts'
 import { placeOf } from './place.ts'
 import { BadLine, type Row, type RowType, type SourceRecord } from './record.ts'
 
 type StagedType = RowType | 'part' | 'removedPart' | 'reject' | 'text'
 
-const kindsOf = (type: RowType) =>
-  Object.fromEntries(Object.entries(FIELDS[type]).map(([name, { kind }]) => [name, kind]))
+const kindsOf = (fields: Record<string, { kind: string }>) =>
+  Object.fromEntries(Object.entries(fields).map(([name, { kind }]) => [name, kind]))
 
 /**
  * The records of a source wait in temporary tables until the last one has been read: references may point
@@ -19,31 +19,25 @@ export const TABLES: Record<
   StagedType,
   { name: string; columns: Record<string, string>; marks?: Record<string, string> }
 > = {
-  organization: { name: 'import_organizations', columns: kindsOf('organization') },
-  product: { name: 'import_products', columns: kindsOf('product') },
-  user: { name: 'import_users', columns: kindsOf('user') },
+  organization: { name: 'import_organizations', columns: kindsOf(FIELDS.organization) },
+  product: { name: 'import_products', columns: kindsOf(FIELDS.product) },
+  user: { name: 'import_users', columns: kindsOf(FIELDS.user) },
   assessment: {
     name: 'import_assessments',
-    columns: kindsOf('assessment'),
+    columns: kindsOf(FIELDS.assessment),
     // `partless`: the record has neither parts nor a proctor; `clears_proctor`: its proctor is null.
     marks: { partless: 'boolean', clears_proctor: 'boolean' },
   },
   part: {
     name: 'import_parts',
-    columns: {
-      assessment_id: 'bigint',
-      position: 'integer',
-      name: 'text',
-      certified_at: 'timestamptz',
-      proctor_id: 'bigint',
-    },
+    columns: { assessment_id: 'bigint', position: 'integer', ...kindsOf(PART_FIELDS) },
     // `apart`: arrived in a record of its own, and not with its assessment.
     marks: { apart: 'boolean' },
   },
   // Records that delete a part.
   removedPart: { name: 'import_removed_parts', columns: { assessment_id: 'bigint' } },
-  // Bad records, with the id of the record if it is known, the assessment that cannot be loaded without the record, the
-  // educator if the record could be read, and the place that completes the reason.
+  // Bad records: the assessment that cannot be loaded without the record, the educator if the record could be read, and
+  // the place that completes the reason.
   reject: {
     name: 'import_rejects',
     columns: {
@@ -57,14 +51,6 @@ export const TABLES: Record<
   // The original texts, as JSON strings: they may hold characters that a text of Postgres cannot.
   text: { name: 'import_texts', columns: { text: 'text' } },
 }
-
-/** The staging table of each type, with the columns that its source table has, too, besides id. */
-export const STAGED = Object.fromEntries(
-  (Object.keys(FIELDS) as RowType[]).map(type => [
-    type,
-    { name: TABLES[type].name, columns: Object.keys(TABLES[type].columns) },
-  ]),
-) as Record<RowType, { name: string; columns: string[] }>
 
 const columnsOf = (type: StagedType) =>
   Object.entries({
@@ -107,14 +93,13 @@ export class StagingBatch {
     const { read, text } = record
     const line = placeOf(record)
     if (read instanceof BadLine) {
-      const { type, id } = read.subject ?? {}
-      if (type !== undefined && id !== undefined) this.checkOrder(type, id)
-      this.put('reject', { line, id, type, assessment_id: read.assessmentId, reason: read.message })
+      if (read.subject) this.checkOrder(read.subject.type, read.subject.id)
+      this.put('reject', { line, ...read.subject, assessment_id: read.assessmentId, reason: read.message })
     } else {
       const { type, row, parts } = read
       if (type !== 'part') {
         this.checkOrder(type, row.id as number)
-        if (!row.deleted && !this.partial.has(type) && isPartial(type, row)) this.partial.add(type)
+        if (!row.deleted && isPartial(type, row)) this.partial.add(type)
       }
       row.line = line
       this.put(type, row)
@@ -164,7 +149,7 @@ export class StagingBatch {
 }
 
 const isPartial = (type: RowType, row: Row) =>
-  STAGED[type].columns.some(column => row[column] === undefined || row[column] === '')
+  Object.keys(FIELDS[type]).some(column => row[column] === undefined || row[column] === '')
 
 /**
  * One array for each column, which Postgres reads in half the time of the same rows as JSON. They are passed as text:

@@ -2,7 +2,7 @@ import type { TransactionSql } from 'postgres'
 import { Failure } from '../errors.ts'
 import { SYNC_PLACE } from './place.ts'
 import { type RowType, TABLE_OF } from './record.ts'
-import { STAGED } from './staging.ts'
+import { TABLES } from './staging.ts'
 
 /** The most that may be rejected or removed: a share of all, or a number. */
 export type Limit = { percent: number } | { count: number }
@@ -27,7 +27,7 @@ export async function stageRemovals(sql: TransactionSql, types: RowType[]): Prom
   const removals: Removal[] = []
   for (const [index, type] of types.entries()) {
     const table = TABLE_OF[type]
-    const { name } = STAGED[type]
+    const { name } = TABLES[type]
     const parts =
       type === 'assessment'
         ? `and not exists (select from import_parts p where p.assessment_id = t.id)
