@@ -1,7 +1,7 @@
 import { Failure } from '../errors.ts'
 import type { Disclosing } from '../postgres/disclosing.ts'
 
-/** The form of what a backup holds. One that an older axport could not restore gets the next number. */
+/** The format of backups. A format that an older axport cannot restore gets the next number. */
 export const FORMAT = 1
 
 /** The first line of a backup. */
@@ -9,15 +9,15 @@ export interface Header {
   axport_backup: number
   /** The name of the newest migration. */
   schema: string
-  /** Of the axport that made it. */
+  /** The version of the axport that made it. */
   version: string
-  /** When its snapshot was taken, by the clock of the database, in UTC. */
+  /** The time of its snapshot, by the clock of the database, in UTC. */
   made_at: string
   time_zone: string
   last_import_at: string | null
-  /** Whether answers are recorded, and for how long; a backup of a schema without that has none. */
+  /** Whether disclosures are recorded, and for how long; not in a backup of an older schema. */
   disclosures?: Disclosing
-  /** How many rows follow, by the names of the tables. */
+  /** The number of rows that follow, by table. */
   rows: Record<string, number>
 }
 
@@ -29,8 +29,8 @@ export interface Batch {
 }
 
 /**
- * The end mark: a skippable frame of zstd (RFC 8878, 3.1.2) with the SHA-256 of all that stands before it in the file.
- * Decoders pass over it, so that `zstd -dc` prints the lines.
+ * The end mark: a skippable frame of zstd (RFC 8878, 3.1.2) with the SHA-256 of the bytes before it. Decoders skip it, so
+ * `zstd -dc` prints the lines.
  */
 export function endMark(sha256: string): Buffer {
   const text = Buffer.from(`axport backup sha256 ${sha256}\n`)
@@ -42,9 +42,9 @@ export function endMark(sha256: string): Buffer {
 
 const SKIPPABLE = 0x184d2a5a
 
-/** What every zstd file begins with. */
+/** The first bytes of every zstd file. */
 export const MAGIC = Buffer.from([0x28, 0xb5, 0x2f, 0xfd])
 
-/** Why a file that is a backup, or was one, cannot be restored. */
+/** The error for a backup that is damaged. */
 export const damaged = (path: string) =>
   new Failure(`${path} is damaged or cut short: fetch it again, or take another backup`)

@@ -2,8 +2,8 @@ import { Failure } from '../errors.ts'
 import { Draft, isDevice, outputPath, putInPlace, writeFailure } from '../files.ts'
 
 /**
- * The file of a backup: written beside its name, and put there when it is whole. It has personal data and digests of
- * secrets, so nobody but its owner may read it, whatever was there before.
+ * The file of a backup: written as a draft beside its path, and moved there when it is whole. It contains personal data
+ * and digests of secrets, so only its owner may read it.
  */
 export class BackupFile {
   private readonly output: string
@@ -20,7 +20,7 @@ export class BackupFile {
     }
   }
 
-  /** @throws Failure when the disk does not take it */
+  /** @throws Failure when the disk refuses the bytes */
   write(bytes: Uint8Array): void {
     try {
       this.draft.write(bytes)
@@ -29,7 +29,7 @@ export class BackupFile {
     }
   }
 
-  /** Puts it in its place. */
+  /** Moves the draft to the path of the file. */
   async keep(): Promise<void> {
     try {
       await putInPlace(this.draft.descriptor, this.draft.path, this.output)
@@ -39,7 +39,7 @@ export class BackupFile {
     this.draft.close()
   }
 
-  /** Leaves nothing behind; nothing happens after keep(). */
+  /** Removes the draft; does nothing after keep(). */
   discard(): void {
     this.draft.discard()
   }

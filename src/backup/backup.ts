@@ -8,42 +8,41 @@ import { readRows } from './statements.ts'
 import { KEPT } from './tables.ts'
 import { writeArchive } from './write.ts'
 
-/** How a backup is watched, and ended. */
-interface Watcher {
-  /** Told how many of all rows have been read. */
+/** The progress of a backup, and its abort. */
+interface Control {
+  /** Takes the number of rows read so far, of all rows. */
   onRows(done: number, total: number): void
-  /** Ends it; what was written is then not whole. */
+  /** Ends the backup; the written bytes are then incomplete. */
   signal: AbortSignal
 }
 
-/** What was written: the first line, and how many bytes. */
+/** The first line of the written backup, and its size in bytes. */
 export interface BackedUp {
   header: Header
   bytes: number
 }
 
 /**
- * Writes a backup of the database as one snapshot has it. Writers go on meanwhile; a load that takes whole tables for
- * itself is waited for.
+ * Writes a backup of the database: one snapshot. Writers continue meanwhile; a load that locks whole tables is waited for.
  * @param version of this axport
- * @throws PostgresError 42501 before anything is written, for a role that may not read all of it
+ * @throws PostgresError 42501 before anything is written, for a role that may not read all tables
  */
-export async function backUp(db: Sql, version: string, write: Write, watcher: Watcher): Promise<BackedUp> {
-  // Only the end of its connection ends it in the middle of a statement.
+export async function backUp(db: Sql, version: string, write: Write, control: Control): Promise<BackedUp> {
+  // Only the end of its connection ends a statement that is running.
   const end = () => void db.end({ timeout: 0 }).catch(() => {})
-  watcher.signal.addEventListener('abort', end)
+  control.signal.addEventListener('abort', end)
   try {
     return await db.begin('isolation level repeatable read read only', async sql => {
-      // Before the snapshot is taken, by the first select: what a load commits while it is waited for is to be in it.
+      // Locks come before the first select, which takes the snapshot: it contains the load that was waited for.
       for (const { table } of KEPT) await sql`lock table ${sql(table)} in access share mode`
       await sql`
         select set_config('TimeZone', 'UTC', true), set_config('DateStyle', 'ISO', true),
           set_config('bytea_output', 'hex', true)`
       const header = await readHeader(sql, version)
-      return { header, bytes: await writeArchive(linesOf(sql, header, watcher), write) }
+      return { header, bytes: await writeArchive(linesOf(sql, header, control), write) }
     })
   } finally {
-    watcher.signal.removeEventListener('abort', end)
+    control.signal.removeEventListener('abort', end)
   }
 }
 
@@ -69,7 +68,7 @@ async function readHeader(sql: TransactionSql, version: string): Promise<Header>
 async function* linesOf(
   sql: TransactionSql,
   header: Header,
-  { onRows }: Watcher,
+  { onRows }: Control,
 ): AsyncGenerator<Header | Batch> {
   yield header
   const total = Object.values(header.rows).reduce((sum, rows) => sum + rows, 0)

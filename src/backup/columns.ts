@@ -1,19 +1,19 @@
 import type { TransactionSql } from 'postgres'
 
-/** A column of a table, as the catalog has it. */
+/** A column of a table, from the catalog. */
 export interface Column {
   name: string
   /** The name as SQL writes it. */
   quoted: string
   type: string
   isArray: boolean
-  /** Its place in the primary key, from 1 on; null for a column that is not in it. */
-  keyPlace: number | null
-  /** The database numbers the rows by it. */
+  /** Its position in the primary key, from 1 on; null outside of it. */
+  keyPosition: number | null
+  /** The database generates its values. */
   isIdentity: boolean
 }
 
-/** The columns of a table that hold something of their own: none that is computed from others. */
+/** The columns of a table, without those that are computed from others. */
 export async function columnsOf(sql: TransactionSql, table: string): Promise<Column[]> {
   return await sql<Column[]>`
     select
@@ -21,7 +21,7 @@ export async function columnsOf(sql: TransactionSql, table: string): Promise<Col
       quote_ident(attname) as quoted,
       format_type(atttypid, atttypmod) as type,
       typcategory = 'A' as "isArray",
-      array_position(conkey, attnum) as "keyPlace",
+      array_position(conkey, attnum) as "keyPosition",
       attidentity <> '' as "isIdentity"
     from pg_attribute
     join pg_type on pg_type.oid = atttypid

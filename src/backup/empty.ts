@@ -2,12 +2,11 @@ import type { Sql, TransactionSql } from 'postgres'
 import { Failure } from '../errors.ts'
 import { KEPT, LEFT_OUT } from './tables.ts'
 
-/** What has rows in a database without data, too; and tombstones, by which an older backup brings nobody back. */
+/** Tables that have rows without any data, too; and tombstones, which an older backup must not bring back. */
 const NEVER_EMPTY = ['export_state', 'export_changes', 'disclosure_state', 'erasures', 'schema_migrations']
 
 /**
- * Lets a restore go on only where there is nothing that it could mix with: in a database without the tables, or with
- * empty ones.
+ * Checks that the database has no data which a restore would mix with: the tables do not exist, or are empty.
  * @throws Failure that names the first table with rows
  */
 export async function requireEmpty(db: Sql | TransactionSql): Promise<void> {

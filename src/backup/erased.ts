@@ -1,8 +1,8 @@
 import type { TransactionSql } from 'postgres'
 
 /**
- * Puts the tombstones of the database aside: an older backup has people who were erased since. Behind tombstones the
- * triggers would refuse them, and not leave them out.
+ * Copies the tombstones of the database and deletes them: an older backup contains people who were erased since. With
+ * their tombstones, the triggers would refuse these people instead of leaving them out.
  */
 export async function putErasuresAside(sql: TransactionSql): Promise<void> {
   await sql`create temporary table erasures_before on commit drop as table erasures`
@@ -10,17 +10,17 @@ export async function putErasuresAside(sql: TransactionSql): Promise<void> {
 }
 
 /**
- * When all rows of a backup are there: brings the tombstones back, beside those of the backup, and removes whom they stand
- * for. Returns of how many people the backup had something.
+ * Restores the tombstones, after all rows of the backup, and removes the people whom they name. Returns the number of
+ * people who had rows in the backup.
  */
 export async function leaveOutErased(sql: TransactionSql): Promise<number> {
   await sql`insert into erasures select * from erasures_before on conflict (user_id) do nothing`
   const erased = await sql<{ user_id: string }[]>`select user_id from erasures`
-  // It reads whole tables, which have no indexes at this point.
+  // remove_people() reads whole tables, which have no indexes at this point.
   if (erased.length === 0) return 0
   const [left] = await sql<{ found: string }[]>`
     select people_found as found from remove_people(${erased.map(({ user_id }) => user_id)}::bigint[])`
-  // Where the triggers were on, the log has names by value.
+  // Triggers may have copied names into the log of changes.
   await sql`
     delete from export_changes c using erasures e where c.user_id = e.user_id or e.user_id = any (c.proctor_ids)`
   await sql`select forget_export_facts()`

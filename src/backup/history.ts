@@ -1,8 +1,8 @@
 import type { TransactionSql } from 'postgres'
 
 /**
- * Lets integrations come back without an event: the backup has their history. One of a schema without it gets a row for
- * each integration, as the migration gives one to those that it finds.
+ * Restores integrations without new events in their history, which the backup contains. For a backup of an older schema,
+ * each integration gets a row, as in the migration.
  */
 export async function withoutHistory(sql: TransactionSql, restore: () => Promise<void>): Promise<void> {
   await sql`alter table integrations disable trigger integrations_history`

@@ -7,8 +7,8 @@ import { writeRows } from './statements.ts'
 import { KEPT, type KeptTable } from './tables.ts'
 
 /**
- * Writes all rows of a backup. While the database takes some, the next ones are read.
- * @throws Failure for a file that has not the rows that it says, or rows of what this program does not know
+ * Writes all rows of a backup. The database writes some while this process reads the next.
+ * @throws Failure for a file whose rows differ from its header, or with an unknown table or column
  */
 export async function loadRows(
   sql: TransactionSql,
@@ -29,33 +29,33 @@ async function loadAll(
   for (const kept of KEPT) tables.set(kept.table, { kept, columns: await columnsOf(sql, kept.table) })
   const total = sum(rows)
   const loaded: Record<string, number> = {}
-  let underWay: Promise<unknown> = Promise.resolve()
+  let written: Promise<unknown> = Promise.resolve()
   for await (const batch of readBatches(path)) {
     const table = tables.get(batch.table)
     const columns = columnsIn(batch, table?.columns)
     if (!table || !columns) throw damaged(path)
-    await underWay
-    underWay = writeRows(sql, table.kept, columns, batch)
-    // Whoever awaits it next gets the error; until then it is not unhandled.
-    underWay.catch(() => {})
+    await written
+    written = writeRows(sql, table.kept, columns, batch)
+    // The next await gets the error; until then it is not unhandled.
+    written.catch(() => {})
     loaded[batch.table] = (loaded[batch.table] ?? 0) + batch.rows
     onRows(sum(loaded), total)
   }
-  await underWay
+  await written
   if (KEPT.some(({ table }) => loaded[table] !== (rows[table] || undefined))) throw damaged(path)
-  for (const { kept, columns } of tables.values()) await numberOn(sql, kept, columns)
+  for (const { kept, columns } of tables.values()) await advanceSequence(sql, kept, columns)
 }
 
 const sum = (rows: Record<string, number>) => Object.values(rows).reduce((all, some) => all + some, 0)
 
-/** The columns that a batch has; undefined where one of them is not known here. */
+/** The columns of a batch; undefined if one of them is unknown. */
 function columnsIn({ columns }: Batch, known: Column[] = []): Column[] | undefined {
   const own = known.filter(({ name }) => columns[name] !== undefined)
   return own.length > 0 && own.length === Object.keys(columns).length ? own : undefined
 }
 
-/** The next row that the database numbers gets a number that none of these has. */
-async function numberOn(sql: TransactionSql, { table }: KeptTable, columns: Column[]): Promise<void> {
+/** Sets the sequence of an identity column after the highest restored value. */
+async function advanceSequence(sql: TransactionSql, { table }: KeptTable, columns: Column[]): Promise<void> {
   for (const { name, isIdentity } of columns) {
     if (!isIdentity) continue
     await sql`

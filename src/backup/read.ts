@@ -7,9 +7,9 @@ import { MIGRATIONS } from '../postgres/schema/migrations.ts'
 import { type Batch, damaged, endMark, FORMAT, type Header, MAGIC } from './archive.ts'
 
 /**
- * The first line of a backup that is whole and that this program can restore: looked at from its first byte to its
- * end mark, before anybody writes anything.
- * @throws Failure for a file that cannot be read, that is no backup, damaged, cut short, or of a newer axport
+ * The first line of a backup that is whole and that this program can restore. Reads the file to its end mark, before
+ * anything is written.
+ * @throws Failure for a file that cannot be read, is not a backup, is damaged or cut short, or is from a newer axport
  */
 export async function checkArchive(path: string): Promise<Header> {
   const bytes = packed(path)
@@ -102,7 +102,7 @@ async function* packed(path: string): AsyncGenerator<Uint8Array> {
 
 const CHUNK = 256 * 1024
 
-/** Where the compressed bytes end, and what stands behind them. */
+/** The number of compressed bytes, and the end mark after them. */
 async function readEnd(path: string, file: FileHandle): Promise<{ size: number; mark: Buffer }> {
   const stat = await file.stat()
   if (stat.isDirectory()) throw new Failure(`cannot read ${path}: it is a folder`)

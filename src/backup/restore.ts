@@ -8,37 +8,37 @@ import { requireEmpty } from './empty.ts'
 import { leaveOutErased, putErasuresAside } from './erased.ts'
 import { loadRows } from './load.ts'
 
-/** How far a restore is. */
+/** The progress of a restore. */
 export type Progress =
   | { phase: 'waiting' }
   | { phase: 'loading'; done: number; total: number }
   | { phase: 'rendering'; done: number; total: number }
   | { phase: 'indexing' }
-  /** All is there for good; what is left makes reading it fast. */
+  /** Everything is committed; VACUUM makes reading fast. */
   | { phase: 'tidying' }
 
-/** How a restore is watched, and ended. */
-interface Watcher {
+/** The progress of a restore, and its abort. */
+interface Control {
   onProgress(progress: Progress): void
-  /** Ends it, and leaves the database empty. */
+  /** Ends the restore and leaves the database empty. */
   signal: AbortSignal
 }
 
 /**
- * Restores a backup into a database without data: all of it, or nothing. The schema is brought up to date before, or
- * made. What requests read is rendered as by a first import, and logged: whatever a server remembers of another
- * history does not hold. Who was erased, in the backup or in the database, is left out.
- * @param header what checkArchive() found in the file
- * @returns how many erased people were left out
+ * Restores a backup into a database without data: all of it, or nothing. The schema is created or migrated before. The
+ * read model is rendered as by a first import, and logged, so that page memories of servers become invalid. People who were
+ * erased, in the backup or in the database, are left out.
+ * @param header the result of checkArchive()
+ * @returns the number of erased people who were left out
  * @throws Failure for a database that has data, or a file that has changed since it was checked
  */
 export async function restore(
   db: Sql,
   path: string,
   header: Header,
-  { onProgress, signal }: Watcher,
+  { onProgress, signal }: Control,
 ): Promise<number> {
-  // Only the end of its connection ends it in the middle of a statement.
+  // Only the end of its connection ends a statement that is running.
   const end = () => void db.end({ timeout: 0 }).catch(() => {})
   signal.addEventListener('abort', end)
   let erased = 0
@@ -48,7 +48,7 @@ export async function restore(
     await db.begin(async sql => {
       await acquireLoadLock(sql, () => onProgress({ phase: 'waiting' }))
       await requireTriggers(sql)
-      await keepOthersOut(sql)
+      await lockOutWriters(sql)
       await requireEmpty(sql)
       erased = await restoreInto(sql, path, header, onProgress)
     })
@@ -63,8 +63,8 @@ export async function restore(
   return erased
 }
 
-/** Whoever writes source tables queues behind this transaction from now on, and whoever provisions. */
-async function keepOthersOut(sql: TransactionSql): Promise<void> {
+/** Makes imports and provisioning wait for the end of this transaction. */
+async function lockOutWriters(sql: TransactionSql): Promise<void> {
   await sql`lock table integrations, integration_secrets in share row exclusive mode`
   await sql`select lock_export()`
 }
@@ -73,13 +73,13 @@ async function restoreInto(
   sql: TransactionSql,
   path: string,
   header: Header,
-  onProgress: Watcher['onProgress'],
+  onProgress: Control['onProgress'],
 ): Promise<number> {
-  // First: a change of the time zone renders what there is.
+  // Before the rows: a change of the time zone renders all records.
   await sql`
     update export_state
     set time_zone = ${header.time_zone}, last_import_at = ${header.last_import_at}::text::timestamptz`
-  // A record that is on stays as it is: it may have been switched on, and its keeping set, for this very restore.
+  // Recording that is on stays as it is: an operator may have set it for this restore.
   const { isOn, kept } = header.disclosures ?? {}
   const present = await readDisclosing(sql)
   if (kept !== undefined && !present?.isOn) await writeDisclosing(sql, { kept, ...(isOn && { isOn }) })

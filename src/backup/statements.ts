@@ -10,8 +10,8 @@ interface Read {
 }
 
 /**
- * The next rows of a table behind a key, in its order; undefined when there are none. The database writes a column as
- * one array literal: this process takes no row apart.
+ * The next rows of a table after a key, in the order of keys; undefined when there are none. The database writes a column
+ * as one array literal: this process parses no row.
  * @param after the key of the last row so far; empty for the first rows
  */
 export async function readRows(
@@ -21,19 +21,19 @@ export async function readRows(
   after: string[],
 ): Promise<Read | undefined> {
   const key = columns
-    .filter(({ keyPlace }) => keyPlace !== null)
-    .sort((a, b) => Number(a.keyPlace) - Number(b.keyPlace))
+    .filter(({ keyPosition }) => keyPosition !== null)
+    .sort((a, b) => Number(a.keyPosition) - Number(b.keyPosition))
   const keys = key.map(({ quoted }) => quoted).join(', ')
   const values = key.map(({ type }, at) => `$${at + 1}::text::${type}`).join(', ')
-  const isBehind = after.length === 0 ? '' : `where (${keys}) > (${values})`
+  const isAfter = after.length === 0 ? '' : `where (${keys}) > (${values})`
   const last = key.map(({ quoted }) => `(array_agg(${quoted}::text))[count(*)::integer]`).join(', ')
   const literals = columns.map(({ quoted, isArray }, at) => {
-    // Arrays of different lengths make no array of arrays.
+    // Postgres has no array of arrays of different lengths.
     return `array_agg(${isArray ? `${quoted}::text` : quoted})::text as c${at}`
   })
   const [row] = await sql.unsafe<Record<string, unknown>[]>(
     `select count(*)::integer as rows, array[${last}] as last, ${literals.join(', ')}
-     from (select * from ${table} ${isBehind} order by ${keys} limit ${most}) as rows`,
+     from (select * from ${table} ${isAfter} order by ${keys} limit ${most}) as rows`,
     after,
   )
   if (!row?.rows) return undefined
@@ -42,7 +42,7 @@ export async function readRows(
   return { batch, last: row.last as string[] }
 }
 
-/** Writes rows as readRows() gives them. @param columns those that the batch has */
+/** Writes rows of readRows(). @param columns the columns of the batch */
 export async function writeRows(
   sql: TransactionSql,
   { table }: KeptTable,

@@ -1,13 +1,13 @@
-/** A table whose rows are in a backup, and how many of them one line holds: some hundred kilobytes. */
+/** A table of a backup, and the number of rows in one line: some hundred kilobytes. */
 export interface KeptTable {
   table: string
   batch: number
 }
 
 /**
- * What a backup holds, in its order, in which a restore writes it: after what it refers to, but for parts, whose
- * assessments follow them and are rendered once. A scope may be thousands of ids long, hence few of these at a time.
- * Tombstones come last: behind them the triggers would refuse what an older backup has of somebody.
+ * The tables of a backup, in the order in which a restore writes them. A table follows those that it refers to; only parts
+ * precede their assessments, which are then rendered once. A scope may have thousands of ids, hence few integrations a line.
+ * Tombstones come last: with them, the triggers would refuse rows of erased people.
  */
 export const KEPT: KeptTable[] = [
   { table: 'integrations', batch: 100 },
@@ -23,7 +23,7 @@ export const KEPT: KeptTable[] = [
   { table: 'erasures', batch: 100 },
 ]
 
-/** What a backup leaves out, and why. A test holds both lists to the schema. */
+/** The tables that are not in a backup, and why. A test compares both lists with the schema. */
 export const LEFT_OUT: Record<string, string> = {
   access_tokens: 'live for two hours, and integrations ask for new ones',
   export_state: 'is one row, which the first line of a backup has',

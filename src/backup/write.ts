@@ -7,8 +7,8 @@ import { type Batch, endMark, type Header } from './archive.ts'
 
 /**
  * Writes the lines of a backup, compressed, and the end mark. Reads no faster than `write` takes.
- * @returns how many bytes that were
- * @throws whatever `lines` or `write` throw
+ * @returns the number of bytes
+ * @throws the errors of `lines` and `write`
  */
 export async function writeArchive(lines: AsyncIterable<Header | Batch>, write: Write): Promise<number> {
   const digest = createHash('sha256')
@@ -16,7 +16,7 @@ export async function writeArchive(lines: AsyncIterable<Header | Batch>, write: 
   const texts = (async function* () {
     for await (const line of lines) yield Buffer.from(`${JSON.stringify(line)}\n`)
   })()
-  // A line may be a megabyte: none waits in a queue.
+  // A line may have a megabyte: the stream queues one at most.
   const source = Readable.from(texts, { highWaterMark: 1 })
   await pipeline(source, createZstdCompress(), async (packed: AsyncIterable<Uint8Array>) => {
     for await (const bytes of packed) {

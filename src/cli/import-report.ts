@@ -1,6 +1,6 @@
 import { Failure } from '../errors.ts'
 import type { ImportResult } from '../import/import.ts'
-import { describePlace } from '../import/report.ts'
+import { describePlace } from '../import/place.ts'
 import { describeError } from './describe-error.ts'
 import { print, printTable } from './output.ts'
 

@@ -1,7 +1,7 @@
 import { type ImportOptions, type ImportResult, importSource, type Progress } from '../import/import.ts'
-import type { Limit } from '../import/limit.ts'
 import type { RecordSource } from '../import/record.ts'
 import { RejectsFile } from '../import/rejects-file.ts'
+import type { Limit } from '../import/sync.ts'
 import { withCurrentSchema } from './with-database.ts'
 
 /** The options of axport import that say what is loaded of a source. */

@@ -1,36 +1,36 @@
 import type { Sql } from 'postgres'
 import { conditionOf, historyOf, periodOf, type Question } from './question.ts'
-import { type Looked, slices } from './slices.ts'
+import { type SearchProgress, slices } from './slices.ts'
 
-/** One answer that showed somebody. */
+/** One recorded answer. */
 export interface Disclosure {
   /** ISO 8601 in UTC. */
   at: string
   client_id: string
-  /** Both as they were then. */
+  /** Name and purpose at that time. */
   name: string
   purpose: string | null
-  /** As in the request log, like the address. */
+  /** The request id and the address are those of the request log. */
   request_id: string
   address: string | null
-  /** The names of the filters that the request had. */
+  /** The names of the filters in the request. */
   filters: string[]
-  /** By which the record knows the answer. */
+  /** The primary key. */
   key: string
 }
 
-/** Some of the answers, and how far the record has been looked through. */
+/** Some of the answers, and the progress of the search. */
 export interface Found {
   rows: Disclosure[]
-  looked: Looked
+  progress: SearchProgress
 }
 
-/** Answers that are looked through by one statement: so many rows are in memory at most. */
+/** Answers that one statement searches: the most rows in memory. */
 const SLICE = 20_000
 
 /**
- * Every answer that showed what a question asks for, the oldest first.
- * @throws Failure for a client id that was never one of an integration
+ * Every answer that matches a question, the oldest first.
+ * @throws Failure for a client id that no integration ever had
  */
 export async function* eachDisclosure(db: Sql, question: Question): AsyncGenerator<Found> {
   const history = await historyOf(db, question)
@@ -41,6 +41,6 @@ export async function* eachDisclosure(db: Sql, question: Question): AsyncGenerat
       from (select * from disclosures where ${conditionOf(db, question, history, slice)}) as d
       join integration_history h on h.id = d.history_id
       order by d.at, d.key`
-    yield { rows: [...rows], looked: slice.looked }
+    yield { rows: [...rows], progress: slice.progress }
   }
 }

@@ -1,9 +1,9 @@
 import type { Fragment, Sql } from 'postgres'
 import { Failure } from '../errors.ts'
 
-/** What to look for in the record of disclosures; what is left out stands for everything. */
+/** A search in the record of disclosures. A field that is left out matches everything. */
 export interface Question {
-  /** An educator, whether or not there is anything of the person in the data; decimal digits. */
+  /** The id of an educator, who need not be in the data; decimal digits. */
   userId?: string
   assessmentId?: string
   clientId?: string
@@ -13,16 +13,16 @@ export interface Question {
   until?: Moment
 }
 
-/** So many seconds ago, or a day (YYYY-MM-DD) in the time zone of the platform. */
+/** A number of seconds ago, or a day (YYYY-MM-DD) in the time zone of the platform. */
 export type Moment = { ago: number } | { day: string }
 
-/** The period of a question, as Postgres prints instants in UTC: from the first to before the last. */
+/** The period of a question: from its first instant to before its last, as Postgres prints them in UTC. */
 export interface Period {
   from: string
   to: string
 }
 
-/** When the period of a question begins and ends; by default with the first answer of the record, and now. */
+/** The period of a question; by default from the first answer of the record until now. */
 export async function periodOf(db: Sql, { since, until }: Question): Promise<Period> {
   const [period] = await db<Period[]>`
     select
@@ -32,7 +32,7 @@ export async function periodOf(db: Sql, { since, until }: Question): Promise<Per
   return period
 }
 
-/** @param later so many days behind the beginning of a day */
+/** @param later days after the beginning of a day */
 function instant(db: Sql, moment: Moment | undefined, later: number): Fragment {
   if (!moment) return db`null::timestamptz`
   if ('ago' in moment) return db`now() - make_interval(secs => ${moment.ago})`
@@ -40,8 +40,8 @@ function instant(db: Sql, moment: Moment | undefined, later: number): Fragment {
 }
 
 /**
- * The condition that holds for the rows of `disclosures` which answer a question, in a part of its period.
- * @param history the rows of integration_history of the integration that is asked for
+ * The condition for rows of `disclosures` that match a question, in a part of its period.
+ * @param history the rows of integration_history of the integration in question
  */
 export function conditionOf(
   db: Sql,
@@ -60,7 +60,7 @@ export function conditionOf(
   )
 }
 
-/** Ids beyond integer stand in columns of their own. Each answer names few ids: no array is sorted, and none has an index. */
+/** Ids beyond integer have columns of their own. An answer has few ids: its arrays are unsorted, without an index. */
 function shows(db: Sql, column: 'user_ids' | 'assessment_ids', id: string): Fragment {
   return BigInt(id) <= MAX_INTEGER
     ? db`${id}::integer = any (${db(column)})`
@@ -70,8 +70,8 @@ function shows(db: Sql, column: 'user_ids' | 'assessment_ids', id: string): Frag
 const MAX_INTEGER = 2n ** 31n - 1n
 
 /**
- * The rows of integration_history by which the record knows the integration of a question; undefined for all.
- * @throws Failure for a client id that was never one of an integration
+ * The rows of integration_history of the integration in question; undefined for all integrations.
+ * @throws Failure for a client id that no integration ever had
  */
 export async function historyOf(db: Sql, { clientId }: Question): Promise<string[] | undefined> {
   if (clientId === undefined) return undefined

@@ -1,8 +1,8 @@
 import type { Sql } from 'postgres'
 import { conditionOf, historyOf, periodOf, type Question } from './question.ts'
-import { type Looked, slices } from './slices.ts'
+import { type SearchProgress, slices } from './slices.ts'
 
-/** An integration as it was when it was shown something, and how often. Times are ISO 8601 in UTC. */
+/** An integration with its name and purpose at that time, and its disclosures. Times are ISO 8601 in UTC. */
 export interface Shown {
   client_id: string
   name: string
@@ -13,20 +13,20 @@ export interface Shown {
   last: string
 }
 
-/** Answers that are looked through by one statement: enough for several processes of the server. */
+/** Answers that one statement searches: enough work for several processes of the server. */
 const SLICE = 100_000
 
 /**
- * The integrations that were shown what a question asks for, the one of the latest answer first. One that had another
- * name or purpose meanwhile is there once for each.
- * @param onLooked called after each slice of the record
+ * The integrations with answers that match a question, the one with the latest answer first. An integration whose name or
+ * purpose changed is listed once for each.
+ * @param onProgress called after each slice
  * @param size answers in a slice
- * @throws Failure for a client id that was never one of an integration
+ * @throws Failure for a client id that no integration ever had
  */
 export async function integrationsShown(
   db: Sql,
   question: Question,
-  onLooked: (looked: Looked) => void = () => {},
+  onProgress: (progress: SearchProgress) => void = () => {},
   size = SLICE,
 ): Promise<Shown[]> {
   const history = await historyOf(db, question)
@@ -39,12 +39,12 @@ export async function integrationsShown(
       const { first, times } = groups.get(group.history) ?? { first: group.first, times: 0 }
       groups.set(group.history, { ...group, first, times: times + group.times })
     }
-    onLooked(slice.looked)
+    onProgress(slice.progress)
   }
   return await named(db, [...groups.values()])
 }
 
-/** What one row of the history of integrations was shown; times as Postgres prints them. */
+/** The answers for one row of the history of integrations; times as Postgres prints them. */
 interface Group {
   history: string
   times: number
@@ -52,7 +52,7 @@ interface Group {
   last: string
 }
 
-/** A row of the history says what the integration was called and was for; several may say the same. */
+/** Adds name and purpose, which several rows of the history may share. */
 async function named(db: Sql, groups: Group[]): Promise<Shown[]> {
   const rows = await db<{ shown: Shown }[]>`
     select json_build_object(

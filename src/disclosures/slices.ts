@@ -1,10 +1,10 @@
 import type { Sql } from 'postgres'
 import type { Period } from './question.ts'
 
-/** How far the record has been looked through. */
-export interface Looked {
+/** The progress of a search. */
+export interface SearchProgress {
   answers: number
-  /** The time up to which that is, as Postgres prints it in UTC. */
+  /** The time of the last of them, as Postgres prints it in UTC. */
   upTo: string
 }
 
@@ -12,14 +12,14 @@ export interface Looked {
 export interface Slice {
   from: string
   to: string
-  /** What has been looked through when this part is. */
-  looked: Looked
+  /** The progress after this part. */
+  progress: SearchProgress
 }
 
 /**
- * The parts of a period, one after the other, each with about so many answers: a statement for each tells how far it is,
- * and keeps neither the purge nor a vacuum waiting. The index by time alone is read here.
- * @param size answers in a part; more where they have one time
+ * The parts of a period, one after the other, each with about `size` answers: a statement for each allows to show progress,
+ * and blocks neither the purge nor a vacuum. Reads only the index by time.
+ * @param size answers in a part; more if they have the same time
  */
 export async function* slices(db: Sql, { from, to }: Period, size: number): AsyncGenerator<Slice> {
   let begin = from
@@ -29,7 +29,7 @@ export async function* slices(db: Sql, { from, to }: Period, size: number): Asyn
       where at > ${begin}::text::timestamptz and at < ${to}::text::timestamptz
       order by disclosures.at offset ${size} limit 1`
     const end = next?.at ?? to
-    yield { from: begin, to: end, looked: { answers, upTo: end } }
+    yield { from: begin, to: end, progress: { answers, upTo: end } }
     if (!next) return
     begin = end
   }

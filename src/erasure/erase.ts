@@ -2,37 +2,37 @@ import type { Sql, TransactionSql } from 'postgres'
 import { reasonOf } from '../postgres/failures.ts'
 import { acquireLoadLock, requireTriggers } from '../postgres/schema/load-session.ts'
 
-/** How an erasure is done, and watched. */
+/** The options of an erasure. */
 export interface ErasureOptions {
   /** Everything but the commit. */
   dryRun: boolean
-  /** Called when an import is waited for. */
+  /** Called when the erasure has to wait for an import. */
   onWait(): void
 }
 
-/** What was removed of a person, or would be. */
+/** The rows of a person that were removed; in a dry run, those that would be. */
 export interface Erasure {
-  /** When the person was erased the first time, ISO 8601 in UTC; null if that is now. */
+  /** The time of an earlier erasure of the person, ISO 8601 in UTC. */
   erasedBefore: string | null
-  /** Of which the person was the educator, and their parts. */
+  /** Assessments with the person as educator, and their parts. */
   assessments: number
   parts: number
-  /** Assessments of others that the person proctored: there the person has no name any more. */
+  /** Assessments of others that the person proctored, where the name was removed. */
   proctored: number
-  /** What became of the person's own row. */
+  /** The person's own row. */
   user: 'removed' | 'without a name' | 'not there'
-  /** Why the files of the tables still have what was deleted; undefined where they do not. */
+  /** Why VACUUM failed, so that the deleted rows are still in the files of the tables; undefined if it succeeded. */
   unwiped: string | undefined
 }
 
-/** Leaves the transaction without a trace. */
+/** Rolls the transaction back. */
 class Undone extends Error {}
 
 /**
- * Removes a person, and leaves a tombstone by which no load brings the person back: one transaction, for which imports
- * wait. Also for an id that the data does not have, and for one that is erased already.
+ * Removes a person and leaves a tombstone, which keeps every load from bringing the person back. One transaction; imports
+ * wait for it. The id may be unknown, or erased already.
  * @param userId decimal
- * @throws Failure where triggers are off, without which the export would go on to show the person
+ * @throws Failure if triggers are disabled: the export would still show the person
  * @throws PostgresError 42501 for a role that is not the owner of the tables
  */
 export async function erasePerson(db: Sql, userId: string, options: ErasureOptions): Promise<Erasure> {
@@ -45,8 +45,8 @@ export async function erasePerson(db: Sql, userId: string, options: ErasureOptio
 }
 
 /**
- * Lifts a tombstone: the next load that has the person brings the person back. Returns when the person had been erased,
- * ISO 8601 in UTC; null for one who was not.
+ * Removes a tombstone: the next load with the person brings the person back. Returns the time of the erasure, ISO 8601 in
+ * UTC; null if the person was not erased.
  */
 export async function undoErasure(db: Sql, userId: string, onWait: () => void): Promise<string | null> {
   return await inTurn(db, { dryRun: false, onWait }, async sql => {
@@ -57,7 +57,7 @@ export async function undoErasure(db: Sql, userId: string, onWait: () => void): 
   })
 }
 
-/** Behind imports, which know the tombstones of their beginning, and behind whoever writes the source tables. */
+/** Runs after imports, which know only the tombstones of their begin, and after other writers of the source tables. */
 async function inTurn<Result>(
   db: Sql,
   { dryRun, onWait }: ErasureOptions,
@@ -100,8 +100,8 @@ async function erase(sql: TransactionSql, userId: string): Promise<Omit<Erasure,
 }
 
 /**
- * The log of changes has names by value: of the person's own records, and of those that the person proctored. Servers
- * that were to read what goes here are told that all may have changed.
+ * Deletes the copies of names in the log of changes: of the person's own records, and of those that the person proctored.
+ * Servers that still need these entries forget their page memory.
  */
 async function clearLog(sql: TransactionSql, userId: string): Promise<void> {
   await sql`delete from export_changes where user_id = ${userId} or ${userId}::bigint = any (proctor_ids)`
@@ -109,8 +109,7 @@ async function clearLog(sql: TransactionSql, userId: string): Promise<void> {
 }
 
 /**
- * What was deleted stays in tables and indexes until they are vacuumed, and names stay in the statistics of the planner until
- * the next analyze.
+ * Deleted rows stay in tables and indexes until VACUUM, and names stay in the planner's statistics until ANALYZE.
  */
 async function wipe(db: Sql): Promise<void> {
   await db`

@@ -1,105 +1,88 @@
-import { SYNC_PLACE } from './sync.ts'
+import { SYNC_PLACE } from './place.ts'
+import { type RowType, TABLE_OF } from './record.ts'
+import { TABLES } from './staging.ts'
 
-/** What the checks have to know of the import. */
+/** The facts about an import that its checks depend on. */
 export interface Checking {
   hasPartsApart: boolean
   /** The source holds all parts: an assessment has to come with its own. */
   needsParts: boolean
-  /** Parts come with their assessment, and not for one that is stored: they would replace all that it has. */
+  /** Parts have to come with their assessment, because they replace all parts that are stored. */
   partsComeAlong: boolean
-  /** Nothing is loaded when any record is bad: then what needs a bad one is no fault of its own. */
+  /** Nothing is loaded when any record is bad: only records that are bad themselves are reported. */
   isWhole: boolean
 }
 
 /**
- * The query for what is wrong with the staged rows when they are seen together and beside the database: references to
- * nothing, deletions of what is still needed, ids used twice. Its columns are line, reason and other_line, the place of
- * another record that completes the reason.
+ * The query that compares the staged rows with each other and with the database: references to nothing, deletions of
+ * something that is needed, ids used twice. Its columns are line, reason and other_line, the place of another record that
+ * completes the reason.
  */
 export function problems({ hasPartsApart, needsParts, partsComeAlong, isWhole }: Checking): string {
-  const checks = [...references(isWhole), ...CHECKS, withoutParts(hasPartsApart, needsParts)]
-  if (hasPartsApart) checks.push(...checksOfPartsApart(isWhole, partsComeAlong))
+  const checks = [
+    reference(isWhole, 'assessment', 'user_id', 'user'),
+    reference(isWhole, 'assessment', 'organization_id', 'organization'),
+    reference(isWhole, 'assessment', 'product_id', 'product'),
+    reference(isWhole, 'part', 'proctor_id', 'user'),
+    ...CHECKS,
+    withoutParts(hasPartsApart, needsParts),
+    ...(hasPartsApart ? checksOfPartsApart(isWhole, partsComeAlong) : []),
+  ]
   return checks.join('\nunion all\n')
 }
 
-const references = (isWhole: boolean) => [
-  reference(isWhole, 'import_assessments', 'user_id', 'user', 'import_users', 'users'),
-  reference(
-    isWhole,
-    'import_assessments',
-    'organization_id',
-    'organization',
-    'import_organizations',
-    'organizations',
-  ),
-  reference(isWhole, 'import_assessments', 'product_id', 'product', 'import_products', 'products'),
-  reference(isWhole, 'import_parts', 'proctor_id', 'user', 'import_users', 'users'),
-]
-
-/** That `id` is not that of a bad record of the type, where that is enough. */
+/** In a whole import, a reference to a bad record is not reported beside that record. */
 const isNotBad = (isWhole: boolean, type: string, id: string) =>
   isWhole ? `and not exists (select from import_rejects r where r.type = '${type}' and r.id = ${id})` : ''
 
 /**
- * `column` of `from` must name something that will be there when all has been loaded. What does not change
- * refers to what is there, unless that is deleted: so the first half looks at changes, the second at
- * deletions, and neither at anything where there are none.
+ * A `column` must refer to a row of `type` that is there after the load. An unchanged row refers to a row of the
+ * database: so the first half reads changed rows, and the second deleted ones.
  */
-function reference(
-  isWhole: boolean,
-  from: string,
-  column: string,
-  what: string,
-  staged: string,
-  table: string,
-): string {
-  const assessmentId = from === 'import_parts' ? 'assessment_id' : 'id'
+function reference(isWhole: boolean, from: 'assessment' | 'part', column: string, type: RowType): string {
+  const referring = TABLES[from].name
+  const staged = TABLES[type].name
   return `
-    select f.line, format('${column}: ${what} %s is neither in the file nor in the database', f.${column}) as reason,
+    select f.line, format('${column}: ${type} %s is neither in the file nor in the database', f.${column}) as reason,
       null::bigint as other_line
     from changed_assessments c
-    join ${from} f on f.${assessmentId} = c.id
+    join ${referring} f on f.${from === 'part' ? 'assessment_id' : 'id'} = c.id
     where not exists (select from ${staged} i where i.id = f.${column})
-      and not exists (select from ${table} t where t.id = f.${column})
-      ${isNotBad(isWhole, what, `f.${column}`)}
+      and not exists (select from ${TABLE_OF[type]} t where t.id = f.${column})
+      ${isNotBad(isWhole, type, `f.${column}`)}
     union all
     select f.line,
-      case when i.line >= ${SYNC_PLACE} then format('${column}: ${what} %s is no longer in the source', i.id)
-      else format('${column}: ${what} %s is deleted by ', i.id) end,
+      case when i.line >= ${SYNC_PLACE} then format('${column}: ${type} %s is no longer in the source', i.id)
+      else format('${column}: ${type} %s is deleted by ', i.id) end,
       case when i.line < ${SYNC_PLACE} then i.line end
     from ${staged} i
-    join ${from} f on f.${column} = i.id
+    join ${referring} f on f.${column} = i.id
     where i.deleted and not coalesce(f.deleted, false)`
 }
 
-/** Something that is deleted must not be needed by an assessment that stays as it is. */
-function deletion(staged: string, what: string, needing: string): string {
-  return `
-    select i.line, format('${what} %s cannot be deleted: assessment %s needs it', i.id, min(n.assessment_id)), null
-    from ${staged} i
-    join (${needing}) as n on n.needed_id = i.id
-    where i.deleted
-    group by i.line, i.id`
-}
+/** A deleted row of `type` must not be needed by an assessment of the database that keeps its own columns. */
+const deletion = (type: RowType, others = '') => `
+  select i.line, format('${type} %s cannot be deleted: assessment %s needs it', i.id, min(n.assessment_id)), null
+  from ${TABLES[type].name} i
+  join (
+    select t.${type}_id as needed_id, t.id as assessment_id from assessments t
+    where not exists (select from import_assessments a where a.id = t.id)
+    ${others}
+  ) as n on n.needed_id = i.id
+  where i.deleted
+  group by i.line, i.id`
 
-/** Assessments of the database whose own columns stay. */
-const needingAssessments = (column: string) => `
-  select t.${column} as needed_id, t.id as assessment_id from assessments t
-  where not exists (select from import_assessments a where a.id = t.id)`
-
-/** The part \`t\` of the database stays: its assessment is neither deleted nor gets other parts. */
+/** The part `t` of the database stays: its assessment is neither deleted nor gets other parts. */
 const PART_STAYS = `
   not exists (select from import_parts p where p.assessment_id = t.assessment_id)
   and not exists (select from import_assessments a where a.id = t.assessment_id and a.deleted)`
 
 const CHECKS = [
-  deletion('import_organizations', 'organization', needingAssessments('organization_id')),
-  deletion('import_products', 'product', needingAssessments('product_id')),
+  deletion('organization'),
+  deletion('product'),
   deletion(
-    'import_users',
     'user',
-    `${needingAssessments('user_id')}
-     union all select t.proctor_id, t.assessment_id from assessment_parts t where ${PART_STAYS}`,
+    `union all select t.proctor_id, t.assessment_id from assessment_parts t where ${PART_STAYS}`,
   ),
 
   // A part's id against the assessments that will be there. One of the two must be new.
@@ -124,8 +107,7 @@ const CHECKS = [
     join assessment_parts t on t.id = a.id and t.assessment_id <> a.id
     where ${PART_STAYS}`,
 
-  // A part's id against the parts of other assessments, in the file and in the database. Of two in the file
-  // it is held against the one of the later assessment, whichever of the two has changed.
+  // A part's id against the parts of other assessments. Of two in the file, the one of the later assessment is bad.
   `
     select distinct
       case when p.assessment_id > other.assessment_id then p.line else other.line end,
@@ -142,21 +124,23 @@ const CHECKS = [
     where ${PART_STAYS}`,
 ]
 
-/** A record without parts and without a proctor keeps what is stored, where that is enough and there. */
+/** A record without parts and without a proctor keeps the stored ones; these must exist and be enough. */
 function withoutParts(hasPartsApart: boolean, needsParts: boolean): string {
   const reason = `proctor_id is missing${hasPartsApart ? ', and there is no part in assessment_parts.csv' : ''}`
-  const comesWithout = 'and not exists (select from import_parts p where p.assessment_id = a.id)'
-  const keepsNone = `and not exists (
-    select from assessment_parts t
-    where t.assessment_id = a.id and not (t.id = a.id and coalesce(a.clears_proctor, false))
-  )`
   return `
     select a.line, '${reason}', null
     from import_assessments a
-    where a.partless ${hasPartsApart ? comesWithout : ''} ${needsParts ? '' : keepsNone}`
+    where a.partless
+      and not exists (select from import_parts p where p.assessment_id = a.id)
+      ${needsParts ? '' : KEEPS_NONE}`
 }
 
-/** What can only be wrong when parts arrive apart from their assessment. */
+const KEEPS_NONE = `and not exists (
+  select from assessment_parts t
+  where t.assessment_id = a.id and not (t.id = a.id and coalesce(a.clears_proctor, false))
+)`
+
+/** Checks for sources in which parts arrive apart from their assessment. */
 const checksOfPartsApart = (isWhole: boolean, partsComeAlong: boolean) => [
   `
     select p.line, format('assessment_id: assessment %s ${

@@ -1,23 +1,23 @@
 import type { TransactionSql } from 'postgres'
-import { SYNC_PLACE } from './sync.ts'
+import { SYNC_PLACE } from './place.ts'
 
-/** What an import leaves out of a source because somebody was erased: how many people, and records of the source. */
+/** What an import leaves out because of erased people: the number of people, and of records of the source. */
 export interface LeftOut {
   people: number
   lines: number
 }
 
-/** Rows for erased people stand beyond those that --sync stages, of four types. */
+/** Rows for erased people come after those that --sync stages, of four types. */
 const ERASED_PLACE = SYNC_PLACE + 4 * 2 ** 36
 
 export const NOBODY: LeftOut = { people: 0, lines: 0 }
 
 /**
- * Takes erased people out of the staging tables, before anything is compared with the database: their users, and the
- * assessments of which they are the educator, with all parts. Records about them are not bad either. An assessment that
- * has gone over to an erased person is removed. Who proctors assessments of others is staged without a name.
+ * Takes erased people out of the staging tables, before anything is compared with the database: their users, the
+ * assessments of which they are the educator, with all parts, and bad records about them. An assessment that went over to
+ * an erased person is removed. Erased proctors of other assessments are staged without a name.
  * @param hasPartsApart parts may have arrived apart from their assessment
- * @param blank what stands for "no seid" in the staging table at this point
+ * @param blank the value of "no seid" in the staging table at this point
  */
 export async function leaveOutErased(
   sql: TransactionSql,
@@ -40,7 +40,7 @@ export async function leaveOutErased(
   return { people: Number(left?.people), lines: Number(left?.lines) }
 }
 
-/** A record that does not say whose assessment it is about, where none is stored, is known by the tombstone. */
+/** The tombstone knows the educator of a record without one, if the assessment is not stored. */
 async function leaveOutAssessments(sql: TransactionSql): Promise<void> {
   await sql`
     with theirs as (
@@ -75,7 +75,7 @@ async function leaveOutAssessments(sql: TransactionSql): Promise<void> {
     select e.line, t.id, true from import_erased e join assessments t on t.id = e.assessment_id`
 }
 
-/** Parts that come without their assessment, which would be stored if its educator were. */
+/** Parts without their assessment, which would be stored if its educator were. */
 async function leaveOutPartsAlone(sql: TransactionSql): Promise<void> {
   await sql`
     with gone as (
@@ -90,8 +90,8 @@ async function leaveOutPartsAlone(sql: TransactionSql): Promise<void> {
 }
 
 /**
- * Bad records of their assessments, where none is stored or staged: records that name them as the educator, and records
- * without an educator of an assessment that the tombstone knows. Whoever else is named keeps a bad record.
+ * Bad records of assessments that are neither stored nor staged: records with an erased educator, and records without an
+ * educator of an assessment in a tombstone. A bad record with another educator stays.
  */
 async function leaveOutRejects(sql: TransactionSql): Promise<void> {
   await sql`
@@ -130,8 +130,8 @@ async function leaveOutUsers(sql: TransactionSql): Promise<void> {
 }
 
 /**
- * Whom the source names and the database has stays there; whom a part needs comes there. Both without a name, and in a place
- * of their own: a bad record does not take them along.
+ * Stages erased people without a name: those whom the source names and the database has, and those whom a part needs as
+ * its proctor. They have places of their own, so that a bad record does not take them along.
  */
 async function stageProctors(sql: TransactionSql, blank: '' | null): Promise<void> {
   await sql`
@@ -147,7 +147,7 @@ async function stageProctors(sql: TransactionSql, blank: '' | null): Promise<voi
     where not exists (select from import_users i where i.id = needed.user_id)`
 }
 
-/** So that the next record is known that names one of these assessments and not its educator. */
+/** Adds the assessments to the tombstones: a later record may name one of them without its educator. */
 async function noteAssessments(sql: TransactionSql): Promise<void> {
   await sql`
     update erasures e

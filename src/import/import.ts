@@ -4,58 +4,62 @@ import { acquireLoadLock, configureLoad, requireTriggers } from '../postgres/sch
 import { type ApplyProgress, applyStaging } from './apply.ts'
 import { findChanges, type Summary, summarize } from './changes.ts'
 import { type LeftOut, NOBODY } from './erased.ts'
-import { isBeyond, type Limit } from './limit.ts'
 import { endLine } from './ndjson.ts'
-import { placeOf, type RecordSource, TABLE_OF } from './record.ts'
-import { countRejects, findProblems, firstReasons, readRejects, rejectProblems } from './rejects.ts'
-import { type Place, type Problem, placeIn, reasonIn } from './report.ts'
-import { isVacuumed, noteImport, vacuumChanged } from './session.ts'
+import { type Place, placeIn, placeOf } from './place.ts'
+import { isVacuumed } from './platform/feed.ts'
+import { type RecordSource, TABLE_OF } from './record.ts'
+import {
+  countRejects,
+  findProblems,
+  firstProblems,
+  firstUnidentified,
+  type Problem,
+  type Reject,
+  readRejects,
+} from './rejects.ts'
 import { settleStaging } from './settle.ts'
-import { createStaging } from './staging.ts'
-import { StagingBatch } from './staging-batch.ts'
-import { findUnknown, partsRemoved, refuseExcess, stageRemovals } from './sync.ts'
+import { createStaging, StagingBatch } from './staging.ts'
+import { exceeds, type Limit, limitRemovals, stageRemovals } from './sync.ts'
 
 /** Bad records that are described; the others are counted. */
 const MAX_DESCRIBED = 100
 
-/** How far an import is. `size` is unknown for the bytes of standard input. */
+/** Rejects that every limit in percent allows: of a few lines, a share would be none. */
+const ALWAYS_ALLOWED = 10
+
+/** The progress of an import. `size` is unknown for the bytes of standard input. */
 export type Progress =
   | { phase: 'waiting' }
   | { phase: 'reading'; bytes: number; size: number | undefined; lines: number }
   | { phase: 'checking' }
   | ApplyProgress
-  /** All is there for good; what is left makes reading it fast. */
+  /** Everything is committed; VACUUM makes reading fast. */
   | { phase: 'tidying' }
 
-/** A record that was left out, with its original text where that was not too long to be kept. */
-export interface Reject extends Problem {
-  text: string | undefined
-}
-
-/** How an import may differ from loading all that is in the source, or nothing. */
+/** Options of an import; without them it loads the whole source, or nothing. */
 export interface ImportOptions {
   /** Everything but the commit. */
   dryRun?: boolean
   /** Takes each bad record; the others are loaded. */
   onReject?: (reject: Reject) => Promise<void> | void
-  /** How many may be left out; a share of 1 % unless given. Of a share, ten are allowed in any case. */
+  /** The most records that may be left out; 1 % by default. A share always allows ten. */
   maxRejected?: Limit
-  /** Removes what the source does not contain, up to this. */
+  /** Removes everything that the source does not contain, up to this limit. */
   sync?: Limit
   /** Ends the import and leaves the database as it was. */
   signal?: AbortSignal
 }
 
-/** What came of it: all was loaded, apart from what was rejected or erased, or nothing was because of bad records. */
+/** The result of an import: loaded, apart from rejects and erased people, or not because of bad records. */
 export type ImportResult =
   | {
       loaded: true
       lines: number
       rejected: number
-      /** Who was erased and is in the source all the same. */
+      /** Erased people whom the source contains. */
       erased: LeftOut
       summary: Summary
-      /** A bad record that does not say whose it is, because of which nothing but parts could be removed. */
+      /** A bad record without an id, because of which --sync could remove nothing but parts. */
       keptFor: Place | undefined
     }
   | {
@@ -63,9 +67,12 @@ export type ImportResult =
       lines: number
       problems: Problem[]
       total: number
-      /** The problem is a part of nobody knows which assessment, which cannot be left out. */
+      /** The problem is a part of an unknown assessment, which cannot be left out. */
       isPartOfUnknown?: true
     }
+
+/** Rolls the transaction back. */
+class Undone extends Error {}
 
 /**
  * Loads a source into the source tables: all of it, or nothing. One transaction, so that readers see the
@@ -88,12 +95,13 @@ export async function importSource(
       await acquireLoadLock(sql, () => onProgress({ phase: 'waiting' }))
       await requireTriggers(sql)
       await configureLoad(sql)
-      await source.feed?.recall(sql)
+      await source.feed?.readState(sql)
       result = await importInto(sql, source, onProgress, options)
       if (!result.loaded || dryRun) throw new Undone()
-      // What was left out is asked for again by the next round.
-      if (result.rejected === 0) await source.feed?.remember(sql)
-      await noteImport(sql)
+      // The next round of a feed requests rejects again.
+      if (result.rejected === 0) await source.feed?.writeState(sql)
+      // Also without any change; otherwise the import already holds the lock on that row.
+      await sql`update export_state set last_import_at = clock_timestamp()`
     })
   } catch (error) {
     if (!(error instanceof Undone)) throw error
@@ -107,9 +115,6 @@ export async function importSource(
   }
   return result as ImportResult
 }
-
-/** Leaves the transaction without a trace. */
-class Undone extends Error {}
 
 async function importInto(
   sql: TransactionSql,
@@ -127,38 +132,38 @@ async function importInto(
       `nothing was loaded: --sync from a stream needs a last line that says that nothing was cut off, ${endLine(lines)}`,
     )
   onProgress({ phase: 'checking' })
-  // What is stored is copied here and written later: what somebody else commits in between would be undone.
+  // Stored values are copied here and written later: a commit of another writer in between would be undone.
   if (staged.partial.size > 0) await sql`select lock_export()`
   const erased = await settleStaging(sql, staged, hasPartsApart)
   if (onReject && hasPartsApart && holdsParts) {
-    const line = await findUnknown(sql, placeOf({ file: files.length - 1, line: 0 }))
-    const problems = line === undefined ? [] : await describeReasons(sql, source, 1, line)
-    if (problems.length > 0) return { loaded: false, lines, problems, total: 1, isPartOfUnknown: true }
+    const line = await firstUnidentified(sql, placeOf({ file: files.length - 1, line: 0 }))
+    if (line !== undefined) {
+      const problems = await firstProblems(sql, source, 1, line)
+      return { loaded: false, lines, problems, total: 1, isPartOfUnknown: true }
+    }
   }
 
-  const unknown = sync && (await findUnknown(sql))
+  const unknown = sync && (await firstUnidentified(sql))
   const isSyncing = sync !== undefined && (onReject !== undefined || (await countRejects(sql)) === 0)
   const removals = isSyncing && unknown === undefined ? await stageRemovals(sql, types) : []
   await findChanges(sql)
-  if (isSyncing) refuseExcess([...removals, await partsRemoved(sql)], sync)
+  if (isSyncing) await limitRemovals(sql, removals, sync)
 
-  // A feed's parts of an assessment are all that it has now.
-  const needsParts = holdsParts && (sync !== undefined || feed !== undefined)
-  const partsComeAlong = feed !== undefined && types.includes('assessment')
-  const checking = { hasPartsApart, needsParts, partsComeAlong }
-  if (onReject) await rejectProblems(sql, { ...checking, isWhole: false })
-  else await findProblems(sql, { ...checking, isWhole: true })
+  await findProblems(sql, {
+    hasPartsApart,
+    // A feed gives all current parts of an assessment.
+    needsParts: holdsParts && (sync !== undefined || feed !== undefined),
+    partsComeAlong: feed !== undefined && types.includes('assessment'),
+    isWhole: onReject === undefined,
+  })
   const rejected = await countRejects(sql)
-  if (rejected > 0 && (!onReject || isTooMany(rejected, lines, maxRejected))) {
-    const problems = await describeReasons(sql, source, MAX_DESCRIBED)
+  const isAllowed =
+    !exceeds(maxRejected, rejected, lines) || ('percent' in maxRejected && rejected <= ALWAYS_ALLOWED)
+  if (rejected > 0 && !(onReject && isAllowed)) {
+    const problems = await firstProblems(sql, source, MAX_DESCRIBED)
     return { loaded: false, lines, problems, total: rejected }
   }
-  if (onReject) {
-    for await (const { line, reasons, text } of readRejects(sql)) {
-      const reason = reasons.map(one => reasonIn(source, one.reason, one.otherLine)).join('; ')
-      await onReject({ ...placeIn(source, line), reason, text })
-    }
-  }
+  if (onReject) for await (const reject of readRejects(sql, source)) await onReject(reject)
 
   const summary = await summarize(sql)
   await applyStaging(sql, summary, onProgress)
@@ -166,7 +171,7 @@ async function importInto(
   return { loaded: true, lines, rejected, erased, summary, keptFor }
 }
 
-/** What comes of a round of a feed in which nothing has changed: it needs no tables to compare. */
+/** The result of a round of a feed without changes: it creates no temporary tables. */
 function nothingNew(): ImportResult {
   const tables = [...Object.values(TABLE_OF), 'assessment_parts']
   const none = { inserted: 0, updated: 0, unchanged: 0, deleted: 0 }
@@ -174,42 +179,37 @@ function nothingNew(): ImportResult {
   return { loaded: true, lines: 0, rejected: 0, erased: NOBODY, summary, keptFor: undefined }
 }
 
-/** The first reasons from a place on, in words. */
-async function describeReasons(
-  sql: TransactionSql,
-  source: RecordSource,
-  limit: number,
-  from = 0,
-): Promise<Problem[]> {
-  return (await firstReasons(sql, limit, from)).map(({ line, reason, otherLine }) => ({
-    ...placeIn(source, line),
-    reason: reasonIn(source, reason, otherLine),
-  }))
-}
-
-/** Of a few lines, a share would be none. */
-const ALWAYS_ALLOWED = 10
-
-const isTooMany = (rejected: number, lines: number, most: Limit) =>
-  isBeyond(most, rejected, lines) && ('count' in most || rejected > ALWAYS_ALLOWED)
-
 async function stage(
   sql: TransactionSql,
   source: RecordSource,
   onProgress: (progress: Progress) => void,
   keepTexts: boolean,
 ) {
-  const batch = new StagingBatch(sql, keepTexts)
+  const staged = new StagingBatch(sql, keepTexts)
   let lines = 0
   let bytes = 0
   onProgress({ phase: 'reading', bytes, size: source.size, lines })
-  for await (const records of source.read(read => (bytes = read))) {
+  for await (const records of source.read(size => (bytes += size))) {
     if (lines === 0 && records.length > 0) await createStaging(sql)
-    for (const record of records) batch.add(record)
-    await batch.flow()
+    for (const record of records) staged.add(record)
+    await staged.flow()
     lines += records.length
     onProgress({ phase: 'reading', bytes, size: source.size, lines })
   }
-  await batch.finish()
-  return { lines, staged: batch }
+  await staged.finish()
+  return { lines, staged }
+}
+
+/**
+ * Index-only scans need the visibility map that only VACUUM writes, and good plans need statistics. After a bulk load
+ * neither waits for autovacuum. Postgres only warns a role that may not vacuum a table.
+ */
+async function vacuumChanged(db: Sql, summary: Summary): Promise<void> {
+  const changed = Object.entries(summary)
+    .filter(([, { inserted, updated, deleted }]) => inserted + updated + deleted > 0)
+    .map(([table]) => table)
+  if (changed.length === 0) return
+  // A rename changes records, too.
+  changed.push('export_records', 'export_people', 'export_products', 'export_counts')
+  await db.unsafe(`vacuum (analyze) ${changed.join(', ')}`)
 }

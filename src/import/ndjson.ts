@@ -1,24 +1,26 @@
 import { Failure } from '../errors.ts'
-import type { ByteSource } from './bytes.ts'
-import { type Line, MAX_LINE, readLines } from './lines.ts'
+import { UnknownNames } from './notes.ts'
 import {
   BadLine,
-  type ReadRecord,
+  orBadLine,
   type RecordSource,
+  type Row,
   type RowType,
   type SourceRecord,
   TABLE_OF,
 } from './record.ts'
 import { readObject, readRow } from './rows.ts'
-import { UnknownNames } from './unknown.ts'
+import { type ByteSource, MAX_LINE, readText } from './text.ts'
 
 /**
- * NDJSON as a source: one file, which holds every type. Bytes of unknown size are those of a stream, which is only
- * known to be whole by its end line.
+ * NDJSON as a source: one file, which holds every type. Bytes of unknown size are those of a stream; only its end line
+ * proves that a stream is whole.
  */
 export function ndjson(bytes: ByteSource): RecordSource {
   const { name = 'the data', size } = bytes
   const unknown = new UnknownNames()
+  const onUnknown = (type: string, key: string) =>
+    unknown.add(type === 'part' ? 'parts' : `${type} lines`, key)
   let hasEnded = false
   return {
     name,
@@ -34,16 +36,17 @@ export function ndjson(bytes: ByteSource): RecordSource {
       let count = 0
       for await (const lines of readLines(bytes, onBytes)) {
         const records: SourceRecord[] = []
-        for (const line of lines) {
-          if (hasEnded) throw notWhole(name, line, 'lines follow the end line')
-          const read = readOne(line, unknown)
-          if (read instanceof EndLine) {
-            checkEnd(name, line, read, count)
-            hasEnded = true
-          } else {
-            records.push({ file: 0, line: line.number, text: line.text, read })
-            count += 1
-          }
+        for (const { number: line, text } of lines) {
+          const object = orBadLine(() => readObject(text))
+          const isEnd = !(object instanceof BadLine) && object.type === 'end'
+          const problem = hasEnded ? 'lines follow the end line' : isEnd && endProblem(object, count)
+          if (problem)
+            throw new Failure(`nothing was loaded: ${name} line ${line}: ${problem}; is the source whole?`)
+          hasEnded = isEnd
+          if (isEnd) continue
+          const read = object instanceof BadLine ? object : orBadLine(() => readRow(object, onUnknown))
+          records.push({ file: 0, line, text, read })
+          count += 1
         }
         yield records
       }
@@ -51,32 +54,47 @@ export function ndjson(bytes: ByteSource): RecordSource {
   }
 }
 
-/** The last line of a file: how many lines stand before it, as it says. */
-class EndLine {
-  constructor(readonly lines: unknown) {}
-}
-
-function checkEnd(name: string, line: Line, { lines }: EndLine, count: number): void {
-  if (!Number.isInteger(lines))
-    throw notWhole(name, line, `the end line must say how many lines stand before it: ${endLine(count)}`)
-  if (lines !== count)
-    throw notWhole(name, line, `the end line says ${lines} lines, and ${count} stand before it`)
-}
-
-/** The last line of a file, which says how many lines that are not blank stand before it. */
+/** The last line of a file: the number of lines before it that are not blank. */
 export const endLine = (lines: number): string => JSON.stringify({ type: 'end', lines })
 
-const notWhole = (name: string, { number }: Line, what: string) =>
-  new Failure(`nothing was loaded: ${name} line ${number}: ${what}; is the source whole?`)
+function endProblem({ lines }: Row, count: number): string | undefined {
+  if (!Number.isInteger(lines))
+    return `the end line must say how many lines stand before it: ${endLine(count)}`
+  return lines === count ? undefined : `the end line says ${lines} lines, and ${count} stand before it`
+}
 
-function readOne({ text }: Line, unknown: UnknownNames): ReadRecord | EndLine | BadLine {
-  if (text === undefined) return new BadLine(`longer than ${MAX_LINE} characters`)
-  try {
-    const object = readObject(text)
-    if (object.type === 'end') return new EndLine(object.lines)
-    return readRow(object, (kind, key) => unknown.add(kind === 'part' ? 'parts' : `${kind} lines`, key))
-  } catch (error) {
-    if (error instanceof BadLine) return error
-    throw error
+/** A line of the file, without its end; `text` is undefined where the line is longer than MAX_LINE. */
+export interface Line {
+  number: number
+  text: string | undefined
+}
+
+/**
+ * The lines of a plain or gzipped source, in batches as they arrive. Blank lines are counted and left out.
+ * @throws Failure as readText() does
+ */
+export async function* readLines(
+  source: ByteSource,
+  onBytes: (bytes: number) => void,
+): AsyncGenerator<Line[]> {
+  let number = 0
+  let rest = ''
+  let isTooLong = false
+  const finish = (text: string): Line[] => {
+    number += 1
+    const line = { number, text: isTooLong || text.length > MAX_LINE ? undefined : text }
+    isTooLong = false
+    return line.text?.trim() === '' ? [] : [line]
   }
+  for await (const text of readText(source, onBytes)) {
+    const parts = text.split('\n')
+    parts[0] = rest + parts[0]
+    rest = parts.pop() as string
+    yield parts.flatMap(finish)
+    if (rest.length > MAX_LINE) {
+      isTooLong = true
+      rest = ''
+    }
+  }
+  if (rest !== '' || isTooLong) yield finish(rest)
 }

@@ -1,11 +1,11 @@
 import { fsyncSync, renameSync, statSync } from 'node:fs'
 import { Failure } from '../errors.ts'
 import { Draft } from '../files.ts'
-import type { Reject } from './import.ts'
+import type { Reject } from './rejects.ts'
 
 /**
- * The file of --rejects: NDJSON, one bad record a line. It holds personal data, so nobody else may read it,
- * and it comes into being as a whole: an import that fails leaves the one of the last time.
+ * The file of --rejects: NDJSON, one bad record a line. It holds personal data, so only its owner may read it. It is
+ * written as a draft: an import that fails keeps the file of the previous one.
  */
 export class RejectsFile {
   private readonly draft: Draft
@@ -22,14 +22,8 @@ export class RejectsFile {
   }
 
   /** Adds a record. */
-  write({
-    file,
-    line,
-    row,
-    reason,
-    text = null,
-  }: Omit<Reject, 'text'> & { text?: string | null | undefined }): void {
-    this.draft.write(Buffer.from(`${JSON.stringify({ file, line, row, reason, text })}\n`))
+  write({ file, line, row, reason, text }: Reject): void {
+    this.draft.write(Buffer.from(`${JSON.stringify({ file, line, row, reason, text: text ?? null })}\n`))
   }
 
   /** Puts the file in its place, once. */
@@ -44,7 +38,7 @@ export class RejectsFile {
     }
   }
 
-  /** Leaves nothing behind; nothing happens after keep(). */
+  /** Removes the draft; does nothing after keep(). */
   discard(): void {
     this.draft.discard()
   }

@@ -1,82 +1,115 @@
 import type { TransactionSql } from 'postgres'
 import { type Checking, problems } from './checks.ts'
-import { TABLE_OF } from './record.ts'
-import { STAGED } from './staging.ts'
-import { SYNC_PLACE } from './sync.ts'
+import { describePlace, type Place, placeIn, SYNC_PLACE } from './place.ts'
+import { type RecordSource, type RowType, TABLE_OF } from './record.ts'
+import { TABLES } from './staging.ts'
 
-/** Why a record cannot be loaded. `otherLine` is the place of another record that completes the reason. */
-interface StagedReason {
+/** A record that cannot be loaded, and why. */
+export interface Problem extends Place {
   reason: string
-  otherLine: number | undefined
 }
 
-/** A record that is left out: its place, why, and how it stands in the source where that was not too long. */
-interface StagedReject {
-  line: number
-  reasons: StagedReason[]
-  text: string | undefined
+/** A record that was left out, with its original text unless that was too long to be kept. */
+export interface Reject extends Problem {
+  text?: string | undefined
 }
 
-/** How many records are bad. */
+/** A reason against a record. The place `other` of another record, if there is one, completes it. */
+interface Reason {
+  reason: string
+  other: number | null
+}
+
+const inWords = (source: RecordSource, { reason, other }: Reason) =>
+  other === null ? reason : reason + describePlace(placeIn(source, other))
+
+/** The number of bad records. */
 export async function countRejects(sql: TransactionSql): Promise<number> {
-  const [row] = await sql<{ count: string }[]>`select count(distinct line) as count from import_rejects`
-  return Number(row?.count)
-}
-
-/** Finds what is wrong with the staged rows, and leaves them there. */
-export async function findProblems(sql: TransactionSql, checking: Checking): Promise<void> {
-  await sql.unsafe(`insert into import_rejects (line, reason, other_line) ${problems(checking)}`)
+  const [row] = await sql<{ count: number }[]>`
+    select count(distinct line)::float8 as count from import_rejects`
+  return row?.count ?? 0
 }
 
 /** The first `limit` reasons against bad records from the place `from` on, by place. */
-export async function firstReasons(
+export async function firstProblems(
   sql: TransactionSql,
+  source: RecordSource,
   limit: number,
-  from: number,
-): Promise<(StagedReason & { line: number })[]> {
-  const rows = await sql<{ line: string; reason: string; other_line: string | null }[]>`
-    select distinct line, reason, other_line from import_rejects
-    where line >= ${from} order by line, reason limit ${limit}`
-  return rows.map(({ line, reason, other_line }) => ({
-    line: Number(line),
-    reason,
-    otherLine: other_line === null ? undefined : Number(other_line),
-  }))
+  from = 0,
+): Promise<Problem[]> {
+  const rows = await sql<(Reason & { line: number })[]>`
+    select distinct line::float8 as line, reason, other_line::float8 as other from import_rejects
+    where import_rejects.line >= ${from} order by line, reason limit ${limit}`
+  return rows.map(row => ({ ...placeIn(source, row.line), reason: inWords(source, row) }))
 }
 
 /**
- * Takes bad rows out of the staging tables, and then those that cannot be loaded without them, until what
- * is left fits together.
+ * The place of the first bad record, from the place `from` on, of which neither id nor assessment is known: then nobody
+ * knows what the source contains.
  */
-export async function rejectProblems(sql: TransactionSql, checking: Checking): Promise<void> {
-  const { hasPartsApart } = checking
-  await sql`create temporary table import_problems (line bigint, reason text, other_line bigint) on commit drop`
-  if (hasPartsApart) await rejectCompanions(sql)
-  for (;;) {
-    await sql`truncate import_problems`
-    const found = await sql.unsafe(`insert into import_problems ${problems(checking)}`)
-    if (found.count === 0) break
-    // A removal by --sync of something that is still needed is no fault of the source: it is left undone.
-    await sql`
-      insert into import_rejects (line, reason, other_line)
-      select line, reason, other_line from import_problems where line < ${SYNC_PLACE}`
-    if (hasPartsApart) {
-      await sql`
-        update import_rejects r set assessment_id = coalesce(p.assessment_id, a.id)
-        from import_problems found
-        left join import_parts p on p.line = found.line
-        left join import_assessments a on a.line = found.line
-        where r.line = found.line and r.assessment_id is null`
-    }
-    for (const table of [
-      ...Object.values(STAGED).map(staged => staged.name),
-      'import_parts',
-      'import_removed_parts',
-    ])
-      await sql.unsafe(`delete from ${table} where line in (select line from import_problems)`)
-    if (hasPartsApart) await rejectCompanions(sql)
-    await forgetChanges(sql)
+export async function firstUnidentified(sql: TransactionSql, from = 0): Promise<number | undefined> {
+  const [row] = await sql<{ line: number | null }[]>`
+    select min(line)::float8 as line from import_rejects
+    where id is null and assessment_id is null and line >= ${from}`
+  return row?.line ?? undefined
+}
+
+/** All bad records, in the order of the source. */
+export async function* readRejects(sql: TransactionSql, source: RecordSource): AsyncGenerator<Reject> {
+  const batches = sql<{ line: number; reasons: Reason[]; text: string | null }[]>`
+    select r.line::float8 as line, r.reasons, t.text
+    from (
+      select line, json_agg(json_build_object('reason', reason, 'other', other_line) order by reason) as reasons
+      from (select distinct line, reason, other_line from import_rejects) as rejects
+      group by line
+    ) as r
+    left join import_texts t on t.line = r.line
+    order by r.line`.cursor(100)
+  for await (const rows of batches)
+    for (const { line, reasons, text } of rows)
+      yield {
+        ...placeIn(source, line),
+        reason: reasons.map(one => inWords(source, one)).join('; '),
+        text: text === null ? undefined : (JSON.parse(text) as string),
+      }
+}
+
+/**
+ * Finds the staged rows that cannot be loaded. Where the import is whole, they stay staged. Otherwise they are taken out,
+ * then those that cannot be loaded without them, until the remaining rows fit together.
+ */
+export async function findProblems(sql: TransactionSql, checking: Checking): Promise<void> {
+  if (checking.isWhole)
+    return void (await sql.unsafe(
+      `insert into import_rejects (line, reason, other_line) ${problems(checking)}`,
+    ))
+  if (checking.hasPartsApart) await rejectCompanions(sql)
+  while ((await takeOutProblems(sql, checking)) > 0) {
+    if (checking.hasPartsApart) await rejectCompanions(sql)
+    else await updateChanges(sql)
   }
+}
+
+/** Moves the bad rows from the staging tables to import_rejects. Returns the number of reasons. */
+async function takeOutProblems(sql: TransactionSql, checking: Checking): Promise<number> {
+  const { reject: _, text: __, ...rows } = TABLES
+  const deletions = Object.values(rows).map(
+    ({ name }) => `, bad_${name} as (delete from ${name} where line in (select line from found))`,
+  )
+  const [row] = await sql.unsafe<{ count: number }[]>(`
+    with found (line, reason, other_line) as materialized (${problems(checking)}),
+    rejects as (
+      insert into import_rejects (line, assessment_id, reason, other_line)
+      select line, coalesce(p.assessment_id, a.id), reason, other_line
+      from found
+      left join import_parts p using (line)
+      left join import_assessments a using (line)
+      -- A removal by --sync of something that is still needed is no fault of the source: it is left undone.
+      where line < ${SYNC_PLACE}
+    )
+    ${deletions.join('')}
+    select count(*)::float8 as count from found`)
+  return row?.count ?? 0
 }
 
 /** An assessment whose parts arrive apart from it is loaded with all of them, or not at all. */
@@ -92,49 +125,16 @@ async function rejectCompanions(sql: TransactionSql): Promise<void> {
     insert into import_rejects (line, assessment_id, reason)
     select line, id, format('assessment %s cannot be loaded without another record that is bad', id)
     from (select * from assessments union select * from parts) as companions`
-  await forgetChanges(sql)
+  await updateChanges(sql)
 }
 
-async function forgetChanges(sql: TransactionSql): Promise<void> {
-  for (const [type, { name }] of Object.entries(STAGED)) {
-    const table = TABLE_OF[type as keyof typeof TABLE_OF]
+/** Takes rows that are staged no longer out of the tables of changes. */
+async function updateChanges(sql: TransactionSql): Promise<void> {
+  for (const [type, table] of Object.entries(TABLE_OF) as [RowType, string][]) {
     const parts =
       type === 'assessment' ? 'and not exists (select from import_parts p where p.assessment_id = c.id)' : ''
     await sql.unsafe(`
       delete from changed_${table} c
-      where not exists (select from ${name} i where i.id = c.id and not i.deleted) ${parts}`)
-  }
-}
-
-/** Rejects that are read at once: their texts may be long. */
-const PAGE = 100
-
-/** What was rejected, in the order of the source. */
-export async function* readRejects(sql: TransactionSql): AsyncGenerator<StagedReject> {
-  await sql`create index on import_texts (line)`
-  await sql`create index on import_rejects (line)`
-  let after = -1
-  for (;;) {
-    const rows = await sql<
-      { line: string; reasons: { reason: string; other: number | null }[]; text: string | null }[]
-    >`
-      select r.line, r.reasons, t.text
-      from (
-        select line, json_agg(json_build_object('reason', reason, 'other', other_line) order by reason) as reasons
-        from (select distinct line, reason, other_line from import_rejects where line > ${after}) as rejects
-        group by line order by line limit ${PAGE}
-      ) as r
-      left join import_texts t on t.line = r.line
-      order by r.line`
-    for (const { line, reasons, text } of rows) {
-      yield {
-        line: Number(line),
-        reasons: reasons.map(({ reason, other }) => ({ reason, otherLine: other ?? undefined })),
-        text: text === null ? undefined : (JSON.parse(text) as string),
-      }
-    }
-    const last = rows.at(-1)
-    if (!last) return
-    after = Number(last.line)
+      where not exists (select from ${TABLES[type].name} i where i.id = c.id and not i.deleted) ${parts}`)
   }
 }

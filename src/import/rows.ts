@@ -1,49 +1,45 @@
-import { BadLine, isObject, type Row, type RowType } from './record.ts'
-import {
-  optional,
-  readBoolean,
-  readId,
-  readInstant,
-  readName,
-  readSeid,
-  readStatus,
-  readText,
-  required,
-  said,
-} from './values.ts'
+import { FIELDS, PART_FIELDS, readBoolean, readField, readId, readPosition } from './fields.ts'
+import { BadLine, type ReadRecord, type Row, type RowType } from './record.ts'
+import { MAX_LINE } from './text.ts'
 
 /**
- * One line of the import file (design: one JSON object a line) and the row it becomes. What the line does not say
- * is undefined there, and comes from the database later, in SQL, where all that needs the other lines or the
- * database is checked. Pure.
+ * The row that a line of NDJSON or a row of CSV becomes. A value that the source leaves out is undefined in the row, and
+ * comes from the database later, in SQL. Checks that need other lines or the database are in SQL, too. Pure.
  */
 
-const keys = (names: string) => new Set(`type id deleted ${names}`.split(' '))
+type Type = RowType | 'part'
 
-/** The keys that mean something in a line of each type, and in a part. */
-export const KNOWN: Record<RowType | 'part', ReadonlySet<string>> = {
-  organization: keys('name'),
-  product: keys('name'),
-  user: keys('name first_name last_name email seid record_status'),
-  assessment: keys('user_id organization_id product_id certified_at legacy_record proctor_id parts'),
-  part: new Set(['id', 'name', 'certified_at', 'proctor_id']),
-}
+const TYPES = Object.keys(FIELDS) as RowType[]
 
-/** Is told of each key that means nothing. */
-type OnUnknown = (kind: RowType | 'part', key: string) => void
+/** The keys with a meaning in a line of each type, and in a part. */
+const KEYS = Object.fromEntries([
+  ['part', ['id', ...Object.keys(PART_FIELDS)]],
+  ...TYPES.map(type => {
+    const others = type === 'assessment' ? ['proctor_id', 'parts'] : []
+    return [type, ['type', 'id', 'deleted', ...Object.keys(FIELDS[type]), ...others]]
+  }),
+]) as Record<Type, string[]>
 
-/** The row of a line, and for an assessment its parts in their order. */
-export interface ReadLine {
-  type: RowType
-  row: Row
-  parts: Row[]
-}
+/** The columns that a CSV file of a type must have. The values of other missing columns stay as they are stored. */
+export const requiredColumns = (type: Type) =>
+  type === 'part' ? ['assessment_id', 'id', ...Object.keys(PART_FIELDS)] : ['id']
+
+/** The columns with a meaning in a CSV file of a type. */
+export const columnsOf = (type: Type) =>
+  type === 'part'
+    ? [...requiredColumns(type), 'position', 'deleted']
+    : KEYS[type].filter(name => name !== 'type' && name !== 'parts')
+
+/** Takes each key without a meaning. */
+type OnUnknown = (type: Type, key: string) => void
 
 /**
- * Reads the text of one line.
+ * The object of a line of NDJSON.
+ * @param text undefined for a line longer than MAX_LINE
  * @throws BadLine
  */
-export function readObject(text: string): Row {
+export function readObject(text: string | undefined): Row {
+  if (text === undefined) throw new BadLine(`longer than ${MAX_LINE} characters`)
   let value: unknown
   try {
     value = JSON.parse(text)
@@ -54,102 +50,127 @@ export function readObject(text: string): Row {
   return value
 }
 
+const isObject = (value: unknown): value is Row =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)
+
 /**
- * Reads the object of one line.
- * @throws BadLine
+ * The row of an object, and for an assessment its parts in their order.
+ * @throws BadLine, with its subject once that is known
  */
-export function readRow(object: Row, onUnknown: OnUnknown = () => {}): ReadLine {
+export function readRow(object: Row, onUnknown: OnUnknown = () => {}): ReadRecord {
   const { type } = object
   if (!isRowType(type)) throw new BadLine('type must be organization, product, user or assessment')
-  tellUnknown(type, object, onUnknown)
-  const id = required(object, 'id', readId)
+  reportUnknown(type, object, onUnknown)
+  const id = readField(object, 'id', { read: readId })
   try {
-    if (optional(object, 'deleted', readBoolean, false)) return deletion(type, id)
-    const row: Row = { id, deleted: false, ...FIELDS[type](object) }
+    if (isDeleted(object)) return { type, row: { id, deleted: true }, parts: [] }
+    const row: Row = { id, deleted: false }
+    for (const [name, field] of Object.entries(FIELDS[type]))
+      if (object[name] !== undefined) row[name] = readField(object, name, field)
     if (type !== 'assessment') return { type, row, parts: [] }
     const parts = readParts(object, id, onUnknown)
-    return { type, row: parts.length > 0 ? row : { ...row, ...partless(object) }, parts }
+    if (parts.length === 0) {
+      row.partless = true
+      row.clears_proctor = object.proctor_id === null
+    }
+    return { type, row, parts }
   } catch (error) {
     if (error instanceof BadLine) error.subject = { type, id }
     throw error
   }
 }
 
-/** A row that removes. */
-export function deletion(type: RowType, id: number): ReadLine {
-  return { type, row: { id, deleted: true }, parts: [] }
+const isRowType = (type: unknown): type is RowType => typeof type === 'string' && Object.hasOwn(FIELDS, type)
+
+const isDeleted = (object: Row) => readField(object, 'deleted', { read: readBoolean, cleared: false })
+
+function reportUnknown(type: Type, object: Row, onUnknown: OnUnknown): void {
+  for (const key in object) if (!KEYS[type].includes(key)) onUnknown(type, key)
 }
 
-/** The fields of each type besides its id. */
-export const FIELDS: Record<RowType, (object: Row) => Row> = {
-  organization: object => ({ name: said(object, 'name', readName) }),
-  product: object => ({ name: said(object, 'name', readName) }),
-  user: object => ({
-    name: said(object, 'name', readName),
-    first_name: said(object, 'first_name', readText, ''),
-    last_name: said(object, 'last_name', readText, ''),
-    email: said(object, 'email', readText, ''),
-    seid: said(object, 'seid', readSeid, ''),
-    record_status: said(object, 'record_status', readStatus, 'active'),
-  }),
-  assessment: object => ({
-    user_id: said(object, 'user_id', readId),
-    organization_id: said(object, 'organization_id', readId),
-    product_id: said(object, 'product_id', readId),
-    certified_at: said(object, 'certified_at', readInstant),
-    legacy_record: said(object, 'legacy_record', readBoolean, false),
-  }),
+/** Separate parts; or the one part that stands for the assessment itself; or none, where the record has neither. */
+function readParts({ parts, proctor_id }: Row, assessmentId: number, onUnknown: OnUnknown): Row[] {
+  const hasProctor = proctor_id !== undefined && proctor_id !== null
+  if (parts === undefined && !hasProctor) return []
+  if (parts === undefined || parts === null)
+    return [ownPart(assessmentId, readField({ proctor_id }, 'proctor_id', { read: readId }))]
+  if (hasProctor) throw new BadLine('proctor_id and parts are both given: each part names its own proctor')
+  if (!Array.isArray(parts) || parts.length === 0)
+    throw new BadLine('parts must be a list of at least one part')
+  const rows = parts.map((part: unknown, index) => {
+    if (!isObject(part)) throw new BadLine(`parts[${index}] must be an object`)
+    reportUnknown('part', part, onUnknown)
+    return readPart(part, index + 1, `parts[${index}].`)
+  })
+  const ids = new Set(rows.map(({ id }) => id))
+  if (ids.has(assessmentId)) throw new BadLine(`part ${assessmentId} has the id of the assessment itself`)
+  if (ids.size < rows.length) throw new BadLine('two parts have the same id')
+  return rows
 }
 
-/** The marks of an assessment that comes without parts: whether it says at least that it has no proctor of its own. */
-export const partless = ({ proctor_id }: Row): Row => ({
-  partless: true,
-  clears_proctor: proctor_id === null,
+/** The part that stands for an assessment without separate ones, and has its id. */
+const ownPart = (assessmentId: number, proctor_id: number): Row => ({
+  id: assessmentId,
+  position: 1,
+  name: null,
+  certified_at: null,
+  proctor_id,
 })
 
-/** Separate parts; or the one part that stands for the assessment itself and has its id; or none that the line says. */
-function readParts(object: Row, assessmentId: number, onUnknown: OnUnknown): Row[] {
-  if (object.parts === undefined && !hasProctor(object)) return []
-  if (object.parts === undefined || object.parts === null) {
-    return [ownPart(assessmentId, required(object, 'proctor_id', readId))]
-  }
-  if (hasProctor(object)) {
-    throw new BadLine('proctor_id and parts are both given: each part names its own proctor')
-  }
-  if (!Array.isArray(object.parts) || object.parts.length === 0) {
-    throw new BadLine('parts must be a list of at least one part')
-  }
-  const parts = object.parts.map((part: unknown, index) => readPart(part, index + 1, onUnknown))
-  const ids = new Set(parts.map(part => part.id))
-  if (ids.has(assessmentId)) throw new BadLine(`part ${assessmentId} has the id of the assessment itself`)
-  if (ids.size < parts.length) throw new BadLine('two parts have the same id')
-  return parts
-}
+const readPart = (part: Row, position: number | null, prefix: string): Row => ({
+  id: readField(part, 'id', { read: readId }, prefix),
+  position,
+  name: readField(part, 'name', PART_FIELDS.name, prefix),
+  certified_at: readField(part, 'certified_at', PART_FIELDS.certified_at, prefix),
+  proctor_id: readField(part, 'proctor_id', PART_FIELDS.proctor_id, prefix),
+})
 
-const hasProctor = ({ proctor_id }: Row) => proctor_id !== undefined && proctor_id !== null
-
-/** The part that stands for an assessment without separate ones. */
-export function ownPart(assessmentId: number, proctor_id: number): Row {
-  return { id: assessmentId, position: 1, name: null, certified_at: null, proctor_id }
-}
-
-function readPart(part: unknown, position: number, onUnknown: OnUnknown): Row {
-  const prefix = `parts[${position - 1}].`
-  if (!isObject(part)) throw new BadLine(`parts[${position - 1}] must be an object`)
-  tellUnknown('part', part, onUnknown)
-  return {
-    id: required(part, 'id', readId, prefix),
-    position,
-    name: required(part, 'name', readName, prefix),
-    certified_at: required(part, 'certified_at', readInstant, prefix),
-    proctor_id: required(part, 'proctor_id', readId, prefix),
+/**
+ * The row of the cells of a CSV file under their columns; '' is a column without a meaning.
+ * @throws BadLine
+ */
+export function readCells(type: Type, columns: string[], cells: string[]): ReadRecord {
+  if (cells.length !== columns.length)
+    throw new BadLine(`has ${cells.length} fields where the header has ${columns.length}`)
+  const object: Row = {}
+  for (const [index, name] of columns.entries())
+    if (name !== '') object[name] = jsonValue(name, cells[index] ?? '')
+  try {
+    return type === 'part' ? readPartRow(object) : readRow({ ...object, type })
+  } catch (error) {
+    // An assessment is loaded with all of its records, or not at all.
+    const assessmentId = type === 'part' ? object.assessment_id : type === 'assessment' && object.id
+    if (error instanceof BadLine && isId(assessmentId)) error.assessmentId = assessmentId
+    throw error
   }
 }
 
-function tellUnknown(kind: RowType | 'part', object: Row, onUnknown: OnUnknown): void {
-  for (const key in object) if (!KNOWN[kind].has(key)) onUnknown(kind, key)
+const isId = (value: unknown): value is number => Number.isSafeInteger(value) && (value as number) >= 1
+
+/** The value that NDJSON would have for a cell. A cell that has none stays text, which its reader refuses. */
+function jsonValue(column: string, cell: string): unknown {
+  if (cell === '') return null
+  const text = cell.trim()
+  if ((column === 'id' || column === 'position' || column.endsWith('_id')) && /^\d+$/.test(text))
+    return Number(text)
+  if (column === 'deleted' || column === 'legacy_record') return BOOLEANS[text.toLowerCase()] ?? cell
+  return column === 'certified_at' ? text : cell
 }
 
-function isRowType(value: unknown): value is RowType {
-  return typeof value === 'string' && Object.hasOwn(FIELDS, value)
+/** As people write them, and as psql's \copy does. */
+const BOOLEANS: Record<string, boolean> = { true: true, false: false, t: true, f: false, 1: true, 0: false }
+
+/** A part with the id of its assessment stands for the assessment itself, which has a name and a date. */
+function readPartRow(object: Row): ReadRecord {
+  const assessment_id = readField(object, 'assessment_id', { read: readId })
+  const id = readField(object, 'id', { read: readId })
+  const apart = { id, assessment_id, apart: true }
+  if (isDeleted(object)) return { type: 'part', row: { ...apart, deleted: true }, parts: [] }
+  const position = readField<number | null>(object, 'position', { read: readPosition, cleared: null })
+  const proctor_id = readField(object, 'proctor_id', { read: readId })
+  if (id !== assessment_id)
+    return { type: 'part', row: { ...readPart(object, position, ''), ...apart }, parts: [] }
+  if (object.name !== null || object.certified_at !== null)
+    throw new BadLine(`part ${id} has the id of the assessment itself`)
+  return { type: 'part', row: { ...ownPart(id, proctor_id), ...apart, position }, parts: [] }
 }

@@ -1,13 +1,14 @@
 import type { TransactionSql } from 'postgres'
 import { type LeftOut, leaveOutErased } from './erased.ts'
+import { FIELDS } from './fields.ts'
 import { type RowType, TABLE_OF } from './record.ts'
-import { STAGED, TABLES } from './staging.ts'
+import { TABLES } from './staging.ts'
 
 /**
- * After the last record: several for one id are one where they are equal, and bad where they differ; who was erased is
- * left out; and what a record does not say comes from the database. Bad ones go to import_rejects. Then the planner is
- * told what is there, or it takes the tables for empty.
- * @param staged types of which an id may have come twice, and types of which a record may leave something out
+ * Prepares the staged rows after the last record. Equal records for one id become one, and different ones are bad. Erased
+ * people are left out. Values that a record leaves out come from the database. Bad records go to import_rejects. The
+ * planner gets statistics: without them it takes the tables for empty.
+ * @param staged types of which an id may have come twice, and types of which a record may leave a value out
  */
 export async function settleStaging(
   sql: TransactionSql,
@@ -33,7 +34,7 @@ export async function settleStaging(
   return erased
 }
 
-/** Parts go with the assessment that they came with, where that turned out to be bad or said twice. */
+/** Drops parts that came with an assessment which is bad or a repetition. */
 async function dropOrphanedParts(sql: TransactionSql): Promise<void> {
   await sql`
     delete from import_parts p
@@ -41,23 +42,17 @@ async function dropOrphanedParts(sql: TransactionSql): Promise<void> {
       and not exists (select from import_assessments a where a.line = p.line and not a.deleted)`
 }
 
-/** The assessment that cannot be loaded without a record of that type. */
-const ASSESSMENT_ID = {
-  organization: 'null::bigint',
-  product: 'null::bigint',
-  user: 'null::bigint',
-  assessment: 'r.id',
-  part: 'r.assessment_id',
-}
+/** The assessment that cannot be loaded without a record `r` of that type. */
+const assessmentOf = (type: RowType | 'part') =>
+  ({ assessment: 'r.id', part: 'r.assessment_id' })[type as string] ?? 'null::bigint'
 
 /**
- * Of equal records for one id the first stays. Where they differ all of them are bad, since none is the right one for
- * sure: an assessment by the parts that came with it, too, and any from a record that could not even be read.
+ * Of equal records for one id the first stays. If they differ, all of them are bad: nobody knows which one is right. An
+ * assessment also differs by the parts that came with it, and every record differs from one that could not be read.
  */
 async function keepOne(sql: TransactionSql, type: RowType | 'part'): Promise<void> {
   const { name } = TABLES[type]
   const columns = ['deleted', ...Object.keys(TABLES[type].columns)].map(column => `r.${column}`).join(', ')
-  const educator = type === 'assessment' ? 'r.user_id' : 'null::bigint'
   const isOwnRecord = type === 'part' ? 'r.apart' : 'true'
   await sql.unsafe(`
     with repeated as (
@@ -75,8 +70,8 @@ async function keepOne(sql: TransactionSql, type: RowType | 'part'): Promise<voi
       group by line
     ),
     records as (
-      select r.line, r.id, ${ASSESSMENT_ID[type]} as assessment_id,
-        ${educator} as user_id,
+      select r.line, r.id, ${assessmentOf(type)} as assessment_id,
+        ${type === 'assessment' ? 'r.user_id' : 'null::bigint'} as user_id,
         concat((${columns})::text, parts.said) as said, false as is_rejected
       from rows r left join parts using (line)
       union all
@@ -84,16 +79,13 @@ async function keepOne(sql: TransactionSql, type: RowType | 'part'): Promise<voi
       from import_rejects join repeated using (id) where type = '${type}'
     ),
     compared as (
-      select *,
-        min(line) over (partition by id, said) as first_line,
-        first_value(line) over (partition by id order by line) as first_of_all,
-        first_value(said) over (partition by id order by line) as said_first
-      from records
+      select *, first_value(line) over by_id as first_line, first_value(said) over by_id as first_said
+      from records window by_id as (partition by id order by line)
     ),
     judged as (
       select *,
-        case when said <> said_first then first_of_all
-        else min(line) filter (where said <> said_first) over (partition by id) end as other_line
+        case when said <> first_said then first_line
+        else min(line) filter (where said <> first_said) over (partition by id) end as other_line
       from compared
     ),
     gone as (
@@ -106,48 +98,40 @@ async function keepOne(sql: TransactionSql, type: RowType | 'part'): Promise<voi
     from judged where other_line is not null and not is_rejected`)
 }
 
-/** What a record does not say, where there is nothing stored yet; other columns have to be said. */
-const DEFAULTS: Record<string, string> = {
-  first_name: `''`,
-  last_name: `''`,
-  email: `''`,
-  seid: `''`,
-  record_status: `'active'`,
-  legacy_record: 'false',
-}
-
 /**
- * Gives the rows of a type what their records do not say: as it is stored, or the default. Returns how many have
- * neither, which are bad.
+ * Fills in the values that the records of a type leave out: the stored ones, or the defaults of new rows. Returns the
+ * number of rows that have neither, which are bad.
  */
 async function complete(sql: TransactionSql, type: RowType): Promise<number> {
-  const { name, columns } = STAGED[type]
-  const isPartial = `not i.deleted and (${columns.map(column => `i.${column} is null`).join(' or ')})`
+  const { name } = TABLES[type]
+  const columns = Object.keys(FIELDS[type])
+  const defaultOf = (column: string) => FIELDS[type][column]?.cleared
+  const isNull = (columns: string[]) =>
+    `not i.deleted and (${columns.map(column => `i.${column} is null`).join(' or ')})`
   const stored = columns.map(column => `${column} = coalesce(i.${column}, t.${column})`)
   await sql.unsafe(`
-    update ${name} i set ${stored.join(', ')} from ${TABLE_OF[type]} t where t.id = i.id and ${isPartial}`)
+    update ${name} i set ${stored.join(', ')} from ${TABLE_OF[type]} t where t.id = i.id and ${isNull(columns)}`)
 
-  const defaults = columns.flatMap(column =>
-    DEFAULTS[column] === undefined ? [] : [`${column} = coalesce(i.${column}, ${DEFAULTS[column]})`],
-  )
-  if (defaults.length > 0) await sql.unsafe(`update ${name} i set ${defaults.join(', ')} where ${isPartial}`)
+  const optional = columns.filter(column => defaultOf(column) !== undefined)
+  const defaults = optional.map(column => `${column} = coalesce(i.${column}, '${defaultOf(column)}')`)
+  if (defaults.length > 0)
+    await sql.unsafe(`update ${name} i set ${defaults.join(', ')} where ${isNull(columns)}`)
   // From here on null is a value again.
   if (type === 'user') await sql`update import_users set seid = null where seid = ''`
 
-  const needed = columns.filter(column => DEFAULTS[column] === undefined)
-  const isIncomplete = `not i.deleted and (${needed.map(column => `i.${column} is null`).join(' or ')})`
-  const missing = needed.map(column => `when i.${column} is null then '${column}'`).join(' ')
+  const required = columns.filter(column => !optional.includes(column))
+  const missing = required.map(column => `when i.${column} is null then '${column}'`).join(' ')
   const incomplete = await sql.unsafe(`
     with gone as (
-      delete from ${name} i where ${isIncomplete} returning i.line, i.id, case ${missing} end as missing
+      delete from ${name} i where ${isNull(required)} returning i.line, i.id, case ${missing} end as missing
     )
     insert into import_rejects (line, id, type, assessment_id, reason)
-    select r.line, r.id, '${type}', ${ASSESSMENT_ID[type]}, format('%s is missing, and ${type} %s is new', missing, r.id)
+    select r.line, r.id, '${type}', ${assessmentOf(type)}, format('%s is missing, and ${type} %s is new', missing, r.id)
     from gone r`)
   return incomplete.count
 }
 
-/** The same numbers that parts get which come with their assessment: from 1, in the order of the source. */
+/** Numbers parts as those that come with their assessment: from 1, in the order of the source. */
 async function numberParts(sql: TransactionSql): Promise<void> {
   await sql`
     update import_parts p set position = numbered.position

@@ -1,10 +1,11 @@
 import { closeSync, createReadStream, openSync, readdirSync, readSync, statSync } from 'node:fs'
 import { join } from 'node:path'
+import { type Entry, openPromise, type ZipFile } from 'yauzl'
 import { Failure } from '../errors.ts'
 import { csv, type StoredFile } from './csv.ts'
 import { ndjson } from './ndjson.ts'
 import type { RecordSource } from './record.ts'
-import { filesOfZip } from './zip.ts'
+import { isZip } from './text.ts'
 
 /**
  * Opens FILE: NDJSON, a folder of CSV files, or a zip of such; "-" is NDJSON on standard input.
@@ -15,44 +16,54 @@ export async function openSource(file: string): Promise<RecordSource> {
   try {
     const stat = statSync(file)
     if (stat.isDirectory()) return csv(filesOfFolder(file), `the folder ${file}`)
-    if (!stat.isFile()) return ndjson({ name: file, chunks: openFile(file) })
-    if (startsAsZip(file)) return csv(await filesOfZip(file), file)
-    return ndjson({ name: file, chunks: openFile(file), size: stat.size })
+    if (!stat.isFile()) return ndjson({ name: file, chunks: readFile(file) })
+    if (isZip(firstBytes(file))) return csv(await filesOfZip(file), file)
+    return ndjson({ name: file, chunks: readFile(file), size: stat.size })
   } catch (error) {
-    if (error instanceof Failure) throw error
-    throw new Failure(`cannot read ${file}: ${reasonOf(error as NodeJS.ErrnoException)}`)
+    throw unreadable(file, error)
   }
 }
 
-/** Looked at when its first bytes are taken, as a file is. */
+/** A generator, so that process.stdin is not touched before its first bytes are read. */
 async function* standardInput(): AsyncGenerator<Uint8Array> {
   try {
     yield* process.stdin as AsyncIterable<Uint8Array>
   } catch (error) {
-    throw new Failure(`cannot read standard input: ${reasonOf(error as NodeJS.ErrnoException)}`)
+    throw unreadable('standard input', error)
   }
 }
 
-function filesOfFolder(folder: string): StoredFile[] {
-  return readdirSync(folder, { withFileTypes: true })
-    .filter(entry => !entry.name.startsWith('.'))
-    .map(({ name }) => {
-      const path = join(folder, name)
-      return { name, size: statSync(path).size, open: () => openFile(path) }
-    })
-}
-
-/** Opened when the first bytes are taken; an error of reading says which file it was. */
-async function* openFile(path: string): AsyncGenerator<Uint8Array> {
+/** A generator, so that the file is opened when its first bytes are read. */
+async function* readFile(path: string): AsyncGenerator<Uint8Array> {
   try {
     yield* createReadStream(path, { highWaterMark: 256 * 1024 }) as AsyncIterable<Uint8Array>
   } catch (error) {
-    throw new Failure(`cannot read ${path}: ${reasonOf(error as NodeJS.ErrnoException)}`)
+    throw unreadable(path, error)
   }
 }
 
-/** By its first bytes, as gzip is: names are not to be relied on. */
-function startsAsZip(path: string): boolean {
+function unreadable(name: string, error: unknown): Failure {
+  if (error instanceof Failure) return error
+  const { code = '', message } = error as NodeJS.ErrnoException
+  return new Failure(`cannot read ${name}: ${REASONS[code] ?? message}`)
+}
+
+const REASONS: Record<string, string> = {
+  ENOENT: 'there is no such file',
+  EACCES: 'this user may not read it',
+  EISDIR: 'it is a folder',
+}
+
+function filesOfFolder(folder: string): StoredFile[] {
+  const names = readdirSync(folder).filter(name => !name.startsWith('.'))
+  return names.map(name => {
+    const path = join(folder, name)
+    return { name, size: statSync(path).size, open: () => readFile(path) }
+  })
+}
+
+/** A file's first bytes decide on its format, as they do for gzip; its name does not. */
+function firstBytes(path: string): Uint8Array {
   const start = Buffer.alloc(4)
   const descriptor = openSync(path, 'r')
   try {
@@ -60,12 +71,38 @@ function startsAsZip(path: string): boolean {
   } finally {
     closeSync(descriptor)
   }
-  return start.equals(Buffer.from('PK\x03\x04')) || start.equals(Buffer.from('PK\x05\x06'))
+  return start
 }
 
-function reasonOf({ code, message }: NodeJS.ErrnoException): string {
-  if (code === 'ENOENT') return 'there is no such file'
-  if (code === 'EACCES') return 'this user may not read it'
-  if (code === 'EISDIR') return 'it is a folder'
-  return message
+/**
+ * The files of a zip, in all of its folders. Each is inflated as it is read: neither a large zip nor a zip bomb fills
+ * the memory.
+ */
+async function filesOfZip(path: string): Promise<StoredFile[]> {
+  try {
+    const zip = await openPromise(path, { autoClose: false })
+    const files: StoredFile[] = []
+    for await (const entry of zip.eachEntry()) {
+      // macOS adds these to every zip.
+      if (entry.fileName.endsWith('/') || entry.fileName.startsWith('__MACOSX/')) continue
+      const name = entry.fileName.split('/').at(-1) ?? ''
+      files.push({ name, size: entry.uncompressedSize, open: () => readEntry(zip, entry) })
+    }
+    return files
+  } catch (error) {
+    throw damagedZip(error)
+  }
 }
+
+async function* readEntry(zip: ZipFile, entry: Entry): AsyncGenerator<Uint8Array> {
+  if (entry.isEncrypted())
+    throw new Failure(`${entry.fileName} is encrypted: make the zip without a password`)
+  try {
+    yield* await zip.openReadStreamPromise(entry)
+  } catch (error) {
+    throw damagedZip(error)
+  }
+}
+
+const damagedZip = (error: unknown) =>
+  new Failure(`the zip is damaged or cut short (${(error as Error).message}): fetch or make the file again`)

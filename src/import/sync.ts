@@ -1,47 +1,63 @@
 import type { TransactionSql } from 'postgres'
 import { Failure } from '../errors.ts'
-import { describeLimit, isBeyond, type Limit } from './limit.ts'
-import { placeOf, type RowType, TABLE_OF } from './record.ts'
-import { STAGED } from './staging.ts'
+import { SYNC_PLACE } from './place.ts'
+import { type RowType, TABLE_OF } from './record.ts'
+import { TABLES } from './staging.ts'
 
-/** The file that removals by --sync stand in; no source has so many. */
-const SYNC_FILE = 4000
+/** The most that may be rejected or removed: a share of all, or a number. */
+export type Limit = { percent: number } | { count: number }
 
-/** Rows from this place on come from no record. */
-export const SYNC_PLACE = placeOf({ file: SYNC_FILE, line: 0 })
-
-/** Whether a row was staged by --sync. */
-export function isRemoval(place: number): boolean {
-  return place >= SYNC_PLACE
+/** Whether `some` of `all` exceed a limit. */
+export function exceeds(limit: Limit, some: number, all: number): boolean {
+  return 'count' in limit ? some > limit.count : some * 100 > all * limit.percent
 }
 
-/** What --sync removes of a table. */
-export interface Removal {
+/** The number of rows that --sync removes of a table, and of all its rows. */
+interface Removal {
   table: string
   removed: number
   total: number
 }
 
 /**
- * Stages the removal of everything that the database has and the source does not name, not even in a bad
- * record. From there on it is deleted as if the source said so.
+ * Stages the removal of everything in the database that the source does not name, not even in a bad record. Later steps
+ * delete it as if the source had said so.
  */
 export async function stageRemovals(sql: TransactionSql, types: RowType[]): Promise<Removal[]> {
   const removals: Removal[] = []
   for (const [index, type] of types.entries()) {
     const table = TABLE_OF[type]
-    const [there] = await sql.unsafe<{ count: string }[]>(`select count(*) from ${table}`)
-    const removed = await stageRemovalsOf(sql, type, SYNC_PLACE + index * 2 ** 36)
-    removals.push({ table, removed, total: Number(there?.count) })
+    const { name } = TABLES[type]
+    const parts =
+      type === 'assessment'
+        ? `and not exists (select from import_parts p where p.assessment_id = t.id)
+           and not exists (select from import_removed_parts p where p.assessment_id = t.id)
+           and not exists (select from import_rejects r where r.assessment_id = t.id)`
+        : ''
+    const { count } = await sql.unsafe(
+      `insert into ${name} (line, id, deleted)
+       select $1::bigint + row_number() over (order by t.id), t.id, true
+       from ${table} t
+       where not exists (select from ${name} i where i.id = t.id)
+         and not exists (select from import_rejects r where r.id = t.id and r.type = $2)
+         ${parts}`,
+      [SYNC_PLACE + index * 2 ** 36, type],
+    )
+    const [all] = await sql<{ total: number }[]>`select count(*)::float8 as total from ${sql(table)}`
+    removals.push({ table, removed: count, total: all?.total ?? 0 })
   }
   await sql`analyze import_organizations, import_products, import_users, import_assessments`
   return removals
 }
 
-/** The separate parts that assessments lose which stay, because their records no longer list them. */
-export async function partsRemoved(sql: TransactionSql): Promise<Removal> {
-  const [row] = await sql<{ removed: string; total: string }[]>`
-    select
+/**
+ * Checks the removals of stageRemovals(), and the separate parts that remaining assessments lose because their records no
+ * longer list them.
+ * @throws Failure when more is removed of a table than `most` of its rows
+ */
+export async function limitRemovals(sql: TransactionSql, removals: Removal[], most: Limit): Promise<void> {
+  const parts = await sql<Removal[]>`
+    select 'assessment_parts' as table,
       (
         select count(*)
         from changed_assessments c
@@ -51,49 +67,14 @@ export async function partsRemoved(sql: TransactionSql): Promise<Removal> {
           and not exists (select from import_parts p where p.id = t.id)
           and not exists (select from import_removed_parts r where r.id = t.id)
           and not exists (select from import_rejects r where r.assessment_id = c.id)
-      ) as removed,
-      (select count(*) from assessment_parts where id <> assessment_id) as total`
-  return { table: 'assessment_parts', removed: Number(row?.removed), total: Number(row?.total) }
-}
-
-/** @throws Failure when more is removed of a table than `most` of what it has */
-export function refuseExcess(removals: Removal[], most: Limit): void {
-  const excesses = removals
-    .filter(({ removed, total }) => isBeyond(most, removed, total))
+      )::float8 as removed,
+      (select count(*) from assessment_parts where id <> assessment_id)::float8 as total`
+  const excesses = [...removals, ...parts]
+    .filter(({ removed, total }) => exceeds(most, removed, total))
     .map(({ table, removed, total }) => `${removed} of ${total} ${table}`)
   if (excesses.length === 0) return
+  const limit = 'count' in most ? most.count : `${most.percent}%`
   throw new Failure(
-    `nothing was loaded: --sync would remove ${excesses.join(' and ')}, more than ${describeLimit(most)}; is the source complete? If so, allow it with --max-removed`,
+    `nothing was loaded: --sync would remove ${excesses.join(' and ')}, more than ${limit}; is the source complete? If so, allow it with --max-removed`,
   )
-}
-
-async function stageRemovalsOf(sql: TransactionSql, type: RowType, firstPlace: number): Promise<number> {
-  const { name } = STAGED[type]
-  const parts =
-    type === 'assessment'
-      ? `and not exists (select from import_parts p where p.assessment_id = t.id)
-         and not exists (select from import_removed_parts p where p.assessment_id = t.id)
-         and not exists (select from import_rejects r where r.assessment_id = t.id)`
-      : ''
-  const result = await sql.unsafe(
-    `insert into ${name} (line, id, deleted)
-     select $1::bigint + row_number() over (order by t.id), t.id, true
-     from ${TABLE_OF[type]} t
-     where not exists (select from ${name} i where i.id = t.id)
-       and not exists (select from import_rejects r where r.id = t.id and r.type = $2)
-       ${parts}`,
-    [firstPlace, type],
-  )
-  return result.count
-}
-
-/**
- * The place of a bad record, from the place `from` on, that does not say whose it is: what such a source contains
- * cannot be known.
- */
-export async function findUnknown(sql: TransactionSql, from = 0): Promise<number | undefined> {
-  const [row] = await sql<{ line: string | null }[]>`
-    select min(line) as line from import_rejects
-    where id is null and assessment_id is null and line >= ${from}`
-  return row?.line == null ? undefined : Number(row.line)
 }

@@ -1,6 +1,7 @@
 import { afterAll, beforeEach, describe, expect, test } from 'bun:test'
 import { erasePerson } from '../../src/erasure/erase.ts'
-import { type ImportOptions, importSource, type Reject } from '../../src/import/import.ts'
+import { type ImportOptions, importSource } from '../../src/import/import.ts'
+import type { Reject } from '../../src/import/rejects.ts'
 import { openSource } from '../../src/import/source.ts'
 import { folderOf } from '../import/csv-files.ts'
 import { cleanUp } from '../support/executable.ts'

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
-import { BadLine } from '../../src/import/record.ts'
-import { type ReadLine, readObject, readRow } from '../../src/import/rows.ts'
+import { BadLine, type ReadRecord } from '../../src/import/record.ts'
+import { readObject, readRow } from '../../src/import/rows.ts'
 import { assessment, educator, organization, PEOPLE, product } from '../support/fixtures.ts'
 import { importLines, useDatabase } from '../support/import.ts'
 import { holds } from '../support/property.ts'
@@ -91,7 +91,7 @@ const line = fc.oneof(
 )
 
 /** A row, or the reason why not; any other exception comes through. */
-function outcome(text: string): ReadLine | string {
+function outcome(text: string): ReadRecord | string {
   try {
     return readRow(readObject(text))
   } catch (error) {

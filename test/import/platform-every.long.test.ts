@@ -11,8 +11,8 @@ import {
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import postgres, { type Sql } from 'postgres'
-import { watchOver } from '../../src/import/platform/vigil.ts'
-import { isVacuumed } from '../../src/import/session.ts'
+import { isVacuumed } from '../../src/import/platform/feed.ts'
+import { startSilenceCheck } from '../../src/import/platform/silence-check.ts'
 import { openFirst } from '../../src/postgres/connection/opening.ts'
 import { readPostgresUrl } from '../../src/postgres/connection/url.ts'
 import { axport, cleanUp, type Running, start } from '../support/executable.ts'
@@ -278,13 +278,13 @@ describe('axport import --every', () => {
     const connectThrough = () => openFirst(url, 5000)
     const bytesOf = async (statement: string) => {
       const connection = await connectThrough()
-      const letGo = watchOver(connection, connectThrough, 200)
+      const endChecks = startSilenceCheck(connection, connectThrough, 200)
       try {
         let bytes = 0
         for await (const chunk of connection.copy(statement)) bytes += chunk.length
         return bytes
       } finally {
-        letGo()
+        endChecks()
         connection.destroy()
       }
     }

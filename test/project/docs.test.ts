@@ -68,7 +68,7 @@ describe('docs/operate/data.md', () => {
   const page = read('docs/operate/data.md')
 
   test('names the limits that the code has', async () => {
-    const { MAX_LINE } = await import('../../src/import/lines.ts')
+    const { MAX_LINE } = await import('../../src/import/text.ts')
     expect(page).toContain(MAX_LINE.toLocaleString('en-US'))
     expect(page).toContain('500 characters')
   })

@@ -52,7 +52,7 @@ const ALLOWED: Record<string, { why: string; parts: string[] }> = {
     why: 'names of tables from the constant KEPT, and of columns and types that Postgres wrote from its catalog',
     parts: [
       "arrays.join(', ')",
-      'isBehind',
+      'isAfter',
       'keys',
       'last',
       "literals.join(', ')",
@@ -66,53 +66,54 @@ const ALLOWED: Record<string, { why: string; parts: string[] }> = {
     why: 'statements that Postgres wrote itself, from its catalog with format(%I)',
     parts: ['drop', 'restore'],
   },
-  'src/import/changes.ts': {
-    why: 'names of tables and columns, from the constants TABLE_OF and STAGED; no values',
+  'src/import/apply.ts': {
+    why: 'names of tables and columns, from the constants TABLE_OF and TABLES; ids are parameters',
     parts: [
-      'IS_GONE',
-      'IS_SAME_PART',
-      'differing',
-      'name',
+      'TABLES[type].name',
+      'changed',
+      "isEmpty ? '' : conflict",
+      'key',
+      "listed('')",
+      "listed('i.')",
       'table',
-      "type === 'assessment' ? PARTS_ALONE : ''",
     ],
   },
-  'src/import/rejects.ts': {
-    why: 'names of tables from the constants TABLE_OF and STAGED, and the checks, which are constants',
-    parts: ['name', 'parts', 'problems(checking)', 'table'],
+  'src/import/changes.ts': {
+    why: 'names of tables and columns, from the constants TABLE_OF, TABLES and FIELDS; no values',
+    parts: ['counts', 'differing(type)', 'table', "type === 'assessment' ? BY_PARTS : ''"],
   },
-  'src/import/session.ts': {
+  'src/import/import.ts': {
     why: 'names of tables, the keys of a summary',
     parts: ["changed.join(', ')"],
   },
+  'src/import/rejects.ts': {
+    why: 'names of tables from the constants TABLE_OF and TABLES, and the checks, which are constants',
+    parts: ['SYNC_PLACE', 'TABLES[type].name', "deletions.join('')", 'parts', 'problems(checking)', 'table'],
+  },
   'src/import/staging.ts': {
-    why: 'names of tables and columns from the constant TABLES',
-    parts: ['TABLES[type].name', "columns.join(', ')"],
+    why: 'names of tables and columns from the constant TABLES; values are parameters',
+    parts: ['TABLES[type].name', "columns.join(', ')", 'text'],
   },
   'src/import/settle.ts': {
     why: 'names of types, tables and columns, and defaults, all of them constants',
     parts: [
-      'ASSESSMENT_ID[type]',
       'TABLE_OF[type]',
+      'assessmentOf(type)',
       'columns',
       "defaults.join(', ')",
-      'educator',
-      'isIncomplete',
+      'isNull(columns)',
+      'isNull(required)',
       'isOwnRecord',
-      'isPartial',
       'missing',
       'name',
       "stored.join(', ')",
       'type',
+      "type === 'assessment' ? 'r.user_id' : 'null::bigint'",
     ],
   },
-  'src/import/staging-batch.ts': {
-    why: 'names of tables and columns from the constant TABLES; the values are parameters',
-    parts: ['text'],
-  },
   'src/import/sync.ts': {
-    why: 'names of tables from the constants TABLE_OF and STAGED',
-    parts: ['TABLE_OF[type]', 'name', 'parts', 'table'],
+    why: 'names of tables from the constants TABLE_OF and TABLES',
+    parts: ['name', 'parts', 'table'],
   },
 }
 

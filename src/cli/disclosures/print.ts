@@ -3,7 +3,7 @@ import type { Sql } from 'postgres'
 import { type Disclosure, eachDisclosure } from '../../disclosures/each.ts'
 import type { Question } from '../../disclosures/question.ts'
 import { integrationsShown, type Shown } from '../../disclosures/shown.ts'
-import type { Looked } from '../../disclosures/slices.ts'
+import type { SearchProgress } from '../../disclosures/slices.ts'
 import { escaped, print, printTable, StatusLine } from '../output.ts'
 
 /** As JSON or CSV, or else for people. */
@@ -17,7 +17,7 @@ const SHOWN = ['client_id', 'name', 'purpose', 'times', 'first', 'last'] as cons
 /** Prints a row for each integration that was shown something. */
 export async function printShown(sql: Sql, question: Question, { csv, json }: Form): Promise<void> {
   const status = new StatusLine()
-  const tell = (looked: Looked) => status.show(() => progress(looked))
+  const tell = (looked: SearchProgress) => status.show(() => progress(looked))
   const shown = await integrationsShown(sql, question, tell).finally(() => status.clear())
   const cells = shown.map(row => SHOWN.map(name => String(row[name] ?? '')))
   if (json) await print(`${JSON.stringify(shown)}\n`)
@@ -43,7 +43,7 @@ export async function printEach(sql: Sql, question: Question, { csv, json }: For
   let printed = 0
   // With the first rows: a question that is refused prints nothing.
   let opening = json ? '[' : csv ? stringify([[...EACH]]) : ''
-  for await (const { rows, looked } of eachDisclosure(sql, question)) {
+  for await (const { rows, progress: looked } of eachDisclosure(sql, question)) {
     const text = () => {
       if (json) return rows.map((row, at) => (printed + at > 0 ? ',' : '') + JSON.stringify(row)).join('')
       const cells = rows.map(row => EACH.map(name => [row[name] ?? []].flat().join(' ')))
@@ -77,5 +77,5 @@ const lineOf = (cells: string[]) =>
 
 const NOTHING = 'The record has no such answer.\n'
 
-const progress = ({ answers, upTo }: Looked) =>
+const progress = ({ answers, upTo }: SearchProgress) =>
   `looked through ${answers} answers, up to ${upTo.slice(0, 10)}`

@@ -1,27 +1,27 @@
 import { parse } from 'csv-parse/sync'
 import { Failure } from '../../errors.ts'
-import { COLUMNS, isKnownColumn, REQUIRED_COLUMNS } from '../csv-rows.ts'
-import { columnsOf, type Queries, type Query } from './queries.ts'
+import { columnsOf, requiredColumns } from '../rows.ts'
+import { headerStatement, type Queries, type Query } from './queries.ts'
 import { openSnapshot, type Snapshot } from './snapshot.ts'
 
-/** What a query gives, and what an import makes of it. */
+/** The columns of a query, and their meaning for an import. */
 export interface Explained {
   file: string
   /** Columns that are read. */
   found: string[]
-  /** Columns that must be there, and are not. */
+  /** Required columns that are missing. */
   missing: string[]
-  /** Columns that may be there: what they would say stays as it is stored. */
+  /** Optional columns that are missing: their values stay as they are stored. */
   left_out: string[]
-  /** Columns that mean nothing. */
+  /** Columns without a meaning. */
   unknown: string[]
-  /** Why it does not run, in place of its columns. */
+  /** Why the query fails, in place of its columns. */
   error?: string
 }
 
 /**
- * Asks the platform for the columns of each query, and runs none of them.
- * @throws Failure for a URL that is none, or a platform that cannot be reached
+ * Requests the columns of each query from the platform, and runs none of them.
+ * @throws Failure for an invalid URL, or a platform that cannot be reached
  */
 export async function explainQueries(url: string, { queries }: Queries): Promise<Explained[]> {
   const explained: Explained[] = []
@@ -46,14 +46,15 @@ async function explain(snapshot: Snapshot, query: Query): Promise<Explained> {
   const { file, type } = query
   try {
     const columns = await headerOf(snapshot, query)
-    const required = REQUIRED_COLUMNS[type]
-    const lacks = (column: string) => !columns.includes(column)
+    const known = columnsOf(type)
+    const required = requiredColumns(type)
+    const missing = known.filter(column => !columns.includes(column))
     return {
       file,
-      found: columns.filter(column => isKnownColumn(type, column)),
-      missing: required.filter(lacks),
-      left_out: COLUMNS[type].filter(column => lacks(column) && !required.includes(column)),
-      unknown: columns.filter(column => !isKnownColumn(type, column)),
+      found: columns.filter(column => known.includes(column)),
+      missing: required.filter(column => missing.includes(column)),
+      left_out: missing.filter(column => !required.includes(column)),
+      unknown: columns.filter(column => !known.includes(column)),
     }
   } catch (error) {
     if (!(error instanceof Failure)) throw error
@@ -63,7 +64,7 @@ async function explain(snapshot: Snapshot, query: Query): Promise<Explained> {
 
 async function headerOf(snapshot: Snapshot, query: Query): Promise<string[]> {
   const chunks: Uint8Array[] = []
-  for await (const chunk of snapshot.copy(query, columnsOf(query))) chunks.push(chunk)
+  for await (const chunk of snapshot.copy(query, headerStatement(query))) chunks.push(chunk)
   const [header = []] = parse(Buffer.concat(chunks)) as string[][]
   return header.map(name => name.trim().toLowerCase())
 }

@@ -2,9 +2,9 @@ import { Failure, TransientFailure } from '../../errors.ts'
 import { connectionFailure, verdictOn } from '../../postgres/failures.ts'
 import { lineAt, type Query } from './queries.ts'
 
-/** What goes wrong with the platform's database, in words: never its URL, and no value of a row. */
+/** Errors of the platform's database, in words: without its URL, and without values of rows. */
 
-/** Under which name its URL is given. */
+/** The option with its URL. */
 const URL_OPTION = '--from'
 
 /** A connection that could not be made. */
@@ -18,7 +18,7 @@ export function unreachable(error: unknown): Failure {
   return new TransientFailure(`cannot reach the platform: it refuses connections (${code})`, { cause: error })
 }
 
-/** A URL that cannot be read. */
+/** The error for an invalid URL. */
 export function unreadable(error: unknown): unknown {
   if (!(error instanceof Failure)) return error
   if (/must be postgres:/.test(error.message))
@@ -34,8 +34,8 @@ interface PostgresError {
 }
 
 /**
- * A query that failed, or whose connection went away.
- * @param statement the text around it that was sent
+ * The error for a query that failed or lost its connection.
+ * @param statement the text that was sent, with the query in it
  */
 export function queryFailure(error: unknown, query: Query, statement: string): unknown {
   if (error instanceof Failure) return error
@@ -54,8 +54,8 @@ export function queryFailure(error: unknown, query: Query, statement: string): u
 }
 
 /**
- * The server's message as far as it speaks of the query. What stands behind a colon or in quotes may be a value of a
- * row (data exceptions, class 22), and what a function of the platform raises may be anything.
+ * The server's message without personal data. In data exceptions (class 22), text after a colon or in quotes may be a
+ * value of a row. A function of the platform may raise any text.
  */
 function reason({ code = '', message = '' }: PostgresError): string {
   const text = message.replaceAll(/\s+/g, ' ')

@@ -2,8 +2,7 @@ import { createHash } from 'node:crypto'
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { Failure } from '../../errors.ts'
-import { FILE_NAMES } from '../csv.ts'
-import type { CsvType } from '../csv-rows.ts'
+import { type CsvType, FILE_NAMES } from '../csv.ts'
 
 /** A query on the platform's database: one select that gives the rows of a type. */
 export interface Query {
@@ -11,7 +10,7 @@ export interface Query {
   file: string
   type: CsvType
   text: string
-  /** SHA-256 of the text: with another one, all is read again. */
+  /** SHA-256 of the text. After a change of the text, everything is read again. */
   digest: string
 }
 
@@ -24,7 +23,7 @@ export interface Queries {
 }
 
 /**
- * Reads organizations.sql, products.sql, users.sql, assessments.sql and assessment_parts.sql, those that there are.
+ * Reads organizations.sql, products.sql, users.sql, assessments.sql and assessment_parts.sql, if they exist.
  * @throws Failure when none of them is there, or one cannot be read or is empty
  */
 export function readQueries(folder: string): Queries {
@@ -59,25 +58,25 @@ function readQuery(path: string, file: string): Pick<Query, 'text' | 'digest'> {
   return { text, digest: createHash('sha256').update(text).digest('hex') }
 }
 
-/** Before and after the text of a query, which stands on lines of its own. */
+/** The text before and after a query, which has lines of its own. */
 const BEFORE = 'copy (\n'
 const AFTER = '\n) to stdout (format csv, header)'
 const BEFORE_COLUMNS = 'copy (select * from (\n'
 const AFTER_COLUMNS = '\n) as query limit 0) to stdout (format csv, header)'
 
 /** The statement that gives the rows of a query as CSV. */
-export const rowsOf = ({ text }: Query): string => BEFORE + withoutEnd(text) + AFTER
+export const rowsStatement = ({ text }: Query): string => BEFORE + withoutEnd(text) + AFTER
 
-/** The statement that gives their header alone. Postgres plans the query, and runs nothing of it. */
-export const columnsOf = ({ text }: Query): string => BEFORE_COLUMNS + withoutEnd(text) + AFTER_COLUMNS
+/** The statement that gives only their header. Postgres plans the query without running it. */
+export const headerStatement = ({ text }: Query): string => BEFORE_COLUMNS + withoutEnd(text) + AFTER_COLUMNS
 
-/** The semicolon that ends a query in a file does not end the statement around it. */
+/** The text without its last semicolon, which would end the statement around it. */
 const withoutEnd = (text: string): string =>
   text.replace(/^\ufeff/, '').replace(/;(?=(\s|--[^\n]*(\n|$))*$)/, '')
 
 /**
  * The line of a query's file at which an error stands.
- * @param statement one of rowsOf() or columnsOf()
+ * @param statement one of rowsStatement() or headerStatement()
  * @param position in characters of the statement from 1 on, as Postgres counts
  */
 export function lineAt({ text }: Query, statement: string, position: number): number | undefined {

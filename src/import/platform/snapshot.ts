@@ -4,44 +4,44 @@ import { openFirst } from '../../postgres/connection/opening.ts'
 import { type PostgresUrl, readPostgresUrl } from '../../postgres/connection/url.ts'
 import { timeoutError } from '../../postgres/failures.ts'
 import { queryFailure, unreachable, unreadable } from './failure.ts'
-import { type Query, rowsOf } from './queries.ts'
-import { watchOver } from './vigil.ts'
+import { type Query, rowsStatement } from './queries.ts'
+import { startSilenceCheck } from './silence-check.ts'
 
-/** Milliseconds for the first answer, of all servers together. */
-const PATIENCE = 10_000
+/** Time for the first answer, of all servers together. */
+const CONNECT_TIMEOUT_MS = 10_000
 
-/** What a feed remembers of its last success, as far as the platform has to know it. */
+/** The last success of a feed, on which the changes of a round depend. */
 export interface Since {
-  /** The platform of then, as Snapshot has it. */
+  /** The platform of that round, as Snapshot has it. */
   platform: string
-  /** When its snapshot began, by its clock. */
+  /** The begin of its snapshot, by the platform's clock. */
   startedAt: string
 }
 
-/** One snapshot of the platform's database: whatever is read in it is of the same moment. */
+/** One snapshot of the platform's database: all of its rows are of the same moment. */
 export interface Snapshot {
-  /** Which database it is, whatever the address by which it was reached. */
+  /** The identity of the database, independent of its address. */
   platform: string
-  /** When it began, by the platform's clock, or of when it is on a standby; a timestamptz as text. */
+  /** Its begin by the platform's clock; on a standby, the time of the data. A timestamptz as text. */
   startedAt: string
-  /** What queries see as axport.since: a timestamptz as text, or -infinity. */
+  /** The setting axport.since in queries: a timestamptz as text, or -infinity. */
   since: string
-  /** The bytes of a statement of queries.ts, as they come and no faster than they are taken. */
+  /** The output of a statement of queries.ts. Reads no faster than the consumer takes. */
   copy(query: Query, statement?: string): AsyncGenerator<Uint8Array>
   /** Ends it. Idempotent. */
   close(): Promise<void>
-  /** Ends it with the query that is running, which fails at once and is cancelled. */
-  giveUp(): Promise<void>
+  /** Ends it at once, cancels the running query and lets it fail. */
+  cancel(): Promise<void>
 }
 
-/** Milliseconds for a request to cancel. */
-const FAREWELL = 1000
+/** Time for a request to cancel. */
+const CANCEL_TIMEOUT_MS = 1000
 
 /**
- * Connects, and begins a snapshot that only reads.
+ * Connects, and begins a read-only snapshot.
  * @param last the last success; undefined to read all
  * @param overlap seconds before it that are read again
- * @throws Failure for a URL that is none; TransientFailure for a platform that cannot be reached
+ * @throws Failure for an invalid URL; TransientFailure for a platform that cannot be reached
  */
 export async function openSnapshot(
   text: string,
@@ -49,13 +49,13 @@ export async function openSnapshot(
   overlap: number,
 ): Promise<Snapshot> {
   const url = read(text)
-  const connect = () => openFirst(url, PATIENCE)
+  const connect = () => openFirst(url, CONNECT_TIMEOUT_MS)
   let connection: Connection | undefined
   try {
     connection = await connect()
     const opened = connection
-    const settle = onTimeout(PATIENCE, () => opened.destroy(timeoutError()))
-    const begun = await begin(connection, last, overlap).finally(settle)
+    const cancelTimeout = onTimeout(CONNECT_TIMEOUT_MS, () => opened.destroy(timeoutError()))
+    const begun = await begin(connection, last, overlap).finally(cancelTimeout)
     return { ...begun, ...ofSnapshot(connection, connect) }
   } catch (error) {
     connection?.destroy()
@@ -74,17 +74,17 @@ function read(text: string): PostgresUrl {
 function ofSnapshot(
   connection: Connection,
   connect: () => Promise<Connection>,
-): Pick<Snapshot, 'copy' | 'close' | 'giveUp'> {
-  const letGo = watchOver(connection, connect)
+): Pick<Snapshot, 'copy' | 'close' | 'cancel'> {
+  const endChecks = startSilenceCheck(connection, connect)
   return {
     copy: (query, statement) => copy(connection, query, statement),
     async close() {
-      letGo()
+      endChecks()
       if (!connection.isOver) await connection.close()
     },
-    async giveUp() {
-      letGo()
-      await connection.giveUp(FAREWELL)
+    async cancel() {
+      endChecks()
+      await connection.giveUp(CANCEL_TIMEOUT_MS)
     },
   }
 }
@@ -101,36 +101,36 @@ async function begin(
   const { replayed } = await run<{ replayed: string | null }>(REPLAYED)
   // now() is the time of this statement, and so before the snapshot, which the next one takes.
   await run('begin isolation level repeatable read, read only')
-  await run(PATIENT)
-  await run(NOTICE_LEAVING)
-  const { knows } = await run<{ knows: boolean }>(KNOWS_SYSTEM)
-  const { platform } = await run<{ platform: string }>(knows ? SYSTEM : DATABASE)
+  await run(WITHOUT_TIMEOUTS)
+  await run(CHECK_CLIENT)
+  const { isAllowed } = await run<{ isAllowed: boolean }>(MAY_READ_SYSTEM)
+  const { platform } = await run<{ platform: string }>(isAllowed ? SYSTEM : DATABASE)
   const parameters = [last?.startedAt ?? null, last?.platform ?? null, platform, String(overlap), replayed]
   const { since, startedAt } = await run<{ since: string; startedAt: string }>(SET_SINCE, parameters)
   return { platform, since, startedAt }
 }
 
-/** Where a feed is killed its query is not to run to the end. Some servers cannot notice that, and older ones do not know how. */
-const NOTICE_LEAVING = `
+/** Lets the server end the query of a killed feed. Some systems and older servers do not have the setting. */
+const CHECK_CLIENT = `
   do $$ begin
     set local client_connection_check_interval = '5s';
   exception when others then null;
   end $$`
 
-/** A query may take as long as it takes, and so may what is done with its rows. A server has a row for the names it knows. */
-const PATIENT = `
+/** A query and the load of its rows may take hours. A server has a row for the names that it knows. */
+const WITHOUT_TIMEOUTS = `
   select set_config(name, '0', true) from pg_settings
   where name in ('statement_timeout', 'lock_timeout', 'idle_in_transaction_session_timeout', 'transaction_timeout')`
 
-/** The cluster is the same behind every address and on every standby. Not every provider lets everybody ask. */
-const KNOWS_SYSTEM = `
-  select coalesce(has_function_privilege(to_regprocedure('pg_control_system()'), 'execute'), false) as knows`
+/** The identifier of a cluster is the same behind every address and on every standby. Not every provider permits it. */
+const MAY_READ_SYSTEM = `
+  select coalesce(has_function_privilege(to_regprocedure('pg_control_system()'), 'execute'), false) as "isAllowed"`
 const SYSTEM = `select system_identifier || ' ' || current_database() as platform from pg_control_system()`
 const DATABASE = 'select current_database()::text as platform'
 
 /**
- * Where the platform's clock was set back, what it stamps from then on is older than the last snapshot. A standby shows
- * what its primary had committed some time ago: what was stamped since then is still to come.
+ * If the platform's clock was set back, its new stamps are older than the last snapshot: now() limits the time. The data
+ * of a standby is some time old: rows that its primary stamped since then are still to come.
  */
 const SET_SINCE = `
   select
@@ -141,13 +141,13 @@ const SET_SINCE = `
     case when pg_is_in_recovery() then least(now(), coalesce($5::text::timestamptz, '-infinity'))
     else now() end::text as "startedAt"`
 
-/** Of before the snapshot: a standby that catches up replays hours in a minute. */
+/** Read before the snapshot: a standby that catches up replays hours in a minute. */
 const REPLAYED = 'select pg_last_xact_replay_timestamp()::text as replayed'
 
 async function* copy(
   connection: Connection,
   query: Query,
-  statement = rowsOf(query),
+  statement = rowsStatement(query),
 ): AsyncGenerator<Uint8Array> {
   let isDone = false
   try {
@@ -156,7 +156,7 @@ async function* copy(
   } catch (error) {
     throw queryFailure(error, query, statement)
   } finally {
-    // What is not taken would stand in the way of whatever follows.
+    // Unread output would block the next statement.
     if (!isDone) connection.destroy()
   }
 }

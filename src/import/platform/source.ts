@@ -1,33 +1,33 @@
 import { csvSource } from '../csv.ts'
 import type { RecordSource } from '../record.ts'
-import { type Memory, recall, remember } from './memory.ts'
+import { type FeedState, readFeedState, writeFeedState } from './feed-state.ts'
 import type { Queries } from './queries.ts'
 import { openSnapshot, type Snapshot } from './snapshot.ts'
 
-/** How the platform's database is read. */
+/** The options of a feed. */
 export interface PlatformOptions {
   /** postgres://… of the platform. */
   url: string
   queries: Queries
-  /** Under which name the database remembers what was read. */
+  /** The name of its state in the database. */
   feed: string
-  /** Reads all, and not only what has changed since the last success. */
+  /** Reads everything, and not only changes since the last success. */
   isFull: boolean
-  /** Seconds before the start of the last snapshot: rows are stamped before they are committed. */
+  /** Seconds before the last snapshot that are read again: rows are stamped before they are committed. */
   overlap: number
-  /** Lets go of the platform at once. */
+  /** Cancels the running query at once. */
   signal?: AbortSignal
 }
 
 /**
- * The queries of a folder as one source: each gives the rows of a type as CSV, all in one snapshot. With parts apart, as
- * CSV files have them; the parts of an assessment are all that it has.
+ * The queries of a folder as one source: each gives the rows of a type as CSV, all in one snapshot. Parts are apart, as
+ * in CSV files, and complete for each assessment.
  */
 export function platformSource(options: PlatformOptions): RecordSource {
   const { url, queries, feed, isFull, overlap, signal } = options
   const digests = Object.fromEntries(queries.queries.map(({ file, digest }) => [file, digest]))
-  let memory: Memory | undefined
-  /** Why all is read although something is remembered. */
+  let state: FeedState | undefined
+  /** Why everything is read although there is a state. */
   let why: string | undefined
   let snapshot: Snapshot | undefined
   let isRead = false
@@ -42,32 +42,32 @@ export function platformSource(options: PlatformOptions): RecordSource {
     ...source,
     notes: () => [...(why !== undefined && isRead ? [why] : []), ...source.notes()],
     feed: {
-      async recall(sql) {
-        memory = await recall(sql, feed)
-        why = isFull || memory === undefined ? undefined : changeOf(memory.queries, digests)
+      async readState(sql) {
+        state = await readFeedState(sql, feed)
+        why = isFull || state === undefined ? undefined : changeOf(state.queries, digests)
       },
-      async remember(sql) {
+      async writeState(sql) {
         const { platform, startedAt } = snapshot as Snapshot
-        await remember(sql, feed, { platform, startedAt, queries: digests })
+        await writeFeedState(sql, feed, { platform, startedAt, queries: digests })
       },
       isFull: () => snapshot?.since === '-infinity',
       since: () => snapshot?.since,
-      lastSuccess: () => memory?.succeededAt,
+      lastSuccess: () => state?.succeededAt,
     },
     async *read(onBytes) {
-      const last = isFull || why !== undefined ? undefined : memory
+      const last = isFull || why !== undefined ? undefined : state
       snapshot = await openSnapshot(url, last, overlap)
-      const { close, giveUp, platform } = snapshot
+      const { close, cancel, platform } = snapshot
       if (last && last.platform !== platform) why = 'all was read: the platform is another database now'
-      const leave = () => void giveUp()
-      signal?.addEventListener('abort', leave)
-      if (signal?.aborted) leave()
+      const onAbort = () => void cancel()
+      signal?.addEventListener('abort', onAbort)
+      if (signal?.aborted) onAbort()
       try {
         yield* source.read(onBytes)
         isRead = true
       } finally {
-        signal?.removeEventListener('abort', leave)
-        // The platform keeps no snapshot while the rows are loaded.
+        signal?.removeEventListener('abort', onAbort)
+        // The platform need not keep a snapshot while the rows are loaded.
         await close()
       }
     },
@@ -75,8 +75,8 @@ export function platformSource(options: PlatformOptions): RecordSource {
 }
 
 /**
- * Why all has to be read: with another text a query may give rows that it did not give before, and columns of rows that
- * have not changed. All queries, and not that one alone: what one gives has to go with what the others give.
+ * Why everything has to be read: a query with another text may give other rows, and other columns of unchanged rows.
+ * All queries are read in full, because their rows have to fit together.
  */
 function changeOf(before: Record<string, string>, now: Record<string, string>): string | undefined {
   const files = [...new Set([...Object.keys(before), ...Object.keys(now)])]

@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test'
-import { watchOver } from '../../src/import/platform/vigil.ts'
+import { startSilenceCheck } from '../../src/import/platform/silence-check.ts'
 import { openFirst } from '../../src/postgres/connection/opening.ts'
 import { readPostgresUrl } from '../../src/postgres/connection/url.ts'
 import { cluster } from '../support/cluster.ts'
@@ -7,7 +7,7 @@ import { useRoles } from '../support/roles.ts'
 
 const newRole = useRoles()
 
-test('a silent query goes on where the platform refuses the connection that would look after it, and ends where nobody is there', async () => {
+test('a silent query goes on if the platform refuses the probe, and ends if no server answers', async () => {
   const { url } = await cluster()
   const role = await newRole()
   const connect = () => openFirst(readPostgresUrl(role.url(url())), 5000)
@@ -15,14 +15,14 @@ test('a silent query goes on where the platform refuses the connection that woul
   await admin.run(`alter role ${role.name} connection limit 1`, [], { prepare: false })
   const connection = await connect()
   const refusals: unknown[] = []
-  const witness = () =>
+  const probe = () =>
     connect().catch(error => {
       refusals.push((error as { code?: string }).code)
       throw error
     })
-  const letGo = watchOver(connection, witness, 100)
+  const endChecks = startSilenceCheck(connection, probe, 100)
   const rows = await connection.run("select 'through' as it from pg_sleep(0.5)", [], { prepare: false })
-  letGo()
+  endChecks()
   expect([[...(rows as object[])], refusals[0], connection.isOver]).toEqual([
     [{ it: 'through' }],
     '53300',
@@ -32,9 +32,9 @@ test('a silent query goes on where the platform refuses the connection that woul
   const nobody = async () => {
     throw Object.assign(new Error('nobody is there'), { code: 'ECONNREFUSED' })
   }
-  const letGoToo = watchOver(connection, nobody, 100)
+  const endChecksToo = startSilenceCheck(connection, nobody, 100)
   await expect(connection.run('select pg_sleep(60)', [], { prepare: false })).rejects.toThrow()
-  letGoToo()
+  endChecksToo()
   expect(connection.isOver).toBe(true)
   await admin.close()
 })

@@ -1,16 +1,16 @@
 import type { TransactionSql } from 'postgres'
 import type { Since } from './snapshot.ts'
 
-/** What a feed remembers between two rounds; a row of the table feeds. */
-export interface Memory extends Since {
+/** The state of a feed after a successful round; a row of the table feeds. */
+export interface FeedState extends Since {
   /** The digest of each query by the name of its file. */
   queries: Record<string, string>
-  /** When that was written, in Unix seconds. */
+  /** The time of the success, in Unix seconds. */
   succeededAt: number
 }
 
-/** What the last success of a feed has left; undefined before the first. */
-export async function recall(sql: TransactionSql, feed: string): Promise<Memory | undefined> {
+/** The state of a feed; undefined before its first success. */
+export async function readFeedState(sql: TransactionSql, feed: string): Promise<FeedState | undefined> {
   const [row] = await sql<{ platform: string; startedAt: string; queries: string; succeededAt: number }[]>`
     select platform, snapshot_at::text as "startedAt", queries::text,
       extract(epoch from succeeded_at)::double precision as "succeededAt"
@@ -18,11 +18,11 @@ export async function recall(sql: TransactionSql, feed: string): Promise<Memory 
   return row && { ...row, queries: JSON.parse(row.queries) as Record<string, string> }
 }
 
-/** Writes what the next round is to know, in the transaction that loads what this one has read. */
-export async function remember(
+/** Writes the state for the next round, in the transaction that loads the rows of this one. */
+export async function writeFeedState(
   sql: TransactionSql,
   feed: string,
-  { platform, startedAt, queries }: Omit<Memory, 'succeededAt'>,
+  { platform, startedAt, queries }: Omit<FeedState, 'succeededAt'>,
 ): Promise<void> {
   await sql`
     insert into feeds (name, platform, snapshot_at, queries)

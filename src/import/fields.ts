@@ -1,0 +1,126 @@
+import { BadLine, type Row, type RowType } from './record.ts'
+
+/** The fields of records: their columns, and the readers of their values. Pure. */
+
+/** Reads a value, or throws the BadLine that says what it must be. */
+type Reader<Value> = (value: unknown) => Value
+
+/** A field of a record. */
+interface Field {
+  /** The type of its column. */
+  kind: string
+  read: Reader<unknown>
+  /** The value that null stands for, and that a new row gets without one; undefined where a value is required. */
+  cleared?: string | boolean
+}
+
+const wholeNumber = (least: number, most: number) => (value: unknown) => {
+  if (Number.isInteger(value) && (value as number) >= least && (value as number) <= most)
+    return value as number
+  throw new BadLine(`must be a whole number from ${least} to ${most}`)
+}
+
+/** An id, which has to be exact in JavaScript. */
+export const readId = wholeNumber(1, Number.MAX_SAFE_INTEGER)
+/** The position of a part, in a column of the type integer. */
+export const readPosition = wholeNumber(0, 2 ** 31 - 1)
+
+const NAME = { kind: 'text', read: readName }
+const TEXT = { kind: 'text', read: readText, cleared: '' }
+const ID = { kind: 'bigint', read: readId }
+const INSTANT = { kind: 'timestamptz', read: readInstant }
+
+/** The fields that fill the columns of each type besides its id. */
+export const FIELDS: Record<RowType, Record<string, Field>> = {
+  organization: { name: NAME },
+  product: { name: NAME },
+  user: {
+    name: NAME,
+    first_name: TEXT,
+    last_name: TEXT,
+    email: TEXT,
+    seid: { kind: 'text', read: readSeid, cleared: '' },
+    record_status: { kind: 'text', read: readStatus, cleared: 'active' },
+  },
+  assessment: {
+    user_id: ID,
+    organization_id: ID,
+    product_id: ID,
+    certified_at: INSTANT,
+    legacy_record: { kind: 'boolean', read: readBoolean, cleared: false },
+  },
+}
+
+/** The fields of a part besides its id, all of them required. */
+export const PART_FIELDS = { name: NAME, certified_at: INSTANT, proctor_id: ID }
+
+/**
+ * The value of a field; `cleared` where it is absent or null.
+ * @throws BadLine for a wrong value, or none where `cleared` is undefined
+ */
+export function readField<Value>(
+  object: Row,
+  name: string,
+  { read, cleared }: { read: Reader<Value>; cleared?: Value },
+  prefix = '',
+): Value {
+  const value = object[name] ?? undefined
+  if (value === undefined && cleared !== undefined) return cleared
+  if (value === undefined) throw new BadLine(`${prefix}${name} is missing`)
+  try {
+    return read(value)
+  } catch (error) {
+    throw error instanceof BadLine ? new BadLine(`${prefix}${name} ${error.message}`) : error
+  }
+}
+
+/** A text that can be stored. The limit is the schema's, see db/migrations/0001. */
+export function readText(value: unknown): string {
+  if (typeof value !== 'string') throw new BadLine('must be a string')
+  if (value.length > 500 && [...value].length > 500) throw new BadLine('is longer than 500 characters')
+  if (value.includes('\0') || !value.isWellFormed())
+    throw new BadLine('holds a character that cannot be stored')
+  return value
+}
+
+function readName(value: unknown): string {
+  const text = readText(value)
+  if (text.trim() === '') throw new BadLine('is blank')
+  return text
+}
+
+/** A blank seid was never recorded (spec 4.2, filter rule 5), which is ''. */
+function readSeid(value: unknown): string {
+  const text = readText(value)
+  if (text.trim() === '') return ''
+  // Filters refuse the same characters, see assessments/parse.ts.
+  if (/[\p{Cc}\ufffd]/u.test(text)) throw new BadLine('holds a character that no filter can ask for')
+  return text
+}
+
+function readStatus(value: unknown): string {
+  if (value !== 'active' && value !== 'archived') throw new BadLine('must be active or archived')
+  return value
+}
+
+/** true or false. */
+export function readBoolean(value: unknown): boolean {
+  if (typeof value !== 'boolean') throw new BadLine('must be true or false')
+  return value
+}
+
+const INSTANT_TEXT =
+  /^(\d{4}-\d\d-\d\d)(?:([Tt ](?:[01]\d|2[0-3]):[0-5]\d(?::[0-5]\d(?:\.\d{1,6})?)?)(?:(?<=\.\d{6})\d{1,3})?([Zz]|[+-](?:0\d|1[0-4])(?::?[0-5]\d)?))?$/
+
+/**
+ * A calendar day, which means its start in the platform's time zone, or an instant with its offset, as text. Postgres
+ * keeps six digits of a second and would round the rest, the last moment of a day to the next day: it is cut off here.
+ */
+function readInstant(value: unknown): string {
+  const [, day, time = '', offset = ''] = (typeof value === 'string' && INSTANT_TEXT.exec(value)) || []
+  if (!day || Number.isNaN(Date.parse(day)) || new Date(day).toISOString().slice(0, 10) !== day) {
+    throw new BadLine('must be a day as 2026-03-01, or an instant with its offset as 2026-03-01T18:20:00Z')
+  }
+  if (day.startsWith('0000')) throw new BadLine('is outside the years 1 to 9999')
+  return day + time + offset
+}
