@@ -2,6 +2,7 @@ import { sql } from 'drizzle-orm'
 import { apiError, HttpError } from '../answers.ts'
 import { type RawRow, text } from '../postgres/raw-rows.ts'
 import { type Runner, rawStatement } from '../postgres/statement.ts'
+import { sha256 } from '../random.ts'
 
 /** The integration behind a live token, with a scope that holds an organization and a product at least. */
 export interface Access {
@@ -22,6 +23,19 @@ export function invalidToken(token: 'absent' | 'presented'): HttpError {
   const details = token === 'presented' ? `, error="${error}", error_description="${error_description}"` : ''
   const challenge = { 'www-authenticate': `Bearer realm="axport"${details}` }
   return new HttpError(401, { error, error_description }, challenge)
+}
+
+/**
+ * The digest of the token in an Authorization header. Whether it is live is checked by the statement that does the work,
+ * in its own snapshot: the very next request after a revocation or a change of scope sees it, on every process.
+ * @throws HttpError 401 for a header that is missing or has no token of our form, without asking the database
+ */
+export function tokenDigestOf(authorization: string | null): Buffer {
+  // RFC 9110 §11.1: the scheme is case-insensitive.
+  const [, token] = /^bearer +(.*)$/i.exec(authorization ?? '') ?? []
+  if (token === undefined) throw invalidToken('absent')
+  if (!/^[A-Za-z0-9]{43}$/.test(token)) throw invalidToken('presented')
+  return sha256(token)
 }
 
 /** The 400 where operators must attach organizations or products, which no retry cures (spec 5, rule 9; 7.1). */

@@ -1,27 +1,32 @@
-import { type Answer, apiError, COMPRESSIBLE, errorAnswer, type HttpError, type Shown } from '../answers.ts'
+import { type Answer, apiError, COMPRESSIBLE, errorAnswer, HttpError, type Shown } from '../answers.ts'
 import type { Runner } from '../postgres/statement.ts'
 import { requireAccess } from './access.ts'
 import { isBigint } from './conditions.ts'
 import { nextLink } from './next-link.ts'
 import { readPage } from './page.ts'
 import type { PageMemory } from './page-memory.ts'
-import { type Filter, type ListParameters, queryOf } from './parameters.ts'
+import type { Filter, ListQuery } from './parameters.ts'
+import { parseListQuery } from './parse.ts'
 import { readRecord, type ShownRecords } from './queries.ts'
 import { resembled } from './resemblance.ts'
 
 /**
- * GET /api/v1/ax/assessments (spec 4.2). `queryString` is what the parameters were read from, for the next page's.
- * The documents are finished JSON; they are joined and sent, never parsed.
+ * GET /api/v1/ax/assessments (spec 4.2). The documents are finished JSON; they are joined and sent, never parsed.
  * @throws HttpError 401 or 400
  */
 export async function listAssessments(
   db: Runner,
   memory: PageMemory,
   tokenDigest: Uint8Array,
-  parameters: ListParameters,
   queryString: string,
 ): Promise<Answer> {
-  const query = queryOf(parameters)
+  let query: ListQuery
+  try {
+    query = parseListQuery(queryString)
+  } catch (error) {
+    if (!(error instanceof HttpError)) throw error
+    return await refuse(db, tokenDigest, error)
+  }
   const { clientId, count, documents, size, shown } = await readPage(db, memory, tokenDigest, query)
   const meta = JSON.stringify({ count, offset: query.offset, page: query.page })
   const body = Buffer.concat([Buffer.from('{"data":['), documents, Buffer.from(`],"meta":${meta}}`)])
@@ -40,7 +45,7 @@ export async function retrieveAssessment(
   tokenDigest: Uint8Array,
   id: string,
 ): Promise<Answer> {
-  if (!/^\d+$/.test(id) || !isBigint(id)) return await refused(db, tokenDigest, assessmentNotFound())
+  if (!/^\d+$/.test(id) || !isBigint(id)) return await refuse(db, tokenDigest, assessmentNotFound())
   const { access, document, shown } = await readRecord(db, tokenDigest, id)
   memory.note(tokenDigest, access)
   const { clientId } = access
@@ -58,10 +63,10 @@ function disclosed(clientId: string, records: ShownRecords | undefined, filter: 
 }
 
 /**
- * What is wrong with a request is told to those alone who may ask: token and provisioning come first (design §5).
+ * Answers with the error only if the token is live and its integration is provisioned (design §5).
  * @throws HttpError 401 or 400
  */
-export async function refused(db: Runner, tokenDigest: Uint8Array, error: HttpError): Promise<Answer> {
+async function refuse(db: Runner, tokenDigest: Uint8Array, error: HttpError): Promise<Answer> {
   const { clientId } = await requireAccess(db, tokenDigest)
   return errorAnswer(error, { clientId })
 }

@@ -1,15 +1,15 @@
-import { ListParameters } from './parameters.ts'
+import { LIST_PARAMETERS } from './parameters.ts'
 
 /** Parameters by their letters alone: `filteruserids`, and `userids` for whoever forgets the filter around it. */
 const LETTERS = new Map(
-  Object.keys(ListParameters.properties).flatMap(name => {
+  Object.keys(LIST_PARAMETERS).flatMap(name => {
     const letters = lettersOf(name)
     return [letters, letters.replace(/^filter/, '')].map((spelling): [string, string] => [spelling, name])
   }),
 )
 
 /** The spellings that have an effect, or are an error: those of parse.ts. */
-const OURS = new Set(Object.keys(ListParameters.properties).map(name => name.replace('[]', '')))
+const OURS = new Set(Object.keys(LIST_PARAMETERS).map(name => name.replace('[]', '')))
 
 /** Names that are compared at most: a query string of 16 KiB may hold thousands. */
 const MOST_NAMES = 10

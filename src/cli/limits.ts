@@ -1,6 +1,6 @@
 import { type Environment, setting } from '../config.ts'
 import { Failure } from '../errors.ts'
-import type { Limits } from '../http/limits.ts'
+import type { Limits } from '../http/endpoint.ts'
 import type { PoolBounds } from '../postgres/pool/bounds.ts'
 
 /** Milliseconds for everything about an answer that is not the database's. */

@@ -3,7 +3,7 @@ import { ClientGone } from '../postgres/failures.ts'
 import type { ServingDatabase } from '../postgres/pool/serving-database.ts'
 import { EARLY } from './reading.ts'
 import { Recorder } from './recorder.ts'
-import { askerOf } from './request-log.ts'
+import { originOf } from './request-log.ts'
 
 /** An answer is withheld, because what it shows could not be recorded; `cause` says why. */
 export class Withheld extends Error {
@@ -33,7 +33,7 @@ export class Disclosing {
   async recorded(request: Request, answer: Answer): Promise<Answer> {
     const { shown } = answer
     if (!shown || request.method === 'HEAD') return answer
-    const { id: requestId, address, started } = askerOf(request)
+    const { id: requestId, address, started } = originOf(request)
     // A key of this answer: where the connection is lost and the statement run once more, there is one row.
     const disclosure = {
       ...shown,

@@ -9,8 +9,8 @@ import type { Runner } from '../postgres/statement.ts'
 /** Milliseconds in which a request may still be run twice on the last server that is asked. */
 export const EARLY = 1000
 
-/** Reads on one server, by what is remembered of that one. */
-type Read = (db: Runner, memory: PageMemory) => Promise<Answer>
+/** Answers a request from one server, with the page memory of that server. */
+export type Read = (db: Runner, memory: PageMemory, tokenDigest: Uint8Array) => Promise<Answer>
 
 /**
  * Has each request answered by one server: the primary, or a standby where there are such. What is remembered is kept for
@@ -25,8 +25,8 @@ export class Reading {
     private readonly counters: Counters,
   ) {}
 
-  /** The pool that a request with this token waits in, and its lane there. */
-  whereabouts(tokenDigest: Uint8Array): { pool: ServingDatabase; lane: string | undefined } {
+  /** The pool in which a request with this token waits for a connection, and its lane there. */
+  queueOf(tokenDigest: Uint8Array): { pool: ServingDatabase; lane: string | undefined } {
     const pool = this.replicas?.inTurn(tokenDigest)[0]?.pool ?? this.primary
     return { pool, lane: this.#laneOf(pool, tokenDigest) }
   }
@@ -64,7 +64,8 @@ export class Reading {
   }
 
   async #readOn(pool: ServingDatabase, asker: Asker, tokenDigest: Uint8Array, read: Read): Promise<Answer> {
-    return await read(pool.during(asker, this.#laneOf(pool, tokenDigest)), this.#memoryOf(pool))
+    const db = pool.during(asker, this.#laneOf(pool, tokenDigest))
+    return await read(db, this.#memoryOf(pool), tokenDigest)
   }
 
   #laneOf(pool: ServingDatabase, tokenDigest: Uint8Array): string | undefined {

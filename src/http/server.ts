@@ -4,8 +4,8 @@ import type { ServingDatabase } from '../postgres/pool/serving-database.ts'
 import type { Replicas } from '../postgres/standby/replicas.ts'
 import { type Address, freePort, listenFailure, urlOf } from './address.ts'
 import { createApp } from './app.ts'
-import type { Limits } from './limits.ts'
-import type { Log, Watching } from './request-log.ts'
+import type { Limits } from './endpoint.ts'
+import type { Log, Monitor } from './request-log.ts'
 import type { Certificate } from './tls.ts'
 
 /** A server that is listening; `url` has the real port where 0 was asked for. */
@@ -26,7 +26,7 @@ export interface Server {
 
 /** What a server may be given beside its address and its bounds; with a certificate it speaks HTTPS. */
 export interface ServerOptions
-  extends Partial<Pick<Watching, 'slowMs' | 'counters' | 'onAnswered' | 'trustedProxies'>> {
+  extends Partial<Pick<Monitor, 'slowMs' | 'counters' | 'onAnswered' | 'trustedProxies'>> {
   certificate?: Certificate | undefined
   /** Standbys of the database that pages and records are read from. */
   replicas?: Replicas | undefined
@@ -53,8 +53,8 @@ export function startServer(
   const former = new Map<Bun.Server<unknown>, Promise<void>>()
   const servers = () => [...former.keys(), ...(app.server ? [app.server] : [])]
   const inFlight = () => servers().reduce((sum, server) => sum + server.pendingRequests, 0)
-  const watching = { log, inFlight, isDraining: () => isDraining, ...unwatched, ...watched }
-  const app = createApp(db, limits, watching, replicas)
+  const monitor = { log, inFlight, isDraining: () => isDraining, ...unwatched, ...watched }
+  const app = createApp(db, limits, monitor, replicas)
   // Bun cannot change the certificate of a server: another one takes over, on the same port.
   const isShared = address.isShared === true || certificate !== undefined
   const port = isShared && !address.isShared ? freePort(address) : address.port

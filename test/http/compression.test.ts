@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { type Acceptance, readAcceptEncoding } from '../../src/http/compress.ts'
+import { type Acceptance, readAcceptEncoding } from '../../src/http/respond.ts'
 import { assessment, range, world } from '../support/fixtures.ts'
 import { LIST, TOKEN } from '../support/http.ts'
 import { dial, exchange } from '../support/raw.ts'

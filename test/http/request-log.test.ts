@@ -1,5 +1,5 @@
 import { beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
-import { requestId } from '../../src/http/request-id.ts'
+import { requestId } from '../../src/http/request-log.ts'
 import { executable, PATIENCE } from '../support/executable.ts'
 import { assessment, range } from '../support/fixtures.ts'
 import { bearer, type Credentials, LIST, newToken, TOKEN, tokenRequest } from '../support/http.ts'

@@ -7,7 +7,7 @@ import {
   Registry,
 } from 'prom-client'
 import type { Answered } from '../request-log.ts'
-import { TOKEN } from '../token-routes.ts'
+import { TOKEN } from '../token-endpoint.ts'
 import { addProcessMetrics } from './process-metrics.ts'
 import { addSourceMetrics, type Sources } from './source-metrics.ts'
 

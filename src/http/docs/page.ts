@@ -1,20 +1,25 @@
 import { GUIDE, SUMMARY } from '../openapi/guide.ts'
+import type { OpenApiDocument } from '../openapi/types.ts'
 import { described, html } from './html.ts'
 import { headersSection, operationSection, schemaSection } from './reference.ts'
-import type { ShownDocument } from './shown.ts'
 import { trySection } from './try.ts'
 
-/** Schemas that are shown with the operation that takes or gives them, or are plain from their examples. */
-const SHOWN = ['AssessmentList', 'AssessmentRecord', 'ResultPart', 'TokenResponse', 'ApiError', 'OAuthError']
+/** The schemas with a section of their own. The fields of a token request stand in its operation. */
+const SCHEMAS = [
+  'AssessmentList',
+  'AssessmentRecord',
+  'ResultPart',
+  'TokenResponse',
+  'ApiError',
+  'OAuthError',
+]
 
 /**
- * The reference page: the document as HTML, and with forms that send requests where it `isTried`. Addresses are
- * relative, for proxies that put a path in front.
- *
- * Made by hand: the known viewers bring 1.9 MB (Swagger UI 5.35) or 3.6 MB (Scalar 1.46) of script and style, and
- * are blank without script. This one and its files have 48 KB, under a policy that needs no exception.
+ * The reference page: the OpenAPI document as HTML, on request with forms that send requests. Addresses are relative, for
+ * proxies that add a path. Swagger UI 5.35 would bring 1.9 MB of script and style, Scalar 1.46 3.6 MB, and both are blank
+ * without script; this page and its files have 48 KB, under a policy that needs no exception.
  */
-export function docsPage(document: ShownDocument, isTried: boolean): string {
+export function docsPage(document: OpenApiDocument, withForms: boolean): string {
   const { info, paths, components } = document
   const operations = Object.entries(paths).flatMap(([path, methods]) =>
     Object.entries(methods).map(([method, operation]) => ({ path, method, operation })),
@@ -29,7 +34,7 @@ export function docsPage(document: ShownDocument, isTried: boolean): string {
 <link rel="icon" href="data:,">
 <link rel="stylesheet" href="docs/page.css">
 <script type="module" src="docs/page.js"></script>${
-    isTried &&
+    withForms &&
     html`
 <script type="module" src="docs/try.js"></script>`
   }
@@ -37,14 +42,14 @@ export function docsPage(document: ShownDocument, isTried: boolean): string {
 <body>
 <nav aria-label="Contents">
   <strong>${info.title}</strong>
-  ${isTried && html`<a href="#try">Try it</a>`}
+  ${withForms && html`<a href="#try">Try it</a>`}
   <span>Guide</span>
   ${GUIDE.map(({ title }) => html`<a href="#${title.toLowerCase()}">${title}</a>`)}
   <span>Requests</span>
   ${operations.map(({ operation }) => html`<a href="#${operation.operationId}">${operation.summary}</a>`)}
   <span>Answers</span>
   <a href="#headers">Headers</a>
-  ${SHOWN.map(name => html`<a class="schema" href="#${name}">${name}</a>`)}
+  ${SCHEMAS.map(name => html`<a class="schema" href="#${name}">${name}</a>`)}
   <a href="openapi.json">openapi.json</a>
 </nav>
 <main>
@@ -53,7 +58,7 @@ export function docsPage(document: ShownDocument, isTried: boolean): string {
   <p>${described(SUMMARY)}</p>
   <p>Base address: <code class="sample">BASE_URL</code></p>
 </header>
-${isTried && trySection(document)}
+${withForms && trySection(document)}
 ${GUIDE.map(
   ({ title, paragraphs }) => html`
 <section id="${title.toLowerCase()}">
@@ -63,7 +68,7 @@ ${GUIDE.map(
 )}
 ${operations.map(({ method, path, operation }) => operationSection(document, method, path, operation))}
 ${headersSection(document)}
-${SHOWN.map(name => schemaSection(name, components.schemas[name]))}
+${SCHEMAS.map(name => schemaSection(name, components.schemas[name]))}
 </main>
 </body>
 </html>

@@ -1,16 +1,9 @@
+import type { OpenApiDocument, Operation, Parameter, Response, Schema } from '../openapi/types.ts'
 import { described, type Html, html } from './html.ts'
-import {
-  type Answer,
-  nameOf,
-  type Operation,
-  type Parameter,
-  type Schema,
-  type ShownDocument,
-} from './shown.ts'
 
 /** Everything about one operation. */
 export function operationSection(
-  document: ShownDocument,
+  document: OpenApiDocument,
   method: string,
   path: string,
   operation: Operation,
@@ -26,7 +19,7 @@ export function operationSection(
   ${parameters.length > 0 && html`<h3>Parameters</h3>${parameterTable(parameters)}`}
   ${body && html`<h3>Body</h3><p>A form or JSON.</p>${fieldTable(document.components.schemas[nameOf(body)])}`}
   <h3>Answers</h3>
-  ${Object.entries(responses).map(([status, answer]) => answerBlock(status, answer))}
+  ${Object.entries(responses).map(([status, response]) => responseBlock(status, response))}
 </section>`
 }
 
@@ -36,7 +29,7 @@ export function schemaSection(name: string, schema: Schema | undefined): Html {
 }
 
 /** The headers of answers, each with an example. */
-export function headersSection({ components }: ShownDocument): Html {
+export function headersSection({ components }: OpenApiDocument): Html {
   const rows = Object.entries(components.headers).map(
     ([name, { example, description }]) => html`
     <tr id="header-${name}"><th scope="row"><code>${name}</code></th><td><code>${example}</code></td><td>${described(description)}</td></tr>`,
@@ -76,14 +69,14 @@ function table(headings: string[], rows: Html[]): Html {
   </table>`
 }
 
-function answerBlock(status: string, { description, headers = {}, content }: Answer): Html {
+function responseBlock(status: string, { description, headers = {}, content }: Response): Html {
   const { schema, example, examples = {} } = content?.['application/json'] ?? {}
-  const shown = example === undefined ? Object.values(examples) : [{ summary: undefined, value: example }]
+  const values = example === undefined ? Object.values(examples).map(({ value }) => value) : [example]
   return html`
   <details class="answer"${status === '200' && html` open`}>
     <summary><span class="status s${status[0]}">${status}</span> ${described(description)}</summary>
     ${schema && html`<p>Body: ${typeOf(schema)}. Headers: ${headerList(Object.keys(headers))}.</p>`}
-    ${shown.map(({ value }) => html`<pre>${JSON.stringify(value, null, 2)}</pre>`)}
+    ${values.map(value => html`<pre>${JSON.stringify(value, null, 2)}</pre>`)}
   </details>`
 }
 
@@ -100,4 +93,9 @@ function typeOf(schema: Schema): Html {
   if (schema.anyOf)
     return html`${schema.anyOf.map((choice, at) => html`${at > 0 && ' or '}${typeOf(choice)}`)}`
   return html`${schema.format === 'date' ? 'date' : schema.type}`
+}
+
+/** The name at the end of a reference. */
+function nameOf({ $ref = '' }: Schema): string {
+  return $ref.slice($ref.lastIndexOf('/') + 1)
 }

@@ -1,15 +1,16 @@
+import type { OpenApiDocument, Parameter, Schema } from '../openapi/types.ts'
 import { type Html, html } from './html.ts'
-import type { Parameter, Schema, ShownDocument } from './shown.ts'
 
 /**
  * The forms to try requests with. They do nothing by themselves: try.browser.js sends what they hold, and the
  * policy of the page lets no form be sent by the browser, which would put secrets into an address.
  */
-export function trySection(document: ShownDocument): Html {
+export function trySection(document: OpenApiDocument): Html {
   const list = document.paths['/api/v1/ax/assessments']?.get?.parameters ?? []
   const retrieve = document.paths['/api/v1/ax/assessments/{id}']?.get?.parameters ?? []
-  const filters = list.filter(({ name }) => name.startsWith('filter'))
-  const others = list.filter(({ name }) => !name.startsWith('filter'))
+  const { filters = [], others = [] } = Object.groupBy(list, ({ name }) =>
+    name.startsWith('filter') ? 'filters' : 'others',
+  )
   return html`
 <section id="try">
   <h2>Try it</h2>

@@ -2,6 +2,9 @@ import type { AssessmentList, AssessmentRecord } from '../../assessments/record.
 import type { TokenResponse } from '../../oauth/endpoint.ts'
 import { TOKEN_LIFETIME } from '../../oauth/tokens.ts'
 
+/** The sample of an operation. */
+export const curl = (source: string) => [{ lang: 'Shell' as const, label: 'curl' as const, source }]
+
 const educator = {
   seid: '1234567890',
   name: 'Ana M. Ruiz',
@@ -15,17 +18,15 @@ const pat = { proctor_id: 77, proctor_name: 'Pat Proctor' }
 const lee = { proctor_id: 78, proctor_name: 'Lee Proctor' }
 
 /** An assessment without separate parts: its one part is itself. */
+const reading = { assessment_name: 'Reading Observation', certified_on: '2026-03-01' }
 const single: typeof AssessmentRecord.static = {
   id: 9001,
   ...educator,
-  assessment_name: 'Reading Observation',
-  certified_on: '2026-03-01',
-  results: [
-    { assessment_id: 9001, assessment_name: 'Reading Observation', certified_on: '2026-03-01', ...pat },
-  ],
+  ...reading,
+  results: [{ assessment_id: 9001, ...reading, ...pat }],
 }
 
-/** One of two parts. */
+/** An assessment of two parts. */
 export const record: typeof AssessmentRecord.static = {
   id: 9100,
   ...educator,

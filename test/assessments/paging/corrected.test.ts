@@ -1,7 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { readPage } from '../../../src/assessments/page.ts'
 import { PageMemory } from '../../../src/assessments/page-memory.ts'
-import { queryOf } from '../../../src/assessments/parameters.ts'
 import { parseListQuery } from '../../../src/assessments/parse.ts'
 import { newCounters } from '../../../src/counters.ts'
 import type { ServingDatabase } from '../../../src/postgres/pool/serving-database.ts'
@@ -28,7 +27,7 @@ async function expectCorrected(query: string, change: (last: string) => Promise<
   const counters = newCounters()
   const memory = new PageMemory(counters)
   const page = async (offset: number, known = memory) => {
-    const asked = queryOf(parseListQuery(`${query}&page=20&offset=${offset}`))
+    const asked = parseListQuery(`${query}&page=20&offset=${offset}`)
     const { count, documents } = await readPage(pool, known, tokenOf(SCOPE), asked)
     return { count, text: Buffer.from(documents).toString() }
   }
@@ -85,7 +84,7 @@ describe('what is remembered', () => {
     const counters = newCounters()
     const memory = new PageMemory(counters)
     const page = (offset: number) =>
-      readPage(pool, memory, tokenOf(SCOPE), queryOf(parseListQuery(`offset=${offset}`)))
+      readPage(pool, memory, tokenOf(SCOPE), parseListQuery(`offset=${offset}`))
     await page(0)
     await db.sql.unsafe(statement)
     await page(50)

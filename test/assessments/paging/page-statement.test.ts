@@ -4,7 +4,6 @@ import { requireAccess } from '../../../src/assessments/access.ts'
 import { readPage } from '../../../src/assessments/page.ts'
 import { PageMemory } from '../../../src/assessments/page-memory.ts'
 import { pageSql, type Shape } from '../../../src/assessments/page-statement.ts'
-import { queryOf } from '../../../src/assessments/parameters.ts'
 import { parseListQuery } from '../../../src/assessments/parse.ts'
 import { readRecord } from '../../../src/assessments/queries.ts'
 import type { ServingDatabase } from '../../../src/postgres/pool/serving-database.ts'
@@ -53,7 +52,7 @@ afterAll(() => pool?.close())
 
 /** The page that a query string asks for, as the bearer of a scope's token gets it. */
 const page = (memory: PageMemory, scope: Scope, query: string) =>
-  readPage(pool, memory, tokenOf(scope), queryOf(parseListQuery(query)))
+  readPage(pool, memory, tokenOf(scope), parseListQuery(query))
 
 interface Kept {
   statement: string
@@ -114,7 +113,7 @@ test('a statement reaches to the far end of its page', async () => {
         return pool.unsafe(text, ...rest)
       },
     }
-    const query = queryOf({ offset, page: 100 })
+    const query = parseListQuery(`offset=${offset}&page=100`)
     await readPage(recording, new PageMemory(), tokenOf(SCOPES[0]), query)
     return sent.flatMap(text => /<= (\d+)\) as is_held/.exec(text)?.[1] ?? [])
   }
@@ -127,7 +126,7 @@ test('a count brings along about how many records there are in all', async () =>
   const memory = new PageMemory()
   await page(memory, SCOPES[2], '')
   const scope = memory.accessOf(tokenOf(SCOPES[2]))?.scope ?? ''
-  expect(memory.recall(scope, queryOf({}).filter)?.total).toBe(400)
+  expect(memory.recall(scope, parseListQuery('').filter)?.total).toBe(400)
 })
 
 test('a statement that is not kept takes one round trip, and its values arrive as they are', async () => {

@@ -1,7 +1,6 @@
 import { beforeEach, expect, test } from 'bun:test'
 import { readPage } from '../../../src/assessments/page.ts'
 import { PageMemory } from '../../../src/assessments/page-memory.ts'
-import { queryOf } from '../../../src/assessments/parameters.ts'
 import { parseListQuery } from '../../../src/assessments/parse.ts'
 import { useDatabase } from './database.ts'
 import { issueTokens, tokenOf } from './questions.ts'
@@ -27,7 +26,7 @@ beforeEach(async () => {
 /** What a page of 50 asks of the database; see partsOf. */
 async function asked(query: string, offset: number, of = SCOPE): Promise<string[]> {
   db.sent = []
-  await readPage(db.pool, memory, tokenOf(of), queryOf(parseListQuery(`page=50&offset=${offset}&${query}`)))
+  await readPage(db.pool, memory, tokenOf(of), parseListQuery(`page=50&offset=${offset}&${query}`))
   return partsOf(db.sent)
 }
 
