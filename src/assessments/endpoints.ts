@@ -7,7 +7,7 @@ import { readPage } from './page.ts'
 import type { PageMemory } from './page-memory.ts'
 import type { Filter, ListQuery } from './parameters.ts'
 import { parseListQuery } from './parse.ts'
-import { readRecord, type ShownRecords } from './queries.ts'
+import { type PageRow, readRecord } from './queries.ts'
 import { resembled } from './resemblance.ts'
 
 /**
@@ -27,16 +27,19 @@ export async function listAssessments(
     if (!(error instanceof HttpError)) throw error
     return await refuse(db, tokenDigest, error)
   }
-  const { clientId, count, documents, size, shown } = await readPage(db, memory, tokenDigest, query)
+  const { access, count, documents, size, shown } = await readPage(db, memory, tokenDigest, query)
   const meta = JSON.stringify({ count, offset: query.offset, page: query.page })
-  const body = Buffer.concat([Buffer.from('{"data":['), documents, Buffer.from(`],"meta":${meta}}`)])
-  const headers = { ...COMPRESSIBLE, ...nextLink(queryString, query, count) }
-  const facts = { clientId, records: size, resembled: resembled(queryString) }
-  return { status: 200, headers, body, facts, ...disclosed(clientId, shown, query.filter) }
+  return {
+    status: 200,
+    headers: { ...COMPRESSIBLE, ...nextLink(queryString, query, count) },
+    body: Buffer.concat([Buffer.from('{"data":['), documents, Buffer.from(`],"meta":${meta}}`)]),
+    facts: { clientId: access.clientId, records: size, resembled: resembled(queryString) },
+    ...disclosed(access.clientId, shown, query.filter),
+  }
 }
 
 /**
- * GET /api/v1/ax/assessments/:id (spec 4.3). Whatever is not the id of a record in the scope is not found.
+ * GET /api/v1/ax/assessments/:id (spec 4.3). Anything but the id of a record in the scope is a 404.
  * @throws HttpError 401 or 400
  */
 export async function retrieveAssessment(
@@ -47,16 +50,16 @@ export async function retrieveAssessment(
 ): Promise<Answer> {
   if (!/^\d+$/.test(id) || !isBigint(id)) return await refuse(db, tokenDigest, assessmentNotFound())
   const { access, document, shown } = await readRecord(db, tokenDigest, id)
-  memory.note(tokenDigest, access)
+  memory.noteAccess(tokenDigest, access)
   const { clientId } = access
   if (!document) return errorAnswer(assessmentNotFound(), { clientId })
-  const facts = { clientId, records: 1 }
   const body = Buffer.from(document)
+  const facts = { clientId, records: 1 }
   return { status: 200, headers: COMPRESSIBLE, body, facts, ...disclosed(clientId, shown, {}) }
 }
 
-/** What is to be recorded of an answer, for its `shown`; nothing where answers are not recorded. */
-function disclosed(clientId: string, records: ShownRecords | undefined, filter: Filter): { shown?: Shown } {
+/** What is to be recorded of an answer; nothing while disclosures are not recorded. */
+function disclosed(clientId: string, records: PageRow['shown'], filter: Filter): { shown?: Shown } {
   if (!records) return {}
   const filters = Object.entries(filter).flatMap(([name, value]) => (value === undefined ? [] : [name]))
   return { shown: { clientId, ...records, filters } }
@@ -71,7 +74,7 @@ async function refuse(db: Runner, tokenDigest: Uint8Array, error: HttpError): Pr
   return errorAnswer(error, { clientId })
 }
 
-/** Whatever the reason: outside the scope, a part's id, or no id at all. */
+/** One text for an id outside the scope, the id of a part, and no id at all. */
 export function assessmentNotFound(): HttpError {
   return apiError(404, 'Assessment not found')
 }

@@ -7,33 +7,31 @@ import { ACCESS, type Access, accessOf } from './access.ts'
 import type { Values } from './conditions.ts'
 import { pageStatement, type Shape } from './page-statement.ts'
 
-/** A position in the log of changes, and what was there at that position. */
+/** A position in the log of changes, and the random tag of the row there. */
 export interface Moment {
   position: number
   tag: string
 }
 
-/** What a page statement found, all of it in one snapshot. */
+/** The row of a page statement: one snapshot. */
 export interface PageRow {
   access: Access
-  /** Whether the remembered facts could be used; if not, the rest means nothing. */
-  isHeld: boolean
+  /** Whether the hints were valid; if not, the rest means nothing. */
+  isValid: boolean
   count: number
-  /** The newest change of that snapshot: what is remembered of the row is of this moment. */
+  /** The newest change of that snapshot, to which hints from this row belong. */
   moment: Moment
-  /** With a count: about how many records there are in all, as Postgres estimates; -1 when it has no idea. */
+  /** With a count: an estimate of all records by Postgres; -1 if it has none. */
   total: number | undefined
-  /** The documents of the page, joined by commas: UTF-8, as it is sent; and how many they are. */
+  /** The documents of the page, joined by commas: UTF-8, as it is sent. */
   documents: Uint8Array
+  /** How many documents. */
   size: number
   /** The sort key and the id of the last of them; undefined on an empty page. */
   last: { key: string; id: string } | undefined
-  /** Whose records they are, where that is to be recorded. */
-  shown: ShownRecords | undefined
+  /** The records and educators to be recorded, while disclosures are recorded. */
+  shown: Pick<Shown, 'assessments' | 'people'> | undefined
 }
-
-/** Records that an answer shows, where that is to be recorded. */
-export type ShownRecords = Pick<Shown, 'assessments' | 'people'>
 
 /**
  * Runs the page statement of a shape.
@@ -42,12 +40,12 @@ export type ShownRecords = Pick<Shown, 'assessments' | 'people'>
 export async function selectPage(db: Runner, shape: Shape, values: Values): Promise<PageRow> {
   const [row] = await pageStatement(shape)(db, values)
   if (!row) throw new Error('the page statement returned no row')
-  // The documents stay bytes: to decode them would take a tenth of a page's time.
-  const [isHeld, count, position, tag, total, documents, ...rest] = row.slice(4)
+  // The documents stay bytes: decoding them would take a tenth of the time of a page.
+  const [isValid, count, position, tag, total, documents, ...rest] = row.slice(4)
   const [size, key, id, assessments, people] = rest.map(text)
   return {
     access: accessOf(row),
-    isHeld: text(isHeld) === 't',
+    isValid: text(isValid) === 't',
     count: Number(text(count)),
     moment: { position: Number(text(position)), tag: text(tag) ?? '' },
     total: total == null ? undefined : Number(text(total)),
@@ -58,21 +56,23 @@ export async function selectPage(db: Runner, shape: Shape, values: Values): Prom
   }
 }
 
-const shownOf = (
-  assessments: string | null | undefined,
-  people: string | null | undefined,
-): ShownRecords | undefined => (assessments == null || people == null ? undefined : { assessments, people })
+function shownOf(assessments?: string | null, people?: string | null): PageRow['shown'] {
+  return assessments == null || people == null ? undefined : { assessments, people }
+}
 
 /**
- * The document of the assessment with this id, as UTF-8, if it is in the scope of a live token; and whose it is, where
- * that is to be recorded. `id` must be within bigint.
+ * The document of the assessment with this id, as UTF-8, if it is in the scope of a live token. `id` must be within
+ * bigint.
  * @throws HttpError 401 or 400
  */
 export async function readRecord(db: Runner, tokenDigest: Uint8Array, id: string) {
   const [row] = await retrieve(db, { id, token: tokenDigest })
   const [document, assessments, people] = row?.slice(4) ?? []
-  const shown = shownOf(text(assessments), text(people))
-  return { access: accessOf(row), document: document ?? undefined, shown }
+  return {
+    access: accessOf(row),
+    document: document ?? undefined,
+    shown: shownOf(text(assessments), text(people)),
+  }
 }
 
 const retrieve = rawStatement(sql`

@@ -19,7 +19,7 @@ const placeAt = (offset: number, position = MOMENT.position): Place => ({
 function selection(...offsets: number[]): Selection {
   const made = new Selection(2_000_000)
   Object.assign(made, { count: 1_000_000, moment: MOMENT })
-  for (const offset of offsets) made.note(ORDER, placeAt(offset))
+  for (const offset of offsets) made.notePlace(ORDER, placeAt(offset))
   return made
 }
 
@@ -55,8 +55,8 @@ describe('a page is entered', () => {
 
   test('at no place that the log of changes can no longer correct', () => {
     const made = selection()
-    made.note(ORDER, placeAt(1000, MOMENT.position - 10_000))
-    made.note(ORDER, placeAt(3000, MOMENT.position - 9_999))
+    made.notePlace(ORDER, placeAt(1000, MOMENT.position - 10_000))
+    made.notePlace(ORDER, placeAt(3000, MOMENT.position - 9_999))
     expect(entered(made, 1000)).toEqual({ at: 'start', skip: 1000 })
     expect(entered(made, 3000)).toEqual({ at: 3000, skip: 0 })
   })
@@ -77,7 +77,7 @@ describe('places', () => {
     expect(entered(made, 1000)).toEqual({ at: 1049, skip: 0 })
     expect(entered(made, 1050)).toEqual({ at: 1050, skip: 0 })
     const bytes = made.bytes
-    made.note(ORDER, placeAt(1049, 20_500))
+    made.notePlace(ORDER, placeAt(1049, 20_500))
     expect(made.bytes).toBe(bytes)
     expect(made.nearest(ORDER, 1049, 100).from).toEqual(placeAt(1049, 20_500))
   })
@@ -103,7 +103,7 @@ describe('places', () => {
   test('cost as much as those that are left when every other one has gone', () => {
     const made = selection()
     for (let page = 1; page <= 20_001; page++)
-      made.note(ORDER, { ...placeAt(page * 50), key: 'x'.repeat(page % 2), id: '' })
+      made.notePlace(ORDER, { ...placeAt(page * 50), key: 'x'.repeat(page % 2), id: '' })
     // Of 20,001 the second, the fourth and so on, whose key is empty.
     expect(made.bytes - selection().bytes).toBe(10_000 * 140)
   })
@@ -129,7 +129,7 @@ describe('places', () => {
   test('cost at least their texts', () => {
     const made = selection()
     const before = made.bytes
-    made.note(ORDER, { ...placeAt(1000), key: 'x'.repeat(500) })
+    made.notePlace(ORDER, { ...placeAt(1000), key: 'x'.repeat(500) })
     expect(made.bytes - before).toBeGreaterThan(1000)
   })
 })

@@ -115,7 +115,7 @@ test('a statement reaches to the far end of its page', async () => {
     }
     const query = parseListQuery(`offset=${offset}&page=100`)
     await readPage(recording, new PageMemory(), tokenOf(SCOPES[0]), query)
-    return sent.flatMap(text => /<= (\d+)\) as is_held/.exec(text)?.[1] ?? [])
+    return sent.flatMap(text => /<= (\d+)\) as is_valid/.exec(text)?.[1] ?? [])
   }
   expect(await reached(99_900)).toEqual(['100000'])
   expect(await reached(99_901)).toEqual(['10000000'])
@@ -126,7 +126,7 @@ test('a count brings along about how many records there are in all', async () =>
   const memory = new PageMemory()
   await page(memory, SCOPES[2], '')
   const scope = memory.accessOf(tokenOf(SCOPES[2]))?.scope ?? ''
-  expect(memory.recall(scope, parseListQuery('').filter)?.total).toBe(400)
+  expect(memory.selectionOf(scope, parseListQuery('').filter)?.total).toBe(400)
 })
 
 test('a statement that is not kept takes one round trip, and its values arrive as they are', async () => {
