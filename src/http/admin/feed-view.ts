@@ -1,8 +1,7 @@
 import { Counter, Gauge, Registry } from 'prom-client'
-import { addProcessMetrics } from './process-metrics.ts'
+import { addProcessMetrics, type Build } from './metrics.ts'
 import { type Check, type Readiness, readinessOf } from './readiness.ts'
 import type { AdminView } from './server.ts'
-import type { Build } from './source-metrics.ts'
 
 /** A round of a feed that was loaded. */
 interface Loaded {
