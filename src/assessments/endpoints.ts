@@ -1,13 +1,15 @@
+import { sql } from 'drizzle-orm'
+import { exportRecords as r, disclosureState as state } from '../../db/schema.ts'
 import { type Answer, apiError, COMPRESSIBLE, errorAnswer, HttpError, type Shown } from '../answers.ts'
-import type { Runner } from '../postgres/statement.ts'
-import { requireAccess } from './access.ts'
+import { text } from '../postgres/raw-rows.ts'
+import { type Runner, rawStatement } from '../postgres/statement.ts'
+import { ACCESS, accessOf, requireAccess } from './access.ts'
 import { isBigint } from './conditions.ts'
 import { nextLink } from './next-link.ts'
-import { readPage } from './page.ts'
+import { type PageRow, readPage, shownOf } from './page.ts'
 import type { PageMemory } from './page-memory.ts'
 import type { Filter, ListQuery } from './parameters.ts'
 import { parseListQuery } from './parse.ts'
-import { type PageRow, readRecord } from './queries.ts'
 import { resembled } from './resemblance.ts'
 
 /**
@@ -57,6 +59,32 @@ export async function retrieveAssessment(
   const facts = { clientId, records: 1 }
   return { status: 200, headers: COMPRESSIBLE, body, facts, ...disclosed(clientId, shown, {}) }
 }
+
+/**
+ * The document of the assessment with this id, as UTF-8, if it is in the scope of a live token. `id` must be within
+ * bigint.
+ * @throws HttpError 401 or 400
+ */
+export async function readRecord(db: Runner, tokenDigest: Uint8Array, id: string) {
+  const [row] = await retrieve(db, { id, token: tokenDigest })
+  const [document, assessments, people] = row?.slice(4) ?? []
+  return {
+    access: accessOf(row),
+    document: document ?? undefined,
+    shown: shownOf(text(assessments), text(people)),
+  }
+}
+
+const retrieve = rawStatement(sql`
+  select ${ACCESS}, ${r.document} as document, shown.*
+  from live_tokens as token
+  left join ${r} on ${r.id} = ${sql.placeholder('id')}::bigint
+    and ${r.organizationId} = any (token.organization_ids)
+    and ${r.productId} = any (token.product_ids)
+  left join lateral (
+    select array[${r.id}]::text, array[${r.userId}]::text from ${state} where ${state.isOn} and ${r.id} is not null
+  ) as shown on true
+  where token.digest = ${sql.placeholder('token')}::bytea`)
 
 /** What is to be recorded of an answer; nothing while disclosures are not recorded. */
 function disclosed(clientId: string, records: PageRow['shown'], filter: Filter): { shown?: Shown } {

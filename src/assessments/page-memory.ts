@@ -3,7 +3,6 @@ import { sha256 } from '../random.ts'
 import { Recent } from '../recent.ts'
 import type { Access } from './access.ts'
 import type { Filter } from './parameters.ts'
-import type { Moment, PageRow } from './queries.ts'
 
 /** A hundred integrations with ten live tokens each. */
 const MAX_TOKENS = 1000
@@ -60,22 +59,31 @@ export class PageMemory {
   }
 
   /** Notes what a page statement found: in the hints that it used, or in new ones if it used none. */
-  notePage(scope: string, filter: Filter, used: Selection | undefined, row: PageRow): Selection {
+  notePage(scope: string, filter: Filter, used: Selection | undefined, found: Found): Selection {
     if (used) this.counters.pageMemoryHits++
     else this.counters.pageMemoryMisses++
-    const selection = used ?? new Selection(row.total ?? -1)
-    selection.count = row.count
-    selection.moment = row.moment
+    const selection = used ?? new Selection(found.total ?? -1)
+    selection.count = found.count
+    selection.moment = found.moment
     const key = selectionKey(scope, filter)
     this.selections.set(key, selection, selection.bytes + 2 * key.length)
     return selection
   }
 }
 
+/** What a page statement found of the matching records; `total` with a count alone. */
+type Found = Pick<Selection, 'count' | 'moment'> & { total: number | undefined }
+
 /** A digest: a key must be short and contain no names. */
 function selectionKey(scope: string, filter: Filter): string {
   const filters = JSON.stringify(filter)
   return filters === '{}' ? scope : sha256(scope + filters).toString('base64')
+}
+
+/** A position in the log of changes, and the random tag of the row there. */
+export interface Moment {
+  position: number
+  tag: string
 }
 
 /** Where a page ended: `offset` records of an order come up to the one with this key and id. */

@@ -1,12 +1,33 @@
+import type { Shown } from '../answers.ts'
+import { type RawRow, text } from '../postgres/raw-rows.ts'
 import type { Runner } from '../postgres/statement.ts'
-import { type Access, requireAccess } from './access.ts'
+import { type Access, accessOf, requireAccess } from './access.ts'
 import { constraints, isBigint, NARROW_FILTERS } from './conditions.ts'
-import type { Entry, PageMemory, Selection } from './page-memory.ts'
-import { reachOf, type Shape, type Way } from './page-statement.ts'
+import type { Entry, Moment, PageMemory, Selection } from './page-memory.ts'
+import { pageStatement, reachOf, type Shape, type Way } from './page-statement.ts'
 import type { ListQuery } from './parameters.ts'
-import { type PageRow, selectPage } from './queries.ts'
 import { SCOPE_SETS } from './scope.ts'
 import { searchOf } from './search.ts'
+
+/** The row of a page statement: one snapshot. */
+export interface PageRow {
+  access: Access
+  /** Whether the hints were valid; if not, the rest means nothing. */
+  isValid: boolean
+  count: number
+  /** The newest change of that snapshot, to which hints from this row belong. */
+  moment: Moment
+  /** With a count: an estimate of all records by Postgres; -1 if it has none. */
+  total: number | undefined
+  /** The documents of the page, joined by commas: UTF-8, as it is sent. */
+  documents: Uint8Array
+  /** How many documents. */
+  size: number
+  /** The sort key and the id of the last of them; undefined on an empty page. */
+  last: { key: string; id: string } | undefined
+  /** The records and educators to be recorded, while disclosures are recorded. */
+  shown: Pick<Shown, 'assessments' | 'people'> | undefined
+}
 
 /**
  * The page of a query in the scope of a token, as plain OFFSET and count(*) find it in one snapshot of the present data.
@@ -52,10 +73,8 @@ async function read(
   const organizationCount = Math.min(narrowed.organizations?.length ?? organizations, organizations)
   const constrained = constraints(filter)
   const filters = Object.keys(constrained)
-  const { from, skip }: Entry = hints?.nearest(orderOf(query), offset, limit) ?? {
-    from: 'start',
-    skip: offset,
-  }
+  const start: Entry = { from: 'start', skip: offset }
+  const { from, skip } = hints?.nearest(orderOf(query), offset, limit) ?? start
   const place = typeof from === 'object' ? from : undefined
   const shape: Shape = {
     sort,
@@ -82,7 +101,32 @@ async function read(
     place_position: place?.moment.position,
     place_tag: place?.moment.tag,
   }
-  return await selectPage(db, shape, Object.assign(values, ...Object.values(constrained)))
+  Object.assign(values, ...Object.values(constrained))
+  const [row] = await pageStatement(shape)(db, values)
+  if (!row) throw new Error('the page statement returned no row')
+  return pageRow(row)
+}
+
+function pageRow(row: RawRow): PageRow {
+  // The documents stay bytes: decoding them would take a tenth of the time of a page.
+  const [isValid, count, position, tag, total, documents, ...rest] = row.slice(4)
+  const [size, key, id, assessments, people] = rest.map(text)
+  return {
+    access: accessOf(row),
+    isValid: text(isValid) === 't',
+    count: Number(text(count)),
+    moment: { position: Number(text(position)), tag: text(tag) ?? '' },
+    total: total == null ? undefined : Number(text(total)),
+    documents: documents ?? new Uint8Array(),
+    size: Number(size),
+    last: key == null || id == null ? undefined : { key, id },
+    shown: shownOf(assessments, people),
+  }
+}
+
+/** The columns `shown` of a row: null where disclosures are not recorded. */
+export function shownOf(assessments?: string | null, people?: string | null): PageRow['shown'] {
+  return assessments == null || people == null ? undefined : { assessments, people }
 }
 
 /** Organizations whose indexes are looked into one by one while the share of matching records is unknown. */

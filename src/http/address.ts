@@ -25,8 +25,10 @@ export function freePort(address: Address): number {
 
 function tryPort(host: string, port: number): number {
   const probe = Bun.serve({ hostname: host, port, reusePort: false, fetch: () => new Response() })
+  // A stopped server has no port any more.
+  const free = probe.port ?? port
   void probe.stop(true)
-  return probe.port ?? port
+  return free
 }
 
 /** "http://host:port", or https. */

@@ -9,8 +9,8 @@ import { Disclosing } from './disclosing.ts'
 import type { Endpoint, Limits } from './endpoint.ts'
 import { answerErrors, refuseOverload } from './errors.ts'
 import { LastUse } from './notes.ts'
-import * as examples from './openapi/examples.ts'
-import { commonFailures, failure, success, thrown } from './openapi/responses.ts'
+import examples from './openapi/examples.json'
+import { commonFailures, curl, failure, success, thrown } from './openapi/responses.ts'
 import type { Operation, Parameter, Responses } from './openapi/types.ts'
 import { type Read, Reading } from './reading.ts'
 import type { Monitor } from './request-log.ts'
@@ -65,7 +65,7 @@ export function listOperation(): Operation {
     description:
       'The completed assessments in the scope of the integration, filtered, sorted, a page at a time. An empty page is a success. HEAD answers the same without the body.',
     security: [{ clientCredentials: [] }],
-    'x-codeSamples': examples.curl(
+    'x-codeSamples': curl(
       // curl would take brackets for a range without -g.
       `curl -sg -H "Authorization: Bearer $TOKEN" \\\n'BASE_URL/api/v1/ax/assessments?page=100&offset=0&filter[start_date]=2026-01-01'`,
     ),
@@ -98,7 +98,7 @@ export function retrieveOperation(): Operation {
     summary: 'Retrieve one assessment',
     description: 'One completed assessment, as it stands in a list. HEAD answers the same without the body.',
     security: [{ clientCredentials: [] }],
-    'x-codeSamples': examples.curl(
+    'x-codeSamples': curl(
       `curl -s -H "Authorization: Bearer $TOKEN" BASE_URL/api/v1/ax/assessments/${examples.record.id}`,
     ),
     parameters: [

@@ -4,8 +4,8 @@ import { issueAccessToken } from '../oauth/endpoint.ts'
 import type { ServingDatabase } from '../postgres/pool/serving-database.ts'
 import type { Endpoint, Limits } from './endpoint.ts'
 import { answerErrors, refuseOverload } from './errors.ts'
-import * as examples from './openapi/examples.ts'
-import { commonFailures, failure, success, thrown } from './openapi/responses.ts'
+import examples from './openapi/examples.json'
+import { commonFailures, curl, failure, success, thrown } from './openapi/responses.ts'
 import { refTo } from './openapi/schemas.ts'
 import type { Operation } from './openapi/types.ts'
 import type { Monitor } from './request-log.ts'
@@ -46,7 +46,7 @@ export function tokenOperation(limits: BodyLimits): Operation {
       'Takes the credentials in any one of three ways: as form parameters, as a JSON body, or by HTTP Basic with `grant_type` in the body. Other parameters are ignored; there are no scopes. Every request issues a further token.',
     // Basic is no scheme here: a generated client would send the header beside the credentials in the body, which is a 400.
     security: [],
-    'x-codeSamples': examples.curl(
+    'x-codeSamples': curl(
       'curl -s BASE_URL/oauth/token -d grant_type=client_credentials \\\n-d client_id=CLIENT_ID -d client_secret=CLIENT_SECRET',
     ),
     requestBody: {

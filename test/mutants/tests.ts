@@ -68,7 +68,6 @@ const TESTS: Record<string, string[]> = {
     'assessments/resemblance',
   ],
   'src/assessments/parse.ts': ['contract/query-string', 'contract/query-errors', ...CONTRACT],
-  'src/assessments/queries.ts': [...CONTRACT, ...PAGES],
   'src/assessments/record.ts': [...DOCUMENT, ...CONTRACT],
   'src/assessments/resemblance.ts': ['assessments/resemblance', 'integrations/refusals'],
   'src/assessments/scope.ts': [...CONTRACT, ...PAGES],

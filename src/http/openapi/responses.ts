@@ -3,7 +3,12 @@ import { MAX_LINK } from '../../assessments/next-link.ts'
 import { DatabaseUnavailable, StatementTimeout } from '../../postgres/failures.ts'
 import { databaseError, internalError, methodNotAllowed } from '../errors.ts'
 import { refTo, type SchemaName } from './schemas.ts'
-import type { Header, Response, Responses } from './types.ts'
+import type { Header, Operation, Response, Responses } from './types.ts'
+
+/** The sample of an operation. */
+export function curl(source: string): Operation['x-codeSamples'] {
+  return [{ lang: 'Shell', label: 'curl', source }]
+}
 
 /** A response of status 200. */
 export function success(

@@ -1,7 +1,7 @@
 import { beforeAll, describe, expect, test } from 'bun:test'
 import { requireAccess } from '../../../src/assessments/access.ts'
+import { readRecord } from '../../../src/assessments/endpoints.ts'
 import { PageMemory } from '../../../src/assessments/page-memory.ts'
-import { readRecord } from '../../../src/assessments/queries.ts'
 import type { Runner } from '../../../src/postgres/statement.ts'
 import type { Scope } from '../../support/oracle.ts'
 import { read } from './explain.ts'
