@@ -20,7 +20,7 @@ import { recordsFound, searchOf, wasFound } from './search.ts'
  * How the records of a page are found; each way gives the same answer.
  * - whole: along the index of the sort key, documents and all, because nearly every record matches.
  * - along: the same, but the ids of the page come from the index alone, and their documents after that.
- * - few: a look into the index of each organization of the scope, and the first of all of these.
+ * - few: a look into the index of each organization of the scope, and the first of all that these find.
  * - picked: all that match, by whatever index finds them, and sorted then.
  */
 export type Way = 'whole' | 'along' | 'few' | 'picked'
