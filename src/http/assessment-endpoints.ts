@@ -11,7 +11,7 @@ import { answerErrors, refuseOverload } from './errors.ts'
 import { LastUse } from './notes.ts'
 import examples from './openapi/examples.json'
 import { commonFailures, curl, failure, success, thrown } from './openapi/responses.ts'
-import type { Operation, Parameter, Responses } from './openapi/types.ts'
+import type { Operation, Parameter } from './openapi/types.ts'
 import { type Read, Reading } from './reading.ts'
 import type { Monitor } from './request-log.ts'
 
@@ -121,7 +121,7 @@ export function retrieveOperation(): Operation {
   }
 }
 
-const failures = (parameters: Parameters<typeof failure>[1]): Responses => ({
+const failures = (parameters: Parameters<typeof failure>[1]) => ({
   400: failure('The request cannot be answered as it is. Repeating it does not help.', {
     ...parameters,
     noOrganizations: unprovisioned('tenant', ''),

@@ -3,7 +3,7 @@ import { MAX_LINK } from '../../assessments/next-link.ts'
 import { DatabaseUnavailable, StatementTimeout } from '../../postgres/failures.ts'
 import { databaseError, internalError, methodNotAllowed } from '../errors.ts'
 import { refTo, type SchemaName } from './schemas.ts'
-import type { Header, Operation, Response, Responses } from './types.ts'
+import type { Header, Operation, Response } from './types.ts'
 
 /** The sample of an operation. */
 export function curl(source: string): Operation['x-codeSamples'] {
@@ -41,7 +41,10 @@ export function failure(description: string, errors: Errors): Response {
 }
 
 /** The errors that every endpoint can answer with. */
-export function commonFailures(method: keyof typeof methodNotAllowed, style: ErrorStyle): Responses {
+export function commonFailures(
+  method: keyof typeof methodNotAllowed,
+  style: ErrorStyle,
+): Record<string, Response> {
   const unavailable = databaseError(new DatabaseUnavailable(''), style) as HttpError
   const timeout = databaseError(new StatementTimeout(), style) as HttpError
   return {

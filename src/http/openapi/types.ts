@@ -14,7 +14,8 @@ export interface Operation {
   description: string
   parameters?: Parameter[]
   requestBody?: { required: true; content: Record<string, { schema: Schema; examples: object }> }
-  responses: Responses
+  /** By status. */
+  responses: Record<string, Response>
   /** Known to Redocly, Scalar and others, and to the reference page. */
   'x-codeSamples': { lang: 'Shell'; label: 'curl'; source: string }[]
   [more: string]: unknown
@@ -29,21 +30,12 @@ export interface Parameter {
   [more: string]: unknown
 }
 
-/** By status. */
-export type Responses = Record<string, Response>
-
 export interface Response {
   description: string
   headers?: Record<string, object>
-  content?: Record<
-    'application/json',
-    { schema: Schema; example?: object; examples?: Record<string, Example> }
-  >
-}
-
-interface Example {
-  summary: string | undefined
-  value: unknown
+  content?: {
+    'application/json': { schema: Schema; example?: object; examples?: Record<string, { value: unknown }> }
+  }
 }
 
 export interface Header {
