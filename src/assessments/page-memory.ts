@@ -1,4 +1,4 @@
-import { type Counters, newCounters } from '../counters.ts'
+import { newCounters } from '../counters.ts'
 import { sha256 } from '../random.ts'
 import { Recent } from '../recent.ts'
 import type { Access } from './access.ts'
@@ -38,7 +38,7 @@ export class PageMemory {
 
   /** @param budget in bytes */
   constructor(
-    private readonly counters: Pick<Counters, 'pageMemoryHits' | 'pageMemoryMisses'> = newCounters(),
+    private readonly counters = newCounters(),
     budget = 32 * 1024 * 1024,
   ) {
     this.selections = new Recent(budget)

@@ -32,8 +32,8 @@ export function readLimits(environment?: Environment): { pool: PoolBounds; http:
       requests: setting('MAX_REQUESTS', environment),
       headerSize: setting('MAX_HEADER_SIZE', environment),
       bodySize: setting('MAX_BODY_SIZE', environment),
-      bodyTime: setting('BODY_TIMEOUT', environment),
-      idle,
+      bodyTimeMs: setting('BODY_TIMEOUT', environment),
+      idleMs: idle,
       docs: setting('DOCS', environment),
     },
   }

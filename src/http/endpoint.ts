@@ -3,18 +3,18 @@ import { type Answer, errorAnswer } from '../answers.ts'
 import { methodNotAllowed, type ToAnswer } from './errors.ts'
 import { respond } from './respond.ts'
 
-/** What one client may take of the service. Times in milliseconds, sizes in bytes. */
+/** What one client may take of the service. Sizes in bytes. */
 export interface Limits {
   /** Requests that are answered at the same time: 503 past it. */
   requests: number
   /** Of a body; only the token endpoint reads one: 413 past it. */
   bodySize: number
   /** For all of a body: 408 past it. */
-  bodyTime: number
+  bodyTimeMs: number
   /** Request line and headers together: 431, by Bun itself. */
   headerSize: number
   /** Of a connection without traffic, including when its client does not read: it is closed. */
-  idle: number
+  idleMs: number
   /** The reference page: without forms, with forms that send requests, or no page. */
   docs: 'on' | 'try' | 'off'
 }

@@ -65,7 +65,7 @@ export function startServer(
       // Only workers of one service, and servers with the next certificate, may share a port.
       reusePort: isShared,
       // Seconds. A request in work counts as idle too.
-      idleTimeout: Math.ceil(limits.idle / 1000),
+      idleTimeout: Math.ceil(limits.idleMs / 1000),
       // Without it Bun answers an error that escapes with a page of source code.
       development: false,
       // The token endpoint has its own limit and its own form of the error; nothing else reads a body.

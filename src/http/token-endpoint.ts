@@ -80,7 +80,7 @@ function tokenFailures(limits: BodyLimits) {
       client: invalidClient(),
     }),
     408: failure('The body took too long to arrive. The connection is closed; the request may be repeated.', {
-      slow: bodyTooSlow(limits.bodyTime),
+      slow: bodyTooSlow(limits.bodyTimeMs),
     }),
     413: failure('The body is too large.', { large: bodyTooLarge(limits.bodySize) }),
   }

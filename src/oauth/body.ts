@@ -5,7 +5,7 @@ import { oauthError } from './credentials.ts'
 /** What a token request may take: bytes of its body, and milliseconds for all of it to arrive. */
 export interface BodyLimits {
   bodySize: number
-  bodyTime: number
+  bodyTimeMs: number
 }
 
 /**
@@ -30,15 +30,15 @@ export function readJson(text: string): unknown {
 }
 
 /** Stops reading at either limit, so that a large or a slow body costs its sender more than us. */
-async function readLimited(request: Request, { bodySize, bodyTime }: BodyLimits): Promise<string> {
+async function readLimited(request: Request, { bodySize, bodyTimeMs }: BodyLimits): Promise<string> {
   const length = request.headers.get('content-length') ?? ''
   // What tells its length is not read as a stream, which takes a tenth of the time of a token. A length that is sent
   // twice comes as "5, 5".
   const isTold = /^\d+$/.test(length)
   if (isTold && Number(length) > bodySize) throw bodyTooLarge(bodySize)
   const reading = isTold ? unbroken(request.arrayBuffer()).then(Buffer.from) : readStream(request, bodySize)
-  const body = await within(bodyTime, reading, undefined)
-  if (!body) throw bodyTooSlow(bodyTime)
+  const body = await within(bodyTimeMs, reading, undefined)
+  if (!body) throw bodyTooSlow(bodyTimeMs)
   return body.toString('utf8')
 }
 
