@@ -15,6 +15,15 @@ import {
 /** Bytes of query string that are read; a client that needs more sends several requests. */
 export const MAX_QUERY_BYTES = 16 * 1024
 
+/** The parameters but sort and order, with the names that errors give them, which have no brackets at the end. */
+const READ = Object.entries(LIST_PARAMETERS)
+  .filter(([name]) => name !== 'sort' && name !== 'order')
+  .map(([name, parameter]) => ({
+    parameter,
+    name: name.replace('[]', ''),
+    field: name.replace(/^filter\[(\w+)\].*/, '$1'),
+  }))
+
 /** The values under one name, in their order; undefined for a value whose name has brackets that no parameter has. */
 type Texts = (string | undefined)[]
 
@@ -35,31 +44,25 @@ export function parseListQuery(queryString: string): ListQuery {
     const message = 'filter must be sent as filter[name]=value or filter[name][]=value'
     errors.push({ message, parameter: 'filter' })
   }
-  const read = (name: string): unknown => {
-    // Errors name the parameter without the brackets at its end.
-    const parameter = name.replace('[]', '')
-    const texts = sent.get(parameter)
+  const values: Record<string, unknown> = {}
+  for (const { name, field, parameter } of READ) {
+    const texts = sent.get(name)
+    if (!texts) continue
     try {
-      return texts && readTexts(LIST_PARAMETERS[name] as Parameter, texts)
+      values[field] = readTexts(parameter, texts)
     } catch (error) {
       if (!(error instanceof Unreadable)) throw error
-      errors.push({ message: `${parameter} must be ${error.expected}`, parameter })
-      return undefined
+      errors.push({ message: `${name} must be ${error.expected}`, parameter: name })
     }
   }
-  const [page = DEFAULT_PAGE, offset = 0] = [read('page'), read('offset')] as (number | undefined)[]
-  const filter: Record<string, unknown> = {}
-  for (const name of Object.keys(LIST_PARAMETERS)) {
-    const [, bare] = /^filter\[(\w+)\]/.exec(name) ?? []
-    if (bare) filter[bare] = read(name)
-  }
   if (errors.length > 0) throw new HttpError(400, { errors })
+  const { page = DEFAULT_PAGE, offset = 0, ...filter } = values as Filter & { page?: number; offset?: number }
   return {
     page: Math.min(page, MAX_PAGE),
     offset,
     sort: SORTS.find(known => known === sent.get('sort')?.at(-1)?.trim()) ?? SORTS[0],
     order: ORDERS.find(known => known === sent.get('order')?.at(-1)?.trim().toUpperCase()) ?? ORDERS[0],
-    filter: filter as Filter,
+    filter,
   }
 }
 
