@@ -1,9 +1,9 @@
 import { sql } from 'drizzle-orm'
-import type { Shown } from '../answers.ts'
+import type { DisclosedRecords } from '../answers.ts'
 import { type Runner, statement } from '../postgres/statement.ts'
 
 /** An answer that is about to be sent. */
-export interface Disclosure extends Shown {
+export interface Disclosure extends DisclosedRecords {
   /** Two recordings under one key make one row. */
   key: string
   /** As the request log has them. */
@@ -36,4 +36,4 @@ const record = statement<Record<string, unknown>, object>(sql`
   from unnest(${sql.placeholder('keys')}::uuid[], ${sql.placeholder('requests')}::text[],
     ${sql.placeholder('addresses')}::inet[], ${sql.placeholder('clients')}::text[],
     ${sql.placeholder('assessments')}::text[], ${sql.placeholder('people')}::text[], ${sql.placeholder('filters')}::text[])
-    as shown (key, request, address, client, assessments, people, filters)`)
+    as disclosed (key, request, address, client, assessments, people, filters)`)

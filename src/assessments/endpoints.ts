@@ -1,12 +1,19 @@
 import { sql } from 'drizzle-orm'
 import { exportRecords as r, disclosureState as state } from '../../db/schema.ts'
-import { type Answer, apiError, COMPRESSIBLE, errorAnswer, HttpError, type Shown } from '../answers.ts'
+import {
+  type Answer,
+  apiError,
+  COMPRESSIBLE,
+  type DisclosedRecords,
+  errorAnswer,
+  HttpError,
+} from '../answers.ts'
 import { text } from '../postgres/raw-rows.ts'
 import { type Runner, rawStatement } from '../postgres/statement.ts'
 import { ACCESS, accessOf, requireAccess } from './access.ts'
 import { isBigint } from './conditions.ts'
 import { nextLink } from './next-link.ts'
-import { type PageRow, readPage, shownOf } from './page.ts'
+import { disclosedRecords, type PageRow, readPage } from './page.ts'
 import type { PageMemory } from './page-memory.ts'
 import type { Filter, ListQuery } from './parameters.ts'
 import { parseListQuery } from './parse.ts'
@@ -29,14 +36,14 @@ export async function listAssessments(
     if (!(error instanceof HttpError)) throw error
     return await refuse(db, tokenDigest, error)
   }
-  const { access, count, documents, size, shown } = await readPage(db, memory, tokenDigest, query)
+  const { access, count, documents, size, disclosed } = await readPage(db, memory, tokenDigest, query)
   const meta = JSON.stringify({ count, offset: query.offset, page: query.page })
   return {
     status: 200,
     headers: { ...COMPRESSIBLE, ...nextLink(queryString, query, count) },
     body: Buffer.concat([Buffer.from('{"data":['), documents, Buffer.from(`],"meta":${meta}}`)]),
-    facts: { clientId: access.clientId, records: size, resembled: resembled(queryString) },
-    ...disclosed(access.clientId, shown, query.filter),
+    logFields: { clientId: access.clientId, records: size, resembled: resembled(queryString) },
+    ...disclosureOf(access.clientId, disclosed, query.filter),
   }
 }
 
@@ -51,13 +58,13 @@ export async function retrieveAssessment(
   id: string,
 ): Promise<Answer> {
   if (!/^\d+$/.test(id) || !isBigint(id)) return await refuse(db, tokenDigest, assessmentNotFound())
-  const { access, document, shown } = await readRecord(db, tokenDigest, id)
+  const { access, document, disclosed } = await readRecord(db, tokenDigest, id)
   memory.noteAccess(tokenDigest, access)
   const { clientId } = access
   if (!document) return errorAnswer(assessmentNotFound(), { clientId })
   const body = Buffer.from(document)
-  const facts = { clientId, records: 1 }
-  return { status: 200, headers: COMPRESSIBLE, body, facts, ...disclosed(clientId, shown, {}) }
+  const logFields = { clientId, records: 1 }
+  return { status: 200, headers: COMPRESSIBLE, body, logFields, ...disclosureOf(clientId, disclosed, {}) }
 }
 
 /**
@@ -71,26 +78,30 @@ export async function readRecord(db: Runner, tokenDigest: Uint8Array, id: string
   return {
     access: accessOf(row),
     document: document ?? undefined,
-    shown: shownOf(text(assessments), text(people)),
+    disclosed: disclosedRecords(text(assessments), text(people)),
   }
 }
 
 const retrieve = rawStatement(sql`
-  select ${ACCESS}, ${r.document} as document, shown.*
+  select ${ACCESS}, ${r.document} as document, disclosed.*
   from live_tokens as token
   left join ${r} on ${r.id} = ${sql.placeholder('id')}::bigint
     and ${r.organizationId} = any (token.organization_ids)
     and ${r.productId} = any (token.product_ids)
   left join lateral (
     select array[${r.id}]::text, array[${r.userId}]::text from ${state} where ${state.isOn} and ${r.id} is not null
-  ) as shown on true
+  ) as disclosed on true
   where token.digest = ${sql.placeholder('token')}::bytea`)
 
 /** What is to be recorded of an answer; nothing while disclosures are not recorded. */
-function disclosed(clientId: string, records: PageRow['shown'], filter: Filter): { shown?: Shown } {
+function disclosureOf(
+  clientId: string,
+  records: PageRow['disclosed'],
+  filter: Filter,
+): { disclosed?: DisclosedRecords } {
   if (!records) return {}
   const filters = Object.entries(filter).flatMap(([name, value]) => (value === undefined ? [] : [name]))
-  return { shown: { clientId, ...records, filters } }
+  return { disclosed: { clientId, ...records, filters } }
 }
 
 /**

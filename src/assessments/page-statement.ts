@@ -93,7 +93,7 @@ const keyOf = ({ sort }: Shape) =>
  * - entry: how many of these come before the place where the page is entered (at), the first record wanted, and how many
  * - part: how many records to skip and to read after the entry, and before it
  * - page: these records
- * - found: the page as one row; shown: its records and educators, looked up only while disclosures are recorded
+ * - found: the page as one row; disclosed: its records and educators, looked up only while disclosures are recorded
  */
 export function pageSql(shape: Shape): SQL {
   const { way, from, isCounted, order } = shape
@@ -125,7 +125,7 @@ select ${ACCESS},
   is_valid and (entry.size = 0 or greatest(after_skip + after_size, before_skip + before_size) <= ${REACHES[shape.reach]}) as is_valid,
   count, coalesce(newest.position, 0) as position, coalesce(newest.tag, gen_random_uuid()) as tag,
   ${isCounted ? sql`(select reltuples::bigint from pg_class where oid = 'export_records'::regclass)` : sql`null`} as total,
-  documents, found.size, last_key, last_id, shown.*
+  documents, found.size, last_key, last_id, disclosed.*
 from entry cross join part left join newest on true left join token on true cross join (
   select
     coalesce(string_agg(${documentOf}, ','), '') as documents,
@@ -137,7 +137,7 @@ from entry cross join part left join newest on true left join token on true cros
 ) as found left join lateral (
   select ids::text, (select array_agg(${educators})
   from ${state} where ${state.isOn} and ids is not null
-) as shown on true`
+) as disclosed on true`
 }
 
 /** Planning the view takes 0.16 ms, calling the function 0.05 ms: each is used where the other would cost more. */

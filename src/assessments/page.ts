@@ -1,4 +1,4 @@
-import type { Shown } from '../answers.ts'
+import type { DisclosedRecords } from '../answers.ts'
 import { type RawRow, text } from '../postgres/raw-rows.ts'
 import type { Runner } from '../postgres/statement.ts'
 import { type Access, accessOf, requireAccess } from './access.ts'
@@ -26,7 +26,7 @@ export interface PageRow {
   /** The sort key and the id of the last of them; undefined on an empty page. */
   last: { key: string; id: string } | undefined
   /** The records and educators to be recorded, while disclosures are recorded. */
-  shown: Pick<Shown, 'assessments' | 'people'> | undefined
+  disclosed: Pick<DisclosedRecords, 'assessments' | 'people'> | undefined
 }
 
 /**
@@ -120,12 +120,12 @@ function pageRow(row: RawRow): PageRow {
     documents: documents ?? new Uint8Array(),
     size: Number(size),
     last: key == null || id == null ? undefined : { key, id },
-    shown: shownOf(assessments, people),
+    disclosed: disclosedRecords(assessments, people),
   }
 }
 
-/** The columns `shown` of a row: null where disclosures are not recorded. */
-export function shownOf(assessments?: string | null, people?: string | null): PageRow['shown'] {
+/** The columns `disclosed` of a row: null where disclosures are not recorded. */
+export function disclosedRecords(assessments?: string | null, people?: string | null): PageRow['disclosed'] {
   return assessments == null || people == null ? undefined : { assessments, people }
 }
 

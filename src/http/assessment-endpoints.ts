@@ -37,7 +37,7 @@ export function assessmentEndpoints(
       .answer(request, tokenDigest, read)
       .catch((error: unknown) => toAnswer(request, error))
     // An answer names a client only if its token is live.
-    if (answer.facts?.clientId) lastUse.note(tokenDigest)
+    if (answer.logFields?.clientId) lastUse.note(tokenDigest)
     return await disclosing.recorded(request, answer)
   }
   const list = (request: Request) =>

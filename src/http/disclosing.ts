@@ -31,12 +31,12 @@ export class Disclosing {
    * @throws Withheld, ClientGone
    */
   async recorded(request: Request, answer: Answer): Promise<Answer> {
-    const { shown } = answer
-    if (!shown || request.method === 'HEAD') return answer
+    const { disclosed } = answer
+    if (!disclosed || request.method === 'HEAD') return answer
     const { id: requestId, address, started } = originOf(request)
     // The key makes one row of a statement that is run twice after a lost connection.
     const disclosure = {
-      ...shown,
+      ...disclosed,
       key: Bun.randomUUIDv7(),
       requestId,
       // Without the interface of a link-local address, which Postgres does not take.
@@ -47,7 +47,7 @@ export class Disclosing {
     try {
       await this.#recorder.record(disclosure, request.signal, isLate)
     } catch (error) {
-      throw error instanceof ClientGone ? error : new Withheld(error, shown.clientId)
+      throw error instanceof ClientGone ? error : new Withheld(error, disclosed.clientId)
     }
     return answer
   }

@@ -98,10 +98,10 @@ export function requestLog(monitor: Monitor, refusals: RefusalNotes) {
 
 function report(method: string, route: string | undefined, exchange: Exchange, answer: Answer): void {
   const { monitor, started, id: request_id, address } = exchange
-  const { status, facts = {} } = answer
-  const { clientId: client_id, refused, withheld, resembled = [] } = facts
+  const { status, logFields = {} } = answer
+  const { clientId: client_id, refused, withheld, resembled = [] } = logFields
   const ms = Math.round((performance.now() - started) * 10) / 10
-  const records = method === 'HEAD' ? undefined : facts.records
+  const records = method === 'HEAD' ? undefined : logFields.records
   const bytes = method === 'HEAD' ? 0 : exchange.bytes
   monitor.onAnswered({ route, status, ms, records, bytes })
   const about = { request_id, address, client_id, method, route, status, ms, records, bytes }
@@ -111,8 +111,8 @@ function report(method: string, route: string | undefined, exchange: Exchange, a
 }
 
 /** For axport integration show. An answer names a client only if the request proved that it is that client. */
-function noteRefusals(refusals: RefusalNotes, { facts = {} }: Answer): void {
-  const { clientId, refused = [], resembled = [] } = facts
+function noteRefusals(refusals: RefusalNotes, { logFields = {} }: Answer): void {
+  const { clientId, refused = [], resembled = [] } = logFields
   const texts = [...refused, ...resembled.map(name => `no effect: a parameter that resembles ${name}`)]
   if (clientId && texts.length > 0) refusals.note(clientId, texts)
 }

@@ -1,5 +1,5 @@
 import { type Static, Type as t } from '@sinclair/typebox'
-import { type Facts, HttpError } from '../answers.ts'
+import { HttpError, type LogFields } from '../answers.ts'
 
 /**
  * The parameters that mean anything here; all others are ignored, `scope` among them. Blanks are left out (RFC 6749
@@ -57,11 +57,11 @@ export function clientOf(
 
 /**
  * The only 401 of this endpoint: unknown, wrong and disabled clients cannot be told apart.
- * @param facts for the log, which may name a client that there is
+ * @param logFields which may name a client that exists
  */
-export function invalidClient(facts?: Facts): HttpError {
+export function invalidClient(logFields?: LogFields): HttpError {
   const headers = { 'www-authenticate': 'Basic realm="axport", charset="UTF-8"' }
-  return oauthError(401, 'invalid_client', 'Client authentication failed', headers, facts)
+  return oauthError(401, 'invalid_client', 'Client authentication failed', headers, logFields)
 }
 
 /** RFC 6749 §5.1: on every answer of the token endpoint, errors too. */
@@ -73,10 +73,10 @@ export function oauthError(
   error: string,
   description: string,
   headers?: Record<string, string>,
-  facts?: Facts,
+  logFields?: LogFields,
 ) {
   const body = { error, error_description: description }
-  return new HttpError(status, body, { ...NOT_STORED, ...headers }, facts)
+  return new HttpError(status, body, { ...NOT_STORED, ...headers }, logFields)
 }
 
 /** RFC 6749 has no codes for trouble of the service at this endpoint; these two it has for the other one (§4.1.2.1). */

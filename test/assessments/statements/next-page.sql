@@ -44,7 +44,7 @@ select
   is_valid and (entry.size = 0 or greatest(after_skip + after_size, before_skip + before_size) <= 1000) as is_valid,
   count, coalesce(newest.position, 0) as position, coalesce(newest.tag, gen_random_uuid()) as tag,
   null as total,
-  documents, found.size, last_key, last_id, shown.*
+  documents, found.size, last_key, last_id, disclosed.*
 from entry cross join part left join newest on true left join token on true cross join (
   select
     coalesce(string_agg(document, ','), '') as documents,
@@ -57,4 +57,4 @@ from entry cross join part left join newest on true left join token on true cros
 ) as found left join lateral (
   select ids::text, (select array_agg(distinct id)::text from unnest(people) as id)
   from "disclosure_state" where "disclosure_state"."is_on" and ids is not null
-) as shown on true
+) as disclosed on true

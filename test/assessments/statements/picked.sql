@@ -29,7 +29,7 @@ select
   is_valid and (entry.size = 0 or greatest(after_skip + after_size, before_skip + before_size) <= 1000) as is_valid,
   count, coalesce(newest.position, 0) as position, coalesce(newest.tag, gen_random_uuid()) as tag,
   (select reltuples::bigint from pg_class where oid = 'export_records'::regclass) as total,
-  documents, found.size, last_key, last_id, shown.*
+  documents, found.size, last_key, last_id, disclosed.*
 from entry cross join part left join newest on true left join token on true cross join (
   select
     coalesce(string_agg((select "export_records"."document" from "export_records" where "export_records"."id" = page.id), ','), '') as documents,
@@ -41,4 +41,4 @@ from entry cross join part left join newest on true left join token on true cros
 ) as found left join lateral (
   select ids::text, (select array_agg(distinct "export_records"."user_id")::text from "export_records" where "export_records"."id" = any (ids))
   from "disclosure_state" where "disclosure_state"."is_on" and ids is not null
-) as shown on true
+) as disclosed on true
