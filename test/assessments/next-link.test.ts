@@ -64,7 +64,7 @@ describe('the Link of a list', () => {
     )
   })
 
-  test('asks for the same with the next offset, whatever the request was, and does not grow from page to page', async () => {
+  test('has the same query with the next offset, for any request, and does not grow from page to page', async () => {
     const property = fc.property(pairs, parts => {
       const queryString = parts.join('&')
       const query = read(queryString)

@@ -37,7 +37,7 @@ describe('a page is entered', () => {
     expect(entered(selection(), 2_000_000)).toEqual({ at: 'end', skip: 0 })
   })
 
-  test('at a place before it, or at one behind it, whichever is nearer', () => {
+  test('at a place before it or after it, whichever is nearer', () => {
     const some = selection(1000, 2000)
     expect(entered(some, 1000)).toEqual({ at: 1000, skip: 0 })
     expect(entered(some, 1100)).toEqual({ at: 1000, skip: 100 })
@@ -45,7 +45,7 @@ describe('a page is entered', () => {
     expect(entered(some, 1950)).toEqual({ at: 2000, skip: 0 })
   })
 
-  test('at the place behind it once it has been read, so that it can be read again', () => {
+  test('at the place after it, once it has been read, so that it can be read again', () => {
     expect(entered(selection(500_100), 500_000)).toEqual({ at: 500_100, skip: 0 })
   })
 
@@ -100,7 +100,7 @@ describe('places', () => {
     expect(made.bytes).toBeLessThan(20_001 * 300)
   })
 
-  test('cost as much as those that are left when every other one has gone', () => {
+  test('cost as many bytes as the ones that are left after thinning', () => {
     const made = selection()
     for (let page = 1; page <= 20_001; page++)
       made.notePlace(ORDER, { ...placeAt(page * 50), key: 'x'.repeat(page % 2), id: '' })
@@ -134,7 +134,7 @@ describe('places', () => {
   })
 })
 
-test('what was used last is a plain list of the newest that fit into the budget, whatever is done to it', async () => {
+test('a Recent is a plain list of the last used entries that fit into the budget, for any operations', async () => {
   const action = fc.record({
     kind: fc.constantFrom('set' as const, 'get' as const, 'delete' as const),
     key: fc.constantFrom('a', 'b', 'c', 'd', 'e'),

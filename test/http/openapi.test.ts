@@ -49,7 +49,7 @@ function example(method: string, path: string, status: number, name: string): un
 }
 
 describe('the OpenAPI document', () => {
-  test('is served as JSON to whoever asks, by GET and HEAD alone', async () => {
+  test('is served as JSON without a token, by GET and HEAD alone', async () => {
     const get = await fetch(`${service.baseUrl}/openapi.json`)
     expect(get.status).toBe(200)
     expect(get.headers.get('content-type')).toBe('application/json; charset=utf-8')
@@ -92,7 +92,7 @@ describe('the OpenAPI document', () => {
     expect(of('order')?.schema).toMatchObject({ enum: ['ASC', 'DESC'], default: 'ASC' })
   })
 
-  test('tells the paging rule, and how a token is got', () => {
+  test('has the paging rule, and how to get a token', () => {
     expect(document.info.description).toContain('increase it by the page size until it reaches `meta.count`')
     expect(document.components.securitySchemes.clientCredentials).toEqual({
       type: 'oauth2',

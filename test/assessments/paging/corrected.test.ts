@@ -42,11 +42,11 @@ async function expectCorrected(query: string, change: (last: string) => Promise<
 const remove = (id: string) => db.sql`delete from assessments where id = ${id}`
 
 describe.each(SORTED)('a walk by $sort $order', ({ sort, order }) => {
-  test('goes on where it was when the record at which it stood has gone', async () => {
+  test('continues at the same place after the last record of a page is removed', async () => {
     await expectCorrected(`sort=${sort}&order=${order}`, remove)
   })
 
-  test('goes on where it was when records have come', async () => {
+  test('continues at the same place after records are added', async () => {
     await expectCorrected(`sort=${sort}&order=${order}`, last =>
       db.sql.unsafe(`
         with made as (insert into assessments
@@ -65,7 +65,7 @@ describe.each([
   ['parts of both names', 'ana uiz'],
   ['short parts of both names', 'an ui'],
 ])('a search for %s', (_, needle) => {
-  test('counts one record less when one has gone, and one more when one has come', async () => {
+  test('counts one record less after one is removed, and one more after one is added', async () => {
     const query = `filter[search]=${encodeURIComponent(needle)}`
     await expectCorrected(query, remove)
     await expectCorrected(query, last =>
@@ -78,7 +78,7 @@ describe.each([
   })
 })
 
-describe('what is remembered', () => {
+describe('a hint', () => {
   /** Whether the second of two pages is read by what was remembered of the first, when this was done in between. */
   async function isUsedAfter(statement: string): Promise<boolean> {
     const counters = newCounters()
@@ -91,12 +91,12 @@ describe('what is remembered', () => {
     return counters.pageMemoryHits === 1
   }
 
-  test('is used as long as nothing has happened, or something elsewhere', async () => {
+  test('is used while nothing changes, or only records outside the scope', async () => {
     expect(await isUsedAfter('select 1')).toBe(true)
     expect(await isUsedAfter('insert into export_changes (organization_id) values (5)')).toBe(true)
   })
 
-  test('is not used after any number of changes, everywhere or in an organization of the scope', async () => {
+  test('is not used after a number of changes that is not logged one by one, everywhere or in the scope', async () => {
     expect(await isUsedAfter('insert into export_changes default values')).toBe(false)
     expect(await isUsedAfter('insert into export_changes (organization_id) values (4)')).toBe(false)
   })

@@ -69,7 +69,7 @@ const keptPages = async () => {
   return rows.filter(({ statement }) => statement.includes('export_records'))
 }
 
-test('what a walk sends again and again is planned once for all values', async () => {
+test('the statements of a walk get one plan for all values', async () => {
   const memory = new PageMemory()
   for (const scope of SCOPES) {
     for (const { sort, order } of SORTED.slice(0, 4)) {
@@ -87,7 +87,7 @@ test('what a walk sends again and again is planned once for all values', async (
   expect(kept.filter(({ generic }) => generic >= 14).length).toBeGreaterThan(4)
 })
 
-test('whatever filters are combined, and however far a page is, a connection keeps no more statements', async () => {
+test('statements with filters, and of far pages, are not prepared', async () => {
   const memory = new PageMemory()
   const before = await keptPages()
   const filters = [
@@ -121,7 +121,7 @@ test('a statement reaches to the far end of its page', async () => {
   expect(await reached(99_901)).toEqual(['10000000'])
 })
 
-test('a count brings along about how many records there are in all', async () => {
+test('a statement with a count also returns an estimate of all records', async () => {
   await database.sql`analyze export_records`
   const memory = new PageMemory()
   await page(memory, SCOPES[2], '')
@@ -129,7 +129,7 @@ test('a count brings along about how many records there are in all', async () =>
   expect(memory.selectionOf(scope, parseListQuery('').filter)?.total).toBe(400)
 })
 
-test('a statement that is not kept takes one round trip, and its values arrive as they are', async () => {
+test('a statement that is not prepared takes one round trip, and its values arrive as they are', async () => {
   await requireAccess(pool, tokenOf(SCOPES[0]))
   const found = await page(
     new PageMemory(),
