@@ -12,14 +12,14 @@ export interface Answer {
   headers: Record<string, string>
   /** Finished: JSON, unless the headers have another content-type. */
   body: string | Uint8Array<ArrayBuffer>
-  /** What the request log says of it that status and headers do not. */
-  facts?: Facts
-  /** Whose records it shows to whom, where the database says that this is to be recorded before it is sent. */
-  shown?: Shown
+  /** Fields of the line in the request log, beside status and the like. */
+  logFields?: LogFields
+  /** What is to be recorded before the answer is sent; absent while disclosures are not recorded. */
+  disclosed?: DisclosedRecords
 }
 
-/** The records that an answer shows: their ids as Postgres writes arrays, which nobody here takes apart. */
-export interface Shown {
+/** The records of an answer: ids as Postgres writes arrays, which are passed on as they are. */
+export interface DisclosedRecords {
   clientId: string
   /** Ids of assessments, and those of their educators, each once: {1,2}. */
   assessments: string
@@ -28,16 +28,16 @@ export interface Shown {
   filters: string[]
 }
 
-export interface Facts {
-  /** Who is answered. */
+export interface LogFields {
+  /** The integration; absent until the request has proved that it is that integration. */
   clientId?: string
   /** How many records are sent. */
   records?: number
-  /** Why there is a 400 or a 401, in words of ours: they name parameters, and quote nothing that was sent. */
+  /** Why there is a 400 or a 401: texts that name parameters and quote nothing that was sent. */
   refused?: string[]
-  /** Why an answer with records was not sent: what it shows could not be recorded. */
+  /** Why an answer was not sent: its disclosure could not be recorded. */
   withheld?: string
-  /** Parameters of ours that others resemble, which were sent and have no effect. */
+  /** Our parameters that unknown parameters of the request resemble, which have no effect. */
   resembled?: string[]
 }
 
@@ -50,7 +50,7 @@ export class HttpError extends Error {
     readonly httpStatus: number,
     readonly body: ErrorsBody | OAuthErrorBody,
     readonly headers: Record<string, string> = {},
-    readonly facts: Facts = {},
+    readonly logFields: LogFields = {},
   ) {
     super(`HTTP ${httpStatus}`)
   }
@@ -76,11 +76,16 @@ export const OAuthErrorBody = t.Object({
 })
 export type OAuthErrorBody = Static<typeof OAuthErrorBody>
 
-/** An error as an answer; `facts` beside its own. */
-export function errorAnswer(error: HttpError, facts?: Facts): Answer {
+/** An error as an answer, with more log fields. */
+export function errorAnswer(error: HttpError, logFields?: LogFields): Answer {
   const { httpStatus: status, headers, body } = error
   const refused = status === 400 || status === 401 ? { refused: reasonsOf(body) } : {}
-  return { status, headers, body: JSON.stringify(body), facts: { ...error.facts, ...refused, ...facts } }
+  return {
+    status,
+    headers,
+    body: JSON.stringify(body),
+    logFields: { ...error.logFields, ...refused, ...logFields },
+  }
 }
 
 function reasonsOf(body: HttpError['body']): string[] {
@@ -96,7 +101,7 @@ export function apiError(
   status: number,
   message: string,
   headers?: Record<string, string>,
-  facts?: Facts,
+  logFields?: LogFields,
 ): HttpError {
-  return new HttpError(status, { errors: [{ message }] }, headers, facts)
+  return new HttpError(status, { errors: [{ message }] }, headers, logFields)
 }

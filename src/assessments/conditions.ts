@@ -6,10 +6,7 @@ import { isFound, SEARCHES, searchConstraint } from './search.ts'
 /** Values of a statement's placeholders, by name. */
 export type Values = Record<string, unknown>
 
-/**
- * The SQL of each optional filter. Organizations and products are not among them: they narrow the
- * scope's own two sets (scope.ts), so that no request can be wider than its scope (spec 4.2, rule 4).
- */
+/** The SQL of each filter but organizations and products, which narrow the scope's two sets (scope.ts). */
 export const conditions: Record<string, SQL> = {
   start_date: sql`${r.certifiedOn} >= ${sql.placeholder('start_date')}::date`,
   end_date: sql`${r.certifiedOn} <= ${sql.placeholder('end_date')}::date`,
@@ -22,27 +19,26 @@ export const conditions: Record<string, SQL> = {
 }
 
 /**
- * Filters that leave few records, which an index of their own finds: a thousand people's at most. With them the
- * records are found first and sorted then. The planner cannot know that these very people may stand at the end
- * of the order, and would walk everybody's records to get there.
+ * Filters that leave few records, of a thousand people at most, which an index finds. With them the records are found
+ * first and sorted then: a walk along the sort key might read all other records before it meets these.
  */
 export const NARROW_FILTERS = ['user_ids', 'seids', 'proctor_ids']
 
 /** The filters that constrain anything, by name of their condition, each with the values it takes. */
 export function constraints(filter: Filter): Record<string, Values> {
-  const { search, start_date, end_date, user_ids, seids, proctor_ids } = filter
-  const status = onlyOne(filter.user_record_status)
-  const legacy = onlyOne(filter.legacy_record)
-  return {
-    ...(start_date && { start_date: { start_date } }),
-    ...(end_date && { end_date: { end_date } }),
-    ...(user_ids && { user_ids: { user_ids: user_ids.filter(isBigint) } }),
-    ...(seids && { seids: { seids } }),
-    ...(proctor_ids && { proctor_ids: { proctor_ids: proctor_ids.filter(isBigint) } }),
-    ...(status !== undefined && { user_record_status: { user_record_status: status } }),
-    ...(legacy !== undefined && { legacy_record: { legacy_record: legacy } }),
-    ...(search && searchConstraint(search)),
+  const { search, start_date, end_date, seids } = filter
+  const values: Values = {
+    start_date,
+    end_date,
+    user_ids: filter.user_ids?.filter(isBigint),
+    seids,
+    proctor_ids: filter.proctor_ids?.filter(isBigint),
+    user_record_status: onlyOne(filter.user_record_status),
+    legacy_record: onlyOne(filter.legacy_record),
   }
+  const given = Object.entries(values).filter(([, value]) => value !== undefined)
+  const named = Object.fromEntries(given.map(([name, value]) => [name, { [name]: value }]))
+  return search ? { ...named, ...searchConstraint(search) } : named
 }
 
 /** The value of a two-valued filter; both of them together constrain nothing. */
@@ -53,7 +49,7 @@ function onlyOne<Value>(values: Value[] | undefined): Value | undefined {
 
 const MAX_BIGINT = 2n ** 63n - 1n
 
-/** An id beyond bigint is no error: it matches nothing. */
+/** Whether an id is within bigint. Any other id is no error: it matches nothing. */
 export function isBigint(id: string): boolean {
   const value = BigInt(id)
   return value <= MAX_BIGINT && value >= -MAX_BIGINT - 1n

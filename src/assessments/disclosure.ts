@@ -1,10 +1,10 @@
 import { sql } from 'drizzle-orm'
-import type { Shown } from '../answers.ts'
+import type { DisclosedRecords } from '../answers.ts'
 import { type Runner, statement } from '../postgres/statement.ts'
 
 /** An answer that is about to be sent. */
-export interface Disclosure extends Shown {
-  /** Of this answer alone: recorded twice under one key, it is recorded once. */
+export interface Disclosure extends DisclosedRecords {
+  /** Two recordings under one key make one row. */
   key: string
   /** As the request log has them. */
   requestId: string
@@ -12,9 +12,8 @@ export interface Disclosure extends Shown {
 }
 
 /**
- * Records whose records some answers show to whom: all of them or none. Committed when it resolves: postgres.js 3.4.9
- * settles a statement at ReadyForQuery, which the server sends behind the commit, and not at CommandComplete, which it
- * sends before.
+ * Records the disclosures of some answers: all of them or none. They are committed when it resolves: postgres.js 3.4.9
+ * settles a statement at ReadyForQuery, which the server sends after the commit, and not at the earlier CommandComplete.
  * @throws the error of the statement or the connection, and then they may be recorded or not
  */
 export async function recordDisclosures(db: Runner, disclosures: Disclosure[]): Promise<void> {
@@ -26,7 +25,7 @@ export async function recordDisclosures(db: Runner, disclosures: Disclosure[]): 
     clients: each(({ clientId }) => clientId),
     assessments: each(({ assessments }) => assessments),
     people: each(({ people }) => people),
-    // Names of ours, which need no quotes.
+    // Our own names, which need no quotes.
     filters: each(({ filters }) => (filters.length > 0 ? `{${filters}}` : null)),
   })
 }
@@ -37,4 +36,4 @@ const record = statement<Record<string, unknown>, object>(sql`
   from unnest(${sql.placeholder('keys')}::uuid[], ${sql.placeholder('requests')}::text[],
     ${sql.placeholder('addresses')}::inet[], ${sql.placeholder('clients')}::text[],
     ${sql.placeholder('assessments')}::text[], ${sql.placeholder('people')}::text[], ${sql.placeholder('filters')}::text[])
-    as shown (key, request, address, client, assessments, people, filters)`)
+    as disclosed (key, request, address, client, assessments, people, filters)`)

@@ -1,37 +1,53 @@
-import { type Answer, apiError, COMPRESSIBLE, errorAnswer, type HttpError, type Shown } from '../answers.ts'
-import type { Runner } from '../postgres/statement.ts'
-import { requireAccess } from './access.ts'
+import { sql } from 'drizzle-orm'
+import { exportRecords as r, disclosureState as state } from '../../db/schema.ts'
+import {
+  type Answer,
+  apiError,
+  COMPRESSIBLE,
+  type DisclosedRecords,
+  errorAnswer,
+  HttpError,
+} from '../answers.ts'
+import { type Runner, rawStatement, text } from '../postgres/statement.ts'
+import { ACCESS, accessOf, requireAccess } from './access.ts'
 import { isBigint } from './conditions.ts'
 import { nextLink } from './next-link.ts'
-import { readPage } from './page.ts'
+import { disclosedRecords, type PageRow, readPage } from './page.ts'
 import type { PageMemory } from './page-memory.ts'
-import { type Filter, type ListParameters, queryOf } from './parameters.ts'
-import { readRecord, type ShownRecords } from './queries.ts'
+import type { Filter, ListQuery } from './parameters.ts'
+import { parseListQuery } from './parse.ts'
 import { resembled } from './resemblance.ts'
 
 /**
- * GET /api/v1/ax/assessments (spec 4.2). `queryString` is what the parameters were read from, for the next page's.
- * The documents are finished JSON; they are joined and sent, never parsed.
+ * GET /api/v1/ax/assessments (spec 4.2). The documents are finished JSON; they are joined and sent, never parsed.
  * @throws HttpError 401 or 400
  */
 export async function listAssessments(
   db: Runner,
   memory: PageMemory,
   tokenDigest: Uint8Array,
-  parameters: ListParameters,
   queryString: string,
 ): Promise<Answer> {
-  const query = queryOf(parameters)
-  const { clientId, count, documents, size, shown } = await readPage(db, memory, tokenDigest, query)
+  let query: ListQuery
+  try {
+    query = parseListQuery(queryString)
+  } catch (error) {
+    if (!(error instanceof HttpError)) throw error
+    return await refuse(db, tokenDigest, error)
+  }
+  const { access, count, documents, size, disclosed } = await readPage(db, memory, tokenDigest, query)
   const meta = JSON.stringify({ count, offset: query.offset, page: query.page })
-  const body = Buffer.concat([Buffer.from('{"data":['), documents, Buffer.from(`],"meta":${meta}}`)])
-  const headers = { ...COMPRESSIBLE, ...nextLink(queryString, query, count) }
-  const facts = { clientId, records: size, resembled: resembled(queryString) }
-  return { status: 200, headers, body, facts, ...disclosed(clientId, shown, query.filter) }
+  return {
+    status: 200,
+    headers: { ...COMPRESSIBLE, ...nextLink(queryString, query, count) },
+    body: Buffer.concat([Buffer.from('{"data":['), documents, Buffer.from(`],"meta":${meta}}`)]),
+    logFields: { clientId: access.clientId, records: size, resembled: resembled(queryString) },
+    ...disclosureOf(access.clientId, disclosed, query.filter),
+  }
 }
 
 /**
- * GET /api/v1/ax/assessments/:id (spec 4.3). Whatever is not the id of a record in the scope is not found.
+ * GET /api/v1/ax/assessments/:id (spec 4.3). Anything but the id of a record in the scope is a 404.
  * @throws HttpError 401 or 400
  */
 export async function retrieveAssessment(
@@ -40,33 +56,63 @@ export async function retrieveAssessment(
   tokenDigest: Uint8Array,
   id: string,
 ): Promise<Answer> {
-  if (!/^\d+$/.test(id) || !isBigint(id)) return await refused(db, tokenDigest, assessmentNotFound())
-  const { access, document, shown } = await readRecord(db, tokenDigest, id)
-  memory.note(tokenDigest, access)
+  if (!/^\d+$/.test(id) || !isBigint(id)) return await refuse(db, tokenDigest, assessmentNotFound())
+  const { access, document, disclosed } = await readRecord(db, tokenDigest, id)
+  memory.noteAccess(tokenDigest, access)
   const { clientId } = access
   if (!document) return errorAnswer(assessmentNotFound(), { clientId })
-  const facts = { clientId, records: 1 }
   const body = Buffer.from(document)
-  return { status: 200, headers: COMPRESSIBLE, body, facts, ...disclosed(clientId, shown, {}) }
-}
-
-/** What is to be recorded of an answer, for its `shown`; nothing where answers are not recorded. */
-function disclosed(clientId: string, records: ShownRecords | undefined, filter: Filter): { shown?: Shown } {
-  if (!records) return {}
-  const filters = Object.entries(filter).flatMap(([name, value]) => (value === undefined ? [] : [name]))
-  return { shown: { clientId, ...records, filters } }
+  const logFields = { clientId, records: 1 }
+  return { status: 200, headers: COMPRESSIBLE, body, logFields, ...disclosureOf(clientId, disclosed, {}) }
 }
 
 /**
- * What is wrong with a request is told to those alone who may ask: token and provisioning come first (design §5).
+ * The document of the assessment with this id, as UTF-8, if it is in the scope of a live token. `id` must be within
+ * bigint.
  * @throws HttpError 401 or 400
  */
-export async function refused(db: Runner, tokenDigest: Uint8Array, error: HttpError): Promise<Answer> {
+export async function readRecord(db: Runner, tokenDigest: Uint8Array, id: string) {
+  const [row] = await retrieve(db, { id, token: tokenDigest })
+  const [document, assessments, people] = row?.slice(4) ?? []
+  return {
+    access: accessOf(row),
+    document: document ?? undefined,
+    disclosed: disclosedRecords(text(assessments), text(people)),
+  }
+}
+
+const retrieve = rawStatement(sql`
+  select ${ACCESS}, ${r.document} as document, disclosed.*
+  from live_tokens as token
+  left join ${r} on ${r.id} = ${sql.placeholder('id')}::bigint
+    and ${r.organizationId} = any (token.organization_ids)
+    and ${r.productId} = any (token.product_ids)
+  left join lateral (
+    select array[${r.id}]::text, array[${r.userId}]::text from ${state} where ${state.isOn} and ${r.id} is not null
+  ) as disclosed on true
+  where token.digest = ${sql.placeholder('token')}::bytea`)
+
+/** What is to be recorded of an answer; nothing while disclosures are not recorded. */
+function disclosureOf(
+  clientId: string,
+  records: PageRow['disclosed'],
+  filter: Filter,
+): { disclosed?: DisclosedRecords } {
+  if (!records) return {}
+  const filters = Object.entries(filter).flatMap(([name, value]) => (value === undefined ? [] : [name]))
+  return { disclosed: { clientId, ...records, filters } }
+}
+
+/**
+ * Answers with the error only if the token is live and its integration is provisioned (design §5).
+ * @throws HttpError 401 or 400
+ */
+async function refuse(db: Runner, tokenDigest: Uint8Array, error: HttpError): Promise<Answer> {
   const { clientId } = await requireAccess(db, tokenDigest)
   return errorAnswer(error, { clientId })
 }
 
-/** Whatever the reason: outside the scope, a part's id, or no id at all. */
+/** One text for an id outside the scope, the id of a part, and no id at all. */
 export function assessmentNotFound(): HttpError {
   return apiError(404, 'Assessment not found')
 }

@@ -1,88 +1,17 @@
-import { type Counters, newCounters } from '../counters.ts'
+import { newCounters } from '../counters.ts'
 import { LruCache } from '../lru-cache.ts'
 import { sha256 } from '../random.ts'
 import type { Access } from './access.ts'
 import type { Filter } from './parameters.ts'
-import type { Moment, PageRow } from './queries.ts'
 
-/** Tokens that are remembered: a hundred integrations with ten live tokens each. */
+/** A hundred integrations with ten live tokens each. */
 const MAX_TOKENS = 1000
 
-const keyOf = (tokenDigest: Uint8Array) => Buffer.from(tokenDigest).toString('base64')
-
-/**
- * What a server remembers between requests, so that a page at any depth is entered at once and its count costs
- * nothing: which scope a token had, how many records of a scope matched, and where pages ended. All of it is a
- * hint. The statement that reads a page is given the hint, corrects it by the log of changes in its own snapshot,
- * and says when it cannot (db/migrations/0003).
- *
- * A fact is of a moment: a position in the log and its random tag. Writers commit in the order of positions, so that a
- * snapshot with this very row has all that the fact was found in, and the rows behind it say what has changed
- * since; without the row the fact is of a history that is gone, or too old. Only SQL compares keys. Facts are kept by
- * the digest of the scope and the filters; the statement reads the digest anew, beside the token.
- */
-export class PageMemory {
-  private readonly tokens = new LruCache<Access>(MAX_TOKENS)
-  private readonly selections: LruCache<Selection>
-
-  /**
-   * @param counters of pages that were read by what is remembered, and of those that could not be
-   * @param budget in bytes
-   */
-  constructor(
-    private readonly counters: Pick<Counters, 'pageMemoryHits' | 'pageMemoryMisses'> = newCounters(),
-    budget = 32 * 1024 * 1024,
-  ) {
-    this.selections = new LruCache(budget)
-  }
-
-  /** What the token last gave access to. */
-  accessOf(tokenDigest: Uint8Array): Access | undefined {
-    return this.tokens.get(keyOf(tokenDigest))
-  }
-
-  /** Remembers what a statement says of a token. */
-  note(tokenDigest: Uint8Array, access: Access): void {
-    this.tokens.set(keyOf(tokenDigest), access)
-  }
-
-  /** The facts about the records of a scope that match a filter. */
-  recall(scope: string, filter: Filter): Selection | undefined {
-    return this.selections.get(selectionKey(scope, filter))
-  }
-
-  /** Keeps what a page has shown: with `facts`, which it was read by, or in their place. */
-  learn(scope: string, filter: Filter, facts: Selection | undefined, row: PageRow): Selection {
-    if (facts) this.counters.pageMemoryHits++
-    else this.counters.pageMemoryMisses++
-    const selection = facts ?? new Selection(row.total ?? -1)
-    selection.count = row.count
-    selection.moment = row.moment
-    const key = selectionKey(scope, filter)
-    this.selections.set(key, selection, selection.bytes + 2 * key.length)
-    return selection
-  }
-}
-
-/** A digest: a key must be short, and hold nobody's name. */
-function selectionKey(scope: string, filter: Filter): string {
-  const asked = JSON.stringify(filter)
-  return asked === '{}' ? scope : sha256(scope + asked).toString('base64')
-}
-
-/** `offset` records of an order are up to the one with this key and id. */
-export interface Place {
-  offset: number
-  key: string
-  id: string
-  moment: Moment
-}
-
-/** Pages of so many records share one place: the records between are skipped in the index. */
+/** Records between two places: the ones between are skipped in the index. */
 const DISTANCE = 50
 
-/** Past it, every other place goes: what is skipped then is still little beside a page, and memory is bounded. */
-const MOST_PLACES = 20_000
+/** Past it, every other place goes: fewer records are skipped then than a page has. */
+const MAX_PLACES = 20_000
 
 /** Rows that the log of changes keeps (db/migrations/0003). */
 const LOG_LENGTH = 10_000
@@ -91,13 +20,93 @@ const LOG_LENGTH = 10_000
 const PLACE_BYTES = 140
 const SELECTION_BYTES = 500
 
+const keyOf = (tokenDigest: Uint8Array) => Buffer.from(tokenDigest).toString('base64')
+
+/**
+ * Hints between requests, so that a page at any depth is entered at once and its count costs nothing: the last scope of a
+ * token, how many records of a scope matched, and where pages ended. The statement that reads a page gets the hints,
+ * corrects them by the log of changes in its own snapshot, or finds them invalid (db/migrations/0003).
+ *
+ * A hint belongs to a moment: a position in the log and its random tag. Writers commit in the order of positions. So a
+ * snapshot that contains this row contains all that the hint was read from, and the rows after it are the changes since;
+ * without the row the hint is too old, or of a database that was set back. Hints are kept by the digest of the scope and
+ * the filters; the statement reads the scope digest again, with the token.
+ */
+export class PageMemory {
+  private readonly tokens = new LruCache<Access>(MAX_TOKENS)
+  private readonly selections: LruCache<Selection>
+
+  /** @param budget in bytes */
+  constructor(
+    private readonly counters = newCounters(),
+    budget = 32 * 1024 * 1024,
+  ) {
+    this.selections = new LruCache(budget)
+  }
+
+  /** The last access of a token. */
+  accessOf(tokenDigest: Uint8Array): Access | undefined {
+    return this.tokens.get(keyOf(tokenDigest))
+  }
+
+  noteAccess(tokenDigest: Uint8Array, access: Access): void {
+    this.tokens.set(keyOf(tokenDigest), access)
+  }
+
+  /** The hints about the records of a scope that match a filter. */
+  selectionOf(scope: string, filter: Filter): Selection | undefined {
+    return this.selections.get(selectionKey(scope, filter))
+  }
+
+  /** Notes what a page statement found: in the hints that it used, or in new ones if it used none. */
+  notePage(scope: string, filter: Filter, used: Selection | undefined, found: Found): Selection {
+    if (used) this.counters.pageMemoryHits++
+    else this.counters.pageMemoryMisses++
+    const selection = used ?? new Selection(found.total ?? -1)
+    selection.count = found.count
+    selection.moment = found.moment
+    const key = selectionKey(scope, filter)
+    this.selections.set(key, selection, selection.bytes + 2 * key.length)
+    return selection
+  }
+}
+
+/** What a page statement found of the matching records; `total` with a count alone. */
+type Found = Pick<Selection, 'count' | 'moment'> & { total: number | undefined }
+
+/** A digest: a key must be short and contain no names. */
+function selectionKey(scope: string, filter: Filter): string {
+  const filters = JSON.stringify(filter)
+  return filters === '{}' ? scope : sha256(scope + filters).toString('base64')
+}
+
+/** A position in the log of changes, and the random tag of the row there. */
+export interface Moment {
+  position: number
+  tag: string
+}
+
+/** Where a page ended: `offset` records of an order come up to the one with this key and id. */
+export interface Place {
+  offset: number
+  key: string
+  id: string
+  moment: Moment
+}
+
+/** Where a page is entered: at the first record, the last one or a place; and how many records are skipped from there. */
+export interface Entry {
+  from: 'start' | 'end' | Place
+  skip: number
+}
+
 /** Where pages ended in one order, by ascending offsets. */
 interface Walk {
   distance: number
   places: Place[]
 }
 
-/** Facts about the records of one selection. */
+/** Hints about the records of one scope that match one filter. */
 export class Selection {
   bytes = SELECTION_BYTES
   /** How many records match, and when that was. */
@@ -105,24 +114,24 @@ export class Selection {
   moment: Moment = { position: 0, tag: '' }
   private readonly walks = new Map<string, Walk>()
 
-  /** @param total about how many records there are in all; nothing depends on it but the way to a page */
+  /** @param total an estimate of all records, matching or not; only the way to a page depends on it */
   constructor(readonly total: number) {}
 
-  /** The place from which the fewest records are skipped to the page of `size` records behind `offset`. */
-  nearest(order: string, offset: number, size: number): { from: 'start' | 'end' | Place; skip: number } {
-    const ways: { from: 'start' | 'end' | Place; skip: number }[] = [{ from: 'start', skip: offset }]
+  /** The entry from which the fewest records are skipped to the page of `size` records after `offset`. */
+  nearest(order: string, offset: number, size: number): Entry {
+    const entries: Entry[] = [{ from: 'start', skip: offset }]
     const { places } = this.walks.get(order) ?? { places: [] }
     const index = lastAtMost(places, offset)
     for (const place of places.slice(Math.max(0, index), index + 2)) {
       const skip = place.offset <= offset ? offset - place.offset : Math.max(0, place.offset - offset - size)
-      if (place.moment.position > this.moment.position - LOG_LENGTH) ways.push({ from: place, skip })
+      if (place.moment.position > this.moment.position - LOG_LENGTH) entries.push({ from: place, skip })
     }
-    ways.push({ from: 'end', skip: Math.max(0, this.count - offset - size) })
-    return ways.reduce((best, way) => (way.skip < best.skip ? way : best))
+    entries.push({ from: 'end', skip: Math.max(0, this.count - offset - size) })
+    return entries.reduce((best, entry) => (entry.skip < best.skip ? entry : best))
   }
 
-  /** A page of this order has ended at a place. Of each `distance` records the newest place is kept. */
-  note(order: string, place: Place): void {
+  /** Notes where a page of this order ended. Of each `distance` records the newest place is kept. */
+  notePlace(order: string, place: Place): void {
     const walk = this.walks.get(order) ?? { distance: DISTANCE, places: [] }
     this.walks.set(order, walk)
     const { places, distance } = walk
@@ -131,7 +140,7 @@ export class Selection {
     const at = spanOf(places[before]) === spanOf(place) ? before : before + 1
     const replaced = places.splice(at, spanOf(places[at]) === spanOf(place) ? 1 : 0, place)
     this.bytes += bytesOf(place) - replaced.reduce((sum, other) => sum + bytesOf(other), 0)
-    if (places.length > MOST_PLACES) this.thin(walk)
+    if (places.length > MAX_PLACES) this.thin(walk)
   }
 
   private thin(walk: Walk): void {

@@ -1,23 +1,39 @@
+import type { DisclosedRecords } from '../answers.ts'
 import type { Runner } from '../postgres/statement.ts'
-import { type Access, requireAccess } from './access.ts'
+import { type RawRow, text } from '../postgres/statement.ts'
+import { type Access, accessOf, requireAccess } from './access.ts'
 import { constraints, isBigint, NARROW_FILTERS } from './conditions.ts'
-import type { PageMemory, Selection } from './page-memory.ts'
-import { reachOf, type Shape, type Way } from './page-statement.ts'
+import type { Entry, Moment, PageMemory, Selection } from './page-memory.ts'
+import { pageStatement, reachOf, type Shape, type Way } from './page-statement.ts'
 import type { ListQuery } from './parameters.ts'
-import { type PageRow, selectPage } from './queries.ts'
 import { SCOPE_SETS } from './scope.ts'
 import { searchOf } from './search.ts'
 
-/** A page: how many records match in all, and its documents, `size` of them, joined by commas, as UTF-8. */
-type Page = Pick<Access, 'clientId'> & Pick<PageRow, 'count' | 'documents' | 'size' | 'shown'>
+/** The row of a page statement: one snapshot. */
+export interface PageRow {
+  access: Access
+  /** Whether the hints were valid; if not, the rest means nothing. */
+  isValid: boolean
+  count: number
+  /** The newest change of that snapshot, to which hints from this row belong. */
+  moment: Moment
+  /** With a count: an estimate of all records by Postgres; -1 if it has none. */
+  total: number | undefined
+  /** The documents of the page, joined by commas: UTF-8, as it is sent. */
+  documents: Uint8Array
+  /** How many documents. */
+  size: number
+  /** The sort key and the id of the last of them; undefined on an empty page. */
+  last: { key: string; id: string } | undefined
+  /** The records and educators to be recorded, while disclosures are recorded. */
+  disclosed: Pick<DisclosedRecords, 'assessments' | 'people'> | undefined
+}
 
 /**
- * The page that a query asks for of what a token may read, and the count beside it, as plain OFFSET and count(*) find
- * them in one snapshot of the present data.
+ * The page of a query in the scope of a token, as plain OFFSET and count(*) find it in one snapshot of the present data.
  *
- * It is read by what is remembered. Where that does not hold, it is read once more without: that second answer is
- * right by itself. A token that was not seen before is looked up first, so that a page of a scope that is known
- * is not counted again for it.
+ * The statement uses hints of the page memory. If it finds them invalid, a second statement without hints reads the page.
+ * An unknown token is looked up first, so that the matching records of a known scope need not be counted again.
  * @throws HttpError 401 or 400
  */
 export async function readPage(
@@ -25,19 +41,19 @@ export async function readPage(
   memory: PageMemory,
   tokenDigest: Uint8Array,
   query: ListQuery,
-): Promise<Page> {
+): Promise<PageRow> {
   const known = memory.accessOf(tokenDigest) ?? (await requireAccess(db, tokenDigest))
-  let facts = memory.recall(known.scope, query.filter)
-  let row = await read(db, tokenDigest, query, known, facts)
-  if (!row.isHeld) {
-    facts = undefined
-    row = await read(db, tokenDigest, query, row.access, undefined)
+  let hints = memory.selectionOf(known.scope, query.filter)
+  let row = await read(db, tokenDigest, query, known, hints)
+  if (!row.isValid) {
+    hints = undefined
+    row = await read(db, tokenDigest, query, row.access, hints)
   }
-  const { access, count, documents, size, shown, last, moment } = row
-  memory.note(tokenDigest, access)
-  const learned = memory.learn(access.scope, query.filter, facts, row)
-  if (last) learned.note(orderOf(query), { offset: query.offset + size, ...last, moment })
-  return { clientId: access.clientId, count, documents, size, shown }
+  const { access, size, last, moment } = row
+  memory.noteAccess(tokenDigest, access)
+  const selection = memory.notePage(access.scope, query.filter, hints, row)
+  if (last) selection.notePlace(orderOf(query), { offset: query.offset + size, ...last, moment })
+  return row
 }
 
 const orderOf = ({ sort, order }: ListQuery) => `${sort} ${order}`
@@ -47,26 +63,27 @@ async function read(
   token: Uint8Array,
   query: ListQuery,
   { scope, organizations }: Access,
-  facts: Selection | undefined,
+  hints: Selection | undefined,
 ): Promise<PageRow> {
   const { sort, order, offset, page: limit, filter } = query
   const narrowed = {
     organizations: filter.organization_ids?.filter(isBigint),
     products: filter.product_ids?.filter(isBigint),
   }
-  const among = Math.min(narrowed.organizations?.length ?? organizations, organizations)
-  const asked = constraints(filter)
-  const filters = Object.keys(asked)
-  const { from, skip } = facts?.nearest(orderOf(query), offset, limit) ?? { from: 'start', skip: offset }
+  const organizationCount = Math.min(narrowed.organizations?.length ?? organizations, organizations)
+  const constrained = constraints(filter)
+  const filters = Object.keys(constrained)
+  const start: Entry = { from: 'start', skip: offset }
+  const { from, skip } = hints?.nearest(orderOf(query), offset, limit) ?? start
   const place = typeof from === 'object' ? from : undefined
   const shape: Shape = {
     sort,
     order,
-    way: wayOf(filters, among, skip + limit, facts),
+    way: wayOf(filters, organizationCount, skip + limit, hints),
     filters,
     narrowed: SCOPE_SETS.filter(set => narrowed[set]),
     from: typeof from === 'object' ? 'place' : from,
-    isCounted: facts === undefined,
+    isCounted: hints === undefined,
     reach: reachOf(skip + limit),
   }
   const values = {
@@ -75,48 +92,72 @@ async function read(
     offset,
     limit,
     ...narrowed,
-    count: facts?.count,
-    count_position: facts?.moment.position,
-    count_tag: facts?.moment.tag,
+    count: hints?.count,
+    count_position: hints?.moment.position,
+    count_tag: hints?.moment.tag,
     at: place?.offset,
     key: place?.key,
     id: place?.id,
     place_position: place?.moment.position,
     place_tag: place?.moment.tag,
   }
-  return await selectPage(db, shape, Object.assign(values, ...Object.values(asked)))
+  Object.assign(values, ...Object.values(constrained))
+  const [row] = await pageStatement(shape)(db, values)
+  if (!row) throw new Error('the page statement returned no row')
+  return pageRow(row)
 }
 
-/** Until it is known what part of all records matches: a look into the index of each of more takes too long. */
+function pageRow(row: RawRow): PageRow {
+  // The documents stay bytes: decoding them would take a tenth of the time of a page.
+  const [isValid, count, position, tag, total, documents, ...rest] = row.slice(4)
+  const [size, key, id, assessments, people] = rest.map(text)
+  return {
+    access: accessOf(row),
+    isValid: text(isValid) === 't',
+    count: Number(text(count)),
+    moment: { position: Number(text(position)), tag: text(tag) ?? '' },
+    total: total == null ? undefined : Number(text(total)),
+    documents: documents ?? new Uint8Array(),
+    size: Number(size),
+    last: key == null || id == null ? undefined : { key, id },
+    disclosed: disclosedRecords(assessments, people),
+  }
+}
+
+/** The columns `disclosed` of a row: null where disclosures are not recorded. */
+export function disclosedRecords(assessments?: string | null, people?: string | null): PageRow['disclosed'] {
+  return assessments == null || people == null ? undefined : { assessments, people }
+}
+
+/** Organizations whose indexes are looked into one by one while the share of matching records is unknown. */
 const FEW_ORGANIZATIONS = 16
 
-/** Where one of so many records matches, the next one is near, and its document at hand. */
-const MOST = 3
+/** Up to so many records for each that matches, the next match is near, and its document at hand. */
+const MAX_PASSED = 3
 
-/** So many records, found by a search, are put in order at once. */
-const RARE = 5000
+/** Up to so many records found by a search are sorted at once. */
+const MAX_SORTED = 5000
 
-/** What it takes to put a record in order, beside reading the index entry of one. */
+/** The cost of sorting a record, in index entries read. */
 const SORTING = 2
 
 /**
- * The way to a page that ends `distance` records behind the place where it is entered, in a scope of so many
- * organizations. Each way gives the same page: what is not known makes it slower and not wrong.
+ * The way to a page that ends `distance` records after its entry, in a scope of so many organizations. Each way gives
+ * the same page; a wrong choice is only slower.
  */
 export function wayOf(
   filters: string[],
   organizations: number,
   distance: number,
-  facts: Pick<Selection, 'total' | 'count'> | undefined,
+  hints: Pick<Selection, 'total' | 'count'> | undefined,
 ): Way {
   if (filters.some(name => NARROW_FILTERS.includes(name))) return 'picked'
-  const isPlain = filters.length === 0
-  const passed = facts && facts.total > 0 ? facts.total / Math.max(1, facts.count) : undefined
-  if (isPlain && facts && passed) {
-    const looks = SORTING * Math.min(organizations * distance, facts.count)
+  const passed = hints && hints.total > 0 ? hints.total / Math.max(1, hints.count) : undefined
+  if (filters.length === 0 && hints && passed) {
+    const looks = SORTING * Math.min(organizations * distance, hints.count)
     if (looks < distance * passed) return 'few'
-    return passed <= MOST && distance <= 200 ? 'whole' : 'along'
+    return passed <= MAX_PASSED && distance <= 200 ? 'whole' : 'along'
   }
   if (organizations <= FEW_ORGANIZATIONS) return 'few'
-  return searchOf(filters) && (facts?.count ?? 0) <= RARE ? 'picked' : 'along'
+  return searchOf(filters) && (hints?.count ?? 0) <= MAX_SORTED ? 'picked' : 'along'
 }

@@ -1,29 +1,40 @@
-import type { TSchema } from '@sinclair/typebox'
-import { Value } from '@sinclair/typebox/value'
 import { apiError, type ErrorItem, HttpError } from '../answers.ts'
-import { ListParameters, MAX_FILTER_VALUES, ORDERS, SORTS } from './parameters.ts'
-import { readValue, Unreadable } from './values.ts'
+import {
+  DEFAULT_PAGE,
+  type Filter,
+  LIST_PARAMETERS,
+  type ListQuery,
+  MAX_FILTER_VALUES,
+  MAX_PAGE,
+  ORDERS,
+  type Parameter,
+  SORTS,
+  Unreadable,
+} from './parameters.ts'
 
 /** Bytes of query string that are read; a client that needs more sends several requests. */
 export const MAX_QUERY_BYTES = 16 * 1024
 
-/** The parameters, each with the name that errors give it, which has no brackets behind. */
-const READ = Object.entries(ListParameters.properties)
-  .map(([name, schema]) => ({ name, schema, parameter: name.replace('[]', '') }))
-  // These two fall back whatever they hold, and are never an error (spec 7.3).
-  .filter(({ name }) => name !== 'sort' && name !== 'order')
+/** The parameters but sort and order, with the names that errors give them, which have no brackets at the end. */
+const READ = Object.entries(LIST_PARAMETERS)
+  .filter(([name]) => name !== 'sort' && name !== 'order')
+  .map(([name, parameter]) => ({
+    parameter,
+    name: name.replace('[]', ''),
+    field: name.replace(/^filter\[(\w+)\].*/, '$1'),
+  }))
 
-/** Texts under one name, in their order; undefined for one that stands in brackets that nobody has. */
+/** The values under one name, in their order; undefined for a value whose name has brackets that no parameter has. */
 type Texts = (string | undefined)[]
 
 /**
  * Reads the query string of a list request, without its "?" (spec 4.2, design §5). Pure.
  *
- * What the spec says falls back, falls back; unknown names are ignored; blanks are dropped. A value that
- * is there and cannot be read is an error and never dropped: dropping it would widen the answer.
+ * Unknown names are ignored, blanks are dropped, and sort and order fall back (spec 7.3). Any other value that cannot
+ * be read is an error: dropping it would widen the answer.
  * @throws HttpError 400 that names every unreadable parameter
  */
-export function parseListQuery(queryString: string): ListParameters {
+export function parseListQuery(queryString: string): ListQuery {
   if (queryString.length > MAX_QUERY_BYTES) {
     throw apiError(400, `The query string is longer than ${MAX_QUERY_BYTES} bytes: send several requests`)
   }
@@ -33,46 +44,45 @@ export function parseListQuery(queryString: string): ListParameters {
     const message = 'filter must be sent as filter[name]=value or filter[name][]=value'
     errors.push({ message, parameter: 'filter' })
   }
-  const read: Record<string, unknown> = {
-    sort: SORTS.find(known => known === sent.get('sort')?.at(-1)?.trim()),
-    order: ORDERS.find(known => known === sent.get('order')?.at(-1)?.trim().toUpperCase()),
-  }
-  for (const { name, schema, parameter } of READ) {
-    const texts = sent.get(parameter)
+  const values: Record<string, unknown> = {}
+  for (const { name, field, parameter } of READ) {
+    const texts = sent.get(name)
     if (!texts) continue
     try {
-      read[name] = readTexts(schema, texts)
+      values[field] = readTexts(parameter, texts)
     } catch (error) {
       if (!(error instanceof Unreadable)) throw error
-      errors.push({ message: `${parameter} must be ${error.expected}`, parameter })
+      errors.push({ message: `${name} must be ${error.expected}`, parameter: name })
     }
   }
   if (errors.length > 0) throw new HttpError(400, { errors })
-  if (!Value.Check(ListParameters, read)) throw new Error('a parameter was read as something that it is not')
-  return read
+  const { page = DEFAULT_PAGE, offset = 0, ...filter } = values as Filter & { page?: number; offset?: number }
+  return {
+    page: Math.min(page, MAX_PAGE),
+    offset,
+    sort: SORTS.find(known => known === sent.get('sort')?.at(-1)?.trim()) ?? SORTS[0],
+    order: ORDERS.find(known => known === sent.get('order')?.at(-1)?.trim().toUpperCase()) ?? ORDERS[0],
+    filter,
+  }
 }
 
-/** Of a scalar that is repeated the last one wins. */
-function readTexts(schema: TSchema, texts: Texts): unknown {
-  if (schema.type === 'array' && texts.length > MAX_FILTER_VALUES)
-    throw new Unreadable(`at most ${MAX_FILTER_VALUES} values`)
-  const values = texts.map(text => {
+/** Of a scalar that is repeated the last value wins. */
+function readTexts({ schema, read }: Parameter, texts: Texts): unknown {
+  const isList = schema.type === 'array'
+  if (isList && texts.length > MAX_FILTER_VALUES) throw new Unreadable(`at most ${MAX_FILTER_VALUES} values`)
+  for (const text of texts) {
     if (text === undefined) throw new Unreadable('a value or a list of values, without further brackets')
-    // Postgres refuses NUL in text, and no name, seid or number holds the others.
+    // Postgres refuses NUL in text, and no name, seid or number contains the others.
     if (/\p{Cc}/u.test(text)) throw new Unreadable('free of control characters')
-    return text
-  })
-  if (schema.type === 'array') return values.map(text => readValue(schema.items, text))
-  return readValue(schema, values.at(-1) ?? '')
+  }
+  const values = texts as string[]
+  return isList ? values.map(read) : read(values.at(-1) ?? '')
 }
 
-/** A name, brackets behind it, and whatever comes then: `filter[seids][0]`. */
+/** A name, the brackets after it, and the rest: `filter[seids][0]`. */
 const NAME = /^([^[]+)((?:\[[^\]]*\])*)(\[?)/
 
-/**
- * U+FFFD stands for a text that somebody has lost, and would be looked for in its place: the server puts it where
- * bytes are no UTF-8 (sent raw, without any escape), other programs do so too, and so does URLSearchParams.
- */
+/** U+FFFD replaces bytes that are not UTF-8, in Bun as in URLSearchParams: the text that was meant is lost. */
 const LOST = '\ufffd'
 
 /** A "%" that begins no escape; URLSearchParams would keep it. */

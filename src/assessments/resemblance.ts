@@ -1,52 +1,48 @@
-import { ListParameters } from './parameters.ts'
+import { LIST_PARAMETERS } from './parameters.ts'
 
-/** Parameters by their letters alone: `filteruserids`, and `userids` for whoever forgets the filter around it. */
-const LETTERS = new Map(
-  Object.keys(ListParameters.properties).flatMap(name => {
-    const letters = lettersOf(name)
-    return [letters, letters.replace(/^filter/, '')].map((spelling): [string, string] => [spelling, name])
-  }),
-)
+/** Parameters by their letters alone: `filteruserids`, and `userids` for a client that omits the filter around it. */
+const LETTERS = Object.keys(LIST_PARAMETERS).flatMap(name => {
+  const letters = lettersOf(name)
+  return [letters, letters.replace(/^filter/, '')].map(spelling => ({ spelling, name }))
+})
 
 /** The spellings that have an effect, or are an error: those of parse.ts. */
-const OURS = new Set(Object.keys(ListParameters.properties).map(name => name.replace('[]', '')))
+const KNOWN = new Set(Object.keys(LIST_PARAMETERS).map(name => name.replace('[]', '')))
 
-/** Names that are compared at most: a query string of 16 KiB may hold thousands. */
-const MOST_NAMES = 10
+/** A query string of 16 KiB may have thousands of names. */
+const MAX_COMPARED = 10
 
 /**
- * Those of our parameters that others in a query string look like, which have no effect: `filters[user_ids]`,
- * `filter[product_id]`, `start_date`. Ours alone, since anything may stand in a name that was sent.
+ * The parameters that other names in a query string resemble, which have no effect: `filters[user_ids]`,
+ * `filter[product_id]`, `start_date`. Only our own names are returned, since a name that was sent may contain anything.
  */
 export function resembled(queryString: string): string[] {
   const found = new Set<string>()
   let compared = 0
   for (const name of new Set(queryString.split('&').map(pair => pair.split('=', 1)[0] ?? ''))) {
-    if (OURS.has(name)) continue
+    if (KNOWN.has(name)) continue
     const [decoded = ''] = new URLSearchParams(`${name}=`).keys()
     const [, known = ''] = /^([^[]+|filter\[[^\]]*\])(?:\[\d*\])*$/.exec(decoded) ?? []
-    if (OURS.has(known)) continue
-    if (compared++ === MOST_NAMES) break
-    const like = nearest(lettersOf(decoded))
-    if (like) found.add(like)
+    if (KNOWN.has(known)) continue
+    if (compared++ === MAX_COMPARED) break
+    const nearest = nearestTo(lettersOf(decoded))
+    if (nearest) found.add(nearest)
   }
   return [...found]
 }
 
-/** The parameter that is the fewest letters away: one at most, of longer ones two. */
-function nearest(letters: string): string | undefined {
-  let least = Number.POSITIVE_INFINITY
-  let name: string | undefined
-  for (const [spelling, ours] of LETTERS) {
+/** The parameter with the least distance: at most one letter, or two for a name of more than seven letters. */
+function nearestTo(letters: string): string | undefined {
+  const near = LETTERS.flatMap(({ spelling, name }) => {
     const most = spelling.length > 7 ? 2 : 1
-    if (Math.abs(letters.length - spelling.length) > most) continue
+    if (Math.abs(letters.length - spelling.length) > most) return []
     const away = distance(letters, spelling)
-    if (away < least && away <= most) [least, name] = [away, ours]
-  }
-  return name
+    return away <= most ? [{ name, away }] : []
+  })
+  return near.sort((one, other) => one.away - other.away)[0]?.name
 }
 
-/** Letters to be added, left out or replaced to make one text of the other (Levenshtein's distance). */
+/** The Levenshtein distance. */
 function distance(one: string, other: string): number {
   let row = Array.from({ length: other.length + 1 }, (_, at) => at)
   for (let at = 0; at < one.length; at++) {

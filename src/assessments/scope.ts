@@ -5,15 +5,16 @@ import { exportRecords as r } from '../../db/schema.ts'
 export const SCOPE_SETS = ['organizations', 'products'] as const
 export type ScopeSet = (typeof SCOPE_SETS)[number]
 
-const organizations = sql`(select organization_ids from scope)`
+/** The two sets, in a statement with scopeOf(). */
+export const organizations = sql`(select organization_ids from scope)`
 const products = sql`(select product_ids from scope)`
 
-/** The common table expression `scope`: the sets that a token may read, narrowed to what the request asks for. */
+/** The common table expression `scope`: the sets that a token may read, narrowed by the request. */
 export function scopeOf(narrowed: ScopeSet[]): SQL {
   const set = (name: ScopeSet, column: SQL) =>
     narrowed.includes(name)
       ? sql`array(select unnest(${column}) intersect select unnest(${sql.placeholder(name)}::bigint[]) order by 1)`
-      : // Unpacked once, and not for each record.
+      : // A copy: it is decompressed once, and not for each record.
         sql`${column} || '{}'`
   return sql`scope as materialized (
   select ${set('organizations', sql`organization_ids`)} as organization_ids, ${set('products', sql`product_ids`)} as product_ids
@@ -21,23 +22,16 @@ export function scopeOf(narrowed: ScopeSet[]): SQL {
 )`
 }
 
-/** Whether there is anything to read: without, a scan of all records would look for it. */
+/** Whether there is anything to read: for an empty set Postgres would scan all records. */
 export const isScopeFilled = sql`cardinality(${organizations}) > 0 and cardinality(${products}) > 0`
 
-/** The organizations of the scope, as rows `organization (id)`. */
-export const organizationsOfScope = sql`unnest(${organizations}) as organization (id)`
-
-/** Membership in the organizations of the scope where few rows are of each, and an index of them finds these. */
-export const ofOrganizations = sql`${r.organizationId} = any (${organizations}::bigint[])`
-
-/** A binary search in a set, which ascends. */
-const isOf = (set: SQL, id: SQL | typeof r.productId | typeof r.organizationId) =>
-  sql`${set}[width_bucket(${id}, ${set})] = ${id}`
+/** A binary search in a set, which is sorted. */
+const isIn = (set: SQL, id: unknown) => sql`${set}[width_bucket(${id}, ${set})] = ${id}`
 
 /**
- * Membership in the scope, in one coalesce(): to the planner that is true half of the time. Two conditions
- * would be true once in 40,000 times, and a page would seem to need all records, which can as well be sorted. Products first: they are fewer to search among.
+ * Whether a record is in the scope. coalesce() makes the planner expect half of the records; for the two conditions it
+ * would expect one in 40,000, and sort all records for a page. Products first: they are fewer to search.
  */
-export const inScope = sql`coalesce(${isOf(products, r.productId)} and ${isOf(organizations, r.organizationId)}, false)`
-export const inProducts = sql`coalesce(${isOf(products, r.productId)}, false)`
-export const inOrganizations = sql`coalesce(${isOf(organizations, r.organizationId)}, false)`
+export const inScope = sql`coalesce(${isIn(products, r.productId)} and ${isIn(organizations, r.organizationId)}, false)`
+export const inProducts = sql`coalesce(${isIn(products, r.productId)}, false)`
+export const inOrganizations = sql`coalesce(${isIn(organizations, r.organizationId)}, false)`

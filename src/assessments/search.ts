@@ -2,23 +2,22 @@ import { type SQL, sql } from 'drizzle-orm'
 import { exportPeople, exportProducts, exportRecords as r } from '../../db/schema.ts'
 
 /**
- * The search (spec 4.2): people and products are looked for by their names, and records by these.
- *
- * Which people there are to find is read from an index of the three letters in a row that a needle has. Those of a
- * short needle, which has none, are found in the names of all: the index would be read whole, and these after it.
+ * The search (spec 4.2) finds people and products by their names, and records by these people and products. A trigram
+ * index finds the people. A text without three letters in a row has no trigram: the names of all people are scanned,
+ * because the whole index would be read.
  */
 
 export const SEARCHES = ['search', 'search_two_words', 'search_short', 'search_two_short'] as const
 type Search = (typeof SEARCHES)[number]
 
-/** The search among the names of filters. Of all records it may leave few or most. */
+/** The search among the names of filters. It may leave few records or most. */
 export function searchOf(filters: string[]): Search | undefined {
   return SEARCHES.find(name => filters.includes(name))
 }
 
 /**
- * Whether a record is found, for a walk along a sort key that passes over what is not. People and products are
- * looked up once, and not for each record; coalesce() keeps the planner from joining them.
+ * Whether the search finds a record, for a walk along a sort key. People and products are looked up once, and not for
+ * each record; coalesce() keeps the planner from joining them.
  */
 export function isFound(search: Search): SQL {
   return sql`coalesce(
@@ -26,16 +25,16 @@ export function isFound(search: Search): SQL {
         or ${r.productId} in (${productsNamed}), false)`
 }
 
-/** Whether a record that is logged was found: by its names as they were then, a line each, the product's last. */
+/** Whether the search found a record in the log of changes: by the names as they were then, one on each line. */
 export function wasFound(search: Search): SQL {
   const isNamedSo = (pattern: SQL) => sql`search_text like ${pattern}`
   return search === 'search' || search === 'search_short' ? isNamedSo(phrase) : either(isNamedSo)
 }
 
 /**
- * All records that are found, as a source of rows that has the name of the table. Where no product has such a name
- * they are those of some people, by their index when these are few. Where a product has, they are many, and one
- * pass over all records finds them: by a join, because the processes of a parallel scan share its table of people.
+ * All records that the search finds, as a source of rows with the name of the table. If no product has such a name, they
+ * are the records of some people, found by an index if the people are few. If a product has, they are many, and one
+ * scan finds them: with a join, whose hash table of people the processes of a parallel scan share.
  */
 export function recordsFound(search: Search): SQL {
   return sql`(
@@ -56,10 +55,10 @@ const either = (isNamedSo: (pattern: SQL) => SQL) =>
   sql`(${isNamedSo(phrase)} or ${isNamedSo(folded('full_name'))})`
 
 const indexed = (pattern: SQL) => sql`${exportPeople.namesKey} like ${pattern}`
-/** The function behind LIKE, for which no index is used. */
+/** The function of the operator LIKE: the planner uses no index for it. */
 const scanned = (pattern: SQL) => sql`textlike(${exportPeople.namesKey}, ${pattern})`
 
-/** Names are a line each, and no needle has a line break: one LIKE looks into both of a person's. */
+/** By search. A person's names are one on each line, and no search text has a line break: one LIKE covers both. */
 const isNamed: Record<Search, SQL> = {
   search: indexed(phrase),
   search_two_words: either(indexed),
@@ -67,12 +66,12 @@ const isNamed: Record<Search, SQL> = {
   search_two_short: either(scanned),
 }
 
-/** Folded as names are; the function is immutable, so the planner sees a constant. */
+/** A pattern, folded as names are. The function is immutable, so the planner sees a constant. */
 function folded(name: string): SQL {
   return sql`search_folded(${sql.placeholder(name)}::text)`
 }
 
-/** The patterns of the search for a value that is not blank; of two words they are a first and a last name too. */
+/** The patterns for a text that is not blank; two words are a first and a last name, too. */
 export function searchConstraint(value: string): Partial<Record<Search, Record<string, string>>> {
   const literal = (text: string) => text.replaceAll(/[\\%_]/g, '\\$&')
   const text = value.trim()

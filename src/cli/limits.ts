@@ -1,6 +1,6 @@
 import { type Environment, setting } from '../config.ts'
 import { Failure } from '../errors.ts'
-import type { Limits } from '../http/limits.ts'
+import type { Limits } from '../http/endpoint.ts'
 import type { PoolBounds } from '../postgres/pool/connection-pool.ts'
 
 /** Milliseconds for everything about an answer that is not the database's. */
@@ -32,8 +32,8 @@ export function readLimits(environment?: Environment): { pool: PoolBounds; http:
       requests: setting('MAX_REQUESTS', environment),
       headerSize: setting('MAX_HEADER_SIZE', environment),
       bodySize: setting('MAX_BODY_SIZE', environment),
-      bodyTime: setting('BODY_TIMEOUT', environment),
-      idle,
+      bodyTimeMs: setting('BODY_TIMEOUT', environment),
+      idleMs: idle,
       docs: setting('DOCS', environment),
     },
   }

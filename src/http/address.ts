@@ -4,15 +4,15 @@ import { Failure } from '../errors.ts'
 export interface Address {
   host: string
   port: number
-  /** The settings that say so, for messages; HOST and PORT by default. */
+  /** The names of the two settings, for messages; HOST and PORT by default. */
   settings?: { host: string; port: string }
-  /** Other processes of the same user listen there too, and the system deals out the connections. */
+  /** Other processes of the same user listen there too, and the system distributes the connections. */
   isShared?: boolean
 }
 
 /**
- * The port of an address that nobody listens on: its own, or any one where that is 0. It is free again when
- * this returns, so whoever comes in between gets it.
+ * A port of an address on which nobody listens: its own, or any one where that is 0. The port is free again when this
+ * returns, and another process may take it.
  * @throws Failure when host and port cannot be listened on
  */
 export function freePort(address: Address): number {
@@ -25,6 +25,7 @@ export function freePort(address: Address): number {
 
 function tryPort(host: string, port: number): number {
   const probe = Bun.serve({ hostname: host, port, reusePort: false, fetch: () => new Response() })
+  // A stopped server has no port any more.
   const free = probe.port ?? port
   void probe.stop(true)
   return free
@@ -37,26 +38,24 @@ export function urlOf({ host, port }: Address, isEncrypted = false): string {
 
 /** The one-line error for an address that cannot be listened on; an unknown error comes back as it is. */
 export function listenFailure(error: unknown, { host, port, settings }: Address): unknown {
-  const { code } = error as { code?: string }
-  const set = settings ?? { host: 'HOST', port: 'PORT' }
+  const { code = '' } = error as { code?: string }
+  const names = settings ?? { host: 'HOST', port: 'PORT' }
   // Bun reports a host name that cannot be resolved as a port in use, too.
-  if (code === 'EADDRINUSE' && canListenOn(host)) {
+  if (code === 'EADDRINUSE' && canListenOn(host))
     return new Failure(
-      `port ${port} on ${host} is in use: stop what listens there, or set ${set.port} to another one`,
+      `port ${port} on ${host} is in use: stop what listens there, or set ${names.port} to another one`,
     )
-  }
   if (code === 'EACCES')
-    return new Failure(`port ${port} on ${host} is not permitted: set ${set.port} to one above 1023`)
-  // The same host is an invalid argument where names are looked up in the local network as well (libnss-mdns).
-  if (['EADDRNOTAVAIL', 'ENOTFOUND', 'EADDRINUSE', 'EINVAL'].includes(code ?? '')) {
+    return new Failure(`port ${port} on ${host} is not permitted: set ${names.port} to one above 1023`)
+  // Where libnss-mdns also looks names up in the local network, an unknown host is EINVAL.
+  if (['EADDRNOTAVAIL', 'ENOTFOUND', 'EADDRINUSE', 'EINVAL'].includes(code))
     return new Failure(
-      `${host} is not an address of this machine: set ${set.host} to one that is, or to 0.0.0.0 for all`,
+      `${host} is not an address of this machine: set ${names.host} to one that is, or to 0.0.0.0 for all`,
     )
-  }
   return error
 }
 
-/** Whether a host is this machine, by any name or address of it. */
+/** Whether a host is this machine, by any of its names or addresses. */
 function canListenOn(host: string): boolean {
   try {
     return tryPort(host, 0) > 0

@@ -1,23 +1,23 @@
 import type { Answer } from '../answers.ts'
 import { ClientGone } from '../postgres/failures.ts'
 import type { ServingDatabase } from '../postgres/pool/serving-database.ts'
-import { EARLY } from './reading.ts'
+import { RERUN_WITHIN_MS } from './reading.ts'
 import { Recorder } from './recorder.ts'
-import { askerOf } from './request-log.ts'
+import { originOf } from './request-log.ts'
 
-/** An answer is withheld, because what it shows could not be recorded; `cause` says why. */
+/** An answer was not sent, because its disclosure could not be recorded; `cause` says why. */
 export class Withheld extends Error {
   constructor(
     cause: unknown,
     readonly clientId: string,
   ) {
-    super('what an answer shows could not be recorded', { cause })
+    super('the disclosure of an answer could not be recorded', { cause })
   }
 }
 
 /**
- * Has what answers show recorded at the primary, before they are sent: also those that a standby has read. Whether an
- * answer is to be recorded is said by the statement that read it.
+ * Records disclosures at the primary before the answers are sent, also those that a standby has read. The statement that
+ * read an answer says whether its disclosure is to be recorded.
  */
 export class Disclosing {
   readonly #recorder: Recorder
@@ -27,27 +27,27 @@ export class Disclosing {
   }
 
   /**
-   * The answer, when what it shows is recorded. HEAD shows nothing.
+   * Resolves with the answer when its disclosure is recorded. HEAD discloses nothing.
    * @throws Withheld, ClientGone
    */
   async recorded(request: Request, answer: Answer): Promise<Answer> {
-    const { shown } = answer
-    if (!shown || request.method === 'HEAD') return answer
-    const { id: requestId, address, started } = askerOf(request)
-    // A key of this answer: where the connection is lost and the statement run once more, there is one row.
+    const { disclosed } = answer
+    if (!disclosed || request.method === 'HEAD') return answer
+    const { id: requestId, address, started } = originOf(request)
+    // The key makes one row of a statement that is run twice after a lost connection.
     const disclosure = {
-      ...shown,
+      ...disclosed,
       key: Bun.randomUUIDv7(),
       requestId,
-      // What names the interface of a link-local address is not part of the address.
+      // Without the interface of a link-local address, which Postgres does not take.
       address: address?.replace(/%.*$/, ''),
     }
-    // Twice there, and twice here, would take longer than a request may.
-    const isLate = performance.now() - started > EARLY
+    // Two runs for reading and two here would take longer than a request may.
+    const isLate = performance.now() - started > RERUN_WITHIN_MS
     try {
       await this.#recorder.record(disclosure, request.signal, isLate)
     } catch (error) {
-      throw error instanceof ClientGone ? error : new Withheld(error, shown.clientId)
+      throw error instanceof ClientGone ? error : new Withheld(error, disclosed.clientId)
     }
     return answer
   }

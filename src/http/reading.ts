@@ -6,15 +6,15 @@ import type { Requester, ServingDatabase } from '../postgres/pool/serving-databa
 import type { Replicas } from '../postgres/standby/replicas.ts'
 import type { Runner } from '../postgres/statement.ts'
 
-/** Milliseconds in which a request may still be run twice on the last server that is asked. */
-export const EARLY = 1000
+/** How long after its arrival a request may still run a statement twice on the last server. */
+export const RERUN_WITHIN_MS = 1000
 
-/** Reads on one server, by what is remembered of that one. */
-type Read = (db: Runner, memory: PageMemory) => Promise<Answer>
+/** Answers a request from one server, with the page memory of that server. */
+export type Read = (db: Runner, memory: PageMemory, tokenDigest: Uint8Array) => Promise<Answer>
 
 /**
- * Has each request answered by one server: the primary, or a standby where there are such. What is remembered is kept for
- * each: a hint of one says nothing of what another has replayed.
+ * Answers each request from one server: a standby where there are any, or the primary. Each server has a page memory of
+ * its own, because standbys differ in what they have replayed.
  */
 export class Reading {
   readonly #memories = new Map<ServingDatabase, PageMemory>()
@@ -25,8 +25,8 @@ export class Reading {
     private readonly counters: Counters,
   ) {}
 
-  /** The pool that a request with this token waits in, and its lane there. */
-  whereabouts(tokenDigest: Uint8Array): { pool: ServingDatabase; lane: string | undefined } {
+  /** The pool in which a request with this token waits for a connection, and its lane there. */
+  queueOf(tokenDigest: Uint8Array): { pool: ServingDatabase; lane: string | undefined } {
     const pool = this.replicas?.candidates(tokenDigest)[0]?.pool ?? this.primary
     return { pool, lane: this.#laneOf(pool, tokenDigest) }
   }
@@ -43,12 +43,12 @@ export class Reading {
     for (const standby of inTurn) {
       if (hasTried && since() > replicas.retryMs) break
       try {
-        const asker = { signal: request.signal, hasOther }
-        const answer = await this.#readOn(standby.pool, asker, tokenDigest, read)
+        const requester = { signal: request.signal, hasOther }
+        const answer = await this.#readOn(standby.pool, requester, tokenDigest, read)
         standby.reads++
         return answer
       } catch (error) {
-        // It may have been issued a moment ago, or the standby may have seen it end: the primary knows.
+        // The token may have been issued a moment ago, or ended on the standby alone: the primary knows.
         const isUnknown = error instanceof HttpError && error.httpStatus === 401
         if (!isUnknown && !isTrouble(error)) throw error
         replicas.moved[isUnknown ? 'unknownToken' : 'trouble']++
@@ -56,20 +56,21 @@ export class Reading {
         if (isUnknown) break
       }
     }
-    // Twice on a standby and twice here would take longer than a request may.
-    const asker = hasTried ? { signal: request.signal, hasOther: since() > EARLY } : request
-    const answer = await this.#readOn(this.primary, asker, tokenDigest, read)
+    // Two runs on a standby and two here would take longer than a request may.
+    const requester = hasTried ? { signal: request.signal, hasOther: since() > RERUN_WITHIN_MS } : request
+    const answer = await this.#readOn(this.primary, requester, tokenDigest, read)
     replicas.primaryReads++
     return answer
   }
 
   async #readOn(
     pool: ServingDatabase,
-    asker: Requester,
+    requester: Requester,
     tokenDigest: Uint8Array,
     read: Read,
   ): Promise<Answer> {
-    return await read(pool.forRequest(asker, this.#laneOf(pool, tokenDigest)), this.#memoryOf(pool))
+    const db = pool.forRequest(requester, this.#laneOf(pool, tokenDigest))
+    return await read(db, this.#memoryOf(pool), tokenDigest)
   }
 
   #laneOf(pool: ServingDatabase, tokenDigest: Uint8Array): string | undefined {
@@ -86,8 +87,9 @@ export class Reading {
 }
 
 /**
- * Whether another server may do better: the connection was lost, replay had to cancel the statement (40001), or what was
- * asked for has not been replayed yet, as after a migration. One that is crowded answers, and so would the next be soon.
+ * Whether another server may succeed: the connection was lost, replay cancelled the statement (40001), or a table has not
+ * been replayed yet, as after a migration. A server whose connections are all in use works, and the next one would soon
+ * be as full.
  */
 function isTrouble(error: unknown): boolean {
   if (error instanceof Displaced || error instanceof QueueTimeout) return false

@@ -2,24 +2,24 @@ import { type Disclosure, recordDisclosures } from '../assessments/disclosure.ts
 import { ClientGone, DatabaseUnavailable, StatementTimeout } from '../postgres/failures.ts'
 import type { ServingDatabase } from '../postgres/pool/serving-database.ts'
 
-/** Disclosures that one statement records at most: some hundred kilobytes. */
-const MOST = 50
+/** Disclosures that one statement records: some hundred kilobytes. */
+const MAX_TOGETHER = 50
 
-/** The statement's own lane in the line for a connection: no client id has a colon. */
+/** A lane of its own in the queue for a connection: no client id has a colon. */
 const LANE = 'disclosures:'
 
 interface Waiting {
   disclosure: Disclosure
   signal: AbortSignal
-  /** Whether there is no time to run the statement once more. */
+  /** Whether there is no time to run the statement twice. */
   isLate: boolean
   resolve(): void
   reject(error: unknown): void
 }
 
 /**
- * Records disclosures, one statement at a time: those that come while one is on its way are recorded together by the
- * next. The disk is waited for once for all of them, and nobody waits for more to come.
+ * Records disclosures, one statement at a time. Disclosures that arrive meanwhile are recorded together by the next
+ * statement, with one write to the disk; no statement waits for more disclosures to arrive.
  */
 export class Recorder {
   #waiting: Waiting[] = []
@@ -28,8 +28,8 @@ export class Recorder {
   constructor(private readonly pool: ServingDatabase) {}
 
   /**
-   * Resolves when it is committed.
-   * @throws what the pool throws; ClientGone when the client hangs up, and then it may be recorded or not
+   * Resolves after the commit.
+   * @throws what the pool throws; ClientGone when the client hangs up, and then the disclosure may be recorded or not
    */
   async record(disclosure: Disclosure, signal: AbortSignal, isLate: boolean): Promise<void> {
     const { promise, resolve, reject } = Promise.withResolvers<void>()
@@ -48,13 +48,13 @@ export class Recorder {
   async #recordAll(): Promise<void> {
     this.#isBusy = true
     while (this.#waiting.length > 0) {
-      const together = this.#waiting.splice(0, MOST).filter(({ signal }) => !signal.aborted)
+      const together = this.#waiting.splice(0, MAX_TOGETHER).filter(({ signal }) => !signal.aborted)
       if (together.length > 0) await this.#recordTogether(together)
     }
     this.#isBusy = false
   }
 
-  /** Gives the error of a server that takes nothing now. */
+  /** @returns the error if no disclosure can be recorded now */
   async #recordTogether(all: Waiting[]): Promise<unknown> {
     try {
       await this.#send(all)
@@ -67,7 +67,7 @@ export class Recorder {
     return undefined
   }
 
-  /** One that the server refuses is not to take others with it. */
+  /** The statement of all was refused, perhaps because of one of them. */
   async #recordEach(all: Waiting[]): Promise<unknown> {
     for (const one of all) {
       const error = await this.#recordTogether([one])
@@ -76,25 +76,22 @@ export class Recorder {
     return undefined
   }
 
-  /** Nobody waits for such a server once more: the answers behind would take longer than a request may. */
+  /** All that wait fail: another attempt would take longer than a request may. */
   #giveUp(all: Waiting[], error: unknown): unknown {
     for (const { reject } of [...all, ...this.#waiting.splice(0)]) reject(error)
     return error
   }
 
-  /**
-   * Not ended by a client that hangs up: it is for others as well. Run once more after a cut, unless all of them have waited
-   * for long.
-   */
+  /** A client that hangs up does not cancel the statement. It runs twice after a cut, unless all have waited for long. */
   async #send(all: Waiting[]): Promise<void> {
-    const asker = { signal: new AbortController().signal, hasOther: all.every(({ isLate }) => isLate) }
+    const requester = { signal: new AbortController().signal, hasOther: all.every(({ isLate }) => isLate) }
     await recordDisclosures(
-      this.pool.forRequest(asker, LANE),
+      this.pool.forRequest(requester, LANE),
       all.map(({ disclosure }) => disclosure),
     )
   }
 }
 
-/** Whether none of them can be recorded now. */
+/** Whether no disclosure can be recorded now. */
 const isOfServer = (error: unknown) =>
   error instanceof DatabaseUnavailable || error instanceof StatementTimeout

@@ -1,16 +1,15 @@
+import { isIP } from 'node:net'
 import { Elysia } from 'elysia'
 import type { Logger } from 'pino'
 import type { Answer } from '../answers.ts'
 import type { Counters } from '../counters.ts'
 import type { Networks } from '../networks.ts'
-import { clientAddress } from './client-address.ts'
-import type { RefusalNotes } from './refusals.ts'
-import { requestId } from './request-id.ts'
+import type { RefusalNotes } from './notes.ts'
 
 /** What the service writes its log with. */
 export type Log = Pick<Logger, 'info' | 'warn' | 'error'>
 
-/** A request that has been answered, as log and metrics see it. */
+/** A request that has been answered, for log and metrics. */
 export interface Answered {
   /** As the route is written, never the path; undefined where there is none. */
   route: string | undefined
@@ -23,8 +22,8 @@ export interface Answered {
   bytes: number
 }
 
-/** Who watches the requests. */
-export interface Watching {
+/** Where the service reports its requests, and the state that its answers depend on. */
+export interface Monitor {
   log: Log
   /** Milliseconds from which a request is slow. */
   slowMs: number
@@ -40,10 +39,11 @@ export interface Watching {
 
 interface Exchange {
   id: string
-  /** Of the client; undefined when it is gone before anybody asked. */
+  /** Of the client; undefined if its connection had closed before the request was read. */
   address: string | undefined
+  /** By performance.now(). */
   started: number
-  watching: Watching
+  monitor: Monitor
   answer?: Answer
   bytes: number
 }
@@ -58,74 +58,94 @@ export function logOf(request: Request, log: Log): Log {
   return { info: to('info'), warn: to('warn'), error: to('error') } as Log
 }
 
-/** Who a request is from, as its log line says it, and when it came, by performance.now(). */
-export function askerOf(request: Request): Pick<Exchange, 'id' | 'address' | 'started'> {
+/** The id of a request, the address of its client and its arrival, as its log line has them. */
+export function originOf(request: Request): Pick<Exchange, 'id' | 'address' | 'started'> {
   const exchange = exchanges.get(request)
-  if (!exchange) throw new Error('a request that nobody has taken note of')
+  if (!exchange) throw new Error('the request is unknown to the request log')
   return exchange
 }
 
 /**
- * Takes note of the answer to a request, with the bytes of its body as it is sent.
+ * Notes the answer to a request, with the bytes of its body as sent.
  * @returns the headers that depend on the request and the state of the service
  */
 export function noteAnswer(request: Request, answer: Answer, bytes: number): Record<string, string> {
   const exchange = exchanges.get(request)
   if (!exchange) return {}
-  exchange.answer = answer
-  exchange.bytes = bytes
+  Object.assign(exchange, { answer, bytes })
   const headers = { 'x-request-id': exchange.id }
   // RFC 9112 §9.6: the client does not send another request on a connection that is about to be closed.
-  return exchange.watching.isDraining() ? { ...headers, connection: 'close' } : headers
+  return exchange.monitor.isDraining() ? { ...headers, connection: 'close' } : headers
 }
 
 /** One line a request, after its answer; without query string, path and headers, which hold names, seids and secrets. */
-export function requestLog(watching: Watching, refusals: RefusalNotes) {
+export function requestLog(monitor: Monitor, refusals: RefusalNotes) {
   return new Elysia({ name: 'request-log' })
     .onRequest(({ request, server }) => {
       const id = requestId(request.headers.get('x-request-id'))
       const peer = server?.requestIP(request)?.address
       const forwarded = request.headers.get('x-forwarded-for')
-      const address = peer && clientAddress(peer, forwarded, watching.trustedProxies)
-      exchanges.set(request, { id, address, started: performance.now(), watching, bytes: 0 })
+      const address = peer && clientAddress(peer, forwarded, monitor.trustedProxies)
+      exchanges.set(request, { id, address, started: performance.now(), monitor, bytes: 0 })
     })
     .onAfterResponse({ as: 'global' }, ({ request, route }) => {
       const exchange = exchanges.get(request)
       if (!exchange?.answer) return
-      report(request, route || undefined, exchange, exchange.answer)
+      report(request.method, route || undefined, exchange, exchange.answer)
       noteRefusals(refusals, exchange.answer)
     })
 }
 
-function report(request: Request, route: string | undefined, exchange: Exchange, answer: Answer): void {
-  const { watching, started, id, address } = exchange
-  const { status, facts = {} } = answer
-  const isHead = request.method === 'HEAD'
+function report(method: string, route: string | undefined, exchange: Exchange, answer: Answer): void {
+  const { monitor, started, id: request_id, address } = exchange
+  const { status, logFields = {} } = answer
+  const { clientId: client_id, refused, withheld, resembled = [] } = logFields
   const ms = Math.round((performance.now() - started) * 10) / 10
-  const records = isHead ? undefined : facts.records
-  const bytes = isHead ? 0 : exchange.bytes
-  const isSlow = ms >= watching.slowMs
-  watching.onAnswered({ route, status, ms, records, bytes })
-  const { method } = request
-  const about = {
-    request_id: id,
-    address,
-    client_id: facts.clientId,
-    method,
-    route,
-    status,
-    ms,
-    records,
-    bytes,
-  }
-  const { refused, resembled, withheld } = facts
-  const why = { refused, withheld, resembled: resembled?.length ? resembled : undefined }
-  watching.log[isSlow ? 'warn' : 'info']({ ...about, ...why, slow: isSlow || undefined }, 'request')
+  const records = method === 'HEAD' ? undefined : logFields.records
+  const bytes = method === 'HEAD' ? 0 : exchange.bytes
+  monitor.onAnswered({ route, status, ms, records, bytes })
+  const about = { request_id, address, client_id, method, route, status, ms, records, bytes }
+  const why = { refused, withheld, resembled: resembled.length > 0 ? resembled : undefined }
+  const slow = ms >= monitor.slowMs || undefined
+  monitor.log[slow ? 'warn' : 'info']({ ...about, ...why, slow }, 'request')
 }
 
-/** For axport integration show, of an integration that is known to be that one. */
-function noteRefusals(refusals: RefusalNotes, { facts = {} }: Answer): void {
-  const { clientId, refused = [], resembled = [] } = facts
-  const said = [...refused, ...resembled.map(name => `no effect: a parameter that resembles ${name}`)]
-  if (clientId && said.length > 0) refusals.note(clientId, said)
+/** For axport integration show. An answer names a client only if the request proved that it is that client. */
+function noteRefusals(refusals: RefusalNotes, { logFields = {} }: Answer): void {
+  const { clientId, refused = [], resembled = [] } = logFields
+  const texts = [...refused, ...resembled.map(name => `no effect: a parameter that resembles ${name}`)]
+  if (clientId && texts.length > 0) refusals.note(clientId, texts)
+}
+
+/** Letters, digits and what is common in trace ids: nothing that could break a log, a header or a page. */
+const PLAIN_ID = /^[A-Za-z0-9._-]{1,64}$/
+
+/** The form of our own tokens and secrets, which a client may put in the wrong place. */
+const CREDENTIAL = /^[A-Za-z0-9]{43}$/
+
+/** The id of a request: its X-Request-Id if that is plain text and no credential, or a new one. */
+export function requestId(given: string | null): string {
+  return given !== null && PLAIN_ID.test(given) && !CREDENTIAL.test(given) ? given : crypto.randomUUID()
+}
+
+/**
+ * The address of the client: the other end of the connection, or the address that a trusted proxy there gives in
+ * X-Forwarded-For. Each proxy appends the address that it got the request from, so the right-most address that is not a
+ * trusted proxy is the client's; the client may have invented any address to the left of it.
+ * @param forwarded the header
+ */
+export function clientAddress(peer: string, forwarded: string | null, trusted: Networks | undefined): string {
+  let client = bare(peer)
+  for (const entry of trusted && forwarded ? forwarded.split(',').reverse() : []) {
+    const previous = bare(entry.trim())
+    if (!trusted?.has(client) || isIP(previous) === 0) break
+    client = previous
+  }
+  return client
+}
+
+/** Without the brackets and the port that some proxies add, and as IPv4 if a dual-stack socket wraps that. */
+function bare(address: string): string {
+  const alone = address.replace(/^\[([^\]]*)\](?::\d+)?$/, '$1').replace(/^([\d.]+):\d+$/, '$1')
+  return alone.replace(/^::ffff:(?=[\d.]+$)/i, '')
 }

@@ -1,8 +1,8 @@
-import type { Answer } from '../answers.ts'
-import { compressed } from './compress.ts'
+import Negotiator from 'negotiator'
+import { type Answer, COMPRESSIBLE } from '../answers.ts'
 import { noteAnswer } from './request-log.ts'
 
-/** What every answer carries: nobody caches personal data, nobody guesses at content types. */
+/** The headers of every answer: no cache may store personal data, and no client may guess a content type. */
 const COMMON_HEADERS = {
   'content-type': 'application/json; charset=utf-8',
   'cache-control': 'private, no-store',
@@ -10,25 +10,74 @@ const COMMON_HEADERS = {
 }
 
 /**
- * Bytes from which a body is a stream. Bun 1.4.4 sends a larger one and its headers in 35 pieces, a system call each:
- * 224 µs for 49 KB, and 28 as a stream. Chunks take the place of Content-Length, and of nothing for HTTP/1.0.
+ * Bytes from which a body is a stream. Bun 1.4.4 sends a larger string with its headers in 35 pieces, a system call
+ * each: 224 µs for 49 KB, and 28 as a stream. A stream has no Content-Length; it is sent in chunks.
  */
-const LARGE = 15 * 1024
+const STREAMED_BYTES = 15 * 1024
 
-/** The edge: the only place where an answer becomes a Response, and where the request log learns of it. */
+/** Bytes from which a body is compressed. A smaller one fits into one packet anyway, and compressing costs 10 µs. */
+const COMPRESSED_BYTES = 1400
+
+/** The codings that a body can be sent in, the cheapest first: that one is used if the client likes both equally. */
+const CODINGS = ['zstd', 'gzip'] as const
+
+/**
+ * CPU time and size of a page of 100 sample records, 48,800 bytes (Bun 1.4.4, medians): libdeflate 1 0.14 ms, 8,570;
+ * libdeflate 6 0.33 ms, 7,560; zlib 1 0.09 ms, 11,120; zlib 3 0.21 ms, 8,340; zstd 1 0.08 ms, 8,270. A thread pool
+ * would cost 0.05 to 0.09 ms more for passing the work on: more than there is to gain.
+ */
+const COMPRESS = {
+  gzip: (body: Uint8Array<ArrayBuffer>) => Bun.gzipSync(body, { library: 'libdeflate', level: 1 }),
+  zstd: (body: Uint8Array<ArrayBuffer>) => new Uint8Array(Bun.zstdCompressSync(body, { level: 1 })),
+}
+
+/** Makes the Response of an answer, the only place that does, and tells the request log. */
 export function respond(request: Request, answer: Answer): Response {
   const { body, headers } = compressed(answer, request.headers.get('accept-encoding'))
   const bytes = Buffer.byteLength(body)
+  const isStreamed = bytes >= STREAMED_BYTES
   const ours = noteAnswer(request, answer, bytes)
-  return new Response(bytes < LARGE ? body : streamOf(body), {
+  return new Response(isStreamed ? streamOf(body) : body, {
     status: answer.status,
     headers: {
       ...COMMON_HEADERS,
-      ...(bytes < LARGE && { 'content-length': String(bytes) }),
+      ...(!isStreamed && { 'content-length': String(bytes) }),
       ...headers,
       ...ours,
     },
   })
+}
+
+/**
+ * Body and headers in a coding that the client accepts, if the answer may be compressed and is large enough. The same
+ * for HEAD as for GET. BREACH needs a secret beside text of an attacker in one body: there are no secrets in answers that
+ * may be compressed, and they repeat nothing of a request but its page and offset.
+ */
+function compressed(
+  { headers, body }: Answer,
+  acceptEncoding: string | null,
+): Pick<Answer, 'headers' | 'body'> {
+  if (headers.vary !== COMPRESSIBLE.vary) return { headers, body }
+  const { coding, plain } = readAcceptEncoding(acceptEncoding)
+  if (!coding || (plain && Buffer.byteLength(body) < COMPRESSED_BYTES)) return { headers, body }
+  const bytes = typeof body === 'string' ? Buffer.from(body) : body
+  return { headers: { ...headers, 'content-encoding': coding }, body: COMPRESS[coding](bytes) }
+}
+
+/** What a client accepts: the coding that suits it best, if any, and whether the body may go uncompressed. */
+export interface Acceptance {
+  coding: keyof typeof COMPRESS | undefined
+  plain: boolean
+}
+
+/** Reads an Accept-Encoding header (RFC 9110 §12.5.3). A client that refuses everything gets the plain body, no error. */
+export function readAcceptEncoding(header: string | null): Acceptance {
+  if (!header) return { coding: undefined, plain: true }
+  // RFC 9110 §8.4.1.3: x-gzip is the old name.
+  const headers = { 'accept-encoding': header.replace(/\bx-gzip\b/gi, 'gzip') }
+  const accepted = new Negotiator({ headers }).encodings([...CODINGS, 'identity'], { preferred: CODINGS })
+  const coding = CODINGS.find(name => name === accepted[0])
+  return { coding, plain: !coding || accepted.includes('identity') }
 }
 
 const streamOf = (body: Answer['body']) =>

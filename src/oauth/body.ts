@@ -5,7 +5,7 @@ import { oauthError } from './credentials.ts'
 /** The limits of a token request: bytes of its body, and milliseconds until all of the body has arrived. */
 export interface BodyLimits {
   bodySize: number
-  bodyTime: number
+  bodyTimeMs: number
 }
 
 /**
@@ -33,7 +33,7 @@ export function readJson(text: string): unknown {
 }
 
 /** Stops reading at either limit. */
-async function readLimited(request: Request, { bodySize, bodyTime }: BodyLimits): Promise<string> {
+async function readLimited(request: Request, { bodySize, bodyTimeMs }: BodyLimits): Promise<string> {
   const length = request.headers.get('content-length') ?? ''
   // A body with Content-Length is read in one call; streaming it would cost about 10 % of a token request. Two headers
   // arrive as "5, 5", which is no number.
@@ -42,8 +42,8 @@ async function readLimited(request: Request, { bodySize, bodyTime }: BodyLimits)
   const reading = hasLength
     ? orBrokenOff(request.arrayBuffer()).then(Buffer.from)
     : readStream(request, bodySize)
-  const body = await within(bodyTime, reading, undefined)
-  if (!body) throw bodyTooSlow(bodyTime)
+  const body = await within(bodyTimeMs, reading, undefined)
+  if (!body) throw bodyTooSlow(bodyTimeMs)
   return body.toString('utf8')
 }
 

@@ -1,5 +1,5 @@
 import { type Static, Type as t } from '@sinclair/typebox'
-import { type Facts, HttpError } from '../answers.ts'
+import { HttpError, type LogFields } from '../answers.ts'
 
 /**
  * The parameters of a token request. All others are ignored, `scope` too. An empty parameter equals an omitted one (RFC
@@ -58,7 +58,7 @@ export function clientOf(
  * The only 401 of this endpoint: it does not show whether the client is unknown, has a wrong secret or is disabled.
  * @param facts for the log: the client id of an existing integration
  */
-export function invalidClient(facts?: Facts): HttpError {
+export function invalidClient(facts?: LogFields): HttpError {
   const headers = { 'www-authenticate': 'Basic realm="axport", charset="UTF-8"' }
   return oauthError(401, 'invalid_client', 'Client authentication failed', headers, facts)
 }
@@ -72,7 +72,7 @@ export function oauthError(
   error: string,
   description: string,
   headers?: Record<string, string>,
-  facts?: Facts,
+  facts?: LogFields,
 ) {
   const body = { error, error_description: description }
   return new HttpError(status, body, { ...NOT_STORED, ...headers }, facts)

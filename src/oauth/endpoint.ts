@@ -31,5 +31,5 @@ export async function issueAccessToken(
     expires_in: TOKEN_LIFETIME,
     created_at: issued.createdAt,
   }
-  return { status: 200, headers: NOT_STORED, body: JSON.stringify(response), facts: { clientId } }
+  return { status: 200, headers: NOT_STORED, body: JSON.stringify(response), logFields: { clientId } }
 }

@@ -19,7 +19,7 @@ const placeAt = (offset: number, position = MOMENT.position): Place => ({
 function selection(...offsets: number[]): Selection {
   const made = new Selection(2_000_000)
   Object.assign(made, { count: 1_000_000, moment: MOMENT })
-  for (const offset of offsets) made.note(ORDER, placeAt(offset))
+  for (const offset of offsets) made.notePlace(ORDER, placeAt(offset))
   return made
 }
 
@@ -37,7 +37,7 @@ describe('a page is entered', () => {
     expect(entered(selection(), 2_000_000)).toEqual({ at: 'end', skip: 0 })
   })
 
-  test('at a place before it, or at one behind it, whichever is nearer', () => {
+  test('at a place before it or after it, whichever is nearer', () => {
     const some = selection(1000, 2000)
     expect(entered(some, 1000)).toEqual({ at: 1000, skip: 0 })
     expect(entered(some, 1100)).toEqual({ at: 1000, skip: 100 })
@@ -45,7 +45,7 @@ describe('a page is entered', () => {
     expect(entered(some, 1950)).toEqual({ at: 2000, skip: 0 })
   })
 
-  test('at the place behind it once it has been read, so that it can be read again', () => {
+  test('at the place after it, once it has been read, so that it can be read again', () => {
     expect(entered(selection(500_100), 500_000)).toEqual({ at: 500_100, skip: 0 })
   })
 
@@ -55,8 +55,8 @@ describe('a page is entered', () => {
 
   test('at no place that the log of changes can no longer correct', () => {
     const made = selection()
-    made.note(ORDER, placeAt(1000, MOMENT.position - 10_000))
-    made.note(ORDER, placeAt(3000, MOMENT.position - 9_999))
+    made.notePlace(ORDER, placeAt(1000, MOMENT.position - 10_000))
+    made.notePlace(ORDER, placeAt(3000, MOMENT.position - 9_999))
     expect(entered(made, 1000)).toEqual({ at: 'start', skip: 1000 })
     expect(entered(made, 3000)).toEqual({ at: 3000, skip: 0 })
   })
@@ -77,7 +77,7 @@ describe('places', () => {
     expect(entered(made, 1000)).toEqual({ at: 1049, skip: 0 })
     expect(entered(made, 1050)).toEqual({ at: 1050, skip: 0 })
     const bytes = made.bytes
-    made.note(ORDER, placeAt(1049, 20_500))
+    made.notePlace(ORDER, placeAt(1049, 20_500))
     expect(made.bytes).toBe(bytes)
     expect(made.nearest(ORDER, 1049, 100).from).toEqual(placeAt(1049, 20_500))
   })
@@ -100,10 +100,10 @@ describe('places', () => {
     expect(made.bytes).toBeLessThan(20_001 * 300)
   })
 
-  test('cost as much as those that are left when every other one has gone', () => {
+  test('cost as many bytes as the ones that are left after thinning', () => {
     const made = selection()
     for (let page = 1; page <= 20_001; page++)
-      made.note(ORDER, { ...placeAt(page * 50), key: 'x'.repeat(page % 2), id: '' })
+      made.notePlace(ORDER, { ...placeAt(page * 50), key: 'x'.repeat(page % 2), id: '' })
     // Of 20,001 the second, the fourth and so on, whose key is empty.
     expect(made.bytes - selection().bytes).toBe(10_000 * 140)
   })
@@ -129,12 +129,12 @@ describe('places', () => {
   test('cost at least their texts', () => {
     const made = selection()
     const before = made.bytes
-    made.note(ORDER, { ...placeAt(1000), key: 'x'.repeat(500) })
+    made.notePlace(ORDER, { ...placeAt(1000), key: 'x'.repeat(500) })
     expect(made.bytes - before).toBeGreaterThan(1000)
   })
 })
 
-test('what was used last is a plain list of the newest that fit into the budget, whatever is done to it', async () => {
+test('a Recent is a plain list of the last used entries that fit into the budget, for any operations', async () => {
   const action = fc.record({
     kind: fc.constantFrom('set' as const, 'get' as const, 'delete' as const),
     key: fc.constantFrom('a', 'b', 'c', 'd', 'e'),

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'bun:test'
-import { ListParameters } from '../../src/assessments/parameters.ts'
+import { LIST_PARAMETERS } from '../../src/assessments/parameters.ts'
 import { resembled } from '../../src/assessments/resemblance.ts'
 
 describe('a parameter that has no effect resembles one of ours', () => {
@@ -29,7 +29,7 @@ describe('a parameter that has no effect resembles one of ours', () => {
   })
 
   test('unless it has one, or is like none', () => {
-    const ours = Object.keys(ListParameters.properties).flatMap(name => [
+    const ours = Object.keys(LIST_PARAMETERS).flatMap(name => [
       `${name}=`,
       `${name.replace('[]', '')}=1`,
       `${name.replace('[]', '[0]')}=1`,

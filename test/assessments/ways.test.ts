@@ -16,7 +16,7 @@ describe('the way to a page', () => {
     },
   )
 
-  test('is organization by organization for few of them, as long as it is not known what part of all matches', () => {
+  test('is organization by organization for few of them, while the share of matching records is unknown', () => {
     expect(wayOf([], 16, 50, undefined)).toBe('few')
     expect(wayOf([], 17, 50, undefined)).toBe('along')
     expect(wayOf([], 16, 50, matching(0, 0))).toBe('few')
@@ -25,7 +25,7 @@ describe('the way to a page', () => {
     expect(wayOf(['legacy_record'], 17, 50, matching(10))).toBe('along')
   })
 
-  test('is organization by organization where to pass over the others would cost more than to put these in order', () => {
+  test('is organization by organization where passing other records would cost more than sorting these', () => {
     // A look for each organization and record of the page costs two entries, and each record that matches passes ten.
     expect(wayOf([], 4, 50, matching(10_000))).toBe('few')
     expect(wayOf([], 5, 50, matching(10_000))).toBe('along')
@@ -36,13 +36,13 @@ describe('the way to a page', () => {
     expect(wayOf([], 400, 1, matching(1, 3))).toBe('few')
   })
 
-  test('is whole where one of three records matches, and the page is near', () => {
+  test('is whole where one of three records matches and the page is near', () => {
     expect(wayOf([], 400, 200, matching(100_000, 300_000))).toBe('whole')
     expect(wayOf([], 400, 201, matching(100_000, 300_000))).toBe('along')
     expect(wayOf([], 400, 200, matching(99_999, 300_000))).toBe('along')
   })
 
-  test('picks what a search finds, unless it is known to be much', () => {
+  test('picks the records of a search, unless they are known to be many', () => {
     expect(wayOf(['search'], 17, 50, undefined)).toBe('picked')
     expect(wayOf(['search'], 17, 50, matching(5000))).toBe('picked')
     expect(wayOf(['search'], 17, 50, matching(5001))).toBe('along')

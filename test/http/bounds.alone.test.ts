@@ -107,7 +107,7 @@ describe('a request gets', () => {
     expect(service.told()).toEqual([])
   })
 
-  test('503 when no connection gets free in DATABASE_WAIT, and nobody behind it gets its place', async () => {
+  test('503 when no connection gets free in DATABASE_WAIT, and its place in the queue is gone', async () => {
     await start({ DATABASE_WAIT: '0.4', DATABASE_POOL_SIZE: '2' })
     await hold()
     const held = [service.list(), service.list()]
@@ -185,7 +185,7 @@ describe('a request gets', () => {
 })
 
 describe('a statement that is at work for long', () => {
-  test('is waited for, and not begun again', async () => {
+  test('is waited for and not run again', async () => {
     // A fifth of it is when a silence is looked into.
     await start({ DATABASE_WAIT: '1', STATEMENT_TIMEOUT: '60', IDLE_TIMEOUT: '200' })
     await hold()
@@ -202,7 +202,7 @@ describe('a statement that is at work for long', () => {
 })
 
 describe('a client that hangs up', () => {
-  test('frees its statement, its connection and its place in the line', async () => {
+  test('frees its statement, its connection and its place in the queue', async () => {
     // Long enough that it is not what ends them.
     await start({ DATABASE_POOL_SIZE: '2', STATEMENT_TIMEOUT: '60', IDLE_TIMEOUT: '200' })
     await hold()

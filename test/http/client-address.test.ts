@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'bun:test'
-import { clientAddress } from '../../src/http/client-address.ts'
+import { clientAddress } from '../../src/http/request-log.ts'
 import { readNetworks } from '../../src/networks.ts'
 
 const PROXIES = readNetworks('10.0.0.7, 192.168.0.0/16, fd00::/8')

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { type Acceptance, readAcceptEncoding } from '../../src/http/compress.ts'
+import { type Acceptance, readAcceptEncoding } from '../../src/http/respond.ts'
 import { assessment, range, world } from '../support/fixtures.ts'
 import { LIST, TOKEN } from '../support/http.ts'
 import { dial, exchange } from '../support/raw.ts'
@@ -119,7 +119,7 @@ describe('A compressed answer', () => {
     expect(body).toBe(expected)
   })
 
-  test('keeps its connection in step, for hundreds of requests, HEAD and errors among them', async () => {
+  test('leaves its connection usable, for hundreds of requests, HEAD and errors among them', async () => {
     const bearer = `Authorization: Bearer ${token}`
     const cycle: [request: string[], status: number][] = [
       [[`GET ${LIST}?page=20 HTTP/1.1`, bearer, 'Accept-Encoding: gzip'], 200],

@@ -34,7 +34,7 @@ describe.each(BACKENDS_OF_TIER)('while disclosures are recorded (%s)', backend =
 
   const ask = (rest = '', init: RequestInit = {}) => get(service.baseUrl, client.token, LIST + rest, init)
 
-  test('each answer with records leaves a row: who asked, by which request, for which ids', async () => {
+  test('each answer with records leaves a row: the integration, the request, the ids', async () => {
     const page = await ask('?page=3&filter[search]=a&filter[user_ids][]=501&filter[user_ids][]=502')
     const single = await ask('/9001')
     const common = { client_id: client.clientId, address: '127.0.0.1' }
@@ -148,7 +148,7 @@ describe.each(BACKENDS_OF_TIER)('while disclosures are recorded (%s)', backend =
     })
 
     // Postgres has said by then that the statement was done.
-    test('because the commit behind it fails', async () => {
+    test('because its commit fails', async () => {
       await refuse(
         'constraint trigger refuse after insert on disclosures deferrable initially deferred',
         'P0001',
@@ -202,7 +202,7 @@ describe('answers that wait to be recorded', () => {
     expect(found?.statements).toBeLessThan(5)
   })
 
-  test('are withheld with no other, where the server refuses to record them', async () => {
+  test('are withheld one by one, if the server refuses to record them', async () => {
     await service.sql`delete from disclosures`
     const [newest] = await service.sql`select max(id) as id from integration_history`
     await service.sql.unsafe(`

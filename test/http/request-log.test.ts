@@ -1,5 +1,5 @@
 import { beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
-import { requestId } from '../../src/http/request-id.ts'
+import { requestId } from '../../src/http/request-log.ts'
 import { executable, PATIENCE } from '../support/executable.ts'
 import { assessment, range } from '../support/fixtures.ts'
 import { bearer, type Credentials, LIST, newToken, TOKEN, tokenRequest } from '../support/http.ts'
@@ -70,7 +70,7 @@ describe('a request id', () => {
 })
 
 describe('a line of the request log', () => {
-  test('says who asked for what, and what was sent', async () => {
+  test('names the integration, the request and the answer', async () => {
     const { answer, body, line } = await logged(`${LIST}?page=25&offset=50`)
     expect(answer.status).toBe(200)
     expect(line).toEqual({
@@ -113,7 +113,7 @@ describe('a line of the request log', () => {
     expect((await logged(`${LIST}?page=x`)).line).toMatchObject({ status: 400, client_id: clientId })
   })
 
-  test('says why a request was refused, in words that quote nothing of it', async () => {
+  test('gives the reason of a refusal in words that quote nothing of the request', async () => {
     const secret = 'Zdenka.Personname'
     const refusals: [path: string, refused: string[]][] = [
       [`${LIST}?page=${secret}`, ['page must be a whole number, at least 1']],
@@ -148,7 +148,7 @@ describe('a line of the request log', () => {
     expect(JSON.stringify(line)).not.toContain('Zdenka')
   })
 
-  test('has the address that a trusted proxy says, and nobody else', async () => {
+  test('has the address that a trusted proxy gives, and no other one', async () => {
     const headers = { 'x-forwarded-for': '8.8.8.8, 203.0.113.9' }
     expect((await logged(LIST, { headers })).line.address).toBe('127.0.0.1')
     const untrusting = server

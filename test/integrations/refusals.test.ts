@@ -1,5 +1,5 @@
 import { afterAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
-import { RefusalNotes } from '../../src/http/refusals.ts'
+import { RefusalNotes } from '../../src/http/notes.ts'
 import { addRefusals } from '../../src/integrations/refusals.ts'
 import { reportIntegration } from '../../src/integrations/report.ts'
 import type { Runner } from '../../src/postgres/statement.ts'

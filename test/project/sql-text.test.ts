@@ -35,7 +35,6 @@ const ALLOWED: Record<string, { why: string; parts: string[] }> = {
     why: 'the statement that it is given by whoever has it from one of the places here',
     parts: ['text'],
   },
-  'src/http/admin/database-checks.ts': { why: 'constants', parts: [] },
   'src/doctor/connection-checks.ts': { why: 'a constant', parts: [] },
   'src/postgres/pool/serving-database.ts': { why: 'constants', parts: ['text'] },
   'src/postgres/schema/migrate.ts': {

@@ -109,6 +109,6 @@ requires(program('curl')).test('docs/integrate/examples/first-page.sh prints the
 
 test('every program in docs/integrate/examples has a test', () => {
   const tested = [...programs.map(({ file }) => file), 'first-page.sh']
-  // typed.ts is compiled by test/http/eden.test.ts.
+  // typed.ts is compiled by test/system/generated-clients.long.test.ts.
   expect(readdirSync(examples).sort()).toEqual([...tested, 'typed.ts'].sort())
 })

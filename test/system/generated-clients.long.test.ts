@@ -58,6 +58,11 @@ requires(NGINX).describe('a client that is generated from /openapi.json', () => 
     cpSync(join(import.meta.dir, 'clients', 'task.ts'), join(folder, 'task.ts'))
     for (const { command } of GENERATORS)
       await runBun(folder, 'x', '--bun', '--no-install', ...command(address))
+    cpSync(join(folder, 'made', 'openapi-typescript.ts'), join(folder, 'axport.ts'))
+    cpSync(
+      join(import.meta.dir, '..', '..', 'docs', 'integrate', 'examples', 'typed.ts'),
+      join(folder, 'typed.ts'),
+    )
   })
   afterAll(async () => {
     await nginx?.stop()
@@ -65,7 +70,7 @@ requires(NGINX).describe('a client that is generated from /openapi.json', () => 
     await cleanUp()
   })
 
-  test('is used as its types say', async () => {
+  test('is used as its types say, and docs/integrate/examples/typed.ts is one', async () => {
     await runBun(folder, 'x', '--bun', '--no-install', 'tsc', '--project', '.')
   })
 

@@ -1,8 +1,7 @@
 import { Counter, Gauge, Registry } from 'prom-client'
-import { addProcessMetrics } from './process-metrics.ts'
+import { addProcessMetrics, type Build } from './metrics.ts'
 import { type Check, type Readiness, readinessOf } from './readiness.ts'
 import type { AdminView } from './server.ts'
-import type { Build } from './source-metrics.ts'
 
 /** A round of a feed that was loaded. */
 interface Loaded {
@@ -12,7 +11,7 @@ interface Loaded {
   rows: number
 }
 
-/** What operators see of a process that repeats an import. */
+/** Readiness and metrics of a process that repeats an import. */
 export class FeedView implements AdminView {
   private state: 'running' | 'stopping' = 'running'
   private lastSuccess: number | undefined
@@ -58,7 +57,7 @@ export class FeedView implements AdminView {
     addProcessMetrics(build, this.registry)
   }
 
-  /** Of an earlier process: it is told until a round of this one is loaded. */
+  /** The last success of an earlier process counts until a round of this one is loaded. */
   remembers(at: number): void {
     this.lastSuccess ??= at
   }
@@ -89,7 +88,7 @@ export class FeedView implements AdminView {
     return await this.registry.metrics()
   }
 
-  /** Not why: that is in the log, and may name what is not for everybody. */
+  /** Without the reason, which is in the log and may contain names. */
   private trouble(): string | undefined {
     if (this.failures === undefined) return 'the first round goes on'
     if (this.failures === 0) return undefined

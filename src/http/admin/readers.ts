@@ -1,23 +1,23 @@
 import { Counter, Gauge, type Registry } from 'prom-client'
 import type { Reader, Replicas } from '../../postgres/standby/replicas.ts'
 
-/** The servers that are read from as several processes see them, as one list: the longest lag, and every reason. */
+/** The readers of several processes as one list: the longest lag, and every reason. */
 export function mergedReaders(lists: Reader[][]): Reader[] {
   const all = lists.flat()
   return [...new Set(all.map(({ server }) => server))].map(server => {
-    const seen = all.filter(reader => reader.server === server)
-    const lags = seen.flatMap(({ lag }) => lag ?? [])
-    const whys = [...new Set(seen.flatMap(({ why }) => why ?? []))]
+    const same = all.filter(reader => reader.server === server)
+    const lags = same.flatMap(({ lag }) => lag ?? [])
+    const whys = [...new Set(same.flatMap(({ why }) => why ?? []))]
     return {
       server,
-      serves: seen.some(({ serves }) => serves),
+      serves: same.some(({ serves }) => serves),
       ...(lags.length > 0 && { lag: Math.max(...lags) }),
       ...(whys.length > 0 && { why: whys.join('; ') }),
     }
   })
 }
 
-/** The metrics of standbys: where there are none, there are no such metrics either. */
+/** Adds the metrics of standbys. A service without standbys has no such metrics. */
 export function addReaderMetrics(replicas: Replicas, registry: Registry): void {
   const of = (name: string, help: string) => ({ name: `axport_${name}`, help, registers: [registry] })
   const gauge = (name: string, help: string, measure: (reader: Reader) => number | undefined) =>

@@ -1,21 +1,21 @@
 import type { Reader } from '../../postgres/standby/replicas.ts'
 import { within } from '../../within.ts'
 
-/** One thing that has to be right before requests can be answered. */
+/** A condition that requests need. */
 export interface Check {
   name: string
-  /** Resolves with what is wrong, in words that anybody may read, or with nothing. */
+  /** Resolves with what is wrong, without names and addresses, or with nothing. */
   run(): Promise<string | undefined>
-  /** What goes on all the same, when something is wrong; undefined when nothing does. */
+  /** What the service still does while this is wrong; undefined for nothing. */
   goesOn?(): string | undefined
-  /** The name of a check that stands before it: while that one is wrong, this one says nothing. */
+  /** The name of an earlier check: while that one is wrong, this one is skipped. */
   after?: string
 }
 
-/** What became of a check; `detail` says what is wrong, or what is only half well. */
+/** The result of a check; `detail` says what is wrong, or what only works in part. */
 export interface CheckResult {
   check: string
-  /** With a warning most requests are answered: a balancer that looked away would make it worse. */
+  /** With a warning most requests are answered; a load balancer that sent none would make it worse. */
   status: 'ok' | 'warning' | 'wrong' | 'skipped'
   detail?: string
 }
@@ -28,8 +28,8 @@ export interface Readiness {
   readers?: Reader[]
 }
 
-/** Milliseconds for a check; who probes waits no longer, as a rule. */
-const PATIENCE = 2000
+/** For a check: probes usually wait no longer. */
+const CHECK_TIMEOUT_MS = 2000
 
 /** Runs the checks one after the other: each may need what another has. One that throws or takes too long is wrong. */
 export async function readinessOf(checks: Check[]): Promise<Readiness> {
@@ -43,7 +43,7 @@ export async function readinessOf(checks: Check[]): Promise<Readiness> {
   return { ready: isReady(results), checks: results }
 }
 
-/** Whether requests are to come. A check is skipped only behind one that is not well, and has its say. */
+/** Whether requests may be sent here. A skipped check follows one that is wrong or a warning, which decides. */
 export function isReady(checks: CheckResult[]): boolean {
   return checks.every(({ status }) => status !== 'wrong')
 }
@@ -51,7 +51,7 @@ export function isReady(checks: CheckResult[]): boolean {
 async function run({ name: check, run, goesOn }: Check): Promise<CheckResult> {
   // Never the text of an error: a database's own may quote names, a driver's the whole URL.
   const wrong = run().catch(({ code, name }) => `failed (${code ?? name ?? 'unknown error'})`)
-  const detail = await within(PATIENCE, wrong, `no answer within ${PATIENCE / 1000} seconds`)
+  const detail = await within(CHECK_TIMEOUT_MS, wrong, `no answer within ${CHECK_TIMEOUT_MS / 1000} seconds`)
   if (detail === undefined) return { check, status: 'ok' }
   const rest = goesOn?.()
   return rest === undefined

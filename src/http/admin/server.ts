@@ -27,10 +27,10 @@ export function startAdminServer(address: Address, view: AdminView): AdminServer
       port: address.port,
       reusePort: false,
       development: false,
-      // Seconds. A request in work counts as idle too, and a report on workers that hang takes its time.
+      // Seconds. A request in work counts as idle too, and a report on workers that hang takes a while.
       idleTimeout: 30,
       fetch: async request => {
-        // HTTP/1.0 needs no Host, and without one the URL is a path alone: HAProxy asks so.
+        // HTTP/1.0 needs no Host, and without one the URL is a path alone: HAProxy sends such requests.
         const { pathname } = new URL(request.url, 'http://localhost')
         const route = routes[pathname]
         if (!route) return json(404, { error: 'Not found: there are /live, /ready and /metrics' })
@@ -50,7 +50,7 @@ export function startAdminServer(address: Address, view: AdminView): AdminServer
 }
 
 const routes: Record<string, (view: AdminView) => Promise<Response>> = {
-  // Says that the process runs its event loop, and nothing about what it depends on: a restart would not mend that.
+  // Shows that the event loop runs. What the process depends on is left out: a restart would not mend that.
   '/live': async () => json(200, { live: true }),
   '/ready': async view => {
     const readiness = await view.readiness()

@@ -1,17 +1,16 @@
 import type { BodyLimits } from '../../oauth/body.ts'
+import { LIST, listOperation, RETRIEVE, retrieveOperation } from '../assessment-endpoints.ts'
+import { TOKEN, tokenOperation } from '../token-endpoint.ts'
 import { GUIDE, SUMMARY } from './guide.ts'
-import { HEADER_COMPONENTS } from './headers.ts'
-import { listOperation, retrieveOperation, tokenOperation } from './operations.ts'
-import { type Json, namedSchemas } from './schema.ts'
+import { HEADERS } from './responses.ts'
+import { namedSchemas } from './schemas.ts'
+import type { OpenApiDocument } from './types.ts'
 
 /**
- * The OpenAPI 3.1 document of the service. It is put together from the schemas that the code reads requests by
- * and from the errors that it answers with.
- *
- * Not by @elysiajs/openapi, which describes a route by the schemas that it validates with: ours read what the
- * framework's own parsers of query strings and bodies would not (see http/validator.ts).
+ * The OpenAPI 3.1 document of the service, made of the schemas by which the code reads requests and of the errors that
+ * it answers with. @elysiajs/openapi would describe the schemas that Elysia validates with, and it validates nothing here.
  */
-export function openApiDocument(limits: BodyLimits): Json {
+export function openApiDocument(limits: BodyLimits): OpenApiDocument {
   return {
     openapi: '3.1.1',
     info: {
@@ -31,9 +30,9 @@ export function openApiDocument(limits: BodyLimits): Json {
       { name: 'Assessments', description: 'The completed assessments in the scope of the integration.' },
     ],
     paths: {
-      '/oauth/token': { post: tokenOperation(limits) },
-      '/api/v1/ax/assessments': { get: listOperation() },
-      '/api/v1/ax/assessments/{id}': { get: retrieveOperation() },
+      [TOKEN]: { post: tokenOperation(limits) },
+      [LIST]: { get: listOperation() },
+      [RETRIEVE.replace(':id', '{id}')]: { get: retrieveOperation() },
     },
     components: {
       securitySchemes: {
@@ -43,7 +42,7 @@ export function openApiDocument(limits: BodyLimits): Json {
           flows: { clientCredentials: { tokenUrl: 'oauth/token', scopes: {} } },
         },
       },
-      headers: HEADER_COMPONENTS,
+      headers: HEADERS,
       schemas: namedSchemas(),
     },
   }

@@ -1,5 +1,5 @@
 import { MAX_LINK } from '../../assessments/next-link.ts'
-import { ListParameters, MAX_FILTER_VALUES, MAX_PAGE } from '../../assessments/parameters.ts'
+import { DEFAULT_PAGE, MAX_FILTER_VALUES, MAX_PAGE } from '../../assessments/parameters.ts'
 import { MAX_QUERY_BYTES } from '../../assessments/parse.ts'
 import { TOKEN_LIFETIME } from '../../oauth/tokens.ts'
 
@@ -25,7 +25,7 @@ export const GUIDE: Chapter[] = [
   {
     title: 'Paging',
     paragraphs: [
-      `\`page\` is the size of a page, not its number: ${ListParameters.properties.page.default} by default, at most ${MAX_PAGE}; larger values are reduced to ${MAX_PAGE}. \`offset\` is the number of records to skip. Start with \`offset=0\` and increase it by the page size until it reaches \`meta.count\`.`,
+      `\`page\` is the size of a page, not its number: ${DEFAULT_PAGE} by default, at most ${MAX_PAGE}; larger values are reduced to ${MAX_PAGE}. \`offset\` is the number of records to skip. Start with \`offset=0\` and increase it by the page size until it reaches \`meta.count\`.`,
       `Or follow the header \`Link: <…>; rel="next"\` until an answer has none. It is left out where it would be longer than ${number(MAX_LINK)} bytes, which takes some hundred ids in filters: there, count.`,
       'Keep `sort` and `order` fixed for a full export. Every order ends in the id, so that no record is met twice or missed while the data stays the same. When `meta.count` changes on the way, the data did: start over.',
     ],

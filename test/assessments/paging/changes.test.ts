@@ -91,7 +91,7 @@ describe('the organizations of the records that are logged are', () => {
 })
 
 describe('what is logged', () => {
-  test('is what went and what came, by value: somebody renamed leaves one search and enters another', async () => {
+  test('is the old and the new row: a person who is renamed leaves one search and enters another', async () => {
     const rows = await loggedBy(
       run(`update users set first_name = 'ZOË', last_name = E'Two\nLines' where id = 1`),
     )
@@ -152,13 +152,13 @@ describe('what is logged', () => {
     expect(rows.at(-1)).toMatchObject({ delta: 1, id: '10' })
   })
 
-  test('has a tag that nobody can foresee', async () => {
+  test('has a random tag', async () => {
     await run('update assessments set legacy_record = not legacy_record')()
     const tags = (await log()).map(row => row.tag)
     expect(new Set(tags).size).toBe(tags.length)
   })
 
-  test('is committed in the order of positions, whatever tables are written', async () => {
+  test('is committed in the order of positions, for every table', async () => {
     const order: bigint[] = []
     const writers = [1, 2, 3, 4, 5].map(organization =>
       database.sql.begin(async sql => {
@@ -175,7 +175,7 @@ describe('what is logged', () => {
   })
 })
 
-test('the log is written with the rights of its owner: a writer needs none on it', async () => {
+test('the log is written with the privileges of its owner: a writer needs none on it', async () => {
   const undone = new Error('undone')
   const writing = database.sql.begin(async sql => {
     await sql.unsafe(`create role log_writer;

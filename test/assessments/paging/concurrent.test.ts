@@ -10,7 +10,7 @@ import { anyWrite, moveRecords, PRODUCTS, reset, type Write, write } from './wor
 
 /**
  * A writer at work while several clients read over two servers: every answer is the right one for one state
- * between the request's start and its end, of the data and of the caller's access alike.
+ * between the request's start and its end, of the data and of the integration's access alike.
  */
 
 const number = fc.nat(99)
@@ -97,7 +97,7 @@ class Run {
     this.states.push({ oracle: await readOracle(two.db), access: this.changing.accessOf(this.token) })
   }
 
-  /** Reads as the given token's caller, whose access never changes unless it is the changing one. */
+  /** Reads with a token whose access never changes unless it is the changing one. */
   async read(token: string, fixed: Access | undefined, questions: Asked[], server: number): Promise<void> {
     for (let turn = 0; !this.isOver; turn++) {
       const asked = questions[turn % questions.length] as Asked
@@ -120,7 +120,7 @@ class Run {
   }
 }
 
-test('while others write, an answer is the right one for data and access of one state during the request', async () => {
+test('while others write, an answer fits the data and the access of one moment during the request', async () => {
   const property = fc.asyncProperty(
     fc.array(step, { minLength: 30, maxLength: 50, size: 'max' }),
     fc.array(questions, { minLength: 4, maxLength: 4 }),

@@ -1,7 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { readPage } from '../../../src/assessments/page.ts'
 import { PageMemory } from '../../../src/assessments/page-memory.ts'
-import { queryOf } from '../../../src/assessments/parameters.ts'
 import { parseListQuery } from '../../../src/assessments/parse.ts'
 import { newCounters } from '../../../src/counters.ts'
 import type { ServingDatabase } from '../../../src/postgres/pool/serving-database.ts'
@@ -28,7 +27,7 @@ async function expectCorrected(query: string, change: (last: string) => Promise<
   const counters = newCounters()
   const memory = new PageMemory(counters)
   const page = async (offset: number, known = memory) => {
-    const asked = queryOf(parseListQuery(`${query}&page=20&offset=${offset}`))
+    const asked = parseListQuery(`${query}&page=20&offset=${offset}`)
     const { count, documents } = await readPage(pool, known, tokenOf(SCOPE), asked)
     return { count, text: Buffer.from(documents).toString() }
   }
@@ -43,11 +42,11 @@ async function expectCorrected(query: string, change: (last: string) => Promise<
 const remove = (id: string) => db.sql`delete from assessments where id = ${id}`
 
 describe.each(SORTED)('a walk by $sort $order', ({ sort, order }) => {
-  test('goes on where it was when the record at which it stood has gone', async () => {
+  test('continues at the same place after the last record of a page is removed', async () => {
     await expectCorrected(`sort=${sort}&order=${order}`, remove)
   })
 
-  test('goes on where it was when records have come', async () => {
+  test('continues at the same place after records are added', async () => {
     await expectCorrected(`sort=${sort}&order=${order}`, last =>
       db.sql.unsafe(`
         with made as (insert into assessments
@@ -66,7 +65,7 @@ describe.each([
   ['parts of both names', 'ana uiz'],
   ['short parts of both names', 'an ui'],
 ])('a search for %s', (_, needle) => {
-  test('counts one record less when one has gone, and one more when one has come', async () => {
+  test('counts one record less after one is removed, and one more after one is added', async () => {
     const query = `filter[search]=${encodeURIComponent(needle)}`
     await expectCorrected(query, remove)
     await expectCorrected(query, last =>
@@ -79,25 +78,25 @@ describe.each([
   })
 })
 
-describe('what is remembered', () => {
+describe('a hint', () => {
   /** Whether the second of two pages is read by what was remembered of the first, when this was done in between. */
   async function isUsedAfter(statement: string): Promise<boolean> {
     const counters = newCounters()
     const memory = new PageMemory(counters)
     const page = (offset: number) =>
-      readPage(pool, memory, tokenOf(SCOPE), queryOf(parseListQuery(`offset=${offset}`)))
+      readPage(pool, memory, tokenOf(SCOPE), parseListQuery(`offset=${offset}`))
     await page(0)
     await db.sql.unsafe(statement)
     await page(50)
     return counters.pageMemoryHits === 1
   }
 
-  test('is used as long as nothing has happened, or something elsewhere', async () => {
+  test('is used while nothing changes, or only records outside the scope', async () => {
     expect(await isUsedAfter('select 1')).toBe(true)
     expect(await isUsedAfter('insert into export_changes (organization_id) values (5)')).toBe(true)
   })
 
-  test('is not used after any number of changes, everywhere or in an organization of the scope', async () => {
+  test('is not used after a number of changes that is not logged one by one, everywhere or in the scope', async () => {
     expect(await isUsedAfter('insert into export_changes default values')).toBe(false)
     expect(await isUsedAfter('insert into export_changes (organization_id) values (4)')).toBe(false)
   })

@@ -82,7 +82,7 @@ export class Explainer {
     const memory = new PageMemory()
     await issueTokens(this.pool, scope)
     const token = tokenOf(scope)
-    memory.note(token, await requireAccess(this.pool, token))
+    memory.noteAccess(token, await requireAccess(this.pool, token))
     for (const offset of visited) await read(this.pool, memory, scope, { ...query, offset })
     const plans = await this.explainSent(sql => read(sql, memory, scope, query))
     const [plan, ...others] = plans

@@ -10,7 +10,7 @@ import { anyWrite, EMPTY, PRODUCTS, reset, type Write, write } from './world.ts'
 
 /**
  * Writes and pages one after the other, over two servers whose memories know nothing of each other: every
- * answer is the right one for the data, and for the access of the caller, at that moment.
+ * answer is the right one for the data, and for the access of the token, at that moment.
  * Between two writes several clients read at once.
  */
 
@@ -141,7 +141,7 @@ function go(reader: Reader, move: Move): void {
   if (move.kind === 'next' && reader.offset > 400) reader.offset = 0
 }
 
-test('every answer is the right one for the data and the caller of its moment, on both of two servers', async () => {
+test('every answer fits the data and the access of its moment, on both of two servers', async () => {
   const property = fc.asyncProperty(
     fc.integer({ min: 0, max: 320 }),
     several(step, 40),

@@ -44,7 +44,7 @@ describe('the digest of a scope', () => {
     expect(await digest(...one)).not.toBe(await digest(...other))
   })
 
-  test('is kept beside every integration, of ascending sets with each id once, and follows each change', async () => {
+  test('is stored with every integration, for sorted sets without repeated ids, and follows each change', async () => {
     const { sql } = db
     await sql`
       insert into integrations (client_id, name, organization_ids, product_ids)
@@ -122,7 +122,7 @@ describe('what is live', () => {
     expect(status).toBe(isTokenLive ? 200 : 401)
   })
 
-  test('is what it was in the snapshot of the statement that asks, not what it has become since', async () => {
+  test('is read in the snapshot of the statement, whatever changes meanwhile', async () => {
     const { sql } = db
     const other = await sql.reserve()
     try {

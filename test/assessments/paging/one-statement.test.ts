@@ -57,7 +57,7 @@ async function cost(rest: string, of = token): Promise<[status: number, statemen
   return [status, sent.length]
 }
 
-describe('for a token that the server has seen', () => {
+describe('for a token that the page memory has', () => {
   beforeEach(async () => {
     expect(await cost('?page=50')).toEqual([200, 2])
   })
@@ -73,20 +73,20 @@ describe('for a token that the server has seen', () => {
     for (const rest of requests) expect([rest, ...(await cost(rest))]).toEqual([rest, status, 1])
   })
 
-  test('a changed scope costs one statement more, once', async () => {
+  test('a changed scope costs one more statement, once', async () => {
     await changeScope(database.sql, credentials.clientId, { replace: ['4'] }, {})
     expect(await cost('?page=50')).toEqual([200, 2])
     expect(await cost('?page=50')).toEqual([200, 1])
   })
 
-  test('a write costs no statement more, to the scope or outside of it', async () => {
+  test('a write costs no more statements, inside the scope or outside', async () => {
     await database.sql`update users set name = name || ' II' where id = 1`
     expect(await cost('?page=50')).toEqual([200, 1])
     await database.sql`update assessments set legacy_record = not legacy_record where organization_id = 5`
     expect(await cost('?page=50')).toEqual([200, 1])
   })
 
-  test('a token that has ended, or whose integration is disabled, is refused at the cost of one, every time', async () => {
+  test('a token that has ended, or whose integration is disabled, is refused by one statement, every time', async () => {
     await setDisabled(database.sql, credentials.clientId, true)
     expect(await cost('/10')).toEqual([401, 1])
     await setDisabled(database.sql, credentials.clientId, false)
@@ -95,29 +95,29 @@ describe('for a token that the server has seen', () => {
     for (let time = 0; time < 3; time++) expect(await cost('?page=50')).toEqual([401, 1])
   })
 
-  test('an empty scope is refused at the cost of the look-up alone', async () => {
+  test('an empty scope is refused by one statement', async () => {
     await changeScope(database.sql, credentials.clientId, { replace: [] }, {})
     expect((await cost('?page=50'))[0]).toBe(400)
     expect(await cost('?page=50')).toEqual([400, 1])
   })
 })
 
-describe('for a token that the server has never seen', () => {
-  test('who it is for is looked up before a page, and with a single record', async () => {
+describe('for a token that the page memory does not have', () => {
+  test('the token is looked up before a page, and in the statement of a single record', async () => {
     expect(await cost('/10')).toEqual([200, 1])
     const second = await newToken(server.url, credentials)
     expect(await cost('?page=50', second)).toEqual([200, 2])
     expect(await cost('?page=50&offset=50', second)).toEqual([200, 1])
   })
 
-  test('facts that another token of the same scope has left are used', async () => {
+  test('hints from another token of the same scope are used', async () => {
     await cost('?page=50')
     const second = await newToken(server.url, credentials)
     await cost('?page=50&offset=50', second)
     expect(sent.filter(text => text.includes('as documents')).join()).not.toContain('reltuples')
   })
 
-  test('it is refused at the cost of one statement, and what can be no token at the cost of none', async () => {
+  test('an unknown token is refused by one statement, and a text that cannot be a token by none', async () => {
     expect(await cost('?page=50', 'x'.repeat(43))).toEqual([401, 1])
     expect(await cost('?page=50', 'short')).toEqual([401, 0])
   })
@@ -132,7 +132,7 @@ test('a token is issued, or refused, by one statement', async () => {
   expect(sent).toHaveLength(1)
 })
 
-test('that a token was used is written with the first request and not with the next ones', async () => {
+test('the use of a token is noted with the first request and not with the next ones', async () => {
   await cost('?page=50')
   const used = () =>
     database.sql<{ at: string | null }[]>`
@@ -146,7 +146,7 @@ test('that a token was used is written with the first request and not with the n
   }
 })
 
-test('a token that is refused has not been used, however long ago its last use was noted', async () => {
+test('no use is noted of a token that is refused, however old the last note is', async () => {
   await cost('?page=50')
   await setDisabled(database.sql, credentials.clientId, true)
   const now = performance.now.bind(performance)

@@ -114,7 +114,7 @@ describe.each(SORTED)('400 of 500 organizations by $sort $order:', asked => {
     if (visited.some(place => place > 0)) expect(scan?.['Index Cond']).toContain('ROW(')
   })
 
-  test('a far page of which nothing is known is counted and walked to by one statement', async () => {
+  test('a far page without hints is counted and reached by one statement', async () => {
     const offset = share(0.95)(broad.records)
     expectAlong(await many.explainer.explain(broad.scope, { ...asked, offset }), false, offset)
   })

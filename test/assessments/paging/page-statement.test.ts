@@ -1,12 +1,11 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { PgDialect } from 'drizzle-orm/pg-core'
 import { requireAccess } from '../../../src/assessments/access.ts'
+import { readRecord } from '../../../src/assessments/endpoints.ts'
 import { readPage } from '../../../src/assessments/page.ts'
 import { PageMemory } from '../../../src/assessments/page-memory.ts'
 import { pageSql, type Shape } from '../../../src/assessments/page-statement.ts'
-import { queryOf } from '../../../src/assessments/parameters.ts'
 import { parseListQuery } from '../../../src/assessments/parse.ts'
-import { readRecord } from '../../../src/assessments/queries.ts'
 import type { ServingDatabase } from '../../../src/postgres/pool/serving-database.ts'
 import type { Runner } from '../../../src/postgres/statement.ts'
 import { useTestDatabase } from '../../support/hooks.ts'
@@ -53,7 +52,7 @@ afterAll(() => pool?.close())
 
 /** The page that a query string asks for, as the bearer of a scope's token gets it. */
 const page = (memory: PageMemory, scope: Scope, query: string) =>
-  readPage(pool, memory, tokenOf(scope), queryOf(parseListQuery(query)))
+  readPage(pool, memory, tokenOf(scope), parseListQuery(query))
 
 interface Kept {
   statement: string
@@ -70,7 +69,7 @@ const keptPages = async () => {
   return rows.filter(({ statement }) => statement.includes('export_records'))
 }
 
-test('what a walk sends again and again is planned once for all values', async () => {
+test('the statements of a walk get one plan for all values', async () => {
   const memory = new PageMemory()
   for (const scope of SCOPES) {
     for (const { sort, order } of SORTED.slice(0, 4)) {
@@ -88,7 +87,7 @@ test('what a walk sends again and again is planned once for all values', async (
   expect(kept.filter(({ generic }) => generic >= 14).length).toBeGreaterThan(4)
 })
 
-test('whatever filters are combined, and however far a page is, a connection keeps no more statements', async () => {
+test('statements with filters, and of far pages, are not prepared', async () => {
   const memory = new PageMemory()
   const before = await keptPages()
   const filters = [
@@ -114,23 +113,23 @@ test('a statement reaches to the far end of its page', async () => {
         return pool.unsafe(text, ...rest)
       },
     }
-    const query = queryOf({ offset, page: 100 })
+    const query = parseListQuery(`offset=${offset}&page=100`)
     await readPage(recording, new PageMemory(), tokenOf(SCOPES[0]), query)
-    return sent.flatMap(text => /<= (\d+)\) as is_held/.exec(text)?.[1] ?? [])
+    return sent.flatMap(text => /<= (\d+)\) as is_valid/.exec(text)?.[1] ?? [])
   }
   expect(await reached(99_900)).toEqual(['100000'])
   expect(await reached(99_901)).toEqual(['10000000'])
 })
 
-test('a count brings along about how many records there are in all', async () => {
+test('a statement with a count also returns an estimate of all records', async () => {
   await database.sql`analyze export_records`
   const memory = new PageMemory()
   await page(memory, SCOPES[2], '')
   const scope = memory.accessOf(tokenOf(SCOPES[2]))?.scope ?? ''
-  expect(memory.recall(scope, queryOf({}).filter)?.total).toBe(400)
+  expect(memory.selectionOf(scope, parseListQuery('').filter)?.total).toBe(400)
 })
 
-test('a statement that is not kept takes one round trip, and its values arrive as they are', async () => {
+test('a statement that is not prepared takes one round trip, and its values arrive as they are', async () => {
   await requireAccess(pool, tokenOf(SCOPES[0]))
   const found = await page(
     new PageMemory(),

@@ -2,7 +2,6 @@ import fc from 'fast-check'
 import type { Sql } from 'postgres'
 import { readPage } from '../../../src/assessments/page.ts'
 import type { PageMemory } from '../../../src/assessments/page-memory.ts'
-import { queryOf } from '../../../src/assessments/parameters.ts'
 import { parseListQuery } from '../../../src/assessments/parse.ts'
 import type { Runner } from '../../../src/postgres/statement.ts'
 import { sha256 } from '../../../src/random.ts'
@@ -101,7 +100,7 @@ export async function readBody(
   asked: Asked,
   offset: number,
 ): Promise<string> {
-  const query = queryOf(parseListQuery(queryString(asked, offset)))
+  const query = parseListQuery(queryString(asked, offset))
   const page = await readPage(db, memory, tokenOf(scope), query)
   const { count, documents } = page
   return `{"data":[${documents}],"meta":{"count":${count},"offset":${offset},"page":${asked.size}}}`

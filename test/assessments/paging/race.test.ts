@@ -90,7 +90,7 @@ interface Answered {
   during: Oracle[]
 }
 
-test('an answer is the right one for a state during its request, however statements and writes interleave', async () => {
+test('an answer fits one moment during its request, however statements and writes interleave', async () => {
   const property = fc.asyncProperty(fc.scheduler(), anyRace, async (scheduler, { readers, writes }) => {
     await reset(db.sql, 190)
     await issueTokens(db.sql, ...SCOPES)

@@ -1,7 +1,6 @@
 import { beforeEach, expect, test } from 'bun:test'
 import { readPage } from '../../../src/assessments/page.ts'
 import { PageMemory } from '../../../src/assessments/page-memory.ts'
-import { queryOf } from '../../../src/assessments/parameters.ts'
 import { parseListQuery } from '../../../src/assessments/parse.ts'
 import { useDatabase } from './database.ts'
 import { issueTokens, tokenOf } from './questions.ts'
@@ -27,7 +26,7 @@ beforeEach(async () => {
 /** What a page of 50 asks of the database; see partsOf. */
 async function asked(query: string, offset: number, of = SCOPE): Promise<string[]> {
   db.sent = []
-  await readPage(db.pool, memory, tokenOf(of), queryOf(parseListQuery(`page=50&offset=${offset}&${query}`)))
+  await readPage(db.pool, memory, tokenOf(of), parseListQuery(`page=50&offset=${offset}&${query}`))
   return partsOf(db.sent)
 }
 
@@ -49,7 +48,7 @@ const WALKS: Record<string, [query: string, offset: number, parts: string][]> = 
     ['sort=proctor_name', 40, 'start'],
     ['sort=user_name', 50, 'place'],
   ],
-  'a filter has facts of its own': [
+  'a filter has hints of its own': [
     ['', 0, 'start and count'],
     ['filter[legacy_record]=false', 50, 'start and count'],
     ['filter[organization_ids][]=1', 20, 'start and count'],
@@ -79,7 +78,7 @@ test.each(Object.entries(WALKS))('%s', async (_, walk) => {
   for (const [query, offset, parts] of walk) expect(await asked(query, offset)).toEqual([parts])
 })
 
-test('a write to an organization of the scope, or to another one, is corrected by the same statement', async () => {
+test('a write to an organization of the scope, or to another one, is corrected in the same statement', async () => {
   await asked('', 0)
   for (const organization of [2, 5]) {
     await change(organization)
@@ -87,7 +86,7 @@ test('a write to an organization of the scope, or to another one, is corrected b
   }
 })
 
-test('a write of 1,000 changes and more makes those count anew who can see its organization, and nobody else', async () => {
+test('a write of 1,000 changes and more makes the scopes with its organization count anew, and no others', async () => {
   const load = (organization: number) =>
     db.sql.unsafe(`
       insert into assessments select n, 1, ${organization}, 1, now(), false from generate_series(${organization * 10000}, ${organization * 10000 + 1000}) n;
@@ -100,20 +99,20 @@ test('a write of 1,000 changes and more makes those count anew who can see its o
   expect(await asked('', 50)).toEqual(['place'])
 })
 
-test('what the log of changes has no more of is read anew', async () => {
+test('a hint that is older than the log of changes is read anew', async () => {
   await asked('', 0)
   await change(2)
   await db.sql`delete from export_changes where position < (select max(position) from export_changes)`
   expect(await asked('', 50)).toEqual(['place', 'start and count'])
 })
 
-test('what is remembered of a history that is gone is read anew, though the positions are the same', async () => {
+test('a hint of a database that was set back is read anew, although the positions are the same', async () => {
   await asked('', 0)
   await db.sql`update export_changes set tag = gen_random_uuid()`
   expect(await asked('', 50)).toEqual(['place', 'start and count'])
 })
 
-test('another scope, of which the other facts are as good, has facts of its own', async () => {
+test('two scopes have hints of their own, even with equal counts', async () => {
   const filters = ['', 'filter[legacy_record]=false']
   for (const filter of filters) await asked(filter, 0)
   for (const other of OTHERS) {

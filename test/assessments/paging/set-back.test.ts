@@ -74,7 +74,7 @@ describe('a database that was set back to an older state (a backup, a standby, a
   })
 })
 
-test('a read model that somebody empties and renders anew is read as it is at each moment', async () => {
+test('a read model that is emptied and rendered anew is read as it is at each moment', async () => {
   await expectRight()
   await db.sql`truncate export_records`
   expect(await read(0)).toBe('{"data":[],"meta":{"count":0,"offset":0,"page":50}}')
@@ -82,7 +82,7 @@ test('a read model that somebody empties and renders anew is read as it is at ea
   await expectRight()
 })
 
-test('a database whose log of changes somebody empties is read as it is, while others write too', async () => {
+test('a database whose log of changes is emptied is read as it is, also while others write', async () => {
   await expectRight()
   await db.sql`delete from export_changes`
   await expectRight()
@@ -90,7 +90,7 @@ test('a database whose log of changes somebody empties is read as it is, while o
   await expectRight()
 })
 
-test('records written straight into the read model are noticed as any others', async () => {
+test('records that are written straight into the read model are noticed', async () => {
   await expectRight()
   await db.sql`delete from export_records where id % 3 = 0 and organization_id = 1`
   await db.sql`update export_records set organization_id = 6 where organization_id = 2`

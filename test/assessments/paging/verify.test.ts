@@ -8,8 +8,8 @@ import { type Answer, ask, useTwoServers } from './servers.ts'
 import { PRODUCTS, reset } from './world.ts'
 
 /**
- * The page is read for the remembered caller, and the same statement says whether the caller is still the one:
- * whatever changed about a caller, the very next request on every server must show it, and nothing of that page.
+ * The page is read for the remembered access, and the same statement says whether it is still the same:
+ * whatever changed about an integration, the very next request on every server must show it, and nothing of that page.
  */
 
 const ASKED: Asked = { sort: 'user_name', order: 'ASC', filter: 0, size: 60 }
@@ -29,7 +29,7 @@ beforeAll(async () => {
 })
 afterAll(() => void process.off('unhandledRejection', noteUnhandled))
 
-/** Both servers remember the caller, its count and two places in the order. */
+/** Both servers remember the access, its count and two places in the order. */
 beforeEach(async () => {
   client = await Client.create(two.db, two.urls, { organizations: [1, 2, 3], products: PRODUCTS })
   for (const url of two.urls) for (const offset of [0, 60]) await expectRight(url, offset)
@@ -117,7 +117,7 @@ test.each(MEANWHILE)(
 describe('an error of the database', () => {
   test.each<[string, string[], AccessChange[]]>([
     ['while the page is read', ['export_records'], []],
-    ['while the caller is verified', ['live_tokens'], []],
+    ['while the token is verified', ['live_tokens'], []],
     ['in both questions', ['export_records', 'live_tokens'], []],
     ['while the page is read for an ended token', ['export_records'], [change('revoke')]],
     ['while the page is read for a changed scope', ['export_records'], [change('scope', 4, 0)]],

@@ -11,41 +11,41 @@ with token as materialized (
   where position > least($4::bigint, $5::bigint)
     and position <= (select position from newest)
     and case when delta is null then organization_id is null or coalesce((select organization_ids from scope)[width_bucket("export_records"."organization_id", (select organization_ids from scope))] = "export_records"."organization_id", false) else coalesce((select product_ids from scope)[width_bucket("export_records"."product_id", (select product_ids from scope))] = "export_records"."product_id" and (select organization_ids from scope)[width_bucket("export_records"."organization_id", (select organization_ids from scope))] = "export_records"."organization_id", false) end
-), facts as materialized (
+), total as materialized (
   select coalesce((select scope_digest from token) = $6, false)
     and not exists (select from changed where delta is null)
     and exists (select from export_changes where position = $7::bigint and tag = $8::uuid)
-    and exists (select from export_changes where position = $9::bigint and tag = $10::uuid) as is_held, $11::bigint + coalesce((select sum(delta) from changed where position > $12::bigint), 0)::bigint as count
-), place as materialized (
-  select is_held, count, $13::bigint + coalesce((select sum(delta) from changed where position > $14::bigint and is_before), 0)::bigint as at, $15::bigint as asked,
-    case when is_held then greatest(0, least($16::bigint, count - $17::bigint)) else 0 end as size
-  from facts
+    and exists (select from export_changes where position = $9::bigint and tag = $10::uuid) as is_valid, $11::bigint + coalesce((select sum(delta) from changed where position > $12::bigint), 0)::bigint as count
+), entry as materialized (
+  select is_valid, count, $13::bigint + coalesce((select sum(delta) from changed where position > $14::bigint and is_before), 0)::bigint as at, $15::bigint as wanted,
+    case when is_valid then greatest(0, least($16::bigint, count - $17::bigint)) else 0 end as size
+  from total
 ), part as materialized (
   select
-    greatest(0, asked - at) as after_skip, size - greatest(0, least(at - asked, size)) as after_size,
-    greatest(0, at - asked - size) as before_skip, greatest(0, least(at - asked, size)) as before_size
-  from place
+    greatest(0, wanted - at) as after_skip, size - greatest(0, least(at - wanted, size)) as after_size,
+    greatest(0, at - wanted - size) as before_skip, greatest(0, least(at - wanted, size)) as before_size
+  from entry
 ), page as materialized ((
   select * from (
     select "export_records"."id" as id, "export_records"."user_name_key" as key, "export_records"."document" as document, "export_records"."user_id" as user_id from "export_records"
     where coalesce((select product_ids from scope)[width_bucket("export_records"."product_id", (select product_ids from scope))] = "export_records"."product_id" and (select organization_ids from scope)[width_bucket("export_records"."organization_id", (select organization_ids from scope))] = "export_records"."organization_id", false) and ("export_records"."user_name_key", "export_records"."id") < ((select $18::text), (select $19::bigint))
     order by "export_records"."user_name_key" desc, "export_records"."id" desc limit 1000
   ) as after limit (select after_size from part) offset (select after_skip from part))
-  union all(
+  union all
+(
   select * from (
     select "export_records"."id" as id, "export_records"."user_name_key" as key, "export_records"."document" as document, "export_records"."user_id" as user_id from "export_records"
     where coalesce((select product_ids from scope)[width_bucket("export_records"."product_id", (select product_ids from scope))] = "export_records"."product_id" and (select organization_ids from scope)[width_bucket("export_records"."organization_id", (select organization_ids from scope))] = "export_records"."organization_id", false) and ("export_records"."user_name_key", "export_records"."id") >= ((select $20::text), (select $21::bigint))
     order by "export_records"."user_name_key" asc, "export_records"."id" asc limit 1000
-  ) as before limit (select before_size from part) offset (select before_skip from part))
-)
+  ) as before limit (select before_size from part) offset (select before_skip from part)))
 select 
   token.client_id, token.scope_digest,
   cardinality(token.organization_ids) as organizations, cardinality(token.product_ids) as products,
-  is_held and (place.size = 0 or greatest(after_skip + after_size, before_skip + before_size) <= 1000) as is_held,
+  is_valid and (entry.size = 0 or greatest(after_skip + after_size, before_skip + before_size) <= 1000) as is_valid,
   count, coalesce(newest.position, 0) as position, coalesce(newest.tag, gen_random_uuid()) as tag,
   null as total,
-  documents, found.size, last_key, last_id, shown.*
-from place cross join part left join newest on true left join token on true cross join (
+  documents, found.size, last_key, last_id, disclosed.*
+from entry cross join part left join newest on true left join token on true cross join (
   select
     coalesce(string_agg(document, ','), '') as documents,
     count(*) as size,
@@ -57,4 +57,4 @@ from place cross join part left join newest on true left join token on true cros
 ) as found left join lateral (
   select ids::text, (select array_agg(distinct id)::text from unnest(people) as id)
   from "disclosure_state" where "disclosure_state"."is_on" and ids is not null
-) as shown on true
+) as disclosed on true

@@ -1,13 +1,13 @@
 import { beforeAll, describe, expect, test } from 'bun:test'
 import { requireAccess } from '../../../src/assessments/access.ts'
+import { readRecord } from '../../../src/assessments/endpoints.ts'
 import { PageMemory } from '../../../src/assessments/page-memory.ts'
-import { readRecord } from '../../../src/assessments/queries.ts'
 import type { Runner } from '../../../src/postgres/statement.ts'
 import type { Scope } from '../../support/oracle.ts'
 import { read } from './explain.ts'
 import { scopeOf, useManyRecords } from './many-records.ts'
 
-/** How the database goes about who asks, and about a single record. */
+/** How the database looks up a token, and a single record. */
 
 const many = useManyRecords()
 /** 400 of 500 organizations and 35 of 40 products. */
@@ -33,7 +33,7 @@ beforeAll(async () => {
   broad = (await scopeOf(many, organizations)).scope
 })
 
-describe('who asks is found by three keys and nothing else', () => {
+describe('a token is found by three keys and nothing else', () => {
   const token = () => Buffer.from(new Bun.CryptoHasher('sha256').update('token1001').digest())
   const BY_KEYS = [
     { table: 'access_tokens', all: 0, byIndex: 1 },
@@ -70,7 +70,7 @@ describe('who asks is found by three keys and nothing else', () => {
     }
   })
 
-  test('when nothing is known of the token', async () => {
+  test('when the page memory does not have the token', async () => {
     const scans = await many.explainer.scansOf(async sql => {
       expect(await requireAccess(sql, token())).toMatchObject({
         clientId: expect.stringMatching(/^client\d+$/),
@@ -79,7 +79,7 @@ describe('who asks is found by three keys and nothing else', () => {
     expect(scans).toEqual(BY_KEYS)
   })
 
-  test('when nobody has such a token, by one', async () => {
+  test('when there is no such token, by one key', async () => {
     const scans = await many.explainer.scansOf(async sql => {
       expect(await requireAccess(sql, Buffer.alloc(32)).catch(error => error)).toMatchObject({
         httpStatus: 401,

@@ -1,0 +1,46 @@
+import type { AnyElysia } from 'elysia'
+import { type Answer, errorAnswer } from '../answers.ts'
+import { methodNotAllowed, type ToAnswer } from './errors.ts'
+import { respond } from './respond.ts'
+
+/** What one client may take of the service. Sizes in bytes. */
+export interface Limits {
+  /** Requests that are answered at the same time: 503 past it. */
+  requests: number
+  /** Of a body; only the token endpoint reads one: 413 past it. */
+  bodySize: number
+  /** For all of a body: 408 past it. */
+  bodyTimeMs: number
+  /** Request line and headers together: 431, by Bun itself. */
+  headerSize: number
+  /** Of a connection without traffic, including when its client does not read: it is closed. */
+  idleMs: number
+  /** The reference page: without forms, with forms that send requests, or no page. */
+  docs: 'on' | 'try' | 'off'
+}
+
+/** A path of the service with its one method; HEAD goes with GET. */
+export interface Endpoint {
+  path: string
+  method: 'GET' | 'POST'
+  /** @param id the parameter of the path, where it has one */
+  answer(request: Request, id: string): Answer | Promise<Answer>
+  /** Makes the answer of what `answer` throws. */
+  toAnswer: ToAnswer
+}
+
+/** Adds the routes of an endpoint, and refuses the other methods of its path. */
+export function mount(app: AnyElysia, { path, method, answer, toAnswer }: Endpoint): void {
+  // Elysia's own HEAD would drop the headers of a GET.
+  for (const verb of method === 'GET' ? ['GET', 'HEAD'] : [method]) {
+    // Elysia reads the names in the braces from the source: with `body` or `query` it would parse these.
+    app.route(verb, path, async ({ request, params }) => {
+      try {
+        return respond(request, await answer(request, params?.id))
+      } catch (error) {
+        return respond(request, toAnswer(request, error))
+      }
+    })
+  }
+  app.all(path, ({ request }) => respond(request, errorAnswer(methodNotAllowed[method]())))
+}

@@ -1,0 +1,93 @@
+import { type Answer, apiError, type ErrorStyle, errorAnswer, HttpError } from '../answers.ts'
+import { oauthError } from '../oauth/credentials.ts'
+import { ClientGone, DatabaseUnavailable, Displaced, StatementTimeout } from '../postgres/failures.ts'
+import type { ServingDatabase } from '../postgres/pool/serving-database.ts'
+import { Withheld } from './disclosing.ts'
+import { logOf, type Monitor } from './request-log.ts'
+
+/** The 405 of a path, by the method that it has. */
+export const methodNotAllowed = {
+  GET: () => apiError(405, 'Use GET', { allow: 'GET, HEAD' }),
+  POST: () => oauthError(405, 'invalid_request', 'Use POST', { allow: 'POST' }),
+}
+
+/** Makes the answer to a request of what was thrown. */
+export type ToAnswer = (request: Request, error: unknown) => Answer
+
+/**
+ * Answers whatever is thrown, in the style of an endpoint. An error that is neither an HttpError nor a known failure of
+ * the database is logged with its cause, and answered with a fixed body.
+ */
+export function answerErrors(style: ErrorStyle, { log, counters }: Monitor): ToAnswer {
+  return (request, error) => {
+    const cause = error instanceof Withheld ? error.cause : error
+    if (isOfDatabase(cause)) counters.databaseErrors++
+    const known = cause instanceof HttpError ? cause : databaseError(cause, style)
+    if (!known) logOf(request, log).error({ error: loggable(cause) }, 'unforeseen error')
+    return error instanceof Withheld ? withheld(error, style) : errorAnswer(known ?? internalError(style))
+  }
+}
+
+/** The error for what the database could not do in time; undefined for any other error. Only the log says why. */
+export function databaseError(error: unknown, style: ErrorStyle): HttpError | undefined {
+  if (error instanceof DatabaseUnavailable) return unavailable(style, error.retryAfterSeconds)
+  if (error instanceof StatementTimeout)
+    return style(504, 'The request took too long: ask for less, or try again later')
+  // For the log alone: nginx made this status usual.
+  if (error instanceof ClientGone) return style(499, 'The client hung up')
+  return undefined
+}
+
+/** The fixed body of a 500. */
+export function internalError(style: ErrorStyle): HttpError {
+  return style(500, 'Internal server error')
+}
+
+/**
+ * Throws a 503 while more than `maxRequests` requests are in work. For a request that will wait in `pool`, another one
+ * makes room if its integration has more requests waiting there; `lane` is the integration of this request.
+ */
+export function refuseOverload(
+  maxRequests: number,
+  { inFlight }: Monitor,
+  style: ErrorStyle,
+  pool?: Pick<ServingDatabase, 'displace'>,
+  lane?: string,
+): void {
+  if (inFlight() > maxRequests && !pool?.displace(lane)) throw unavailable(style, 1)
+}
+
+function unavailable(style: ErrorStyle, retryAfterSeconds: number): HttpError {
+  const description = 'The service is temporarily unavailable: try again later'
+  return style(503, description, { 'retry-after': String(retryAfterSeconds) })
+}
+
+/** The 503 of an answer whose disclosure could not be recorded: the same request may be answered later. */
+function withheld({ cause, clientId }: Withheld, style: ErrorStyle): Answer {
+  const isKnown = cause instanceof DatabaseUnavailable
+  const timedOut = cause instanceof StatementTimeout
+  const why = isKnown ? cause.reason : timedOut ? 'the statement took too long' : 'an unforeseen error'
+  const error = unavailable(style, isKnown ? cause.retryAfterSeconds : 1)
+  return errorAnswer(error, { clientId, withheld: `its disclosure could not be recorded: ${why}` })
+}
+
+/** Whether the database, or the connection to it, failed. */
+function isOfDatabase(error: unknown): boolean {
+  if (error instanceof Displaced) return false
+  if (error instanceof DatabaseUnavailable || error instanceof StatementTimeout) return true
+  return error instanceof Error && error.name === 'PostgresError'
+}
+
+/**
+ * What may be logged of an error. The detail and the parameters of a PostgresError quote rows and requests, which are
+ * personal data; its code and the place where it was raised are enough to find the cause.
+ */
+function loggable(error: unknown): Record<string, unknown> {
+  if (!(error instanceof Error)) return { type: typeof error }
+  const { name, stack = '' } = error
+  const frames = stack.match(/^\s+at .*$/gm)?.slice(0, 8)
+  const { code, severity, routine, constraint_name: constraint } = error as Error & Record<string, unknown>
+  // A log line stays well below the 4 KiB that several processes can write into one pipe unbroken.
+  const message = name === 'PostgresError' ? undefined : error.message.slice(0, 500)
+  return { name, code, severity, routine, constraint, message, frames: frames?.map(frame => frame.trim()) }
+}

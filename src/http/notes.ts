@@ -1,0 +1,59 @@
+import { addRefusals } from '../integrations/refusals.ts'
+import { LruCache } from '../lru-cache.ts'
+import { noteUse } from '../oauth/tokens.ts'
+import type { Availability } from '../postgres/pool/availability.ts'
+import type { Runner } from '../postgres/statement.ts'
+
+/** What operators are shown of integrations. Each is written at most once a minute: a write costs more than a page. */
+
+type Pool = Runner & { availability: Pick<Availability, 'isReadOnly'> }
+
+const MINUTE_MS = 60_000
+const MAX_TOKENS = 1000
+
+/** Notes that tokens are used. No request waits for a note, and none is written to a database known to be read-only. */
+export class LastUse {
+  private readonly notedAt = new LruCache<number>(MAX_TOKENS)
+
+  constructor(private readonly pool: Pool) {}
+
+  /** A note that fails is written again with the next use, a minute later. */
+  note(tokenDigest: Buffer): void {
+    if (this.pool.availability.isReadOnly) return
+    const key = tokenDigest.toString('base64')
+    const now = performance.now()
+    if (now - (this.notedAt.get(key) ?? Number.NEGATIVE_INFINITY) <= MINUTE_MS) return
+    this.notedAt.set(key, now)
+    noteUse(this.pool, tokenDigest).catch(() => {})
+  }
+}
+
+/** Counts the refusals of integrations. Clients are known ones and the texts are ours, so what waits is small. */
+export class RefusalNotes {
+  /** What is to be written, by client id; empty for a client that was written for in the last minute. */
+  private readonly waiting = new Map<string, Map<string, number>>()
+
+  constructor(
+    private readonly pool: Pool,
+    private readonly pauseMs = MINUTE_MS,
+  ) {}
+
+  note(clientId: string, refusals: readonly string[]): void {
+    const waiting = this.waiting.get(clientId)
+    const counts = waiting ?? new Map<string, number>()
+    for (const what of refusals) counts.set(what, (counts.get(what) ?? 0) + 1)
+    if (!waiting) this.write(clientId, counts)
+  }
+
+  /** Not awaited: no request depends on it, and counts that cannot be written are lost. */
+  private write(clientId: string, counts: Map<string, number>): void {
+    if (!this.pool.availability.isReadOnly) addRefusals(this.pool, clientId, counts).catch(() => {})
+    const more = new Map<string, number>()
+    this.waiting.set(clientId, more)
+    const afterPause = () => {
+      if (more.size > 0) this.write(clientId, more)
+      else this.waiting.delete(clientId)
+    }
+    setTimeout(afterPause, this.pauseMs).unref()
+  }
+}
