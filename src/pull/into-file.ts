@@ -1,42 +1,40 @@
-import { closeSync, openSync, rmSync } from 'node:fs'
 import { Failure, Kept, Passing } from '../errors.ts'
-import { PRIVATE, publish, writeFailure, writeFully } from '../files.ts'
+import { Draft, publish, writeFailure } from '../files.ts'
 import { sha256 } from '../random.ts'
-import { type Form, writeAs } from './formats.ts'
-import type { PullJob, PullResult, Watcher } from './job.ts'
+import { writeAs } from './formats.ts'
+import type { PullJob, PullObserver, PullResult } from './job.ts'
 import { PartialFile } from './partial-file.ts'
 import { queryString } from './query.ts'
-import { read } from './read.ts'
-import { Changed } from './walk.ts'
+import { Changed, walk } from './walk.ts'
 
-/** Data that changes that often changes faster than it can be read. */
-const MOST_STARTS = 5
+/** After so many changes, the data changes faster than it can be read. */
+const MAX_STARTS = 5
 
 /**
- * Reads the list into a partial file of NDJSON, whatever the format, so that every run can go on where any other
- * one ended; then makes the output of it, at once.
- * @throws Kept where the same command may go on with what is kept; Failure where something has to be mended, or nothing is
+ * Reads the list into a partial file of NDJSON, whatever the format, so that any later run can continue. Then makes
+ * the output of the partial file in one step.
+ * @throws Kept when the same command can continue; Failure when it cannot, or nothing is kept
  */
-export async function pullIntoFile(job: PullJob, output: string, watcher: Watcher): Promise<PullResult> {
+export async function pullIntoFile(
+  job: PullJob,
+  output: string,
+  observer: PullObserver,
+): Promise<PullResult> {
   const partial = new PartialFile(output, digestOf(job))
-  watcher.signal.addEventListener('abort', () => partial.leave())
+  observer.signal.addEventListener('abort', () => partial.leave())
   try {
+    const total = () => partial.position.count ?? 0
     const resumed = await partial.resume(done =>
-      watcher.onProgress({ phase: 'resuming', done, total: partial.position.count ?? done }),
+      observer.onProgress({ phase: 'resuming', done, total: total() }),
     )
     if (resumed > 0) {
-      watcher.onNote(`going on after ${resumed} assessments of an interrupted run`)
-      watcher.onProgress({
-        phase: 'pulling',
-        done: resumed,
-        total: partial.position.count ?? resumed,
-        resumed,
-      })
+      observer.onNote(`going on after ${resumed} assessments of an interrupted run`)
+      observer.onProgress({ phase: 'pulling', done: resumed, total: total(), resumed })
     }
-    const restarts = await fill(partial, job, watcher)
+    const restarts = await fill(partial, job, observer)
     const { records } = partial
     if (job.format === 'ndjson' && !job.compression) await partial.publish()
-    else await convert(partial, job, output, watcher)
+    else await convert(partial, job, output, observer)
     return { records, resumed: restarts > 0 ? 0 : resumed, restarts }
   } catch (error) {
     const { records, position } = partial
@@ -48,58 +46,58 @@ export async function pullIntoFile(job: PullJob, output: string, watcher: Watche
   }
 }
 
-/** Reads until all is in; returns how often it had to begin again. */
-async function fill(partial: PartialFile, job: PullJob, watcher: Watcher): Promise<number> {
+/** Reads until the partial file is complete; returns how often it started over. */
+async function fill(partial: PartialFile, job: PullJob, observer: PullObserver): Promise<number> {
   for (let restarts = 0; ; restarts++) {
     try {
-      for await (const batch of read(job, partial.position, watcher)) partial.append(batch)
+      for await (const batch of walk(job, partial.position, observer)) partial.append(batch)
       return restarts
     } catch (error) {
       if (!(error instanceof Changed)) throw error
-      const total = partial.position.count ?? 0
+      observer.onProgress({ phase: 'pulling', done: 0, total: partial.position.count ?? 0, resumed: 0 })
       partial.clear()
-      watcher.onProgress({ phase: 'pulling', done: 0, total, resumed: 0 })
-      if (restarts + 1 === MOST_STARTS)
+      if (restarts + 1 === MAX_STARTS)
         throw new Failure(
-          `the data changed ${MOST_STARTS} times while it was read (${error.message}): pull when nothing is imported`,
+          `the data changed ${MAX_STARTS} times while it was read (${error.message}): pull when nothing is imported`,
         )
-      watcher.onNote(`the data changed (${error.message}): starting over`)
+      observer.onNote(`the data changed (${error.message}): starting over`)
     }
   }
 }
 
-/** Writes the finished lines in another form beside the output, and makes that the output. */
-async function convert(partial: PartialFile, form: Form, output: string, watcher: Watcher): Promise<void> {
-  const draft = `${output}.draft`
-  const discard = () => rmSync(draft, { force: true })
-  watcher.signal.addEventListener('abort', discard)
-  let descriptor: number | undefined
+/** Writes the lines of the partial file in the format of the job, and makes that the output. */
+async function convert(
+  partial: PartialFile,
+  job: PullJob,
+  output: string,
+  observer: PullObserver,
+): Promise<void> {
+  let draft: Draft | undefined
+  const discard = () => draft?.discard()
+  observer.signal.addEventListener('abort', discard)
   try {
-    discard()
-    const opened = openSync(draft, 'wx', PRIVATE)
-    descriptor = opened
-    await writeAs(form, counted(partial, watcher), bytes => writeFully(opened, bytes))
-    await publish(opened, draft, output)
+    const opened = new Draft(output, `${output}.draft`)
+    draft = opened
+    await writeAs(job, counted(partial, observer), bytes => opened.write(bytes))
+    await publish(opened.descriptor, opened.path, output)
   } catch (error) {
     throw writeFailure(error, output)
   } finally {
-    if (descriptor !== undefined) closeSync(descriptor)
     discard()
   }
   partial.remove()
 }
 
-async function* counted(partial: PartialFile, watcher: Watcher): AsyncGenerator<Uint8Array> {
-  const total = partial.records
+async function* counted(partial: PartialFile, observer: PullObserver): AsyncGenerator<Uint8Array> {
   let done = 0
   for await (const lines of partial.lines()) {
     yield lines
     for (let at = lines.indexOf(0x0a); at >= 0; at = lines.indexOf(0x0a, at + 1)) done++
-    watcher.onProgress({ phase: 'writing', done, total })
+    observer.onProgress({ phase: 'writing', done, total: partial.records })
   }
 }
 
-/** Of what makes two runs one. The format is not in it: what is kept is the same for all of them. */
+/** Of everything in which two runs must agree. Not the format: the partial file is the same for all of them. */
 function digestOf({ service, query }: PullJob): string {
   const agreed = [1, service.baseUrl, service.clientId, queryString(query)]
   return sha256(JSON.stringify(agreed)).toString('base64')

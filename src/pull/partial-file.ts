@@ -1,38 +1,34 @@
-import { closeSync, constants, ftruncateSync, openSync, rmSync } from 'node:fs'
+import { closeSync, constants, createReadStream, ftruncateSync, openSync, rmSync } from 'node:fs'
 import { PRIVATE, publish, writeFailure, writeFully } from '../files.ts'
-import { UnexpectedJson } from './json.ts'
-import { wholeLines } from './lines.ts'
-import { readRecords } from './record.ts'
-import { StateFile } from './state.ts'
+import { readRecords, UnexpectedJson } from './record.ts'
+import { type RunState, StateFile } from './state.ts'
 import { type Batch, type Position, startOfList } from './walk.ts'
 
-/** An import of another night may have come since, whatever count and order look like. */
-const OLDEST_MS = 6 * 3600 * 1000
+/** An older run is not continued: the data may have changed while its count and its order stayed the same. */
+const MAX_AGE_MS = 6 * 3600 * 1000
 
 const NEWLINE = 0x0a
 
 /**
- * What a run has read so far: NDJSON beside the output, and the state of the run. However a run ends, both are
- * there for the next one. How far it came is told by the lines alone, so nothing has to be kept in step.
+ * The records that a run has read so far, as NDJSON beside the output, and the state of the run beside that. Both stay
+ * for the next run, however this one ends. The position is computed from the lines alone.
  */
 export class PartialFile {
   readonly path: string
-  /** Where a walk goes on. */
+  /** Where a walk continues. */
   position = startOfList()
-  /** How many records it has. */
+  /** Records in the file. */
   records = 0
   private readonly state: StateFile
   private readonly descriptor: number
-  private started = Date.now()
-  private savedCount: number | undefined
+  private saved: RunState | undefined
   private isOpen = true
-  /** What an earlier run left is there still, and not taken over. */
+  /** Whether the file is still as an earlier run left it. */
   private isUntouched = true
 
   /**
-   * @param output the file that it is for
-   * @param digest of everything that two runs must agree in to be one
-   * @throws Failure when it cannot be written, or another process writes it
+   * @param digest of everything in which two runs must agree for one to continue the other
+   * @throws Failure when the file cannot be written, or another process writes it
    */
   constructor(
     private readonly output: string,
@@ -50,27 +46,26 @@ export class PartialFile {
   }
 
   /**
-   * Takes over what an earlier run that asked for the same has left; returns how many records. What another one has
-   * left goes when the first page is there: an address or a secret may be mistyped.
-   * @param onRead told how many have been read so far, from 0 on, where there is something to take over
+   * Continues an earlier run with the same digest; returns how many records it left. What a run with another digest
+   * left is removed by the first append(), so that a mistyped address or secret costs nothing.
+   * @param onRead called with the number of records read so far, from 0 on
    */
   async resume(onRead: (done: number) => void): Promise<number> {
     const state = this.state.read()
     if (!state) this.clear()
-    if (state?.digest !== this.digest || Date.now() - state.started > OLDEST_MS) return 0
-    this.started = state.started
-    this.savedCount = state.count
+    if (state?.digest !== this.digest || Date.now() - state.started > MAX_AGE_MS) return 0
+    this.saved = state
     this.position.count = state.count
     let length = 0
     onRead(0)
-    for await (const chunk of wholeLines(this.path)) {
-      const good = takeIds(chunk, this.position)
-      length += good
-      // A crash of the machine may have left anything.
-      if (good < chunk.length) break
+    for await (const chunk of this.lines()) {
+      const valid = takeIds(chunk, this.position)
+      length += valid
+      // After a crash of the machine, a file may hold anything.
+      if (valid < chunk.length) break
       onRead(this.position.ids.size)
     }
-    // Left by Ctrl-C meanwhile: all of it is the next run's.
+    // Ctrl-C has closed the file in the meantime. All of it stays for the next run.
     if (!this.isOpen) return 0
     ftruncateSync(this.descriptor, length)
     this.isUntouched = false
@@ -78,42 +73,46 @@ export class PartialFile {
     return this.records
   }
 
-  /** Begins anew. */
+  /** Removes everything that was read. */
   clear(): void {
-    this.empty()
     this.position = startOfList()
     this.records = 0
+    if (this.isOpen) this.truncate()
   }
 
-  private empty(): void {
-    if (!this.isOpen) return
+  private truncate(): void {
     ftruncateSync(this.descriptor, 0)
     this.isUntouched = false
-    this.started = Date.now()
-    this.savedCount = undefined
+    this.saved = undefined
     this.state.save(undefined)
   }
 
-  /** @throws Failure when the disk does not take it */
-  append({ lines, written, count }: Batch): void {
-    // Closed by Ctrl-C; its descriptor may be another file's by now.
+  /** @throws Failure when the disk is full or fails */
+  append({ lines, done, count }: Batch): void {
+    // After Ctrl-C has closed the file, its descriptor may belong to another one.
     if (!this.isOpen) return
     try {
-      if (this.isUntouched) this.empty()
-      if (count !== this.savedCount) {
-        this.savedCount = count
-        this.state.save({ digest: this.digest, started: this.started, count })
+      if (this.isUntouched) this.truncate()
+      if (count !== this.saved?.count) {
+        this.saved = { digest: this.digest, started: this.saved?.started ?? Date.now(), count }
+        this.state.save(this.saved)
       }
       writeFully(this.descriptor, lines)
-      this.records = written
+      this.records = done
     } catch (error) {
       throw writeFailure(error, this.path)
     }
   }
 
-  /** Its lines, for another format. */
-  lines(): AsyncGenerator<Uint8Array> {
-    return wholeLines(this.path)
+  /** Its whole lines, many at a time, without an unfinished last one. */
+  async *lines(): AsyncGenerator<Uint8Array> {
+    let rest = Buffer.alloc(0)
+    for await (const bytes of createReadStream(this.path, { highWaterMark: 1024 * 1024 })) {
+      const chunk = Buffer.concat([rest, bytes as Buffer])
+      const end = chunk.lastIndexOf(NEWLINE) + 1
+      rest = chunk.subarray(end)
+      if (end > 0) yield chunk.subarray(0, end)
+    }
   }
 
   /** Makes it the output. */
@@ -126,7 +125,7 @@ export class PartialFile {
     this.remove()
   }
 
-  /** The end of a run that was not finished. Nothing happens after the first end of any kind. */
+  /** Ends an unfinished run: what it has read stays for the next one. After the first end, nothing happens. */
   leave(): void {
     if (this.records === 0 && !this.isUntouched) this.remove()
     if (!this.isOpen) return
@@ -135,7 +134,7 @@ export class PartialFile {
     this.state.close()
   }
 
-  /** Leaves nothing behind. */
+  /** Removes both files. */
   remove(): void {
     if (!this.isOpen) return
     this.isOpen = false
@@ -145,20 +144,20 @@ export class PartialFile {
   }
 }
 
-/** Adds the ids of whole lines to a position; returns how many bytes of them are records. */
+/** Adds the ids of whole lines to a position; returns how many bytes of the lines are records. */
 function takeIds(lines: Uint8Array, position: Position): number {
   for (let at = 0; at < lines.length; ) {
-    const end = lines.indexOf(NEWLINE, at)
+    const end = lines.indexOf(NEWLINE, at) + 1
     try {
-      const [record] = readRecords(lines.subarray(at, end + 1))
-      if (!record) return at
-      position.lastId = BigInt(record.id)
+      for (const { id } of readRecords(lines.subarray(at, end))) {
+        position.lastId = id
+        position.ids.add(id)
+      }
     } catch (error) {
       if (!(error instanceof UnexpectedJson)) throw error
       return at
     }
-    position.ids.add(position.lastId)
-    at = end + 1
+    at = end
   }
   return lines.length
 }

@@ -3,29 +3,28 @@ import { Failure } from '../errors.ts'
 import { isDevice, outputPath, type Write, writeFailure } from '../files.ts'
 import { writeAs } from './formats.ts'
 import { pullIntoFile } from './into-file.ts'
-import type { PullJob, PullResult, Watcher } from './job.ts'
-import { read } from './read.ts'
-import { type Batch, Changed, startOfList } from './walk.ts'
+import type { PullJob, PullObserver, PullResult } from './job.ts'
+import { Changed, startOfList, walk } from './walk.ts'
 
 /**
- * Reads the whole list into a file or a stream. A file comes into being as a whole, or stays what it was.
- * @throws Failure that says what is kept for the next run, where something is
+ * Reads the whole list into a file or a stream. A file is replaced as a whole, or stays as it was.
+ * @throws Failure, which says what is kept for the next run
  */
-export async function pull(job: PullJob, watcher: Watcher): Promise<PullResult> {
+export async function pull(job: PullJob, observer: PullObserver): Promise<PullResult> {
   const { out } = job
-  if (typeof out !== 'string') return await pullIntoStream(job, out, watcher)
+  if (typeof out !== 'string') return await pullIntoStream(job, out, observer)
   return isDevice(out)
-    ? await pullIntoDevice(job, out, watcher)
-    : await pullIntoFile(job, outputPath(out), watcher)
+    ? await pullIntoDevice(job, out, observer)
+    : await pullIntoFile(job, outputPath(out), observer)
 }
 
-/** Nobody may read a pipe: what waits for that must not keep Ctrl-C from being heard. */
-async function pullIntoDevice(job: PullJob, path: string, watcher: Watcher): Promise<PullResult> {
+/** Writes asynchronously: a pipe without a reader must not keep Ctrl-C from being handled. */
+async function pullIntoDevice(job: PullJob, path: string, observer: PullObserver): Promise<PullResult> {
   let file: FileHandle | undefined
   try {
     const opened = await open(path, 'w')
     file = opened
-    return await pullIntoStream(job, bytes => writeAll(opened, bytes), watcher)
+    return await pullIntoStream(job, bytes => writeAll(opened, bytes), observer)
   } catch (error) {
     throw writeFailure(error, path)
   } finally {
@@ -37,19 +36,18 @@ async function writeAll(file: FileHandle, bytes: Uint8Array): Promise<void> {
   for (let done = 0; done < bytes.length; ) done += (await file.write(bytes, done)).bytesWritten
 }
 
-async function pullIntoStream(job: PullJob, write: Write, watcher: Watcher): Promise<PullResult> {
+async function pullIntoStream(job: PullJob, write: Write, observer: PullObserver): Promise<PullResult> {
   const position = startOfList()
+  const lines = async function* () {
+    for await (const batch of walk(job, position, observer)) yield batch.lines
+  }
   try {
-    await writeAs(job, linesOf(read(job, position, watcher)), write)
+    await writeAs(job, lines(), write)
   } catch (error) {
     if (!(error instanceof Changed)) throw error
     throw new Failure(
-      `the data changed while it was read, what was written is not all (${error.message}): a pull into a file starts over by itself`,
+      `the data changed while it was read, so the output is not complete (${error.message}): a pull into a file starts over by itself`,
     )
   }
   return { records: position.ids.size, resumed: 0, restarts: 0 }
-}
-
-async function* linesOf(batches: AsyncIterable<Batch>): AsyncGenerator<Uint8Array> {
-  for await (const { lines } of batches) yield lines
 }

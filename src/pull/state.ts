@@ -3,26 +3,23 @@ import { chmodSync, existsSync, rmSync } from 'node:fs'
 import { Failure } from '../errors.ts'
 import { PRIVATE, writeFailure } from '../files.ts'
 
-/** What an unfinished run has to be known by. */
-interface RunState {
-  /** Of everything that two runs must agree in to be one. Not in the clear: filters may hold names. */
+/** By which the next run decides whether it continues this one. */
+export interface RunState {
+  /** Of everything in which both runs must agree. Filters may hold names, so they are not stored. */
   digest: string
   /** Milliseconds since 1970. */
   started: number
-  /** What the service said last. */
+  /** In the last page. */
   count: number
 }
 
-/**
- * The state of a run, in a SQLite database beside the output: because it can be locked, and the lock ends with
- * its process, in whatever way that ends.
- */
+/** The state of a run, in a SQLite database: SQLite locks it, and the lock ends with the process. */
 export class StateFile {
   private readonly database: Database
-  /** Whether an earlier run has left nothing. */
+  /** Whether no earlier run has left the file. */
   private readonly isNew: boolean
 
-  /** @throws Failure when another process holds it, or it cannot be written; what an earlier run left stays */
+  /** @throws Failure when another process has the lock, or the file cannot be written; an earlier file stays */
   constructor(
     private readonly path: string,
     output: string,
@@ -31,9 +28,9 @@ export class StateFile {
     let database: Database | undefined
     try {
       database = new Database(path)
-      // From the digest somebody could find out by trying what was filtered for.
+      // Trying filters against the digest would show what was filtered for.
       chmodSync(path, PRIVATE)
-      // The lock that the first transaction takes is kept.
+      // Keeps the lock of the first transaction.
       database.run('pragma locking_mode = exclusive')
       database.run('begin immediate; create table if not exists run (state text); commit')
       this.database = database
@@ -43,7 +40,7 @@ export class StateFile {
       if (code === 'SQLITE_BUSY')
         throw new Failure(`another axport pull is writing ${output}: wait for it, or give another --out`)
       if (code === 'SQLITE_NOTADB' || code === 'SQLITE_CORRUPT')
-        throw new Failure(`${path} is no file of axport pull, or damaged: remove it`)
+        throw new Failure(`${path} is damaged, or no file of axport pull: remove it`)
       if (this.isNew) rmSync(path, { force: true })
       throw writeFailure(error, this.isNew ? output : path)
     }
@@ -65,17 +62,17 @@ export class StateFile {
     this.database.close()
   }
 
-  /** As if this process had never opened it. */
+  /** Leaves the file as the constructor found it. */
   abandon(): void {
     if (this.isNew) this.remove()
     else this.close()
   }
 
   remove(): void {
-    // Before it is closed: whoever waits for the lock must not get it on a file that goes away.
+    // Before close(): a process that waits for the lock must not get it on a file that is then removed.
     rmSync(this.path, { force: true })
     this.close()
-    // A killed run leaves one, and it stays with whoever takes the state over.
+    // Left by a run that was killed.
     rmSync(`${this.path}-journal`, { force: true })
   }
 }

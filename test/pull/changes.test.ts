@@ -202,7 +202,7 @@ describe('a pull that was interrupted', () => {
     const out = outputIn()
     const [line = ''] = await documents(service)
     const earlier = new PartialFile(out, 'a question')
-    earlier.append({ lines: Buffer.from(`${line}\n`), written: 1, count: 2 })
+    earlier.append({ lines: Buffer.from(`${line}\n`), done: 1, count: 2 })
     earlier.leave()
     const next = new PartialFile(out, 'a question')
     expect(await next.resume(() => next.leave())).toBe(0)

@@ -109,7 +109,7 @@ describe('a host that is no axport:', () => {
   test('it speaks nothing but TLS', async () => {
     const url = http(token, selfSigned('nobody')).baseUrl.replace('https', 'http')
     expect(await complaintOf(url)).toBe(
-      `${url} broke the connection off, as a port for https:// does; gave up after 1 attempt`,
+      `${url} closed the connection, as a port for https:// does; gave up after 1 attempt`,
     )
   })
 
@@ -229,9 +229,9 @@ describe('a service that breaks', () => {
   })
 
   test.each([
-    ['{"data":[{"id":1},', 'it ends too early'],
-    ['{"data":[{"id":1', 'it ends too early'],
-    ['[]', 'an object is missing at byte 0'],
+    ['{"data":[{"id":1},', 'it is not JSON'],
+    ['{"data":[{"id":1', 'it is not JSON'],
+    ['[]', 'data is no array'],
     ['{"data":[],"meta":{]}', 'JSON'],
   ])('JSON and sends %s is told so', async (body, reason) => {
     const { baseUrl: url } = listing(() => json(body))

@@ -219,7 +219,7 @@ describe('a pull', () => {
     // The engine tries again itself, once, what breaks on a connection that was used before.
     expect(pauses.length).toBeWithin(1, 3)
     for (const [index, [reason, milliseconds]] of pauses.entries()) {
-      expect(reason).toBe(`${baseUrl} broke the connection off`)
+      expect(reason).toBe(`${baseUrl} closed the connection`)
       expect(milliseconds).toBeWithin(250 * 2 ** index, 500 * 2 ** index + 1)
     }
   })

@@ -59,9 +59,9 @@ describe('what a service may send that ours does not', () => {
   })
 
   test.each([
-    ['text that is cut off', (text: string) => text.replace('"L"', '"L'), 'it is no JSON'],
-    ['a value that is no JSON', (text: string) => text.replace('"L"', 'nil'), 'it is no JSON'],
-    ['a name twice without a comma', (text: string) => text.replace('"L",', '"L"'), 'it is no JSON'],
+    ['text that is cut off', (text: string) => text.replace('"L"', '"L'), 'it is not JSON'],
+    ['a value that is no JSON', (text: string) => text.replace('"L"', 'nil'), 'it is not JSON'],
+    ['a name twice without a comma', (text: string) => text.replace('"L",', '"L"'), 'it is not JSON'],
     ...['"120"', '1.5', '-1', '9223372036854775808', 'null'].map(
       (id): [string, (text: string) => string, string] => [
         `the id ${id}`,
@@ -104,13 +104,15 @@ describe('what a service may send that ours does not', () => {
     const stub = startStub([])
     const body = Buffer.from(pageOf([record(1, 'Zo\u00eb')], 1, 0), 'latin1')
     stub.hook = () => new Response(body, { headers: { 'content-type': 'application/json' } })
-    await expect(pulled(stub)).rejects.toThrow('at offset 0 (it is no UTF-8)')
+    await expect(pulled(stub)).rejects.toThrow('at offset 0 (it is not UTF-8)')
   })
 
   test('pages of another size or place than asked for end it', async () => {
     const stub = startStub([record(1)])
     stub.hook = () => json('{"data":[],"meta":{"count":0,"offset":0,"page":50}}')
-    await expect(pulled(stub)).rejects.toThrow('another page than asked: offset 0 for 0, size 50 for 100')
+    await expect(pulled(stub)).rejects.toThrow(
+      'another page than the requested one: offset 0 for 0, size 50 for 100',
+    )
   })
 
   test('an order without a tie-breaker, which shows an id twice, is never taken for a whole list', async () => {
