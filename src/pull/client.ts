@@ -1,13 +1,5 @@
 import { Failure } from '../errors.ts'
-import {
-  type Answer,
-  ConnectionClosed,
-  isLoopback,
-  type OnPause,
-  request,
-  retrying,
-  Unanswered,
-} from './request.ts'
+import { type Answer, ConnectionClosed, isLoopback, request, retrying, Unanswered } from './request.ts'
 
 /** A service, the credentials for it, and how long to wait for it. */
 export interface Service {
@@ -40,7 +32,7 @@ export class Client {
 
   constructor(
     private readonly service: Service,
-    private readonly onPause: OnPause,
+    private readonly onPause: (reason: string, milliseconds: number) => void,
   ) {}
 
   /**
@@ -72,11 +64,7 @@ export class Client {
   }
 
   private async currentToken(): Promise<string> {
-    if (!this.token || performance.now() > this.token.until) this.token = await this.requestToken()
-    return this.token.text
-  }
-
-  private async requestToken(): Promise<{ text: string; until: number }> {
+    if (this.token && performance.now() < this.token.until) return this.token.text
     const { baseUrl, clientId, clientSecret } = this.service
     const url = `${baseUrl}/oauth/token`
     const body = new URLSearchParams({
@@ -92,7 +80,9 @@ export class Client {
     if (typeof access_token !== 'string' || !/^[\x21-\x7e]+$/.test(access_token))
       throw new Failure(`${url} answered without a token: is ${baseUrl} the base URL of an axport?`)
     const lifetime = typeof expires_in === 'number' ? expires_in * 1000 : 0
-    return { text: access_token, until: start + Math.max(lifetime - TOKEN_MARGIN_MS, lifetime / 2) }
+    const until = start + Math.max(lifetime - TOKEN_MARGIN_MS, lifetime / 2)
+    this.token = { text: access_token, until }
+    return access_token
   }
 
   private async send(url: string, init: RequestInit): Promise<Answer> {

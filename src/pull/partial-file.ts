@@ -1,17 +1,38 @@
-import { closeSync, constants, createReadStream, ftruncateSync, openSync, rmSync } from 'node:fs'
+import { Database } from 'bun:sqlite'
+import {
+  chmodSync,
+  closeSync,
+  constants,
+  createReadStream,
+  existsSync,
+  ftruncateSync,
+  openSync,
+  rmSync,
+} from 'node:fs'
+import { Failure } from '../errors.ts'
 import { PRIVATE, publish, writeFailure, writeFully } from '../files.ts'
 import { readRecords, UnexpectedJson } from './record.ts'
-import { type RunState, StateFile } from './state.ts'
-import { type Batch, type Position, startOfList } from './walk.ts'
+import { startOfList } from './walk.ts'
 
 /** An older run is not continued: the data may have changed while its count and its order stayed the same. */
 const MAX_AGE_MS = 6 * 3600 * 1000
 
 const NEWLINE = 0x0a
 
+/** By which the next run decides whether it continues this one. */
+interface RunState {
+  /** Of everything in which both runs must agree. Filters may hold names, so they are not stored. */
+  digest: string
+  /** Milliseconds since 1970. */
+  started: number
+  /** In the last page. */
+  count: number
+}
+
 /**
  * The records that a run has read so far, as NDJSON beside the output, and the state of the run beside that. Both stay
- * for the next run, however this one ends. The position is computed from the lines alone.
+ * for the next run, however this one ends. The position is computed from the lines alone. The state is a SQLite
+ * database: SQLite locks it, and the lock ends with the process.
  */
 export class PartialFile {
   readonly path: string
@@ -19,8 +40,8 @@ export class PartialFile {
   position = startOfList()
   /** Records in the file. */
   records = 0
-  private readonly state: StateFile
-  private readonly descriptor: number
+  private readonly state: Database
+  readonly descriptor: number
   private saved: RunState | undefined
   private isOpen = true
   /** Whether the file is still as an earlier run left it. */
@@ -28,19 +49,21 @@ export class PartialFile {
 
   /**
    * @param digest of everything in which two runs must agree for one to continue the other
-   * @throws Failure when the file cannot be written, or another process writes it
+   * @throws Failure when the files cannot be written, or another process writes them; earlier files stay
    */
   constructor(
     private readonly output: string,
     private readonly digest: string,
   ) {
     this.path = `${output}.partial`
-    this.state = new StateFile(`${this.path}.state`, output)
+    const statePath = `${this.path}.state`
+    const isNew = !existsSync(statePath)
+    this.state = openState(statePath, output, isNew)
     try {
       const { O_RDWR, O_CREAT, O_APPEND, O_NOFOLLOW = 0 } = constants
       this.descriptor = openSync(this.path, O_RDWR | O_CREAT | O_APPEND | O_NOFOLLOW, PRIVATE)
     } catch (error) {
-      this.state.abandon()
+      closeState(this.state, !isNew)
       throw writeFailure(error, this.path)
     }
   }
@@ -51,15 +74,16 @@ export class PartialFile {
    * @param onRead called with the number of records read so far, from 0 on
    */
   async resume(onRead: (done: number) => void): Promise<number> {
-    const state = this.state.read()
-    if (!state) this.clear()
+    const row = this.state.query<{ state: string }, []>('select state from run').get()
+    if (!row) this.clear()
+    const state: RunState | undefined = row ? JSON.parse(row.state) : undefined
     if (state?.digest !== this.digest || Date.now() - state.started > MAX_AGE_MS) return 0
     this.saved = state
     this.position.count = state.count
     let length = 0
     onRead(0)
     for await (const chunk of this.lines()) {
-      const valid = takeIds(chunk, this.position)
+      const valid = this.takeIds(chunk)
       length += valid
       // After a crash of the machine, a file may hold anything.
       if (valid < chunk.length) break
@@ -73,6 +97,23 @@ export class PartialFile {
     return this.records
   }
 
+  /** Adds the ids of whole lines to the position; returns how many bytes of the lines are records. */
+  private takeIds(lines: Uint8Array): number {
+    let at = 0
+    try {
+      for (let end = 0; at < lines.length; at = end) {
+        end = lines.indexOf(NEWLINE, at) + 1
+        for (const { id } of readRecords(lines.subarray(at, end))) {
+          this.position.lastId = id
+          this.position.ids.add(id)
+        }
+      }
+    } catch (error) {
+      if (!(error instanceof UnexpectedJson)) throw error
+    }
+    return at
+  }
+
   /** Removes everything that was read. */
   clear(): void {
     this.position = startOfList()
@@ -84,21 +125,26 @@ export class PartialFile {
     ftruncateSync(this.descriptor, 0)
     this.isUntouched = false
     this.saved = undefined
-    this.state.save(undefined)
+    this.state.run('delete from run')
   }
 
-  /** @throws Failure when the disk is full or fails */
-  append({ lines, done, count }: Batch): void {
+  /**
+   * Adds the lines up to the present position.
+   * @throws Failure when the disk is full or fails
+   */
+  append(lines: Uint8Array): void {
     // After Ctrl-C has closed the file, its descriptor may belong to another one.
     if (!this.isOpen) return
+    const { ids, count = 0 } = this.position
     try {
       if (this.isUntouched) this.truncate()
       if (count !== this.saved?.count) {
         this.saved = { digest: this.digest, started: this.saved?.started ?? Date.now(), count }
-        this.state.save(this.saved)
+        const text = JSON.stringify(this.saved)
+        this.state.run('insert or replace into run (rowid, state) values (1, ?)', [text])
       }
       writeFully(this.descriptor, lines)
-      this.records = done
+      this.records = ids.size
     } catch (error) {
       throw writeFailure(error, this.path)
     }
@@ -115,49 +161,52 @@ export class PartialFile {
     }
   }
 
-  /** Makes it the output. */
-  async publish(): Promise<void> {
-    try {
-      await publish(this.descriptor, this.path, this.output)
-    } catch (error) {
-      throw writeFailure(error, this.output)
-    }
-    this.remove()
+  /** Makes it the output, or leaves nothing if `draft` is the output in another format. */
+  async publish(draft: { descriptor: number; path: string } = this): Promise<void> {
+    await publish(draft.descriptor, draft.path, this.output)
+    this.close(false)
   }
 
   /** Ends an unfinished run: what it has read stays for the next one. After the first end, nothing happens. */
   leave(): void {
-    if (this.records === 0 && !this.isUntouched) this.remove()
-    if (!this.isOpen) return
-    this.isOpen = false
-    closeSync(this.descriptor)
-    this.state.close()
+    this.close(this.records > 0 || this.isUntouched)
   }
 
-  /** Removes both files. */
-  remove(): void {
+  private close(isKept: boolean): void {
     if (!this.isOpen) return
     this.isOpen = false
     closeSync(this.descriptor)
-    rmSync(this.path, { force: true })
-    this.state.remove()
+    if (!isKept) rmSync(this.path, { force: true })
+    closeState(this.state, isKept)
   }
 }
 
-/** Adds the ids of whole lines to a position; returns how many bytes of the lines are records. */
-function takeIds(lines: Uint8Array, position: Position): number {
-  for (let at = 0; at < lines.length; ) {
-    const end = lines.indexOf(NEWLINE, at) + 1
-    try {
-      for (const { id } of readRecords(lines.subarray(at, end))) {
-        position.lastId = id
-        position.ids.add(id)
-      }
-    } catch (error) {
-      if (!(error instanceof UnexpectedJson)) throw error
-      return at
-    }
-    at = end
+function openState(path: string, output: string, isNew: boolean): Database {
+  let state: Database | undefined
+  try {
+    state = new Database(path)
+    // Trying filters against the digest would show what was filtered for.
+    chmodSync(path, PRIVATE)
+    // Keeps the lock of the first transaction.
+    state.run('pragma locking_mode = exclusive')
+    state.run('begin immediate; create table if not exists run (state text); commit')
+    return state
+  } catch (error) {
+    state?.close()
+    const { code } = error as { code?: string }
+    if (code === 'SQLITE_BUSY')
+      throw new Failure(`another axport pull is writing ${output}: wait for it, or give another --out`)
+    if (code === 'SQLITE_NOTADB' || code === 'SQLITE_CORRUPT')
+      throw new Failure(`${path} is damaged, or no file of axport pull: remove it`)
+    if (isNew) rmSync(path, { force: true })
+    throw writeFailure(error, isNew ? output : path)
   }
-  return lines.length
+}
+
+function closeState(state: Database, isKept: boolean): void {
+  // Before close(): a process that waits for the lock must not get it on a file that is then removed.
+  if (!isKept) rmSync(state.filename, { force: true })
+  state.close()
+  // Left by a run that was killed.
+  if (!isKept) rmSync(`${state.filename}-journal`, { force: true })
 }

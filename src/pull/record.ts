@@ -111,9 +111,9 @@ const writeExactly = (_: string, value: unknown) =>
   typeof value === 'bigint' ? rawJSON(String(value)) : value
 
 function checkRecord(record: unknown): asserts record is PulledRecord {
-  checkFields(record, RECORD_CHECKS, 'a record')
+  checkFields(record, RECORD_FIELDS, 'a record')
   if (!Array.isArray(record.results)) throw new UnexpectedJson('results of a record is no array')
-  for (const part of record.results) checkFields(part, PART_CHECKS, 'a part')
+  for (const part of record.results) checkFields(part, PART_FIELDS, 'a part')
 }
 
 const MAX_ID = 2n ** 63n - 1n
@@ -127,23 +127,17 @@ const IS: Record<FieldKind, (value: unknown) => boolean> = {
   day: value => typeof value === 'string' && isDay(value),
 }
 
-type Check = [name: string, kind: FieldKind, is: (value: unknown) => boolean]
-
-const checksOf = (fields: Record<string, FieldKind>) =>
-  Object.entries(fields).map(([name, kind]): Check => [name, kind, IS[kind]])
-
-const RECORD_CHECKS = checksOf(RECORD_FIELDS)
-const PART_CHECKS = checksOf(PART_FIELDS)
-
 function checkFields(
   value: unknown,
-  checks: Check[],
+  fields: Record<string, FieldKind>,
   owner: string,
 ): asserts value is Record<string, unknown> {
   if (typeof value !== 'object' || value === null) throw new UnexpectedJson(`${owner} is no object`)
-  for (const [name, kind, is] of checks)
-    if (!is((value as Record<string, unknown>)[name]))
+  for (const name in fields) {
+    const kind = fields[name] as FieldKind
+    if (!IS[kind]((value as Record<string, unknown>)[name]))
       throw new UnexpectedJson(`${name} of ${owner} is no ${kind}`)
+  }
 }
 
 /** Days that exist in every month, for which no calendar is needed. */

@@ -36,22 +36,17 @@ const MAX_BYTES = 64 * 1024 * 1024
  */
 export async function request(url: string, init: RequestInit, timeoutMs: number): Promise<Answer> {
   const { origin } = new URL(url)
-  const controller = new AbortController()
-  const timer = setTimeout(() => controller.abort(new TimedOut()), timeoutMs)
   try {
-    const response = await fetch(url, { ...init, redirect: 'manual', signal: controller.signal })
-    const { status, headers } = response
-    return { status, headers, body: await readBody(response, origin) }
+    const response = await fetch(url, {
+      ...init,
+      redirect: 'manual',
+      signal: AbortSignal.timeout(timeoutMs),
+    })
+    return { status: response.status, headers: response.headers, body: await readBody(response, origin) }
   } catch (error) {
-    // Ends the transfer of an answer that is too long.
-    controller.abort()
     throw explain(error, origin, timeoutMs)
-  } finally {
-    clearTimeout(timer)
   }
 }
-
-class TimedOut extends Error {}
 
 /** The limit is for the uncompressed bytes: a small compressed body can expand without end. */
 async function readBody(response: Response, origin: string): Promise<Uint8Array> {
@@ -73,9 +68,9 @@ const CERTIFICATE = /CERT|SELF_SIGNED|UNABLE_TO|ALTNAME|CRL_/
 /** By the error codes of Bun's fetch. */
 function explain(error: unknown, origin: string, timeoutMs: number): Error {
   if (error instanceof Failure) return error
-  if (error instanceof TimedOut)
+  const { name, code = '', message } = error as { name: string; code?: string; message: string }
+  if (name === 'TimeoutError')
     return new Unanswered(`${origin} did not finish an answer within ${timeoutMs / 1000} s`)
-  const { code = '', message } = error as { code?: string; message: string }
   if (code === 'ECONNREFUSED') return new Unanswered(`nothing listens at ${origin}`)
   if (code === 'ECONNRESET') return new ConnectionClosed(`${origin} closed the connection`)
   if (/^(ENOTFOUND|EAI_|EDNS)/.test(code))
@@ -98,19 +93,17 @@ function wrongCertificate(code: string): string {
 const FIRST_PAUSE_MS = 500
 const LONGEST_PAUSE_MS = 30_000
 
-/** Called before each pause. */
-export type OnPause = (reason: string, milliseconds: number) => void
-
 /**
  * Repeats an attempt that ends in Unanswered, after pauses that double, with jitter so that many clients do not
  * come back at once. A Retry-After replaces the pause.
- * @param retryForMs the longest time since the first attempt; called after each attempt
+ * @param retryForMs called after each attempt: the longest time since the first one
+ * @param onPause called before each pause
  * @throws Passing when the next attempt would come later than that
  */
 export async function retrying<Result>(
   attempt: () => Promise<Result>,
   retryForMs: () => number,
-  onPause: OnPause,
+  onPause: (reason: string, milliseconds: number) => void,
 ): Promise<Result> {
   const start = performance.now()
   for (let attempts = 1; ; attempts++) {

@@ -8,17 +8,11 @@ import { type Page, type PulledRecord, readPage, UnexpectedJson } from './record
 /**
  * Reads a whole list, page after page, and detects changes of the list in the meantime.
  *
- * Each page is requested from the last record of the page before, so that this record has to come first. If more
- * records were added before it than removed, or fewer, it has moved, and the walk ends in Changed: the next page would
- * skip or repeat records. The count alone cannot tell, because records may have come or gone at the end as well.
- * Changes in the part still to come do no harm: the walk ends where the count says then. In the end, the number of
- * distinct ids has to equal the count.
- *
- * If as many records are removed as added before the current position, between two pages, the walk cannot tell. In the
- * order by certified_on, one transaction has to add an assessment of an earlier day and delete another one.
- *
- * The order by certified_on, ascending, moves least: new assessments come last, and a new name moves nothing. The
- * service orders equal values by id.
+ * Each page is requested from the last record of the page before, which has to come first. If more records were added
+ * before it than removed, or fewer, it has moved, and the next page would skip or repeat records. The count cannot tell,
+ * because it includes the part still to come, where changes do no harm. In the end, the number of distinct ids has to
+ * equal the count. If as many records are removed as added before the current position, between two pages, the walk
+ * cannot tell.
  */
 
 /** Where a walk is. */
@@ -36,24 +30,19 @@ export function startOfList(): Position {
   return { lastId: undefined, ids: new IdSet(), count: undefined }
 }
 
-/** Records in their order. */
-export interface Batch {
-  /** NDJSON. */
-  lines: Uint8Array
-  /** Records of the whole walk up to here, these included. */
-  done: number
-  /** Records of the list. */
-  count: number
-}
-
 /** The list changed while it was read. The message says how that showed. */
 export class Changed extends Error {}
 
 /**
- * Yields the records after `position`, and moves `position`. While a page is written, the next one is on its way.
+ * Yields the records after `position` as NDJSON, and moves `position` behind them. While a page is written, the next
+ * one is on its way.
  * @throws Changed; Failure when the service sends something that is no page of this list
  */
-export async function* walk(job: PullJob, position: Position, observer: PullObserver): AsyncGenerator<Batch> {
+export async function* walk(
+  job: PullJob,
+  position: Position,
+  observer: PullObserver,
+): AsyncGenerator<Uint8Array> {
   const { ids } = position
   const client = new Client(job.service, observer.onPause)
   const query = queryString(job.query)
@@ -87,7 +76,7 @@ export async function* walk(job: PullJob, position: Position, observer: PullObse
     position.count = count
     observer.onProgress({ phase: 'pulling', done: ids.size, total: count, resumed })
     const lines = page.lines.slice(known).map(line => `${line}\n`)
-    yield { lines: Buffer.from(lines.join('')), done: ids.size, count }
+    yield Buffer.from(lines.join(''))
     if (offset + page.ids.length >= count) break
   }
   const distinct = ids.distinct()

@@ -21,12 +21,12 @@ const anyRecord = fc.tuple(
   fc.nat(),
   fc.dictionary(fc.string(), fc.jsonValue(), { maxKeys: 4 }),
 )
-/** Text that looks as if records met in it. */
+/** Text that looks like the border of two records. */
 const anyText = fc.oneof(
   fc.string(),
   fc.constantFrom('}]},{"id":1,', '],"meta":{"count":1}}', '\\', '"', 'Zoë 日本'),
 )
-/** A record as our service writes it, or nearly: some have a seam between the elements of an array. */
+/** A record as axport writes it, with texts and parts that look like the border of two records. */
 const ourRecord = fc.tuple(
   fc.bigInt(0n, 2n ** 63n - 1n),
   fc.dictionary(anyText, anyText, { maxKeys: 3 }),
@@ -48,7 +48,7 @@ const recordText = ([before, id, after]: [object, number, object]) =>
   JSON.stringify({ ...before, ...CONTRACT, ...after, ...CONTRACT, id, z: { id: 1 } })
 
 describe('a page', () => {
-  test('is cut into exactly the records that were sent, whatever is in them', async () => {
+  test('is parsed into exactly the records that were sent, with any fields', async () => {
     const isCut = ({ records, count, offset }: Page) => {
       const texts = records.map(recordText)
       const page = read(`{"data":[${texts.join()}],"meta":{"count":${count},"offset":${offset},"page":100}}`)
@@ -61,7 +61,7 @@ describe('a page', () => {
     isCut({ records: [RECORD, RECORD], count: 18, offset: 17 })
   })
 
-  test('of our service is cut as well, whatever looks like its seams', async () => {
+  test('is parsed into exactly its records, even if a text looks like the border of two', async () => {
     await holds(
       fc.property(fc.array(ourRecord, { minLength: 1, maxLength: 20 }), fc.nat(9), (records, more) => {
         const texts = records.map(([id, fields, results]) => {
@@ -131,7 +131,7 @@ describe('a set of ids', () => {
     )
   })
 
-  test('counts across several runs, and can be asked in between', () => {
+  test('counts the distinct ones of millions, and between two additions', () => {
     const set = new IdSet()
     const million = 1 << 20
     for (let id = million; id > 0; id--) set.add(BigInt(id))
