@@ -57,13 +57,14 @@ export function writeFully(descriptor: number, bytes: Uint8Array): void {
 
 /** What becomes a file when it is whole; until then it stands beside that, for its owner alone. */
 export class Draft {
-  readonly path: string
   readonly descriptor: number
   isOpen = true
 
   /** @throws the error of the system */
-  constructor(output: string) {
-    this.path = `${output}.${process.pid}.tmp`
+  constructor(
+    output: string,
+    readonly path = `${output}.${process.pid}.tmp`,
+  ) {
     // In a container a process that was killed had the same number.
     rmSync(this.path, { force: true })
     this.descriptor = openSync(this.path, 'wx', PRIVATE)

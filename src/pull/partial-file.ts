@@ -1,76 +1,95 @@
-import { closeSync, constants, ftruncateSync, openSync, rmSync } from 'node:fs'
+import { Database } from 'bun:sqlite'
+import {
+  chmodSync,
+  closeSync,
+  constants,
+  createReadStream,
+  existsSync,
+  ftruncateSync,
+  openSync,
+  rmSync,
+} from 'node:fs'
+import { Failure } from '../errors.ts'
 import { PRIVATE, publish, writeFailure, writeFully } from '../files.ts'
-import { UnexpectedJson } from './json.ts'
-import { wholeLines } from './lines.ts'
-import { readRecords } from './record.ts'
-import { StateFile } from './state.ts'
-import { type Batch, type Position, startOfList } from './walk.ts'
+import { readRecords, UnexpectedJson } from './record.ts'
+import { startOfList } from './walk.ts'
 
-/** An import of another night may have come since, whatever count and order look like. */
-const OLDEST_MS = 6 * 3600 * 1000
+/** An older run is not continued: the data may have changed while its count and its order stayed the same. */
+const MAX_AGE_MS = 6 * 3600 * 1000
 
 const NEWLINE = 0x0a
 
+/** By which the next run decides whether it continues this one. */
+interface RunState {
+  /** Of everything in which both runs must agree. Filters may hold names, so they are not stored. */
+  digest: string
+  /** Milliseconds since 1970. */
+  started: number
+  /** In the last page. */
+  count: number
+}
+
 /**
- * What a run has read so far: NDJSON beside the output, and the state of the run. However a run ends, both are
- * there for the next one. How far it came is told by the lines alone, so nothing has to be kept in step.
+ * The records that a run has read so far, as NDJSON beside the output, and the state of the run beside that. Both stay
+ * for the next run, however this one ends. The position is computed from the lines alone. The state is a SQLite
+ * database: SQLite locks it, and the lock ends with the process.
  */
 export class PartialFile {
   readonly path: string
-  /** Where a walk goes on. */
+  /** Where a walk continues. */
   position = startOfList()
-  /** How many records it has. */
+  /** Records in the file. */
   records = 0
-  private readonly state: StateFile
-  private readonly descriptor: number
-  private started = Date.now()
-  private savedCount: number | undefined
+  private readonly state: Database
+  readonly descriptor: number
+  private saved: RunState | undefined
   private isOpen = true
-  /** What an earlier run left is there still, and not taken over. */
+  /** Whether the file is still as an earlier run left it. */
   private isUntouched = true
 
   /**
-   * @param output the file that it is for
-   * @param digest of everything that two runs must agree in to be one
-   * @throws Failure when it cannot be written, or another process writes it
+   * @param digest of everything in which two runs must agree for one to continue the other
+   * @throws Failure when the files cannot be written, or another process writes them; earlier files stay
    */
   constructor(
     private readonly output: string,
     private readonly digest: string,
   ) {
     this.path = `${output}.partial`
-    this.state = new StateFile(`${this.path}.state`, output)
+    const statePath = `${this.path}.state`
+    const isNew = !existsSync(statePath)
+    this.state = openState(statePath, output, isNew)
     try {
       const { O_RDWR, O_CREAT, O_APPEND, O_NOFOLLOW = 0 } = constants
       this.descriptor = openSync(this.path, O_RDWR | O_CREAT | O_APPEND | O_NOFOLLOW, PRIVATE)
     } catch (error) {
-      this.state.abandon()
+      closeState(this.state, !isNew)
       throw writeFailure(error, this.path)
     }
   }
 
   /**
-   * Takes over what an earlier run that asked for the same has left; returns how many records. What another one has
-   * left goes when the first page is there: an address or a secret may be mistyped.
-   * @param onRead told how many have been read so far, from 0 on, where there is something to take over
+   * Continues an earlier run with the same digest; returns how many records it left. What a run with another digest
+   * left is removed by the first append(), so that a mistyped address or secret costs nothing.
+   * @param onRead called with the number of records read so far, from 0 on
    */
   async resume(onRead: (done: number) => void): Promise<number> {
-    const state = this.state.read()
-    if (!state) this.clear()
-    if (state?.digest !== this.digest || Date.now() - state.started > OLDEST_MS) return 0
-    this.started = state.started
-    this.savedCount = state.count
+    const row = this.state.query<{ state: string }, []>('select state from run').get()
+    if (!row) this.clear()
+    const state: RunState | undefined = row ? JSON.parse(row.state) : undefined
+    if (state?.digest !== this.digest || Date.now() - state.started > MAX_AGE_MS) return 0
+    this.saved = state
     this.position.count = state.count
     let length = 0
     onRead(0)
-    for await (const chunk of wholeLines(this.path)) {
-      const good = takeIds(chunk, this.position)
-      length += good
-      // A crash of the machine may have left anything.
-      if (good < chunk.length) break
+    for await (const chunk of this.lines()) {
+      const valid = this.takeIds(chunk)
+      length += valid
+      // After a crash of the machine, a file may hold anything.
+      if (valid < chunk.length) break
       onRead(this.position.ids.size)
     }
-    // Left by Ctrl-C meanwhile: all of it is the next run's.
+    // Ctrl-C has closed the file in the meantime. All of it stays for the next run.
     if (!this.isOpen) return 0
     ftruncateSync(this.descriptor, length)
     this.isUntouched = false
@@ -78,87 +97,116 @@ export class PartialFile {
     return this.records
   }
 
-  /** Begins anew. */
+  /** Adds the ids of whole lines to the position; returns how many bytes of the lines are records. */
+  private takeIds(lines: Uint8Array): number {
+    let at = 0
+    try {
+      for (let end = 0; at < lines.length; at = end) {
+        end = lines.indexOf(NEWLINE, at) + 1
+        for (const { id } of readRecords(lines.subarray(at, end))) {
+          this.position.lastId = id
+          this.position.ids.add(id)
+        }
+      }
+    } catch (error) {
+      if (!(error instanceof UnexpectedJson)) throw error
+    }
+    return at
+  }
+
+  /** Removes everything that was read. */
   clear(): void {
-    this.empty()
     this.position = startOfList()
     this.records = 0
+    if (this.isOpen) this.truncate()
   }
 
-  private empty(): void {
-    if (!this.isOpen) return
+  private truncate(): void {
     ftruncateSync(this.descriptor, 0)
     this.isUntouched = false
-    this.started = Date.now()
-    this.savedCount = undefined
-    this.state.save(undefined)
+    this.saved = undefined
+    this.state.run('delete from run')
   }
 
-  /** @throws Failure when the disk does not take it */
-  append({ lines, written, count }: Batch): void {
-    // Closed by Ctrl-C; its descriptor may be another file's by now.
+  /**
+   * Adds the lines up to the present position.
+   * @throws Failure when the disk is full or fails
+   */
+  append(lines: Uint8Array): void {
+    // After Ctrl-C has closed the file, its descriptor may belong to another one.
     if (!this.isOpen) return
+    const { ids, count = 0 } = this.position
     try {
-      if (this.isUntouched) this.empty()
-      if (count !== this.savedCount) {
-        this.savedCount = count
-        this.state.save({ digest: this.digest, started: this.started, count })
+      if (this.isUntouched) this.truncate()
+      if (count !== this.saved?.count) {
+        this.saved = { digest: this.digest, started: this.saved?.started ?? Date.now(), count }
+        const text = JSON.stringify(this.saved)
+        this.state.run('insert or replace into run (rowid, state) values (1, ?)', [text])
       }
       writeFully(this.descriptor, lines)
-      this.records = written
+      this.records = ids.size
     } catch (error) {
       throw writeFailure(error, this.path)
     }
   }
 
-  /** Its lines, for another format. */
-  lines(): AsyncGenerator<Uint8Array> {
-    return wholeLines(this.path)
-  }
-
-  /** Makes it the output. */
-  async publish(): Promise<void> {
-    try {
-      await publish(this.descriptor, this.path, this.output)
-    } catch (error) {
-      throw writeFailure(error, this.output)
+  /** Its whole lines, many at a time, without an unfinished last one. */
+  async *lines(): AsyncGenerator<Uint8Array> {
+    let rest = Buffer.alloc(0)
+    for await (const bytes of createReadStream(this.path, { highWaterMark: 1024 * 1024 })) {
+      const chunk = Buffer.concat([rest, bytes as Buffer])
+      const end = chunk.lastIndexOf(NEWLINE) + 1
+      rest = chunk.subarray(end)
+      if (end > 0) yield chunk.subarray(0, end)
     }
-    this.remove()
   }
 
-  /** The end of a run that was not finished. Nothing happens after the first end of any kind. */
+  /** Makes it the output, or leaves nothing if `draft` is the output in another format. */
+  async publish(draft: { descriptor: number; path: string } = this): Promise<void> {
+    await publish(draft.descriptor, draft.path, this.output)
+    this.close(false)
+  }
+
+  /** Ends an unfinished run: what it has read stays for the next one. After the first end, nothing happens. */
   leave(): void {
-    if (this.records === 0 && !this.isUntouched) this.remove()
-    if (!this.isOpen) return
-    this.isOpen = false
-    closeSync(this.descriptor)
-    this.state.close()
+    this.close(this.records > 0 || this.isUntouched)
   }
 
-  /** Leaves nothing behind. */
-  remove(): void {
+  private close(isKept: boolean): void {
     if (!this.isOpen) return
     this.isOpen = false
     closeSync(this.descriptor)
-    rmSync(this.path, { force: true })
-    this.state.remove()
+    if (!isKept) rmSync(this.path, { force: true })
+    closeState(this.state, isKept)
   }
 }
 
-/** Adds the ids of whole lines to a position; returns how many bytes of them are records. */
-function takeIds(lines: Uint8Array, position: Position): number {
-  for (let at = 0; at < lines.length; ) {
-    const end = lines.indexOf(NEWLINE, at)
-    try {
-      const [record] = readRecords(lines.subarray(at, end + 1))
-      if (!record) return at
-      position.lastId = BigInt(record.id)
-    } catch (error) {
-      if (!(error instanceof UnexpectedJson)) throw error
-      return at
-    }
-    position.ids.add(position.lastId)
-    at = end + 1
+function openState(path: string, output: string, isNew: boolean): Database {
+  let state: Database | undefined
+  try {
+    state = new Database(path)
+    // Trying filters against the digest would show what was filtered for.
+    chmodSync(path, PRIVATE)
+    // Keeps the lock of the first transaction.
+    state.run('pragma locking_mode = exclusive')
+    state.run('begin immediate; create table if not exists run (state text); commit')
+    return state
+  } catch (error) {
+    state?.close()
+    const { code } = error as { code?: string }
+    if (code === 'SQLITE_BUSY')
+      throw new Failure(`another axport pull is writing ${output}: wait for it, or give another --out`)
+    if (code === 'SQLITE_NOTADB' || code === 'SQLITE_CORRUPT')
+      throw new Failure(`${path} is damaged, or no file of axport pull: remove it`)
+    if (isNew) rmSync(path, { force: true })
+    throw writeFailure(error, isNew ? output : path)
   }
-  return lines.length
+}
+
+function closeState(state: Database, isKept: boolean): void {
+  // Before close(): a process that waits for the lock must not get it on a file that is then removed.
+  if (!isKept) rmSync(state.filename, { force: true })
+  state.close()
+  // Left by a run that was killed.
+  if (!isKept) rmSync(`${state.filename}-journal`, { force: true })
 }

@@ -1,55 +1,132 @@
-import { type FileHandle, open } from 'node:fs/promises'
-import { Failure } from '../errors.ts'
-import { isDevice, outputPath, type Write, writeFailure } from '../files.ts'
+import { open } from 'node:fs/promises'
+import { Failure, IncompleteFailure, TransientFailure } from '../errors.ts'
+import { Draft, isDevice, outputPath, type Write, writeFailure } from '../files.ts'
+import { sha256 } from '../random.ts'
 import { writeAs } from './formats.ts'
-import { pullIntoFile } from './into-file.ts'
-import type { PullJob, PullResult, Watcher } from './job.ts'
-import { read } from './read.ts'
-import { type Batch, Changed, startOfList } from './walk.ts'
+import type { PullJob, PullObserver, PullResult } from './job.ts'
+import { PartialFile } from './partial-file.ts'
+import { queryString } from './query.ts'
+import { Changed, startOfList, walk } from './walk.ts'
+
+/** After so many changes, the data changes faster than it can be read. */
+const MAX_STARTS = 5
 
 /**
- * Reads the whole list into a file or a stream. A file comes into being as a whole, or stays what it was.
- * @throws Failure that says what is kept for the next run, where something is
+ * Reads the whole list into a file or a stream. A file is replaced as a whole, or stays as it was.
+ * @throws IncompleteFailure when the same command can continue; Failure when it cannot, or nothing is kept
  */
-export async function pull(job: PullJob, watcher: Watcher): Promise<PullResult> {
+export async function pull(job: PullJob, observer: PullObserver): Promise<PullResult> {
   const { out } = job
-  if (typeof out !== 'string') return await pullIntoStream(job, out, watcher)
+  if (typeof out !== 'string') return await pullIntoStream(job, out, observer)
   return isDevice(out)
-    ? await pullIntoDevice(job, out, watcher)
-    : await pullIntoFile(job, outputPath(out), watcher)
+    ? await pullIntoDevice(job, out, observer)
+    : await pullIntoFile(job, outputPath(out), observer)
 }
 
-/** Nobody may read a pipe: what waits for that must not keep Ctrl-C from being heard. */
-async function pullIntoDevice(job: PullJob, path: string, watcher: Watcher): Promise<PullResult> {
-  let file: FileHandle | undefined
-  try {
-    const opened = await open(path, 'w')
-    file = opened
-    return await pullIntoStream(job, bytes => writeAll(opened, bytes), watcher)
-  } catch (error) {
-    throw writeFailure(error, path)
-  } finally {
-    await file?.close()
-  }
-}
-
-async function writeAll(file: FileHandle, bytes: Uint8Array): Promise<void> {
-  for (let done = 0; done < bytes.length; ) done += (await file.write(bytes, done)).bytesWritten
-}
-
-async function pullIntoStream(job: PullJob, write: Write, watcher: Watcher): Promise<PullResult> {
+async function pullIntoStream(job: PullJob, write: Write, observer: PullObserver): Promise<PullResult> {
   const position = startOfList()
   try {
-    await writeAs(job, linesOf(read(job, position, watcher)), write)
+    await writeAs(job, walk(job, position, observer), write)
   } catch (error) {
     if (!(error instanceof Changed)) throw error
     throw new Failure(
-      `the data changed while it was read, what was written is not all (${error.message}): a pull into a file starts over by itself`,
+      `the data changed while it was read, so the output is not complete (${error.message}): a pull into a file starts over by itself`,
     )
   }
   return { records: position.ids.size, resumed: 0, restarts: 0 }
 }
 
-async function* linesOf(batches: AsyncIterable<Batch>): AsyncGenerator<Uint8Array> {
-  for await (const { lines } of batches) yield lines
+/** Writes asynchronously: a pipe without a reader must not keep Ctrl-C from being handled. */
+async function pullIntoDevice(job: PullJob, path: string, observer: PullObserver): Promise<PullResult> {
+  try {
+    await using file = await open(path, 'w')
+    const write = async (bytes: Uint8Array) => {
+      for (let done = 0; done < bytes.length; ) done += (await file.write(bytes, done)).bytesWritten
+    }
+    return await pullIntoStream(job, write, observer)
+  } catch (error) {
+    throw writeFailure(error, path)
+  }
+}
+
+/**
+ * Reads the list into a partial file of NDJSON, whatever the format, so that any later run can continue. Then makes
+ * the output of the partial file in one step.
+ */
+async function pullIntoFile(job: PullJob, output: string, observer: PullObserver): Promise<PullResult> {
+  const partial = new PartialFile(output, digestOf(job))
+  observer.signal.addEventListener('abort', () => partial.leave())
+  try {
+    const total = () => partial.position.count ?? 0
+    const resumed = await partial.resume(done =>
+      observer.onProgress({ phase: 'resuming', done, total: total() }),
+    )
+    if (resumed > 0) {
+      observer.onNote(`going on after ${resumed} assessments of an interrupted run`)
+      observer.onProgress({ phase: 'pulling', done: resumed, total: total(), resumed })
+    }
+    const restarts = await fill(partial, job, observer)
+    const { records } = partial
+    try {
+      if (job.format === 'ndjson' && !job.compression) await partial.publish()
+      else await convert(partial, job, output, observer)
+    } catch (error) {
+      throw writeFailure(error, output)
+    }
+    return { records, resumed: restarts > 0 ? 0 : resumed, restarts }
+  } catch (error) {
+    const { records, position } = partial
+    partial.leave()
+    if (!(error instanceof Failure) || records === 0) throw error
+    const kept = `${error.message}; ${records} of ${position.count} assessments are kept`
+    if (error instanceof TransientFailure)
+      throw new IncompleteFailure(`${kept}: run the same command again to go on`)
+    throw new Failure(`${kept} for when that is mended`)
+  }
+}
+
+/** Reads until the partial file is complete; returns how often it started over. */
+async function fill(partial: PartialFile, job: PullJob, observer: PullObserver): Promise<number> {
+  for (let restarts = 0; ; restarts++) {
+    try {
+      for await (const lines of walk(job, partial.position, observer)) partial.append(lines)
+      return restarts
+    } catch (error) {
+      if (!(error instanceof Changed)) throw error
+      observer.onProgress({ phase: 'pulling', done: 0, total: partial.position.count ?? 0, resumed: 0 })
+      partial.clear()
+      if (restarts + 1 === MAX_STARTS)
+        throw new Failure(
+          `the data changed ${MAX_STARTS} times while it was read (${error.message}): pull when nothing is imported`,
+        )
+      observer.onNote(`the data changed (${error.message}): starting over`)
+    }
+  }
+}
+
+/** Writes the lines of the partial file in the format of the job, and makes that the output. */
+async function convert(partial: PartialFile, job: PullJob, output: string, observer: PullObserver) {
+  const draft = new Draft(output, `${output}.draft`)
+  observer.signal.addEventListener('abort', () => draft.discard())
+  try {
+    await writeAs(job, counted(partial, observer), bytes => draft.write(bytes))
+    await partial.publish(draft)
+  } finally {
+    draft.discard()
+  }
+}
+
+async function* counted(partial: PartialFile, observer: PullObserver): AsyncGenerator<Uint8Array> {
+  let done = 0
+  for await (const lines of partial.lines()) {
+    yield lines
+    for (let at = lines.indexOf(0x0a); at >= 0; at = lines.indexOf(0x0a, at + 1)) done++
+    observer.onProgress({ phase: 'writing', done, total: partial.records })
+  }
+}
+
+/** Of everything in which two runs must agree. Not the format: the partial file is the same for all of them. */
+function digestOf({ service, query }: PullJob): string {
+  const agreed = [1, service.baseUrl, service.clientId, queryString(query)]
+  return sha256(JSON.stringify(agreed)).toString('base64')
 }

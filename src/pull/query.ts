@@ -14,7 +14,7 @@ export const FILTERS = {
 
 export type FilterName = keyof typeof FILTERS
 
-/** Records that are asked for at once: the most that the service gives (spec 8). */
+/** The largest page that the service allows (spec 8). */
 export const PAGE_SIZE = 100
 
 /** Spec 4.2; the first of each is the default. */
@@ -28,7 +28,7 @@ export interface Query {
   order: (typeof ORDERS)[number]
 }
 
-/** The query string of a list request but for its offset; the same text for the same query. */
+/** The query string of a list request, without its offset; the same text for the same query. */
 export function queryString({ filter, sort, order }: Query): string {
   const parameters = new URLSearchParams({ page: String(PAGE_SIZE), sort, order })
   for (const [name, kind] of Object.entries(FILTERS)) {

@@ -1,6 +1,4 @@
-import { decoded, parseJson, UnexpectedJson } from './json.ts'
-
-/** The fields of spec 2.1 and 2.2 in their order, and the values that the contract has for them. */
+/** The fields of spec 2.1 and 2.2 in their order, with the kind of value that the contract gives to each. */
 export const RECORD_FIELDS = {
   id: 'id',
   seid: 'text or null',
@@ -24,64 +22,128 @@ export const PART_FIELDS = {
 
 export type FieldKind = 'id' | 'text' | 'text or null' | 'day'
 
-/** The fields of the contract, and whatever else was sent. An id that is not exact as a number is a bigint. */
-export type PulledPart = Record<string, unknown>
-export type PulledRecord = PulledPart & { id: number | bigint; results: PulledPart[] }
+/** The fields of the contract, and any others that the service sent. An id above 2^53 is a bigint. */
+export type PulledRecord = Record<string, unknown> & {
+  id: number | bigint
+  results: Record<string, unknown>[]
+}
+
+/** A page of the list (spec 4.2). */
+export interface Page {
+  ids: PulledRecord['id'][]
+  /** The records as JSON: the bytes that the service sent, if that was compact JSON. */
+  lines: string[]
+  /** Spec 2.3: all records that match, the offset and the page size as the service understood them. */
+  meta: { count: number; offset: number; page: number }
+}
+
+/** The bytes are not the JSON of the contract. The message names a field or a fault, and quotes no data. */
+export class UnexpectedJson extends Error {}
+
+/**
+ * Reads the body of a page.
+ * @throws UnexpectedJson when it is no page, or holds something that is no record of the contract
+ */
+export function readPage(body: Uint8Array): Page {
+  const text = decode(body)
+  const { data, meta } = (parseJson(text) ?? {}) as { data?: unknown; meta?: Page['meta'] }
+  if (!Array.isArray(data)) throw new UnexpectedJson('data is no array')
+  if (!meta || ![meta.count, meta.offset, meta.page].every(isCount))
+    throw new UnexpectedJson('meta is no page')
+  const replacer = LARGE_NUMBER.test(text) ? writeExactly : undefined
+  const page: Page = { ids: [], lines: [], meta }
+  for (const record of data) {
+    checkRecord(record)
+    page.ids.push(record.id)
+    page.lines.push(JSON.stringify(record, replacer))
+  }
+  return page
+}
+
+/**
+ * The records of whole NDJSON lines.
+ * @throws UnexpectedJson when a line holds no record of the contract
+ */
+export function readRecords(lines: Uint8Array): PulledRecord[] {
+  return decode(lines)
+    .split('\n')
+    .slice(0, -1)
+    .map(line => {
+      const record = parseJson(line)
+      checkRecord(record)
+      return record
+    })
+}
+
+/** Rejects bytes that are not UTF-8, and keeps a byte order mark, which JSON.parse rejects. */
+const UTF8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
+
+function decode(bytes: Uint8Array): string {
+  try {
+    return UTF8.decode(bytes)
+  } catch {
+    throw new UnexpectedJson('it is not UTF-8')
+  }
+}
+
+/** A whole number of 16 digits or more: above 2^53 a JavaScript number is not exact. */
+const LARGE_NUMBER = /[:[,]\s*\d{16}/
+
+type Reviver = Parameters<typeof JSON.parse>[1]
+
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text, LARGE_NUMBER.test(text) ? (readExactly as Reviver) : undefined)
+  } catch {
+    throw new UnexpectedJson('it is not JSON')
+  }
+}
+
+function readExactly(_: string, value: unknown, { source }: { source: string }): unknown {
+  return typeof value === 'number' && !Number.isSafeInteger(value) && /^\d+$/.test(source)
+    ? BigInt(source)
+    : value
+}
+
+const { rawJSON } = JSON as unknown as { rawJSON(text: string): unknown }
+
+const writeExactly = (_: string, value: unknown) =>
+  typeof value === 'bigint' ? rawJSON(String(value)) : value
+
+function checkRecord(record: unknown): asserts record is PulledRecord {
+  checkFields(record, RECORD_FIELDS, 'a record')
+  if (!Array.isArray(record.results)) throw new UnexpectedJson('results of a record is no array')
+  for (const part of record.results) checkFields(part, PART_FIELDS, 'a part')
+}
 
 const MAX_ID = 2n ** 63n - 1n
 
+const isCount = (value: unknown) => Number.isSafeInteger(value) && (value as number) >= 0
+
 const IS: Record<FieldKind, (value: unknown) => boolean> = {
-  id: value =>
-    typeof value === 'bigint' ? value <= MAX_ID : Number.isSafeInteger(value) && Number(value) >= 0,
+  id: value => (typeof value === 'bigint' ? value <= MAX_ID : isCount(value)),
   text: value => typeof value === 'string',
   'text or null': value => value === null || typeof value === 'string',
   day: value => typeof value === 'string' && isDay(value),
 }
 
-/**
- * The records of whole NDJSON lines.
- * @throws UnexpectedJson when a line holds no record of the contract; names a field, and quotes nothing
- */
-export function readRecords(lines: Uint8Array): PulledRecord[] {
-  const texts = decoded(lines).split('\n')
-  texts.pop()
-  return texts.map(readRecord)
+function checkFields(
+  value: unknown,
+  fields: Record<string, FieldKind>,
+  owner: string,
+): asserts value is Record<string, unknown> {
+  if (typeof value !== 'object' || value === null) throw new UnexpectedJson(`${owner} is no object`)
+  for (const name in fields) {
+    const kind = fields[name] as FieldKind
+    if (!IS[kind]((value as Record<string, unknown>)[name]))
+      throw new UnexpectedJson(`${name} of ${owner} is no ${kind}`)
+  }
 }
 
-function readRecord(text: string): PulledRecord {
-  const record = parseJson(text)
-  checkRecord(record)
-  return record
-}
-
-const RECORD_CHECKS = checksOf(RECORD_FIELDS)
-const PART_CHECKS = checksOf(PART_FIELDS)
-
-function checkRecord(record: unknown): asserts record is PulledRecord {
-  check(record, RECORD_CHECKS, 'a record')
-  if (!Array.isArray(record.results)) throw new UnexpectedJson('results of a record is no array')
-  for (const part of record.results) check(part, PART_CHECKS, 'a part')
-}
-
-type Checks = { name: string; kind: FieldKind; is(value: unknown): boolean }[]
-
-function checksOf(fields: Record<string, FieldKind>): Checks {
-  return Object.entries(fields).map(([name, kind]) => ({ name, kind, is: IS[kind] }))
-}
-
-function check(value: unknown, checks: Checks, what: string): asserts value is Record<string, unknown> {
-  if (!isObject(value)) throw new UnexpectedJson(`${what} is no object`)
-  for (const { name, kind, is } of checks)
-    if (!is(value[name])) throw new UnexpectedJson(`${name} of ${what} is no ${kind}`)
-}
-
-const isObject = (value: unknown): value is Record<string, unknown> =>
-  typeof value === 'object' && value !== null
-
-/** Days that every month has, which are told without a calendar. */
+/** Days that exist in every month, for which no calendar is needed. */
 const ORDINARY = /^\d{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|1\d|2[0-8])$/
 
-/** Whether a text is a day that there is, as 2026-03-01. */
+/** Whether a text is a day of the calendar, as 2026-03-01. */
 function isDay(text: string): boolean {
   if (ORDINARY.test(text)) return true
   const time = Date.parse(`${text}T00:00:00Z`)

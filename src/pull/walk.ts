@@ -1,33 +1,27 @@
 import { Failure } from '../errors.ts'
+import { Client } from './client.ts'
 import { IdSet } from './id-set.ts'
-import { UnexpectedJson } from './json.ts'
-import { type Page, readPage } from './page.ts'
-import { PAGE_SIZE } from './query.ts'
+import type { PullJob, PullObserver } from './job.ts'
+import { PAGE_SIZE, queryString } from './query.ts'
+import { type Page, type PulledRecord, readPage, UnexpectedJson } from './record.ts'
 
 /**
- * Reads a whole list, page after page, and notices when it moves.
+ * Reads a whole list, page after page, and detects changes of the list in the meantime.
  *
- * Each page is asked for from the last record that is known, which has to come first in it. So if more was
- * added to the records before than taken away, or less, between two pages, the place of that record has changed
- * and the walk ends in Changed: else the next page would skip as many records as were taken away. The count alone
- * would not tell, since as many may have come at the end. What changes in the part that is still to come does no
- * harm; the walk ends where the count says then. In the end every id has to be there once, and as many as the count.
- *
- * What cannot be seen: as many added as taken away, all of them before the last record, between the same two
- * pages. The contract has nothing that tells. In the order by certified_on that takes an assessment that is
- * recorded late, and another one that is deleted, in one transaction.
- *
- * The order with the fewest moves is certified_on, ascending: what is completed today comes last, and a new
- * name or proctor moves nothing. The service breaks ties by the id.
+ * Each page is requested from the last record of the page before, which has to come first. If more records were added
+ * before it than removed, or fewer, it has moved, and the next page would skip or repeat records. The count cannot tell,
+ * because it includes the part still to come, where changes do no harm. In the end, the number of distinct ids has to
+ * equal the count. If as many records are removed as added before the current position, between two pages, the walk
+ * cannot tell.
  */
 
-/** Where a walk stands; a new one begins with nothing written. */
+/** Where a walk is. */
 export interface Position {
-  /** Of the last record that was written; undefined before the first. */
-  lastId: bigint | undefined
-  /** Every id that was written. */
+  /** Of the last record that was read; undefined before the first. */
+  lastId: PulledRecord['id'] | undefined
+  /** Every id that was read. */
   ids: IdSet
-  /** What the service said last; undefined before the first page. */
+  /** The count in the last page; undefined before the first page. */
   count: number | undefined
 }
 
@@ -36,30 +30,27 @@ export function startOfList(): Position {
   return { lastId: undefined, ids: new IdSet(), count: undefined }
 }
 
-/** Some records in their order. */
-export interface Batch {
-  /** Each on a line, as it was sent. */
-  lines: Uint8Array
-  /** Records written once these are, and how many there are in all. */
-  written: number
-  count: number
-}
-
-/** The data moved while it was read. The message says how it showed. */
+/** The list changed while it was read. The message says how that showed. */
 export class Changed extends Error {}
 
 /**
- * Yields what is behind `position`, and moves that on. While a page is worked on, the next one is on its way.
- * @param list the body of a list answer at an offset
+ * Yields the records after `position` as NDJSON, and moves `position` behind them. While a page is written, the next
+ * one is on its way.
  * @throws Changed; Failure when the service sends something that is no page of this list
  */
 export async function* walk(
-  list: (offset: number) => Promise<Uint8Array>,
+  job: PullJob,
   position: Position,
-): AsyncGenerator<Batch> {
+  observer: PullObserver,
+): AsyncGenerator<Uint8Array> {
   const { ids } = position
-  // Between two runs much may have happened; nothing is known of it but what the service says now.
-  let agreed = ids.size > 0 ? position.count : undefined
+  const client = new Client(job.service, observer.onPause)
+  const query = queryString(job.query)
+  const list = (offset: number) => client.list(`${query}&offset=${offset}`)
+  const resumed = ids.size
+  // An earlier run may have ended hours ago: only a list with the same count is continued.
+  const resumedCount = resumed > 0 ? position.count : undefined
+  let firstCount: number | undefined
   let next: Promise<Uint8Array> | undefined
   for (;;) {
     const offset = Math.max(0, ids.size - 1)
@@ -67,28 +58,37 @@ export async function* walk(
     next = undefined
     if (offset + PAGE_SIZE < (position.count ?? 0)) {
       next = list(offset + PAGE_SIZE - 1)
-      // Whoever ends the walk before has no use for it, and none for its failure.
+      // If the walk ends before, nobody awaits this promise.
       next.catch(() => {})
     }
-    const page = readAsked(body, offset)
-    const isKnown = checkPlace(page, position)
-    if (agreed !== undefined && page.count !== agreed)
-      throw new Changed(`there are ${page.count} assessments now, and were ${agreed}`)
-    agreed = undefined
-    position.count = page.count
-    for (const id of isKnown ? page.ids.slice(1) : page.ids) ids.add(id)
+    const page = readAt(offset, body)
+    const { count } = page.meta
+    if (position.lastId !== undefined && page.ids[0] !== position.lastId)
+      throw new Changed(
+        `the order of the first ${ids.size} assessments has changed, there are ${count} now and were ${position.count}`,
+      )
+    if (firstCount === undefined && resumedCount !== undefined && count !== resumedCount)
+      throw new Changed(`there are ${count} assessments now, and were ${resumedCount}`)
+    firstCount ??= count
+    const known = position.lastId === undefined ? 0 : 1
+    for (const id of page.ids.slice(known)) ids.add(id)
     position.lastId = page.ids.at(-1) ?? position.lastId
-    const lines = isKnown ? page.lines.subarray(page.starts[1] ?? page.lines.length) : page.lines
-    yield { lines, written: ids.size, count: page.count }
-    if (offset + page.ids.length >= page.count) break
+    position.count = count
+    observer.onProgress({ phase: 'pulling', done: ids.size, total: count, resumed })
+    const lines = page.lines.slice(known).map(line => `${line}\n`)
+    yield Buffer.from(lines.join(''))
+    if (offset + page.ids.length >= count) break
   }
-  if (ids.distinct() !== position.count)
-    throw new Changed(
-      `${ids.distinct()} of ${position.count} assessments came, ${ids.size - ids.distinct()} twice`,
+  const distinct = ids.distinct()
+  if (distinct !== position.count)
+    throw new Changed(`${distinct} of ${position.count} assessments came, ${ids.size - distinct} twice`)
+  if (position.count !== firstCount)
+    observer.onNote(
+      `${firstCount} assessments became ${position.count} while they were read; all of these are in`,
     )
 }
 
-function readAsked(body: Uint8Array, offset: number): Page {
+function readAt(offset: number, body: Uint8Array): Page {
   let page: Page
   try {
     page = readPage(body)
@@ -96,21 +96,12 @@ function readAsked(body: Uint8Array, offset: number): Page {
     if (!(error instanceof UnexpectedJson)) throw error
     throw new Failure(`the service sent no page of assessments at offset ${offset} (${error.message})`)
   }
-  if (page.offset !== offset || page.page !== PAGE_SIZE)
+  const { ids, meta } = page
+  if (meta.offset !== offset || meta.page !== PAGE_SIZE)
     throw new Failure(
-      `the service answered another page than asked: offset ${page.offset} for ${offset}, size ${page.page} for ${PAGE_SIZE}`,
+      `the service sent another page than the requested one: offset ${meta.offset} for ${offset}, size ${meta.page} for ${PAGE_SIZE}`,
     )
-  if (page.ids.length !== Math.max(0, Math.min(PAGE_SIZE, page.count - offset)))
-    throw new Changed(`the page at ${offset} has ${page.ids.length} assessments, of ${page.count} in all`)
+  if (ids.length !== Math.max(0, Math.min(PAGE_SIZE, meta.count - offset)))
+    throw new Changed(`the page at ${offset} has ${ids.length} assessments, of ${meta.count} in all`)
   return page
-}
-
-/** Whether the page begins with the record that was written last. */
-function checkPlace(page: Page, { lastId, ids, count }: Position): boolean {
-  if (lastId === undefined) return false
-  if (page.ids[0] !== lastId)
-    throw new Changed(
-      `the order of the first ${ids.size} assessments has changed, there are ${page.count} now and were ${count}`,
-    )
-  return true
 }

@@ -165,7 +165,7 @@ describe('over HTTPS', () => {
     const elsewhere = secure.baseUrl.replace('127.0.0.1', '0.0.0.0')
     const args = pulling('x.ndjson', '--base-url', elsewhere)
     expect(complaint(await axport(args, { env: trusting }), 1)).toBe(
-      `the certificate of ${elsewhere} is for another name: give the one that it is for as --base-url`,
+      `the certificate of ${elsewhere} is for another name: give that name as --base-url`,
     )
   })
 })

@@ -57,7 +57,7 @@ async function refill(): Promise<void> {
   )
 }
 
-/** An assessment at a place of the order: so many days after the first one. */
+/** An assessment that is completed so many days after the first one. */
 function completed(id: number, day: number): Line {
   return assessment(id, { certified_at: new Date(Date.UTC(2020, 0, 1, 12) + day * 86_400_000).toISOString() })
 }
@@ -78,12 +78,12 @@ const CHANGES: [what: string, startsOver: boolean, Line[]][] = [
   ['everything is removed', true, DAYS.map(day => removed(FIRST_ID + day))],
   ['records come at the end', false, [completed(1, COUNT + 5), completed(2, COUNT + 6)]],
   ['records go at the end', false, [removed(FIRST_ID + COUNT - 1), removed(FIRST_ID + COUNT - 10)]],
-  ['one changes and stays in its place', false, [{ ...completed(FIRST_ID + 5, 5), legacy_record: true }]],
+  ['one changes without moving', false, [{ ...completed(FIRST_ID + 5, 5), legacy_record: true }]],
 ]
 
 describe('when, while a list is read,', () => {
   test.each(CHANGES)('%s, the output is what the service has then', async (_, startsOver, changes) => {
-    // The second page is on its way when this one is asked for.
+    // The third request is sent while the second page is being read.
     front.hook = n => (n === 3 ? change(...changes) : undefined)
     const out = outputIn()
     const { result, notes } = await pullFrom(front.baseUrl, client, out)
@@ -124,7 +124,7 @@ describe('when, while a list is read,', () => {
     )
   })
 
-  test('it changes again and again, the pull gives up and leaves the earlier output', async () => {
+  test('it changes five times, the pull fails and leaves the earlier output', async () => {
     front.hook = (_, request) =>
       request.url.includes('offset=99&') || request.url.endsWith('offset=99')
         ? change(removed(next++))
@@ -144,7 +144,7 @@ describe('when, while a list is read,', () => {
 const idOf = (text: string) => (JSON.parse(text) as { id: number }).id
 
 describe('a pull that was interrupted', () => {
-  /** Breaks off after three pages, and forgets how. */
+  /** A pull that ends after three pages. */
   async function brokenOff(out = outputIn()): Promise<string> {
     front.hook = n => (n > 2 ? new Response('', { status: 503 }) : undefined)
     await expect(pullFrom(front.baseUrl, client, out, { retryForMs: 1 })).rejects.toThrow(
@@ -155,7 +155,7 @@ describe('a pull that was interrupted', () => {
     return out
   }
 
-  test('goes on from where it was, and reads nothing twice but one record', async () => {
+  test('continues where it ended, and reads one record twice', async () => {
     const out = await brokenOff()
     const { result, notes } = await pullFrom(front.baseUrl, client, out)
     expect(result).toEqual({ records: COUNT, resumed: 199, restarts: 0 })
@@ -192,17 +192,19 @@ describe('a pull that was interrupted', () => {
     expect(statSync(out).mode & 0o777).toBe(0o640)
   })
 
-  test('is still there when the next one ends before it has looked', async () => {
+  test('is kept when the next one ends before it has read the state', async () => {
     const out = await brokenOff()
     new PartialFile(out, 'of another question').leave()
     expect((await pullFrom(front.baseUrl, client, out)).result.resumed).toBe(199)
   })
 
-  test('is still there when the next one is ended while it looks', async () => {
+  test('is kept when the next one ends while it reads the partial file', async () => {
     const out = outputIn()
     const [line = ''] = await documents(service)
     const earlier = new PartialFile(out, 'a question')
-    earlier.append({ lines: Buffer.from(`${line}\n`), written: 1, count: 2 })
+    earlier.position.ids.add(1)
+    earlier.position.count = 2
+    earlier.append(Buffer.from(`${line}\n`))
     earlier.leave()
     const next = new PartialFile(out, 'a question')
     expect(await next.resume(() => next.leave())).toBe(0)
@@ -212,7 +214,7 @@ describe('a pull that was interrupted', () => {
     last.leave()
   })
 
-  test('goes on in another format', async () => {
+  test('continues in another format', async () => {
     const out = await brokenOff(outputIn('out.csv'))
     const { result } = await pullFrom(front.baseUrl, client, out, { format: 'csv' })
     expect(result).toEqual({ records: COUNT, resumed: 199, restarts: 0 })
@@ -232,7 +234,7 @@ describe('a pull that was interrupted', () => {
     expect(notes[1]).toMatch(/starting over$/)
   })
 
-  test('is still there when another address was given by mistake', async () => {
+  test('is kept when another address was given by mistake', async () => {
     const out = await brokenOff()
     await expect(pullFrom('http://127.0.0.1:1', client, out, { retryForMs: 1 })).rejects.toThrow(
       /^nothing listens at http:\/\/127.0.0.1:1; gave up after 1 attempt$/,
@@ -243,13 +245,13 @@ describe('a pull that was interrupted', () => {
   test.each([
     ['other filters', { query: { filter: { start_date: ['2020-01-02'] } } }],
     ['another order', { query: { order: 'DESC' as const } }],
-  ])('is not gone on with for %s', async (_, options) => {
+  ])('is not continued with %s', async (_, options) => {
     const out = await brokenOff()
     expect((await pullFrom(front.baseUrl, client, out, options)).result.resumed).toBe(0)
     expect(front.lists[0]).toEndWith('&offset=0')
   })
 
-  test('is not gone on with after six hours', async () => {
+  test('is not continued after six hours', async () => {
     const out = await brokenOff()
     const state = new Database(`${out}.partial.state`)
     const [row] = state.query<{ state: string }, []>('select state from run').all()
@@ -263,7 +265,7 @@ describe('a pull that was interrupted', () => {
     })
   })
 
-  test('keeps no filter and no credential in the clear', async () => {
+  test('stores no filter and no credential', async () => {
     const out = outputIn()
     front.hook = n => (n > 1 ? new Response('', { status: 503 }) : undefined)
     const query = { filter: { search: ['Reading'] } }
@@ -279,7 +281,7 @@ describe('a pull that was interrupted', () => {
     ['with zeros in the middle', (text: string) => text.replace(/(?<=\n.{200}).{9}/, '\0'.repeat(9)), 1],
     ['empty', () => '', 0],
     ['with a record twice', (text: string) => text + text.slice(text.lastIndexOf('{"id"')), 200],
-  ])('goes on with what is good of a file %s', async (_, damage, good) => {
+  ])('continues after the valid lines of a file %s', async (_, damage, good) => {
     const out = await brokenOff()
     writeFileSync(`${out}.partial`, damage(readFileSync(`${out}.partial`, 'utf8')))
     const { notes } = await pullFrom(front.baseUrl, client, out)

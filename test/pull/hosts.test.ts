@@ -32,7 +32,7 @@ beforeEach(() => {
   writeFileSync(out, 'earlier')
 })
 
-/** What a pull from there says, in one line; it leaves the earlier output and nothing beside it. */
+/** The error of a pull from a host: one line. The earlier output stays, with nothing beside it. */
 async function complaintOf(baseUrl: string, options: PullOptions = {}): Promise<string> {
   const error = await pullFrom(baseUrl, ANYBODY, out, { timeoutMs: 500, retryForMs: 1, ...options }).then(
     () => undefined,
@@ -58,7 +58,7 @@ async function tcp(answer: (socket: Socket, request: string) => void): Promise<s
   return `http://127.0.0.1:${(server.address() as { port: number }).port}`
 }
 
-/** An HTTP server that answers everything alike. */
+/** An HTTP server with one answer for all requests. */
 function http(answer: Parameters<typeof startServer>[0], tls?: ReturnType<typeof selfSigned>): Front {
   const server = startServer(answer, tls)
   servers.push(server)
@@ -78,12 +78,12 @@ describe('a host that is no axport:', () => {
     )
   })
 
-  test('it speaks no HTTP', async () => {
+  test('it does not speak HTTP', async () => {
     const url = await tcp(socket => socket.end('SSH-2.0-OpenSSH_9.9\r\n'))
     expect(await complaintOf(url)).toBe(`${url} does not speak HTTP: is it the right port?`)
   })
 
-  test('it sends headers without end', async () => {
+  test('it sends endless headers', async () => {
     const url = await tcp(socket =>
       socket.write(`HTTP/1.1 200 OK\r\n${`x: ${'y'.repeat(1000)}\r\n`.repeat(1000)}`),
     )
@@ -106,10 +106,10 @@ describe('a host that is no axport:', () => {
     )
   })
 
-  test('it speaks nothing but TLS', async () => {
+  test('it speaks TLS alone', async () => {
     const url = http(token, selfSigned('nobody')).baseUrl.replace('https', 'http')
     expect(await complaintOf(url)).toBe(
-      `${url} broke the connection off, as a port for https:// does; gave up after 1 attempt`,
+      `${url} closed the connection, as a port for https:// does; gave up after 1 attempt`,
     )
   })
 
@@ -150,7 +150,7 @@ describe('a service that refuses', () => {
   test.each([
     [401, { error: 'invalid_client' }, REFUSED],
     [400, { error: 'x', error_description: 'Say\nmore' }, 'the service refused: Say more (status 400)'],
-  ])('a token with status %i is told in one line', async (status, body, message) => {
+  ])('a token with status %i is reported in one line', async (status, body, message) => {
     expect(await complaintOf(http(() => Response.json(body, { status })).baseUrl)).toBe(message)
   })
 
@@ -166,19 +166,19 @@ describe('a service that refuses', () => {
       /^the service refused: filter\[user_ids\] must be a whole number \(status 400\)$/,
     ],
     ['a long story', 'x'.repeat(9999), /^the service refused: x{300} \(status 400\)$/],
-  ])('a list because of %s is told in one line', async (_, message, said) => {
+  ])('a list because of %s is reported in one line', async (_, message, said) => {
     const { baseUrl: url } = listing(() => Response.json({ errors: [{ message }] }, { status: 400 }))
     expect(await complaintOf(url)).toMatch(said)
   })
 
-  test.each([414, 431])('a list as too long (%i) is told so', async status => {
+  test.each([414, 431])('a list as too long (%i) is reported with a remedy', async status => {
     const { baseUrl: url } = listing(() => new Response('<html>', { status }))
     expect(await complaintOf(url)).toBe(
       `${url}/api/v1/ax/assessments answered ${status}, the request is too long: give the filters fewer values`,
     )
   })
 
-  test('for longer than a pull has patience is not waited for', async () => {
+  test('with a Retry-After beyond retryForMs ends the pull at once', async () => {
     const { baseUrl: url } = http(() => new Response('', { status: 503, headers: { 'retry-after': '3600' } }))
     expect(await complaintOf(url, { retryForMs: 300_000 })).toBe(
       `${url}/oauth/token answered 503, and asks to come back in 3600 s; gave up after 1 attempt`,
@@ -187,7 +187,7 @@ describe('a service that refuses', () => {
 })
 
 describe('a service that breaks', () => {
-  test('off in the middle, for good, costs nothing of what was read', async () => {
+  test('off in the middle of a list leaves the pages that were read', async () => {
     const stub = startStub(Array.from({ length: 250 }, (_, index) => record(index)))
     servers.push(stub)
     stub.hook = n => {
@@ -201,7 +201,7 @@ describe('a service that breaks', () => {
     expect(existsSync(`${out}.partial`)).toBe(true)
   })
 
-  test('never answers, or never ends an answer, is left after the time-out', async () => {
+  test('never answers, or never ends an answer, runs into the timeout', async () => {
     const silent = await tcp(() => {})
     expect(await complaintOf(silent)).toBe(
       `${silent} did not finish an answer within 0.5 s; gave up after 1 attempt`,
@@ -229,11 +229,11 @@ describe('a service that breaks', () => {
   })
 
   test.each([
-    ['{"data":[{"id":1},', 'it ends too early'],
-    ['{"data":[{"id":1', 'it ends too early'],
-    ['[]', 'an object is missing at byte 0'],
+    ['{"data":[{"id":1},', 'it is not JSON'],
+    ['{"data":[{"id":1', 'it is not JSON'],
+    ['[]', 'data is no array'],
     ['{"data":[],"meta":{]}', 'JSON'],
-  ])('JSON and sends %s is told so', async (body, reason) => {
+  ])('JSON and sends %s is reported with the offset', async (body, reason) => {
     const { baseUrl: url } = listing(() => json(body))
     const message = await complaintOf(url)
     expect(message).toStartWith('the service sent no page of assessments at offset 0 (')

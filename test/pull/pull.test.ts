@@ -76,7 +76,7 @@ describe('a pull', () => {
     expect(progress.at(-1)).toEqual({ phase: 'pulling', done: 1000, total: 1000, resumed: 0 })
   })
 
-  test('asks for each page from the last record it knows, with one token', async () => {
+  test('requests each page from the last record of the page before, with one token', async () => {
     await pullFrom(front.baseUrl, client, outputIn())
     expect(front.lists.map(query => new URLSearchParams(query).get('offset'))).toEqual(
       Array.from({ length: 11 }, (_, index) => String(index * 99)),
@@ -110,13 +110,13 @@ describe('a pull', () => {
     expect(progress.at(-1)).toEqual({ phase: 'writing', done: 1000, total: 1000 })
   })
 
-  test('sorts as it is told', async () => {
+  test('sorts by the given name and order', async () => {
     const out = outputIn()
     await pullFrom(front.baseUrl, client, out, { query: { sort: 'user_name', order: 'DESC' } })
     expect(linesOf(out)).toEqual(await documents(service, 'sort=user_name&order=DESC'))
   })
 
-  test('filters as it is told, with one value and with many', async () => {
+  test('filters by one value and by many', async () => {
     const out = outputIn()
     const [one, two] = expected.map(text => JSON.parse(text) as AssessmentRecord)
     const organizations = [String(one?.organization_id), String(two?.organization_id)]
@@ -128,7 +128,7 @@ describe('a pull', () => {
     expect(linesOf(out)).not.toBeEmpty()
   })
 
-  test.each(['ndjson', 'csv', 'parquet'] as const)('of nothing makes an empty %s', async format => {
+  test.each(['ndjson', 'csv', 'parquet'] as const)('of no records makes an empty %s', async format => {
     const out = outputIn(`out.${format}`)
     const query = { filter: { seids: ['nobody has this one'] } }
     expect((await pullFrom(front.baseUrl, client, out, { format, query })).result.records).toBe(0)
@@ -136,7 +136,7 @@ describe('a pull', () => {
     else expect(readFileSync(out, 'utf8').split('\n').length).toBe(format === 'csv' ? 2 : 1)
   })
 
-  test('goes on with a fresh token when the one it has is revoked', async () => {
+  test('continues with a new token when its token is revoked', async () => {
     front.hook = async n => {
       if (n === 4) await service.sql`delete from access_tokens`
     }
@@ -153,7 +153,7 @@ describe('a pull', () => {
     )
   })
 
-  test('comes again after what passes by itself', async () => {
+  test('retries after a temporary status', async () => {
     const pulls = [408, 429, 500, 502, 503, 504].map(async status => {
       const passing = startFront(service)
       passing.hook = n => n === 3 && new Response('<html>', { status })
@@ -165,7 +165,7 @@ describe('a pull', () => {
     await Promise.all(pulls)
   })
 
-  test('does not come again before Retry-After has passed', async () => {
+  test('does not retry before Retry-After has passed', async () => {
     let refused = 0
     let waited = 0
     front.hook = n => {
@@ -180,7 +180,7 @@ describe('a pull', () => {
   })
 
   test.each(['0', new Date(0).toUTCString()])(
-    'does not come again at once, though Retry-After is %s',
+    'does not retry at once, even if Retry-After is %s',
     async retryAfter => {
       front.hook = n =>
         n === 3 ? new Response('', { status: 503, headers: { 'retry-after': retryAfter } }) : undefined
@@ -190,7 +190,7 @@ describe('a pull', () => {
     },
   )
 
-  test('asks for compressed pages across a network, and for plain ones on its own machine', async () => {
+  test('requests compressed pages across a network, and plain ones from its own machine', async () => {
     const codings = new Set<string | null>()
     front.hook = (_, request) => {
       codings.add(request.headers.get('accept-encoding'))
@@ -198,14 +198,14 @@ describe('a pull', () => {
     await pullFrom(front.baseUrl, client, outputIn())
     expect([...codings]).toEqual(['identity'])
     codings.clear()
-    // This machine, under an address that does not show it.
+    // This machine, under an address that is not a loopback address.
     const out = outputIn()
     await pullFrom(front.baseUrl.replace('127.0.0.1', '0.0.0.0'), client, out)
     expect(linesOf(out)).toEqual(expected)
     expect([...codings]).toEqual([expect.stringMatching(/\bzstd\b/)])
   })
 
-  test('comes again, later and later, when the connection breaks in the middle of an answer', async () => {
+  test('retries with growing pauses when the connection breaks in the middle of an answer', async () => {
     const proxy = await FlakyProxy.start(front.baseUrl)
     const baseUrl = new URL(proxy.url).origin
     let cuts = 2
@@ -216,10 +216,10 @@ describe('a pull', () => {
     const out = outputIn()
     const { pauses } = await pullFrom(baseUrl, client, out).finally(() => proxy.stop())
     expect(linesOf(out)).toEqual(expected)
-    // The engine tries again itself, once, what breaks on a connection that was used before.
+    // Bun's fetch itself retries once after an error on a reused connection.
     expect(pauses.length).toBeWithin(1, 3)
     for (const [index, [reason, milliseconds]] of pauses.entries()) {
-      expect(reason).toBe(`${baseUrl} broke the connection off`)
+      expect(reason).toBe(`${baseUrl} closed the connection`)
       expect(milliseconds).toBeWithin(250 * 2 ** index, 500 * 2 ** index + 1)
     }
   })

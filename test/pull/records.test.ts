@@ -19,14 +19,14 @@ import {
 setDefaultTimeout(60_000)
 afterAll(cleanUp)
 
-describe('what a service may send that ours does not', () => {
+describe('answers that axport does not send:', () => {
   const pulled = async (stub: Front, format: 'ndjson' | 'csv' | 'parquet' = 'ndjson') => {
     const out = outputIn(`out.${format}`)
     await pullFrom(stub.baseUrl, ANYBODY, out, { format }).finally(stub.stop)
     return out
   }
 
-  test('ids that JavaScript has no exact numbers for stay exact in every format', async () => {
+  test('ids above 2^53 stay exact in every format', async () => {
     const ids = ['9007199254740993', '9223372036854775806', '9223372036854775807']
     const records = ids.map(id => record(id, 'a "b",\nc:1234567890123456'))
     expect(linesOf(await pulled(startStub(records)))).toEqual(records)
@@ -39,7 +39,7 @@ describe('what a service may send that ours does not', () => {
     )
   })
 
-  test('fields that nobody knows, and a record without any part: a row of CSV, too', async () => {
+  test('unknown fields, and a record without any part, which is a row of CSV, too', async () => {
     const records = [
       record(1).replace('{', '{"more":[{"id":5}],'),
       record(2).replace(/"results":.*/, '"results":[]}'),
@@ -59,9 +59,9 @@ describe('what a service may send that ours does not', () => {
   })
 
   test.each([
-    ['text that is cut off', (text: string) => text.replace('"L"', '"L'), 'it is no JSON'],
-    ['a value that is no JSON', (text: string) => text.replace('"L"', 'nil'), 'it is no JSON'],
-    ['a name twice without a comma', (text: string) => text.replace('"L",', '"L"'), 'it is no JSON'],
+    ['text that is cut off', (text: string) => text.replace('"L"', '"L'), 'it is not JSON'],
+    ['a value that is no JSON', (text: string) => text.replace('"L"', 'nil'), 'it is not JSON'],
+    ['a name twice without a comma', (text: string) => text.replace('"L",', '"L"'), 'it is not JSON'],
     ...['"120"', '1.5', '-1', '9223372036854775808', 'null'].map(
       (id): [string, (text: string) => string, string] => [
         `the id ${id}`,
@@ -100,23 +100,25 @@ describe('what a service may send that ours does not', () => {
     },
   )
 
-  test('bytes that are no UTF-8 end the pull', async () => {
+  test('bytes that are not UTF-8 end the pull', async () => {
     const stub = startStub([])
     const body = Buffer.from(pageOf([record(1, 'Zo\u00eb')], 1, 0), 'latin1')
     stub.hook = () => new Response(body, { headers: { 'content-type': 'application/json' } })
-    await expect(pulled(stub)).rejects.toThrow('at offset 0 (it is no UTF-8)')
+    await expect(pulled(stub)).rejects.toThrow('at offset 0 (it is not UTF-8)')
   })
 
-  test('pages of another size or place than asked for end it', async () => {
+  test('pages of another size or offset than requested end the pull', async () => {
     const stub = startStub([record(1)])
     stub.hook = () => json('{"data":[],"meta":{"count":0,"offset":0,"page":50}}')
-    await expect(pulled(stub)).rejects.toThrow('another page than asked: offset 0 for 0, size 50 for 100')
+    await expect(pulled(stub)).rejects.toThrow(
+      'another page than the requested one: offset 0 for 0, size 50 for 100',
+    )
   })
 
-  test('an order without a tie-breaker, which shows an id twice, is never taken for a whole list', async () => {
+  test('an order without a tie-breaker, which shows an id twice, is not a complete list', async () => {
     const records = Array.from({ length: 300 }, (_, index) => record(index))
     const stub = startStub(records)
-    // The record at each page's start is right, the ones behind are any.
+    // The first record of each page is right, others are arbitrary.
     stub.hook = (_, request) => {
       const offset = Number(new URL(request.url).searchParams.get('offset'))
       if (offset !== 99) return
@@ -129,7 +131,7 @@ describe('what a service may send that ours does not', () => {
   })
 })
 
-/** What a reader learns of a Parquet file before any row. */
+/** The metadata at the end of a Parquet file. */
 function metadataOf(path: string) {
   const { buffer, byteOffset, byteLength } = readFileSync(path)
   return parquetMetadata(buffer.slice(byteOffset, byteOffset + byteLength) as ArrayBuffer)

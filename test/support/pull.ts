@@ -150,8 +150,7 @@ export async function pullFrom(
   const told = { notes: [] as string[], pauses: [] as Pulled['pauses'], progress: [] as PullProgress[] }
   const result = await pull(
     {
-      service: { baseUrl, clientId: client.clientId, clientSecret: client.clientSecret },
-      patience: { timeoutMs, retryForMs },
+      service: { baseUrl, ...client, timeoutMs, retryForMs },
       query: { filter: {}, sort: 'certified_on', order: 'ASC', ...query },
       format,
       compression,

@@ -1,7 +1,6 @@
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { join } from 'node:path'
-import { compressionOf } from '../../src/pull/compress.ts'
-import { formatOf } from '../../src/pull/formats.ts'
+import { compressionOf, formatOf } from '../../src/pull/formats.ts'
 import { cleanUp, emptyFolder } from '../support/executable.ts'
 import { documents, provisionSample, pullFrom } from '../support/pull.ts'
 import { startService, type TestService } from '../support/service.ts'

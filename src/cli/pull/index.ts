@@ -1,9 +1,8 @@
 import { Command, Option } from 'commander'
 import { Failure, IncompleteFailure, Interrupted, UsageFailure } from '../../errors.ts'
 import { isDevice } from '../../files.ts'
-import { compressionOf } from '../../pull/compress.ts'
-import { FORMATS, type Form, type FormatName, formatOf } from '../../pull/formats.ts'
-import type { PullJob, PullResult, Watcher } from '../../pull/job.ts'
+import { compressionOf, FORMATS, type Form, type FormatName, formatOf } from '../../pull/formats.ts'
+import type { PullJob, PullObserver, PullResult } from '../../pull/job.ts'
 import { pull } from '../../pull/pull.ts'
 import { oneOf, readDuration } from '../arguments.ts'
 import { print } from '../output.ts'
@@ -26,8 +25,6 @@ interface Options extends FilterOptions {
 /** The summary of a pull is not to stand behind the records. */
 const STDOUT = ['-', '/dev/stdout', '/dev/fd/1', '/proc/self/fd/1']
 
-const FORMAT_NAMES = Object.keys(FORMATS) as FormatName[]
-
 /** axport pull */
 export function pullCommand(): Command {
   const command = new Command('pull')
@@ -39,11 +36,7 @@ export function pullCommand(): Command {
       '--out <file>',
       'what to write: .ndjson or .csv, also with .gz or .zst; .parquet; - for stdout',
     )
-    .option(
-      '--format <format>',
-      `${FORMAT_NAMES.join(', ')}: instead of by the ending`,
-      oneOf(...FORMAT_NAMES),
-    )
+    .option('--format <format>', `${FORMATS.join(', ')}: instead of by the ending`, oneOf(...FORMATS))
   for (const option of filterOptions()) command.addOption(option)
   return command
     .addOption(duration('--timeout', 'the longest that one answer may take', 60, '60s'))
@@ -74,8 +67,9 @@ async function runPull(options: Options): Promise<void> {
       baseUrl: options.baseUrl,
       clientId: options.clientId,
       clientSecret: readSecret(options.clientSecretFile),
+      timeoutMs: options.timeout * 1000,
+      retryForMs: options.retryFor * 1000,
     },
-    patience: { timeoutMs: options.timeout * 1000, retryForMs: options.retryFor * 1000 },
     query: queryOf(options),
     ...form,
     out: isStdout ? toStdout : options.out,
@@ -109,7 +103,7 @@ function formOf({ out, format = formatOf(out) }: Options): Form {
   return { format, compression }
 }
 
-const watching = (status: PullStatus, signal: AbortSignal): Watcher => ({
+const watching = (status: PullStatus, signal: AbortSignal): PullObserver => ({
   onProgress: progress => status.show(progress),
   onPause: (reason, milliseconds) => status.pause(reason, milliseconds),
   onNote: text => status.note(text),
