@@ -14,12 +14,12 @@ async function query<T>(url: string, ask: (sql: postgres.Sql) => Promise<T>): Pr
   }
 }
 
-test('The shared Postgres is one real server for the whole process', async () => {
+test('cluster() returns the same Postgres server for every call in one process', async () => {
   const [first, second] = [await cluster(), await cluster()]
   expect(second.url()).toBe(first.url())
 })
 
-describe('a fresh database', () => {
+describe('freshDatabase()', () => {
   let prepared = 0
   const prepare = async (url: string) => {
     prepared++
@@ -28,9 +28,9 @@ describe('a fresh database', () => {
   const texts = (url: string) =>
     query(url, async sql => (await sql`select text from notes`).map(row => row.text))
 
-  test('is a copy of the template, which is filled once, and independent of its siblings', async () => {
+  test('fills its template once, and returns copies that do not share later changes', async () => {
     const [one, other] = await Promise.all([1, 2].map(() => freshDatabase('notes', prepare)))
-    if (!one || !other) throw new Error('there are two')
+    if (!one || !other) throw new Error('freshDatabase() was called twice and must return two databases')
     await query(one.url, sql => sql`insert into notes values ('mine')`)
     expect(await texts(one.url)).toEqual(['from the template', 'mine'])
     expect(await texts(other.url)).toEqual(['from the template'])
@@ -38,7 +38,7 @@ describe('a fresh database', () => {
     await Promise.all([one.drop(), other.drop()])
   })
 
-  test('is gone after drop, even while somebody is connected', async () => {
+  test('returns a database that drop() removes even while a client is connected', async () => {
     const { url, drop } = await emptyDatabase()
     const sql = postgres(url, { max: 1, onnotice: () => {} })
     await sql`select 1`
@@ -48,11 +48,11 @@ describe('a fresh database', () => {
   })
 })
 
-describe('an own cluster', () => {
+describe('startCluster()', () => {
   const counted = (own: OwnCluster) =>
     query(own.url(), async sql => (await sql`select count(*)::int as n from kept`)[0]?.n)
 
-  test('takes settings, can crash and come back with its data, and leaves nothing behind', async () => {
+  test('applies settings, keeps the data through a crash and a restart, and removes its files on stop()', async () => {
     const own = await startCluster({ settings: { max_connections: '17' } })
     const [row] = await query(own.url(), sql => sql`show max_connections`)
     expect(row?.max_connections).toBe('17')
@@ -74,7 +74,7 @@ describe('an own cluster', () => {
     expect(existsSync(own.dataDir)).toBe(false)
   })
 
-  test('does not outlive a process that is killed', async () => {
+  test('starts a server that ends, with its files removed, when the process that started it is killed', async () => {
     const script = `
         import { startCluster } from ${JSON.stringify(join(import.meta.dir, 'cluster.ts'))}
         const { dataDir, pid } = await startCluster()
@@ -85,6 +85,6 @@ describe('an own cluster', () => {
     const { dataDir } = JSON.parse(new TextDecoder().decode(value)) as { dataDir: string }
     expect(existsSync(dataDir)).toBe(true)
     victim.kill('SIGKILL')
-    await until('its server and its files are gone', () => !existsSync(dataDir), 30_000)
+    await until('the files of the server are removed', () => !existsSync(dataDir), 30_000)
   })
 })

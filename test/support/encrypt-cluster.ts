@@ -4,7 +4,7 @@ import postgres from 'postgres'
 import type { OwnCluster } from './own-cluster.ts'
 import { until } from './until.ts'
 
-/** Gives a Postgres a certificate, with which it encrypts from now on. */
+/** Gives a Postgres a certificate and switches TLS on. */
 export async function encryptCluster(own: OwnCluster, pair: { cert: string; key: string }): Promise<void> {
   const { uid, gid } = statSync(own.dataDir)
   for (const [name, text] of Object.entries({ 'tls.crt': pair.cert, 'tls.key': pair.key })) {
@@ -19,7 +19,7 @@ export async function encryptCluster(own: OwnCluster, pair: { cert: string; key:
   await sql`alter system set ssl = on`
   await sql`select pg_reload_conf()`
   await sql.end()
-  // It takes up its settings a moment later.
+  // Postgres applies the reloaded settings after a short time.
   await until('the server encrypts', async () => {
     const sql = postgres(`${own.url()}?sslmode=require`, { max: 1, fetch_types: false })
     return await sql`select 1`.finally(() => sql.end({ timeout: 0 }))
