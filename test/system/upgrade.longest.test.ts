@@ -13,7 +13,9 @@ import { OLD_HISTORY, oldExecutable, oldMigrations } from './support/old-build.t
 
 setDefaultTimeout(180_000)
 
-/** A change that only adds, as a later migration of this schema may be: to a table that the old build reads and writes. */
+/**
+ * A change that only adds, as a later migration of this schema may be: to a table that the old build reads and writes.
+ */
 const ADDED = {
   name: '9000_added',
   sql: `-- compatible-with: 5

@@ -46,7 +46,9 @@ const METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'DELETE', 'OPTIONS', 'PATCH', 'TR
 /** The server closes the connection on them, or answers without a body. */
 const ODD_METHODS = ['CONNECT', 'get', 'GETT', 'X', 'BREW']
 
-/** Requests of every kind that a server may meet in the open, several on a connection, of which the last may be broken. */
+/**
+ * Requests of every kind that a server may meet in the open, several on a connection, of which the last may be broken.
+ */
 export function conversations(keys: Keys): fc.Arbitrary<Conversation> {
   const request = fc
     .record({

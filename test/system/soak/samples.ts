@@ -25,7 +25,7 @@ export class TimedLoad extends Load {
   override answered(answer: Answer): void {
     super.answered(answer)
     this.requests++
-    if (answer.kind === 'list') this.#lists.push(answer.had - answer.asked)
+    if (answer.kind === 'list') this.#lists.push(answer.receivedAt - answer.sentAt)
   }
 
   /** What was since the last call. */

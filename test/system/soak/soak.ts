@@ -4,7 +4,7 @@ import { cleanUp, type Running, start } from '../../support/executable.ts'
 import { freePort } from '../../support/free-port.ts'
 import { isClosed } from '../../support/served.ts'
 import { until } from '../../support/until.ts'
-import { movingTruth } from '../chaos/support/moving-truth.ts'
+import { changingTruth } from '../chaos/support/changing-truth.ts'
 import { makeWorld, type World } from '../chaos/support/world.ts'
 import { lateRecords, startWriters } from '../chaos/support/writers.ts'
 import { type Sample, TimedLoad, usage } from './samples.ts'
@@ -21,7 +21,7 @@ const WRITE_PAUSE = 5000
 
 /** Runs the load and prints a row for each sample; whether everything was flat and every answer right. */
 async function soak(world: World, service: Running & { url: string }, minutes: number): Promise<boolean> {
-  const load = new TimedLoad(service.url, world.credentials, movingTruth(world, lateRecords(world)))
+  const load = new TimedLoad(service.url, world.credentials, changingTruth(world, lateRecords(world)))
   const writers = await startWriters(world, WRITE_PAUSE)
   load.start(WALKERS)
   // The first pages of a process and of its database are not what is measured.
@@ -32,7 +32,7 @@ async function soak(world: World, service: Running & { url: string }, minutes: n
   while (performance.now() - began < minutes * 60_000) {
     await Bun.sleep(SAMPLE_MS)
     const minute = (performance.now() - began) / 60_000
-    const { open } = await world.victim.connections()
+    const { open } = await world.postgres.connections()
     const sample = { minute, connections: open, ...usage(service.pid), ...load.take() }
     print(sample, samples.length === 0)
     samples.push(sample)
@@ -83,7 +83,7 @@ try {
   isFine &&= code === 0 && stderr === ''
 } finally {
   await cleanUp()
-  await world.victim.stop()
+  await world.postgres.stop()
 }
 console.log(isFine ? '\nflat' : '\nNOT FLAT, or something was wrong')
 process.exit(isFine ? 0 : 1)

@@ -3,8 +3,8 @@ import { join } from 'node:path'
 import { emptyFolder, ended, launch } from '../../support/executable.ts'
 
 /**
- * Copies a folder of test/system that has a package.json and a bun.lock to a place of its own, and installs its packages
- * there: they are large, or need another version of what the project has. Returns the copy.
+ * Copies a folder of test/system that has a package.json and a bun.lock to a place of its own, and installs its
+ * packages there: they are large, or need another version of what the project has. Returns the copy.
  */
 export async function installed(folder: string): Promise<string> {
   const copy = join(emptyFolder(), folder)

@@ -12,8 +12,8 @@ export const PGBOUNCER = program('pgbouncer')
 const NOBODY = ['--reuid=65534', '--regid=65534', '--clear-groups']
 
 /**
- * Starts PgBouncer in front of the server of `url`, with `size` connections to it. `url` of the result leads to the same
- * database through PgBouncer.
+ * Starts PgBouncer in front of the server of `url`, with `size` connections to it. `url` of the result leads to the
+ * same database through PgBouncer.
  */
 export async function startPgBouncer(url: string, mode: 'session' | 'transaction', size: number) {
   const server = new URL(url)
