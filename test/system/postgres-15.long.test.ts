@@ -10,7 +10,7 @@ import { on } from './support/operations.ts'
 
 setDefaultTimeout(600_000)
 
-/** The tests of the fast tier whose SQL depends on the server's version most. */
+/** The tests of the fast tier whose SQL depends most on the server's version. */
 const FILES = [
   'contract/any-list',
   'contract/list-search',
@@ -43,11 +43,11 @@ requires(POSTGRES_15).describe('on Postgres 15', () => {
       '--reporter=junit',
       `--reporter-outfile=${report}`,
     ]
-    // Tests of the embedded database do not use this server.
+    // Tests of the embedded database do not use this server, so they are left out.
     const names = '--test-name-pattern=^(?!.*embedded)'
     const run = Bun.spawn([process.execPath, 'test', ...options, names, ...FILES.map(file => `./${file}`)], {
       cwd: join(import.meta.dir, '..', '..'),
-      // An empty TEST_SEED is the fixed seed of the fast tier, whose properties are not bounded for random ones.
+      // An empty TEST_SEED is the constant seed of the fast tier. Random seeds need the larger bounds of CHECK=all.
       env: { ...process.env, CHECK: 'fast', TEST_SEED: '', TEST_DATABASE_URL: cluster.url() },
       stdio: ['ignore', 'inherit', 'inherit'],
     })

@@ -10,39 +10,39 @@ const world = useServedWorld({
   STATEMENT_TIMEOUT: '3',
 })
 
-/** Milliseconds beyond all of these bounds. */
-const STOPPED = 6000
+/** Milliseconds of the suspension, longer than all of these limits. */
+const SUSPENDED_MS = 6000
 
 /**
- * The statuses of requests whose answers have come while the process was stopped for long.
- * @param isLooked whether it was looking into their silence when it was stopped
+ * The statuses of requests whose rows arrived at the socket while the process was suspended.
+ * @param isProbing whether the service was probing the unresponsive connections when it was suspended
  */
-async function statusesAfter(service: Served, isLooked: boolean): Promise<number[]> {
+async function statusesAfter(service: Served, isProbing: boolean): Promise<number[]> {
   const ask = () => Array.from({ length: SIZE }, () => world.list(service))
-  // Each connection has prepared the statement: to prepare it would take a question and an answer more.
+  // Every connection must have prepared the statement, because preparing takes a further round trip.
   for (let time = 0; time < 3; time++) await Promise.all(ask())
   let answers: ReturnType<typeof ask> = []
   const lock = await world.sql.reserve()
   await lock`begin`
   await whileBlocked(world.sql, async waiting => {
-    // Nobody can log in, so that whoever looks into the silence has to wait as well.
-    if (isLooked) await lock`lock table pg_authid in access exclusive mode`
+    // With pg_authid locked no client can log in, so the probe of the connections waits, too.
+    if (isProbing) await lock`lock table pg_authid in access exclusive mode`
     answers = ask()
-    await waiting(isLooked ? SIZE + 1 : SIZE)
+    await waiting(isProbing ? SIZE + 1 : SIZE)
     process.kill(service.pid, 'SIGSTOP')
   })
   await lock`rollback`
   lock.release()
-  await Bun.sleep(STOPPED)
+  await Bun.sleep(SUSPENDED_MS)
   process.kill(service.pid, 'SIGCONT')
   return (await Promise.all(answers)).map(({ status }) => status)
 }
 
 test.each([
-  ['was stopped', false],
-  ['was stopped while it looked into their silence', true],
-])('answers that came while the process %s are sent when it goes on', async (_, isLooked) => {
+  ['the process is suspended', false],
+  ['the process is suspended during a probe of unresponsive connections', true],
+])('rows that Postgres sends while %s become answers after the process resumes', async (_, isProbing) => {
   const service = await world.serve()
-  expect(await statusesAfter(service, isLooked)).toEqual(Array(SIZE).fill(200))
+  expect(await statusesAfter(service, isProbing)).toEqual(Array(SIZE).fill(200))
   await service.end()
 })

@@ -4,50 +4,50 @@ import { bodies } from './hostile-bodies.ts'
 import { headers } from './hostile-headers.ts'
 import { targets } from './hostile-targets.ts'
 
-/** What is known about the sender. unclear: a server may read it either way. */
+/** The standing of credentials: valid, invalid, or unclear if servers may read them either way. */
 export type Standing = 'good' | 'none' | 'unclear'
 
-/** A request as bytes, and what is known about it. */
+/** A request as bytes, with its expected handling. */
 export interface HostileRequest {
   method: string
-  /** As it stands in the request line. */
+  /** The target in the request line. */
   target: string
-  /** Whether its token, and whether its client credentials are good. */
+  /** The standing of the token, and that of the client credentials. */
   token: Standing
   client: Standing
-  /** It is not HTTP: the server may answer without a body, or just close. */
+  /** Whether the request is not valid HTTP: the server may answer without a body, or close. */
   isBroken: boolean
   bytes: Buffer
 }
 
-/** What is needed to be let in. */
+/** Valid credentials and ids. */
 export interface Keys {
   host: string
   token: string
   clientId: string
   clientSecret: string
-  /** Ids of records that are there. */
+  /** Ids of existing records. */
   ids: number[]
 }
 
-/** Some requests for one connection, and how they are sent. */
+/** Several requests for one connection, and the way in which they are sent. */
 export interface Conversation {
   requests: HostileRequest[]
-  /** All at once, instead of one after the other. */
+  /** Whether the requests are sent all at once, not one after the other. */
   isPipelined: boolean
-  /** Where bytes are cut into packets: a share of each request. */
+  /** The points at which each request is split into packets, as shares of its length. */
   cuts: number[]
-  /** Only so much of the bytes is sent: a share of the whole. */
+  /** The share of all bytes that is sent. */
   sent: number
   ending: 'wait' | 'end' | 'cut'
 }
 
 const METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'DELETE', 'OPTIONS', 'PATCH', 'TRACE', 'PROPFIND', 'QUERY']
-/** The server closes the connection on them, or answers without a body. */
+/** Methods on which the server closes the connection or answers without a body. */
 const ODD_METHODS = ['CONNECT', 'get', 'GETT', 'X', 'BREW']
 
 /**
- * Requests of every kind that a server may meet in the open, several on a connection, of which the last may be broken.
+ * Hostile requests of many kinds, several on a connection, of which the last may be broken.
  */
 export function conversations(keys: Keys): fc.Arbitrary<Conversation> {
   const request = fc
@@ -90,7 +90,7 @@ export function conversations(keys: Keys): fc.Arbitrary<Conversation> {
   return fc.oneof({ weight: 6, arbitrary: complete }, { weight: 1, arbitrary: truncated })
 }
 
-/** What comes after a broken request on its connection may be taken for anything. */
+/** Drops the requests after a broken one, because a server may read their bytes as part of the broken one. */
 function untilBroken(requests: HostileRequest[]): HostileRequest[] {
   const first = requests.findIndex(({ isBroken }) => isBroken)
   return first < 0 ? requests : requests.slice(0, first + 1)
@@ -129,10 +129,10 @@ const replaced = (bytes: Buffer, pattern: RegExp, by: string) =>
 
 const CHUNKED = '\r\nTransfer-Encoding: chunked\r\n\r\n'
 
-/** Puts lines between the request line and the headers. */
+/** Inserts lines between the request line and the headers. */
 const lines = (text: string) => (bytes: Buffer) => replaced(bytes, /\r\n/, `\r\n${text}\r\n`)
 
-/** Ways to break a request, some of which a lenient server does not even notice. */
+/** Ways to break a request. Lenient servers accept some of them. */
 const BREAKS: Record<string, (bytes: Buffer, seed: number) => Buffer> = {
   'a longer body is announced than comes': bytes =>
     replaced(bytes, /\r\n\r\n/, '\r\nContent-Length: 99999\r\n\r\n'),

@@ -1,6 +1,6 @@
 import type { Refusal } from './task.ts'
 
-/** Filters of each type that there is, some with two values: the world has a record beside each. */
+/** Filters of each type, some with two values. For each filter, the test data has a record that it leaves out. */
 export const NARROWED = {
   'filter[organization_ids][]': [10, 11],
   'filter[seids][]': ['A 1', 'B&2'],
@@ -9,7 +9,7 @@ export const NARROWED = {
   'filter[start_date]': '2026-01-02',
 }
 
-/** An answer that was no success; both libraries return the parsed body beside the Response. */
+/** An error answer. Both libraries return its parsed body and the Response. */
 export class Refused extends Error {
   constructor(
     readonly response: Response | undefined,
@@ -19,7 +19,7 @@ export class Refused extends Error {
   }
 }
 
-/** What the library showed of it; undefined for another error. */
+/** The parts of the error answer that the library showed; undefined for another error. */
 export async function refusalOf(error: unknown): Promise<Refusal | undefined> {
   if (!(error instanceof Refused)) return undefined
   const { error: code, error_description: description } = error.body as Record<string, string>

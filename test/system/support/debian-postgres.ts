@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs'
 import { debianBinaries } from '../../support/postgres-binaries.ts'
 import type { Requirement } from '../../support/requires.ts'
 
-/** The oldest Postgres that is supported, as Debian packages it. */
+/** The oldest supported Postgres, from its Debian package. */
 export const POSTGRES_15: Requirement = {
   name: 'Postgres 15',
   debianPackage: 'postgresql-15',
@@ -21,7 +21,7 @@ export async function restore(file: string, url: string, ...options: string[]): 
 
 async function run([program = '', ...args]: string[]): Promise<void> {
   const child = Bun.spawn([client(program), ...args], {
-    // In a deadlock with a reader the reader is to lose: whoever looks first does, by default after a second.
+    // In a deadlock, the session that checks first is cancelled. The reader checks after a second, pg_restore after 60.
     env: { PATH: process.env.PATH ?? '', PGOPTIONS: '-c deadlock_timeout=60s' },
     stdin: 'ignore',
     stdout: 'ignore',

@@ -5,10 +5,10 @@ import { freePort } from '../../support/free-port.ts'
 import { program } from '../../support/requires.ts'
 import { canConnect } from './connect.ts'
 
-/** The pooler as Debian packages it. */
+/** PgBouncer from its Debian package. */
 export const PGBOUNCER = program('pgbouncer')
 
-/** PgBouncer refuses to run as root. */
+/** Arguments of setpriv that run PgBouncer as nobody: PgBouncer refuses to run as root. */
 const NOBODY = ['--reuid=65534', '--regid=65534', '--clear-groups']
 
 /**
@@ -35,7 +35,7 @@ ignore_startup_parameters = extra_float_digits,plan_cache_mode,jit,statement_tim
 logfile =
 `,
   )
-  // Ends with the process that started it, in whatever way that ends.
+  // PgBouncer ends when this process ends or is killed.
   const command = [
     'setpriv',
     '--pdeathsig=TERM',
