@@ -1,4 +1,4 @@
-// Writes the type of the service for clients in TypeScript: `bun scripts/types.ts [--outfile dist/axport.d.ts]`.
+// Writes the type of the service for TypeScript clients: `bun scripts/types.ts [--outfile dist/axport.d.ts]`.
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join, resolve } from 'node:path'
@@ -6,7 +6,7 @@ import { parseArgs } from 'node:util'
 
 const root = join(import.meta.dir, '..')
 
-/** Declares `App`, as the compiler infers it, in one file that needs nothing of ours beside it. */
+/** The declaration of the type `App`, as the compiler infers it, in one file without imports from this project. */
 function declare(): string {
   const folder = mkdtempSync(join(tmpdir(), 'axport-types-'))
   try {
@@ -26,11 +26,11 @@ function declare(): string {
     writeFileSync(join(folder, 'tsconfig.json'), JSON.stringify(config))
     const tsc = join(root, 'node_modules', 'typescript', 'bin', 'tsc')
     const { success, stdout } = Bun.spawnSync([process.execPath, tsc, '-p', folder])
-    if (!success) throw new Error(`the types cannot be made: ${stdout.toString()}`)
+    if (!success) throw new Error(`the compiler cannot make the declarations: ${stdout.toString()}`)
     const inferred = readFileSync(join(folder, 'out', 'src', 'http', 'app.d.ts'), 'utf8')
     const [, type] = /^export declare function createApp\(.*?\): (Elysia<.*?^}>;)$/ms.exec(inferred) ?? []
     if (!type || /import\("\./.test(type))
-      throw new Error('the compiler declares createApp in another form than expected')
+      throw new Error('the compiler declares createApp() in an unexpected form')
     return `import type { Elysia } from 'elysia'\n\n/** The Assessment Export Service, for Eden. */\nexport type App = ${type}\n`
   } finally {
     rmSync(folder, { recursive: true, force: true })

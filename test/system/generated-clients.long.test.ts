@@ -6,7 +6,7 @@ import { assessment, educator, organization, range, world } from '../support/fix
 import { requires } from '../support/requires.ts'
 import { authorize, load, startService, type TestService } from '../support/service.ts'
 import { perform } from './clients/run.ts'
-import { describedPlaces, NGINX, startNginx } from './support/nginx.ts'
+import { documentedUrls, NGINX, startNginx } from './support/nginx.ts'
 import { installed, runBun } from './support/npm.ts'
 
 setDefaultTimeout(300_000)
@@ -55,7 +55,7 @@ requires(NGINX).describe('a client that is generated from /openapi.json', () => 
     nginx = await startNginx(service.baseUrl)
     const { clientId, clientSecret } = await authorize(service, [10, 11, 12], [1])
     const address = `${nginx.url}/openapi.json`
-    const { baseUrl } = await describedPlaces(address)
+    const { baseUrl } = await documentedUrls(address)
     task = { baseUrl, clientId, clientSecret, style: 'JSON' }
     folder = await installed('generated')
     cpSync(join(import.meta.dir, 'clients', 'task.ts'), join(folder, 'task.ts'))

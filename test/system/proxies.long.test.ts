@@ -11,7 +11,7 @@ import { type Served, serveWith } from '../support/served.ts'
 import { authorize, load, startService, type TestService } from '../support/service.ts'
 import { CADDY, startCaddy } from './support/caddy.ts'
 import { HAPROXY, startHaproxy } from './support/haproxy.ts'
-import { describedPlaces, NGINX, startNginx } from './support/nginx.ts'
+import { documentedUrls, NGINX, startNginx } from './support/nginx.ts'
 
 setDefaultTimeout(120_000)
 
@@ -63,7 +63,7 @@ for (const { requirement, start } of PROXIES)
     })
 
     test('the OpenAPI document has the public URLs of the service and of the token endpoint', async () => {
-      const { baseUrl, tokenUrl } = await describedPlaces(`${proxy.url}/openapi.json`, trusting)
+      const { baseUrl, tokenUrl } = await documentedUrls(`${proxy.url}/openapi.json`, trusting)
       expect(baseUrl).toBe(proxy.url)
       const body = new URLSearchParams(tokenRequest(client))
       const issued = await fetch(tokenUrl, { method: 'POST', body, ...trusting })

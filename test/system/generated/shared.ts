@@ -1,4 +1,4 @@
-import type { Refusal } from './task.ts'
+import { type Refusal, TASK } from './task.ts'
 
 /** Filters of each type, some with two values. For each filter, the test data has a record that it leaves out. */
 export const NARROWED = {
@@ -9,8 +9,25 @@ export const NARROWED = {
   'filter[start_date]': '2026-01-02',
 }
 
+/** The body of a token request. The generated types allow only the grant type client_credentials. */
+export const tokenBody = (grantType: string) => ({
+  grant_type: grantType as 'client_credentials',
+  client_id: TASK.clientId,
+  client_secret: TASK.clientSecret,
+})
+
+/** The data of a successful answer; throws Refused for any other. */
+export function dataOf<Data>(answer: {
+  data?: Data
+  error?: unknown
+  response?: Response | undefined
+}): NonNullable<Data> {
+  if (!answer.data) throw new Refused(answer.response, answer.error)
+  return answer.data
+}
+
 /** An error answer. Both libraries return its parsed body and the Response. */
-export class Refused extends Error {
+class Refused extends Error {
   constructor(
     readonly response: Response | undefined,
     readonly body: unknown,

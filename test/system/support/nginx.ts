@@ -49,7 +49,7 @@ export async function startNginx(serviceUrl: string, pair?: Pair) {
 }
 
 /** The base URL of the service and the token URL in the OpenAPI document at `address`. */
-export async function describedPlaces(
+export async function documentedUrls(
   address: string,
   init: RequestInit = {},
 ): Promise<{ baseUrl: string; tokenUrl: string }> {
