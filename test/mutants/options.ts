@@ -1,18 +1,18 @@
 import { parseArgs } from 'node:util'
 
-/** Which mutants are tried, and how long. */
+/** The options of a run of mutants. */
 export interface Options {
-  /** How many are drawn; all where none is given. */
+  /** The number of mutants to draw; default: all. */
   sample: number
-  /** Where drawing them starts. */
+  /** The seed of the draw. */
   seed: number
-  /** Beginnings of paths. */
+  /** Prefixes of paths; empty for all files. */
   only: string[]
-  /** A file of what has been found: what is in it is not tried again. */
+  /** The path of a file of results. Mutants in the file are not tried again. */
   results: string | undefined
-  /** No mutant is begun after it. */
+  /** The minutes after which no further mutant is tried. */
   minutes: number
-  /** How many are tried at the same time, each in a copy of its own. */
+  /** The number of mutants that are tried at the same time, each in its own copy of the project. */
   atOnce: number
 }
 
@@ -26,7 +26,7 @@ export const USAGE = `Usage: bun run mutants [options]
 
 /**
  * Reads the arguments of `bun run mutants`.
- * @throws Error with a line for the person who called
+ * @throws Error with a one-line message for the user
  */
 export function readOptions(args: string[]): Options {
   const { values } = parseArgs({
