@@ -74,7 +74,8 @@ function readHead(text: string): (Answer & { length: number; missing: number }) 
   const length = end + 4
   const status = Number(text.slice(9, 12))
   const contentLength = /\r\ncontent-length: *(\d+)/i.exec(text.slice(0, end))?.[1]
-  if (contentLength !== undefined) return { status, bytes: Number(contentLength), length, missing: Number(contentLength) }
+  if (contentLength !== undefined)
+    return { status, bytes: Number(contentLength), length, missing: Number(contentLength) }
   // A large body is one chunk, and an empty chunk ends the answer.
   const size = /^([\da-f]+)\r\n/.exec(text.slice(length))?.[1]
   if (size === undefined) return undefined

@@ -28,11 +28,11 @@ export const USAGE = `Usage: bun run bench [options]
   --only NAME      one measure; may be repeated
   --out FILE       write the results as JSON
   --seconds S      length of one measurement under load (default 3)
-  --rounds R       rounds of which the median counts (default 5)
-  --database URL   measure a Postgres that holds imported data instead of starting one and importing
-  --postgres N     start Postgres N, as Debian installs it, instead of the one that the tests have
-  --against FILE   another axport, to compare the import with
-  --before FILE    the results of another axport, to stand beside`
+  --rounds R       number of rounds; the median is the result (default 5)
+  --database URL   use a database with imported data instead of starting a Postgres and importing
+  --postgres N     start Debian's Postgres N instead of the Postgres of the tests
+  --against FILE   another axport executable; its import is measured for comparison
+  --before FILE    results of another axport (by --out), for comparison`
 
 /**
  * Reads the arguments of `bun run bench`.

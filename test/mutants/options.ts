@@ -18,11 +18,11 @@ export interface Options {
 
 export const USAGE = `Usage: bun run mutants [options]
   --sample N      draw N mutants instead of trying all
-  --seed N        where drawing starts (default 1)
-  --only PATH     a file or a folder, as db/migrations; may be repeated
-  --results FILE  keep what is found, and go on from there the next time
+  --seed N        seed of the draw (default 1)
+  --only PATH     a file or a folder, such as db/migrations; may be repeated
+  --results FILE  keep the results in FILE, and skip mutants that FILE has
   --minutes N     begin no mutant after N minutes
-  --at-once N     try N at the same time (default 1)`
+  --at-once N     try N mutants at the same time (default 1)`
 
 /**
  * Reads the arguments of `bun run mutants`.

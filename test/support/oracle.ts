@@ -33,16 +33,16 @@ export type Asked = Partial<Record<(typeof SCALARS | typeof SCALAR_FILTERS)[numb
 
 /** Parses a query string in the spelling of spec 4.2, with each scalar parameter at most once. */
 export function asking(query: string): Asked {
-  const asked: Asked = { lists: {} }
+  const request: Asked = { lists: {} }
   for (const [key, value] of new URLSearchParams(query)) {
     const scalar =
       SCALARS.find(name => key === name) ?? SCALAR_FILTERS.find(name => key === `filter[${name}]`)
     const list = LIST_FILTERS.find(name => key === `filter[${name}][]`)
-    if (scalar) asked[scalar] = value
-    else if (list) asked.lists[list] = [...(asked.lists[list] ?? []), value]
+    if (scalar) request[scalar] = value
+    else if (list) request.lists[list] = [...(request.lists[list] ?? []), value]
     else throw new Error(`the specification has no parameter ${key}`)
   }
-  return asked
+  return request
 }
 
 /** The answers about one state of a platform. Computed answers are cached, because tests repeat many requests. */
@@ -57,17 +57,17 @@ export class Oracle {
   }
 
   /** The body of a list (spec 4.2). */
-  list(scope: Scope, asked: Asked): string {
-    const matching = this.select(scope, asked)
-    const page = Math.min(isBlank(asked.page) ? 50 : Number(asked.page), 100)
-    const offset = isBlank(asked.offset) ? 0 : Number(asked.offset)
+  list(scope: Scope, request: Asked): string {
+    const matching = this.select(scope, request)
+    const page = Math.min(isBlank(request.page) ? 50 : Number(request.page), 100)
+    const offset = isBlank(request.offset) ? 0 : Number(request.offset)
     const data = matching.slice(offset, offset + page).map(({ text }) => text)
     return `{"data":[${data.join()}],"meta":${JSON.stringify({ count: matching.length, offset, page })}}`
   }
 
   /** All matching records as JSON in the requested order, without paging. */
-  documents(scope: Scope, asked: Asked): string[] {
-    return this.select(scope, asked).map(({ text }) => text)
+  documents(scope: Scope, request: Asked): string[] {
+    return this.select(scope, request).map(({ text }) => text)
   }
 
   /** The body of a single record (spec 4.3), or undefined if the answer is 404. */
@@ -76,13 +76,13 @@ export class Oracle {
     return view && isInScope(view, scope) ? view.text : undefined
   }
 
-  private select(scope: Scope, { page: _, offset: __, ...asked }: Asked): View[] {
-    const key = JSON.stringify([scope.organizations, scope.products, asked])
+  private select(scope: Scope, { page: _, offset: __, ...request }: Asked): View[] {
+    const key = JSON.stringify([scope.organizations, scope.products, request])
     let selection = this.selections.get(key)
     if (!selection) {
       selection = inOrder(
-        [...this.records.values()].filter(view => isInScope(view, scope) && matches(view, asked)),
-        asked,
+        [...this.records.values()].filter(view => isInScope(view, scope) && matches(view, request)),
+        request,
       )
       this.selections.set(key, selection)
     }
@@ -104,8 +104,8 @@ function isInScope({ assessment }: View, scope: Scope): boolean {
   )
 }
 
-function matches({ assessment, user, record }: View, asked: Asked): boolean {
-  const { lists, search, start_date, end_date } = asked
+function matches({ assessment, user, record }: View, request: Asked): boolean {
+  const { lists, search, start_date, end_date } = request
   const has = (filter: ListFilter, isOne: (value: string) => boolean) => {
     const values = (lists[filter] ?? []).filter(value => !isBlank(value))
     return values.length === 0 || values.some(isOne)

@@ -44,9 +44,9 @@ test('holds() tries `runs` inputs even if the time limit of CHECK=all is over', 
 })
 
 test('holds() names the seed that repeats the round of a failure', () => {
-  const told = ending('wrong', { CHECK: 'all', TEST_SEED: '17' })
-  const [, value] = /TEST_SEED=18 repeats this run[\s\S]*got (-?\d+)/.exec(told) ?? []
-  expect(told).toContain(`Counterexample: [${value}]`)
+  const output = ending('wrong', { CHECK: 'all', TEST_SEED: '17' })
+  const [, value] = /TEST_SEED=18 repeats this run[\s\S]*got (-?\d+)/.exec(output) ?? []
+  expect(output).toContain(`Counterexample: [${value}]`)
 })
 
 test('The seed is constant in the fast tier, random in each run of CHECK=all, and TEST_SEED if that is set', () => {

@@ -153,7 +153,7 @@ export async function pullFrom(
   options: PullOptions = {},
 ): Promise<Pulled> {
   const { format = 'ndjson', compression, query, timeoutMs = 20_000, retryForMs = 20_000, signal } = options
-  const told = { notes: [] as string[], pauses: [] as Pulled['pauses'], progress: [] as PullProgress[] }
+  const reports = { notes: [] as string[], pauses: [] as Pulled['pauses'], progress: [] as PullProgress[] }
   const result = await pull(
     {
       service: { baseUrl, clientId: client.clientId, clientSecret: client.clientSecret },
@@ -164,13 +164,13 @@ export async function pullFrom(
       out,
     },
     {
-      onProgress: progress => told.progress.push(progress),
-      onPause: (reason, milliseconds) => told.pauses.push([reason, milliseconds]),
-      onNote: note => told.notes.push(note),
+      onProgress: progress => reports.progress.push(progress),
+      onPause: (reason, milliseconds) => reports.pauses.push([reason, milliseconds]),
+      onNote: note => reports.notes.push(note),
       signal: signal ?? new AbortController().signal,
     },
   )
-  return { result, ...told }
+  return { result, ...reports }
 }
 
 export const ANYBODY = { clientId: 'id', clientSecret: 'Xq7Secret' }

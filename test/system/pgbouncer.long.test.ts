@@ -140,8 +140,8 @@ for (const [mode, size] of [
     })
 
     test('doctor reports the pooler, and that the pooler does not pass statement_timeout to the server', async () => {
-      const told = await ailments(bouncer.url)
-      expect(told.slice(0, 3)).toEqual([
+      const findings = await ailments(bouncer.url)
+      expect(findings.slice(0, 3)).toEqual([
         expect.stringMatching(/^pooler: warning, one is in between/),
         expect.stringMatching(
           /^statement timeout: warning, none, .*alter role postgres set statement_timeout = 10000$/,

@@ -18,16 +18,16 @@ export const fair: Measure = {
     const other = await world.provision(world.databaseUrl, { ...scope, products: scope.products.slice(1) })
     const { seconds, rounds } = world.options
     const figures = await withService(world, scope, async ({ service, headers, load }) => {
-      const others = await authorize(service.url, other)
+      const otherHeaders = await authorize(service.url, other)
       const job = { paths: [FIRST_PAGE], seconds }
-      for (const known of [headers, others]) await load({ ...job, headers: known, connections: 1 })
+      for (const known of [headers, otherHeaders]) await load({ ...job, headers: known, connections: 1 })
       const pageBeside = (crowd: typeof headers) => async () => {
-        const crowded = load({ ...job, headers: crowd, connections: OPEN })
+        const others = load({ ...job, headers: crowd, connections: OPEN })
         const { latencies } = await load({ ...job, connections: 1 })
-        await crowded
+        await others
         return median(latencies)
       }
-      return await compare(rounds, pageBeside(others), pageBeside(headers))
+      return await compare(rounds, pageBeside(otherHeaders), pageBeside(headers))
     })
     const measure = `a page beside ${OPEN} open requests of another integration ÷ of the same one`
     return [{ measure, ...figures, unit: 'ms', beside: 'first come, first served' }]

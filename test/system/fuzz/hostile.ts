@@ -134,20 +134,20 @@ const lines = (text: string) => (bytes: Buffer) => replaced(bytes, /\r\n/, `\r\n
 
 /** Ways to break a request. Lenient servers accept some of them. */
 const BREAKS: Record<string, (bytes: Buffer, seed: number) => Buffer> = {
-  'a longer body is announced than comes': bytes =>
+  'a body that is shorter than its length': bytes =>
     replaced(bytes, /\r\n\r\n/, '\r\nContent-Length: 99999\r\n\r\n'),
-  'lengths contradict': lines('Content-Length: 3\r\nContent-Length: 7'),
-  'a length is told twice': bytes => replaced(bytes, /(Content-Length: \d+)\r\n/, '$1\r\n$1\r\n'),
-  'a length is no number': lines('Content-Length: -1'),
-  'a length is beyond all numbers': lines('Content-Length: 99999999999999999999999'),
+  'two different lengths': lines('Content-Length: 3\r\nContent-Length: 7'),
+  'a repeated length': bytes => replaced(bytes, /(Content-Length: \d+)\r\n/, '$1\r\n$1\r\n'),
+  'a negative length': lines('Content-Length: -1'),
+  'a length beyond 64 bits': lines('Content-Length: 99999999999999999999999'),
   'a length and chunks': lines('Content-Length: 4\r\nTransfer-Encoding: chunked'),
   'an unknown transfer coding': lines('Transfer-Encoding: gzip, chunked'),
-  'chunks that are none': bytes => replaced(bytes, /\r\n\r\n/, `${CHUNKED}zz\r\n`),
-  'a chunk of endless size': bytes => replaced(bytes, /\r\n\r\n/, `${CHUNKED}ffffffffffffffff\r\nx`),
+  'an invalid chunk size': bytes => replaced(bytes, /\r\n\r\n/, `${CHUNKED}zz\r\n`),
+  'a huge chunk size': bytes => replaced(bytes, /\r\n\r\n/, `${CHUNKED}ffffffffffffffff\r\nx`),
   'no version': bytes => replaced(bytes, / HTTP\/1\.1/, ''),
   'another version': bytes => replaced(bytes, /HTTP\/1\.1/, 'HTTP/9.9'),
   'an old version': bytes => replaced(bytes, /HTTP\/1\.1/, 'HTTP/1.0'),
-  'a method that is none': bytes => replaced(bytes, /^\S+/, 'G\x00T'),
+  'an invalid method': bytes => replaced(bytes, /^\S+/, 'G\x00T'),
   'spaces in the target': bytes => replaced(bytes, / HTTP/, ' a b HTTP'),
   'control characters in the target': bytes => replaced(bytes, / HTTP/, '\x01\x7f HTTP'),
   'a header without a colon': lines('nonsense'),
@@ -156,15 +156,15 @@ const BREAKS: Record<string, (bytes: Buffer, seed: number) => Buffer> = {
   'NUL in a header': lines('X-A: b\x00c'),
   'no Host': bytes => replaced(bytes, /^Host:.*\r\n/im, ''),
   'two Hosts': lines('Host: a\r\nHost: b'),
-  'a Host that is none': bytes => replaced(bytes, /^Host:.*\r\n/im, 'Host: []:x@/\\ %\r\n'),
-  'headers without end': lines(`X-Long: ${'a'.repeat(80_000)}`),
-  'headers without number': lines('X-Many: a\r\n'.repeat(300).trimEnd()),
-  'a target without end': bytes => replaced(bytes, / HTTP/, `${'a'.repeat(80_000)} HTTP`),
+  'an invalid Host': bytes => replaced(bytes, /^Host:.*\r\n/im, 'Host: []:x@/\\ %\r\n'),
+  'a very long header': lines(`X-Long: ${'a'.repeat(80_000)}`),
+  'too many headers': lines('X-Many: a\r\n'.repeat(300).trimEnd()),
+  'a very long target': bytes => replaced(bytes, / HTTP/, `${'a'.repeat(80_000)} HTTP`),
   'bare line feeds': bytes => replaced(bytes, /\r\n/g, '\n'),
   'a change of protocol': lines('Connection: Upgrade\r\nUpgrade: websocket'),
-  'HTTP/2 at once': bytes => Buffer.concat([Buffer.from('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n'), bytes]),
-  'TLS at once': () => Buffer.from('16030100f8010000f40303', 'hex'),
-  'a byte is another': (bytes, seed) => {
+  'the preface of HTTP/2': bytes => Buffer.concat([Buffer.from('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n'), bytes]),
+  'a TLS handshake': () => Buffer.from('16030100f8010000f40303', 'hex'),
+  'one changed byte': (bytes, seed) => {
     const changed = Buffer.from(bytes)
     changed[seed % bytes.length] = (seed >> 8) & 0xff
     return changed

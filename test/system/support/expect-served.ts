@@ -33,10 +33,10 @@ async function compare(
   baseUrl: string,
   token: string,
   oracle: Oracle,
-  asked: { sort?: string; order?: string; offset?: string },
+  parameters: { sort?: string; order?: string; offset?: string },
   scope: Scope,
 ): Promise<void> {
-  const query = { page: '100', ...asked }
+  const query = { page: '100', ...parameters }
   const { status, text } = await tryList(baseUrl, token, query)
   expect({ query, status, text }).toEqual({
     query,
