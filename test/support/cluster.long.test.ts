@@ -4,15 +4,7 @@ import { join } from 'node:path'
 import postgres from 'postgres'
 import { cluster, emptyDatabase, freshDatabase, type OwnCluster, startCluster } from './cluster.ts'
 import { until } from './until.ts'
-
-async function query<T>(url: string, ask: (sql: postgres.Sql) => Promise<T>): Promise<T> {
-  const sql = postgres(url, { max: 1, connect_timeout: 5, onnotice: () => {} })
-  try {
-    return await ask(sql)
-  } finally {
-    await sql.end({ timeout: 0 })
-  }
-}
+import { withConnection } from './with-connection.ts'
 
 test('cluster() returns the same Postgres server for every call in one process', async () => {
   const [first, second] = [await cluster(), await cluster()]
@@ -23,15 +15,15 @@ describe('freshDatabase()', () => {
   let prepared = 0
   const prepare = async (url: string) => {
     prepared++
-    await query(url, sql => sql`create table notes as select 'from the template' as text`)
+    await withConnection(url, sql => sql`create table notes as select 'from the template' as text`)
   }
   const texts = (url: string) =>
-    query(url, async sql => (await sql`select text from notes`).map(row => row.text))
+    withConnection(url, async sql => (await sql`select text from notes`).map(row => row.text))
 
   test('fills its template once, and returns copies that do not share later changes', async () => {
     const [one, other] = await Promise.all([1, 2].map(() => freshDatabase('notes', prepare)))
     if (!one || !other) throw new Error('freshDatabase() was called twice and must return two databases')
-    await query(one.url, sql => sql`insert into notes values ('mine')`)
+    await withConnection(one.url, sql => sql`insert into notes values ('mine')`)
     expect(await texts(one.url)).toEqual(['from the template', 'mine'])
     expect(await texts(other.url)).toEqual(['from the template'])
     expect(prepared).toBe(1)
@@ -44,23 +36,25 @@ describe('freshDatabase()', () => {
     await sql`select 1`
     await drop()
     await sql.end({ timeout: 0 })
-    expect(await query(url, other => other`select 1`).catch(error => error.code)).toBe('3D000')
+    expect(await withConnection(url, other => other`select 1`).catch(error => error.code)).toBe('3D000')
   })
 })
 
 describe('startCluster()', () => {
   const counted = (own: OwnCluster) =>
-    query(own.url(), async sql => (await sql`select count(*)::int as n from kept`)[0]?.n)
+    withConnection(own.url(), async sql => (await sql`select count(*)::int as n from kept`)[0]?.n)
 
   test('applies settings, keeps the data through a crash and a restart, and removes its files on stop()', async () => {
     const own = await startCluster({ settings: { max_connections: '17' } })
-    const [row] = await query(own.url(), sql => sql`show max_connections`)
+    const [row] = await withConnection(own.url(), sql => sql`show max_connections`)
     expect(row?.max_connections).toBe('17')
-    await query(own.url(), sql => sql`create table kept as select 1`)
+    await withConnection(own.url(), sql => sql`create table kept as select 1`)
     const address = own.url()
 
     await own.crash()
-    expect(await query(address, sql => sql`select 1`).catch(error => error.code)).toBe('ECONNREFUSED')
+    expect(await withConnection(address, sql => sql`select 1`).catch(error => error.code)).toBe(
+      'ECONNREFUSED',
+    )
 
     await own.restart()
     expect(own.url()).toBe(address)

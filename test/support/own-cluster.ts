@@ -1,12 +1,12 @@
 import { appendFile, chown, readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import postgres from 'postgres'
 import { makeClusterFolder } from './cluster-folder.ts'
 import { freePort } from './free-port.ts'
 import { copy, newDataFolder, postgresEnvironment } from './initdb.ts'
 import { type PostgresBinaries, postgresBinaries } from './postgres-binaries.ts'
 import { type Supervised, startSupervised } from './supervised.ts'
 import { until } from './until.ts'
+import { withConnection } from './with-connection.ts'
 
 /** A Postgres server of one test, which the test may stop and start. */
 export interface OwnCluster {
@@ -146,8 +146,7 @@ class Server implements OwnCluster {
   }
 
   async promote(): Promise<void> {
-    const sql = postgres(this.url(), { max: 1, fetch_types: false })
-    await sql`select pg_promote()`.finally(() => sql.end({ timeout: 1 }))
+    await withConnection(this.url(), sql => sql`select pg_promote()`)
   }
 
   async stop(): Promise<void> {
@@ -180,9 +179,8 @@ class Server implements OwnCluster {
 
   async #untilReady(launched: Supervised): Promise<void> {
     const answers = async () => {
-      const sql = postgres(this.url(), { max: 1, connect_timeout: 5 })
       // Another Postgres could have taken the port in the meantime, so the data folder is compared.
-      const [row] = await sql`show data_directory`.finally(() => sql.end({ timeout: 0 }))
+      const [row] = await withConnection(this.url(), sql => sql`show data_directory`)
       return row?.data_directory === this.dataDir
     }
     await until('Postgres answers', async () => launched.hasEnded() || (await answers()), 30_000)

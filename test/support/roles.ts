@@ -1,7 +1,8 @@
 import { afterAll } from 'bun:test'
 import { randomBytes } from 'node:crypto'
-import postgres from 'postgres'
+import type postgres from 'postgres'
 import { cluster } from './cluster.ts'
+import { withConnection } from './with-connection.ts'
 
 /** A role of the server that may log in and has no other privilege. */
 export interface Role {
@@ -44,10 +45,5 @@ export const quoted = (name: string) => `"${name.replaceAll('"', '""')}"`
 const identifier = (sql: postgres.Sql, name: string) => sql.unsafe(quoted(name))
 
 async function asSuperuser(work: (sql: postgres.Sql) => Promise<unknown>): Promise<void> {
-  const sql = postgres((await cluster()).url(), { max: 1, onnotice: () => {} })
-  try {
-    await work(sql)
-  } finally {
-    await sql.end({ timeout: 0 })
-  }
+  await withConnection((await cluster()).url(), work)
 }

@@ -1,16 +1,14 @@
-import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test'
+import { expect, setDefaultTimeout, test } from 'bun:test'
 import { join } from 'node:path'
 import type { Sql } from 'postgres'
 import { migrate } from '../../src/postgres/schema/migrate.ts'
-import { cleanUp, emptyFolder, type Running, serve } from '../support/executable.ts'
+import { emptyFolder, type Running, serve } from '../support/executable.ts'
 import { list, newToken, tryList } from '../support/http.ts'
 import { Oracle } from '../support/oracle.ts'
-import { type OwnCluster, startCluster } from '../support/own-cluster.ts'
-import { debianBinaries } from '../support/postgres-binaries.ts'
 import { requires } from '../support/requires.ts'
 import { load } from '../support/service.ts'
 import { until } from '../support/until.ts'
-import { dump, POSTGRES_15, restore } from './support/debian-postgres.ts'
+import { dump, POSTGRES_15, restore, usePostgres15 } from './support/debian-postgres.ts'
 import { expectServed } from './support/expect-served.ts'
 import { integrate, on } from './support/operations.ts'
 import { linesOf, SCOPE, smallPlatform } from './support/small-platform.ts'
@@ -23,21 +21,14 @@ const LATER = smallPlatform(1)
 const OVER = ['--clean', '--if-exists', '--single-transaction']
 
 requires(POSTGRES_15).describe('a dump that is restored into the database of a running service', () => {
-  let cluster: OwnCluster
+  const server = usePostgres15()
   let databases = 0
-  beforeAll(async () => {
-    cluster = await startCluster({ binaries: debianBinaries(15) })
-  })
-  afterAll(async () => {
-    await cleanUp()
-    await cluster?.stop()
-  })
 
   /** Starts a service on a new database with BEFORE in it. `file` is a path for a dump. */
   async function world() {
     const name = `export_${++databases}`
     await asSuperuser(sql => sql.unsafe(`create database ${name} template template0`))
-    const url = cluster.url(name)
+    const url = server.cluster.url(name)
     const file = join(emptyFolder(), 'before.dump')
     await on(url, async sql => {
       await migrate(sql)
@@ -48,7 +39,7 @@ requires(POSTGRES_15).describe('a dump that is restored into the database of a r
     return { name, url, file, credentials, service, token: await newToken(service.url, credentials) }
   }
 
-  const asSuperuser = (work: (sql: Sql) => Promise<unknown>) => on(cluster.url(), work)
+  const asSuperuser = (work: (sql: Sql) => Promise<unknown>) => on(server.cluster.url(), work)
 
   test('is served after its commit; until then, requests get the former data, a 503 or a 504', async () => {
     const { url, file, credentials, service, token } = await world()

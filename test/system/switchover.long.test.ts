@@ -1,5 +1,4 @@
 import { afterAll, afterEach, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
-import postgres from 'postgres'
 import { openDatabase } from '../../src/postgres/database.ts'
 import { type OwnCluster, startCluster } from '../support/cluster.ts'
 import { ailments } from '../support/doctor.ts'
@@ -8,6 +7,7 @@ import { get, LIST, newToken } from '../support/http.ts'
 import { fill } from '../support/outage.ts'
 import { serveWith } from '../support/served.ts'
 import { until } from '../support/until.ts'
+import { withConnection } from '../support/with-connection.ts'
 
 setDefaultTimeout(120_000)
 
@@ -105,16 +105,15 @@ describe('target_session_attrs', () => {
 })
 
 async function setReadOnly(cluster: OwnCluster, value: 'on' | 'off'): Promise<void> {
-  const sql = postgres(cluster.url(), { max: 1, fetch_types: false })
-  await sql.unsafe(`alter system set default_transaction_read_only = ${value}`)
-  await sql`select pg_reload_conf()`
-  await sql.end()
-  const shown = async () => {
-    const sql = postgres(cluster.url(), { max: 1, fetch_types: false })
-    const [row] = await sql`show default_transaction_read_only`.finally(() => sql.end())
+  await withConnection(cluster.url(), async sql => {
+    await sql.unsafe(`alter system set default_transaction_read_only = ${value}`)
+    await sql`select pg_reload_conf()`
+  })
+  const isApplied = async () => {
+    const [row] = await withConnection(cluster.url(), sql => sql`show default_transaction_read_only`)
     return row?.default_transaction_read_only === value
   }
-  await until(`default_transaction_read_only is ${value}`, shown)
+  await until(`default_transaction_read_only is ${value}`, isApplied)
 }
 
 test('a service issues tokens within 5 s of a switchover and of the switch back, without a restart', async () => {

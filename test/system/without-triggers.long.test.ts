@@ -1,17 +1,15 @@
-import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test'
+import { expect, setDefaultTimeout, test } from 'bun:test'
 import { join } from 'node:path'
 import { migrate } from '../../src/postgres/schema/migrate.ts'
 import { ailments } from '../support/doctor.ts'
-import { cleanUp, emptyFolder, serve } from '../support/executable.ts'
+import { emptyFolder, serve } from '../support/executable.ts'
 import { newToken } from '../support/http.ts'
 import { succeed } from '../support/operator.ts'
-import { type OwnCluster, startCluster } from '../support/own-cluster.ts'
-import { debianBinaries } from '../support/postgres-binaries.ts'
 import { requires } from '../support/requires.ts'
 import { load } from '../support/service.ts'
 import { readPlatform } from '../support/stored-platform.ts'
 import { until } from '../support/until.ts'
-import { dump, POSTGRES_15, restore } from './support/debian-postgres.ts'
+import { dump, POSTGRES_15, restore, usePostgres15 } from './support/debian-postgres.ts'
 import { expectServed } from './support/expect-served.ts'
 import { importing, integrate, on } from './support/operations.ts'
 import { linesOf, smallPlatform } from './support/small-platform.ts'
@@ -27,20 +25,13 @@ const NOTHING = { ...BEFORE, assessments: [] }
 const GETS_NOTHING = expect.stringMatching(/^integrations: warning, .* gets nothing/)
 
 requires(POSTGRES_15).describe('data that is written into the source tables without triggers', () => {
-  let cluster: OwnCluster
-  beforeAll(async () => {
-    cluster = await startCluster({ binaries: debianBinaries(15), settings: { wal_level: 'logical' } })
-  })
-  afterAll(async () => {
-    await cleanUp()
-    await cluster?.stop()
-  })
+  const server = usePostgres15({ wal_level: 'logical' })
 
   /** Creates a migrated database without data. */
   async function database(name: string): Promise<string> {
-    await on(cluster.url(), sql => sql.unsafe(`create database ${name} template template0`))
-    await on(cluster.url(name), sql => migrate(sql))
-    return cluster.url(name)
+    await on(server.cluster.url(), sql => sql.unsafe(`create database ${name} template template0`))
+    await on(server.cluster.url(name), sql => migrate(sql))
+    return server.cluster.url(name)
   }
 
   /** Starts a service and requests a token. Returns a function that holds that the service has a platform's pages. */

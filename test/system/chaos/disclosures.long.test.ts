@@ -2,7 +2,6 @@
 // moment.
 import { afterAll, expect, setDefaultTimeout, test } from 'bun:test'
 import fc from 'fast-check'
-import type { Sql } from 'postgres'
 import { createIntegration } from '../../../src/integrations/create.ts'
 import { openDatabase } from '../../../src/postgres/database.ts'
 import { migrate } from '../../../src/postgres/schema/migrate.ts'
@@ -18,6 +17,7 @@ import { load } from '../../support/service.ts'
 import { randomBelow } from '../../support/tier.ts'
 import { until } from '../../support/until.ts'
 import { DisclosureClients } from './support/disclosure-clients.ts'
+import { untilIdle } from './support/idle.ts'
 
 setDefaultTimeout(10 * 60_000)
 afterAll(cleanUp)
@@ -199,7 +199,7 @@ test('disclosures are recorded for all received records, and for no others but a
         await stopWriting()
       }
       const { sql, close } = await openDatabase(cluster.url(), 1)
-      await untilQuiet(sql)
+      await untilIdle(sql)
       expect(deployment.clients.contradictions(await recorded(sql), EDUCATORS)).toEqual([])
       await sql`delete from disclosures`
       await close()
@@ -212,16 +212,6 @@ test('disclosures are recorded for all received records, and for no others but a
     await cluster.stop()
   }
 })
-
-/** Waits until no statement runs. Postgres continues a statement after its client has disconnected. */
-async function untilQuiet(sql: Sql): Promise<void> {
-  await until('no other connection runs a statement', async () => {
-    const busy = await sql`
-      select from pg_stat_activity
-      where datname = current_database() and state <> 'idle' and pid <> pg_backend_pid()`
-    return busy.count === 0
-  })
-}
 
 test('disclosures are recorded for all received records when a service is killed together with its embedded database', async () => {
   const url = `embedded:${emptyFolder()}`

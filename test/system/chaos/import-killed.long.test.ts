@@ -9,8 +9,8 @@ import { axport, cleanUp, emptyFolder, start } from '../../support/executable.ts
 import { staleRecords } from '../../support/import.ts'
 import { migratedFolder, openTestDatabase } from '../../support/service.ts'
 import { seed } from '../../support/tier.ts'
-import { until } from '../../support/until.ts'
 import { on } from '../support/operations.ts'
+import { untilIdle } from './support/idle.ts'
 
 setDefaultTimeout(10 * 60_000)
 afterAll(cleanUp)
@@ -28,14 +28,7 @@ interface Revision {
 /** Calls `work` with a connection to the database at `url`, after the statements of a killed import have ended. */
 async function inspect<Result>(url: string, work: (sql: Sql) => Promise<Result>): Promise<Result> {
   return await on(url, async sql => {
-    // Postgres continues a statement after its client has disconnected, and then rolls back or commits.
-    const isOver = async () => {
-      const busy = await sql`
-        select from pg_stat_activity
-        where datname = current_database() and state <> 'idle' and pid <> pg_backend_pid()`
-      return busy.length === 0
-    }
-    await until('the killed import is rolled back or committed', isOver, 60_000)
+    await untilIdle(sql)
     return await work(sql)
   })
 }

@@ -1,4 +1,7 @@
 import { existsSync } from 'node:fs'
+import { cleanUp } from '../../support/executable.ts'
+import { use } from '../../support/hooks.ts'
+import { type OwnCluster, startCluster } from '../../support/own-cluster.ts'
 import { debianBinaries } from '../../support/postgres-binaries.ts'
 import type { Requirement } from '../../support/requires.ts'
 
@@ -34,3 +37,14 @@ async function run([program = '', ...args]: string[]): Promise<void> {
 function client(program: string): string {
   return `/usr/lib/postgresql/15/bin/${program}`
 }
+
+/** Runs Debian's Postgres 15 with these settings for the tests of a group, and stops all processes after them. */
+export const usePostgres15 = (settings?: Record<string, string>): { cluster: OwnCluster } =>
+  use(async () => {
+    const cluster = await startCluster({ binaries: debianBinaries(15), ...(settings && { settings }) })
+    const close = async () => {
+      await cleanUp()
+      await cluster.stop()
+    }
+    return { cluster, close }
+  })

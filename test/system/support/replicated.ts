@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import postgres, { type Sql } from 'postgres'
+import type { Sql } from 'postgres'
 import { createIntegration } from '../../../src/integrations/create.ts'
 import { openDatabase } from '../../../src/postgres/database.ts'
 import { grantFor } from '../../../src/postgres/privileges/grant.ts'
@@ -12,6 +12,7 @@ import { assessment, ORGANIZATION, PRODUCT, range, world } from '../../support/f
 import { type Credentials, newToken } from '../../support/http.ts'
 import { load } from '../../support/service.ts'
 import { until } from '../../support/until.ts'
+import { withConnection } from '../../support/with-connection.ts'
 
 /** The role of the service, which is no superuser. */
 const ROLE = 'axport_serve'
@@ -72,17 +73,8 @@ async function fill(primary: OwnCluster, role: string): Promise<Credentials> {
 }
 
 /** Calls `work` with a new connection of the superuser to a server. */
-export async function on<Result>(
-  cluster: OwnCluster,
-  work: (sql: Sql) => PromiseLike<Result>,
-): Promise<Result> {
-  const sql = postgres(cluster.url(), { max: 1, onnotice: () => {}, fetch_types: false })
-  try {
-    return await work(sql)
-  } finally {
-    await sql.end({ timeout: 0 })
-  }
-}
+export const on = <Result>(cluster: OwnCluster, work: (sql: Sql) => PromiseLike<Result>): Promise<Result> =>
+  withConnection(cluster.url(), work)
 
 /** Waits until both standbys have replayed everything that the primary has written. */
 export async function caughtUp({ primary, first, second }: Replicated): Promise<void> {

@@ -1,7 +1,8 @@
-import postgres, { type Sql } from 'postgres'
+import type { Sql } from 'postgres'
 import { type OwnCluster, startCluster } from '../../../support/own-cluster.ts'
 import { signal, stopProcesses } from '../../../support/stop-processes.ts'
 import { until } from '../../../support/until.ts'
+import { withConnection } from '../../../support/with-connection.ts'
 
 /** The role of the service. It is no superuser, because Postgres reserves connections for superusers. */
 export const SERVING_ROLE = 'axport_serve'
@@ -30,12 +31,7 @@ export class ChaosPostgres {
    * might not notice that it is dead.
    */
   async asSuperuser<Result>(work: (sql: Sql) => Promise<Result>): Promise<Result> {
-    const sql = postgres(this.url, { max: 1, onnotice: () => {}, connect_timeout: 5, idle_timeout: 0 })
-    try {
-      return await work(sql)
-    } finally {
-      await sql.end({ timeout: 0 })
-    }
+    return await withConnection(this.url, work)
   }
 
   /** A fast shutdown of Postgres, as before an upgrade. */
