@@ -1,6 +1,6 @@
 import { print, runStep } from './step.ts'
 
-/** What `bun audit --json` found: lines that name package, severity and advisory. */
+/** The findings of `bun audit --json`: lines with package, severity and advisory. */
 interface Audit {
   /** Moderate or worse. */
   grave: string[]
@@ -8,8 +8,8 @@ interface Audit {
 }
 
 /**
- * Reads the output of `bun audit --json`, which is the registry's answer as it came: by package, a list of
- * advisories. Null when it is no such answer: there are registries that do not audit, and days without a network.
+ * Reads the output of `bun audit --json`: the registry's unchanged answer, with a list of advisories by package.
+ * Returns null for any other output: some registries do not audit, and the network may be down.
  */
 export function readAudit(stdout: string): Audit | null {
   const advisories = parse(stdout)
@@ -17,7 +17,7 @@ export function readAudit(stdout: string): Audit | null {
   const audit: Audit = { grave: [], minor: [] }
   for (const [name, found] of Object.entries(advisories)) {
     for (const { severity, title, url } of found) {
-      // A word that nobody has used so far is no reason to go on.
+      // An unknown severity counts as grave.
       const list = severity === 'low' || severity === 'info' ? audit.minor : audit.grave
       list.push(`${name}: ${severity}: ${title} (${url})`)
     }
@@ -42,8 +42,8 @@ function parse(stdout: string): Record<string, Advisory[]> | undefined {
 }
 
 /**
- * Asks the registry for known vulnerabilities of the dependencies, and prints what the registry answered. False when
- * any is grave; a registry that does not audit, or that cannot be reached within 30 s, fails nothing.
+ * Requests the known vulnerabilities of the dependencies from the registry, and prints the answer. Returns false if any
+ * is grave, and true if the registry does not audit or does not answer within 30 s.
  */
 export async function auditDependencies(root: string): Promise<boolean> {
   const { seconds, stdout, stderr } = await runStep('audit', [process.execPath, 'audit', '--json'], {
@@ -52,7 +52,7 @@ export async function auditDependencies(root: string): Promise<boolean> {
   })
   const audit = readAudit(stdout)
   if (!audit) {
-    console.log(`audit NOT DONE, the registry did not answer: ${stderr.trim() || 'no word in 30 s'}`)
+    console.log(`audit NOT DONE, the registry did not answer: ${stderr.trim() || 'no answer within 30 s'}`)
     return true
   }
   const ok = audit.grave.length === 0

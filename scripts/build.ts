@@ -1,4 +1,4 @@
-// Makes the executable for this machine: `bun scripts/build.ts [--outfile dist/axport]`.
+// Builds the executable for this machine: `bun scripts/build.ts [--outfile dist/axport]`.
 import { statSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { parseArgs } from 'node:util'
@@ -13,7 +13,7 @@ const start = performance.now()
 try {
   await bundle(outfile)
 } catch (error) {
-  // Printed as objects: that shows the file, the line and the code.
+  // console.error() of an error object prints the file, the line and the code.
   for (const cause of error instanceof AggregateError ? error.errors : [error]) console.error(cause)
   process.exit(1)
 }

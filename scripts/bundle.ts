@@ -4,47 +4,47 @@ import { join } from 'node:path'
 const root = join(import.meta.dir, '..')
 
 /**
- * Bundles src/main.ts, what it imports and Bun itself into one file.
- * @param outfile replaced; nothing is there when the build fails
- * @param target another machine than this one, as Bun names it (`bun-linux-arm64-musl`): Bun fetches its runtime for it
- * @returns what came from which file, as esbuild's metafile has it (JSON)
- * @throws AggregateError of Bun.build, with a file and a line each
+ * Bundles src/main.ts, its imports and Bun itself into one file.
+ * @param outfile the path of the file; an existing file is replaced, and removed if the build fails
+ * @param target another machine, in Bun's notation (`bun-linux-arm64-musl`); Bun downloads its runtime for that machine
+ * @returns the origin of the code by file, in the format of esbuild's metafile (JSON)
+ * @throws AggregateError of Bun.build, with a file and a line for each error
  */
 export async function bundle(outfile: string, target?: Bun.Build.CompileTarget): Promise<string> {
-  // A failed build must not leave an older executable behind for the tests to find.
+  // After a failed build, the tests must not find an older executable.
   rmSync(outfile, { force: true })
   const { metafile } = await Bun.build({
     entrypoints: [join(root, 'src', 'main.ts')],
     target: 'bun',
     format: 'esm',
-    // Renamed identifiers break Elysia's routes, which are compiled from their functions' source text.
+    // Elysia compiles routes from the source text of functions, which renamed identifiers would break.
     minify: { whitespace: true, syntax: true, identifiers: false },
-    // Compiled ahead: `--help` answers in 10 ms instead of 50.
+    // With bytecode, `--help` takes 10 ms instead of 50.
     bytecode: true,
-    // Without it an unexpected error prints pages of squeezed library code instead of a file and a line.
+    // With a source map, an unexpected error prints a file and a line instead of pages of minified code.
     sourcemap: 'linked',
     metafile: true,
     define: {
       AXPORT_COMMIT: JSON.stringify(commit()),
-      // Fixed at build time in any case; otherwise to "development".
+      // Bun fixes NODE_ENV at build time; the default would be "development".
       'process.env.NODE_ENV': '"production"',
     },
     compile: {
       outfile,
       ...(target && { target }),
-      // Settings come from the environment only, not from files in the folder where an operator happens to be.
+      // Settings come from the environment only, not from .env files in the operator's current folder.
       autoloadDotenv: false,
       autoloadBunfig: false,
       autoloadTsconfig: false,
       autoloadPackageJson: false,
     },
   })
-  // The executable has its source map inside.
+  // The executable contains the source map.
   rmSync(`${outfile}.map`, { force: true })
   return typeof metafile === 'string' ? metafile : JSON.stringify(metafile)
 }
 
-/** The commit of the sources, as `axport version --json` says it; empty where there is no git or no repository. */
+/** The commit of the sources for `axport version --json`; empty without git or a repository. */
 export function commit(): string {
   if (!Bun.which('git')) return ''
   const { success, stdout } = Bun.spawnSync(['git', 'rev-parse', '--short', 'HEAD'], {

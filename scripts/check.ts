@@ -1,5 +1,5 @@
-// Everything that has to be right; the last line is `N passed, N failed`. Run by `bun run check`; CHECK=all adds the
-// tests that take long.
+// Runs all checks; the last line of the output is `N passed, N failed`. Run by `bun run check`; CHECK=all adds slow
+// tests.
 import { randomInt } from 'node:crypto'
 import { join } from 'node:path'
 import { auditDependencies } from './audit.ts'
@@ -13,14 +13,14 @@ const modules = join(root, 'node_modules')
 const bun = process.execPath
 const tier: Tier = process.env.CHECK === 'all' ? 'all' : 'fast'
 
-/** The exact version, since the executable contains the Bun that builds it. */
+/** An error if Bun has another version than package.json requires: the executable contains the Bun that builds it. */
 async function wrongVersion(): Promise<string | null> {
   const { packageManager } = (await Bun.file(join(root, 'package.json')).json()) as { packageManager: string }
   if (packageManager === `bun@${Bun.version}`) return null
   return `this is Bun ${Bun.version}, the project needs ${packageManager}: npx -y ${packageManager} run check`
 }
 
-/** Random under CHECK=all unless TEST_SEED is set; every process of the run gets the same. */
+/** TEST_SEED for all processes of the run: under CHECK=all a random number, unless TEST_SEED is set. */
 function seedOfRun(): Record<string, string> {
   if (tier === 'fast' || process.env.TEST_SEED) return {}
   const TEST_SEED = String(randomInt(2 ** 30))
@@ -28,7 +28,7 @@ function seedOfRun(): Record<string, string> {
   return { TEST_SEED }
 }
 
-/** What was slow, what was skipped, and what this tier left out. */
+/** Prints the slowest test files, the skipped tests, and the number of files that this tier leaves out. */
 function printSummary(runs: TestRun[]): void {
   const slowest = runs
     .flatMap(({ report }) => secondsOfFiles(report ?? ''))
@@ -42,7 +42,7 @@ function printSummary(runs: TestRun[]): void {
   if (tier === 'fast') {
     const long = testFiles(root).filter(isLong).length
     console.log(
-      `Left out: ${long} test files that take long. To run them too: CHECK=all npx -y bun@${Bun.version} run check`,
+      `Left out: ${long} slow test files. To run them as well: CHECK=all npx -y bun@${Bun.version} run check`,
     )
   }
 }
@@ -57,14 +57,15 @@ if (complaint) {
   console.error(complaint)
   finish(0, 1, 0)
 }
-// On CI, Biome colours every single character of its output unless told not to.
+// On CI, Biome colours every single character of its output by default.
 const colors = process.stdout.isTTY ? [] : ['--colors=off']
 const step = async (name: string, ...command: string[]) => {
   const result = await runStep(name, [bun, ...command], { cwd: root })
   print(result)
   return result.ok
 }
-// The tests need the executable; the other steps run beside them. A failed step hides nothing that the others say.
+// The tests need the executable, so the build comes first. All other steps run at the same time; a failed one stops
+// none.
 const besides = Promise.all([
   step('format and lint', join(modules, '@biomejs', 'biome', 'bin', 'biome'), 'ci', ...colors),
   step('types', join(modules, 'typescript', 'bin', 'tsc'), '--noEmit'),

@@ -1,18 +1,18 @@
-// Writes the documents that are made from the code: `bun run docs`.
+// Writes the documents that are generated from the code: `bun run docs`.
 import { join } from 'node:path'
 import { SETTINGS } from '../src/config.ts'
 
 const root = join(import.meta.dir, '..')
 
-/** One command, or a group of commands: [] for axport itself, ["integration", "create"] for one of a group. */
+/** A command or a group of commands: [] for axport itself, ["integration", "create"] for a command in a group. */
 export interface ShownCommand {
   path: string[]
-  /** What its --help prints where the terminal has 80 columns. */
+  /** The output of --help on a terminal with 80 columns. */
   help: string
 }
 
 /**
- * The generated documents by their paths in the project.
+ * The generated documents, by their paths in the project.
  * @param commands every command and group, in the order of the help texts
  */
 export function generatedDocuments(commands: ShownCommand[]): Record<string, string> {

@@ -1,4 +1,4 @@
-/** How many tests ended how. */
+/** The numbers of tests by result. */
 export interface TestCounts {
   passed: number
   failed: number
@@ -6,8 +6,8 @@ export interface TestCounts {
 }
 
 /**
- * The counts in a JUnit report of `bun test`. What the report leaves out is a failure too: no report at all, a test
- * file of `files` that ran no test (one that cannot be loaded is missing), an exit code that says more than the report.
+ * The counts in a JUnit report of `bun test`. These count as failures, too: a missing report, a test file of `files`
+ * that ran no test (the report leaves out files that cannot be loaded), and a failing exit code without a failed test.
  */
 export function countTests(report: string | null, files: string[], exitedWithZero: boolean): TestCounts {
   const totals = report && /<testsuites\b([^>]*)>/.exec(report)?.[1]
@@ -29,7 +29,7 @@ function attribute(attributes: string, name: string): number {
 }
 
 /**
- * Why tests were skipped, and how many for each reason, the most frequent first: the text behind `skipped:` in the
+ * The reasons of skipped tests with their counts, the most frequent first. A reason is the text after `skipped:` in the
  * name of a test or of a group around it, such as `needs zsh, Debian package zsh`.
  */
 export function skippedBecause(report: string): Map<string, number> {
@@ -47,7 +47,7 @@ function unescaped(text: string): string {
   return text.replace(/&([a-z]+|#39);/g, (whole, name: string) => entities[name] ?? whole)
 }
 
-/** The test files of a report with their seconds; the suites of a file's groups tell shares of the same time. */
+/** The test files of a report with their seconds. Suites of groups are left out: their time is part of their file's. */
 export function secondsOfFiles(report: string): [file: string, seconds: number][] {
   return [...report.matchAll(/<testsuite ([^>]*)>/g)].flatMap(([, attributes = '']) => {
     const text = (name: string) => new RegExp(`\\b${name}="([^"]*)"`).exec(attributes)?.[1]

@@ -4,18 +4,18 @@ import { basename, join, resolve } from 'node:path'
 import { parseArgs } from 'node:util'
 import { version } from '../package.json'
 import { bundle, commit } from './bundle.ts'
-import { archiveOfFiles } from './release/beside.ts'
+import { sha256Sums } from './release/checksums.ts'
 import { compress } from './release/compress.ts'
 import { inspect } from './release/inspect.ts'
+import { archiveOfFiles } from './release/other-files.ts'
 import { billOfMaterials } from './release/sbom.ts'
 import { signedAnew } from './release/signature.ts'
-import { sha256Sums } from './release/sums.ts'
 import { type Target, targetsNamed } from './release/targets.ts'
 import { tryOut } from './release/trial.ts'
 
 const release = `axport-${version}`
 
-/** Makes all files in a folder of their own, and moves them into `out` when all are there. */
+/** Makes all files in a temporary folder, and moves them into `out` when all are complete. */
 async function make(targets: readonly Target[], out: string, level: number): Promise<void> {
   mkdirSync(out, { recursive: true })
   const folder = mkdtempSync(join(out, '.release-'))
@@ -28,7 +28,7 @@ async function make(targets: readonly Target[], out: string, level: number): Pro
     const [archive, sbom, sums] = [`${release}.tar`, `${release}.cdx.json`, 'SHA256SUMS'].map(name =>
       join(folder, name),
     ) as [string, string, string]
-    // First: it is what may be missing.
+    // The archive comes first, because it fails if a file is missing.
     writeFileSync(archive, await archiveOfFiles(release))
     await compress(archive, `${archive}.zst`, level)
     const executables: string[] = []
@@ -39,7 +39,7 @@ async function make(targets: readonly Target[], out: string, level: number): Pro
       executables.push(`${executable}.zst`)
       const made = await Promise.all([makeExecutable(executable, target), packing])
       metafile = made[0]
-      // While the next one is made: at level 19 this takes a minute or more.
+      // Compression at level 19 takes a minute or more, so it runs while the next executable is built.
       packing = pack(executable, level)
     }
     await packing
@@ -52,14 +52,14 @@ async function make(targets: readonly Target[], out: string, level: number): Pro
   }
 }
 
-/** Makes an executable, and says how far it was tried; returns the metafile of its bundle. */
+/** Builds, inspects and tries an executable, and prints the result. Returns the metafile of the bundle. */
 async function makeExecutable(executable: string, target: Target): Promise<string> {
   const metafile = await bundle(executable, target.bun)
   const anew = signedAnew(readFileSync(executable))
   if (anew) writeFileSync(executable, anew)
   inspect(readFileSync(executable), target)
   const obstacle = await tryOut(executable, target, { version, commit: commit() })
-  console.log(`${target.name}: ${obstacle === undefined ? 'ran' : `looked at, not run (${obstacle})`}`)
+  console.log(`${target.name}: ${obstacle === undefined ? 'ran' : `inspected, not run (${obstacle})`}`)
   return metafile
 }
 
@@ -81,7 +81,8 @@ try {
     },
   })
   const out = resolve(values.out)
-  // The paths of a bundle's metafile are relative to where one stands, and the bill of materials reads them from here.
+  // The paths in a metafile are relative to the current folder; the bill of materials needs them from the project's
+  // root.
   process.chdir(join(import.meta.dir, '..'))
   await make(targetsNamed(values.target), out, Number(values.level))
 } catch (error) {

@@ -1,20 +1,20 @@
-// Writes the table of the specification's rules, and the tests that hold each, into test/README.md.
+// Writes the table of the specification's rules, with the tests that hold each rule, into test/README.md.
 import { basename, join } from 'node:path'
 import { RULES, type Rule } from '../test/contract/rules.ts'
 
 const START = '<!-- rules -->'
 const END = '<!-- /rules -->'
 
-/** A test, or a group of tests, that says of itself which rules it holds. */
+/** A test or a group of tests below a comment `// rule: …`, which names the rules that the test holds. */
 export interface Holder {
   /** Path from `test/`. */
   file: string
-  /** With the names of the groups around it, as a test run prints it. */
+  /** The name with the names of the groups around it, as a test run prints them. */
   name: string
   rules: string[]
 }
 
-/** Everything in the test files below `root` that a comment `// rule: …` stands above. */
+/** Every test and group in the test files below `root` that has a comment `// rule: …` above it. */
 export async function holders(root: string): Promise<Holder[]> {
   const found: Holder[] = []
   for (const file of [...new Bun.Glob('**/*.test.ts').scanSync(join(root, 'test'))].sort())
@@ -22,18 +22,20 @@ export async function holders(root: string): Promise<Holder[]> {
   return found
 }
 
-/** Those of one file. */
+/** The holders in one file. */
 export function holdersIn(file: string, text: string): Holder[] {
   return [...text.matchAll(/^( *)\/\/ rule: (.+)\n/gm)].map(match => {
     const [comment, indent = '', rules = ''] = match
     const name = nameOf(text.slice(match.index + comment.length))
-    if (name === undefined) throw new Error(`${file}: nothing with a name stands below ${comment.trim()}`)
+    if (name === undefined) throw new Error(`${file}: no test or group follows ${comment.trim()}`)
     const around = groupsAround(text.slice(0, match.index), indent.length)
     return { file, name: [...around, name].join(' > '), rules: rules.split('; ') }
   })
 }
 
-/** Of the row of a table: its first text; of a test or a group: the text before its function. */
+/**
+ * The name of the row, test or group: the first string of a row, or the string before the function of a test or group.
+ */
 function nameOf(below: string): string | undefined {
   const pattern = /^\s*\[/.test(below)
     ? /(['"`])(.*?)\1/
@@ -41,7 +43,7 @@ function nameOf(below: string): string | undefined {
   return pattern.exec(below)?.[2]
 }
 
-/** The names of the groups that are open at the end of `above`, by their indentation; the outermost first. */
+/** The names of the groups that contain the line after `above`, by indentation; the outermost first. */
 function groupsAround(above: string, indent: number): string[] {
   const names: string[] = []
   for (const line of above.split('\n').reverse()) {
@@ -54,7 +56,7 @@ function groupsAround(above: string, indent: number): string[] {
   return names
 }
 
-/** The table in Markdown: a row for each rule. */
+/** The table in Markdown, with a row for each rule. */
 export function tableOf(all: Holder[]): string {
   const rows = Object.entries(RULES).map(([rule, words]) => {
     const tests = all.filter(({ rules }) => rules.includes(rule))
@@ -68,14 +70,14 @@ export function tableOf(all: Holder[]): string {
   return lines.map(cells => `| ${cells.map(cell => cell.replaceAll('|', '\\|')).join(' | ')} |\n`).join('')
 }
 
-/** The document with the table between its two markers; throws where they are not. */
+/** The document with the table between its two markers; throws if a marker is missing. */
 export function withTable(document: string, table: string): string {
   const [start, end] = [document.indexOf(START), document.indexOf(END)]
-  if (start < 0 || end < start) throw new Error(`there is no ${START} … ${END}`)
+  if (start < 0 || end < start) throw new Error(`the document has no markers ${START} … ${END}`)
   return `${document.slice(0, start + START.length)}\n\n${table}\n${document.slice(end)}`
 }
 
-/** Whether this is the id of a rule. */
+/** Whether `id` is the id of a rule. */
 export const isRule = (id: string): id is Rule => Object.hasOwn(RULES, id)
 
 if (import.meta.main) {

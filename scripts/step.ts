@@ -1,4 +1,4 @@
-/** How a step of the check went, and all that it printed. */
+/** The result of a step of the check, with all of its output. */
 export interface StepResult {
   name: string
   ok: boolean
@@ -8,8 +8,8 @@ export interface StepResult {
 }
 
 /**
- * Runs one step of the check in `cwd` to its end, or until `timeout` milliseconds have passed. Steps run side by side,
- * so that the output is held back; `print` shows it.
+ * Runs one step of the check in `cwd` to its end, or until `timeout` milliseconds have passed. Steps run at the same
+ * time, so their output is collected for print().
  */
 export async function runStep(
   name: string,
@@ -26,7 +26,7 @@ export async function runStep(
   return { name, ok: code === 0, seconds: (performance.now() - start) / 1000, stdout, stderr }
 }
 
-/** One line for a step that went well, and all of its output before that line for one that did not. */
+/** Prints one line for a step, and before that line the output of a failed step. */
 export function print({ name, ok, seconds, stdout, stderr }: StepResult): void {
   if (!ok) console.log(`\n${stdout}${stderr}`)
   console.log(`${ok ? 'ok' : 'FAILED'}: ${name}, ${seconds.toFixed(1)} s`)

@@ -2,26 +2,29 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { cpus, tmpdir } from 'node:os'
 import { join } from 'node:path'
 
-/** Which tests run: `fast` leaves out the files named *.long.test.ts. */
+/** The tests to run: `fast` leaves out the files named *.long.test.ts. */
 export type Tier = 'fast' | 'all'
 
-/** One run of `bun test`: the files that it was given, its JUnit report if it wrote one, and whether it exited with 0. */
+/** One run of `bun test`: its files, its JUnit report if it wrote one, and whether it exited with 0. */
 export interface TestRun {
   files: string[]
   report: string | null
   ok: boolean
 }
 
-/** Most tests wait for a process, a socket or a time-out, so that one worker does not keep a core busy. */
+/** More workers than cores, because most tests wait for a process, a socket or a time-out. */
 const WORKERS_PER_CORE = 2.5
 
 /**
- * Each process runs an embedded database of its own, whose code is compiled in the background a second time where it
- * runs often. That takes more than so short a life gets back. The executable under test has an environment of its own.
+ * Switches off the optimizing compiler for WebAssembly: every process runs an embedded database, and ends before the
+ * faster code would pay for its compilation. The executable under test gets another environment.
  */
 const ENGINE = { BUN_JSC_useOMGJIT: '0' }
 
-/** All test files, of all tiers, as paths from `root`; those named *.longest.test.ts are of no tier (`bun run test:longest`). */
+/**
+ * The test files of all tiers, as paths from `root`. Files named *.longest.test.ts are in no tier (`bun run
+ * test:longest`).
+ */
 export const testFiles = (root: string) =>
   [...new Bun.Glob('test/**/*.test.ts').scanSync(root)]
     .filter(file => !file.endsWith('.longest.test.ts'))
@@ -31,10 +34,10 @@ export const isLong = (file: string) => file.endsWith('.long.test.ts')
 const isAlone = (file: string) => file.includes('.alone.')
 
 /**
- * Runs the tests of a tier with the executable at `executable`: first, in several processes side by side, all but the
- * files named *.alone.*; then those, in one process, because they depend on the clock. Each process has a Postgres of
- * its own. Failures are printed as they come. `env` is added to the environment. `isTimed` writes how long each file took to
- * timings.json, by which the slowest files are begun first.
+ * Runs the tests of a tier with the executable at `executable`. Files named *.alone.* depend on the clock: they run
+ * last, in one process. All other files run in several concurrent processes, each with its own Postgres. Failures are
+ * printed at once. `env` is added to the environment. `isTimed` writes the duration of each file to timings.json; the
+ * slowest files start first.
  */
 export async function runTests(
   root: string,
@@ -50,7 +53,7 @@ export async function runTests(
   const given = { CHECK: tier, AXPORT_EXECUTABLE: executable, TEST_RUN_FOLDER: folder, ...ENGINE, ...env }
   const run = async (name: string, files: string[], options: string[]): Promise<TestRun> => {
     const report = join(folder, `${name}.xml`)
-    // The first test of a process waits for a Postgres to start, which takes its time on a busy machine.
+    // The first test of a process waits for a Postgres to start, which takes long on a busy machine.
     const common = ['--timeout=120000', '--only-failures', '--reporter=junit', `--reporter-outfile=${report}`]
     const command = [process.execPath, 'test', ...common, ...options, ...files.map(file => `./${file}`)]
     const { exited } = Bun.spawn(command, {

@@ -1,8 +1,8 @@
 import { statSync } from 'node:fs'
 
 /**
- * Compresses a file by zstd, at a level from 1 to 19, beside what else this process does.
- * @returns how large it was and is, in bytes
+ * Compresses a file with zstd, at a level from 1 to 19, without blocking this process.
+ * @returns the sizes before and after, in bytes
  */
 export async function compress(
   file: string,

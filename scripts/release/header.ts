@@ -4,13 +4,13 @@ const ELF_MACHINES: Record<number, Header['machine']> = { 62: 'x64', 183: 'arm64
 const CPU_TYPES: Record<number, Header['machine']> = { 16777223: 'x64', 16777228: 'arm64' }
 
 /**
- * What an executable of 64 bits says of the machine that it is for. ELF as in elf(5), Mach-O as in <mach-o/loader.h>.
- * @throws Error when it is neither, or for another machine
+ * Reads the machine from the header of a 64-bit executable: ELF as in elf(5), Mach-O as in <mach-o/loader.h>.
+ * @throws Error if the file is neither, or for an unknown machine
  */
 export function readHeader(executable: Buffer): Header {
   if (executable.toString('hex', 0, 6) === '7f454c460201') return readElf(executable)
   if (isMachO(executable)) return readMachO(executable)
-  throw new Error('it is no executable of Linux or macOS with 64 bits')
+  throw new Error('the file is no 64-bit executable of Linux or macOS')
 }
 
 export const isMachO = (executable: Buffer) => executable.toString('hex', 0, 4) === 'cffaedfe'
@@ -29,7 +29,7 @@ function readElf(executable: Buffer): Header {
       interpreter: textAt(executable, start, start + length),
     }
   }
-  throw new Error('it names no interpreter')
+  throw new Error('the ELF file names no interpreter')
 }
 
 const LC_LOAD_DYLINKER = 0xe
@@ -43,10 +43,10 @@ function readMachO(executable: Buffer): Header {
       interpreter: textAt(executable, at + executable.readUInt32LE(at + 8), at + size),
     }
   }
-  throw new Error('it names no dynamic linker')
+  throw new Error('the Mach-O file names no dynamic linker')
 }
 
-/** The load commands of a Mach-O file: their kinds, and where they stand. */
+/** The load commands of a Mach-O file: kinds and offsets. */
 export function* loadCommands(executable: Buffer) {
   let at = 32
   for (let left = executable.readUInt32LE(16); left > 0; left--) {
@@ -58,7 +58,7 @@ export function* loadCommands(executable: Buffer) {
 
 function known(machines: Record<number, Header['machine']>, code: number): Header['machine'] {
   const machine = machines[code]
-  if (!machine) throw new Error(`it is for a machine of kind ${code}`)
+  if (!machine) throw new Error(`the executable is for an unknown machine (code ${code})`)
   return machine
 }
 

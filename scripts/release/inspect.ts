@@ -6,21 +6,21 @@ import type { Target } from './targets.ts'
 
 const engine = join(import.meta.dir, '..', '..', 'node_modules', '@electric-sql', 'pglite', 'dist')
 
-/** What the embedded database is started from (src/postgres/embedded/pglite-assets.ts). */
+/** The files that start the embedded database (src/postgres/embedded/pglite-assets.ts). */
 const ASSETS = ['initdb.wasm', 'pglite.data', 'pglite.wasm', 'pg_trgm.tar.gz']
 
 /**
- * Looks at an executable without running it.
- * @throws Error unless its header is the target's, its signature holds where it has to have one, and the files of the
- *   embedded database are inside, byte for byte
+ * Inspects an executable without running it.
+ * @throws Error unless its header is the target's, its signature is valid if the target needs one, and it contains the
+ *   files of the embedded database, byte for byte
  */
 export function inspect(executable: Buffer, target: Target): void {
   const header = readHeader(executable)
   if (!Bun.deepEquals(header, target.header))
     throw new Error(`${target.name} has the header of another machine: ${JSON.stringify(header)}`)
   const fault = isMachO(executable) ? signatureFault(executable) : undefined
-  if (fault) throw new Error(`${target.name} would be ended by macOS: ${fault}`)
+  if (fault) throw new Error(`macOS would not run ${target.name}: ${fault}`)
   for (const asset of ASSETS)
     if (!executable.includes(readFileSync(join(engine, asset))))
-      throw new Error(`${target.name} does not have ${asset} of the embedded database inside`)
+      throw new Error(`${target.name} does not contain ${asset} of the embedded database`)
 }

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 const root = join(import.meta.dir, '..', '..')
 const TOOL = join(root, 'node_modules', '@cyclonedx', 'cyclonedx-esbuild', 'bin', 'cyclonedx-esbuild-cli.js')
 
-/** The parts of a bill that are looked at here. */
+/** The parts of a bill of materials that this file reads. */
 interface Bill {
   metadata: { component: { 'bom-ref': string } }
   components: object[]
@@ -13,10 +13,10 @@ interface Bill {
 }
 
 /**
- * The bill of materials of an executable, CycloneDX 1.6 in JSON: the packages that have a file in it, as
- * cyclonedx-esbuild finds them, and Bun. The same input gives the same bytes.
- * @param metafile what Bun.build says of where things came from, with paths from the root of the project
- * @throws Error with the tool's words when it fails, or when its result does not follow CycloneDX's schema
+ * The bill of materials of an executable, as CycloneDX 1.6 in JSON: Bun, and the packages of which the executable
+ * contains files, found by cyclonedx-esbuild. The same input gives the same bytes.
+ * @param metafile the metafile of Bun.build, with paths relative to the root of the project
+ * @throws Error with the tool's output if the tool fails, or if its result violates CycloneDX's schema
  */
 export async function billOfMaterials(metafile: string): Promise<string> {
   const folder = mkdtempSync(join(tmpdir(), 'axport-sbom-'))
@@ -44,7 +44,7 @@ export async function billOfMaterials(metafile: string): Promise<string> {
   }
 }
 
-/** Bun is in no bundle: it is what the bundle is put into. */
+/** Adds Bun, which is in no metafile, because the bundle is put into Bun's executable. */
 function withBun(bill: Bill): Bill {
   const ref = `bun@${Bun.version}`
   const main = bill.metadata.component['bom-ref']

@@ -8,39 +8,39 @@ const CODE_DIRECTORY = 0xfade0c02
 const SHA256 = 2
 const LC_SEGMENT_64 = 0x19
 
-// Bytes: of a page, of its digest, of the signature before its directory, and of the directory before its texts.
+// Sizes in bytes: a page, a digest, the signature before its directory, and the directory before its strings.
 const PAGE = 4096
 const HASH = 32
 const BLOB = 20
 const DIRECTORY = 88
 const IDENTIFIER = 'axport\0'
 
-/** Signed by nobody (CS_ADHOC), as linkers do it (CS_LINKER_SIGNED). */
+/** An ad-hoc signature (CS_ADHOC), as linkers make it (CS_LINKER_SIGNED). */
 const AD_HOC = 0x20002
 
 /**
- * Whether the code signature of a Mach-O file covers what the file holds: macOS ends a program at its start where a
- * page differs from its signed digest. Who signed it is not looked at.
- * @returns what is wrong with it; undefined where nothing is
+ * Checks whether the code signature of a Mach-O file covers the contents of the file. macOS kills a program if a page
+ * differs from its signed digest. The signer is not checked.
+ * @returns the fault; undefined if the signature is valid
  */
 export function signatureFault(executable: Buffer): string | undefined {
   const start = placeOfSignature(executable)
-  if (start === undefined) return 'it has no code signature'
+  if (start === undefined) return 'the file has no code signature'
   const directory = codeDirectory(executable, start)
-  if (directory === undefined) return 'its code signature has no directory'
-  if (executable[directory + 37] !== SHA256) return 'its code signature is not of SHA-256'
+  if (directory === undefined) return 'the code signature has no directory'
+  if (executable[directory + 37] !== SHA256) return 'the code signature does not use SHA-256'
   if (executable.readUInt32BE(directory + 32) !== start)
-    return 'its code signature does not cover the whole file'
+    return 'the code signature does not cover the whole file'
   for (const { page, digest, at } of pagesOf(executable, directory))
     if (!digest.equals(executable.subarray(at, at + digest.length)))
-      return `page ${page} is not as it was signed`
+      return `page ${page} differs from its signed digest`
   return undefined
 }
 
 /**
- * A Mach-O file with a signature of nobody in place of its own, where that does not cover what it holds: Bun 1.4.4 puts
- * the bundle into its runtime for Intel, and leaves the runtime's signature as it was.
- * @returns undefined where the signature holds, and for other files
+ * Replaces an invalid signature of a Mach-O file by an ad-hoc one. Bun 1.4.4 puts the bundle into its runtime for Intel
+ * and leaves the runtime's signature, which then does not cover the file.
+ * @returns the file with the new signature; undefined if the signature is valid, and for other files
  */
 export function signedAnew(executable: Buffer): Buffer | undefined {
   if (!isMachO(executable) || signatureFault(executable) === undefined) return undefined
@@ -57,7 +57,7 @@ export function signedAnew(executable: Buffer): Buffer | undefined {
   const fields = [CODE_DIRECTORY, size - BLOB, 0x20400, AD_HOC, hashes, DIRECTORY, 0, pages, start]
   for (const [at, value] of fields.entries()) signed.writeUInt32BE(value, directory + at * 4)
   signed.set([HASH, SHA256, 0, Math.log2(PAGE)], directory + 36)
-  // The segment of the code, of a main program.
+  // The directory contains the size of the code segment of a main program.
   signed.writeBigUInt64BE(segment(signed, '__TEXT')?.fileSize ?? 0n, directory + 72)
   signed.writeBigUInt64BE(1n, directory + 80)
   signed.write(IDENTIFIER, directory + DIRECTORY)
@@ -65,7 +65,7 @@ export function signedAnew(executable: Buffer): Buffer | undefined {
   return signed
 }
 
-/** Writes into the headers how many bytes the signature has, which is the end of the last segment. */
+/** Writes the size of the signature into the headers. The signature is the end of the last segment. */
 function resizeSignature(executable: Buffer, size: number): void {
   const command = loadCommands(executable).find(({ kind }) => kind === LC_CODE_SIGNATURE)
   if (command) executable.writeUInt32LE(size, command.at + 12)
@@ -95,7 +95,7 @@ function placeOfSignature(executable: Buffer): number | undefined {
   return command && executable.readUInt32LE(command.at + 8)
 }
 
-/** Where the directory of the digests begins. */
+/** The offset of the code directory, which contains the digests. */
 function codeDirectory(executable: Buffer, start: number): number | undefined {
   if (executable.readUInt32BE(start) !== EMBEDDED_SIGNATURE) return undefined
   for (let blob = executable.readUInt32BE(start + 8) - 1; blob >= 0; blob--) {
@@ -105,7 +105,7 @@ function codeDirectory(executable: Buffer, start: number): number | undefined {
   return undefined
 }
 
-/** The pages of a file, their digests, and where the directory has the signed digest of each. */
+/** The pages of a file, with their digests and the offsets of their signed digests in the directory. */
 function* pagesOf(executable: Buffer, directory: number) {
   const field = (offset: number) => executable.readUInt32BE(directory + offset)
   const [hashes, pages, signed] = [field(16), field(28), field(32)]

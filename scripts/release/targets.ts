@@ -1,18 +1,18 @@
-/** A kind of machine that a release is made for. */
+/** A system and machine that a release has an executable for. */
 export interface Target {
-  /** As the names of the release's files have it: `linux-x64-musl`. */
+  /** The name in the names of the release's files: `linux-x64-musl`. */
   name: string
-  /** As Bun names the runtime for it. */
+  /** Bun's name of the runtime. */
   bun: Bun.Build.CompileTarget
-  /** What the header of its executable has to say. */
+  /** The header that the executable must have. */
   header: Header
 }
 
-/** What the first bytes of an executable say of the machine that it is for. */
+/** The machine and the loader in the header of an executable. */
 export interface Header {
   format: 'ELF' | 'Mach-O'
   machine: 'x64' | 'arm64'
-  /** The path of the loader that it asks for: it tells glibc from musl. */
+  /** The path of the loader, which differs between glibc and musl. */
   interpreter: string
 }
 
@@ -33,8 +33,8 @@ function target(name: string, header: Header): Target {
 }
 
 /**
- * The targets of these names, in their order; all of them where none is named.
- * @throws Error that names those that there are, for a name that there is not
+ * The targets with these names, in the given order; all targets if no name is given.
+ * @throws Error for an unknown name, which lists the existing names
  */
 export function targetsNamed(names: string[]): readonly Target[] {
   if (names.length === 0) return TARGETS

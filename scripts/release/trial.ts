@@ -3,14 +3,14 @@ import { arch, platform, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Target } from './targets.ts'
 
-/** As Debian has them: qemu-user-static, with the libraries of libc6-arm64-cross. */
+/** The emulator for ARM64 in Debian's qemu-user-static, with the libraries of libc6-arm64-cross. */
 const ARM64 = ['qemu-aarch64-static', '-L', '/usr/aarch64-linux-gnu']
 
 /**
- * Runs an executable where nothing of this checkout is near: its version, and, without an emulator, a first migration of
- * the embedded database. That is tried for all targets of Linux, and has to go well for this machine's own.
- * @returns why it was not started here; undefined when it ran
- * @throws Error when it ran otherwise than expected
+ * Runs an executable in an empty folder: its version, and without an emulator also a first migration of the embedded
+ * database. All Linux targets are tried; the one of this machine must run.
+ * @returns the reason for which the executable could not be started; undefined if it ran
+ * @throws Error if the executable ran and failed
  */
 export async function tryOut(
   executable: string,
@@ -29,7 +29,7 @@ export async function tryOut(
     const said = version.stdout.startsWith('{') ? JSON.parse(version.stdout) : {}
     if (said.version !== expected.version || (said.commit ?? '') !== expected.commit)
       throw new Error(`${target.name} does not know its version: ${version.stdout}${version.words}`)
-    // The engine of the database takes minutes in an emulator.
+    // In an emulator, the embedded database takes minutes to start.
     if (emulator.length > 0) return undefined
     const migration = await run('migrate', '--time-zone', 'America/Chicago')
     if (migration.code !== 0) throw new Error(`${target.name} does not migrate: ${migration.words}`)
@@ -39,7 +39,7 @@ export async function tryOut(
   }
 }
 
-/** The exit code by which loaders say that they, or a library, are missing. */
+/** Exit codes for a missing loader or library. */
 const NOT_LOADED = [127, 255]
 
 async function runIn(cwd: string, command: string[]) {
@@ -53,7 +53,7 @@ async function runIn(cwd: string, command: string[]) {
     const code = await run.exited
     return { isStarted: !NOT_LOADED.includes(code), code, stdout, words: stderr.split('\n', 1)[0] ?? '' }
   } catch (error) {
-    // The loader that it asks for is not on this machine.
+    // The loader that the executable names is not on this machine.
     return { isStarted: false, code: null, stdout: '', words: (error as Error).message }
   }
 }

@@ -1,12 +1,12 @@
 const works = new Set<() => void>()
 
-/** Has `work` done when this process exits, by Ctrl-C too; call what is returned where it is no longer needed. */
+/** Calls `work` when this process exits, also after Ctrl-C. The returned function cancels that. */
 export function atExit(work: () => void): () => void {
   works.add(work)
   return () => void works.delete(work)
 }
 
-/** To be called once. A process that is ended by a signal has no exit of its own: it gets one here. */
+/** Makes signals end this process through process.exit(), so that atExit() works. Call this function once. */
 export function handleExits(): void {
   process.on('exit', () => {
     for (const work of works) work()

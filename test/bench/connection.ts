@@ -1,13 +1,13 @@
 import type { Socket } from 'bun'
 
-/** What of an answer is looked at: reading more would cost more than sending it. */
+/** The parts of an answer that the load reads. Reading more would cost more than sending the request. */
 export interface Answer {
   status: number
-  /** Of the body, as it came. */
+  /** The length of the body as received. */
   bytes: number
 }
 
-/** One keep-alive connection of the load: sends a request, waits for the whole answer, looks at its head only. */
+/** One kept-alive connection of the load. It sends a request, waits for the whole answer, and parses the head only. */
 export class Connection {
   private resolve: ((answer: Answer) => void) | undefined
   private reject: ((error: Error) => void) | undefined
@@ -34,7 +34,7 @@ export class Connection {
     return new Promise((resolve, reject) => {
       this.resolve = resolve
       this.reject = reject
-      // A request is some hundred bytes on a connection with nothing in flight: it is always taken whole.
+      // The socket accepts a request of some hundred bytes completely, because nothing else is in flight.
       this.socket?.write(request)
     })
   }
@@ -51,7 +51,7 @@ export class Connection {
       this.head += chunk.toString('latin1', 0, looked)
       const head = readHead(this.head)
       if (!head) return
-      // What stood in earlier chunks was head as well, so the head's end lies in this one.
+      // Earlier chunks contained only parts of the head, so the head ends in this chunk.
       rest -= head.length - (this.head.length - looked)
       this.answer = head
       this.missing = head.missing
@@ -65,15 +65,18 @@ export class Connection {
   }
 }
 
-/** What a text begins with, when that is a whole head: how long it is, and how many bytes follow. */
+/**
+ * The head at the beginning of a text: its length, and the number of bytes that follow. undefined if it is incomplete.
+ */
 function readHead(text: string): (Answer & { length: number; missing: number }) | undefined {
   const end = text.indexOf('\r\n\r\n')
   if (end < 0) return undefined
   const length = end + 4
   const status = Number(text.slice(9, 12))
-  const told = /\r\ncontent-length: *(\d+)/i.exec(text.slice(0, end))?.[1]
-  if (told !== undefined) return { status, bytes: Number(told), length, missing: Number(told) }
-  // A large body is one chunk, behind which an empty one ends the answer.
+  const contentLength = /\r\ncontent-length: *(\d+)/i.exec(text.slice(0, end))?.[1]
+  if (contentLength !== undefined)
+    return { status, bytes: Number(contentLength), length, missing: Number(contentLength) }
+  // A large body is one chunk, and an empty chunk ends the answer.
   const size = /^([\da-f]+)\r\n/.exec(text.slice(length))?.[1]
   if (size === undefined) return undefined
   const bytes = Number.parseInt(size, 16)

@@ -1,4 +1,5 @@
-// The bare client, in a process of its own: reads a job from standard input, walks the list page after page, counts.
+// A minimal client in a separate process: reads a job from standard input, walks the list page by page, and counts
+// records.
 import type { CountJob } from './measures/pull.ts'
 
 const { url, headers } = (await Bun.stdin.json()) as CountJob

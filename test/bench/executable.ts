@@ -10,7 +10,7 @@ export async function axport(
   return (await runProgram([executable, ...args], { env })).stdout
 }
 
-/** Makes sample data, without the end line, which older executables do not know; returns the file's path. */
+/** Writes sample data to a file and returns its path. The end line is left out, because older executables reject it. */
 export async function writeSample(executable: string, records: number, folder: string): Promise<string> {
   const file = join(folder, `sample-${records}.ndjson`)
   await runProgram(['/bin/sh', '-c', '"$0" sample "$1" | sed \\$d >"$2"', executable, String(records), file])

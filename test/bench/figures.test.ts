@@ -2,7 +2,7 @@ import { expect, test } from 'bun:test'
 import { type Result, verdict } from './results.ts'
 import { compared, inTurns } from './rounds.ts'
 
-test('the contestants of a round take turns, and their ratio is that of their rounds', async () => {
+test('inTurns() reverses the order in every second round, and compared() uses the ratios within rounds', async () => {
   const order: string[] = []
   let now = 0
   const contestant = (name: string, factor: number) => async () => {
@@ -13,11 +13,11 @@ test('the contestants of a round take turns, and their ratio is that of their ro
   const figures = await inTurns(3, { a: contestant('a', 1), b: contestant('b', 10) })
   expect(order).toEqual(['a', 'b', 'b', 'a', 'a', 'b'])
   expect(figures).toEqual({ a: [1, 4, 5], b: [20, 30, 60] })
-  // 1 to 20, 4 to 30, 5 to 60; and not 4 to 30 because both are in the middle.
+  // The ratios are 1/20, 4/30 and 5/60, of which 5/60 is the median. The ratio of the medians would be 4/30.
   expect(compared(figures.a, figures.b)).toMatchObject({ figure: 4, limit: 30, ratio: 5 / 60 })
 })
 
-test('a result reaches what its reach says, of its value or of its ratio', () => {
+test('verdict() compares the value or the ratio of a result with its limits', () => {
   const result: Result = { measure: '', unit: '', figure: 200, limit: 400, ratio: 0.5 }
   expect(verdict(result)).toBe('')
   expect(verdict({ ...result, reach: { of: 'value', atMost: 200 } })).toBe('yes')

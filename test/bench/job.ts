@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import { runProgram } from './program.ts'
 
-/** What the load process has to do: every path once, or all of them over and over for `seconds`. */
+/** A job of the load process: every path once, or all paths over and over for `seconds`. */
 export interface Job {
   url: string
   connections: number
@@ -12,19 +12,19 @@ export interface Job {
   body?: string
 }
 
-/** What came of it; any answer but 200 is an error. */
+/** The outcome of a job. Any status but 200 is an error. */
 export interface Outcome {
   requests: number
   seconds: number
-  /** Of all bodies, as they came over the wire. */
+  /** The bytes of all bodies as received. */
   bytes: number
-  /** Milliseconds, in the order of the requests. */
+  /** The milliseconds of each request, in the order of the requests. */
   latencies: number[]
-  /** Seconds of processor time that the load itself took. */
+  /** Seconds of processor time of the load process. */
   cpu: number
 }
 
-/** Runs a job in a process of its own. */
+/** Runs a job in a separate process. */
 export async function runLoad(job: Job): Promise<Outcome> {
   const command = [process.execPath, join(import.meta.dir, 'load.ts')]
   return JSON.parse((await runProgram(command, { stdin: JSON.stringify(job) })).stdout)

@@ -1,4 +1,4 @@
-// The load, in a process of its own: reads a job from standard input, prints what came of it.
+// The load in a separate process: reads a job from standard input, and prints the outcome.
 import { Connection } from './connection.ts'
 import type { Job, Outcome } from './job.ts'
 
@@ -13,7 +13,7 @@ const start = performance.now()
 const deadline = job.seconds === undefined ? Number.POSITIVE_INFINITY : start + job.seconds * 1000
 const end = job.seconds === undefined ? requests.length : Number.POSITIVE_INFINITY
 
-/** Takes requests from the common queue, one after the other, until there is none or the time is over. */
+/** Sends requests from the common queue, one after the other, until the queue is empty or the time is over. */
 async function work(): Promise<void> {
   const connection = await Connection.open(hostname, Number(port))
   while (next < end) {

@@ -1,25 +1,25 @@
 import { parseArgs } from 'node:util'
 
-/** How much is measured, and how long. */
+/** The options of the benchmark. */
 export interface Options {
   records: number
   /** Seconds of one measurement under load. */
   seconds: number
-  /** Rounds of which the median counts. */
+  /** The number of rounds, whose median is the result. */
   rounds: number
-  /** Connections of the load, and of pgbench. */
+  /** The number of connections of the load, and of pgbench. */
   connections: number
-  /** Names of the measures; all where none is given. */
+  /** Names of measures; empty for all. */
   only: string[]
-  /** Where the results go as JSON. */
+  /** The path of a file for the results as JSON. */
   out: string | undefined
-  /** A database that holds imported data; without it, one is made and removed. */
+  /** The URL of a database with imported data; without it, the benchmark creates and removes one. */
   database: string | undefined
-  /** The major version of the Postgres that is started; the tests' own where none is given. */
+  /** The major version of the Postgres to start; by default the Postgres of npm. */
   postgres: number | undefined
-  /** Another executable, to import the same beside. */
+  /** The path of another executable, for a comparison of imports. */
   against: string | undefined
-  /** What --out wrote for another executable, to stand beside. */
+  /** The path of a file that --out wrote for another executable, for a comparison. */
   before: string | undefined
 }
 
@@ -28,15 +28,15 @@ export const USAGE = `Usage: bun run bench [options]
   --only NAME      one measure; may be repeated
   --out FILE       write the results as JSON
   --seconds S      length of one measurement under load (default 3)
-  --rounds R       rounds of which the median counts (default 5)
-  --database URL   measure a Postgres that holds imported data instead of starting one and importing
-  --postgres N     start Postgres N, as Debian installs it, instead of the one that the tests have
-  --against FILE   another axport, to compare the import with
-  --before FILE    the results of another axport, to stand beside`
+  --rounds R       number of rounds; the median is the result (default 5)
+  --database URL   use a database with imported data instead of starting a Postgres and importing
+  --postgres N     start Debian's Postgres N instead of the Postgres of the tests
+  --against FILE   another axport executable; its import is measured for comparison
+  --before FILE    results of another axport (by --out), for comparison`
 
 /**
  * Reads the arguments of `bun run bench`.
- * @throws Error with a line for the person who called
+ * @throws Error with a one-line message for the user
  */
 export function readOptions(args: string[]): Options {
   const { values } = parseArgs({
@@ -54,7 +54,7 @@ export function readOptions(args: string[]): Options {
     },
   })
   return {
-    // Fewer make no walk: a hundred of them fit on one page.
+    // Fewer than 1,000 records are too few pages for a walk.
     records: numberOf('records', values.records, 1000),
     seconds: numberOf('seconds', values.seconds, 0.1),
     rounds: numberOf('rounds', values.rounds, 1),

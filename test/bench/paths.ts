@@ -7,7 +7,7 @@ export const SORTS = ['certified_on', 'user_name', 'proctor_name', 'product_name
 /** The path of the page at an offset. */
 export const pageAt = (offset: number) => `${FIRST_PAGE}&offset=${offset}`
 
-/** The paths of `count` pages from an offset on, each `step` records behind the one before. */
+/** The paths of `count` pages from an offset on, at intervals of `step` records. */
 export function pagesFrom(offset: number, count: number, step = PAGE): string[] {
   return Array.from({ length: count }, (_, at) => pageAt(offset + at * step))
 }
@@ -17,13 +17,13 @@ export function walkPaths(count: number, further = ''): string[] {
   return pagesFrom(0, Math.ceil(count / PAGE)).map(path => path + further)
 }
 
-/** The path of the first page that a filter leaves, as `filter[search]`. */
+/** The path of the first page with a filter, such as `filter[search]`. */
 export const filtered = (filter: string, value: string | number) =>
   `${FIRST_PAGE}&${filter}=${encodeURIComponent(value)}`
 
-/** A filter of several values, as it stands in a query string. */
+/** A filter with several values, as a part of a query string. */
 export const listFilter = (name: string, values: string[]) =>
   values.map(value => `filter[${name}][]=${encodeURIComponent(value)}`).join('&')
 
-/** Questions about single persons, before those that count: they say nothing of other lists. */
+/** Requests about single persons for warm-up, which put nothing about other lists into page memory. */
 export const WARM = Array.from({ length: 4 }, (_, at) => filtered('filter[user_ids][]', at + 1))

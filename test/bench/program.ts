@@ -1,14 +1,14 @@
-/** How a program ended. */
+/** The result of a program. */
 export interface Ended {
   stdout: string
   seconds: number
-  /** MB of memory at most. */
+  /** The peak memory in MB. */
   peak: number
 }
 
 /**
- * Runs a program to its end; throws with its standard error when the program fails. `env` is its whole environment:
- * nothing is passed on.
+ * Runs a program to its end; throws with its standard error if the program fails. `env` is the whole environment of the
+ * program.
  */
 export async function runProgram(
   command: string[],

@@ -7,14 +7,14 @@ import type { World } from './world.ts'
 
 const INSTALLED = '/usr/lib/postgresql'
 
-/** Where to get what is missing; undefined when all is there. */
+/** A hint on how to install missing programs; undefined if none is missing. */
 export function missingPrograms(): string | undefined {
   const missing = (['pgbench', 'psql'] as const).filter(name => !program(name))
   if (missing.length === 0) return undefined
   return `${missing.join(' and ')} not found, so the limits are left out: apt-get install postgresql (Debian, Ubuntu) or brew install postgresql@18, and put its bin folder on PATH`
 }
 
-/** A program of Postgres' own, on PATH or where Debian puts it; undefined when there is none. */
+/** The path of a client program of Postgres, on PATH or in Debian's folders; undefined if it is not installed. */
 function program(name: 'pgbench' | 'psql'): string | undefined {
   const onPath = Bun.which(name)
   if (onPath) return onPath
@@ -22,24 +22,24 @@ function program(name: 'pgbench' | 'psql'): string | undefined {
   try {
     versions = readdirSync(INSTALLED).sort((a, b) => Number(b) - Number(a))
   } catch {
-    // No such folder: not that system.
+    // The folder does not exist on systems other than Debian.
   }
   return versions.map(version => join(INSTALLED, version, 'bin', name)).find(path => Bun.which(path) !== null)
 }
 
-/** A statement of pgbench, in which `:name` stands for a value. */
+/** A statement for pgbench, with `:name` for a value. */
 export interface Statement {
   text: string
   values?: Record<string, string>
-  /** The ratio that is aimed at. */
+  /** The target ratio. */
   aim: number
 }
 
 /**
- * Sets a rate of the service beside that of a statement, which pgbench runs over and over as a prepared one.
- * pgbench knows whole seconds only, and at least one.
+ * Compares a rate of the service with the rate of a statement that pgbench runs over and over as a prepared statement.
+ * pgbench accepts only whole seconds, and at least one.
  */
-export async function besidePgbench(
+export async function compareWithPgbench(
   { databaseUrl, options: { rounds, connections, seconds } }: World,
   { text, values = {}, aim }: Statement,
   rate: () => Promise<number>,
@@ -49,13 +49,13 @@ export async function besidePgbench(
   const amount = ['-c', String(connections), '-j', '2', '-T', String(Math.max(1, Math.round(seconds)))]
   const limit = async () => {
     const options = ['-n', '-M', 'prepared', ...amount, ...definitions, '-f', '-', databaseUrl]
-    // A value is not seen where the script ends behind its name.
+    // pgbench does not replace a variable at the very end of a script.
     const { stdout } = await runProgram([command as string, ...options], {
       env: process.env,
       stdin: `${text}\n`,
     })
     const perSecond = /tps = ([\d.]+)/.exec(stdout)?.[1]
-    if (perSecond === undefined) throw new Error(`pgbench gives no rate: ${stdout}`)
+    if (perSecond === undefined) throw new Error(`pgbench printed no rate: ${stdout}`)
     return Number(perSecond)
   }
   const figures = await compare(rounds, rate, command === undefined ? undefined : limit)
@@ -63,7 +63,7 @@ export async function besidePgbench(
   return { ...figures, unit: '/s', beside: 'pgbench', note }
 }
 
-/** Takes a raw COPY of what `select` gives, to nowhere, and gives its seconds; undefined without psql. */
+/** A function that runs COPY of a `select` to /dev/null and returns the seconds; undefined without psql. */
 export function copy(url: string, select: string): (() => Promise<number>) | undefined {
   const command = program('psql')
   if (!command) return undefined

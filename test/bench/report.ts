@@ -3,12 +3,12 @@ import { axport } from './executable.ts'
 import { type Result, verdict } from './results.ts'
 import { SETTINGS, type World } from './world.ts'
 
-/** The results, and on what they were measured. */
+/** The results, with the machine and the versions of the programs. */
 export interface Report {
   records: number
   machine: string
   date: string
-  /** Of the executable: version, commit, the Bun inside. */
+  /** The version, the commit and the Bun of the executable. */
   axport: Record<string, unknown>
   postgres: { version: string; settings: Record<string, string> | 'of its own' }
   rounds: number
@@ -17,7 +17,7 @@ export interface Report {
   results: (Result & { reached: string })[]
 }
 
-/** Puts the results together with where they come from. */
+/** Makes the report of the results. */
 export async function report(world: World, results: Result[]): Promise<Report> {
   const { rounds, seconds, connections, database } = world.options
   const [row] = await world.sql<{ server_version: string }[]>`show server_version`
@@ -39,7 +39,7 @@ function machine(): string {
   return `${cpus().length} × ${cpus()[0]?.model.trim() ?? 'unknown processor'}, ${gigabytes} GB`
 }
 
-/** What stands above the table. */
+/** The lines above the table. */
 export function titleOf({ records, machine, axport, postgres, date }: Report): string {
   const what = `${records.toLocaleString('en-US')} assessments, axport ${axport.version} ${axport.commit}`
   return `${what}, Postgres ${postgres.version}, ${machine}, ${date.slice(0, 10)}`

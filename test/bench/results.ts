@@ -1,4 +1,4 @@
-/** What a measure must reach; `of` says whether the value itself or its ratio to the limit is held to it. */
+/** The limits of a result. `of` says whether they apply to the value, or to its ratio to the compared value. */
 export interface Reach {
   of: 'value' | 'ratio'
   atLeast?: number
@@ -10,18 +10,18 @@ export interface Result {
   measure: string
   figure?: number
   unit: string
-  /** What the value is set beside, and how much that was. */
+  /** The compared value, with its name. */
   beside?: string
   limit?: number
   ratio?: number
   reach?: Reach
-  /** What else there is to know, or why it was not measured. */
+  /** A remark, or the reason for which the value was not measured. */
   note?: string
-  /** What the medians are of. */
+  /** The figures of each round, of which the result has the medians. */
   rounds?: { figure: number; limit?: number }[]
 }
 
-/** Whether a result reaches what it must; empty where nothing was asked. */
+/** Whether a result is within its limits; empty if it has none. */
 export function verdict({ figure, ratio, reach }: Result): 'yes' | 'no' | 'not measured' | '' {
   if (!reach) return ''
   const value = reach.of === 'value' ? figure : ratio
@@ -31,7 +31,7 @@ export function verdict({ figure, ratio, reach }: Result): 'yes' | 'no' | 'not m
 
 const HEADINGS = ['measure', 'value', 'limit', 'ratio', 'reach', 'reached?', 'note']
 
-/** The results as a table for people, in Markdown; `before`, of another executable, come first. */
+/** The results as a table in Markdown. The results `before`, of another executable, have a column before them. */
 export function tableOf(results: Result[], before?: Result[]): string {
   const earlier = (measure: string) => {
     const [, value, , ratio] = cellsOf(before?.find(one => one.measure === measure) ?? { measure, unit: '' })
@@ -47,7 +47,7 @@ export function tableOf(results: Result[], before?: Result[]): string {
   return [head, rule, ...others].join('')
 }
 
-/** One result on a line, for progress. */
+/** One result as a line, for the progress. */
 export function lineOf(result: Result): string {
   const [measure, ...others] = cellsOf(result)
   return `${measure}: ${others.filter(cell => cell !== '').join(', ')}`
@@ -79,7 +79,7 @@ function rounded(value: number): string {
   return Number(value.toPrecision(3)).toString()
 }
 
-/** The middle of some figures. */
+/** The median of figures. */
 export function median(values: number[]): number {
   const sorted = [...values].sort((a, b) => a - b)
   const middle = sorted.length >> 1

@@ -1,8 +1,8 @@
 import { median } from './results.ts'
 
 /**
- * Measures all contestants in every round, in the reverse order in every other one: what a machine does beside
- * changes by the minute, and so it hits them alike. Figures of one round may be set in ratio.
+ * Measures all contestants in every round, and in reverse order in every second round. The other load of a machine
+ * changes by the minute, and so affects all contestants alike. Ratios are taken within a round.
  */
 export async function inTurns<Name extends string>(
   rounds: number,
@@ -18,7 +18,7 @@ export async function inTurns<Name extends string>(
   return figures
 }
 
-/** Medians of a figure, of the limit beside it, and of their ratio within each round. */
+/** The medians of a figure, of the limit, and of their ratio within each round. */
 export interface Compared {
   figure: number
   limit?: number
@@ -26,7 +26,7 @@ export interface Compared {
   rounds: { figure: number; limit?: number }[]
 }
 
-/** Sets figures in ratio to the limits of the same rounds; without limits there is no ratio. */
+/** The medians of figures and limits, and of their ratios by round. Without limits there is no ratio. */
 export function compared(figures: number[], limits?: number[]): Compared {
   if (!limits) return { figure: median(figures), rounds: figures.map(figure => ({ figure })) }
   const rounds = figures.map((figure, at) => ({ figure, limit: limits[at] as number }))
@@ -38,7 +38,7 @@ export function compared(figures: number[], limits?: number[]): Compared {
   }
 }
 
-/** Measures a figure and, where there is one, its limit in turns. */
+/** Measures a figure and, if there is one, its limit, in turns. */
 export async function compare(
   rounds: number,
   figure: () => Promise<number>,

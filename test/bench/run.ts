@@ -1,6 +1,7 @@
-// Measures the service beside its limits: `bun run bench`; see options.ts for what can be asked for.
+// Measures the service and compares it with limits: `bun run bench`. The options are in options.ts.
 import { executable } from '../support/executable.ts'
 import { handleExits } from './at-exit.ts'
+import type { Measure } from './measured-service.ts'
 import { again } from './measures/again.ts'
 import { cold } from './measures/cold.ts'
 import { compressedWalk } from './measures/compressed.ts'
@@ -24,7 +25,6 @@ import { type Options, readOptions, USAGE } from './options.ts'
 import { missingPrograms } from './programs.ts'
 import { type Report, report, titleOf } from './report.ts'
 import { lineOf, type Result, tableOf } from './results.ts'
-import type { Measure } from './stage.ts'
 import { createWorld, type World } from './world.ts'
 
 const MEASURES = [
@@ -49,10 +49,10 @@ const MEASURES = [
   replicas,
 ] satisfies Measure[]
 
-/** Progress goes to standard error; the table alone to standard output. */
+/** Prints progress to standard error. Standard output has only the table. */
 const say = (text: string) => void process.stderr.write(`${text}\n`)
 
-/** The measures one after the other; one that fails is reported and takes no other with it. */
+/** Runs the measures one after the other. A failed measure is reported, and the others still run. */
 async function measureAll(world: World, chosen: Measure[]): Promise<{ results: Result[]; failed: number }> {
   const results: Result[] = []
   let failed = 0
@@ -72,7 +72,7 @@ async function measureAll(world: World, chosen: Measure[]): Promise<{ results: R
   return { results, failed }
 }
 
-/** Gives the exit code: a benchmark fails when it cannot measure, and not when something is slow. */
+/** Returns the exit code. A benchmark fails if it cannot measure, and not if a result is slow. */
 async function bench(options: Options, chosen: Measure[]): Promise<number> {
   const missing = missingPrograms()
   if (missing) say(missing)
@@ -97,7 +97,7 @@ function choose(only: string[]): Measure[] {
   return MEASURES.filter(({ name }) => only.length === 0 || only.includes(name))
 }
 
-/** What a wrong call comes to: its line and the usage. */
+/** Reads the arguments; after a wrong call, prints the error and the usage, and exits. */
 function readCall(): { options: Options; chosen: Measure[] } {
   try {
     const options = readOptions(Bun.argv.slice(2))

@@ -5,19 +5,19 @@ import { freePort } from '../support/free-port.ts'
 import { bearer, type Credentials, LIST, newToken } from '../support/http.ts'
 import { atExit } from './at-exit.ts'
 
-/** `axport serve` in a process of its own. */
+/** A process of `axport serve`. */
 export interface Service {
   url: string
-  /** Spawning to first answer, in milliseconds. */
+  /** Milliseconds from the start of the process to the first answer. */
   startedIn: number
-  /** Memory of the process in MB: now, and at most so far. Undefined where there is no /proc. */
+  /** The current and the peak memory of the process in MB; undefined without /proc. */
   memory(): { now: number; peak: number } | undefined
-  /** Microseconds of processor time of the process so far. Undefined where there is no /proc. */
+  /** Microseconds of processor time of the process so far; undefined without /proc. */
   cpu(): number | undefined
   stop(): Promise<void>
 }
 
-/** Starts the executable with further settings; its log goes to a file, as on a server. */
+/** Starts the executable with further settings. The log goes to a file, as on a server. */
 export async function startService(
   executable: string,
   databaseUrl: string,
@@ -48,7 +48,7 @@ export async function startService(
     if (child.exitCode !== null || performance.now() - started > 30_000) {
       const complaint = readFileSync(errors, 'utf8').trim()
       await stop()
-      throw new Error(`the service does not start: ${complaint}`)
+      throw new Error(`the service did not start: ${complaint}`)
     }
     await Bun.sleep(2)
   }
@@ -56,30 +56,30 @@ export async function startService(
   return { url, startedIn, memory: () => memoryOf(child.pid), cpu: () => cpuOf(child.pid), stop }
 }
 
-/** Without a token the first answer is a 401, which is an answer. */
+/** Whether the service answers. A 401 for a request without a token is an answer. */
 const isAnswering = (url: string) =>
   fetch(url + LIST).then(
     () => true,
     () => false,
   )
 
-/** Linux counts in hundredths of a second (USER_HZ), whatever its clock. */
+/** Microseconds of a tick: Linux counts processor time in hundredths of a second (USER_HZ). */
 const TICK = 10_000
 
 function cpuOf(pid: number): number | undefined {
   const stat = ofProcess(pid, 'stat')
-  // The name of the program, in parentheses, may hold spaces. User time is field 14, system time 15.
+  // The name of the program, in parentheses, may contain spaces. Field 14 is user time, field 15 is system time.
   const fields = stat?.slice(stat.lastIndexOf(')') + 2).split(' ')
   return fields && (Number(fields[11]) + Number(fields[12])) * TICK
 }
 
-/** Microseconds of processor time of a process and its children, those that have ended among them. */
+/** Microseconds of processor time of a process and its children, including ended children. */
 export function familyCpuOf(pid: number): number | undefined {
   if (ofProcess(pid, 'stat') === undefined) return undefined
   const children = ofProcess(pid, `task/${pid}/children`)?.trim().split(' ') ?? []
   return [pid, ...children.filter(Boolean).map(Number)].reduce((sum, one) => {
     const stat = ofProcess(one, 'stat')
-    // Fields 14 to 17: its own time, and that of children that have ended.
+    // Fields 14 to 17 are the time of the process, and the time of its ended children.
     const [, , , , , , , , , , , ...times] = stat?.slice(stat.lastIndexOf(')') + 2).split(' ') ?? []
     return sum + times.slice(0, 4).reduce((time, ticks) => time + Number(ticks), 0) * TICK
   }, 0)
@@ -93,7 +93,7 @@ function memoryOf(pid: number): { now: number; peak: number } | undefined {
 
 export const NO_PROC = 'not measured: there is no /proc here'
 
-/** A file about a process; undefined on another system than Linux. */
+/** The text of a file in the process's folder of /proc; undefined on systems other than Linux. */
 function ofProcess(pid: number, name: string): string | undefined {
   try {
     return readFileSync(`/proc/${pid}/${name}`, 'utf8')

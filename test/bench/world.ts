@@ -11,45 +11,45 @@ import { axport, timedImport, writeSample } from './executable.ts'
 import type { Options } from './options.ts'
 import type { Ended } from './program.ts'
 
-/** What all measures work on. */
+/** The environment of all measures. */
 export interface World {
   options: Options
   executable: string
-  /** For files; goes in the end. */
+  /** A folder for files, which is removed in the end. */
   folder: string
   databaseUrl: string
-  /** How many assessments there are. */
+  /** The number of assessments. */
   records: number
   sql: Sql
-  /** The file that was imported, and how that went; undefined where the data was there. */
+  /** The imported file with the result of the import; undefined if the database already had the data. */
   source: (Ended & { file: string }) | undefined
-  /** A connection of its own. */
+  /** Opens a new connection. */
   connect(databaseUrl: string): Sql
-  /** A database of its own in the same Postgres, filled with `records`; undefined where the Postgres is not ours. */
+  /** Creates another database in the same Postgres with `records` assessments; undefined with --database. */
   another(records: number): Promise<string | undefined>
-  /** Runs `work` on an empty database in the same Postgres; undefined where the Postgres is not ours. */
+  /** Runs `work` on an empty database in the same Postgres; undefined with --database. */
   onEmpty: (<Value>(work: (databaseUrl: string) => Promise<Value>) => Promise<Value>) | undefined
-  /** A server, and standbys of it that are made now and stopped after `work`; undefined where the Postgres is not ours. */
+  /** Runs `work` with the primary and with new standbys, which are stopped afterwards; undefined with --database. */
   replicated:
     | (<Value>(
         count: number,
         work: (primary: OwnCluster, standbys: OwnCluster[]) => Promise<Value>,
       ) => Promise<Value>)
     | undefined
-  /** An integration with this scope, made when it is asked for first. */
+  /** Returns an integration with this scope, which the first call creates. */
   provision(databaseUrl: string, scope: Scope): Promise<Credentials>
   close(): Promise<void>
 }
 
-/** Ids of what an integration may read. */
+/** The ids of the organizations and products that an integration may read. */
 export interface Scope {
   organizations: string[]
   products: string[]
 }
 
 /**
- * As Postgres comes, and so safe, but for a cache that holds the hot part, and checkpoints that are far between. Vacuum comes with the import and at no other time, so that it disturbs
- * no round.
+ * The settings of Postgres: the safe defaults, with a cache for the often used data and with rare checkpoints. Vacuum
+ * runs after the import only, so that it disturbs no round.
  */
 export const SETTINGS = {
   fsync: 'on',
@@ -59,7 +59,7 @@ export const SETTINGS = {
   autovacuum: 'off',
 }
 
-/** Makes the data, or takes those at --database. */
+/** Creates a database with data, or uses the one at --database. */
 export async function createWorld(
   options: Options,
   executable: string,
@@ -117,7 +117,7 @@ export async function createWorld(
   const close = async () => {
     await sql.end()
     if (options.database) {
-      // Somebody else's database is left as it was found.
+      // The integrations are removed again, because the database at --database belongs to the user.
       for (const { url, credentials } of provisioned.values()) {
         await axport(executable, ['integration', 'delete', credentials.client_id, '--yes'], {
           DATABASE_URL: url,
@@ -138,7 +138,7 @@ export async function createWorld(
   }
 }
 
-/** Starts the Postgres of the version that was asked for. */
+/** Starts the Postgres of the requested version. */
 async function startPostgres({ postgres: major }: Options): Promise<OwnCluster> {
   const debian = major === undefined ? undefined : debianBinaries(major)
   const isThere = debian !== undefined && existsSync(debian.postgres)
@@ -149,7 +149,7 @@ async function startPostgres({ postgres: major }: Options): Promise<OwnCluster> 
   throw new Error(`Postgres ${major} is not installed: apt-get install postgresql-${major}`)
 }
 
-/** Creates an integration with this scope by the command line. */
+/** Creates an integration with this scope through the command line. */
 export async function createIntegration(
   executable: string,
   databaseUrl: string,
@@ -162,6 +162,6 @@ export async function createIntegration(
 
 async function countRecords(sql: Sql): Promise<number> {
   const [row] = await sql<{ count: number }[]>`select count(*)::integer as count from export_records`
-  if (!row?.count) throw new Error('there are no assessments in the database')
+  if (!row?.count) throw new Error('the database has no assessments')
   return row.count
 }

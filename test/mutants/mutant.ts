@@ -1,23 +1,23 @@
-/** One small change of one file: `after` in the place of the characters from `start` to `end`. */
+/** One small change of one file: `after` replaces the characters from `start` to `end`. */
 export interface Mutant {
-  /** From the root of the project. */
+  /** The path from the root of the project. */
   path: string
   start: number
   end: number
   after: string
 }
 
-/** A change within a text, before it is known of which file. */
+/** A change within a text, without the path of the file. */
 export type Change = Omit<Mutant, 'path'>
 
 /** The text of the file with the change. */
 export const mutated = (source: string, { start, end, after }: Change) =>
   source.slice(0, start) + after + source.slice(end)
 
-/** The line on which the change begins, from 1 on. */
+/** The number of the line on which the change begins, counted from 1. */
 export const lineOf = (source: string, { start }: Change) => source.slice(0, start).split('\n').length
 
-/** The changed lines as they were and as they are, on one line: what a report shows, and an explanation names. */
+/** The changed lines before and after, each joined to one line. Reports and equivalent.json use this form. */
 export function linesOf(source: string, change: Change): { before: string; after: string } {
   const from = source.lastIndexOf('\n', change.start - 1) + 1
   const to = source.indexOf('\n', change.end)

@@ -1,6 +1,6 @@
 import type { Node } from 'typescript/unstable/ast'
 
-/** What the nodes at hand have, each of them some of it. */
+/** The properties of nodes that mutants use. Each kind of node has some of them. */
 export interface Parts {
   left: Node
   right: Node
@@ -17,9 +17,9 @@ export interface Parts {
   text: string
 }
 
-/** A node as one that has them. */
+/** A node with the type of these properties. */
 export const partsOf = (node: Node) => node as unknown as Parts
-/** Where a node begins, behind the space and the comments before it. */
+/** The offset at which a node begins, after space and comments. */
 export const startOf = (node: Node) => node.getStart()
-/** Where it begins and ends. */
+/** The offsets at which a node begins and ends. */
 export const rangeOf = (node: Node) => ({ start: startOf(node), end: node.end })

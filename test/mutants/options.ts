@@ -1,32 +1,32 @@
 import { parseArgs } from 'node:util'
 
-/** Which mutants are tried, and how long. */
+/** The options of a run of mutants. */
 export interface Options {
-  /** How many are drawn; all where none is given. */
+  /** The number of mutants to draw; default: all. */
   sample: number
-  /** Where drawing them starts. */
+  /** The seed of the draw. */
   seed: number
-  /** Beginnings of paths. */
+  /** Prefixes of paths; empty for all files. */
   only: string[]
-  /** A file of what has been found: what is in it is not tried again. */
+  /** The path of a file of results. Mutants in the file are not tried again. */
   results: string | undefined
-  /** No mutant is begun after it. */
+  /** The minutes after which no further mutant is tried. */
   minutes: number
-  /** How many are tried at the same time, each in a copy of its own. */
+  /** The number of mutants that are tried at the same time, each in its own copy of the project. */
   atOnce: number
 }
 
 export const USAGE = `Usage: bun run mutants [options]
   --sample N      draw N mutants instead of trying all
-  --seed N        where drawing starts (default 1)
-  --only PATH     a file or a folder, as db/migrations; may be repeated
-  --results FILE  keep what is found, and go on from there the next time
+  --seed N        seed of the draw (default 1)
+  --only PATH     a file or a folder, such as db/migrations; may be repeated
+  --results FILE  keep the results in FILE, and skip mutants that FILE has
   --minutes N     begin no mutant after N minutes
-  --at-once N     try N at the same time (default 1)`
+  --at-once N     try N mutants at the same time (default 1)`
 
 /**
  * Reads the arguments of `bun run mutants`.
- * @throws Error with a line for the person who called
+ * @throws Error with a one-line message for the user
  */
 export function readOptions(args: string[]): Options {
   const { values } = parseArgs({

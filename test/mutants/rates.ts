@@ -1,7 +1,7 @@
 import { dirname } from 'node:path'
 import type { Outcome } from './trial.ts'
 
-/** What became of a change; `by` is the test that failed, or the reason. */
+/** The outcome of a change. `by` is the test that failed, or the reason. */
 export interface Result {
   path: string
   before: string
@@ -11,7 +11,7 @@ export interface Result {
   seconds: number
 }
 
-/** Prints a table with a row for each folder. The rate leaves out what is invalid, and what no test can notice. */
+/** Prints a table with a row for each folder. The rate leaves out invalid and equivalent mutants. */
 export function printRates(results: Result[], drawn: number): void {
   const folders = [...new Set(results.map(({ path }) => dirname(path)))].sort()
   const of = (folder: string) => results.filter(({ path }) => dirname(path) === folder)

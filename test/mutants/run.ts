@@ -1,4 +1,4 @@
-// Changes the code in small ways, one at a time, and counts which changes no test notices. Run by `bun run mutants`.
+// Makes small changes of the code, one at a time, and counts those that no test notices. Run by `bun run mutants`.
 import { appendFileSync, existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import equivalent from './equivalent.json' with { type: 'json' }
@@ -47,7 +47,7 @@ type Changed = Pick<Result, 'path' | 'before' | 'after'>
 const isSame = (one: Changed, other: Changed) =>
   one.path === other.path && one.before === other.before && one.after === other.after
 
-/** The result of a change that no test can notice. */
+/** The result of an equivalent mutant, from equivalent.json; undefined for others. */
 function explained(change: Changed): Result | undefined {
   const found = equivalent.find(one => isSame(one, change))
   return found && { ...change, outcome: 'equivalent', by: found.why, seconds: 0 }
@@ -59,7 +59,7 @@ async function timed(root: string, mutant: Mutant) {
   return { ...verdict, seconds: Math.round((performance.now() - start) / 100) / 10 }
 }
 
-/** @throws Error when a test fails without any change */
+/** @throws Error if a test fails without any change */
 async function requirePassing(root: string, paths: string[]): Promise<void> {
   const tests = new Set(paths.flatMap(testsOf))
   const { outcome, by } = await runTests(root, [...tests])
@@ -82,5 +82,5 @@ function optionsOrExit(): Options {
 }
 
 await main(optionsOrExit())
-// The Postgres that was started ends with this process.
+// The connection to the tests' Postgres is still open, and would keep this process alive.
 process.exit(0)

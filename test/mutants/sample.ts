@@ -7,8 +7,8 @@ import { MUTATED } from './tests.ts'
 import { mutantsOfTypeScript } from './typescript.ts'
 
 /**
- * As many mutants of the project at `root` as are asked for: those whose change has the smallest hash with the seed. So
- * a sample stays what it is, but for the lines that were edited.
+ * A sample of the mutants of the project at `root`: those whose change has the smallest hash with the seed. So a sample
+ * only changes for lines that were edited.
  */
 export async function sampleOf(root: string, { only, sample, seed }: Options): Promise<Mutant[]> {
   const mutants = await mutantsOf(root, only)
@@ -24,7 +24,7 @@ export async function sampleOf(root: string, { only, sample, seed }: Options): P
     .map(({ mutant }) => mutant)
 }
 
-/** All mutants of the files whose paths begin with one of `only`; of all files where none is given. */
+/** All mutants of the files whose paths begin with one of `only`; of all files if `only` is empty. */
 async function mutantsOf(root: string, only: string[]): Promise<Mutant[]> {
   const paths = MUTATED.filter(path => only.length === 0 || only.some(start => path.startsWith(start)))
   const isSql = (path: string) => path.endsWith('.sql')

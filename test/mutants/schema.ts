@@ -6,7 +6,7 @@ import { emptyDatabase } from '../support/cluster.ts'
 import { assessment, multiPart, part, world } from '../support/fixtures.ts'
 import { load } from '../support/service.ts'
 
-/** Why the migrations in a folder do not run, or take no data; undefined where they do both. */
+/** The error of the migrations in a folder, or of an import after them; undefined if both succeed. */
 export async function refusalOf(folder: string): Promise<string | undefined> {
   const read = async ({ name }: { name: string }) => ({
     name,

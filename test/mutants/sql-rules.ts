@@ -1,11 +1,14 @@
-/** What stands for a piece of code that a pattern finds: a text, or what is made of it. */
+/** A pattern with the replacements of the code that it finds. A function makes a replacement from the found code. */
 export type Rule = [pattern: RegExp, ...after: (string | ((found: string) => string))[]]
 
-/** A bound that is one larger. */
+/** The number plus one. */
 export const more = (number: string) => String(Number(number) + 1)
 const less = (number: string) => String(Number(number) - 1)
 
-/** Operators, bounds, directions, conditions and clauses. Patterns see neither comments nor the contents of strings. */
+/**
+ * Replacements of operators, bounds, directions, conditions and clauses. Comments and contents of strings are blanked
+ * out.
+ */
 export const RULES: Rule[] = [
   [/(?<![<>=!:|~])=(?![=>])/g, '<>'],
   [/<>/g, '='],

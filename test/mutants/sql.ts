@@ -1,11 +1,11 @@
 import type { Change } from './mutant.ts'
 import { more, RULES, type Rule } from './sql-rules.ts'
 
-/** Functions of which the first argument stays. */
+/** Functions whose calls are replaced by their first argument. */
 const UNWRAPPED = /\b(?:coalesce|lower|btrim|translate|search_folded|quote_ident|floor|convert_to)\(/g
 
 /**
- * The changes of SQL: a migration, or a part of a statement. Indexes and the settings of the planner are left out,
+ * The changes of an SQL text: a migration, or a part of a statement. Indexes and planner settings are not changed,
  * because no answer depends on them.
  */
 export function sqlChanges(sql: string): Change[] {
@@ -44,7 +44,7 @@ function unwrapped(sql: string, code: string, { 0: name, index }: RegExpExecArra
   return []
 }
 
-/** A trigger for one event less. */
+/** The changes of a trigger that leave out one event. */
 function withoutAnEvent(code: string): Change[] {
   const event = '(?:insert|update|delete|truncate)'
   return [...code.matchAll(new RegExp(`\\b${event}(?: or ${event})+`, 'g'))].flatMap(({ 0: list, index }) => {
@@ -54,7 +54,7 @@ function withoutAnEvent(code: string): Change[] {
   })
 }
 
-/** Two columns of a list change places, or one is left out; a column of a view gets the value of the next one. */
+/** Swaps two columns of a list or leaves one out; gives a column of a view the value of the next one. */
 function columns(code: string): Change[] {
   const name = '[a-z_]+(?:\\.[a-z_]+)?'
   const pairs = new RegExp(`(?<=[(,]\\s*|select |distinct )(?=(${name}),(\\s+)(${name})(?=[,)\\s]))`, 'g')
@@ -78,7 +78,7 @@ function columns(code: string): Change[] {
   return [...swapped, ...dropped, ...taken]
 }
 
-/** A word in quotes becomes another one, an interval longer, and a text without words empty. */
+/** Replaces a quoted word by another one, an interval by a longer one, and other texts by an empty one. */
 function strings(sql: string, code: string): Change[] {
   return [...sql.matchAll(/'([^'\n]*)'/g)]
     .filter(({ index }) => code[index] === "'")
@@ -90,13 +90,13 @@ function strings(sql: string, code: string): Change[] {
     })
 }
 
-/** The SQL with blanks in the place of all that is no code, or decides no answer. */
+/** The SQL with blanks in place of comments, strings and clauses that decide no answer. */
 function codeOf(sql: string): string {
   const blank = (text: string) => text.replaceAll(/[^\n]/g, ' ')
   const hidden =
     /--[^\n]*|'[^']*'|\bcreate index [^;]*;|\banalyze [^;]*;|\brows \d+|\bset (?:plan_cache_mode|jit) = \w+|\bselect set_config[^;]*;/g
   return sql.replaceAll(hidden, text => {
-    // The format of a statement is code.
+    // A string that is the format of a statement is code.
     if (text.startsWith("'") && text.includes('create trigger')) return text
     return text.startsWith("'") ? `'${blank(text.slice(1, -1))}'` : blank(text)
   })

@@ -1,6 +1,6 @@
 /**
- * The tests that are asked about each file: those that are near and take a second or two, the quickest first, because
- * the first failure ends a trial. The properties that take longer are not asked.
+ * The tests that run for the mutants of each file: related tests that take a second or two, the quickest first, because
+ * the first failure ends a trial. Slower properties are left out.
  */
 
 const CONTRACT = [
@@ -104,10 +104,10 @@ const TESTS: Record<string, string[]> = {
   ],
 }
 
-/** The files that mutants are made of, from the root of the project. */
+/** The files of which mutants are made, as paths from the root of the project. */
 export const MUTATED = Object.keys(TESTS)
 
-/** The test files that are asked about a file, each once. */
+/** The test files that run for the mutants of a file, each once. */
 export const testsOf = (path: string) => [
   ...new Set((TESTS[path] ?? []).map(name => `./test/${name}.test.ts`)),
 ]

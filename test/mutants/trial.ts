@@ -6,27 +6,27 @@ import { type Mutant, mutated } from './mutant.ts'
 import { refusalOf } from './schema.ts'
 
 /**
- * What became of a mutant. Those that are invalid say nothing of the tests: they do not compile, or they leave a
- * schema that takes no data.
+ * The outcome of a mutant. An invalid mutant does not compile, or makes a schema into which no data can be imported, so
+ * it shows nothing about the tests.
  */
 export type Outcome = 'killed' | 'timeout' | 'survived' | 'invalid'
 
-/** What became of it, and by what: the test that failed, or why it is invalid. */
+/** The outcome, and its reason: the test that failed, or the error of an invalid mutant. */
 interface Verdict {
   outcome: Outcome
   by: string
 }
 
 /** Milliseconds for the tests of one mutant. The slowest take half a minute on an idle machine. */
-const TIMEOUT = 300_000
+const TIMEOUT_MS = 300_000
 
 /**
- * Names of tests that are asked: none on the embedded database, which decides by the same SQL and takes five times as
- * long, neither the longest properties nor the texts of statements.
+ * The names of the tests that run. Left out are tests on the embedded database, which uses the same SQL and takes five
+ * times as long, the longest properties, and tests of the texts of statements.
  */
 const QUICK = '^(?!.*(?:embedded|of any sequence|two or three of them|is what the service sends))'
 
-/** A copy of the project at `root`, with its packages: changes are never tried on the tree at hand. */
+/** Copies the project at `root`, with a link to its packages. Mutants are only tried in copies. */
 export function copyOf(root: string): { root: string; remove(): void } {
   const copy = mkdtempSync(join(tmpdir(), 'axport-mutants-'))
   for (const name of ['src', 'db', 'test', 'scripts', 'package.json', 'bunfig.toml', 'tsconfig.json'])
@@ -36,7 +36,7 @@ export function copyOf(root: string): { root: string; remove(): void } {
   return { root: copy, remove: () => rmSync(copy, { recursive: true, force: true }) }
 }
 
-/** Tries one mutant in the copy at `root` by these test files, and leaves the copy as it was. */
+/** Tries one mutant with these test files in the copy at `root`, and restores the copy. */
 export async function tryMutant(root: string, mutant: Mutant, tests: string[]): Promise<Verdict> {
   const file = join(root, mutant.path)
   const isSql = mutant.path.endsWith('.sql')
@@ -46,7 +46,7 @@ export async function tryMutant(root: string, mutant: Mutant, tests: string[]): 
     const refusal = isSql ? await refusalOf(join(root, 'db', 'migrations')) : undefined
     if (refusal) return { outcome: 'invalid', by: refusal }
     const verdict = await runTests(root, tests)
-    // Only what survives is worth the compiler's time.
+    // The compiler is slow, so only surviving mutants are compiled.
     const wrong = verdict.outcome === 'survived' && !isSql ? await typeError(root) : undefined
     return wrong ? { outcome: 'invalid', by: wrong } : verdict
   } finally {
@@ -54,7 +54,7 @@ export async function tryMutant(root: string, mutant: Mutant, tests: string[]): 
   }
 }
 
-/** Runs test files in their order up to the first failure; without one, what was tried has survived. */
+/** Runs test files in their order up to the first failure. Without a failure, the mutant has survived. */
 export async function runTests(root: string, tests: string[]): Promise<Verdict> {
   const server = await cluster()
   const { isKilled, code, output } = await run(
@@ -62,20 +62,20 @@ export async function runTests(root: string, tests: string[]): Promise<Verdict> 
     root,
     { TEST_DATABASE_URL: server.url(), TEST_RUN_FOLDER: join(root, 'run') },
   )
-  if (isKilled) return { outcome: 'timeout', by: `${TIMEOUT / 1000} s` }
+  if (isKilled) return { outcome: 'timeout', by: `${TIMEOUT_MS / 1000} s` }
   if (code === 0) return { outcome: 'survived', by: '' }
   const failed = /^\(fail\) (.*?)(?: \[[\d.]+ms\])?$/m.exec(output)?.[1]
   const isLoaded = /^\((?:pass|fail)\)/m.test(output)
   return { outcome: isLoaded ? 'killed' : 'invalid', by: failed ?? firstError(output) }
 }
 
-/** What is not used any more is a change like others. */
+/** Options of the compiler. Unused variables do not make a mutant invalid. */
 const TYPES = ['--noEmit', '--noUnusedLocals', 'false', '--noUnusedParameters', 'false']
 
 async function typeError(root: string): Promise<string | undefined> {
   const compiler = join(root, 'node_modules', 'typescript', 'bin', 'tsc')
   const { code, output } = await run([process.execPath, compiler, ...TYPES], root, {})
-  return code === 0 ? undefined : (output.split('\n')[0] ?? 'a wrong type')
+  return code === 0 ? undefined : (output.split('\n')[0] ?? 'a type error')
 }
 
 async function run(command: string[], cwd: string, env: Record<string, string>) {
@@ -83,7 +83,7 @@ async function run(command: string[], cwd: string, env: Record<string, string>) 
     cwd,
     env: { ...process.env, ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
-    timeout: TIMEOUT,
+    timeout: TIMEOUT_MS,
     killSignal: 'SIGKILL',
   })
   const [out, error] = await Promise.all([child.stdout.text(), child.stderr.text(), child.exited])

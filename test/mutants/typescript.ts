@@ -3,15 +3,15 @@ import { type Node, SyntaxKind } from 'typescript/unstable/ast'
 import { API } from 'typescript/unstable/async'
 import type { Change, Mutant } from './mutant.ts'
 import { partsOf, rangeOf, startOf } from './nodes.ts'
-import { otherCalls, otherExpressions, otherOperator } from './others.ts'
+import { otherCalls, otherExpressions, otherOperator } from './replacements.ts'
 import { sqlChanges } from './sql.ts'
 
 /**
- * The mutants of TypeScript files, `paths` from `root`, a folder that may be written to. The parser is the compiler's,
- * whose interface may change with its version; that one is exact, as all are.
+ * The mutants of TypeScript files, given as `paths` from `root`, a folder that is written to. The parser is that of the
+ * compiler. Its unstable interface is safe to use, because package.json has the exact version.
  */
 export async function mutantsOfTypeScript(root: string, paths: string[]): Promise<Mutant[]> {
-  // Only to parse: without libraries and imports.
+  // The files are only parsed, so the configuration has no libraries and imports.
   const config = join(root, 'tsconfig.mutants.json')
   const compilerOptions = { noLib: true, noResolve: true, types: [] }
   await Bun.write(config, JSON.stringify({ compilerOptions, files: paths }))
@@ -21,7 +21,7 @@ export async function mutantsOfTypeScript(root: string, paths: string[]): Promis
     const mutants: Mutant[] = []
     for (const path of paths) {
       const file = await project?.program.getSourceFile(join(root, path))
-      if (!file) throw new Error(`${path} could not be parsed`)
+      if (!file) throw new Error(`the compiler could not parse ${path}`)
       mutants.push(...changesIn(file, file.text).map(change => ({ path, ...change })))
     }
     return mutants
@@ -30,7 +30,7 @@ export async function mutantsOfTypeScript(root: string, paths: string[]): Promis
   }
 }
 
-/** Types and imports. */
+/** Kinds of nodes without mutants: types and imports. */
 const SKIPPED = new Set([
   SyntaxKind.ImportDeclaration,
   SyntaxKind.ExportDeclaration,
@@ -100,7 +100,7 @@ function changesOf(node: Node, text: string): Change[] {
   }
 }
 
-/** The SQL of a template, between what is put in. */
+/** The changes of the SQL in a template, between its expressions. */
 function inTemplate(node: Node, text: string): Change[] {
   const pieces: Node[] = []
   const visit = (child: Node): undefined => {
@@ -123,12 +123,12 @@ const PIECES = new Set([
   SyntaxKind.TemplateTail,
 ])
 
-/** A value of a statement by its name, without which the statement is none. */
+/** Whether a string names a value of a statement, which is invalid without the value. */
 const isPlaceholder = (node: Node, text: string) =>
   node.kind === SyntaxKind.CallExpression &&
   /^(?:sql\.placeholder|value)\('/.test(text.slice(startOf(node), node.end))
 
-/** Texts of the OpenAPI document, and what an error says beside its code. */
+/** Whether a string is prose: texts of the OpenAPI document and messages of errors. */
 function isProse(node: Node): boolean {
   if (node.kind === SyntaxKind.PropertyAssignment) return partsOf(partsOf(node).name).text === 'description'
   return node.kind === SyntaxKind.StringLiteral && / .* /.test(partsOf(node).text)

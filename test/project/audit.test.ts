@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'bun:test'
 import { readAudit } from '../../scripts/audit.ts'
 
-/** As the registry of npm answers a question for advisories in bulk. */
+/** An advisory in the format of npm's registry. */
 const advisory = (severity: string) => ({
   id: 1094500,
   url: 'https://github.com/advisories/GHSA-hrpp-h998-j3pp',
@@ -17,27 +17,27 @@ const line = (severity: string) =>
 
 const audit = (...severities: string[]) => readAudit(JSON.stringify({ qs: severities.map(advisory) }))
 
-describe('an audit of the dependencies', () => {
+describe('readAudit()', () => {
   test.each([
     ...['moderate', 'high', 'critical', 'unheard of'].map(severity => [severity, 'grave']),
     ...['low', 'info'].map(severity => [severity, 'minor']),
-  ])('takes what is %s for %s', (severity = '', kind = '') => {
+  ])('counts an advisory of severity %s as %s', (severity = '', kind = '') => {
     expect(audit(severity)).toEqual({ grave: [], minor: [], [kind]: [line(severity)] })
   })
 
-  test('finds every advisory of every package', () => {
+  test('returns every advisory of every package', () => {
     const answer = { qs: [advisory('low'), advisory('high')], postgres: [advisory('critical')] }
     const found = readAudit(JSON.stringify(answer))
     expect(found?.grave).toHaveLength(2)
     expect(found?.minor).toHaveLength(1)
   })
 
-  test('finds nothing where the registry has nothing', () => {
+  test('returns no finding if the registry has no advisory', () => {
     expect(readAudit('{}\n')).toEqual({ grave: [], minor: [] })
   })
 
   test.each(['', 'error: POST https://registry - 405', '<html></html>', 'null', '[]', '{"error":"nope"}'])(
-    'is none when the registry did not audit: %p',
+    'returns null if the registry did not audit: %p',
     stdout => {
       expect(readAudit(stdout)).toBeNull()
     },

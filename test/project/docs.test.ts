@@ -11,15 +11,15 @@ afterAll(cleanUp)
 const root = join(import.meta.dir, '..', '..')
 const read = (path: string) => readFileSync(join(root, path), 'utf8')
 
-/** Every document for people, by its path. */
+/** The paths of all documents. */
 const documents = ['*.md', 'src/*.md', 'db/*.md', 'test/*.md', 'docs/**/*.md'].flatMap(pattern => [
   ...new Bun.Glob(pattern).scanSync(root),
 ])
 
-/** The text without its blocks of code, in which neither links nor headings are. */
+/** The text without its code blocks, which contain neither links nor headings. */
 const withoutCode = (text: string) => text.replaceAll(/^( *)```[\s\S]*?^\1```$/gm, '')
 
-/** The fragments that the headings of a document have: lower case, spaces as dashes, other signs left out. */
+/** The anchors of a document's headings: lower case, with dashes for spaces, without other punctuation. */
 function anchorsOf(path: string): string[] {
   return [...withoutCode(read(path)).matchAll(/^#+ (.+)$/gm)].map(([, heading = '']) =>
     heading
@@ -39,7 +39,7 @@ describe('the README', () => {
     expect(lines.filter(line => /^\|.* {2,}\|/.test(line))).toEqual([])
   })
 
-  test('has the two commands with which everybody begins, and the exit codes', () => {
+  test('has the two commands `run demo` and `run check`, and the exit codes', () => {
     expect(readme).toContain('\nnpx -y bun@1.4.4 run demo\n')
     expect(readme).toContain('\nnpx -y bun@1.4.4 run check\n')
     expect(readme).toMatch(/Exit codes: 0 done, 1 failed, 2 called wrongly/)
@@ -52,12 +52,12 @@ describe('the commands and settings', () => {
     commands = await commandTree()
   })
 
-  test('stand in docs/operate as `bun run docs` writes them', () => {
+  test('are documented in docs/operate exactly as `bun run docs` writes them', () => {
     for (const [path, text] of Object.entries(generatedDocuments(commands)))
       expect(read(path), 'run: bun run docs').toBe(text)
   })
 
-  test('are all in the table of the README, and no others', () => {
+  test('are in the table of the README, which has no other commands', () => {
     const rows = [...read('README.md').matchAll(/^\| `axport ([a-z ]+?)(?: \[?[A-Z_]+\]?)?` \| \S.* \|$/gm)]
     const leaves = commands.filter(level => level.commands.length === 0)
     expect(rows.map(([, path]) => path).sort()).toEqual(leaves.map(({ path }) => path.join(' ')).sort())
@@ -67,13 +67,13 @@ describe('the commands and settings', () => {
 describe('docs/operate/data.md', () => {
   const page = read('docs/operate/data.md')
 
-  test('names the limits that the code has', async () => {
+  test('names the same limits as the code', async () => {
     const { MAX_LINE } = await import('../../src/import/text.ts')
     expect(page).toContain(MAX_LINE.toLocaleString('en-US'))
     expect(page).toContain('500 characters')
   })
 
-  test('shows an example of the import format that can be imported as it is', async () => {
+  test('has an example of the import format without bad lines', async () => {
     const { ndjson } = await import('../../src/import/ndjson.ts')
     const lines = page.split('\n').filter(line => line.startsWith('{"type":'))
     const chunks = (async function* () {
@@ -110,7 +110,7 @@ describe('the documents', () => {
         ])
   })
 
-  test('link to files and headings that are there', () => {
+  test('link only to existing files and headings', () => {
     const broken: string[] = []
     let links = 0
     for (const document of documents.filter(path => path !== 'CHANGELOG.md'))
@@ -127,7 +127,7 @@ describe('the documents', () => {
     expect(links).toBeGreaterThan(100)
   })
 
-  test('name files and folders of tests and of the code that are there', () => {
+  test('name only existing files and folders of code and tests', () => {
     const missing: string[] = []
     let named = 0
     for (const document of documents) {
@@ -147,7 +147,7 @@ describe('the documents', () => {
     expect(named).toBeGreaterThan(80)
   })
 
-  test('use no word that the glossary has among those that are not used', () => {
+  test('use no word from the glossary\'s section "Words that are not used"', () => {
     const [, section = ''] = read('docs/glossary.md').split('## Words that are not used')
     const words = [...section.matchAll(/^- `([^`]+)`: /gm)].map(([, word]) => word as string)
     expect(words.length).toBeGreaterThan(3)

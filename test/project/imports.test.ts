@@ -18,9 +18,8 @@ const FEATURES = [
   'sample',
 ]
 /**
- * What each part of the house may import besides itself: the one direction is main → cli → http → feature →
- * postgres → db. `answers`, `counters`, `errors`, `files`, `networks`, `random`, `recent` and `within` are for
- * everybody; `config` is for the command line.
+ * The parts that each part of the code may import besides itself. Imports go one way: main → cli → http → feature →
+ * postgres → db. Every part may import those of COMMON; only cli may import `config`.
  */
 const COMMON = ['answers', 'counters', 'errors', 'files', 'networks', 'random', 'recent', 'within']
 const MAY_IMPORT: Record<string, string[]> = {
@@ -28,7 +27,7 @@ const MAY_IMPORT: Record<string, string[]> = {
   cli: ['http', 'config', 'postgres', ...FEATURES, ...COMMON],
   http: ['postgres', 'db', ...FEATURES, ...COMMON],
   ...Object.fromEntries(FEATURES.map(name => [name, ['postgres', 'db', ...COMMON]])),
-  // A client of the HTTP API: it has no database.
+  // pull is a client of the HTTP API, without a database.
   pull: COMMON,
   postgres: ['db', ...COMMON],
   db: [],
@@ -43,7 +42,7 @@ interface Module {
   path: string
   part: string
   source: string
-  /** Paths from the root of our own files that it imports, types and re-exports among them. */
+  /** The imported files of this project as paths from the root, including imports of types and re-exports. */
   imports: string[]
 }
 
@@ -78,13 +77,13 @@ function specifiers(source: string): string[] {
   return [...statements, ...bare, ...dynamic].map(match => match[2] as string)
 }
 
-/** "src/cli/serve.ts" is in cli, "src/errors.ts" is errors, "db/schema.ts" is in db. */
+/** The part of a file: "cli" for src/cli/serve.ts, "errors" for src/errors.ts, "db" for db/schema.ts. */
 function partOf(path: string): string {
   const [top, second = ''] = path.split('/')
   return top === 'src' ? second.replace(/\.ts$/, '') : (top ?? '')
 }
 
-/** Files that are none of the house: what an installed package brings, and the version. */
+/** Whether a file is outside of src and db: a file of a package, or package.json for the version. */
 const isForeign = (target: string) => target.startsWith('node_modules/') || target === 'package.json'
 
 const edges = modules
@@ -92,13 +91,13 @@ const edges = modules
   .filter(({ target }) => !isForeign(target))
 
 describe('the modules of src and db', () => {
-  test('are all in a part of the house that the architecture knows', () => {
+  test('are all in a part that MAY_IMPORT lists', () => {
     expect(modules.filter(({ part }) => !(part in MAY_IMPORT)).map(({ path }) => path)).toEqual([])
     expect(modules.length).toBeGreaterThan(40)
     expect(edges.length).toBeGreaterThan(80)
   })
 
-  test('import files that are there, with their extension', () => {
+  test('import existing files, with their extension', () => {
     const missing = edges.filter(({ target }) => !existsSync(join(root, target)))
     expect(missing.map(({ path, target }) => `${path} → ${target}`)).toEqual([])
   })
@@ -111,7 +110,7 @@ describe('the modules of src and db', () => {
     expect(wrong.map(({ path, target }) => `${path} → ${target}`)).toEqual([])
   })
 
-  test('do not import each other in a circle', () => {
+  test('have no import cycles', () => {
     const graph = new Map(modules.map(({ path, imports }) => [path, imports]))
     const done = new Set<string>()
     const visit = (path: string, above: string[]): string[] => {
@@ -127,14 +126,14 @@ describe('the modules of src and db', () => {
     for (const { path } of modules) expect(visit(path, [])).toEqual([])
   })
 
-  test('are of at most 300 lines', () => {
+  test('have at most 300 lines', () => {
     const long = modules
       .filter(({ source }) => source.trimEnd().split('\n').length > 300)
       .map(({ path }) => path)
     expect(long).toEqual([])
   })
 
-  test('leave the environment to config, and the end of the process to main', () => {
+  test('read the environment in config only, and call process.exit in main only', () => {
     const using = (pattern: RegExp) =>
       modules.filter(({ source }) => pattern.test(source)).map(({ path }) => path)
     expect(using(/\b(process|Bun|import\.meta)\.env\b|\benv\b.*from 'node:process'/)).toEqual([
@@ -145,18 +144,18 @@ describe('the modules of src and db', () => {
   })
 })
 
-test('what answers requests makes none of its own, and starts no program', () => {
+test('modules that answer requests send no requests and start no programs', () => {
   const answering = modules.filter(({ part }) => ['http', 'oauth', 'assessments', 'answers'].includes(part))
-  const asking =
+  const requesting =
     /\bfetch\b(?!:)|\bWebSocket\b|\bBun\.(connect|spawn|spawnSync|udpSocket|\$)|\bhttp\.(request|get)\b|['"]node:(https|child_process|dgram)['"]|\b(connect|createConnection)\(/
   expect(answering.length).toBeGreaterThan(15)
-  expect(answering.filter(({ source }) => asking.test(source)).map(({ path }) => path)).toEqual([])
+  expect(answering.filter(({ source }) => requesting.test(source)).map(({ path }) => path)).toEqual([])
 })
 
 test('importing every module but main opens nothing, prints nothing and lets the process end by itself', async () => {
   const paths = modules.map(({ path }) => path).filter(path => path !== 'src/main.ts')
   const script = `for (const path of ${JSON.stringify(paths)}) await import(${JSON.stringify(`${root}/`)} + path)`
-  // Whoever looked at one of these now would complain.
+  // A module that read one of these settings at import time would throw.
   const settings = ['DATABASE_URL', 'DATABASE_URL_FILE', 'DATABASE_POOL_SIZE', 'PORT', 'LOG_LEVEL']
   const run = Bun.spawn([process.execPath, '-e', script], {
     cwd: root,
@@ -165,8 +164,8 @@ test('importing every module but main opens nothing, prints nothing and lets the
     stderr: 'pipe',
     env: Object.fromEntries(settings.map(name => [name, 'nonsense'])),
   })
-  const patience = setTimeout(() => run.kill('SIGKILL'), 45_000)
+  const timer = setTimeout(() => run.kill('SIGKILL'), 45_000)
   const [stdout, stderr, code] = await Promise.all([run.stdout.text(), run.stderr.text(), run.exited])
-  clearTimeout(patience)
+  clearTimeout(timer)
   expect({ stdout, stderr, code }).toEqual({ stdout: '', stderr: '', code: 0 })
 })

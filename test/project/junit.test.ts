@@ -7,24 +7,24 @@ const report = (totals: string, ...files: string[]) =>
   ${files.map(file => `<testsuite name="${file}" file="${file}" tests="1"></testsuite>`).join('\n')}
 </testsuites>`
 
-describe('the counts of a test run', () => {
+describe('countTests()', () => {
   const A = 'test/a.test.ts'
   const four = report('tests="4" failures="0" skipped="0"', A)
   test.each<[string, string | null, string[], boolean, number[]]>([
-    ['are those of the report', report('tests="10" failures="3" skipped="2"', A), [A], false, [5, 3, 2]],
-    ['without a report are one failure, whatever the exit code', null, [], true, [0, 1, 0]],
-    ['of an empty report are one failure', '', [], true, [0, 1, 0]],
     [
-      'include a failure for every file that ran no test',
-      four,
-      [A, 'test/no-load.test.ts'],
+      'returns the counts of the report',
+      report('tests="10" failures="3" skipped="2"', A),
+      [A],
       false,
-      [4, 1, 0],
+      [5, 3, 2],
     ],
-    ['are a failure when only the exit code tells of one', four, [A], false, [4, 1, 0]],
-    ['are a failure when nothing ran', report('tests="0" failures="0" skipped="0"'), [], true, [0, 1, 0]],
+    ['counts a missing report as one failure, even with exit code 0', null, [], true, [0, 1, 0]],
+    ['counts an empty report as one failure', '', [], true, [0, 1, 0]],
+    ['counts a failure for every file that ran no test', four, [A, 'test/no-load.test.ts'], false, [4, 1, 0]],
+    ['counts one failure if only the exit code shows a failure', four, [A], false, [4, 1, 0]],
+    ['counts one failure if no test ran', report('tests="0" failures="0" skipped="0"'), [], true, [0, 1, 0]],
     [
-      'are a failure when all was skipped',
+      'counts one failure if all tests were skipped',
       report('tests="2" failures="0" skipped="2"', A),
       [A],
       true,
@@ -35,11 +35,11 @@ describe('the counts of a test run', () => {
   })
 })
 
-describe('the reasons of skipped tests', () => {
+describe('skippedBecause()', () => {
   const skipped = (name: string, classname = '') =>
     `<testcase name="${name}" classname="${classname}" time="0" file="a.test.ts"><skipped /></testcase>`
 
-  test('are read from the names of tests and of the groups around them, the most frequent first', () => {
+  test('reads the reasons from the names of tests and of the groups around them, the most frequent first', () => {
     const xml = [
       '<testcase name="runs" classname="" time="0.1" file="a.test.ts" />',
       skipped('completes (skipped: needs zsh, Debian package zsh)'),
@@ -52,17 +52,17 @@ describe('the reasons of skipped tests', () => {
     ])
   })
 
-  test('are said to be missing where a name gives none', () => {
+  test('counts skipped tests without a reason', () => {
     expect([...skippedBecause(skipped('does nothing (yet)'))]).toEqual([['no reason given', 1]])
   })
 
-  test('are none where nothing was skipped', () => {
+  test('returns no reasons if no test was skipped', () => {
     const failed = '<testcase name="fails (skipped: never)" classname=""><failure /></testcase>'
     expect(skippedBecause(failed).size).toBe(0)
   })
 })
 
-test('the time of a file is told once, however many groups it has', () => {
+test('secondsOfFiles() has each file once, also a file with several groups', () => {
   const xml = `<testsuite name="test/a.test.ts" file="test/a.test.ts" tests="2" time="1.5">
     <testsuite name="a group" file="test/a.test.ts" tests="1" time="1.25" hostname="vm"></testsuite>
   </testsuite>`

@@ -7,16 +7,16 @@ const root = join(import.meta.dir, '..', '..')
 const operate = join(root, 'docs', 'operate')
 const read = (name: string) => readFileSync(join(operate, name), 'utf8')
 
-/** No package is named: where systemd is not at home, its package is not installed for a test. */
+/** No Debian package is named, because systemd is not installed only for a test. */
 const ANALYZE: Requirement = { name: 'systemd-analyze', isHere: Bun.which('systemd-analyze') !== null }
 
-function analyze(...args: string[]): { code: number; said: string } {
+function analyze(...args: string[]): { code: number; output: string } {
   const { exitCode, stdout, stderr } = Bun.spawnSync(['systemd-analyze', ...args])
-  return { code: exitCode, said: `${stdout}${stderr}` }
+  return { code: exitCode, output: `${stdout}${stderr}` }
 }
 
 describe('the pages for operators', () => {
-  test('are all in their index, and in docs a link leads to what is there', () => {
+  test('are all in their index, and have no broken links', () => {
     const pages = readdirSync(operate).filter(name => name.endsWith('.md'))
     expect(pages.length).toBeGreaterThan(10)
     for (const page of pages.filter(name => name !== 'README.md'))
@@ -32,18 +32,18 @@ describe('the pages for operators', () => {
         expect([document, link, existsSync(join(dirname(document), link))]).toEqual([document, link, true])
   })
 
-  test('say what to do about each alert, in the order of the file, and about no other', () => {
+  test('have a section about each alert of the file, in the same order, and about no other alert', () => {
     const alerts = [...read('alerts.yml').matchAll(/^ +- alert: (\w+)$/gm)].map(([, name]) => name)
     const headings = [...read('alerts.md').matchAll(/^### (\w+)$/gm)].map(([, name]) => name)
     expect(alerts.length).toBeGreaterThan(8)
     expect(headings).toEqual(alerts)
   })
 
-  test('have a checklist that fits one screen', () => {
+  test('have a checklist that fits on one screen', () => {
     expect(read('checklist.md').split('\n').length).toBeLessThan(24)
   })
 
-  test('name no metric that the service does not have', () => {
+  test('name only metrics that the service has', () => {
     const sources = ['metrics', 'readers']
       .map(name => join(root, 'src', 'http', 'admin', `${name}.ts`))
       .filter(existsSync)
@@ -60,20 +60,20 @@ describe('the pages for operators', () => {
 })
 
 requires(ANALYZE).describe('axport.service', () => {
-  test('is understood by systemd', () => {
-    const { code, said } = analyze('verify', '--man=no', join(operate, 'axport.service'))
-    // That there is no executable where it will be is no fault of the unit.
-    const faults = said.split('\n').filter(line => line !== '' && !line.includes('/usr/local/bin/axport'))
+  test('is valid by systemd-analyze verify', () => {
+    const { code, output } = analyze('verify', '--man=no', join(operate, 'axport.service'))
+    // A missing executable at /usr/local/bin is no fault of the unit.
+    const faults = output.split('\n').filter(line => line !== '' && !line.includes('/usr/local/bin/axport'))
     expect({ faults, code: faults.length === 0 ? 0 : code }).toEqual({ faults: [], code: 0 })
   })
 
-  test('leaves a service no more than it needs', () => {
-    const { code, said } = analyze(
+  test('has an exposure level of at most 1.2 in systemd-analyze security', () => {
+    const { code, output } = analyze(
       'security',
       '--offline=true',
       '--threshold=12',
       join(operate, 'axport.service'),
     )
-    expect([code, said.includes('Overall exposure level')]).toEqual([0, true])
+    expect([code, output.includes('Overall exposure level')]).toEqual([0, true])
   })
 })

@@ -2,14 +2,14 @@ import { describe, expect, test } from 'bun:test'
 import { writeFileSync } from 'node:fs'
 import { arch, platform } from 'node:os'
 import { join } from 'node:path'
+import { sha256Sums } from '../../scripts/release/checksums.ts'
 import { readHeader } from '../../scripts/release/header.ts'
 import { signatureFault, signedAnew } from '../../scripts/release/signature.ts'
-import { sha256Sums } from '../../scripts/release/sums.ts'
 import { TARGETS, targetsNamed } from '../../scripts/release/targets.ts'
 import { cleanUp, emptyFolder } from '../support/executable.ts'
 
 describe('the targets of a release', () => {
-  test('are named by system and machine', () => {
+  test('have names of system and machine', () => {
     expect(TARGETS.map(({ name }) => name)).toEqual([
       'linux-x64',
       'linux-arm64',
@@ -20,7 +20,7 @@ describe('the targets of a release', () => {
     ])
   })
 
-  test('are all of them where none is named, and those that are named otherwise', () => {
+  test('can be chosen by name; without a name, all are chosen', () => {
     expect(targetsNamed([])).toEqual(TARGETS)
     expect(targetsNamed(['darwin-x64', 'linux-x64']).map(({ bun }) => bun)).toEqual([
       'bun-darwin-x64',
@@ -28,7 +28,7 @@ describe('the targets of a release', () => {
     ])
   })
 
-  test('do not have one of another name', () => {
+  test('cannot be chosen by an unknown name', () => {
     expect(() => targetsNamed(['windows-x64'])).toThrow(
       /^there is no target windows-x64: choose from linux-x64,.*$/,
     )
@@ -36,7 +36,7 @@ describe('the targets of a release', () => {
 })
 
 describe('the header of an executable', () => {
-  test('says what this machine is', async () => {
+  test('names this machine if the executable runs here', async () => {
     const own = TARGETS.find(({ name }) => name.startsWith(`${platform()}-${arch()}`))
     const { format, machine } = readHeader(Buffer.from(await Bun.file(process.execPath).bytes()))
     expect({ format, machine }).toMatchObject({
@@ -54,24 +54,24 @@ describe('the header of an executable', () => {
     expect(readHeader(machO(cpu, header.interpreter))).toEqual(header)
   })
 
-  test('of another machine is refused', () => {
-    expect(() => readHeader(elf(40, '/lib/ld.so'))).toThrow('it is for a machine of kind 40')
-    expect(() => readHeader(Buffer.from('#!/bin/sh\nexit 0\n'))).toThrow('it is no executable')
+  test('of an unknown machine or another file format is an error', () => {
+    expect(() => readHeader(elf(40, '/lib/ld.so'))).toThrow('an unknown machine (code 40)')
+    expect(() => readHeader(Buffer.from('#!/bin/sh\nexit 0\n'))).toThrow('the file is no 64-bit executable')
   })
 })
 
 describe('the code signature of an executable for macOS', () => {
-  test('covers what was signed', () => {
+  test('is valid for an unchanged file', () => {
     expect(signatureFault(machO())).toBeUndefined()
   })
 
-  test('does not cover what was written after it was signed', () => {
+  test('is invalid for a file that was changed after it was signed', () => {
     const executable = machO()
     executable.write('bundle', 5000)
-    expect(signatureFault(executable)).toBe('page 1 is not as it was signed')
+    expect(signatureFault(executable)).toBe('page 1 differs from its signed digest')
   })
 
-  test('is made anew where it does not hold, by nobody, and left as it is where it holds', () => {
+  test('is replaced by an ad-hoc signature if it is invalid, and kept if it is valid', () => {
     const executable = machO()
     expect(signedAnew(executable)).toBeUndefined()
     executable.write('bundle', 5000)
@@ -82,22 +82,22 @@ describe('the code signature of an executable for macOS', () => {
     expect(anew.includes('somebody')).toBeFalse()
   })
 
-  test('is made anew where the file has grown behind it', () => {
+  test('is replaced if the file was extended after the signature', () => {
     const executable = machO()
     const grown = Buffer.concat([executable.subarray(0, 8192), Buffer.alloc(8192), executable.subarray(8192)])
     grown.writeUInt32LE(16384, 40)
-    expect(signatureFault(grown)).toBe('its code signature does not cover the whole file')
+    expect(signatureFault(grown)).toBe('the code signature does not cover the whole file')
     expect(signatureFault(signedAnew(grown) ?? grown)).toBeUndefined()
   })
 
-  test('is missed where there is none', () => {
+  test('is a fault if it is missing', () => {
     const executable = machO()
     executable.writeUInt32LE(0x1b, 32)
-    expect(signatureFault(executable)).toBe('it has no code signature')
+    expect(signatureFault(executable)).toBe('the file has no code signature')
   })
 })
 
-test('the sums of files are lines as sha256sum reads them, in the order of the names', async () => {
+test('sha256Sums() writes lines that sha256sum reads, in the order of the file names', async () => {
   const folder = emptyFolder()
   const files = ['b', 'a'].map(name => join(folder, name))
   for (const file of files) writeFileSync(file, '')
@@ -106,7 +106,7 @@ test('the sums of files are lines as sha256sum reads them, in the order of the n
   await cleanUp()
 })
 
-/** An ELF file of 64 bits with two segments, of which the second names an interpreter. */
+/** A 64-bit ELF file with two segments, of which the second names an interpreter. */
 function elf(machine: number, interpreter: string): Buffer {
   const file = Buffer.alloc(64 + 2 * 56 + interpreter.length + 1)
   file.write('7f454c460201', 'hex')
@@ -122,7 +122,7 @@ function elf(machine: number, interpreter: string): Buffer {
   return file
 }
 
-/** A Mach-O file of two pages with a dynamic linker, and a signature by somebody over both. */
+/** A Mach-O file with two pages, a dynamic linker, and a signature over both pages. */
 function machO(cpu = 0x01000007, linker = '/usr/lib/dyld'): Buffer {
   const start = 2 * 4096
   const file = Buffer.alloc(start + 28 + 128 + 16)
@@ -136,7 +136,7 @@ function machO(cpu = 0x01000007, linker = '/usr/lib/dyld'): Buffer {
   file.writeUInt32LE(32, 52)
   file.writeUInt32LE(12, 56)
   file.write(linker, 60)
-  // Two blobs: the directory, and a signature of it.
+  // The signature has two blobs: the directory, and the directory's signature.
   const directory = start + 28
   for (const [at, value] of [0xfade0cc0, 172, 2, 0, 28, 0x10000, 156].entries())
     file.writeUInt32BE(value, start + at * 4)

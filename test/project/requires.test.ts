@@ -10,7 +10,7 @@ beforeAll(() => {
 })
 afterAll(() => rmSync(folder, { recursive: true, force: true }))
 
-/** Runs one file of tests that need things which no machine has; returns its report and what it printed. */
+/** Runs a test file with requirements that no machine has; returns its report and its output. */
 async function runTests(environment: Record<string, string>) {
   const helper = JSON.stringify(join(import.meta.dir, '..', 'support', 'requires.ts'))
   const body = `

@@ -6,19 +6,19 @@ import { RULES } from '../contract/rules.ts'
 const root = join(import.meta.dir, '..', '..')
 
 describe('the rules of the specification', () => {
-  test('are held by at least one test each', async () => {
+  test('have at least one test each', async () => {
     const held = new Set((await holders(root)).flatMap(({ rules }) => rules))
     expect(Object.keys(RULES).filter(rule => !held.has(rule))).toEqual([])
   })
 
-  test('are all that a test says to hold', async () => {
+  test('are the only ids in comments `// rule:`', async () => {
     const unknown = (await holders(root)).flatMap(({ file, rules }) =>
       rules.filter(rule => !isRule(rule)).map(rule => `${file}: ${rule}`),
     )
     expect(unknown).toEqual([])
   })
 
-  test('stand in test/README.md with their tests, as scripts/rules.ts writes them', async () => {
+  test('are in test/README.md with their tests, exactly as scripts/rules.ts writes them', async () => {
     const readme = await Bun.file(join(root, 'test', 'README.md')).text()
     const written = withTable(readme, tableOf(await holders(root)))
     expect(written, 'run: bun scripts/rules.ts').toBe(readme)

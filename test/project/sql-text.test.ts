@@ -15,24 +15,24 @@ import {
 import { API } from 'typescript/unstable/async'
 
 /**
- * What a user sends must never be part of an SQL text. The tags of postgres.js and drizzle see to that: what
- * stands in `${}` becomes a parameter. This test finds the ways around the tags, in the syntax tree, and holds
- * them to a list: what is put into a text there, and why it cannot be a user's.
+ * Input of users must never be part of an SQL text. The template tags of postgres.js and drizzle make a parameter of
+ * each `${}`. This test finds the calls that bypass the tags in the syntax tree, and compares them with a list: the
+ * expressions in each text, and the reason for which they cannot contain user input.
  */
 
 const ROOT = join(import.meta.dir, '..', '..')
 
-/** The ways around: unsafe() of postgres.js; where drizzle is imported, also its raw(). */
-const doorsOf = (file: SourceFile) => (file.text.includes("'drizzle-orm") ? ['unsafe', 'raw'] : ['unsafe'])
+/** The methods that bypass the tags: unsafe() of postgres.js, and raw() in files that import drizzle. */
+const bypassesOf = (file: SourceFile) => (file.text.includes("'drizzle-orm") ? ['unsafe', 'raw'] : ['unsafe'])
 
-/** By file: what is put into texts, each once, in the order of the alphabet. */
+/** The expressions in SQL texts by file, each once, in alphabetical order. */
 const ALLOWED: Record<string, { why: string; parts: string[] }> = {
   'src/postgres/statement.ts': {
-    why: 'what drizzle makes of a sql`` template, its values as parameters',
+    why: 'the statement that drizzle made of a sql`` template, with its values as parameters',
     parts: ['compiled.sql'],
   },
   'src/postgres/connection/wire.ts': {
-    why: 'the statement that it is given by whoever has it from one of the places here',
+    why: 'statements from the other files of this list',
     parts: ['text'],
   },
   'src/doctor/connection-checks.ts': { why: 'a constant', parts: [] },
@@ -116,7 +116,7 @@ const ALLOWED: Record<string, { why: string; parts: string[] }> = {
   },
 }
 
-/** A place where a door is mentioned: what goes through it, or undefined for what is no plain call. */
+/** A mention of such a method: the argument of the call, or undefined if the mention is not a plain call. */
 interface Mention {
   line: number
   parts: string[] | undefined
@@ -140,15 +140,15 @@ afterAll(() => api.close())
 
 function mentionsIn(file: SourceFile): Mention[] {
   const found: Mention[] = []
-  const doors = doorsOf(file)
+  const doors = bypassesOf(file)
   const visit = (node: Node) => {
-    // Also as a string, as in sql['unsafe'].
+    // A string is a mention, too: sql['unsafe'].
     if (
       (isIdentifier(node) || isStringLiteral(node) || isNoSubstitutionTemplateLiteral(node)) &&
       doors.includes(node.text)
     ) {
       const { parent } = node
-      // What takes a text under this name: it is the callers that are looked at.
+      // A definition of a method with this name is no call; its calls are mentions themselves.
       if (isMethodDeclaration(parent) || isMethodSignatureDeclaration(parent) || isPropertyAssignment(parent))
         return
       const isCalled =
@@ -168,7 +168,7 @@ function mentionsIn(file: SourceFile): Mention[] {
   return found
 }
 
-/** The expressions in a template; nothing for a constant; any other expression whole. */
+/** The expressions in a template, none for a constant, and any other expression as a whole. */
 function partsOf(text: Node, file: SourceFile): string[] {
   if (isStringLiteral(text) || isNoSubstitutionTemplateLiteral(text)) return []
   const expressions = isTemplateExpression(text) ? text.templateSpans.map(span => span.expression) : [text]
@@ -176,7 +176,7 @@ function partsOf(text: Node, file: SourceFile): string[] {
 }
 
 describe('SQL', () => {
-  test('is put together from text in these places alone, and from these parts', () => {
+  test('is made from text only in the files of ALLOWED, and only from their parts', () => {
     const found = Object.entries(mentions).map(([path, list]) => [
       path,
       [...new Set(list.flatMap(({ parts }) => parts ?? []))].sort(),
@@ -185,14 +185,14 @@ describe('SQL', () => {
     expect(Object.fromEntries(found)).toEqual(Object.fromEntries(allowed))
   })
 
-  test('goes around the tags in plain calls only, whose text can be seen', () => {
+  test('bypasses the tags only in plain calls', () => {
     const hidden = Object.entries(mentions).flatMap(([path, list]) =>
       list.filter(({ parts }) => parts === undefined).map(({ line }) => `${path}:${line}`),
     )
     expect(hidden).toEqual([])
   })
 
-  test('is never put together where requests are answered', () => {
+  test('is never made from expressions in code that answers requests', () => {
     const paths = Object.entries(ALLOWED)
       .filter(([path]) => /^src\/(http|oauth|assessments|integrations|doctor)\//.test(path))
       .filter(([, { parts }]) => parts.length > 0)

@@ -1,19 +1,19 @@
 import { type Browser, type BrowserContextOptions, chromium, type Page } from 'playwright-core'
 
-/** Chromium of this machine, or undefined. CHROMIUM names one that is not on PATH. */
+/** The path of Chromium on this machine, or undefined. The variable CHROMIUM names one that is not on PATH. */
 export const CHROMIUM =
   process.env.CHROMIUM || Bun.which('chromium') || Bun.which('chromium-browser') || Bun.which('google-chrome')
 
-/** A page in a browser of its own, and what happened to it. */
+/** A page in a browser profile of its own, with the requests and messages of that page. */
 export interface Visit {
   page: Page
-  /** Addresses that were asked for, in their order. */
+  /** Requested URLs, in the order of the requests. */
   requested: string[]
-  /** What the page complained of: errors, warnings, violations of its policy. */
+  /** The errors, warnings and policy violations that the page printed to its console. */
   complaints: string[]
 }
 
-/** A real Chromium, headless, without the connections that it makes by itself. */
+/** Arguments that make Chromium headless and switch off its own background connections. */
 const ARGUMENTS = [
   ...['--headless', '--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run'],
   ...['--disable-background-networking', '--disable-component-update', '--disable-sync'],
@@ -21,13 +21,13 @@ const ARGUMENTS = [
 
 let browser: Promise<Browser> | undefined
 
-/** Ends the browser that all visits share. */
+/** Closes the browser that all visits share. */
 export async function closeBrowser(): Promise<void> {
   await (await browser)?.close()
   browser = undefined
 }
 
-/** Visits with a new profile, which is gone in the end, whatever happens. */
+/** Calls `visit` with a page in a new profile, and removes the profile afterwards, also after an error. */
 export async function visiting(
   options: BrowserContextOptions,
   visit: (visit: Visit) => Promise<void>,

@@ -1,6 +1,6 @@
 import { generateKeyPairSync, type KeyObject, sign } from 'node:crypto'
 
-/** A certificate that signs itself, for localhost and 127.0.0.1, and its key; both PEM. */
+/** A self-signed certificate for localhost and 127.0.0.1, and its key; both in PEM. */
 export function selfSigned(name: string): { cert: string; key: string } {
   const { privateKey, publicKey } = generateKeyPairSync('ec', { namedCurve: 'prime256v1' })
   const subject = sequence(set(sequence(object('2.5.4.3'), der(0x0c, Buffer.from(name)))))
@@ -31,7 +31,7 @@ const set = (...parts: Buffer[]) => der(0x31, ...parts)
 const integer = (value: number) => {
   const hex = value.toString(16)
   const bytes = Buffer.from(hex.length % 2 ? `0${hex}` : hex, 'hex')
-  // A first bit of 1 would make it negative.
+  // A first bit of 1 would make the number negative.
   return (bytes[0] ?? 0) < 0x80 ? der(0x02, bytes) : der(0x02, Buffer.of(0), bytes)
 }
 

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 const prefix = 'axport-cluster-'
 const hour = 3_600_000
 
-/** Makes a folder for one cluster's files; its name carries the id of the process that it belongs to. */
+/** Makes a folder for one cluster's files. The folder's name contains the id of this process. */
 export async function makeClusterFolder(owner?: { uid: number; gid: number }): Promise<string> {
   const temporary = await realpath(tmpdir())
   await removeLeftovers(temporary)
@@ -14,19 +14,19 @@ export async function makeClusterFolder(owner?: { uid: number; gid: number }): P
   return folder
 }
 
-/** Folders of runs that ended together with their supervisor, as when the machine was switched off. */
+/** Removes the folders of earlier runs whose supervisor ended before it could remove them, as at a power loss. */
 async function removeLeftovers(temporary: string): Promise<void> {
   for (const name of await readdir(temporary)) {
     const pid = new RegExp(`^${prefix}(\\d+)-`).exec(name)?.[1]
     if (!pid || isAlive(Number(pid))) continue
     const path = join(temporary, name)
     const found = await stat(path).catch(() => null)
-    // A container that shares the temporary folder has process ids of its own: an hour's grace.
+    // A container that shares the temporary folder has other process ids. So only folders older than an hour go.
     if (found && Date.now() - found.mtimeMs > hour) await rm(path, { recursive: true, force: true })
   }
 }
 
-/** Whether a process with this id runs, of whatever user. */
+/** Whether a process with this id runs, under any user. */
 export function isAlive(pid: number): boolean {
   try {
     process.kill(pid, 0)

@@ -4,63 +4,57 @@ import { join } from 'node:path'
 import postgres from 'postgres'
 import { cluster, emptyDatabase, freshDatabase, type OwnCluster, startCluster } from './cluster.ts'
 import { until } from './until.ts'
+import { withConnection } from './with-connection.ts'
 
-async function query<T>(url: string, ask: (sql: postgres.Sql) => Promise<T>): Promise<T> {
-  const sql = postgres(url, { max: 1, connect_timeout: 5, onnotice: () => {} })
-  try {
-    return await ask(sql)
-  } finally {
-    await sql.end({ timeout: 0 })
-  }
-}
-
-test('The shared Postgres is one real server for the whole process', async () => {
+test('cluster() returns the same Postgres server for every call in one process', async () => {
   const [first, second] = [await cluster(), await cluster()]
   expect(second.url()).toBe(first.url())
 })
 
-describe('a fresh database', () => {
+describe('freshDatabase()', () => {
   let prepared = 0
   const prepare = async (url: string) => {
     prepared++
-    await query(url, sql => sql`create table notes as select 'from the template' as text`)
+    await withConnection(url, sql => sql`create table notes as select 'from the template' as text`)
   }
   const texts = (url: string) =>
-    query(url, async sql => (await sql`select text from notes`).map(row => row.text))
+    withConnection(url, async sql => (await sql`select text from notes`).map(row => row.text))
 
-  test('is a copy of the template, which is filled once, and independent of its siblings', async () => {
+  test('fills its template once, and returns copies that do not share later changes', async () => {
     const [one, other] = await Promise.all([1, 2].map(() => freshDatabase('notes', prepare)))
-    if (!one || !other) throw new Error('there are two')
-    await query(one.url, sql => sql`insert into notes values ('mine')`)
+    if (!one || !other) throw new Error('freshDatabase() was called twice and must return two databases')
+    await withConnection(one.url, sql => sql`insert into notes values ('mine')`)
     expect(await texts(one.url)).toEqual(['from the template', 'mine'])
     expect(await texts(other.url)).toEqual(['from the template'])
     expect(prepared).toBe(1)
     await Promise.all([one.drop(), other.drop()])
   })
 
-  test('is gone after drop, even while somebody is connected', async () => {
+  test('returns a database that drop() removes even while a client is connected', async () => {
     const { url, drop } = await emptyDatabase()
     const sql = postgres(url, { max: 1, onnotice: () => {} })
     await sql`select 1`
     await drop()
     await sql.end({ timeout: 0 })
-    expect(await query(url, other => other`select 1`).catch(error => error.code)).toBe('3D000')
+    expect(await withConnection(url, other => other`select 1`).catch(error => error.code)).toBe('3D000')
   })
 })
 
-describe('an own cluster', () => {
+describe('startCluster()', () => {
   const counted = (own: OwnCluster) =>
-    query(own.url(), async sql => (await sql`select count(*)::int as n from kept`)[0]?.n)
+    withConnection(own.url(), async sql => (await sql`select count(*)::int as n from kept`)[0]?.n)
 
-  test('takes settings, can crash and come back with its data, and leaves nothing behind', async () => {
+  test('applies settings, keeps the data through a crash and a restart, and removes its files on stop()', async () => {
     const own = await startCluster({ settings: { max_connections: '17' } })
-    const [row] = await query(own.url(), sql => sql`show max_connections`)
+    const [row] = await withConnection(own.url(), sql => sql`show max_connections`)
     expect(row?.max_connections).toBe('17')
-    await query(own.url(), sql => sql`create table kept as select 1`)
+    await withConnection(own.url(), sql => sql`create table kept as select 1`)
     const address = own.url()
 
     await own.crash()
-    expect(await query(address, sql => sql`select 1`).catch(error => error.code)).toBe('ECONNREFUSED')
+    expect(await withConnection(address, sql => sql`select 1`).catch(error => error.code)).toBe(
+      'ECONNREFUSED',
+    )
 
     await own.restart()
     expect(own.url()).toBe(address)
@@ -74,7 +68,7 @@ describe('an own cluster', () => {
     expect(existsSync(own.dataDir)).toBe(false)
   })
 
-  test('does not outlive a process that is killed', async () => {
+  test('starts a server that ends, with its files removed, when the process that started it is killed', async () => {
     const script = `
         import { startCluster } from ${JSON.stringify(join(import.meta.dir, 'cluster.ts'))}
         const { dataDir, pid } = await startCluster()
@@ -85,6 +79,6 @@ describe('an own cluster', () => {
     const { dataDir } = JSON.parse(new TextDecoder().decode(value)) as { dataDir: string }
     expect(existsSync(dataDir)).toBe(true)
     victim.kill('SIGKILL')
-    await until('its server and its files are gone', () => !existsSync(dataDir), 30_000)
+    await until('the files of the server are removed', () => !existsSync(dataDir), 30_000)
   })
 })

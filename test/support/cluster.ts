@@ -8,7 +8,7 @@ export { type ClusterOptions, type OwnCluster, startCluster } from './own-cluste
 interface Cluster {
   /** A superuser's postgres:// URL of one of its databases (default: the maintenance database). */
   url(database?: string): string
-  /** Ends it, or lets go of it when it is the server at TEST_DATABASE_URL. Not needed at the end of tests. */
+  /** Stops the server, or only disconnects from the one at TEST_DATABASE_URL. Tests need not call it at their end. */
   stop(): Promise<void>
   dataDir?: string
   pid?: number
@@ -17,33 +17,36 @@ interface Cluster {
 /** A database for one test file or one test. */
 export interface TestDatabase {
   url: string
-  /** Removes it and cuts the connections that are still open to it. */
+  /** Removes the database and closes the connections that are still open to it. */
   drop(): Promise<void>
 }
 
 interface Shared {
   cluster: Cluster
-  /** One connection for the whole process: `create database` runs one at a time anyway. */
+  /** One connection for the whole process, because Postgres runs one `create database` at a time. */
   admin: postgres.Sql
-  /** Starts the name of every database made here. */
+  /** The beginning of the name of every database that this process creates. */
   prefix: string
 }
 
-// Any number that tells this lock from other programs' locks.
+// An arbitrary number that distinguishes this advisory lock from those of other programs.
 const lockClass = 1_635_284_595
 
 let shared: Promise<Shared> | undefined
 const templates = new Map<string, Promise<string>>()
 let databases = 0
 
-/** The shared Postgres: the one at TEST_DATABASE_URL, or one that is started now and ends with this process. */
+/**
+ * The shared Postgres: the server at TEST_DATABASE_URL, or one that the first call starts and that ends with this
+ * process.
+ */
 export async function cluster(): Promise<Cluster> {
   return (await share()).cluster
 }
 
 /**
- * A copy of the database that `prepare` filled once per process for `templateKey`. Copies are independent and take
- * milliseconds; `prepare` must close its connections.
+ * Creates a copy of a template database. `prepare` fills the template once per process and `templateKey`, and must
+ * close its connections. A copy takes milliseconds; copies do not share later changes.
  */
 export async function freshDatabase(
   templateKey: string,
@@ -57,7 +60,7 @@ export async function freshDatabase(
   return createDatabase(await template)
 }
 
-/** A new database with nothing in it. */
+/** Creates an empty database. */
 export function emptyDatabase(): Promise<TestDatabase> {
   return createDatabase('template0')
 }
@@ -67,7 +70,7 @@ async function makeTemplate(prepare: (url: string) => Promise<void>): Promise<st
   const { url } = await emptyDatabase()
   await prepare(url)
   const name = new URL(url).pathname.slice(1)
-  // Postgres copies a database only while nobody is connected to it.
+  // Postgres copies a database only while no client is connected to it.
   await admin.unsafe(`alter database ${name} allow_connections false`)
   await admin`select pg_terminate_backend(pid, 5000) from pg_stat_activity where datname = ${name}`
   return name
@@ -87,7 +90,7 @@ async function createDatabase(template: string): Promise<TestDatabase> {
 
 function share(): Promise<Shared> {
   shared ??= open().catch(error => {
-    // The next test tries again: a timeout of this one may have killed the start.
+    // The next test tries again: `bun test` may have killed the server's start when this test timed out.
     shared = undefined
     throw error
   })
@@ -97,7 +100,7 @@ function share(): Promise<Shared> {
 async function open(): Promise<Shared> {
   const given = process.env.TEST_DATABASE_URL
   const server: Cluster = given ? givenCluster(given) : await startCluster()
-  // This connection holds the run's lock, so it is never renewed.
+  // This connection holds the advisory lock of the run, so postgres.js must never replace it.
   const admin = postgres(server.url(), { max: 1, max_lifetime: null, idle_timeout: 0, onnotice: () => {} })
   const run = randomInt(1, 2 ** 31)
   await admin`select pg_advisory_lock(${lockClass}::int, ${run}::int)`
@@ -122,7 +125,7 @@ function givenCluster(given: string): Cluster {
   }
 }
 
-/** On a server that outlives the tests: databases of runs whose lock is gone. */
+/** Drops the databases of earlier runs on a server that outlives the tests. A run that is over holds no lock. */
 async function dropLeftovers(admin: postgres.Sql): Promise<void> {
   const leftovers = await admin<{ name: string }[]>`
     select datname as name from pg_database

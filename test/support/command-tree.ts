@@ -1,24 +1,25 @@
 import { axport, commandsOf } from './executable.ts'
 
-/** One level of the command line, as its own --help shows it. */
+/** A command or a group of commands, as its --help describes it. */
 export interface CommandLevel {
-  /** [] for axport itself, ["integration", "create"] for a command of a command. */
+  /** [] for axport itself, ["integration", "create"] for a command in a group. */
   path: string[]
   help: string
   commands: string[]
   /** Long names, with their dashes. */
   options: string[]
-  /** Those of the options that take a value. */
+  /** The options that take a value. */
   withValue: string[]
-  /** What an argument may be, where that is a list. */
+  /** The allowed values of the argument, if the help text lists them. */
   choices: string[]
   hasArgument: boolean
 }
 
-/** Every level there is, read from the help texts. */
+/** Every command and group, read from the help texts. */
 export async function commandTree(path: string[] = []): Promise<CommandLevel[]> {
   const { code, stdout: help, stderr } = await axport([...path, '--help'])
-  if (code !== 0 || stderr !== '') throw new Error(`axport ${path.join(' ')} --help: ${code}, ${stderr}`)
+  if (code !== 0 || stderr !== '')
+    throw new Error(`axport ${path.join(' ')} --help: exit code ${code}, ${stderr}`)
   const commands = commandsOf(help)
   const options = [...help.matchAll(/^ {2}(?:-\w, )?(--[\w-]+)( <[^>]+>)?/gm)]
   const [, choices = ''] = /\(choices: ([^)]*)\)/.exec(help.replaceAll(/\s+/g, ' ')) ?? []

@@ -1,7 +1,7 @@
 import type { Sql } from 'postgres'
 import { setDisclosing } from '../../src/postgres/disclosing.ts'
 
-/** What was recorded of an answer, with all its ids as decimal strings in ascending order. */
+/** The recorded disclosure of one answer; all ids are decimal strings in ascending order. */
 export interface Recorded {
   request_id: string
   client_id: string
@@ -11,7 +11,7 @@ export interface Recorded {
   people: string[]
 }
 
-/** All that was recorded so far, in the order of time. */
+/** All recorded disclosures, oldest first. */
 export async function recorded(sql: Sql): Promise<Recorded[]> {
   const rows = await sql<Recorded[]>`
     select request_id, client_id, host(address) as address, filters,
@@ -22,7 +22,7 @@ export async function recorded(sql: Sql): Promise<Recorded[]> {
   return [...rows]
 }
 
-/** Switches the record on, or off. */
+/** Switches the recording of disclosures on or off. */
 export async function record(sql: Sql, isOn = true): Promise<void> {
   await setDisclosing(sql, { isOn })
 }

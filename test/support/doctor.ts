@@ -8,20 +8,23 @@ import { axport, complaint } from './executable.ts'
 import { WORLD } from './operator.ts'
 import { load } from './service.ts'
 
-/** Every check of a database that is well, in its order. */
+/** The names of all checks that doctor runs on a healthy database, in the order of the output. */
 export const CHECKS = [
   ...['settings', 'database', 'version', 'encoding', 'extensions', 'clock'],
   ...['pooler', 'writes', 'statement timeout', 'connections', 'schema', 'privileges'],
   ...['time zone', 'disclosures', 'last import', 'triggers', 'read model', 'statistics', 'integrations'],
 ]
 
-/** A database with nothing wrong in it, to be spoiled by one test. */
+/** A database in which doctor finds nothing wrong. One test damages it. */
 export interface Patient {
   sql: Sql
   url: string
 }
 
-/** Makes patients: Postgres databases that hold WORLD, vacuumed and analyzed; gone after the test. */
+/**
+ * Returns a function that creates Postgres databases with WORLD in them, vacuumed and analyzed. Each is dropped after
+ * its test.
+ */
 export function usePatients(): () => Promise<Patient> {
   const cleanups: (() => Promise<void>)[] = []
   afterEach(async () => {
@@ -41,41 +44,42 @@ export function usePatients(): () => Promise<Patient> {
 async function prepare(url: string): Promise<void> {
   const { sql, close } = await openDatabase(url, 1)
   await migrate(sql)
-  // What a test makes of the statistics stays so.
+  // Autovacuum would replace the statistics that a test creates.
   await sql`alter table export_records set (autovacuum_enabled = false)`
   await load(sql, WORLD)
   await sql`vacuum (analyze) export_records`
   await close()
 }
 
-/** What doctor found, and the line on standard error: null where nothing is wrong. */
+/** The findings of doctor, and its line on standard error: null if nothing is wrong. */
 interface Diagnosis {
   findings: Finding[]
   line: string | null
 }
 
-/** Runs `axport doctor --json` in this environment; fails where the form of its answer is not right. */
+/** Runs `axport doctor --json` in this environment; throws if the output has the wrong form. */
 export async function diagnose(env: Record<string, string>, ...options: string[]): Promise<Diagnosis> {
   const { code, stdout, stderr } = await axport(['doctor', '--json', ...options], { env })
-  if (!stdout.startsWith('[')) throw new Error(`no findings, exit code ${code}, ${stderr}`)
+  if (!stdout.startsWith('['))
+    throw new Error(`axport doctor printed no findings: exit code ${code}, ${stderr}`)
   const findings = JSON.parse(stdout) as Finding[]
   if (code === 0 && stderr === '') return { findings, line: null }
   return { findings, line: complaint({ code, stdout: '', stderr }, 1) }
 }
 
-/** Runs doctor on a database; what is not ok, as "check: status, detail". */
+/** Runs doctor on a database and returns the findings that are not ok, as "check: status, detail". */
 export async function ailments(url: string, ...options: string[]): Promise<string[]> {
   const { findings, line } = await diagnose({ DATABASE_URL: url }, ...options)
   const wrongs = findings.filter(finding => finding.status === 'wrong').length
   const expected =
     wrongs === 0 ? null : `${wrongs} ${wrongs === 1 ? 'check' : 'checks'} found something wrong`
-  if (line !== expected) throw new Error(`expected ${expected}, but: ${line}`)
+  if (line !== expected) throw new Error(`expected the line ${expected} on standard error, not: ${line}`)
   return findings
     .filter(finding => finding.status !== 'ok')
     .map(({ check, status, detail }) => `${check}: ${status}, ${detail}`)
 }
 
-/** The detail of one check. */
+/** Runs doctor on a database and returns the detail of one check. */
 export async function detailOf(
   url: string,
   check: string,

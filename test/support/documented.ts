@@ -3,7 +3,7 @@ import addFormats from 'ajv-formats'
 import { readLimits } from '../../src/cli/limits.ts'
 import { openApiDocument } from '../../src/http/openapi/document.ts'
 
-/** What of the document is looked at here. */
+/** The parts of the OpenAPI document that the check reads. */
 interface Document {
   paths: Record<string, Record<string, { responses: Record<string, Documented> }>>
   components: object
@@ -14,7 +14,7 @@ interface Documented {
   content?: Record<string, { schema: object }>
 }
 
-/** Headers that are described where they are there, and there where they are described: but for `link`. */
+/** An answer has one of these headers if and only if the document describes it. `link` may be missing. */
 const MEANINGFUL = ['allow', 'link', 'retry-after', 'vary', 'www-authenticate', 'x-request-id']
 
 const document = closed(openApiDocument(readLimits({}).http)) as unknown as Document
@@ -22,9 +22,9 @@ const ajv = addFormats(new Ajv({ strict: false, allErrors: true }))
 ajv.addSchema({ $id: 'openapi', components: document.components })
 
 /**
- * Throws unless the OpenAPI document says that a request may be answered like this: the status is one of the
- * operation, the body is of its schema and has nothing else, and the headers are the described ones. HEAD and methods
- * that there are not are looked up under the method that there is. A path that is not described has to be 404.
+ * Throws unless the OpenAPI document allows this answer to this request: the operation has the status, the body follows
+ * its schema and has no further fields, and the headers are the described ones. A request with HEAD or an unsupported
+ * method is checked against the operation that the path has. A path that the document does not have must be a 404.
  */
 export function expectDocumented(
   method: string,
@@ -37,23 +37,23 @@ export function expectDocumented(
   }
   const operations = operationsAt(target.split('?', 1)[0] as string)
   if (!operations) {
-    if (status !== 404) complain('its path is not in the document')
+    if (status !== 404) complain('the document has no such path')
     return
   }
   const [operation] = Object.values(operations)
-  const documented = operation?.responses[status] ?? complain('that is not documented')
+  const documented = operation?.responses[status] ?? complain('the document has no such status')
   for (const name of MEANINGFUL) {
     const isDescribed = Object.keys(documented.headers ?? {}).some(known => known.toLowerCase() === name)
     const isThere = headers.get(name) != null
-    if (isThere && !isDescribed) complain(`the header ${name} is not described`)
-    if (!isThere && isDescribed && name !== 'link') complain(`the header ${name} is missing`)
+    if (isThere && !isDescribed) complain(`the document does not describe the header ${name}`)
+    if (!isThere && isDescribed && name !== 'link') complain(`the described header ${name} is missing`)
   }
   const schema = method === 'HEAD' ? undefined : documented.content?.['application/json']?.schema
-  if (!schema && text !== '') complain('it has a body')
+  if (!schema && text !== '') complain('the document describes no body')
   if (schema && !ajv.validate(schema, JSON.parse(text))) complain(ajv.errorsText())
 }
 
-/** The operations of the first path of the document that a path matches. */
+/** The operations of the first path template of the document that matches `path`. */
 function operationsAt(path: string) {
   const found = Object.keys(document.paths).find(template =>
     new RegExp(`^${template.replaceAll(/\{\w+\}/g, '[^/]+')}$`).test(path),
@@ -61,7 +61,7 @@ function operationsAt(path: string) {
   return found === undefined ? undefined : document.paths[found]
 }
 
-/** The same schema with references into the document, and objects that take nothing but what is described. */
+/** The schema with references into the document, and without additional properties in objects. */
 function closed<T extends object>(schema: T): T {
   return JSON.parse(JSON.stringify(schema), (key, value) => {
     if (key === '$ref') return `openapi${value}`

@@ -7,8 +7,8 @@ import { madeOnce } from './made-once.ts'
 import { load } from './service.ts'
 
 /**
- * Makes an embedded database that holds these lines of the import format and that nobody has opened; returns its
- * folder, which cleanUp() removes.
+ * Makes an embedded database that contains these import lines and that no process has open. Returns its folder, which
+ * cleanUp() removes.
  */
 export async function embeddedWorld(lines: object[]): Promise<string> {
   const filled = await madeOnce(`embedded-${Bun.hash(ndjsonOf(lines))}`, async folder => {

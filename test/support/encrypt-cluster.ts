@@ -1,10 +1,10 @@
 import { chmodSync, chownSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import postgres from 'postgres'
 import type { OwnCluster } from './own-cluster.ts'
 import { until } from './until.ts'
+import { withConnection } from './with-connection.ts'
 
-/** Gives a Postgres a certificate, with which it encrypts from now on. */
+/** Gives a Postgres a certificate and switches TLS on. */
 export async function encryptCluster(own: OwnCluster, pair: { cert: string; key: string }): Promise<void> {
   const { uid, gid } = statSync(own.dataDir)
   for (const [name, text] of Object.entries({ 'tls.crt': pair.cert, 'tls.key': pair.key })) {
@@ -13,15 +13,13 @@ export async function encryptCluster(own: OwnCluster, pair: { cert: string; key:
     chownSync(path, uid, gid)
     chmodSync(path, 0o600)
   }
-  const sql = postgres(own.url(), { max: 1 })
-  await sql`alter system set ssl_cert_file = 'tls.crt'`
-  await sql`alter system set ssl_key_file = 'tls.key'`
-  await sql`alter system set ssl = on`
-  await sql`select pg_reload_conf()`
-  await sql.end()
-  // It takes up its settings a moment later.
-  await until('the server encrypts', async () => {
-    const sql = postgres(`${own.url()}?sslmode=require`, { max: 1, fetch_types: false })
-    return await sql`select 1`.finally(() => sql.end({ timeout: 0 }))
+  await withConnection(own.url(), async sql => {
+    await sql`alter system set ssl_cert_file = 'tls.crt'`
+    await sql`alter system set ssl_key_file = 'tls.key'`
+    await sql`alter system set ssl = on`
+    await sql`select pg_reload_conf()`
   })
+  // Postgres applies the reloaded settings after a short time.
+  const encrypted = `${own.url()}?sslmode=require`
+  await until('the server encrypts', () => withConnection(encrypted, sql => sql`select 1`))
 }

@@ -4,14 +4,14 @@ import { setDisclosing } from '../../src/postgres/disclosing.ts'
 import { migrate } from '../../src/postgres/schema/migrate.ts'
 import { madeOnce } from './made-once.ts'
 
-/** Folders of the engines that run in this process and that nobody has borrowed. */
+/** The folders of the engines that run in this process and that no test uses. */
 const idle: string[] = []
 let engines = 0
 
 /**
- * An embedded database with a current schema and nothing in it. Its engine, whose start costs most of a second of
- * processor time, stays in this process: close() empties the database for the next borrower. Connections are the
- * borrower's own; whatever else was changed (tables, functions) is the borrower's to put back.
+ * An empty embedded database with the current schema. Starting its engine costs most of a second of processor time, so
+ * the engine stays in this process, and close() empties the database for the next test. Each test gets connections of
+ * its own, and must undo its changes of tables and functions.
  */
 export async function borrowEngine(): Promise<Database & { url: string }> {
   const url = `embedded:${idle.pop() ?? (await startEngine())}`
@@ -32,18 +32,23 @@ export async function borrowEngine(): Promise<Database & { url: string }> {
   return { ...database, url, close }
 }
 
-/** The folder of a new engine, which runs until the process ends and goes with the folder of the test run. */
+/**
+ * Starts an engine that runs until this process ends. Returns its folder, which is inside the folder of the test run.
+ */
 async function startEngine(): Promise<string> {
   const template = await embeddedTemplate()
   const folder = await madeOnce(`engine-${process.pid}-${++engines}`, async path =>
     cpSync(template, path, { recursive: true }),
   )
-  // Opened first, this one runs the engine; whoever opens the folder after it is its guest.
+  // The first opener of a folder runs the engine; later openers connect to that engine.
   await openDatabase(`embedded:${folder}`, 1)
   return folder
 }
 
-/** A migrated folder that nobody has opened, to copy from: a first start of the engine takes seconds. */
+/**
+ * A migrated folder that no process has open. Copying it is faster than a first start of the engine, which takes
+ * seconds.
+ */
 export function embeddedTemplate(): Promise<string> {
   return madeOnce('embedded', async folder => {
     const database = await openDatabase(`embedded:${folder}`, 1)

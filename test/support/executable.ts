@@ -3,7 +3,9 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { madeOnce } from './made-once.ts'
 
-/** Milliseconds for a test: one that times out takes the child processes of all others with it. */
+/**
+ * The time limit of a test, in milliseconds. `bun test` kills the child processes of all tests when one test times out.
+ */
 export const PATIENCE = 300_000
 
 /** How a run of the executable ended. */
@@ -13,38 +15,38 @@ interface Finished {
   stderr: string
 }
 
-/** A run of the executable that goes on. */
+/** A process of the executable that may still run. */
 export interface Running {
   pid: number
   /** Everything on standard output so far. */
   stdout(): string
   stderr(): string
-  /** Resolves as soon as standard output matches; rejects when the process ends before. */
+  /** Resolves as soon as standard output matches. Rejects if the process ends before. */
   shows(pattern: RegExp): Promise<RegExpExecArray>
-  /** Standard input, where it was asked for; a write resolves when it is in the pipe. */
+  /** Standard input, if `stdin` is "open". A write resolves when the text is in the pipe. */
   stdin: { write(text: string): Promise<void>; end(): void }
   signal(name: 'SIGINT' | 'SIGTERM' | 'SIGHUP' | 'SIGKILL'): void
-  /** undefined as long as it runs. */
+  /** undefined while the process runs. */
   exitCode(): number | undefined
-  /** Code, and all output. */
+  /** Resolves after the end of the process with its exit code and all output. */
   finished: Promise<Finished>
 }
 
 interface RunOptions {
-  /** The whole environment: nothing is passed on. */
+  /** The whole environment of the process; variables of the tests are not passed on. */
   env?: Record<string, string>
   /** Default: an empty folder. */
   cwd?: string
-  /** A file's path, text, or "open" for a pipe that the test writes to; nothing by default. */
+  /** A text, the path of a file, or "open" for a pipe that the test writes to. Default: empty input. */
   stdin?: { text: string } | { file: string } | 'open'
-  /** Milliseconds after which a run that does not end by itself is killed: exit code 137. */
+  /** Milliseconds after which a process that is still running is killed; its exit code is then 137. */
   patience?: number
 }
 
 const children = new Set<Bun.Subprocess>()
 const folders = new Set<string>()
 
-/** The executable at AXPORT_EXECUTABLE, or one that is built now, once for all tests of a run. */
+/** The path of the executable: AXPORT_EXECUTABLE, or one that is built once for all processes of a test run. */
 export function executable(): Promise<string> {
   const { AXPORT_EXECUTABLE: given } = process.env
   return given ? Promise.resolve(given) : madeOnce('axport', build)
@@ -60,19 +62,19 @@ async function build(outfile: string): Promise<void> {
   if ((await run.exited) !== 0) throw new Error(`the executable cannot be built: ${complaint}`)
 }
 
-/** A new folder with nothing in it. */
+/** Makes an empty folder, which cleanUp() removes. */
 export function emptyFolder(): string {
   const folder = mkdtempSync(join(tmpdir(), 'axport-run-'))
   folders.add(folder)
   return folder
 }
 
-/** Starts `axport ARGS` where nothing of this checkout is near. */
+/** Starts `axport ARGS` in an empty folder outside of this checkout. */
 export async function start(args: string[], options: RunOptions = {}): Promise<Running> {
   return launch([await executable(), ...args], options)
 }
 
-/** Runs `axport ARGS` to its end. */
+/** Runs `axport ARGS` and waits for its end. */
 export async function axport(args: string[], options: RunOptions = {}): Promise<Finished> {
   return await ended(await start(args, options), options)
 }
@@ -83,18 +85,18 @@ export async function shell(line: string, options: RunOptions = {}): Promise<Fin
   return await ended(launch(['/bin/sh', '-c', line], { ...options, env }), options)
 }
 
-/** A run that hangs is a failure of its test alone, not a time-out that takes everything with it. */
+/** Waits for the end of a process, and kills a hanging one: a timed-out test would end the processes of all tests. */
 export async function ended(running: Running, { patience = 90_000 }: RunOptions): Promise<Finished> {
   const timer = setTimeout(() => running.signal('SIGKILL'), patience)
   const finished = await running.finished.finally(() => clearTimeout(timer))
   return { ...finished, stderr: finished.stderr.replaceAll(PROGRESS, '') }
 }
 
-/** Said of anything that takes seconds, as everything may on a busy machine. */
+/** Progress lines, which a command prints only if a step takes seconds, as any step may on a busy machine. */
 const PROGRESS =
   /^(waiting for the database, which is busy|(reading|loading|rendering) .*\(|looked through|checking|building indexes|loaded, gathering statistics).*\n/gm
 
-/** Starts a program that need not be the executable; cleanUp ends it, too. */
+/** Starts any program. cleanUp() kills it if it still runs. */
 export function launch(command: string[], { env = {}, cwd = emptyFolder(), stdin }: RunOptions): Running {
   const child = Bun.spawn(command, {
     cwd,
@@ -127,7 +129,7 @@ export function launch(command: string[], { env = {}, cwd = emptyFolder(), stdin
   }
 }
 
-/** A process that has ended takes nothing any more; how it ended is what its test looks at. */
+/** Ignores errors of writes to a process that has ended; its test checks the exit code. */
 async function quietly(work: () => unknown): Promise<void> {
   await Promise.try(work).catch(() => {})
 }
@@ -135,7 +137,7 @@ async function quietly(work: () => unknown): Promise<void> {
 const sourceOf = (stdin: { text: string } | { file: string }) =>
   'text' in stdin ? new Blob([stdin.text]) : Bun.file(stdin.file)
 
-/** The text of a stream as it comes. */
+/** Collects the text of a stream. */
 class Collected {
   text = ''
   readonly ended: Promise<void>
@@ -160,7 +162,8 @@ class Collected {
     for (;;) {
       const match = pattern.exec(this.text)
       if (match) return match
-      if (this.#isOver) throw new Error(`it ended without ${pattern}: ${this.text}${complaint()}`)
+      if (this.#isOver)
+        throw new Error(`the process ended without printing ${pattern}: ${this.text}${complaint()}`)
       await new Promise<void>(resolve => {
         this.#wake = resolve
       })
@@ -175,7 +178,7 @@ export async function serve(env: Record<string, string>): Promise<Running & { ur
   return { ...running, url: (JSON.parse(line) as { url: string }).url }
 }
 
-/** For afterAll: ends what still runs and removes the folders. */
+/** For afterAll: kills the processes that still run, and removes the folders. */
 export async function cleanUp(): Promise<void> {
   for (const child of children) child.kill('SIGKILL')
   await Promise.all([...children].map(child => child.exited))
@@ -184,9 +187,9 @@ export async function cleanUp(): Promise<void> {
 }
 
 /**
- * What a command that failed has to say: the one line on standard error, without "axport: ". Throws for
- * anything else than exit code `code`, nothing on standard output, and that one line; a wrong call may be
- * followed by the line that names --help.
+ * The error message of a failed command: its one line on standard error, without "axport: ". Throws if the exit code is
+ * not `expected`, if standard output is not empty, or if standard error has more lines. After a wrong call (exit code
+ * 2), one more line may name --help.
  */
 export function complaint({ code, stdout, stderr }: Finished, expected: 1 | 2 | 75): string {
   const all = JSON.stringify({ code, stdout, stderr })

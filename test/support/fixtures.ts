@@ -1,9 +1,9 @@
-/** Lines of the import format, with values that a test only names where they matter to it. */
+/** Builders for import lines. A test passes only the values that matter to it; all others have defaults. */
 
 /** One line of the import format: an organization, a product, a user or an assessment. */
 export type Line = { type: string; id: number } & Record<string, unknown>
 
-/** A separately proctored part, as the line of its assessment holds it. */
+/** A separately proctored part, as it stands in the line of its assessment. */
 export interface PartLine {
   id: number
   name: string
@@ -11,13 +11,13 @@ export interface PartLine {
   proctor_id: number
 }
 
-/** What `world()` holds: the smallest data an assessment can refer to. */
+/** The ids in `world()`, which has one row of everything that an assessment refers to. */
 export const ORGANIZATION = 10
 export const PRODUCT = 1
 export const EDUCATOR = 501
 export const PROCTOR = 77
 
-/** One organization, product, educator and proctor, which `assessment()` refers to unless told otherwise. */
+/** One organization, product, educator and proctor. `assessment()` refers to them by default. */
 export function world(): Line[] {
   return [
     organization(ORGANIZATION, 'Lakeside District'),
@@ -33,7 +33,7 @@ export function world(): Line[] {
   ]
 }
 
-/** The same four as their builders make them by default, for tests that send one of them again. */
+/** The same four ids with the default values of their builders, for tests that import one of them again. */
 export const PEOPLE = [organization(ORGANIZATION), product(PRODUCT), educator(EDUCATOR), proctor(PROCTOR)]
 
 /** An organization. */
@@ -46,7 +46,7 @@ export function product(id: number, name = `Product ${id}`): Line {
   return { type: 'product', id, name }
 }
 
-/** A user with every name, an email and a seid of their own unless `fields` say otherwise. */
+/** A user with names, email and seid that contain the id; `fields` replaces single values. */
 export function educator(id: number, fields: Record<string, unknown> = {}): Line {
   return {
     type: 'user',
@@ -60,7 +60,7 @@ export function educator(id: number, fields: Record<string, unknown> = {}): Line
   }
 }
 
-/** A user with nothing but a name, as a proctor needs no more. */
+/** A user with a name only: a proctor needs no other field. */
 export function proctor(id: number, name = `Proctor ${id}`): Line {
   return { type: 'user', id, name }
 }
@@ -70,7 +70,7 @@ export function assessment(id: number, fields: Record<string, unknown> = {}): Li
   return { ...overall(id), proctor_id: PROCTOR, ...fields }
 }
 
-/** An assessment of separately proctored parts; a number stands for the part that has it as its id. */
+/** An assessment with separately proctored parts. A number in `parts` stands for a default part with that id. */
 export function multiPart(
   id: number,
   parts: readonly (PartLine | number)[],
@@ -80,22 +80,22 @@ export function multiPart(
   return { ...overall(id), ...fields, parts: lines }
 }
 
-/** A part, completed before the assessments are. */
+/** A part. Its default day is before the default day of assessments. */
 export function part(id: number, fields: Partial<PartLine> = {}): PartLine {
   return { id, name: `Part ${id}`, certified_at: '2026-02-01T12:00:00Z', proctor_id: PROCTOR, ...fields }
 }
 
-/** The line that removes what another line of its type and id brought. */
+/** The line that removes the row of this type and id. */
 export function removal(type: string, id: number): Line {
   return { type, id, deleted: true }
 }
 
-/** `count` lines, made of 0, 1, 2 and so on. */
+/** `count` lines, which `line` makes from 0, 1, 2 and so on. */
 export function range(count: number, line: (index: number) => Line): Line[] {
   return Array.from({ length: count }, (_, index) => line(index))
 }
 
-/** The text of a file that holds these lines; what is a text already stands in it as it is. */
+/** The lines as the text of an NDJSON file. A string becomes a line unchanged. */
 export function ndjsonOf(lines: readonly (object | string)[]): string {
   return lines.map(line => `${typeof line === 'string' ? line : JSON.stringify(line)}\n`).join('')
 }

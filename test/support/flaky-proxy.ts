@@ -1,31 +1,31 @@
 import { connect, createServer, type Server, type Socket } from 'node:net'
 
-/** What the network does to the connections between two programs, here a service and its database. */
+/** How the network between two programs behaves, such as a service and its database. */
 export type Weather =
   | { is: 'fair' }
-  /** Everything arrives, so many milliseconds later, in either direction. */
+  /** All bytes arrive this many milliseconds late, in both directions. */
   | { is: 'slow'; milliseconds: number }
-  /** A connection is cut after so many bytes of the database's answers, asked for once a connection. */
+  /** A connection is cut after this many bytes of answers. `after` is called once for each connection. */
   | { is: 'cutting'; after: () => number }
-  /** Answers arrive with another byte in them. */
+  /** The last byte of each chunk of an answer is inverted. */
   | { is: 'garbling' }
-  /** Nothing arrives, and nobody is told. Connections are taken as ever. */
+  /** No byte arrives, and neither side gets an error. New connections are accepted. */
   | { is: 'silent' }
-  /** Connections are taken and closed at once, as by a balancer without a database behind it. */
+  /** Connections are accepted and closed at once, as by a load balancer that has no server. */
   | { is: 'closing' }
 
 interface Link {
   client: Socket
   server: Socket | undefined
-  /** Bytes of answers until it is cut. */
+  /** Bytes of answers that still pass before the connection is cut. */
   budget: number
-  /** What was sent while nothing arrived is lost, and all that comes after it: it never speaks again. */
+  /** Set when a silent network recovers: bytes were lost, so the connection passes none again. */
   isDead: boolean
 }
 
-/** Stands before a server on 127.0.0.1, a Postgres or another one, and is as unreliable as it is told to be. */
+/** A TCP proxy in front of a server on 127.0.0.1. `become()` sets how reliable the proxy is. */
 export class FlakyProxy {
-  /** Connections that were ever opened. */
+  /** The number of connections accepted so far. */
   accepted = 0
   #weather: Weather = { is: 'fair' }
   readonly #links = new Set<Link>()
@@ -52,7 +52,7 @@ export class FlakyProxy {
     return proxy
   }
 
-  /** The URL of what is behind, through the proxy. */
+  /** The URL of the target through the proxy. */
   get url(): string {
     const address = this.#server.address()
     if (address === null || typeof address === 'string') throw new Error('the proxy does not listen')
@@ -62,14 +62,14 @@ export class FlakyProxy {
     return url.href
   }
 
-  /** Connections that the service holds open at this moment. */
+  /** The number of open connections. */
   get connections(): number {
     return this.#links.size
   }
 
-  /** Changes the weather for connections that are open and for new ones. */
+  /** Changes the behaviour for open and for new connections. */
   become(weather: Weather): void {
-    // A firewall that was down does not remember the connections from before.
+    // A firewall that was down has lost its state, and drops the packets of older connections.
     if (this.#weather.is === 'silent') for (const link of this.#links) this.#die(link)
     this.#weather = weather
     for (const link of this.#links) {
@@ -102,13 +102,13 @@ export class FlakyProxy {
     const link: Link = { client, server: undefined, budget: budgetIn(this.#weather), isDead: false }
     this.#links.add(link)
     client.on('close', () => this.#end(link))
-    // It hangs, for good: what the client says is read and goes nowhere.
+    // The connection hangs for good: bytes of the client are read and dropped.
     if (this.#weather.is === 'silent') return void client.resume()
     const server = connect({ port: this.#port, host: '127.0.0.1', noDelay: true })
     link.server = server
     server.on('error', () => {})
     server.on('close', () => {
-      // The news of the end does not arrive either.
+      // A silent network does not pass the server's FIN either.
       if (this.#weather.is !== 'silent' && !link.isDead) this.#end(link)
     })
     this.#forward(link, client, server, () => Number.POSITIVE_INFINITY)
@@ -121,7 +121,7 @@ export class FlakyProxy {
       const weather = this.#weather
       if (link.isDead || weather.is === 'silent') return
       if (weather.is === 'slow') {
-        // Timers of one length end in the order in which they were set, so bytes stay in order.
+        // Timers with equal delays fire in the order in which they were set, so the bytes stay in order.
         setTimeout(() => void (link.isDead || to.write(chunk)), weather.milliseconds)
         return
       }

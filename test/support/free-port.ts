@@ -1,6 +1,6 @@
 import { createServer } from 'node:net'
 
-/** A port on 127.0.0.1 that nobody listened on a moment ago. */
+/** A port on 127.0.0.1 that was free a moment ago. */
 export async function freePort(): Promise<number> {
   const probe = createServer()
   await new Promise<void>((resolve, reject) => {
@@ -9,6 +9,6 @@ export async function freePort(): Promise<number> {
   })
   const address = probe.address()
   await new Promise(resolve => probe.close(resolve))
-  if (address === null || typeof address === 'string') throw new Error('no free port')
+  if (address === null || typeof address === 'string') throw new Error('the system gave no free port')
   return address.port
 }

@@ -7,14 +7,14 @@ import {
   type TestService,
 } from './service.ts'
 
-/** A database of its own for the tests of a group, empty at first, and open while they run. */
+/** A database for the tests of one group, empty at first, and open while the tests run. */
 export const useTestDatabase = (backend: Backend = 'postgres'): TestDatabase =>
   use(() => openTestDatabase(backend))
 
-/** The service on such a database. */
+/** The service on a database for the tests of one group. */
 export const useService = (backend: Backend = 'postgres'): TestService => use(() => startService(backend))
 
-/** What is opened before the tests of a group and closed after them; nothing of it is there before. */
+/** Calls `open` before the tests of a group and `close` after them. The returned object is empty until then. */
 export function use<Opened extends object>(open: () => Promise<Opened & { close(): Promise<void> }>): Opened {
   const used = {} as Opened
   let close = async () => {}

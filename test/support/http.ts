@@ -1,12 +1,12 @@
 /**
- * The one HTTP client of the tests. `baseUrl` is "http://host:port"; nothing is retried, redirects are not followed,
- * and an answer is read to its end.
+ * The HTTP client of the tests. `baseUrl` is "http://host:port". The client neither retries nor follows redirects, and
+ * reads every answer to its end.
  */
 
 export const LIST = '/api/v1/ax/assessments'
 export const TOKEN = '/oauth/token'
 
-/** A whole answer; `body` is the parsed text, undefined where it is no JSON. */
+/** A whole answer. `body` is the parsed text, or undefined if the text is not JSON. */
 export interface Answer {
   status: number
   headers: Headers
@@ -14,7 +14,7 @@ export interface Answer {
   body: unknown
 }
 
-/** One element of a list, and what retrieve answers (spec 2.1, 2.2). */
+/** A record: an element of a list, and the body of a retrieve answer (spec 2.1, 2.2). */
 export interface AssessmentRecord {
   id: number
   seid: string | null
@@ -35,21 +35,21 @@ export interface AssessmentRecord {
   }[]
 }
 
-/** What a list answers (spec 2.1, 2.3). */
+/** The body of a list answer (spec 2.1, 2.3). */
 export interface ListBody {
   data: AssessmentRecord[]
   meta: { count: number; offset: number; page: number }
 }
 
-/** Of an integration: as createIntegration() returns them, or as `axport integration create --json` prints them. */
+/** Credentials as createIntegration() returns them, or as `axport integration create --json` prints them. */
 export type Credentials =
   | { clientId: string; clientSecret: string }
   | { client_id: string; client_secret: string }
 
-/** A query as it shall stand in the URL, or parameters still to be encoded. */
+/** A query string that is already encoded, or parameters that are not. */
 export type Query = string | Record<string, string> | [name: string, value: string][]
 
-/** Any request, with exactly these headers. */
+/** Sends any request, with exactly these headers. */
 export async function send(baseUrl: string, path: string, init: RequestInit = {}): Promise<Answer> {
   const response = await fetch(baseUrl + path, { redirect: 'manual', ...init })
   const text = await response.text()
@@ -61,7 +61,7 @@ export function get(baseUrl: string, token: string, path: string, init: RequestI
   return send(baseUrl, path, { ...init, headers: bearer(token) })
 }
 
-/** GET the list, whatever the answer. */
+/** GET the list; returns answers of any status. */
 export function tryList(baseUrl: string, token: string, query: Query = ''): Promise<Answer> {
   return get(baseUrl, token, listPath(query))
 }
@@ -71,12 +71,12 @@ export async function list(baseUrl: string, token: string, query: Query = ''): P
   return successful(await tryList(baseUrl, token, query)) as ListBody
 }
 
-/** POST /oauth/token with form parameters, whatever the answer. */
+/** POST /oauth/token with form parameters; returns answers of any status. */
 export function postToken(baseUrl: string, credentials: Credentials): Promise<Answer> {
   return send(baseUrl, TOKEN, { method: 'POST', body: new URLSearchParams(tokenRequest(credentials)) })
 }
 
-/** A new access token; throws unless it is issued. */
+/** A new access token; throws unless the service issues one. */
 export async function newToken(baseUrl: string, credentials: Credentials): Promise<string> {
   return (successful(await postToken(baseUrl, credentials)) as { access_token: string }).access_token
 }
@@ -95,7 +95,7 @@ export function tokenRequest(credentials: Credentials) {
   return { grant_type: 'client_credentials', client_id, client_secret }
 }
 
-/** The list's path with a query, which is encoded unless it is text. */
+/** The path of the list with a query; parameters that are not a string are encoded. */
 export function listPath(query: Query): string {
   const text = typeof query === 'string' ? query : new URLSearchParams(query).toString()
   return text === '' ? LIST : `${LIST}?${text}`

@@ -11,7 +11,7 @@ import { ndjsonOf } from './fixtures.ts'
 import { useTestDatabase } from './hooks.ts'
 import type { Backend, TestDatabase } from './service.ts'
 
-/** A database of its own for the tests of one group, empty at the start of each; open while they run. */
+/** A database for the tests of one group. It is open while the tests run, and emptied before each. */
 export function useDatabase(backend: Backend): TestDatabase {
   const database = useTestDatabase(backend)
   beforeEach(async () => {
@@ -22,14 +22,14 @@ export function useDatabase(backend: Backend): TestDatabase {
 }
 
 interface Importing extends ImportOptions {
-  /** Through a pipe, and not from a file. */
+  /** Import through a pipe instead of from a file. */
   isStream?: boolean
-  /** Runs when half of the file has been read. */
+  /** Called when half of the file has been read. */
   halfway?: () => Promise<void> | void
   onProgress?: (progress: Progress) => void
 }
 
-/** Imports text as the file that holds it, or through a pipe. */
+/** Imports a text from a file, or through a pipe. */
 export function importText(sql: Sql, text: string, options: Importing = {}): Promise<ImportResult> {
   const bytes = new TextEncoder().encode(text)
   const half = Math.floor(bytes.length / 2)
@@ -42,12 +42,12 @@ export function importText(sql: Sql, text: string, options: Importing = {}): Pro
   return importSource(sql, source, options.onProgress ?? (() => {}), options)
 }
 
-/** Imports lines, each an object or its text. */
+/** Imports lines; each is an object or a string. */
 export function importLines(sql: Sql, ...lines: (object | string)[]): Promise<ImportResult> {
   return importText(sql, ndjsonOf(lines))
 }
 
-/** The same with options. */
+/** Imports lines with options. */
 export function importWith(
   sql: Sql,
   options: Importing,
@@ -56,7 +56,7 @@ export function importWith(
   return importText(sql, ndjsonOf(lines), options)
 }
 
-/** The bad lines of an import that loaded nothing, as "number: reason". */
+/** The bad lines of an import, as "number: reason". Throws if the import was loaded. */
 export function problems(result: ImportResult): string[] {
   if (result.loaded) throw new Error('the import was loaded')
   return result.problems.map(({ line, reason }) => `${line}: ${reason}`)
@@ -65,8 +65,8 @@ export function problems(result: ImportResult): string[] {
 const TABLES = ['organizations', 'products', 'users', 'assessments', 'assessment_parts', 'export_records']
 
 /**
- * Everything an import could change: the rows of all tables with the place and the transaction of each, and
- * the version, but not when it succeeded. Two of them are equal only when nothing was written in between.
+ * Everything that an import can change: the rows of all tables with their physical positions and transaction ids, and
+ * the state of the export. Two results are equal only if nothing was written between them.
  */
 export async function everything(sql: Sql): Promise<unknown> {
   const state = await sql`select singleton, time_zone from export_state`
@@ -77,13 +77,13 @@ export async function everything(sql: Sql): Promise<unknown> {
   return { state, tables }
 }
 
-/** The ids of a table's rows in their order. */
+/** The ids of a table's rows, in ascending order. */
 export async function idsOf(sql: Sql, table: string): Promise<number[]> {
   const rows = await sql<{ id: string }[]>`select id from ${sql(table)} order by id`
   return rows.map(({ id }) => Number(id))
 }
 
-/** The parts of each assessment in their order, as { 9100: [9101, 9102] }; the read model has to be right. */
+/** The parts of each assessment in their order, as { 9100: [9101, 9102] }. Fails if the read model has other parts. */
 export async function partsOf(sql: Sql): Promise<Record<string, number[]>> {
   expect(await staleRecords(sql)).toBeEmpty()
   const rows = await sql<{ id: string; parts: string[] }[]>`
@@ -98,7 +98,7 @@ export async function versionOf(sql: Sql): Promise<bigint> {
   return BigInt(row?.version ?? 0)
 }
 
-/** The records in which the read model differs from a full rendering of its source, and the counts that are not theirs. */
+/** The records in which the read model differs from a fresh rendering of the source tables, and the wrong counts. */
 export async function staleRecords(sql: Sql): Promise<{ what: string }[]> {
   return await sql<{ what: string }[]>`
     select 'record ' || id as what from export_records as stored full join export_records_rendered as rendered using (id)

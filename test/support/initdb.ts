@@ -6,8 +6,8 @@ import { madeOnce } from './made-once.ts'
 import type { PostgresBinaries } from './postgres-binaries.ts'
 
 /**
- * Makes the data folder `folder`/data of a new cluster; the password of its superuser `postgres`. initdb takes
- * seconds, and is run once for all clusters of one locale in a run of the tests.
+ * Makes the data folder `folder`/data of a new cluster, and returns the password of its superuser `postgres`. initdb
+ * takes seconds, so it runs once per locale and test run; all clusters of that locale are copies.
  */
 export async function newDataFolder(
   binaries: PostgresBinaries,
@@ -16,7 +16,7 @@ export async function newDataFolder(
 ): Promise<string> {
   const name = `cluster-${Bun.hash(`${binaries.initdb} ${locale}`)}`
   const made = await madeOnce(name, async draft => {
-    // As root it is run as another user, who is not allowed into the folder of the run.
+    // If the tests run as root, initdb runs as another user, who may not enter the folder of the test run.
     const scratch = await makeClusterFolder(binaries.owner)
     await runInitdb(binaries, scratch, locale)
     await mkdir(draft)
@@ -29,19 +29,19 @@ export async function newDataFolder(
 
 async function runInitdb(binaries: PostgresBinaries, folder: string, locale: string): Promise<void> {
   const { initdb, owner, major } = binaries
-  // A password although only this machine can connect: it has other users, and tests try wrong ones.
+  // The cluster has a password because this machine may have other users, and because tests try wrong passwords.
   const passwordFile = join(folder, 'password')
   await writeFile(passwordFile, randomBytes(16).toString('hex'), { mode: 0o600 })
   if (owner) await chown(passwordFile, owner.uid, owner.gid)
   const access = ['--username=postgres', '--auth=password', `--pwfile=${passwordFile}`]
   const text = [`--locale=${locale}`, '--encoding=UTF8']
-  // A password is hashed 4,096 times, at every connection. Postgres 15 cannot be told otherwise.
+  // By default every login hashes the password 4,096 times. Postgres 15 has no setting for the number.
   const hashing = major > 15 ? ['--set=scram_iterations=1'] : []
   const command = [initdb, `--pgdata=${join(folder, 'data')}`, ...access, ...text, ...hashing, '--no-sync']
   await run(command, { cwd: folder, env: postgresEnvironment(), ...owner })
 }
 
-/** With owners and permissions, which Postgres looks at. */
+/** Copies files with their owners and permissions, which Postgres checks. */
 export const copy = (to: string, ...from: string[]) => run(['cp', '-Rp', ...from, to], {})
 
 async function run(
@@ -53,7 +53,7 @@ async function run(
   if ((await child.exited) !== 0) throw new Error(`${command[0]} failed: ${complaint.trim()}`)
 }
 
-/** Nothing of the caller's environment (PGOPTIONS, locale, time zone) may reach the server. */
+/** The environment of the server. It contains none of the tests' variables, such as PGOPTIONS, locale or time zone. */
 export function postgresEnvironment(): Record<string, string> {
   return { PATH: process.env.PATH ?? '/usr/bin:/bin', LC_ALL: 'C', TZ: 'UTC' }
 }

@@ -7,9 +7,9 @@ import { until } from './until.ts'
 let folder: Promise<string> | undefined
 
 /**
- * What takes seconds to make and is then only copied or run: the path `name` in a folder that all test processes of
- * a run share. The first process that asks makes it, by `make` at the path that it is given; the others wait. The
- * folder is TEST_RUN_FOLDER, whose owner removes it, or one that goes with this process however that ends.
+ * Makes a file or folder that takes seconds to make and is then only copied or run. All test processes of a run share
+ * the result: the first process calls `make` with the path, and the others wait. The result is in TEST_RUN_FOLDER,
+ * which its owner removes, or in a folder that is removed when this process ends or is killed.
  */
 export async function madeOnce(name: string, make: (path: string) => Promise<unknown>): Promise<string> {
   folder ??= process.env.TEST_RUN_FOLDER
@@ -17,7 +17,7 @@ export async function madeOnce(name: string, make: (path: string) => Promise<unk
     : folderOfThisProcess()
   const path = join(await folder, name)
   const lock = `${path}.lock`
-  // A maker that failed has let go of the lock: the next one tries, and fails with the reason.
+  // A process whose `make` failed has released the lock. So the next process tries, and throws the reason.
   let isMaker = false
   await until(
     `another test process makes ${name}`,
@@ -30,7 +30,7 @@ export async function madeOnce(name: string, make: (path: string) => Promise<unk
   )
   if (!isMaker) return path
   try {
-    // Made between the two looks above.
+    // Another process finished between the check for the result and the lock.
     if (existsSync(path)) return path
     const draft = `${path}.draft`
     rmSync(draft, { recursive: true, force: true })
@@ -42,7 +42,7 @@ export async function madeOnce(name: string, make: (path: string) => Promise<unk
   }
 }
 
-/** The file system makes a folder for one caller only. */
+/** Takes the lock by making a folder: mkdir succeeds for one process only. */
 function take(lock: string): boolean {
   try {
     mkdirSync(lock)
@@ -55,7 +55,7 @@ function take(lock: string): boolean {
 async function folderOfThisProcess(): Promise<string> {
   const made = mkdtempSync(join(tmpdir(), 'axport-test-run-'))
   const env = { PATH: process.env.PATH ?? '/usr/bin:/bin' }
-  // No server is needed: its supervisor removes the folder.
+  // The command ends at once; its supervisor waits for this process to end, and removes the folder.
   await startSupervised(['true'], { folder: made, env, logFile: join(made, 'log') })
   return made
 }

@@ -9,17 +9,17 @@ import { embeddedTemplate } from './engine.ts'
 import { launch } from './executable.ts'
 import { until } from './until.ts'
 
-/** Embedded databases for the tests of the engine itself, each with the table notes and the note (1, 'kept'). */
+/** Embedded databases for the tests of the engine itself. Each has a table `notes` with the row (1, 'kept'). */
 export interface Notes {
-  /** Where all of them are. */
+  /** The folder that contains all of these databases. */
   readonly root: string
-  /** A new folder with such a database, which nobody has opened. */
+  /** Makes a folder with such a database, which no process has open. */
   folder(name: string): string
-  /** Opens a folder until the test is over. */
+  /** Opens a folder; the database is closed after the test. */
   open(dir: string): Promise<EmbeddedDatabase>
-  /** One connection, until the test is over. */
+  /** Opens one connection, which is closed after the test. */
   pool(database: EmbeddedDatabase): Sql
-  /** Another process that opens `dir` as `database` with a pool `sql`, runs `body` and stays. */
+  /** Starts another process, which opens `dir` as `database` with a pool `sql`, runs `body`, and does not exit. */
   otherProcess(dir: string, body: string): ReturnType<typeof launch>
 }
 
@@ -81,7 +81,7 @@ function connectTo({ socketPath }: EmbeddedDatabase): Sql {
   return postgres({ path: socketPath, ...options })
 }
 
-/** A connection that can do what postgres.js would not. */
+/** A raw connection, for messages of the protocol that postgres.js does not send. */
 export function rawConnection({ socketPath }: EmbeddedDatabase) {
   const socket = connect(socketPath)
   let received = ''
@@ -96,7 +96,7 @@ export function rawConnection({ socketPath }: EmbeddedDatabase) {
         socket.write(Buffer.from(`${type}\0\0\0${length}${body}`, 'latin1'))
       }
     },
-    /** Waits for a text among the bytes since it last waited. */
+    /** Waits until the bytes received since the last call contain `text`. */
     answered: async (text: string) => {
       await until(`the engine answers ${text}`, () => received.includes(text))
       received = ''

@@ -11,7 +11,7 @@ import { type Backend, listen, load, openTestDatabase, type TestDatabase } from 
 
 export { LIST, newToken } from './http.ts'
 
-/** Organizations 10 to 12, of which 12 has no assessment; products 1 to 3; three assessments. */
+/** Organizations 10 to 12, products 1 to 3, and three assessments. Organization 12 has no assessment. */
 export const WORLD = [
   organization(10, 'Lakeside District'),
   organization(11, 'Oak Valley'),
@@ -26,10 +26,10 @@ export const WORLD = [
   assessment(9003, { product_id: 2 }),
 ]
 
-/** Two services that share nothing but their database, as two processes behind a load balancer do. */
+/** Two services that share only their database, as two processes behind a load balancer do. */
 interface TwoServices {
   sql: Sql
-  /** A pool of its own on the same database. */
+  /** A second connection pool on the same database. */
   otherSql: Sql
   url: string
   baseUrls: [string, string]
@@ -52,14 +52,14 @@ export const useTwoServices = (backend: Backend): TwoServices =>
     return { sql, otherSql: other.sql, url, baseUrls, close }
   })
 
-/** A database that holds WORLD. */
+/** Opens a database that contains WORLD. */
 export async function openWorld(backend: Backend): Promise<TestDatabase> {
   const database = await openTestDatabase(backend)
   await load(database.sql, WORLD)
   return database
 }
 
-/** Provisions an integration with a name that no other has. */
+/** Provisions an integration with a unique name. */
 export async function provision(
   sql: Sql,
   organizations: Ids = ['10', '11'],
@@ -69,47 +69,47 @@ export async function provision(
   return { name, ...(await createIntegration(sql, name, organizations, products)) }
 }
 
-/** An answer without what differs from one request to the next. */
+/** Status, challenge and body of an answer: the parts that do not differ from request to request. */
 export interface Answer {
   status: number
   challenge: string | null
   body: Record<string, unknown>
 }
 
-const told = ({ status, headers, body }: WholeAnswer): Answer => ({
+const partsOf = ({ status, headers, body }: WholeAnswer): Answer => ({
   status,
   challenge: headers.get('www-authenticate'),
   body: body as Record<string, unknown>,
 })
 
-/** What the token endpoint answers to these credentials. */
+/** The answer of the token endpoint to these credentials. */
 export async function requestToken(baseUrl: string, credentials: Credentials): Promise<Answer> {
-  return told(await postToken(baseUrl, credentials))
+  return partsOf(await postToken(baseUrl, credentials))
 }
 
-/** What the list endpoint answers to this token. */
+/** The answer of the list endpoint to this token. */
 export async function getList(baseUrl: string, token: string): Promise<Answer> {
-  return told(await tryList(baseUrl, token, 'page=100'))
+  return partsOf(await tryList(baseUrl, token, 'page=100'))
 }
 
-/** The ids that a list answer holds, in its order. */
+/** The ids in a list answer, in its order. */
 export function ids({ status, body }: Answer): number[] {
   if (status !== 200) throw new Error(`${status}: ${JSON.stringify(body)}`)
   return (body.data as { id: number }[]).map(record => record.id)
 }
 
-/** The answer that somebody gets whom nobody has ever heard of. */
+/** Credentials and a token that the service has never issued. */
 export const UNKNOWN_SECRET: Credentials = { clientId: 'x'.repeat(24), clientSecret: 'x'.repeat(43) }
 export const UNKNOWN_TOKEN = 'x'.repeat(43)
 
-/** Runs a command on a database, which has to succeed; what it wrote to standard output. */
+/** Runs a command on a database and returns its standard output; throws if the command fails. */
 export async function succeed(url: string, ...args: string[]): Promise<string> {
   const finished = await axport(args, { env: { DATABASE_URL: url } })
   if (finished.code !== 0) throw new Error(`axport ${args.join(' ')}: ${JSON.stringify(finished)}`)
   return finished.stdout
 }
 
-/** Why a command on a database fails with exit code 1, as its one line says it. */
+/** The error message of a command on a database; throws unless its exit code is 1. */
 export async function refusal(url: string, ...args: string[]): Promise<string> {
   return complaint(await axport(args, { env: { DATABASE_URL: url } }), 1)
 }

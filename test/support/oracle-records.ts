@@ -1,4 +1,4 @@
-/** A platform's data, and the records that the specification makes of them. Shares no code with the service. */
+/** A platform's data, and its records by the specification. This file shares no code with the service. */
 
 interface Named {
   id: number
@@ -14,8 +14,8 @@ export interface User extends Named {
 }
 
 /**
- * The one part of an assessment without separate parts has the assessment's id, and no name and time of its own.
- * `micros` counts microseconds since 1970.
+ * A part. An assessment without separate parts has one part, with the assessment's id and without name and time.
+ * `micros` is in microseconds since 1970.
  */
 export interface Part {
   id: number
@@ -24,7 +24,7 @@ export interface Part {
   proctor_id: number
 }
 
-/** Has no record as long as it has no part (spec 2.1: results is always populated). */
+/** An assessment. It has no record while it has no part (spec 2.1: results is always populated). */
 export interface Assessment {
   id: number
   user_id: number
@@ -35,7 +35,7 @@ export interface Assessment {
   parts: Part[]
 }
 
-/** A platform's data, and the time zone it lives in. */
+/** A platform's data, and its time zone. */
 export interface Platform {
   zone: string
   organizations: Named[]
@@ -44,7 +44,9 @@ export interface Platform {
   assessments: Assessment[]
 }
 
-/** A record of spec 2.1 and 2.2, its text, and beside it what the rules speak of but the record does not show. */
+/**
+ * A record of spec 2.1 and 2.2 and its JSON, with the source rows for rules about fields that the record does not show.
+ */
 export interface View {
   assessment: Assessment
   user: User
@@ -123,7 +125,7 @@ function byId<T extends Named>(rows: T[]): (id: number) => T {
   const found = new Map(rows.map(row => [row.id, row]))
   return id => {
     const row = found.get(id)
-    if (!row) throw new Error(`a reference to nothing: ${id}`)
+    if (!row) throw new Error(`a reference to the id ${id}, which no row has`)
     return row
   }
 }

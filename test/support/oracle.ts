@@ -1,7 +1,7 @@
 /**
- * What the service has to answer, computed in memory from the specification and the decisions beside it. It shares
- * no code with the service: days come from Intl, folding from toLowerCase(), and every rule is written the long way.
- * Answers are texts, to be compared byte for byte: compact JSON, keys in the order of the specification (design).
+ * The expected answers of the service, computed in memory from the specification and docs/decisions.md. The oracle
+ * shares no code with the service: days come from Intl, folding from toLowerCase(), and every rule is written out.
+ * Answers are strings, to be compared byte for byte: compact JSON, with keys in the order of the specification.
  */
 
 import { type Platform, type View, viewsOf } from './oracle-records.ts'
@@ -26,28 +26,28 @@ export const LIST_FILTERS = [
 
 export type ListFilter = (typeof LIST_FILTERS)[number]
 
-/** The values of a request as they were sent: blank ones included, nothing read yet. */
+/** The parameters of a request as they were sent: blank values are included, and no value is parsed. */
 export type Asked = Partial<Record<(typeof SCALARS | typeof SCALAR_FILTERS)[number], string | undefined>> & {
   lists: Partial<Record<ListFilter, string[] | undefined>>
 }
 
-/** What a query string asks for, in the spelling of spec 4.2 and each scalar once. */
+/** Parses a query string in the spelling of spec 4.2, with each scalar parameter at most once. */
 export function asking(query: string): Asked {
-  const asked: Asked = { lists: {} }
+  const request: Asked = { lists: {} }
   for (const [key, value] of new URLSearchParams(query)) {
     const scalar =
       SCALARS.find(name => key === name) ?? SCALAR_FILTERS.find(name => key === `filter[${name}]`)
     const list = LIST_FILTERS.find(name => key === `filter[${name}][]`)
-    if (scalar) asked[scalar] = value
-    else if (list) asked.lists[list] = [...(asked.lists[list] ?? []), value]
+    if (scalar) request[scalar] = value
+    else if (list) request.lists[list] = [...(request.lists[list] ?? []), value]
     else throw new Error(`the specification has no parameter ${key}`)
   }
-  return asked
+  return request
 }
 
-/** The answers about one state of a platform. What was computed once is kept: many questions are asked again. */
+/** The answers about one state of a platform. Computed answers are cached, because tests repeat many requests. */
 export class Oracle {
-  /** Every record there is, by id. */
+  /** Every record of the platform, by id. */
   private readonly records: Map<number, View>
   private readonly selections = new Map<string, View[]>()
 
@@ -57,32 +57,32 @@ export class Oracle {
   }
 
   /** The body of a list (spec 4.2). */
-  list(scope: Scope, asked: Asked): string {
-    const matching = this.select(scope, asked)
-    const page = Math.min(isBlank(asked.page) ? 50 : Number(asked.page), 100)
-    const offset = isBlank(asked.offset) ? 0 : Number(asked.offset)
+  list(scope: Scope, request: Asked): string {
+    const matching = this.select(scope, request)
+    const page = Math.min(isBlank(request.page) ? 50 : Number(request.page), 100)
+    const offset = isBlank(request.offset) ? 0 : Number(request.offset)
     const data = matching.slice(offset, offset + page).map(({ text }) => text)
     return `{"data":[${data.join()}],"meta":${JSON.stringify({ count: matching.length, offset, page })}}`
   }
 
-  /** Everything that matches, in the order that was asked for, without paging. */
-  documents(scope: Scope, asked: Asked): string[] {
-    return this.select(scope, asked).map(({ text }) => text)
+  /** All matching records as JSON in the requested order, without paging. */
+  documents(scope: Scope, request: Asked): string[] {
+    return this.select(scope, request).map(({ text }) => text)
   }
 
-  /** The body of a single record (spec 4.3); undefined where the answer is 404. */
+  /** The body of a single record (spec 4.3), or undefined if the answer is 404. */
   document(scope: Scope, id: number): string | undefined {
     const view = this.records.get(id)
     return view && isInScope(view, scope) ? view.text : undefined
   }
 
-  private select(scope: Scope, { page: _, offset: __, ...asked }: Asked): View[] {
-    const key = JSON.stringify([scope.organizations, scope.products, asked])
+  private select(scope: Scope, { page: _, offset: __, ...request }: Asked): View[] {
+    const key = JSON.stringify([scope.organizations, scope.products, request])
     let selection = this.selections.get(key)
     if (!selection) {
       selection = inOrder(
-        [...this.records.values()].filter(view => isInScope(view, scope) && matches(view, asked)),
-        asked,
+        [...this.records.values()].filter(view => isInScope(view, scope) && matches(view, request)),
+        request,
       )
       this.selections.set(key, selection)
     }
@@ -90,7 +90,7 @@ export class Oracle {
   }
 }
 
-/** By the key that was asked for and then by id, both in the one direction. */
+/** Sorts by the requested key and then by id, both in the requested direction. */
 function inOrder(views: View[], { sort, order }: Asked): View[] {
   const keyed = views.map(view => ({ view, key: sortKey(view, sort) }))
   keyed.sort((a, b) => compareCodePoints(a.key, b.key) || a.view.assessment.id - b.view.assessment.id)
@@ -104,8 +104,8 @@ function isInScope({ assessment }: View, scope: Scope): boolean {
   )
 }
 
-function matches({ assessment, user, record }: View, asked: Asked): boolean {
-  const { lists, search, start_date, end_date } = asked
+function matches({ assessment, user, record }: View, request: Asked): boolean {
+  const { lists, search, start_date, end_date } = request
   const has = (filter: ListFilter, isOne: (value: string) => boolean) => {
     const values = (lists[filter] ?? []).filter(value => !isBlank(value))
     return values.length === 0 || values.some(isOne)
@@ -144,7 +144,7 @@ function contains(text: string, part: string): boolean {
   return withoutCase(text).includes(withoutCase(part))
 }
 
-/** Σ has two lower cases, one of them at the end of a word only. Without regard to case, all three are one letter. */
+/** Folds case. Σ has two lower cases, σ and, at the end of a word, ς; a search treats all three as one letter. */
 function withoutCase(text: string): string {
   return text.toLowerCase().replaceAll('ς', 'σ')
 }
@@ -156,7 +156,7 @@ function sortKey({ record }: View, sort: string | undefined): string {
   return record.certified_on
 }
 
-/** By code point. The language's own `<` compares UTF-16 units and puts U+1F600 before U+FF21. */
+/** Compares by code point. The operator `<` compares UTF-16 units, and so puts U+1F600 before U+FF21. */
 function compareCodePoints(a: string, b: string): number {
   for (let at = 0; ; at++) {
     const [left, right] = [a.codePointAt(at), b.codePointAt(at)]

@@ -8,24 +8,24 @@ import { bearer, LIST, TOKEN, tokenRequest } from './http.ts'
 import { authorize, listen, load } from './service.ts'
 import { until } from './until.ts'
 
-/** A service whose database can be troubled, and a client of it with a token. */
+/** A service for tests of outages, with a client that has a token. */
 export interface Troubled {
   url: string
   pool: ReturnType<typeof listen>['pool']
-  /** GET a page, or the path given. */
+  /** GET the first page. */
   list(init?: RequestInit): Promise<Response>
   /** POST for a token. */
   token(init?: RequestInit): Promise<Response>
-  /** Messages and reasons of its log since it was last asked, without the lines of requests. */
+  /** Messages and reasons in the log since the last call, without lines about requests and slow statements. */
   told(): string[]
-  /** The lines about slow statements since the last told(). */
+  /** The log lines about slow statements since the last told(). */
   slow(): string[]
-  /** Asks until it is answered, with 503 until then; fails when that takes more than two seconds. */
+  /** Repeats a request until its status is 200; fails after two seconds, or on a status other than 503 before. */
   recovery(ask?: () => Promise<Response>): Promise<void>
   stop(): Promise<void>
 }
 
-/** Fills an empty database with one record, and lets an integration read it. */
+/** Fills an empty database with one record, and provisions an integration that may read it. */
 export async function fill(url: string): Promise<{ clientId: string; clientSecret: string; token: string }> {
   const database = await openDatabase(url, 2)
   await migrate(database.sql)
@@ -41,7 +41,7 @@ export async function fill(url: string): Promise<{ clientId: string; clientSecre
   return credentials
 }
 
-/** Starts a service on a filled database; `settings` are those that are not the defaults. */
+/** Starts a service on a filled database; `settings` replaces defaults. */
 export async function startTroubled(
   url: string,
   credentials: Awaited<ReturnType<typeof fill>>,
@@ -52,7 +52,7 @@ export async function startTroubled(
   let lines: string[] = []
   const log = pino({ base: null }, { write: (line: string) => void lines.push(line) })
   const server = listen(database, log, settings)
-  /** Whatever the trouble, the OpenAPI document has to describe the answer. */
+  /** Sends a request, and holds that the OpenAPI document describes the answer. */
   const ask = async (path: string, init: RequestInit) => {
     const answer = await fetch(server.url + path, init)
     const { status, headers } = answer
@@ -71,7 +71,7 @@ export async function startTroubled(
     told: () => {
       const messages = lines
         .map(line => JSON.parse(line) as { msg: string; reason?: string })
-        // A statement that is held up is slow as well.
+        // A statement that waits for the database is reported as slow, too.
         .filter(({ msg }) => msg !== 'request' && msg !== 'slow statement')
         .map(({ msg, reason }) => (reason ? `${msg}: ${reason}` : msg))
       lines = []
@@ -80,7 +80,11 @@ export async function startTroubled(
     slow: () => lines.filter(line => line.includes('"msg":"slow statement"')),
     recovery: async (attempt = list) => {
       const seen = new Set<number>()
-      await until('it has recovered', async () => seen.add((await attempt()).status).has(200), 2000)
+      await until(
+        'the service answers 200 again',
+        async () => seen.add((await attempt()).status).has(200),
+        2000,
+      )
       for (const status of seen) expect([200, 503]).toContain(status)
     },
     stop: async () => {
@@ -90,11 +94,11 @@ export async function startTroubled(
   }
 }
 
-/** Both endpoints say 503, in their own style, and when to come back; within `patience` milliseconds. */
-export async function expectUnavailable(service: Troubled, patience: number): Promise<void> {
+/** Holds that both endpoints answer 503 with Retry-After, in their own error formats, within `limitMs` milliseconds. */
+export async function expectUnavailable(service: Troubled, limitMs: number): Promise<void> {
   const start = performance.now()
   const [list, token] = await Promise.all([service.list(), service.token()])
-  expect(performance.now() - start).toBeLessThan(patience)
+  expect(performance.now() - start).toBeLessThan(limitMs)
   const description = expect.stringContaining('temporarily unavailable')
   expect(list.status).toBe(503)
   expect(await list.json()).toEqual({ errors: [{ message: description }] })

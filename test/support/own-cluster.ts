@@ -1,60 +1,60 @@
 import { appendFile, chown, readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import postgres from 'postgres'
 import { makeClusterFolder } from './cluster-folder.ts'
 import { freePort } from './free-port.ts'
 import { copy, newDataFolder, postgresEnvironment } from './initdb.ts'
 import { type PostgresBinaries, postgresBinaries } from './postgres-binaries.ts'
 import { type Supervised, startSupervised } from './supervised.ts'
 import { until } from './until.ts'
+import { withConnection } from './with-connection.ts'
 
-/** A Postgres of one's own, which may be taken down and brought back. */
+/** A Postgres server of one test, which the test may stop and start. */
 export interface OwnCluster {
-  /** The superuser's postgres:// URL of one of its databases (default: `postgres`). */
+  /** The superuser's postgres:// URL of a database (default: `postgres`). */
   url(database?: string): string
   readonly dataDir: string
   readonly pid: number
-  /** Ends the server at once: open connections are cut, nothing is written out, the data stay. */
+  /** Stops the server at once, without a checkpoint. Open connections are cut; the data folder stays. */
   crash(): Promise<void>
-  /** Starts it again after `crash()` or a kill from outside, on the same port and the same data. */
+  /** Starts the server again after `crash()` or a kill, on the same port and the same data. */
   restart(): Promise<void>
-  /** Ends the server when everything is written out, and has reached its standbys. */
+  /** Shuts the server down cleanly: with a checkpoint, after its standbys have received all WAL. */
   shutDown(): Promise<void>
-  /** A copy that follows it from now on; it is restarted for that. */
+  /** Starts a standby from a copy of the data. This server is restarted for the copy. */
   startStandby(): Promise<OwnCluster>
-  /** Starts it as a standby of another one, after `shutDown()`. */
+  /** Starts the server as a standby of `primary`, after `shutDown()`. */
   follow(primary: OwnCluster): Promise<void>
-  /** Makes a primary of a standby. */
+  /** Promotes a standby to a primary. */
   promote(): Promise<void>
-  /** Ends the server and removes its files. */
+  /** Stops the server and removes its files. */
   stop(): Promise<void>
 }
 
 export interface ClusterOptions {
-  /** Settings of postgresql.conf; they win over the ones below. */
+  /** Settings of postgresql.conf; they override `testSettings`. */
   settings?: Record<string, string>
-  /** Default: a free one. */
+  /** Default: a free port. */
   port?: number
-  /** The locale of its databases (default: `C`). The code under test must not depend on it. */
+  /** The locale of the databases (default: `C`). The code under test must not depend on the locale. */
   locale?: string
-  /** Which Postgres (default: the one that npm installed). */
+  /** The programs of Postgres (default: those that npm installed). */
   binaries?: PostgresBinaries
 }
 
-// Quick rather than safe: these data live as long as one test run.
+// These settings prefer speed to safety: the data are needed for one test run only.
 const testSettings = {
   listen_addresses: '127.0.0.1',
   max_connections: '200',
-  // synchronous_commit stays on: without fsync it costs next to nothing, and a crash keeps what was committed.
+  // synchronous_commit stays on: without fsync it costs almost nothing, and committed data survive crash().
   fsync: 'off',
   full_page_writes: 'off',
-  // A vacuum that comes when it likes would change plans from run to run.
+  // Autovacuum would change query plans from run to run.
   autovacuum: 'off',
-  // Debian's Postgres compiles queries, which costs far more than they take on few rows.
+  // Debian's Postgres has JIT. On few rows, compiling a query takes far longer than running it.
   jit: 'off',
 }
 
-/** Starts a new, separate Postgres. It ends with this process, in whatever way the process ends. */
+/** Starts a new, separate Postgres. The server stops when this process ends or is killed. */
 export async function startCluster(options: ClusterOptions = {}): Promise<OwnCluster> {
   const binaries = options.binaries ?? (await postgresBinaries())
   const folder = await makeClusterFolder(binaries.owner)
@@ -98,7 +98,7 @@ class Server implements OwnCluster {
     return `postgres://postgres:${this.#password}@127.0.0.1:${this.#port}/${database}`
   }
 
-  /** Somebody else may take a free port before the server has it, so more than one is tried. */
+  /** Tries several ports, because another program may take a free port before the server does. */
   async start(port?: number): Promise<void> {
     for (let attempt = 1; ; attempt++) {
       this.#port = port ?? (await freePort())
@@ -146,8 +146,7 @@ class Server implements OwnCluster {
   }
 
   async promote(): Promise<void> {
-    const sql = postgres(this.url(), { max: 1, fetch_types: false })
-    await sql`select pg_promote()`.finally(() => sql.end({ timeout: 1 }))
+    await withConnection(this.url(), sql => sql`select pg_promote()`)
   }
 
   async stop(): Promise<void> {
@@ -180,12 +179,11 @@ class Server implements OwnCluster {
 
   async #untilReady(launched: Supervised): Promise<void> {
     const answers = async () => {
-      const sql = postgres(this.url(), { max: 1, connect_timeout: 5 })
-      // Asks who answers: somebody else's server could have taken the port in the meantime.
-      const [row] = await sql`show data_directory`.finally(() => sql.end({ timeout: 0 }))
+      // Another Postgres could have taken the port in the meantime, so the data folder is compared.
+      const [row] = await withConnection(this.url(), sql => sql`show data_directory`)
       return row?.data_directory === this.dataDir
     }
     await until('Postgres answers', async () => launched.hasEnded() || (await answers()), 30_000)
-    if (launched.hasEnded()) throw new Error('Postgres ended while starting')
+    if (launched.hasEnded()) throw new Error('Postgres exited during its start')
   }
 }

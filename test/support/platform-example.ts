@@ -8,20 +8,20 @@ import type { RecordSource } from '../../src/import/record.ts'
 import { emptyDatabase } from './cluster.ts'
 import { use } from './hooks.ts'
 
-/** The made-up platform of the documents. */
+/** The example platform of the documents. */
 export const EXAMPLE = join(import.meta.dir, '..', '..', 'docs', 'operate', 'platform-example')
 export const QUERIES = join(EXAMPLE, 'queries')
 
 const textOf = (file: string) => readFileSync(join(EXAMPLE, file), 'utf8')
 
-/** A platform's database, open while tests run. */
+/** A connection to a platform's database. */
 export interface Platform {
   sql: Sql
   url: string
   close(): Promise<void>
 }
 
-/** One with the schema of the example, and its data unless `isEmpty`. */
+/** Opens a database with the schema of the example, and with its data unless `isEmpty`. */
 export async function openPlatform(isEmpty = false): Promise<Platform> {
   const { url, drop } = await emptyDatabase()
   const sql = postgres(url, { max: 4, onnotice: () => {} })
@@ -38,13 +38,13 @@ export const usePlatform = (isEmpty = false): Platform => use(() => openPlatform
 
 type Reading = Partial<Omit<PlatformOptions, 'queries'>> & { queries?: string }
 
-/** The platform as a source, as the command line would have it. */
+/** The platform as the source of an import, with the defaults of the command line. */
 export function sourceOf(url: string, { queries = QUERIES, ...options }: Reading = {}): RecordSource {
   const usual = { url, feed: 'platform', isFull: false, overlap: 900 }
   return platformSource({ ...usual, ...options, queries: readQueries(queries) })
 }
 
-/** One round into a database. */
+/** Runs one round of the feed into a database. */
 export async function round(
   into: Sql,
   url: string,
@@ -56,7 +56,7 @@ export async function round(
   return { ...result, since: source.feed?.since(), notes: source.notes() }
 }
 
-/** What the export shows, in one form for two databases. */
+/** The documents of all records by id, to compare two databases. */
 export async function exported(sql: Sql): Promise<string[]> {
   const rows = await sql<{ document: string }[]>`select document from export_records order by id`
   return rows.map(({ document }) => document)

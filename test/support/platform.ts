@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import type { Scope } from './oracle.ts'
 import type { Assessment, Part, Platform } from './oracle-records.ts'
 
-// Far west and far east of UTC, a quarter of an hour off, and the two great families of clock changes.
+// The extremes west and east of UTC, an offset of 45 minutes, and the clock changes of the US and of Europe.
 const ZONES = [
   'UTC',
   'America/New_York',
@@ -12,11 +12,12 @@ const ZONES = [
   'Europe/Berlin',
 ]
 
-/** Words that fold, order or match in surprising ways, and those that they could be mistaken for. */
+/** Words with surprising case folding, order or matches, each with words that a wrong rule would confuse with it. */
 const WORDS = [
   'Ana ana ANA an Zoë ZOË Élodie élodie École ecole Øst Åsa Öz zz',
   'İpek ipek Ipek ısı Straße STRASSE ẞ ß ǅ \u212a k ſ Ирина ИРИНА 李',
-  // Greek, whose last sigma of a word folds differently; beyond the BMP, and what UTF-16 would put behind it.
+  // Greek, where the last sigma of a word folds differently. Characters above U+FFFF, which UTF-16 sorts before Ａ and
+  // ﬁ.
   'ΣΊΣΥΦΟΣ σίσυφος 𝔸da 𐐀 𐐨 😀 Ａ \ufb01 e\u0301 E\u0301',
   `100% 1_0 % _ \\ a\\ O'Neil "Q" a&b=c a+b #1 ~ - {} null 1 10`,
 ].flatMap(line => line.split(' '))
@@ -29,7 +30,7 @@ const name = fc.oneof(
 )
 const maybeNothing = fc.oneof({ weight: 5, arbitrary: name }, { weight: 1, arbitrary: fc.constant('') })
 
-/** Like names, they are told apart by case; some look like numbers and some like syntax. */
+/** Seids are case-sensitive. Some of these look like numbers, and some like syntax. */
 export const SEIDS = ['0012', '12', 'TX9', 'tx9', 'é', 'É', 'a,b', '1&2=3', '[]', '%', ' 7', 'null', '1 2']
 
 const seid = fc.oneof(
@@ -46,9 +47,9 @@ const user = fc.record({
   record_status: fc.constantFrom('active', 'archived'),
 })
 
-// Clock changes of both families, a leap day, and the ends of a year.
+// Days of clock changes in the US and in Europe, a leap day, and both ends of a year.
 const DAYS = '2024-03-10 2024-03-31 2024-10-27 2024-11-03 2024-02-29 2024-12-31 2025-01-01'.split(' ')
-// Midnights of the zones above, by standard and by summer time, and the hours around their clock changes.
+// In minutes UTC: the midnights of ZONES in standard and summer time, and the hours around their clock changes.
 const MINUTES = [0, 60, 120, 300, 360, 420, 1380, 240, 600, 660, 1095, 1320]
 
 const micros = fc
@@ -57,7 +58,7 @@ const micros = fc
 
 const part = fc.record({ name, micros, proctor: fc.nat() })
 
-/** Mostly without separate parts, sometimes of several, seldom without any part. */
+/** Most assessments have no separate parts, some have several, and a few have no part at all. */
 const assessment = fc.record({
   user: fc.nat(),
   organization: fc.nat(),
@@ -72,8 +73,8 @@ const assessment = fc.record({
 })
 
 /**
- * A random platform: references that hold, names that clash, instants around midnights. Ids are neither in
- * the order of insertion nor always small; now and then there are more assessments than fit on a page.
+ * A random platform with valid references, equal names, and instants around midnights. Ids are not in the order of
+ * insertion, and some are large. Some platforms have more assessments than fit on a page.
  */
 export const platform: fc.Arbitrary<Platform> = fc
   .record({
@@ -91,7 +92,7 @@ export const platform: fc.Arbitrary<Platform> = fc
   })
   .map(drawn => {
     let last = drawn.salt
-    // One to one, because 10,007 is prime; times the scale still below 2^53.
+    // No id repeats, because 10,007 is prime. The largest id is below 2^53.
     const nextId = () => ((++last * 7919) % 10_007) * drawn.scale + 1
     const pick = <T>(rows: T[], at: number) => rows[at % rows.length] as T
     const organizations = drawn.organizations.map(name => ({ id: nextId(), name }))
@@ -123,7 +124,7 @@ export const platform: fc.Arbitrary<Platform> = fc
     return { zone: drawn.zone, organizations, products, users, assessments }
   })
 
-/** Everything, one organization, one product, and one of both. */
+/** Four scopes: everything, one organization, one product, and one of each. */
 export function scopesOf({ organizations, products }: Platform): [Scope, Scope, Scope, Scope] {
   const all = { organizations: organizations.map(row => row.id), products: products.map(row => row.id) }
   const organization = { ...all, organizations: all.organizations.slice(0, 1) }

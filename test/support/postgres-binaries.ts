@@ -4,18 +4,18 @@ import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
-/** Where the server's programs are, and as whom to run them (`owner` is there only for root). */
+/** The paths of the server's programs, and the user that runs them (`owner` is set only if this process is root). */
 export interface PostgresBinaries {
   postgres: string
   initdb: string
-  /** Of the version: 15, 18. */
+  /** The major version, such as 15 or 18. */
   major: number
   owner?: { uid: number; gid: number }
 }
 
 /**
- * The Postgres that npm installed for this platform. Postgres refuses to run as root, and another user may
- * not be allowed into a checkout that root owns: root gets a copy in the temporary folder, to be run as `nobody`.
+ * The Postgres that npm installed for this platform. Postgres refuses to run as root, and another user may lack access
+ * to a checkout that root owns. So root gets a copy in the temporary folder, which runs as `nobody`.
  */
 export async function postgresBinaries(): Promise<PostgresBinaries> {
   const installed = installedPackage()
@@ -25,7 +25,7 @@ export async function postgresBinaries(): Promise<PostgresBinaries> {
   return { ...programsIn(await copyForOthers(installed), major), owner }
 }
 
-/** The Postgres of a Debian package `postgresql-MAJOR`, whether it is installed or not. */
+/** The Postgres of the Debian package `postgresql-MAJOR`. Its programs exist only if the package is installed. */
 export function debianBinaries(major: number): PostgresBinaries {
   const programs = programsIn(`/usr/lib/postgresql/${major}`, major)
   return process.getuid?.() === 0 ? { ...programs, owner: nobody() } : programs
@@ -67,20 +67,20 @@ function nobody(): { uid: number; gid: number } {
   return { uid: Number(uid), gid: Number(gid) }
 }
 
-/** One copy a machine and version: a thousand files take a second, too long for every run. */
+/** Makes one copy per machine and version. Copying a thousand files takes a second, too long for every run. */
 async function copyForOthers({ name, version, native }: InstalledPackage): Promise<string> {
   const temporary = await realpath(tmpdir())
   const target = join(temporary, `axport-postgres-${version}-${name}`)
   if (await isOurs(target)) {
     if ((await countFiles(target)) === (await countFiles(native))) return target
-    // Temporary folders are swept now and then: what was not used lately is gone.
+    // The system may have removed old files from the temporary folder.
     await rm(target, { recursive: true, force: true })
   }
   const draft = await mkdtemp(join(temporary, 'axport-postgres-copy-'))
   try {
     await cp(native, draft, { recursive: true, verbatimSymlinks: true })
     await chmod(draft, 0o755)
-    // A rename is all or nothing: a run that starts now sees the whole copy or none.
+    // A rename is atomic: a concurrent run finds the whole copy or none.
     await rename(draft, target)
   } catch (error) {
     await rm(draft, { recursive: true, force: true })
@@ -93,7 +93,7 @@ async function countFiles(folder: string): Promise<number> {
   return (await readdir(folder, { recursive: true })).length
 }
 
-/** The temporary folder belongs to everybody: a folder that somebody else put there is not run. */
+/** Whether root owns the folder. Every user can write to the temporary folder, so programs of others must not run. */
 async function isOurs(folder: string): Promise<boolean> {
   const found = await stat(folder).catch(() => null)
   if (!found) return false

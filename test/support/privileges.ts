@@ -4,19 +4,19 @@ import { quoted } from './roles.ts'
 /** A statement that shows whether its role has a privilege, and the name of that privilege. */
 interface Probe {
   privilege: string
-  /** All probes of one group that are allowed are named together, by this. */
+  /** If every probe of a group is allowed, the result has this name instead of the privileges. */
   group: string
   statement: string
 }
 
-/** SQLSTATEs of a privilege that is not there, and of an operation that nobody can carry out. */
+/** The SQLSTATE of a missing privilege, and those of operations that no role can carry out. */
 const DENIED = ['42501', '55000', '0A000']
 
 /**
- * All that `role` can do with the tables, views, sequences and functions of the schema public, found out by trying;
- * nothing is changed. As "select table", or "select table.column" where it is not every column.
+ * The privileges of a role on the tables, views, sequences and functions of the schema public, as "select table", or as
+ * "select table.column" if not every column is allowed. Each privilege is tried, and rolled back.
  * @param sql a connection of the role
- * @param owner a connection of the owner, who sees everything there is
+ * @param owner a connection of the owner, who can read the whole catalog
  */
 export async function privilegesOf(sql: Sql, owner: Sql): Promise<string[]> {
   const probes = [...(await tableProbes(owner)), ...(await otherProbes(owner))]
@@ -31,7 +31,7 @@ export async function privilegesOf(sql: Sql, owner: Sql): Promise<string[]> {
     .sort()
 }
 
-/** Whether it gets past the check of privileges, wherever it fails after that; rolled back in any case. */
+/** Whether a statement passes the check of privileges, even if it fails later. The statement is rolled back. */
 async function isAllowed(sql: Sql, statement: string): Promise<boolean> {
   const outcome = await sql
     .begin(async transaction => {
@@ -106,6 +106,6 @@ async function otherProbes(owner: Sql): Promise<Probe[]> {
   ]
 }
 
-/** A statement that is refused as a privilege is where the condition is false. */
+/** A statement that raises insufficient_privilege if the condition is false. */
 const mustBeTrue = (condition: string) =>
   `do $$ begin if not ${condition} then raise insufficient_privilege; end if; end $$`

@@ -25,7 +25,7 @@ const script = `
   }
 `
 
-/** What a property of some kind ends with in a process that has these variables. */
+/** The output of a process with these variables that checks a property of this kind. */
 function ending(kind: 'right' | 'wrong' | 'slow' | 'seed', variables: Record<string, string>): string {
   const { CHECK: _, TEST_SEED: __, ...env } = process.env
   return Bun.spawnSync([process.execPath, '-e', script, kind], {
@@ -33,23 +33,23 @@ function ending(kind: 'right' | 'wrong' | 'slow' | 'seed', variables: Record<str
   }).stdout.toString()
 }
 
-test('A property is tried the required number of times, and under CHECK=all more often', () => {
+test('holds() tries exactly `runs` inputs, and up to `thorough` inputs under CHECK=all', () => {
   expect(ending('right', {})).toBe('held by 4\n')
   expect(ending('right', { CHECK: 'all' })).toBe('held by 12\n')
 })
 
-test('No limit of time ends a property before the required number of runs', () => {
+test('holds() tries `runs` inputs even if the time limit of CHECK=all is over', () => {
   expect(ending('slow', {})).toBe('held by 4\n')
   expect(ending('slow', { CHECK: 'all' })).toBe('held by 4\n')
 })
 
-test('A failure names the seed that repeats its round', () => {
-  const told = ending('wrong', { CHECK: 'all', TEST_SEED: '17' })
-  const [, value] = /TEST_SEED=18 repeats this run[\s\S]*got (-?\d+)/.exec(told) ?? []
-  expect(told).toContain(`Counterexample: [${value}]`)
+test('holds() names the seed that repeats the round of a failure', () => {
+  const output = ending('wrong', { CHECK: 'all', TEST_SEED: '17' })
+  const [, value] = /TEST_SEED=18 repeats this run[\s\S]*got (-?\d+)/.exec(output) ?? []
+  expect(output).toContain(`Counterexample: [${value}]`)
 })
 
-test('The seed is fixed in the fast tier, another one in each run of CHECK=all, and TEST_SEED where it is set', () => {
+test('The seed is constant in the fast tier, random in each run of CHECK=all, and TEST_SEED if that is set', () => {
   const seed = (variables: Record<string, string>) => ending('seed', variables)
   expect(seed({})).toBe(seed({}))
   expect(seed({ CHECK: 'all' })).not.toBe(seed({ CHECK: 'all' }))

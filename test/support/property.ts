@@ -2,27 +2,30 @@ import fc from 'fast-check'
 import { seed, thorough } from './tier.ts'
 
 export interface Runs {
-  /** Required in either tier; nothing ends a property before. */
+  /** The number of inputs that both tiers try; no time limit ends a property before. */
   runs: number
-  /** Under `CHECK=all`; the same as `runs` unless given. */
+  /** The number of inputs at most under `CHECK=all`; default: `runs`. */
   thorough?: number
-  /** Milliseconds after which `CHECK=all` begins no further round of `runs`; LIMIT unless given. */
+  /** Milliseconds after which `CHECK=all` begins no further round of `runs`; default: LIMIT. */
   limit?: number
-  /** False reports the first failure as it is, where runs take long or are never quite the same. */
+  /** False reports the first failure without shrinking it, for runs that are slow or not deterministic. */
   shrink?: boolean
 }
 
-/** There are some forty properties, and CHECK=all has eight minutes for all tests. RANDOM_SECONDS gives them more. */
+/**
+ * The project has some forty properties, and CHECK=all has eight minutes for all tests. RANDOM_SECONDS raises the
+ * limit.
+ */
 const LIMIT = 1000 * Number(process.env.RANDOM_SECONDS ?? 2)
 
 /**
- * Checks a property of fast-check; the one way in which a test of this project does.
+ * Checks a property of fast-check. All properties of this project are checked by this function.
  *
  *     await holds(fc.property(fc.string(), text => ...), { runs: 200, thorough: 5000 })
  *
- * The fast tier tries exactly `runs` inputs, from the fixed seed of tier.ts, however long they take: the test's own
- * time limit ends them, as a failure. `CHECK=all` goes on with rounds of `runs`, each from the next seed, until
- * `thorough` inputs are through or `limit` is over. Throws with the input that failed and the TEST_SEED of its round.
+ * The fast tier tries exactly `runs` inputs from the constant seed of tier.ts; only the time limit of the test ends
+ * them earlier, as a failure. `CHECK=all` continues with rounds of `runs`, each from the next seed, until `thorough`
+ * inputs were tried or `limit` is over. Throws with the failed input and the TEST_SEED of its round.
  */
 export async function holds<Ts>(property: fc.IRawProperty<Ts>, bounds: Runs): Promise<void> {
   const { runs, limit = LIMIT, shrink = true } = bounds
@@ -34,7 +37,8 @@ export async function holds<Ts>(property: fc.IRawProperty<Ts>, bounds: Runs): Pr
       const report = await fc.asyncDefaultReportMessage(details)
       throw new Error(`TEST_SEED=${from} repeats this run\n${report}`, { cause: details.errorInstance })
     }
-    if (details.numRuns < runs) throw new Error(`${details.numRuns} runs, ${runs} are required`)
+    if (details.numRuns < runs)
+      throw new Error(`the property ran ${details.numRuns} times instead of ${runs}`)
     tried += details.numRuns
   }
 }

@@ -13,14 +13,14 @@ import { scopesOf } from './platform.ts'
 import { authorize, startService, type TestService } from './service.ts'
 import { readPlatform } from './stored-platform.ts'
 
-/** Loads 1,000 sample assessments into a service, and gives an integration all of them. */
+/** Loads 1,000 sample assessments into a service, and provisions an integration that may read all of them. */
 export async function provisionSample(service: TestService) {
   await importText(service.sql, [...sampleNdjson({ assessments: 1000 })].join(''))
   const [{ organizations, products }] = scopesOf(await readPlatform(service.sql))
   return await authorize(service, organizations, products)
 }
 
-/** A service with sample assessments, something before it to act in, and what `axport pull` needs to read from there. */
+/** Starts a service with sample assessments and a front server, with the environment and arguments of `axport pull`. */
 export async function startPullStage() {
   const service = await startService('postgres')
   const client = await provisionSample(service)
@@ -28,10 +28,10 @@ export async function startPullStage() {
   return {
     service,
     front,
-    /** The lines of a pull. */
+    /** The lines that a pull must write. */
     expected: await documents(service),
     env: { AXPORT_CLIENT_SECRET: client.clientSecret },
-    /** The arguments of a pull into `out`. */
+    /** The arguments of a pull through the front server into `out`. */
     pulling: (out: string, ...more: string[]) => [
       'pull',
       ...['--base-url', front.baseUrl, '--client-id', client.clientId, '--out', out],
@@ -45,29 +45,32 @@ export async function startPullStage() {
 }
 export type PullStage = Awaited<ReturnType<typeof startPullStage>>
 
-/** The records of everything that a service has, as it has to send them to a query in the spelling of spec 4.2. */
+/** All records of a service as JSON that match a query in the spelling of spec 4.2, by the oracle. */
 export async function documents({ sql }: TestService, query = ''): Promise<string[]> {
   const platform = await readPlatform(sql)
   const [everything] = scopesOf(platform)
   return new Oracle(platform).documents(everything, asking(query))
 }
 
-/** What happens before the n-th request for the list (1 is the first); a Response is the answer to it. */
+/** Called before the n-th request for the list (the first is 1). A returned Response becomes the answer. */
 export type Hook = (n: number, request: Request) => unknown
 
-/** Something between the client and a service that a test can act in. */
+/** A server between pull and a service, in which a test can change answers. */
 export interface Front {
   baseUrl: string
-  /** Query strings of the list requests so far. */
+  /** The query strings of the list requests so far. */
   lists: string[]
-  /** How many tokens were asked for. */
+  /** The number of token requests so far. */
   tokens: number
-  /** The present hook. */
+  /** The current hook; a test may replace it. */
   hook: Hook
   stop(): Promise<void>
 }
 
-/** A server that notes what is asked, and answers what the hook does not; with a certificate over HTTPS. */
+/**
+ * Starts a server that records requests, and answers those that the hook does not answer. With a certificate it speaks
+ * HTTPS.
+ */
 export function startServer(
   answer: (request: Request, url: URL) => Response | Promise<Response>,
   tls?: { cert: string; key: string },
@@ -93,14 +96,14 @@ export function startServer(
   return front
 }
 
-/** Passes requests on to the service, bytes and headers as they are. */
+/** Starts a front server that passes requests to a service with unchanged bytes and headers. */
 export function startFront(service: { baseUrl: string }, tls?: { cert: string; key: string }): Front {
   const passOn = async ({ method, headers, body }: Request, { pathname, search }: URL) =>
     await fetch(service.baseUrl + pathname + search, { method, headers, body, decompress: false })
   return startServer(passOn, tls)
 }
 
-/** A service that needs no database: these records (texts of JSON) behind the API, page by page. */
+/** Starts a server without a database that serves these records (as JSON) through the API, page by page. */
 export function startStub(records: string[]): Front {
   return startServer((_, { pathname, searchParams }) => {
     if (pathname === '/oauth/token') return token()
@@ -115,12 +118,12 @@ export const token = () =>
 export const json = (body: string) =>
   new Response(body, { headers: { 'content-type': 'application/json; charset=utf-8' } })
 
-/** A list answer as the service writes it. */
+/** A list answer in the format of the service. */
 export function pageOf(records: string[], count: number, offset: number): string {
   return `{"data":[${records.join()}],"meta":{"count":${count},"offset":${offset},"page":100}}`
 }
 
-/** A record of a stub. */
+/** A record for startStub(), as JSON. */
 export const record = (id: number | bigint | string, name = `Name ${id}`) =>
   `{"id":${id},"seid":null,"name":${JSON.stringify(name)},"first_name":"F","last_name":"L","email":"f@example.org","organization_id":4,"organization_name":"O","assessment_name":"A","certified_on":"2026-03-01","results":[{"assessment_id":${id},"assessment_name":"A","certified_on":"2026-03-01","proctor_id":7,"proctor_name":"P"}]}`
 
@@ -131,7 +134,7 @@ export interface PullOptions extends Partial<Form> {
   signal?: AbortSignal
 }
 
-/** A pull, and everything that was told of it. */
+/** The result of a pull, and everything that it reported. */
 export interface Pulled {
   result: PullResult
   notes: string[]
@@ -139,7 +142,10 @@ export interface Pulled {
   progress: PullProgress[]
 }
 
-/** Pulls from `baseUrl` as an integration into a file; a failure is thrown with the notes before it. */
+/**
+ * Pulls from `baseUrl` into a file, with the credentials of an integration. An error is thrown with the notes before
+ * it.
+ */
 export async function pullFrom(
   baseUrl: string,
   client: { clientId: string; clientSecret: string },
@@ -147,7 +153,7 @@ export async function pullFrom(
   options: PullOptions = {},
 ): Promise<Pulled> {
   const { format = 'ndjson', compression, query, timeoutMs = 20_000, retryForMs = 20_000, signal } = options
-  const told = { notes: [] as string[], pauses: [] as Pulled['pauses'], progress: [] as PullProgress[] }
+  const reports = { notes: [] as string[], pauses: [] as Pulled['pauses'], progress: [] as PullProgress[] }
   const result = await pull(
     {
       service: { baseUrl, ...client, timeoutMs, retryForMs },
@@ -157,18 +163,18 @@ export async function pullFrom(
       out,
     },
     {
-      onProgress: progress => told.progress.push(progress),
-      onPause: (reason, milliseconds) => told.pauses.push([reason, milliseconds]),
-      onNote: note => told.notes.push(note),
+      onProgress: progress => reports.progress.push(progress),
+      onPause: (reason, milliseconds) => reports.pauses.push([reason, milliseconds]),
+      onNote: note => reports.notes.push(note),
       signal: signal ?? new AbortController().signal,
     },
   )
-  return { result, ...told }
+  return { result, ...reports }
 }
 
 export const ANYBODY = { clientId: 'id', clientSecret: 'Xq7Secret' }
 
-/** A path for an output in a folder of its own. */
+/** A path for an output, in a new folder. */
 export const outputIn = (name = 'out.ndjson') => join(emptyFolder(), name)
 
 export const linesOf = (path: string) => readFileSync(path, 'utf8').split('\n').slice(0, -1)

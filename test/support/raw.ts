@@ -1,15 +1,17 @@
 import { connect, type Socket } from 'node:net'
 
-/** An answer as it came over the wire. Header names are lower case; a repeated header is joined by ", " (RFC 9110 §5.3). */
+/**
+ * An answer as received. Header names are lower case; values of a repeated header are joined by ", " (RFC 9110 §5.3).
+ */
 export interface RawAnswer {
   status: number
   headers: Map<string, string>
-  /** Without the framing of chunks; a content coding is left as it is. */
+  /** The body without the framing of chunks. A content coding is not decoded. */
   body: Buffer<ArrayBuffer>
 }
 
-/** Milliseconds that a server may take for an answer, or to close, on a busy machine. */
-const PATIENCE = 20_000
+/** Milliseconds that a server on a busy machine may take to answer or to close. */
+const TIMEOUT_MS = 20_000
 
 /** Connects to the host and port of a URL, without TLS. */
 export function dial(url: string): RawConnection {
@@ -18,8 +20,8 @@ export function dial(url: string): RawConnection {
 }
 
 /**
- * Sends one request that fetch would refuse or normalise, and reads the one answer. `head` is the request line and
- * the headers; Host and "Connection: close" are added. Throws unless exactly one answer comes and the server closes.
+ * Sends one request that fetch would refuse or normalise, and reads its answer. `head` is the request line and the
+ * headers; Host and "Connection: close" are added. Throws unless the server sends exactly one answer and closes.
  */
 export async function exchange(
   url: string,
@@ -36,13 +38,13 @@ export async function exchange(
     const answer = await connection.next(requestLine.split(' ')[0])
     const rest = await connection.toEnd()
     if (answer && rest.length === 0) return answer
-    throw new Error(`${requestLine} was not answered with one answer; what is more: ${rest.toString()}`)
+    throw new Error(`${requestLine} did not get exactly one answer; further bytes: ${rest.toString()}`)
   } finally {
     connection.destroy()
   }
 }
 
-/** A connection to a server, whose answers are read one by one. */
+/** A connection to a server; a test reads the answers one by one. */
 export class RawConnection {
   readonly #socket: Socket
   #received: Buffer<ArrayBuffer> = Buffer.alloc(0)
@@ -51,7 +53,7 @@ export class RawConnection {
 
   constructor(socket: Socket) {
     this.#socket = socket
-    // A reset: the server has closed, which is all that a reader has to know.
+    // After a reset the reader only needs the `close` event, which follows.
     socket.on('error', () => {})
     socket.on('data', (chunk: Buffer) => {
       this.#received = Buffer.concat([this.#received, chunk])
@@ -70,32 +72,33 @@ export class RawConnection {
     return this.#isClosed
   }
 
-  /** What came and was not read yet. */
+  /** Received bytes that were not read yet. */
   get rest(): Buffer {
     return this.#received
   }
 
-  /** Sends bytes; each character of a string is the byte of its number (latin1), so that any byte can be sent. */
+  /** Sends bytes. A string is sent as latin1, so that it can contain any byte. */
   write(bytes: string | Uint8Array): void {
     this.#socket.write(typeof bytes === 'string' ? Buffer.from(bytes, 'latin1') : bytes)
   }
 
-  /** Says that no more will be sent. */
+  /** Ends the sending side of the connection (FIN). */
   end(): void {
     this.#socket.end()
   }
 
-  /** Hangs up. */
+  /** Closes the connection at once. */
   destroy(): void {
     this.#isClosed = true
     this.#socket.destroy()
   }
 
   /**
-   * The next answer, to a request of this method: HEAD has no body. Interim answers are passed over. undefined when
-   * the server closes before it, or has not sent the whole of it within `deadline` milliseconds.
+   * The next answer, to a request with this method; an answer to HEAD has no body. Interim answers (1xx) are skipped.
+   * undefined if the server closes before the answer is complete, or does not complete it within `deadline`
+   * milliseconds.
    */
-  async next(method = 'GET', deadline = PATIENCE): Promise<RawAnswer | undefined> {
+  async next(method = 'GET', deadline = TIMEOUT_MS): Promise<RawAnswer | undefined> {
     let taken: Taken | undefined
     await this.#waitUntil(() => {
       taken = takeAnswer(this.#received, method, false)
@@ -106,8 +109,8 @@ export class RawConnection {
     return taken?.answer
   }
 
-  /** What comes until the server closes; throws when it does not within `deadline` milliseconds. */
-  async toEnd(deadline = PATIENCE): Promise<Buffer> {
+  /** The bytes until the server closes; throws unless the server closes within `deadline` milliseconds. */
+  async toEnd(deadline = TIMEOUT_MS): Promise<Buffer> {
     await this.#waitUntil(() => this.#isClosed, deadline)
     if (!this.#isClosed) throw new Error(`the server did not close within ${deadline} ms`)
     return this.#received
@@ -128,13 +131,13 @@ export class RawConnection {
   }
 }
 
-/** An answer, and where in the bytes it ends. */
+/** An answer, and the offset at which it ends. */
 interface Taken {
   answer: RawAnswer
   end: number
 }
 
-/** The first answer in the bytes (RFC 9112 §6); undefined while it is not complete, or when it is none. */
+/** The first answer in the bytes (RFC 9112 §6); undefined if the bytes are incomplete or no answer. */
 function takeAnswer(
   bytes: Buffer<ArrayBuffer>,
   method: string,
@@ -176,7 +179,7 @@ function takeBody(
   if (method === 'HEAD') return { bytes: Buffer.alloc(0), end: start }
   if (headers.get('transfer-encoding') === 'chunked') return takeChunks(bytes, start)
   const length = headers.get('content-length')
-  // RFC 9112 §6.3: without any length the body ends with the connection. The server's own refusals have no body.
+  // RFC 9112 §6.3: a body without a length ends with the connection. Bun's own error answers have no body.
   if (length === undefined && headers.has('content-type'))
     return isClosed ? { bytes: bytes.subarray(start), end: bytes.length } : undefined
   const end = start + Number(length ?? 0)

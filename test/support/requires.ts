@@ -1,33 +1,34 @@
 import * as bun from 'bun:test'
 
-/** A thing that npm does not bring: a program, a library of another language, a right. */
+/** Something a test needs that npm does not install: a program, a library of another language, a right. */
 export interface Requirement {
-  /** As a reader of the report knows it: `zsh`, `Python's Authlib`, `the right to mount`. */
+  /** The name in the report: `zsh`, `Python's Authlib`, `the right to mount`. */
   name: string
-  /** The Debian package that brings it; none for a right, which no package brings. */
+  /** The Debian package that installs it; undefined for a right. */
   debianPackage?: string
   isHere: boolean
 }
 
 type Declare = (name: string, body: () => void | Promise<void>, timeout?: number) => void
 
-/** `test` and `describe` for what needs requirements. */
+/** `test` and `describe` for tests with requirements. */
 export interface Requiring {
-  /** Whether every requirement is here, so that the bodies run. */
+  /** Whether this machine has every requirement, so that the bodies run. */
   isHere: boolean
   test: Declare
   describe: (name: string, body: () => void) => void
 }
 
-/** A program on PATH, by default brought by the Debian package of the same name. */
+/** A program on PATH. Its Debian package has the same name by default. */
 export function program(name: string, debianPackage = name): Requirement {
   return { name, debianPackage, isHere: Bun.which(name) !== null }
 }
 
 /**
- * `test` and `describe` that run where every requirement is here. Elsewhere their names end in the reason
- * (`skipped: needs zsh, Debian package zsh`), from which `check` counts what was skipped. With TEST_REQUIRE_ALL=1,
- * which .ci/run sets where packages can be installed, a missing one that has a package is a failure instead.
+ * `test` and `describe` that run if this machine has every requirement. Otherwise the tests are skipped, and their
+ * names end in the reason (`skipped: needs zsh, Debian package zsh`), by which `check` counts them. Under
+ * TEST_REQUIRE_ALL=1, which .ci/run sets on machines with apt-get, a missing requirement that has a package fails the
+ * tests instead.
  */
 export function requires(...requirements: Requirement[]): Requiring {
   const missing = requirements.filter(requirement => !requirement.isHere)

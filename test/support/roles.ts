@@ -1,18 +1,19 @@
 import { afterAll } from 'bun:test'
 import { randomBytes } from 'node:crypto'
-import postgres from 'postgres'
+import type postgres from 'postgres'
 import { cluster } from './cluster.ts'
+import { withConnection } from './with-connection.ts'
 
-/** A role of the server that may log in and has been granted nothing. */
+/** A role of the server that may log in and has no other privilege. */
 export interface Role {
   name: string
-  /** The same database as somebody else's URL, as this role. */
+  /** The URL of the same database for this role. */
   url(of: string): string
 }
 
 /**
- * Makes roles, which belong to the whole server and not to a database, and drops them when the tests of the
- * group have ended. Call it after the afterAll() that drops the databases in which they have privileges.
+ * Returns a function that creates roles, and drops the roles after the tests of the group. Call useRoles() after the
+ * afterAll() that drops the databases in which the roles have privileges: roles belong to the whole server.
  */
 export function useRoles(): (name?: string) => Promise<Role> {
   const names: string[] = []
@@ -29,7 +30,7 @@ export function useRoles(): (name?: string) => Promise<Role> {
       name,
       url: of => {
         const url = new URL(of)
-        // Not what URL makes of it: a quote or a dot shall arrive as it is.
+        // The setter of URL leaves some characters unescaped; the server must get quotes and dots unchanged.
         url.username = encodeURIComponent(name)
         url.password = password
         return url.href
@@ -38,16 +39,11 @@ export function useRoles(): (name?: string) => Promise<Role> {
   }
 }
 
-/** A role's name as SQL takes it, whatever it is made of. */
+/** A role's name as a quoted identifier of SQL. */
 export const quoted = (name: string) => `"${name.replaceAll('"', '""')}"`
 
 const identifier = (sql: postgres.Sql, name: string) => sql.unsafe(quoted(name))
 
 async function asSuperuser(work: (sql: postgres.Sql) => Promise<unknown>): Promise<void> {
-  const sql = postgres((await cluster()).url(), { max: 1, onnotice: () => {} })
-  try {
-    await work(sql)
-  } finally {
-    await sql.end({ timeout: 0 })
-  }
+  await withConnection((await cluster()).url(), work)
 }

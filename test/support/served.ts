@@ -6,36 +6,36 @@ import { get, LIST } from './http.ts'
 import { authorize, load, startService } from './service.ts'
 import { until } from './until.ts'
 
-/** A run of `axport serve` that listens. */
+/** A process of `axport serve` that listens. */
 export interface Served extends Running {
   url: string
-  /** Where health and metrics are; empty without ADMIN_PORT. */
+  /** The base URL of health and metrics; empty without ADMIN_PORT. */
   admin: string
-  /** The whole lines of its log so far; throws when one is not JSON. */
+  /** The complete log lines so far; throws if a line is not JSON. */
   log(): (Record<string, unknown> & { msg: string })[]
-  /** Sends SIGTERM, after which it has to end with exit code 0 and without a word. */
+  /** Sends SIGTERM, and holds that the process exits with code 0 and an empty standard error. */
   end(): Promise<void>
 }
 
-/** A Postgres with `world()` and the assessments 9001 and 9002, which an integration may read. */
+/** A Postgres database with `world()` and the assessments 9001 and 9002, and an integration that may read them. */
 export interface ServedWorld {
   sql: Sql
-  /** DATABASE_URL, and the settings that were given. */
+  /** DATABASE_URL and the given settings. */
   env: Record<string, string>
   credentials: { clientId: string; clientSecret: string }
   token: string
-  /** Starts `axport serve` with further arguments and settings, on a free port unless PORT is among them. */
+  /** Starts `axport serve` with further arguments and settings, on a free port unless PORT is set. */
   serve(args?: string[], settings?: Record<string, string>): Promise<Served>
   /** GET the list from a server. */
   list(server: { url: string }): ReturnType<typeof get>
 }
 
-/** The world is there while the tests of a group run, and the processes that it started are ended with them. */
+/** Opens such a database for the tests of a group. The processes started by `serve` are ended after the tests. */
 export function useServedWorld(settings: Record<string, string> = {}): ServedWorld {
   const served = {} as ServedWorld
   let close = async () => {}
   beforeAll(async () => {
-    // Only for its database and a token: what is tested are processes of their own.
+    // This service provides the database and a token only. The tests start processes of `axport serve`.
     const service = await startService('postgres')
     await load(service.sql, [...world(), assessment(9001), assessment(9002)])
     const { token, ...credentials } = await authorize(service, [ORGANIZATION], [PRODUCT])
@@ -57,7 +57,7 @@ export function useServedWorld(settings: Record<string, string> = {}): ServedWor
   return served
 }
 
-/** Starts `axport serve ARGS`; its database is the one in `env`. */
+/** Starts `axport serve ARGS` in this environment, and waits until the process listens. */
 export async function serveWith(args: string[], env: Record<string, string>): Promise<Served> {
   const running = await start(['serve', ...args], { env: { PORT: '0', ...env } })
   const [, url = '', admin = ''] = await running.shows(/"url":"([^"]+)"(?:,"admin":"([^"]+)")?.*"listening"/)
@@ -79,8 +79,8 @@ export async function serveWith(args: string[], env: Record<string, string>): Pr
 }
 
 /**
- * Runs `work` while the export cannot be read, so that every request for it waits; `waiting` resolves as soon as that
- * many do.
+ * Runs `work` while a lock keeps requests from reading the export. `waiting(count)` resolves when that many requests
+ * wait for the lock.
  */
 export async function whileBlocked(
   sql: Sql,
@@ -102,13 +102,13 @@ export async function whileBlocked(
   }
 }
 
-/** Whether nobody listens at `url`. */
+/** Whether no process listens at `url`. */
 export const isClosed = (url: string): Promise<boolean> =>
-  // A connection that is kept open would be served on.
+  // A server that shuts down still answers on a kept-alive connection.
   fetch(url, { headers: { connection: 'close' } }).then(
     () => false,
     () => true,
   )
 
-/** Until nobody listens at `url` any more. */
-export const untilClosed = (url: string) => until(`nobody listens at ${url}`, () => isClosed(url))
+/** Waits until no process listens at `url`. */
+export const untilClosed = (url: string) => until(`no process listens at ${url}`, () => isClosed(url))

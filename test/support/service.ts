@@ -17,17 +17,17 @@ import { ndjsonOf } from './fixtures.ts'
 import { newToken } from './http.ts'
 import { thorough } from './tier.ts'
 
-/** The two kinds of database behind the one code path; the contract holds on both. */
+/** The two kinds of database that the service supports. The contract holds on both. */
 export const BACKENDS = ['postgres', 'embedded'] as const
 export type Backend = (typeof BACKENDS)[number]
 
 /**
- * Where facts are stated that are no rule of the contract and that both decide by the same SQL: Postgres, and under
- * CHECK=all the embedded database, which takes five times as long.
+ * The databases for tests that hold no rule of the contract and that depend on SQL alone: Postgres, and under CHECK=all
+ * also the embedded database, which takes five times as long.
  */
 export const BACKENDS_OF_TIER: readonly Backend[] = thorough ? BACKENDS : ['postgres']
 
-/** A database with a current schema and nothing in it. */
+/** An empty database with the current schema. */
 export interface TestDatabase {
   sql: Sql
   url: string
@@ -35,15 +35,15 @@ export interface TestDatabase {
   close(): Promise<void>
 }
 
-/** The real service, listening on a free port over a database of its own. */
+/** The real service on a free port, with a database of its own. */
 export interface TestService extends TestDatabase {
   /** "http://127.0.0.1:port" */
   baseUrl: string
-  /** The service's log so far, as the text that would stand on standard output. */
+  /** The service's log so far, as text. */
   logged(): string
 }
 
-/** A Postgres database with a current schema and nothing in it, to which nobody is connected. */
+/** Creates an empty Postgres database with the current schema, without a connection to it. */
 export function migratedDatabase(): Promise<NewDatabase> {
   return freshDatabase('migrated', async url => {
     const database = await openDatabase(url, 1)
@@ -65,7 +65,10 @@ export async function openTestDatabase(backend: Backend): Promise<TestDatabase> 
   return await borrowEngine()
 }
 
-/** The folder of an embedded database with a current schema that nobody has opened; cleanUp() removes it. */
+/**
+ * Makes the folder of an embedded database with the current schema, which no process has open. cleanUp() removes the
+ * folder.
+ */
 export async function migratedFolder(): Promise<string> {
   const folder = emptyFolder()
   cpSync(await embeddedTemplate(), folder, { recursive: true })
@@ -84,7 +87,7 @@ export async function startService(backend: Backend): Promise<TestService> {
   return { ...database, baseUrl, logged: () => output, close }
 }
 
-/** The service on a database that is open; `settings` are those that are not the defaults. */
+/** Starts the service on an open database; `settings` replaces defaults. */
 export function listen(
   { pool: open }: Pick<Database, 'pool'>,
   log: pino.Logger,
@@ -103,17 +106,17 @@ export function listen(
   }
 }
 
-/** Loads lines of the import format; fails the test when any is refused. */
+/** Imports lines; throws if any line is bad. */
 export async function load(sql: Sql, lines: object[]): Promise<void> {
   const bytes = new TextEncoder().encode(ndjsonOf(lines))
   const chunks = (async function* () {
     yield bytes
   })()
   const result = await importSource(sql, ndjson({ chunks }), () => {})
-  if (!result.loaded) throw new Error(`test data was refused: ${JSON.stringify(result.problems)}`)
+  if (!result.loaded) throw new Error(`the test data has bad lines: ${JSON.stringify(result.problems)}`)
 }
 
-/** Provisions an integration and fetches a token for it, over HTTP as a client would. */
+/** Provisions an integration and requests a token for it over HTTP. */
 export async function authorize(
   service: TestService,
   organizationIds: number[],

@@ -1,20 +1,23 @@
 import postgres from 'postgres'
 import type { OwnCluster } from './own-cluster.ts'
 
-/** Stops all processes of a Postgres (SIGSTOP), the first one first, so that it makes no new ones; their ids. */
+/**
+ * Suspends all processes of a Postgres by SIGSTOP and returns their ids. The postmaster is the first, so that it starts
+ * no new backends.
+ */
 export async function stopProcesses(cluster: OwnCluster): Promise<number[]> {
   const main = cluster.pid
   const sql = postgres(cluster.url(), { max: 1, onnotice: () => {} })
   await sql`select 1`
   signal(main, 'SIGSTOP')
   const others = await sql<{ pid: number }[]>`select pid from pg_stat_activity where pid <> pg_backend_pid()`
-  // Not this one: it ends by itself.
+  // The backend of this connection ends with the connection.
   await sql.end({ timeout: 5 })
   for (const { pid } of others) signal(pid, 'SIGSTOP')
   return [main, ...others.map(({ pid }) => pid)]
 }
 
-/** false where there is no such process any more. */
+/** Sends a signal to a process. Returns false if the process does not exist. */
 export function signal(pid: number, name: NodeJS.Signals | 0): boolean {
   try {
     return process.kill(pid, name)

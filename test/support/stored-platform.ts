@@ -5,7 +5,7 @@ import type { Assessment, Part, Platform } from './oracle-records.ts'
 import { scopesOf } from './platform.ts'
 import { authorize, type TestService } from './service.ts'
 
-/** Replaces whatever the source tables hold. */
+/** Replaces the contents of the source tables by a platform's data. */
 export async function store(db: Sql, platform: Platform): Promise<void> {
   const { zone, organizations, products, users, assessments } = platform
   const parts = assessments.flatMap(({ id, parts }) =>
@@ -34,7 +34,7 @@ export async function store(db: Sql, platform: Platform): Promise<void> {
 const INSTANT = `timestamptz 'epoch' + micros * interval '1 microsecond'`
 const MICROS = '(extract(epoch from certified_at) * 1000000)::bigint as micros'
 
-/** The source tables as one snapshot has them. None of the service's views, functions or read models takes part. */
+/** Reads the source tables in one snapshot, without the service's views, functions and read model. */
 export async function readPlatform(sql: Sql): Promise<Platform> {
   const [row] = await sql.unsafe<{ platform: string }[]>(`
     with a as (select id, user_id, organization_id, product_id, ${MICROS}, legacy_record from assessments),
@@ -50,7 +50,7 @@ export async function readPlatform(sql: Sql): Promise<Platform> {
       'assessments', (select coalesce(json_agg(a), '[]') from a),
       'parts', (select coalesce(json_agg(p), '[]') from p)
     )::text as platform`)
-  if (!row) throw new Error('an object has one row')
+  if (!row) throw new Error('json_build_object returned no row')
   const { parts, ...platform } = JSON.parse(row.platform) as Omit<Platform, 'assessments'> & {
     assessments: Omit<Assessment, 'parts'>[]
     parts: (Part & { assessment_id: number })[]
@@ -60,12 +60,12 @@ export async function readPlatform(sql: Sql): Promise<Platform> {
   return { ...platform, assessments }
 }
 
-/** The answers about the source tables as they are now. */
+/** An oracle about the current contents of the source tables. */
 export async function readOracle(sql: Sql): Promise<Oracle> {
   return new Oracle(await readPlatform(sql))
 }
 
-/** Stores a platform in a service; gives each of its scopes to an integration, of which the token is returned. */
+/** Stores a platform in a service, provisions an integration for each scope of scopesOf(), and returns their tokens. */
 export async function provisionScopes(
   service: TestService,
   platform: Platform,

@@ -2,12 +2,12 @@ import { closeSync, constants, existsSync, openSync, writeSync } from 'node:fs'
 import { join } from 'node:path'
 import { until } from './until.ts'
 
-// Runs in the background and holds the reading end of a named pipe, the lifeline, whose writing end the test
-// process keeps open. So it notices the end of that process in whatever way it came (Ctrl-C, crash, kill -9)
-// and takes the server and its folder away. The word "keep" on the lifeline ends the server only.
+// The supervisor runs in the background and reads from a named pipe, the lifeline, which the test process keeps open
+// for writing. When the test process ends for any reason (Ctrl-C, crash, kill -9), the read ends, and the supervisor
+// stops the server and removes its folder. After the word "keep" on the lifeline it only stops the server.
 //
-// It is nobody's child once the launching shell has exited, because `bun test` kills every process it knows of
-// when a test times out: one slow test would take the database away from all others.
+// The launching shell exits, so that the supervisor is not a child of `bun test`: that kills all its children when a
+// test times out, and one slow test would stop the database of all others.
 const launch = `
 mkfifo "$LIFELINE" || exit 1
 (
@@ -29,10 +29,10 @@ mkfifo "$LIFELINE" || exit 1
 
 let launches = 0
 
-/** A server that cannot outlive the process that started it. */
+/** A server that ends when the process that started it ends. */
 export interface Supervised {
   hasEnded(): boolean
-  /** Ends the server at once (SIGQUIT); also removes the folder unless `keepFolder` is set. */
+  /** Stops the server at once (SIGQUIT), and removes its folder unless `keepFolder` is set. */
   end(options?: { keepFolder: boolean }): Promise<void>
 }
 
@@ -44,21 +44,21 @@ interface Surroundings {
   gid?: number
 }
 
-/** Starts `command` in `folder` under the supervision of a shell. */
+/** Starts `command` in `folder` under a supervisor, which is a shell script. */
 export async function startSupervised(command: string[], surroundings: Surroundings): Promise<Supervised> {
   const { folder, env, logFile, ...owner } = surroundings
   const lifeline = join(folder, `lifeline-${++launches}`)
   const shell = Bun.spawn(['/bin/sh', '-c', launch, 'supervisor', ...command], {
     cwd: folder,
     env: { ...env, FOLDER: folder, LIFELINE: lifeline },
-    // A process group of its own: Ctrl-C in the terminal reaches the tests, not the server.
+    // The server gets its own process group, so that Ctrl-C in the terminal reaches the tests only.
     detached: true,
     stdin: 'ignore',
     stdout: Bun.file(logFile),
     stderr: Bun.file(logFile),
     ...owner,
   })
-  if ((await shell.exited) !== 0) throw new Error(`cannot make the pipe ${lifeline}`)
+  if ((await shell.exited) !== 0) throw new Error(`mkfifo could not make the pipe ${lifeline}`)
   const pipe = await openForWriting(lifeline)
   const hasEnded = () => !existsSync(folder) || existsSync(`${lifeline}.ended`)
   let isOpen = true
@@ -75,7 +75,10 @@ export async function startSupervised(command: string[], surroundings: Surroundi
   }
 }
 
-/** Without waiting in the system call: that would stop this process for good if the reader failed to come. */
+/**
+ * Opens the pipe with O_NONBLOCK: a blocking open would suspend this process for good if the supervisor failed to
+ * start.
+ */
 async function openForWriting(pipe: string): Promise<number> {
   const open = () => openSync(pipe, constants.O_WRONLY | constants.O_NONBLOCK)
   return await until('the supervisor reads its pipe', open, 30_000)

@@ -2,8 +2,8 @@ import { emptyFolder, executable } from './executable.ts'
 import { until } from './until.ts'
 
 /**
- * Runs `axport ARGS` on a terminal, and types a line when it asks for one. Returns its exit code and all that the terminal
- * showed. The command has to answer the line with another one.
+ * Runs `axport ARGS` on a terminal, and types `line` when the command prints `asks`. Returns the exit code and all
+ * output of the terminal. The command must print at least one line after `line`.
  */
 export async function onTerminal(
   args: string[],
@@ -24,8 +24,8 @@ export async function onTerminal(
   })
   const child = Bun.spawn([await executable(), ...args], { terminal, env, cwd: emptyFolder() })
   const code = await child.exited
-  // The command may have ended before the last that it wrote is read from the terminal.
+  // The command may end before its last output is read from the terminal.
   const isAll = () => new RegExp(`${RegExp.escape(line)}\\r?\\n[^]*\\n$`).test(shown)
-  await until('the terminal has shown what comes of the line', isAll)
+  await until('the terminal shows the output after the typed line', isAll)
   return { code, shown: shown.replaceAll('\r', '') }
 }

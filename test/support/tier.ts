@@ -1,19 +1,19 @@
 /**
- * True under `CHECK=all`, false in the fast tier. Files that only the thorough tier runs are named `*.long.test.ts`
- * and need not ask.
+ * True under `CHECK=all`, false in the fast tier. Files that run only under `CHECK=all` are named `*.long.test.ts` and
+ * need not check this.
  */
 export const thorough = process.env.CHECK === 'all'
 
 /**
- * Where everything random in the tests starts, from 0 to 2^31 - 1. `TEST_SEED` sets the seed; without TEST_SEED it is
- * the same in every run of the fast tier and another one in each process of the thorough tier.
- * What fails names TEST_SEED in its message: "TEST_SEED=17 repeats this run".
+ * The seed of all random inputs, from 0 to 2^31 - 1. `TEST_SEED` sets the seed; without TEST_SEED the seed is constant
+ * in the fast tier, and random in each process under `CHECK=all`. The message of a failure names the seed:
+ * "TEST_SEED=17 repeats this run".
  */
 export const seed = readSeed(process.env.TEST_SEED)
 
 let state = seed
 
-/** A whole number from 0 to below `limit`, at random from the seed on (a linear congruence: for tests alone). */
+/** A pseudo-random integer from 0 to `limit` - 1, derived from the seed (linear congruence; for tests only). */
 export function randomBelow(limit: number): number {
   state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0
   return Math.floor((state / 2 ** 32) * limit)

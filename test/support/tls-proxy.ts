@@ -1,17 +1,17 @@
 import { connect, createServer, type Socket } from 'node:net'
 import { createSecureContext, createServer as createTlsServer } from 'node:tls'
 
-/** Stands before a Postgres, speaks TLS with its clients, and tells by which names they asked for it. */
+/** A proxy in front of a Postgres that speaks TLS with clients and records the server names (SNI) that they send. */
 export interface TlsProxy {
   port: number
-  /** The names (SNI) of the connections that were encrypted, in their order. */
+  /** The server names of the TLS connections, in the order of the connections. */
   names: string[]
   stop(): void
 }
 
 const SSL_REQUEST = 80877103
 
-/** @param url of the server, to which the proxy speaks in the clear */
+/** @param url the URL of the server; the proxy connects to it without TLS */
 export async function startTlsProxy(url: string, pair: { cert: string; key: string }): Promise<TlsProxy> {
   const { hostname, port } = new URL(url)
   const names: string[] = []
@@ -28,7 +28,7 @@ export async function startTlsProxy(url: string, pair: { cert: string; key: stri
     },
   }).on('secureConnection', client => pipe(client, connect(Number(port), hostname)))
   const inside = await listening(inner)
-  // Encryption begins in the middle of a connection: another one takes over then.
+  // Postgres clients start TLS after a first message, so the outer server passes the rest to a TLS server.
   const outer = createServer(client => {
     client.once('data', (data: Buffer) => {
       if (data.readUInt32BE(4) !== SSL_REQUEST) return void client.destroy()

@@ -1,7 +1,7 @@
 /**
- * Waits until `condition` holds and returns what it returned; looks again every 10 ms. Throws with `sentence`, which
- * says what should have become true, when it does not within `deadline` milliseconds. A condition that throws has
- * not come true yet: its last error is the cause.
+ * Waits until `condition` returns a truthy value, and returns that value; calls `condition` every 10 ms. After
+ * `deadline` milliseconds it throws with `sentence`, which describes the condition. A condition that throws counts as
+ * false; its last error becomes the cause.
  */
 export async function until<T>(
   sentence: string,

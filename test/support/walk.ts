@@ -7,7 +7,7 @@ export interface Credentials {
   client_secret: string
 }
 
-/** Creates an integration that may read every organization and product of import lines. */
+/** Creates an integration whose scope is every organization and product in the import lines. */
 export async function provision(env: Record<string, string>, lines: string): Promise<Credentials> {
   const ids = (type: string) =>
     [...lines.matchAll(new RegExp(`"type":"${type}","id":(\\d+)`, 'g'))].map(match => match[1]).join(',')
@@ -15,13 +15,13 @@ export async function provision(env: Record<string, string>, lines: string): Pro
   const { code, stdout, stderr } = await axport(['integration', 'create', 'Walk', ...scope, '--json'], {
     env,
   })
-  if (code !== 0) throw new Error(`no integration: ${stderr}`)
+  if (code !== 0) throw new Error(`axport integration create failed: ${stderr}`)
   return JSON.parse(stdout) as Credentials
 }
 
 /**
- * Fetches a token and then page after page until offset reaches meta.count (spec 4.2, paging rule).
- * Throws when an answer is no page, or the count changes on the way.
+ * Requests a token and then page after page until offset reaches meta.count (spec 4.2, paging rule). Throws if an
+ * answer is not a page, or if the count changes.
  */
 export async function walk(url: string, credentials: Credentials): Promise<AssessmentRecord[]> {
   const token = await newToken(url, credentials)

@@ -1,6 +1,6 @@
 import { crc32, deflateRawSync } from 'node:zlib'
 
-/** A zip with these files, for tests: names with their contents. */
+/** A ZIP archive with these files, given as names with contents. */
 export function zipOf(files: Record<string, string | Uint8Array>): Buffer {
   const bodies: Buffer[] = []
   const directory: Buffer[] = []
@@ -9,7 +9,7 @@ export function zipOf(files: Record<string, string | Uint8Array>): Buffer {
     const data = Buffer.from(content)
     const packed = deflateRawSync(data)
     const path = Buffer.from(name)
-    // What the local header and the directory say alike: version, UTF-8 names, deflate, sizes.
+    // The fields that the local header and the directory share: version, UTF-8 names, deflate, sizes.
     const common = Buffer.alloc(26)
     common.writeUInt16LE(20, 0)
     common.writeUInt16LE(0x0800, 2)

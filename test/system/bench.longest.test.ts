@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import type { Report } from '../bench/report.ts'
 import { cleanUp, emptyFolder, executable, launch, PATIENCE } from '../support/executable.ts'
 
-/** That the benchmark runs and says something about everything; what it measures on so few is of no interest. */
+/** Tests that the benchmark runs and has a result for every measure. The figures of so few records mean nothing. */
 
 setDefaultTimeout(PATIENCE)
 afterAll(cleanUp)
@@ -14,7 +14,7 @@ async function bench(args: string[]) {
   return await launch(command, { env }).finished
 }
 
-test('the benchmark measures everything that it can, says why of the rest, and ends well', async () => {
+test('the benchmark runs every measure that it can, gives a reason for each other one, and exits with 0', async () => {
   const out = join(emptyFolder(), 'results.json')
   const quick = ['--records', '1000', '--seconds', '0.1', '--rounds', '1']
   const { code, stdout, stderr } = await bench([...quick, '--out', out])
@@ -26,14 +26,14 @@ test('the benchmark measures everything that it can, says why of the rest, and e
     expect(stdout).toContain(`| ${measure} `)
     if (figure === undefined)
       expect({ measure, note }).toMatchObject({ note: expect.stringMatching(/^not /) })
-    // Counted in hundredths of a second: beside standbys a primary has less to do.
+    // Linux counts processor time in hundredths of a second, and a primary with standbys may use less than that.
     else if (!measure.startsWith('processor time'))
       expect({ measure, ok: figure > 0 }).toEqual({ measure, ok: true })
     if (limit !== undefined) expect({ measure, ok: (ratio ?? 0) > 0 }).toEqual({ measure, ok: true })
   }
 })
 
-test('a measure that does not exist is refused, and the others are named', async () => {
+test('the benchmark refuses an unknown measure, and names the existing ones', async () => {
   const { code, stdout, stderr } = await bench(['--only', 'everything'])
   expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
   expect(stderr).toContain('first-page')

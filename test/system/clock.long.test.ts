@@ -18,17 +18,17 @@ setDefaultTimeout(180_000)
 
 const HOUR = 3600
 const DAY = 24 * HOUR
-/** Seconds that a test may take between two looks at the clock. */
+/** Seconds that may pass between two steps of a test. */
 const SLACK = 120
 
 const FIRST = smallPlatform(0)
 
 for (const backend of BACKENDS) {
-  requires(FAKETIME).describe(`a database (${backend}) whose clock is set`, () => {
+  requires(FAKETIME).describe(`a database (${backend}) whose clock is set forward and back`, () => {
     const endings: (() => Promise<void>)[] = []
     let clock: FakedClock
     let url: string
-    /** Two services on it, or one on the embedded database. */
+    /** Two services on Postgres, or one on the embedded database. */
     let services: { url: string }[]
     let baseUrl: string
 
@@ -47,7 +47,7 @@ for (const backend of BACKENDS) {
       for (const end of endings.reverse()) await end()
     })
 
-    test('lets a token live for two hours of its clock, wherever that was when the token was issued', async () => {
+    test('ends a token two hours after its issue by the clock of the database', async () => {
       const credentials = await integrate(url)
       const issuedAt = async (seconds: number) => {
         clock.set(seconds)
@@ -71,7 +71,7 @@ for (const backend of BACKENDS) {
       expect((await tryList(baseUrl, await issuedAt(0))).status).toBe(200)
     })
 
-    test('lets a rotated secret live for its grace', async () => {
+    test('ends a rotated secret when its grace is over by the clock of the database', async () => {
       clock.set(0)
       const old = await integrate(url)
       const rotated = await succeed(url, 'integration', 'rotate', old.clientId, '--grace', '1h', '--json')
@@ -87,10 +87,11 @@ for (const backend of BACKENDS) {
       expect(await statusesAt(HOUR + SLACK)).toEqual([401, 200])
     })
 
-    test('gives every change a position above all before, and no service a page of former data', async () => {
+    test('gives every change a higher position than all earlier ones, so that no service shows a page of former data', async () => {
       const credentials = await integrate(url)
       let last = 0n
-      // Less than the two hours of a token: libfaketime now and then tells a thread the machine's own time.
+      // All steps are shorter than a token's two hours, because libfaketime sometimes shows a thread the machine's
+      // time.
       for (const [shift, seconds] of [HOUR, -HOUR, 0, -HOUR, DAY / 12, 0].entries()) {
         clock.set(seconds)
         const platform = smallPlatform(shift + 1)
@@ -101,14 +102,14 @@ for (const backend of BACKENDS) {
         last = position
         const token = await newToken(baseUrl, credentials)
         await expectServed(baseUrl, token, platform)
-        // A service that is asked after every other change remembers pages of two changes ago.
+        // A service that gets requests after every second change only has page memory from two changes ago.
         if (shift % 2 === 0) for (const { url } of services) await expectPage(url, token, platform)
       }
     })
 
     // The embedded database is restored by copying its folder, before it is opened.
     if (backend === 'postgres')
-      test('replaces what was remembered, when an older state is restored while the clock is behind', async () => {
+      test('makes page memory invalid when an older state is restored while the clock is set back', async () => {
         await on(url, sql => load(sql, linesOf(FIRST)))
         const token = await newToken(baseUrl, await integrate(url))
         clock.set(-HOUR)
@@ -124,7 +125,7 @@ for (const backend of BACKENDS) {
   })
 }
 
-/** A Postgres with FIRST in it, whose clock the test sets; the environment of its services. */
+/** Starts a Postgres under the clock, with FIRST in it. Returns the environment of its services. */
 async function openPostgres(clock: FakedClock, endings: (() => Promise<void>)[]) {
   const cluster = await startCluster({ binaries: await clock.postgres() })
   endings.push(() => cluster.stop())
@@ -135,12 +136,14 @@ async function openPostgres(clock: FakedClock, endings: (() => Promise<void>)[])
   return { DATABASE_URL: cluster.url() }
 }
 
-/** The same of an embedded database, whose clock is that of its service. */
+/** Makes an embedded database with FIRST in it. Returns the environment of its service, which sets the clock. */
 async function openFolder(clock: FakedClock) {
   return { DATABASE_URL: `embedded:${await embeddedWorld(linesOf(FIRST))}`, ...clock.env }
 }
 
-/** Copies the data; the function puts them back as a restore does: without triggers, log and all. */
+/**
+ * Copies the data. The returned function restores them as a dump does: without triggers, and with the log of changes.
+ */
 async function backup(sql: Sql): Promise<(sql: Sql) => Promise<void>> {
   const tables = [
     'export_state',

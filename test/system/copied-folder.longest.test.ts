@@ -18,7 +18,7 @@ const BEFORE = smallPlatform(0)
 const LATER = smallPlatform(1)
 const OTHER = smallPlatform(2)
 
-/** A closed folder that holds BEFORE, and the credentials of an integration that may read all of it. */
+/** A closed folder with BEFORE in it, and the credentials of an integration that may read everything. */
 async function closedFolder(): Promise<{ folder: string; credentials: Credentials }> {
   const folder = await embeddedWorld(linesOf(BEFORE))
   return { folder, credentials: await integrate(`embedded:${folder}`) }
@@ -26,7 +26,7 @@ async function closedFolder(): Promise<{ folder: string; credentials: Credential
 
 const settings = (folder: string) => ({ DATABASE_URL: `embedded:${folder}` })
 
-/** Copies a folder as an operator does, with all that lies in it, and serves from both. */
+/** Copies a folder with all files, as an operator would, and serves from the original and from the copy. */
 async function serveCopy(folder: string) {
   const copy = join(emptyFolder(), 'copy')
   expect(Bun.spawnSync(['cp', '-a', folder, copy]).success).toBe(true)
@@ -34,12 +34,12 @@ async function serveCopy(folder: string) {
   return { copy, original: original.url, copied: copied.url }
 }
 
-/** Imports through the process that serves from the folder. */
+/** Imports into a folder from which a process serves. */
 async function importInto(folder: string, platform: Platform): Promise<void> {
   expect(await importing(`embedded:${folder}`, linesOf(platform))).toMatchObject({ code: 0 })
 }
 
-test('a copy of a closed folder is a database of its own: both serve at the same time, and neither sees the other', async () => {
+test('a copy of a closed folder is a separate database: both serve at the same time, and share no later changes', async () => {
   const { folder, credentials } = await closedFolder()
   const before = await serve(settings(folder))
   const token = await newToken(before.url, credentials)
@@ -55,14 +55,14 @@ test('a copy of a closed folder is a database of its own: both serve at the same
   await expectPage(original, token, LATER)
   await expectPage(copied, token, OTHER)
 
-  // A token of the one is nothing to the other; the credentials are those of both.
+  // Credentials from before the copy are valid in both; a token that one of them issues is unknown to the other.
   const own = await newToken(original, credentials)
   expect((await tryList(original, own)).status).toBe(200)
   expect((await tryList(copied, own)).status).toBe(401)
   expect((await postToken(copied, credentials)).status).toBe(200)
 })
 
-test('a copy of a folder whose process was killed recovers as the folder does: all that was answered, and whole imports', async () => {
+test('a folder whose process was killed, and a copy of that folder, recover all issued tokens and only complete imports', async () => {
   const { folder, credentials } = await closedFolder()
   const service = await serve({ ...settings(folder), DATABASE_WAIT: '1' })
   const tokens: string[] = []
@@ -70,7 +70,7 @@ test('a copy of a folder whose process was killed recovers as the folder does: a
     for (;;) tokens.push(await newToken(service.url, credentials))
   })().catch(() => {})
   await until('tokens have been issued', () => tokens.length >= 20)
-  // An import that has sent half of its lines and waits for the others; nobody else is answered meanwhile.
+  // An import that has sent half of its lines and waits for more. Other requests wait for the import.
   const importing = await start(['import', '-'], { env: settings(folder), stdin: 'open' })
   await importing.stdin.write(ndjsonOf(linesOf(LATER).slice(0, 120)))
   await issuing

@@ -25,7 +25,7 @@ import { linesOf, manyLines, smallPlatform } from './support/small-platform.ts'
 setDefaultTimeout(300_000)
 
 const BEFORE = smallPlatform(0)
-/** More assessments than fit into `left` bytes of the disk. */
+/** Numbers of assessments that do not fit into `left` bytes of the disk. */
 const MANY = { postgres: { lines: 20_000, left: 2 << 20 }, embedded: { lines: 500, left: 1 << 18 } }
 
 const NO_SPACE =
@@ -37,7 +37,7 @@ const TOKENS_REFUSED = [
 const LOST_AND_FOUND = ['the database cannot be reached', 'the database can be reached again']
 
 for (const backend of BACKENDS) {
-  requires(rightToMount()).describe(`the full disk of a database (${backend})`, () => {
+  requires(rightToMount()).describe(`a full disk of a database (${backend})`, () => {
     let disk: SmallDisk | undefined
     let cluster: OwnCluster | undefined
     afterEach(async () => {
@@ -47,7 +47,7 @@ for (const backend of BACKENDS) {
       disk?.unmount()
     })
 
-    /** A service on BEFORE in a database of which `part` is on a small disk. */
+    /** Starts a service on a database with BEFORE in it, of which `part` is on a small disk. */
     async function begin(part: 'tables' | 'log') {
       const { owner } = await postgresBinaries()
       const small = backend === 'postgres' ? mountSmallDisk(64, owner) : mountSmallDisk(96)
@@ -62,7 +62,7 @@ for (const backend of BACKENDS) {
       return { disk: small, url, credentials, service, token, isIssued }
     }
 
-    test('lets an import fail with one line and nothing half done; the service goes on to serve', async () => {
+    test('makes an import fail with one line and without changes, while the service continues to serve', async () => {
       const { disk, url, service, token } = await begin('tables')
       const before = await on(url, everything)
       const many = manyLines(MANY[backend].lines)
@@ -77,7 +77,7 @@ for (const backend of BACKENDS) {
       expect(body).toMatchObject({ meta: { count: BEFORE.assessments.length + many.length } })
     })
 
-    test('is a 503 for tokens and nothing for pages; the log says so once', async () => {
+    test('makes token requests a 503 and leaves pages a 200; the log reports the shortage once', async () => {
       const { disk, credentials, service, token, isIssued } = await begin('tables')
       disk.fill()
       const tokens = [token]
@@ -101,13 +101,13 @@ for (const backend of BACKENDS) {
       expect(metrics).toMatch(/^axport_database_shortages_total [1-9]/m)
 
       disk.free()
-      await until('it is ready', async () => (await fetch(`${service.admin}/ready`)).status === 200)
+      await until('the service is ready', async () => (await fetch(`${service.admin}/ready`)).status === 200)
       expect(await isIssued()).toBe(true)
       await service.shows(new RegExp(TOKENS_REFUSED[1]))
       expect(warnings(service)).toEqual([...TOKENS_REFUSED])
     })
 
-    test('for its log is a 503 for everything; with space again, all is there that was answered', async () => {
+    test('of the write-ahead log makes every request a 503; with free space again, no committed change is lost', async () => {
       const { disk, url, credentials, service, token, isIssued } = await begin('log')
       const tokens = [token, await newToken(service.url, credentials)]
       const before = await on(url, everything)
@@ -118,7 +118,7 @@ for (const backend of BACKENDS) {
           'axport: the connection to the database was lost; nothing half-done is left',
         )
         await until('Postgres has shut down, since its recovery needs space as well', () => !isAlive(pid))
-      } else await until('a write finds no space for the log', async () => !(await writesLog(url)))
+      } else await until('the write-ahead log is full', async () => !(await writesLog(url)))
       const answers = [await tryList(service.url, token), await postToken(service.url, credentials)]
       expect(answers.map(({ status }) => status)).toEqual([503, 503])
 
@@ -131,7 +131,7 @@ for (const backend of BACKENDS) {
       expect(warnings(service)).toEqual(LOST_AND_FOUND)
     })
 
-    test('lets a command fail with one line, and keeps what commands before have done', async () => {
+    test('makes a command fail with one line, and keeps the changes of earlier commands', async () => {
       const { disk, url, service, token } = await begin('tables')
       disk.fill()
       let created = 0
@@ -150,7 +150,9 @@ for (const backend of BACKENDS) {
   })
 }
 
-/** A database with its tables and indexes, or the server's log, on the small disk, and all else elsewhere. */
+/**
+ * Makes a database with BEFORE in it. Its tables and indexes, or the server's write-ahead log, are on the small disk.
+ */
 async function postgresOn(cluster: OwnCluster, { folder }: SmallDisk, part: 'tables' | 'log') {
   if (part === 'tables')
     await on(cluster.url(), sql => sql.unsafe(`create tablespace small location '${folder}'`))
@@ -180,15 +182,15 @@ async function embeddedOn(disk: SmallDisk): Promise<string> {
   return `embedded:${folder}`
 }
 
-/** Imports lines, which has to fail with exit code 1; the last line on standard error. */
+/** Imports lines, holds that the import fails with exit code 1, and returns the last line on standard error. */
 async function failedImport(url: string, lines: Line[]): Promise<string> {
   const { code, stdout, stderr } = await importing(url, lines)
   expect({ code, stdout }).toEqual({ code: 1, stdout: '' })
-  // Progress comes before.
+  // Lines about the progress stand before the error.
   return stderr.trimEnd().split('\n').at(-1) ?? ''
 }
 
-/** Writes a megabyte into the log alone; whether that was possible. */
+/** Writes a megabyte into the write-ahead log only. Returns whether the write succeeded. */
 function writesLog(url: string): Promise<boolean> {
   return on(url, sql => sql`select pg_logical_emit_message(false, 'axport', repeat('x', 1000000))`).then(
     () => true,
@@ -196,10 +198,10 @@ function writesLog(url: string): Promise<boolean> {
   )
 }
 
-/** Of what happens by itself, which may or may not meet the full disk. */
+/** A line of the purge of tokens, which runs by itself and may or may not meet the full disk. */
 const BY_CHANCE = 'expired tokens could not be purged; trying again later'
 
-/** What the log of a service has to say of its database, from the first warning on. */
+/** The messages in a service's log about its database, from the first warning on. */
 function warnings(service: Served): unknown[] {
   const lines = stateLines(service).filter(({ msg }) => msg !== BY_CHANCE)
   const first = lines.findIndex(({ level }) => Number(level) >= 40)

@@ -38,20 +38,20 @@ describe('DuckDB over pulled files', () => {
     await cleanUp()
   })
 
-  /** The rows of statements in which a file is named without its folder. */
+  /** Runs statements that name files without their folder, and returns the rows of each. */
   async function ask(...statements: string[]): Promise<Record<string, unknown>[][]> {
     const located = statements.map(statement => statement.replaceAll("'out.", `'${folder}/out.`))
     return JSON.parse(await runBun(programs, 'query.ts', ...located))
   }
 
-  test('finds in Parquet every record with its parts as the service has them', async () => {
+  test('reads from Parquet the same records and parts as the service has', async () => {
     const [rows] = await ask("select * from 'out.parquet'")
     expect(rows).toEqual(
       expected.map(text => JSON.parse(text, (key, value) => (/(^|_)id$/.test(key) ? String(value) : value))),
     )
   })
 
-  test('knows the types of the columns in Parquet, and that seid alone has nulls', async () => {
+  test('reads the column types from Parquet, and that only seid is nullable', async () => {
     const [types, columns] = await ask(
       "select column_name, column_type from (describe from 'out.parquet')",
       "select name, repetition_type from parquet_schema('out.parquet') where repetition_type = 'OPTIONAL'",
@@ -76,7 +76,7 @@ describe('DuckDB over pulled files', () => {
     expect(columns).toEqual([{ name: 'seid', repetition_type: 'OPTIONAL' }])
   })
 
-  test('finds the same parts in every format, compressed or not', async () => {
+  test('reads the same parts from every format, compressed or not', async () => {
     const parts = FILES.map(name =>
       name.startsWith('out.csv')
         ? `select id, part_proctor_id as proctor, part_certified_on as day from '${name}' order by all`

@@ -28,10 +28,10 @@ afterAll(async () => {
 })
 
 /**
- * The service behind something that answers the list with other statuses first, in this order; null passes, and
- * 'fewer' too, with a count that is less by one. A token that was answered with 401 stays refused.
+ * A server in front of the service that answers list requests with these statuses first. null passes a request to the
+ * service; 'fewer' does so, too, and lowers the count by one. A token that once got a 401 gets a 401 from then on.
  */
-function behind(statuses: (number | 'fewer' | null)[]) {
+function proxyWith(statuses: (number | 'fewer' | null)[]) {
   const left = [...statuses]
   const refused = new Set<string | null>()
   const proxy = Bun.serve({
@@ -55,7 +55,7 @@ function behind(statuses: (number | 'fewer' | null)[]) {
   return { url: `http://127.0.0.1:${proxy.port}`, left, close: () => proxy.stop(true) }
 }
 
-/** Runs an example, as it is published, against a base address. */
+/** Runs an unchanged example against a base URL. */
 const run = (command: string[], url: string) =>
   ended(launch(command, { cwd: folder, env: { ...environment, ...credentials, AXPORT_URL: url } }), {})
 
@@ -71,8 +71,8 @@ for (const { file, command, debianPackage } of programs) {
   describe(`docs/integrate/examples/${file}`, () => {
     const example = [...command, join(examples, file)]
 
-    test('gets every record, over 503, 504 and 401', async () => {
-      const proxy = behind([503, null, 401, 504, null])
+    test('gets every record in spite of 503, 504 and 401', async () => {
+      const proxy = proxyWith([503, null, 401, 504, null])
       const { stdout, stderr, code } = await run(example, proxy.url)
       proxy.close()
       expect({ code, stderr, left: proxy.left }).toEqual({ code: 0, stderr: '', left: [] })
@@ -80,8 +80,8 @@ for (const { file, command, debianPackage } of programs) {
       expect(ids).toEqual(Array.from({ length: COUNT }, (_, at) => at + 1))
     })
 
-    test('ends with an error when the count changes on the way', async () => {
-      const proxy = behind([null, 'fewer'])
+    test('ends with an error when the count changes during the walk', async () => {
+      const proxy = proxyWith([null, 'fewer'])
       const { stdout, stderr, code } = await run(example, proxy.url)
       proxy.close()
       expect(code).not.toBe(0)
@@ -89,9 +89,9 @@ for (const { file, command, debianPackage } of programs) {
       expect(stdout.trimEnd().split('\n')).toHaveLength(100)
     })
 
-    test('gives up on 400, and on what does not pass', async () => {
+    test('gives up on a 400, and on a 503 that does not end', async () => {
       for (const statuses of [[400], [503, 503, 503, 503, 503, 503]]) {
-        const proxy = behind(statuses)
+        const proxy = proxyWith(statuses)
         const { stdout, code } = await run(example, proxy.url)
         proxy.close()
         expect([statuses.length, code === 0, stdout]).toEqual([statuses.length, false, ''])

@@ -14,7 +14,7 @@ setDefaultTimeout(120_000)
 const ROOT = join(import.meta.dir, '..', '..')
 const DOCUMENT = readFileSync(join(ROOT, 'docs', 'operate', 'feed.md'), 'utf8')
 
-/** The code under a heading of the document, in its order: `sh` alone, or `sql`. */
+/** The code blocks of one language (`sh` or `sql`) under a heading of the document, in their order. */
 function codeUnder(heading: string, language: string): string[] {
   const [, section = ''] = DOCUMENT.split(new RegExp(`\n##+ ${heading}\n`))
   const [own = ''] = section.split(/\n##+ /)
@@ -34,7 +34,7 @@ requires(PSQL).describe('docs/operate/feed.md', () => {
   let env: Record<string, string>
   const running: Running[] = []
 
-  /** A new pair of databases with nothing in it. */
+  /** Creates two empty databases: a platform and an export. */
   async function openPair() {
     platform = await emptyDatabase()
     database = await emptyDatabase()
@@ -68,14 +68,14 @@ requires(PSQL).describe('docs/operate/feed.md', () => {
     return started
   }
 
-  /** In a folder from which the files of the documents are where they are in the repository. */
+  /** Makes a folder in which the relative paths of the documents are valid. */
   function elsewhere(): string {
     const folder = emptyFolder()
     symlinkSync(join(ROOT, 'docs'), join(folder, 'docs'))
     return folder
   }
 
-  /** What a full load of the platform as it is now would show. */
+  /** The documents that a full load of the platform's current data would make. */
   async function shouldBe(): Promise<string[]> {
     const fresh = await openTestDatabase('postgres')
     try {
@@ -93,7 +93,7 @@ requires(PSQL).describe('docs/operate/feed.md', () => {
       ({ document }) => document,
     )
 
-  test('has five commands, which lead from two empty databases to a feed that follows within its period', async () => {
+  test('has five commands that set up a feed from two empty databases; the feed loads changes within its period', async () => {
     const [code = ''] = codeUnder('Try it: a made-up platform', 'sh')
     const [build = '', ...commands] = code.trim().split('\n')
     expect(build).toMatch(
@@ -122,7 +122,7 @@ requires(PSQL).describe('docs/operate/feed.md', () => {
     expect(await fed.finished).toMatchObject({ code: 0, stderr: '' })
   })
 
-  test('has a recipe for NDJSON by psql, which keeps backslashes and notices a platform that goes away', async () => {
+  test('has a recipe for NDJSON by psql that keeps backslashes and fails when the platform fails', async () => {
     const [recipe = ''] = codeUnder('NDJSON by psql', 'sh')
     await platformSql`update people set family = 'Back\\slash "quoted"' where person_no = 8`
     expect(await shell(recipe, elsewhere()).finished).toMatchObject({ code: 0 })
@@ -136,14 +136,14 @@ requires(PSQL).describe('docs/operate/feed.md', () => {
     expect((await shell(away, elsewhere()).finished).code).toBe(1)
   })
 
-  test('has a recipe for five CSV files of one moment', async () => {
+  test('has a recipe for five CSV files of one snapshot', async () => {
     const [recipe = ''] = codeUnder('Five CSV files, of one moment', 'sh')
     await sql`truncate organizations, products, users, assessments, assessment_parts`
     expect(await shell(recipe, elsewhere()).finished).toMatchObject({ code: 0 })
     expect(await isNow()).toEqual(await shouldBe())
   })
 
-  test('has a recipe for an outbox, which loads the last line of each id once, and again what was not loaded', async () => {
+  test('has a recipe for an outbox that loads the last line of each id once, and repeats lines that were not loaded', async () => {
     const [table = ''] = codeUnder('An outbox, every minute', 'sql')
     const [recipe = ''] = codeUnder('An outbox, every minute', 'sh')
     await platformSql.unsafe(table)

@@ -6,12 +6,15 @@ import { assessment, educator, organization, range, world } from '../support/fix
 import { requires } from '../support/requires.ts'
 import { authorize, load, startService, type TestService } from '../support/service.ts'
 import { perform } from './clients/run.ts'
-import { describedPlaces, NGINX, startNginx } from './support/nginx.ts'
+import { documentedUrls, NGINX, startNginx } from './support/nginx.ts'
 import { installed, runBun } from './support/npm.ts'
 
 setDefaultTimeout(300_000)
 
-/** How each client is made of the document at an address, as its documentation says; and the program that uses it. */
+/**
+ * The commands that generate each client from the document at a URL, by its documentation, and the program that uses
+ * it.
+ */
 const GENERATORS = [
   {
     name: 'openapi-typescript with openapi-fetch',
@@ -27,7 +30,7 @@ const GENERATORS = [
 
 requires(NGINX).describe('a client that is generated from /openapi.json', () => {
   let service: TestService
-  /** The programs, the packages that they need, and what is generated. */
+  /** The folder of the programs, of their packages, and of the generated code. */
   let folder: string
   let nginx: Awaited<ReturnType<typeof startNginx>>
   let task: { baseUrl: string; clientId: string; clientSecret: string; style: string }
@@ -41,18 +44,18 @@ requires(NGINX).describe('a client that is generated from /openapi.json', () => 
       educator(2, { seid: 'B&2' }),
       educator(3, { seid: 'C3' }),
       ...range(250, index =>
-        assessment(1 + index, { ...MEANT, user_id: 1 + (index % 2), organization_id: 10 + (index % 2) }),
+        assessment(1 + index, { ...REQUESTED, user_id: 1 + (index % 2), organization_id: 10 + (index % 2) }),
       ),
-      // Each beside what is asked for in one respect.
-      assessment(901, { ...MEANT, organization_id: 12 }),
-      assessment(902, { ...MEANT, user_id: 3 }),
-      assessment(903, { ...MEANT, legacy_record: true }),
-      assessment(904, { ...MEANT, certified_at: '2026-01-01T12:00:00Z' }),
+      // Each of these records differs from the requested ones in one field.
+      assessment(901, { ...REQUESTED, organization_id: 12 }),
+      assessment(902, { ...REQUESTED, user_id: 3 }),
+      assessment(903, { ...REQUESTED, legacy_record: true }),
+      assessment(904, { ...REQUESTED, certified_at: '2026-01-01T12:00:00Z' }),
     ])
     nginx = await startNginx(service.baseUrl)
     const { clientId, clientSecret } = await authorize(service, [10, 11, 12], [1])
     const address = `${nginx.url}/openapi.json`
-    const { baseUrl } = await describedPlaces(address)
+    const { baseUrl } = await documentedUrls(address)
     task = { baseUrl, clientId, clientSecret, style: 'JSON' }
     folder = await installed('generated')
     cpSync(join(import.meta.dir, 'clients', 'task.ts'), join(folder, 'task.ts'))
@@ -70,14 +73,14 @@ requires(NGINX).describe('a client that is generated from /openapi.json', () => 
     await cleanUp()
   })
 
-  test('is used as its types say, and docs/integrate/examples/typed.ts is one', async () => {
+  test('compiles with the programs that use its types, docs/integrate/examples/typed.ts among them', async () => {
     await runBun(folder, 'x', '--bun', '--no-install', 'tsc', '--project', '.')
   })
 
   for (const { name, program } of GENERATORS) {
     const client = { command: () => [process.execPath, join(folder, program)] }
 
-    test(`by ${name} reads all pages, with filters of every type, and goes on after its token has ended`, async () => {
+    test(`by ${name} reads all pages with filters of every type, and continues after its token has expired`, async () => {
       const paused = async () => {
         await service.sql`update access_tokens set expires_at = now()`
       }
@@ -87,7 +90,7 @@ requires(NGINX).describe('a client that is generated from /openapi.json', () => 
       expect(nginx.missed()).toEqual([])
     })
 
-    test(`by ${name} takes no refusal for a success`, async () => {
+    test(`by ${name} reports an error answer as an error`, async () => {
       const wrong = await perform(client, { ...task, clientSecret: 'wrong' }, 'walk')
       expect(wrong.refused).toMatchObject({ status: 401, error: 'invalid_client' })
       const { refused } = await perform(client, task, 'grant')
@@ -97,5 +100,5 @@ requires(NGINX).describe('a client that is generated from /openapi.json', () => 
   }
 })
 
-/** What the programs ask for. */
-const MEANT = { user_id: 1, certified_at: '2026-01-02T12:00:00Z', legacy_record: false }
+/** The fields of the records that the programs request. */
+const REQUESTED = { user_id: 1, certified_at: '2026-01-02T12:00:00Z', legacy_record: false }

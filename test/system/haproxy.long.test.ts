@@ -14,21 +14,27 @@ import { HAPROXY, startHaproxy, startHaproxyByName } from './support/haproxy.ts'
 
 setDefaultTimeout(120_000)
 
-requires(HAPROXY).describe('behind HAProxy, which asks /ready as it does by default', () => {
+requires(HAPROXY).describe('HAProxy with its default health checks of /ready', () => {
   const world = useServedWorld({ ADMIN_PORT: '0', SHUTDOWN_DELAY: '1' })
 
-  test('both services are up, and one that is ended is left out without a failed request', async () => {
+  test('uses both services, and stops using one that shuts down before any request fails', async () => {
     const services = [await world.serve(), await world.serve()]
     const proxy = await startHaproxy(services)
     try {
-      await until('both are up', async () => (await proxy.states()).join() === 'UP,UP')
+      await until(
+        'HAProxy reports both services as up',
+        async () => (await proxy.states()).join() === 'UP,UP',
+      )
       const statuses = new Set<number>()
       let isOver = false
       const walking = (async () => {
         while (!isOver) statuses.add((await world.list(proxy)).status)
       })()
       await services[0]?.end()
-      await until('one is down', async () => (await proxy.states()).join() === 'DOWN,UP')
+      await until(
+        'HAProxy reports the first service as down',
+        async () => (await proxy.states()).join() === 'DOWN,UP',
+      )
       isOver = true
       await walking
       expect(statuses).toEqual(new Set([200]))
@@ -40,7 +46,7 @@ requires(HAPROXY).describe('behind HAProxy, which asks /ready as it does by defa
 })
 
 requires(HAPROXY).test(
-  'a Postgres behind HAProxy, which tells servers apart by name, is served from',
+  'a service connects to a Postgres behind an HAProxy that chooses the server by its TLS name (SNI)',
   async () => {
     const own = await startCluster()
     const pair = selfSigned('database')

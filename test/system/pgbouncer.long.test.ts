@@ -16,7 +16,7 @@ import { SCOPE, smallPlatform } from './support/small-platform.ts'
 
 setDefaultTimeout(120_000)
 
-const ASKED = [
+const PATHS = [
   '',
   '?page=7&offset=13',
   '?filter[legacy_record][]=true',
@@ -40,8 +40,8 @@ const silent = { info: () => {}, warn: () => {} }
 const CLIENTS = 8
 const ROUNDS = 4
 
-/** What makes a plan invalid while others use it. */
-const DISTURBING = [
+/** Statements that invalidate cached plans. */
+const INVALIDATING = [
   'analyze',
   'alter table export_records alter column document type varchar',
   'alter table export_records alter column document type text',
@@ -49,7 +49,7 @@ const DISTURBING = [
   'drop index disturbing',
 ]
 
-// In session mode a client keeps its connection: the service needs its pool, and each command one more.
+// In session mode each client keeps a connection: the service one for each in its pool, and every command one more.
 for (const [mode, size] of [
   ['transaction', 5],
   ['session', 20],
@@ -87,51 +87,51 @@ for (const [mode, size] of [
       return { path, status, text }
     }
 
-    /** Every client asks everything, each from another one on, and has to hear the same as without a pooler. */
+    /** Several clients request all paths, in different orders. Every answer must be the same as without PgBouncer. */
     async function expectSame(): Promise<void> {
-      const right = await Promise.all(ASKED.map(path => read(direct.baseUrl, path)))
+      const right = await Promise.all(PATHS.map(path => read(direct.baseUrl, path)))
       expect(new Set(right.map(({ status }) => status))).toEqual(new Set([200, 404]))
-      expect(new Set(right.map(({ text }) => text)).size).toBe(ASKED.length)
+      expect(new Set(right.map(({ text }) => text)).size).toBe(PATHS.length)
       const clients = Array.from({ length: CLIENTS }, async (_, client) => {
-        for (let at = 0; at < ROUNDS * ASKED.length; at++) {
-          const expected = right[(at * (client + 1) + client) % ASKED.length] as (typeof right)[number]
+        for (let at = 0; at < ROUNDS * PATHS.length; at++) {
+          const expected = right[(at * (client + 1) + client) % PATHS.length] as (typeof right)[number]
           expect(await read(service.url, expected.path)).toEqual(expected)
         }
       })
       await Promise.all(clients)
     }
 
-    test('every filter finds what it finds without, for many clients at once', expectSame)
+    test('concurrent requests with every filter get the same answers as without PgBouncer', expectSame)
 
-    test('so it does while plans become invalid', async () => {
+    test('requests get the same answers as without PgBouncer while other statements invalidate cached plans', async () => {
       let isOver = false
-      const disturbing = (async () => {
-        for (let at = 0; !isOver || at % DISTURBING.length !== 0; at++)
-          await direct.sql.unsafe(DISTURBING[at % DISTURBING.length] as string)
+      const invalidating = (async () => {
+        for (let at = 0; !isOver || at % INVALIDATING.length !== 0; at++)
+          await direct.sql.unsafe(INVALIDATING[at % INVALIDATING.length] as string)
       })()
       await expectSame().finally(() => {
         isOver = true
       })
-      await disturbing
+      await invalidating
     })
 
-    test('what answers show is recorded, and each answer once', async () => {
+    test('the disclosure of every answer is recorded once', async () => {
       await record(direct.sql)
       await expectSame()
       await record(direct.sql, false)
       const [found] = await direct.sql`
         select count(*)::integer as answers, count(distinct request_id)::integer as requests from disclosures`
-      const clients = CLIENTS * ROUNDS * ASKED.length
+      const clients = CLIENTS * ROUNDS * PATHS.length
       expect(found?.answers).toBe(found?.requests)
       expect(found?.answers).toBeGreaterThan(clients / 2)
     })
 
-    test('a statement that takes too long is cancelled, and leaves nothing behind that works on', async () => {
+    test('a statement that exceeds the statement timeout is cancelled in Postgres, too', async () => {
       const database = await openDatabase(bouncer.url, 1)
       const pool = database.pool({ size: 1, waitMs: 5000, statementMs: 300, slowMs: 5000 }, silent)
       const late = pool.unsafe('select pg_sleep(60)', [], { prepare: false })
       await expect(late).rejects.toThrow(StatementTimeout)
-      await until('nobody sleeps', async () => {
+      await until('no backend runs pg_sleep() any more', async () => {
         const { count } = await direct.sql`select from pg_stat_activity where wait_event = 'PgSleep'`
         return count === 0
       })
@@ -139,9 +139,9 @@ for (const [mode, size] of [
       await database.close()
     })
 
-    test('doctor names the pooler, and that it kept statement_timeout from the server', async () => {
-      const told = await ailments(bouncer.url)
-      expect(told.slice(0, 3)).toEqual([
+    test('doctor reports the pooler, and that the pooler does not pass statement_timeout to the server', async () => {
+      const findings = await ailments(bouncer.url)
+      expect(findings.slice(0, 3)).toEqual([
         expect.stringMatching(/^pooler: warning, one is in between/),
         expect.stringMatching(
           /^statement timeout: warning, none, .*alter role postgres set statement_timeout = 10000$/,
@@ -150,7 +150,7 @@ for (const [mode, size] of [
       ])
     })
 
-    test('commands work: import, integrations, erase and doctor', async () => {
+    test('import, integration, erase and doctor succeed', async () => {
       const env = { DATABASE_URL: bouncer.url }
       const lines = [{ type: 'organization', id: 4, name: 'Added' }]
       expect(await importing(bouncer.url, lines)).toMatchObject({ code: 0 })

@@ -1,16 +1,14 @@
-import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test'
+import { expect, setDefaultTimeout, test } from 'bun:test'
 import { join } from 'node:path'
 import { countTests } from '../../scripts/junit.ts'
-import { cleanUp, emptyFolder } from '../support/executable.ts'
-import { type OwnCluster, startCluster } from '../support/own-cluster.ts'
-import { debianBinaries } from '../support/postgres-binaries.ts'
+import { emptyFolder } from '../support/executable.ts'
 import { requires } from '../support/requires.ts'
-import { POSTGRES_15 } from './support/debian-postgres.ts'
+import { POSTGRES_15, usePostgres15 } from './support/debian-postgres.ts'
 import { on } from './support/operations.ts'
 
 setDefaultTimeout(600_000)
 
-/** The tests of the fast tier whose SQL depends on the server's version most. */
+/** The tests of the fast tier whose SQL depends most on the server's version. */
 const FILES = [
   'contract/any-list',
   'contract/list-search',
@@ -23,17 +21,10 @@ const FILES = [
 ].map(name => `test/${name}.test.ts`)
 
 requires(POSTGRES_15).describe('on Postgres 15', () => {
-  let cluster: OwnCluster
-  beforeAll(async () => {
-    cluster = await startCluster({ binaries: debianBinaries(15) })
-  })
-  afterAll(async () => {
-    await cleanUp()
-    await cluster?.stop()
-  })
+  const server = usePostgres15()
 
   test('the tests of the contract, of paging, of imports and of the schema hold', async () => {
-    const [row] = await on(cluster.url(), sql => sql`show server_version`)
+    const [row] = await on(server.cluster.url(), sql => sql`show server_version`)
     expect(row?.server_version).toStartWith('15')
 
     const report = join(emptyFolder(), 'junit.xml')
@@ -43,12 +34,12 @@ requires(POSTGRES_15).describe('on Postgres 15', () => {
       '--reporter=junit',
       `--reporter-outfile=${report}`,
     ]
-    // Tests of the embedded database do not use this server.
+    // Tests of the embedded database do not use this server, so they are left out.
     const names = '--test-name-pattern=^(?!.*embedded)'
     const run = Bun.spawn([process.execPath, 'test', ...options, names, ...FILES.map(file => `./${file}`)], {
       cwd: join(import.meta.dir, '..', '..'),
-      // An empty TEST_SEED is the fixed seed of the fast tier, whose properties are not bounded for random ones.
-      env: { ...process.env, CHECK: 'fast', TEST_SEED: '', TEST_DATABASE_URL: cluster.url() },
+      // An empty TEST_SEED is the constant seed of the fast tier. Random seeds need the larger bounds of CHECK=all.
+      env: { ...process.env, CHECK: 'fast', TEST_SEED: '', TEST_DATABASE_URL: server.cluster.url() },
       stdio: ['ignore', 'inherit', 'inherit'],
     })
     const code = await run.exited

@@ -27,7 +27,7 @@ requires(program('promtool', 'prometheus')).test(
 )
 
 requires(program('promtool', 'prometheus')).test(
-  'promtool takes the published alerts, and each fires when it has to and not before',
+  'promtool accepts the published alerts, and each alert fires under its condition and not before',
   async () => {
     for (const args of [
       ['check', 'rules', 'alerts.yml'],

@@ -11,22 +11,22 @@ import { type Served, serveWith } from '../support/served.ts'
 import { authorize, load, startService, type TestService } from '../support/service.ts'
 import { CADDY, startCaddy } from './support/caddy.ts'
 import { HAPROXY, startHaproxy } from './support/haproxy.ts'
-import { describedPlaces, NGINX, startNginx } from './support/nginx.ts'
+import { documentedUrls, NGINX, startNginx } from './support/nginx.ts'
 
 setDefaultTimeout(120_000)
 
 const pair = selfSigned('localhost')
-/** What trusts the certificate. */
+/** fetch() options that trust the certificate of the proxy. */
 const trusting = { tls: { ca: pair.cert } } as RequestInit
 
-/** A proxy that runs; `missed` has what was asked of it beside the prefix, where it tells. */
+/** A running proxy. `missed` returns its log lines of requests without the prefix, if the proxy has such a log. */
 interface Proxy {
   url: string
   missed?(): string[]
   stop(): Promise<void>
 }
 
-/** Each as its file in docs/operate has it. */
+/** The proxies, each with its configuration from docs/operate. */
 const PROXIES = [
   { requirement: NGINX, start: (served: Served): Promise<Proxy> => startNginx(served.url, pair) },
   { requirement: HAPROXY, start: (served: Served): Promise<Proxy> => startHaproxy([served], pair) },
@@ -62,15 +62,15 @@ for (const { requirement, start } of PROXIES)
       await proxy?.stop()
     })
 
-    test('the description of the API says where the service and its tokens are', async () => {
-      const { baseUrl, tokenUrl } = await describedPlaces(`${proxy.url}/openapi.json`, trusting)
+    test('the OpenAPI document has the public URLs of the service and of the token endpoint', async () => {
+      const { baseUrl, tokenUrl } = await documentedUrls(`${proxy.url}/openapi.json`, trusting)
       expect(baseUrl).toBe(proxy.url)
       const body = new URLSearchParams(tokenRequest(client))
       const issued = await fetch(tokenUrl, { method: 'POST', body, ...trusting })
       expect(await issued.json()).toMatchObject({ token_type: 'Bearer' })
     })
 
-    test('each page links to the next one', async () => {
+    test('each page has a working link to the next one', async () => {
       const ids: number[] = []
       let next: string | undefined = `${proxy.url}${LIST}?page=100`
       while (next) {
@@ -83,7 +83,7 @@ for (const { requirement, start } of PROXIES)
       expect(ids).toEqual(Array.from({ length: 250 }, (_, index) => index + 1))
     })
 
-    test('everything that the reference page loads is there', async () => {
+    test('the reference page finds everything that it loads', async () => {
       const page = await (await fetch(`${proxy.url}/docs`, trusting)).text()
       const addresses = [...page.matchAll(/(?:href|src)="([^"#]+)"/g)].map(([, address = '']) => address)
       expect(addresses).not.toBeEmpty()
@@ -93,14 +93,14 @@ for (const { requirement, start } of PROXIES)
       }
     })
 
-    test('a query string of nearly 16 KiB passes, and a longer one is refused by the service', async () => {
+    test('a query string of nearly 16 KiB reaches the service, which refuses a longer one', async () => {
       const ids = (bytes: number) => 'filter[user_ids][]=1&'.repeat(Math.floor(bytes / 21))
       expect((await get(proxy.url, client.token, `${LIST}?${ids(16_000)}`, trusting)).status).toBe(200)
       const { status, body } = await get(proxy.url, client.token, `${LIST}?${ids(17_000)}`, trusting)
       expect([status, Object.keys(body as object)]).toEqual([400, ['errors']])
     })
 
-    test('a pull reads everything', async () => {
+    test('a pull reads every record', async () => {
       const folder = emptyFolder()
       const [out, authority] = [join(folder, 'out.ndjson'), join(folder, 'authority.pem')]
       writeFileSync(authority, pair.cert)

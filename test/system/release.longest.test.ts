@@ -21,7 +21,7 @@ const run = (command: string[], cwd = emptyFolder(), env: Record<string, string>
 const makeRelease = (...options: string[]) =>
   run([process.execPath, join(root, 'scripts', 'release.ts'), '--out', out, ...options])
 
-/** The parts of a bill of materials that are looked at here. */
+/** The parts of a bill of materials that the test reads. */
 interface Bill {
   metadata: { component: object }
   components: { name: string; group?: string }[]
@@ -32,7 +32,7 @@ beforeAll(async () => {
   made = await makeRelease('--target', target, '--level', '1')
 })
 
-test('a release for this machine has the files that it has to have, and runs what it made', () => {
+test('a release for this machine has all of its files, and its executable was run', () => {
   expect(made).toMatchObject({ code: 0, stderr: '' })
   expect(made.stdout).toStartWith(`${target}: ran\n`)
   expect(readdirSync(out).sort()).toEqual([
@@ -43,12 +43,12 @@ test('a release for this machine has the files that it has to have, and runs wha
   ])
 })
 
-test('sha256sum verifies every file', async () => {
+test('sha256sum verifies every file of the release', async () => {
   const { code, stdout } = await run(['sha256sum', '--check', '--strict', 'SHA256SUMS'], out)
   expect([code, stdout.match(/: OK\n/g)?.length]).toEqual([0, 3])
 })
 
-// That it starts the embedded database was tried when it was made.
+// The release itself has already started the embedded database with this executable.
 test('the executable runs from an empty folder', async () => {
   const folder = emptyFolder()
   const unpacked = await Bun.zstdDecompress(await Bun.file(join(out, `${release}-${target}.zst`)).bytes())
@@ -58,7 +58,7 @@ test('the executable runs from an empty folder', async () => {
   expect([code, JSON.parse(stdout)]).toMatchObject([0, { version, bun: Bun.version }])
 })
 
-test('the bill of materials follows the schema of CycloneDX, and names what is inside', async () => {
+test('the bill of materials follows the schema of CycloneDX, and names the packages in the executable', async () => {
   const text = readFileSync(join(out, `${release}.cdx.json`), 'utf8')
   expect(await new Validation.JsonStrictValidator(Spec.Version.v1dot6).validate(text)).toBeNull()
   const bill = JSON.parse(text) as Bill
@@ -70,7 +70,7 @@ test('the bill of materials follows the schema of CycloneDX, and names what is i
   expect(text).not.toContain(root)
 })
 
-test('the archive has the unit, the configurations, the example queries and the completions', async () => {
+test('the archive has the systemd unit, the configurations, the example queries and the completions', async () => {
   const packed = await Bun.file(join(out, `${release}.tar.zst`)).bytes()
   const folder = emptyFolder()
   await Bun.write(join(folder, 'archive.tar'), await Bun.zstdDecompress(packed))
@@ -87,7 +87,7 @@ test('the archive has the unit, the configurations, the example queries and the 
   expect(await run(['bash', '-n', script])).toMatchObject({ code: 0, stderr: '' })
 })
 
-test('a release for a machine that there is not leaves everything as it was', async () => {
+test('a release for an unknown target fails and changes no file', async () => {
   const before = readdirSync(out)
   const { code, stderr } = await makeRelease('--target', 'windows-x64')
   expect([code, stderr]).toEqual([

@@ -25,7 +25,7 @@ setDefaultTimeout(120_000)
 
 let all: Replicated
 let service: Served
-/** Of the first standby, and of the second. */
+/** A token whose preferred reader is the first standby, and one whose preferred reader is the second. */
 let tokens: [string, string]
 let walkers: Walkers
 
@@ -53,24 +53,24 @@ interface Ready {
 
 const ready = async () => (await (await fetch(`${service.admin}/ready`)).json()) as Ready
 
-/** Why servers are passed over, by their names; undefined for those that are read from. */
-async function whys(): Promise<Record<string, string | undefined>> {
+/** The reasons for which servers are not read from, by their names; undefined for servers that are read from. */
+async function reasons(): Promise<Record<string, string | undefined>> {
   const { readers } = await ready()
   return Object.fromEntries(
     readers.map(({ server, serves, why }) => [server, serves ? undefined : (why ?? '')]),
   )
 }
 
-/** Until exactly these of the two are read from. */
+/** Waits until exactly these of the two standbys are read from. */
 const untilServing = (...clusters: OwnCluster[]) =>
   until(`${clusters.length} standbys are read from`, async () => {
-    const found = await whys()
+    const found = await reasons()
     return [all.first, all.second].every(
       cluster => (found[nameOf(cluster)] === undefined) === clusters.includes(cluster),
     )
   })
 
-/** A sample of /metrics, by its name and its label. */
+/** The value of a sample of /metrics, by its name and label. */
 async function metricOf(sample: string): Promise<number> {
   const text = await (await fetch(`${service.admin}/metrics`)).text()
   return Number(new RegExp(`^axport_${RegExp.escape(sample)} (\\S+)$`, 'm').exec(text)?.[1])
@@ -84,7 +84,7 @@ const provisioning = (...args: string[]) =>
 const pause = (cluster: OwnCluster) => on(cluster, sql => sql`select pg_wal_replay_pause()`)
 const resume = (cluster: OwnCluster) => on(cluster, sql => sql`select pg_wal_replay_resume()`)
 
-test('pages are read at the standby of their token, and tokens and notes of use are written at the primary', async () => {
+test('each token has a standby that its pages are read from; tokens and last_used_at are written at the primary', async () => {
   const [first, second] = [nameOf(all.first), nameOf(all.second)]
   const before = {
     first: await readsOf(first),
@@ -103,17 +103,17 @@ test('pages are read at the standby of their token, and tokens and notes of use 
   expect(await readsOf(first)).toBe(before.first + 5 - moved)
   const used = () =>
     on(all.primary, sql => sql`select from integration_secrets where last_used_at is not null`)
-  await until('the use is noted', async () => (await used()).length === 1)
-  // Each server that was asked remembers for itself.
+  await until('the primary has last_used_at', async () => (await used()).length === 1)
+  // Each server that was read from has a page memory of its own.
   expect(await metricOf('page_memory_misses_total')).toBe(moved > 0 ? 3 : 2)
   expect(await readsOf(nameOf(all.impostor))).toBe(0)
-  expect(await whys()).toEqual({
+  expect(await reasons()).toEqual({
     ...{ [first]: undefined, [second]: undefined, primary: '' },
     [nameOf(all.impostor)]: 'it is of another cluster',
   })
 })
 
-test('a token that no standby knows yet is answered by the primary, and one that nobody knows is 401', async () => {
+test('a token that no standby has replayed yet is looked up at the primary; a token that no server has is a 401', async () => {
   await pause(all.first)
   await pause(all.second)
   const before = await readsOf('primary')
@@ -123,10 +123,10 @@ test('a token that no standby knows yet is answered by the primary, and one that
   expect((await tryList(service.url, 'x'.repeat(43))).status).toBe(401)
 })
 
-test('standbys that are too far behind are passed over, the last one for the primary, and come back', async () => {
+test('a standby whose lag exceeds READ_LAG is not read from; without any standby, pages are read from the primary', async () => {
   walkers = new Walkers(service.url, [...tokens, ...tokens])
   await untilServing()
-  const found = await whys()
+  const found = await reasons()
   expect(found).toMatchObject({
     [nameOf(all.first)]: expect.stringMatching(/^it is \d+ s behind$/),
     [nameOf(all.second)]: expect.stringMatching(/^it is \d+ s behind$/),
@@ -136,7 +136,7 @@ test('standbys that are too far behind are passed over, the last one for the pri
   expect(await metricOf('reader_serves{server="primary"}')).toBe(1)
 })
 
-test('a change of access is made, and names the standbys that have not replayed it; one that they have is told so', async () => {
+test('a change of access names the standbys that have not replayed it within --wait, and succeeds once all have', async () => {
   const { stdout } = await provisioning('create', 'Other', '--json')
   const { client_id: id } = JSON.parse(stdout) as { client_id: string }
   const short = await provisioning('disable', id, '--wait', '1s')
@@ -157,23 +157,23 @@ test('a change of access is made, and names the standbys that have not replayed 
   await untilServing(all.first, all.second)
 })
 
-test('with one standby killed and the other one frozen the primary serves, and nobody gets an error', async () => {
+test('with one standby killed and the other one suspended, the primary serves and no request fails', async () => {
   const frozen = await stopProcesses(all.second)
   await all.first.crash()
   await untilServing()
   const { walks } = walkers
-  await until('walks go on at the primary', () => walkers.walks > walks + 4)
+  await until('walks continue at the primary', () => walkers.walks > walks + 4)
   for (const pid of frozen) signal(pid, 'SIGCONT')
   await all.first.restart()
   await untilServing(all.first, all.second)
-  // Sooner than by DATABASE_WAIT, after which requests would give the frozen one up by themselves.
+  // Requests must leave the suspended standby before DATABASE_WAIT, after which each would give up anyway.
   expect([[...walkers.faults], walkers.slowest < 8000]).toEqual([[], true])
 })
 
-test('without the primary known tokens go on, and new and unknown ones are 503', async () => {
+test('without the primary, tokens that standbys have replayed still work; new and unknown tokens are a 503', async () => {
   await all.primary.crash()
   const { walks } = walkers
-  await until('walks go on', () => walkers.walks > walks + 4)
+  await until('walks continue', () => walkers.walks > walks + 4)
   expect((await postToken(service.url, all.credentials)).status).toBe(503)
   expect((await tryList(service.url, 'x'.repeat(43))).status).toBe(503)
   const { ready: isReady, checks } = await ready()
@@ -187,14 +187,14 @@ test('without the primary known tokens go on, and new and unknown ones are 503',
   ])
   await all.primary.restart()
   await until(
-    'tokens are issued again',
+    'the service issues tokens again',
     async () => (await postToken(service.url, all.credentials)).status === 200,
   )
   await walkers.stop()
   expect([...walkers.faults]).toEqual([])
 })
 
-test('while disclosures are recorded, that is at the primary, and nothing is shown without', async () => {
+test('disclosures are recorded at the primary; while the primary is down, no record is shown', async () => {
   const two = all.env.DATABASE_READ_URL?.replace(`,${nameOf(all.impostor)}`, '') as string
   const env = { DATABASE_URL: all.primary.url(), DATABASE_READ_URL: two }
   const switched = (state: string) => axport(['migrate', '--disclosures', state], { env })
@@ -214,15 +214,21 @@ test('while disclosures are recorded, that is at the primary, and nothing is sho
   expect([...rows]).toEqual([{ request_id: page.headers.get('x-request-id'), ids: '{9001,9002,9003}' }])
   expect((await ready()).ready).toBe(true)
   await all.primary.crash()
-  await until('nothing is shown', async () => (await tryList(service.url, tokens[0])).status === 503)
+  await until(
+    'pages with records are a 503',
+    async () => (await tryList(service.url, tokens[0])).status === 503,
+  )
   expect((await tryList(service.url, tokens[0], 'offset=10000')).status).toBe(200)
-  await until('it is not ready', async () => !(await ready()).ready)
+  await until('the service is not ready', async () => !(await ready()).ready)
   await all.primary.restart()
-  await until('records are shown again', async () => (await tryList(service.url, tokens[0])).status === 200)
+  await until(
+    'pages with records are a 200 again',
+    async () => (await tryList(service.url, tokens[0])).status === 200,
+  )
   expect(await switched('off')).toMatchObject({ code: 0, stderr: '' })
 })
 
-test('a statement that replay cancels is repeated elsewhere', async () => {
+test('a statement that the replay of a standby cancels is repeated at another server', async () => {
   const [row] = await on(all.primary, sql => sql`select pg_get_viewdef('live_tokens') as text`)
   const original = String(row?.text).replace(/;$/, '')
   const become = (text: string) =>
@@ -231,24 +237,24 @@ test('a statement that replay cancels is repeated elsewhere', async () => {
     )
   await become(`${original} and (not pg_is_in_recovery() or pg_sleep(1)::text is not null)`)
   await caughtUp(all)
-  // After its primary was away, a standby may have been behind for a while.
+  // A standby may have lagged for a while after the outage of its primary.
   await untilServing(all.first, all.second)
   const before = await movedFor('trouble')
-  const asked = tryList(service.url, tokens[0])
+  const answer = tryList(service.url, tokens[0])
   const isAsleep = () => on(all.first, sql => sql`select from pg_stat_activity where wait_event = 'PgSleep'`)
-  await until('the first standby is at it', async () => (await isAsleep()).length === 1)
+  await until('the first standby runs the statement', async () => (await isAsleep()).length === 1)
   await on(all.primary, sql =>
     sql.unsafe('begin; lock table export_records in access exclusive mode; commit'),
   )
-  expect((await asked).status).toBe(200)
+  expect((await answer).status).toBe(200)
   expect(await movedFor('trouble')).toBeGreaterThan(before)
   await become(original)
   await caughtUp(all)
 })
 
-test('every page is of one snapshot, whatever is written meanwhile', async () => {
+test('every page shows one snapshot while imports write', async () => {
   const VERSIONS = 10
-  /** Version n has n records more, and its number in every record: each is one transaction. */
+  /** Writes versions, each in one transaction. Version n has n more records, and every record contains n. */
   const write = async () => {
     const { sql, close } = await openDatabase(all.primary.url(), 1)
     for (let n = 1; n <= VERSIONS; n++)
@@ -283,11 +289,11 @@ test('every page is of one snapshot, whatever is written meanwhile', async () =>
   expect(versions.size).toBeGreaterThan(3)
 })
 
-// The last one: it leaves two primaries behind.
-test('a standby that was promoted is read from no more, nor is what was written there', async () => {
+// This test must be the last one, because afterwards there are two primaries.
+test('a promoted standby is not read from any more, so that no page shows data written there', async () => {
   await all.first.promote()
   await untilServing(all.second)
-  expect((await whys())[nameOf(all.first)]).toBe('it is no standby')
+  expect((await reasons())[nameOf(all.first)]).toBe('it is no standby')
   await on(all.first, sql => sql`update organizations set name = 'written elsewhere'`)
   for (const token of tokens)
     expect((await get(service.url, token, LIST)).text).not.toContain('written elsewhere')

@@ -1,16 +1,14 @@
-import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test'
+import { expect, setDefaultTimeout, test } from 'bun:test'
 import { join } from 'node:path'
 import type { Sql } from 'postgres'
 import { migrate } from '../../src/postgres/schema/migrate.ts'
-import { cleanUp, emptyFolder, type Running, serve } from '../support/executable.ts'
+import { emptyFolder, type Running, serve } from '../support/executable.ts'
 import { list, newToken, tryList } from '../support/http.ts'
 import { Oracle } from '../support/oracle.ts'
-import { type OwnCluster, startCluster } from '../support/own-cluster.ts'
-import { debianBinaries } from '../support/postgres-binaries.ts'
 import { requires } from '../support/requires.ts'
 import { load } from '../support/service.ts'
 import { until } from '../support/until.ts'
-import { dump, POSTGRES_15, restore } from './support/debian-postgres.ts'
+import { dump, POSTGRES_15, restore, usePostgres15 } from './support/debian-postgres.ts'
 import { expectServed } from './support/expect-served.ts'
 import { integrate, on } from './support/operations.ts'
 import { linesOf, SCOPE, smallPlatform } from './support/small-platform.ts'
@@ -23,21 +21,14 @@ const LATER = smallPlatform(1)
 const OVER = ['--clean', '--if-exists', '--single-transaction']
 
 requires(POSTGRES_15).describe('a dump that is restored into the database of a running service', () => {
-  let cluster: OwnCluster
+  const server = usePostgres15()
   let databases = 0
-  beforeAll(async () => {
-    cluster = await startCluster({ binaries: debianBinaries(15) })
-  })
-  afterAll(async () => {
-    await cleanUp()
-    await cluster?.stop()
-  })
 
-  /** A service on a new database that holds BEFORE, and a dump of that; both are gone with the cluster. */
+  /** Starts a service on a new database with BEFORE in it. `file` is a path for a dump. */
   async function world() {
     const name = `export_${++databases}`
     await asSuperuser(sql => sql.unsafe(`create database ${name} template template0`))
-    const url = cluster.url(name)
+    const url = server.cluster.url(name)
     const file = join(emptyFolder(), 'before.dump')
     await on(url, async sql => {
       await migrate(sql)
@@ -48,9 +39,9 @@ requires(POSTGRES_15).describe('a dump that is restored into the database of a r
     return { name, url, file, credentials, service, token: await newToken(service.url, credentials) }
   }
 
-  const asSuperuser = (work: (sql: Sql) => Promise<unknown>) => on(cluster.url(), work)
+  const asSuperuser = (work: (sql: Sql) => Promise<unknown>) => on(server.cluster.url(), work)
 
-  test('is served once it is committed; until then the data before, 503 or 504', async () => {
+  test('is served after its commit; until then, requests get the former data, a 503 or a 504', async () => {
     const { url, file, credentials, service, token } = await world()
     await expectServed(service.url, token, BEFORE)
     await dump(url, file)
@@ -65,12 +56,12 @@ requires(POSTGRES_15).describe('a dump that is restored into the database of a r
     expectAnswers(reader, ['503', '504'])
 
     await expectServed(service.url, token, BEFORE)
-    // A token is part of the data: the one that was issued after the dump is not known any more.
+    // Tokens are part of the data: a token that was issued after the dump does not exist any more.
     expect((await tryList(service.url, newer)).status).toBe(401)
     expect(await newToken(service.url, credentials)).toBeString()
   })
 
-  test('is served when its database is dropped and made anew, without a restart of the service', async () => {
+  test('is served without a restart of the service if the database was dropped and created again', async () => {
     const { name, url, file, service, token } = await world()
     await dump(url, file)
     await on(url, sql => load(sql, linesOf(LATER)))
@@ -83,12 +74,12 @@ requires(POSTGRES_15).describe('a dump that is restored into the database of a r
     await restore(file, url, '--single-transaction')
     await until('the restored data are served', () => reader.seen.has('before'))
     await reader.stop()
-    // 500 as long as the new database has no table.
+    // Requests get a 500 while the new database has no tables.
     expectAnswers(reader, ['500', '503'])
     await expectServed(service.url, token, BEFORE)
   })
 
-  test('replaces what was remembered of a scope, although only others are written to afterwards', async () => {
+  test('invalidates the page memory of a scope even if later writes concern only other organizations', async () => {
     const { url, file, service } = await world()
     const own = { ...SCOPE, organizations: [1] }
     const token = await newToken(service.url, await integrate(url, own))
@@ -101,15 +92,15 @@ requires(POSTGRES_15).describe('a dump that is restored into the database of a r
   })
 })
 
-/** Holds that a reader saw the later data, then those before, and no other status than 200 and `refusals`. */
-function expectAnswers({ seen }: { seen: Map<string, number> }, refusals: string[]): void {
+/** Holds that a reader saw the later data, then the restored ones, and only the statuses 200 and `errors`. */
+function expectAnswers({ seen }: { seen: Map<string, number> }, errors: string[]): void {
   const isStatus = (answer: string) => /^\d+$/.test(answer)
   expect([...seen.keys()].filter(answer => !isStatus(answer))).toEqual(['later', 'before'])
-  expect(refusals).toEqual(expect.arrayContaining([...seen.keys()].filter(isStatus)))
+  expect(errors).toEqual(expect.arrayContaining([...seen.keys()].filter(isStatus)))
 }
 
 /**
- * Reads the first page until the reader is told to stop, the later data at first. How often each answer came: `before`,
+ * Reads the first page until stop(). Resolves when the later data were read. `seen` counts the answers: `before`,
  * `later`, or a status.
  */
 async function keepReading(service: Running & { url: string }, token: string) {

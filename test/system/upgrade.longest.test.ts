@@ -13,7 +13,9 @@ import { OLD_HISTORY, oldExecutable, oldMigrations } from './support/old-build.t
 
 setDefaultTimeout(180_000)
 
-/** A change that only adds, as a later migration of this schema may be: to a table that the old build reads and writes. */
+/**
+ * An expanding migration, as a later version may have, of a table that the old executable reads and writes.
+ */
 const ADDED = {
   name: '9000_added',
   sql: `-- compatible-with: 5
@@ -22,7 +24,7 @@ const ADDED = {
     create index added_to_secrets on integration_secrets (created_at)`,
 }
 
-requires(OLD_HISTORY).describe('an executable of the first commit with these migrations', () => {
+requires(OLD_HISTORY).describe('an executable of the oldest compatible commit', () => {
   let old: string
   let env: Record<string, string>
   let credentials: Credentials
@@ -55,8 +57,8 @@ requires(OLD_HISTORY).describe('an executable of the first commit with these mig
     await drop?.()
   })
 
-  /** Asks the old service for pages, one after the other, while `work` is done; all that they answered. */
-  async function asking(work: () => Promise<unknown>): Promise<Set<string>> {
+  /** Requests pages from the old service while `work` runs, and returns the different answers. */
+  async function whileRequesting(work: () => Promise<unknown>): Promise<Set<string>> {
     const token = await newToken(service.url, credentials)
     const answers = new Set<string>()
     let isOver = false
@@ -68,19 +70,19 @@ requires(OLD_HISTORY).describe('an executable of the first commit with these mig
     return answers
   }
 
-  test('has the first migrations of today, unedited', () => {
+  test('has the same first migrations as the current one', () => {
     const known = oldMigrations()
     expect(known.length).toBeGreaterThanOrEqual(5)
     expect(known).toEqual(MIGRATIONS.slice(0, known.length))
   })
 
-  test('serves the same pages while the new one migrates', async () => {
+  test('serves the same pages while the new executable migrates', async () => {
     const { url } = service
     const before = (await tryList(url, await newToken(url, credentials), 'page=100')).text
-    const answers = await asking(async () => {
+    const answers = await whileRequesting(async () => {
       expect((await axport(['migrate'], { env })).code).toBe(0)
       const { sql, close } = await openDatabase(env.DATABASE_URL as string, 2)
-      // The new executable imports as long as it knows every migration.
+      // The later migration is deleted from the record: the new executable imports only if it knows all migrations.
       expect(await migrate(sql, [...MIGRATIONS, ADDED])).toEqual([ADDED.name])
       await sql`delete from schema_migrations where name = ${ADDED.name}`
       await close()
@@ -88,7 +90,7 @@ requires(OLD_HISTORY).describe('an executable of the first commit with these mig
     expect([...answers]).toEqual([before])
   })
 
-  test('serves what the new one writes, beside it, each with tokens of the other', async () => {
+  test('serves the imports of the new executable; both accept the tokens of the other', async () => {
     expect((await importBy([await executable()], assessment(9004))).code).toBe(0)
     const newer: Served = await serveWith([], env)
     const tokens = [await newToken(service.url, credentials), await newToken(newer.url, credentials)]
@@ -100,7 +102,7 @@ requires(OLD_HISTORY).describe('an executable of the first commit with these mig
     await newer.end()
   })
 
-  test('starts and provisions afterwards, so that going back is a restart; it neither migrates nor imports', async () => {
+  test('starts and provisions on the new schema, but refuses to migrate and to import', async () => {
     const { sql, close } = await openDatabase(env.DATABASE_URL as string, 1)
     await sql`insert into schema_migrations (name, sha256, compatible_with) values (${ADDED.name}, 'x', 5)`
     await close()

@@ -1,20 +1,20 @@
+import { latenciesOf, type Measure } from '../measured-service.ts'
 import { pagesFrom } from '../paths.ts'
 import { median } from '../results.ts'
 import { compared, inTurns } from '../rounds.ts'
 import { broadScope, hundreds, sizeOf } from '../scopes.ts'
-import { latenciesOf, type Measure } from '../stage.ts'
 
-/** How many pages of a kind are asked for. */
+/** The number of requested pages of each kind. */
 const PAGES = 10
 
-/** A deep page that is asked for over and over, against the next pages of a walk from there. */
+/** A deep page that is requested again and again, compared with the next pages of a walk from there. */
 export const again: Measure = {
   name: 'again',
   async run(world) {
     const scope = await broadScope(world.sql)
     const { count } = await sizeOf(world.sql, scope)
     const deep = hundreds(count * 0.6)
-    /** Milliseconds of a page, on a service that has just found its way there. */
+    /** Milliseconds of a page, on a service that has just served the page at that offset. */
     const timed = (step: number) =>
       latenciesOf(world, scope, pagesFrom(deep, PAGES, step)).then(([, ...latencies]) => median(latencies))
     const times = await inTurns(world.options.rounds, { same: () => timed(0), next: () => timed(100) })

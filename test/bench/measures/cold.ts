@@ -1,12 +1,12 @@
 import type { Sql } from 'postgres'
+import { latenciesOf, type Measure } from '../measured-service.ts'
 import { listFilter, SORTS, WARM } from '../paths.ts'
 import { median, type Result } from '../results.ts'
 import { broadScope, inScope } from '../scopes.ts'
 import { FIRST_PAGE } from '../service.ts'
-import { latenciesOf, type Measure } from '../stage.ts'
 import type { World } from '../world.ts'
 
-/** A filter as a request has it, and as a condition on the narrow copy. */
+/** A filter in a request, and the same condition on the narrow copy. */
 interface Filter {
   name: string
   query: string
@@ -14,8 +14,8 @@ interface Filter {
 }
 
 /**
- * First pages with a count that nobody has asked for, of each filter that leaves many and in each sort, against a
- * parallel count(*) of the same over a copy of the data that has no more than what is filtered by.
+ * First pages whose count is not in page memory, for each filter with many matches and in each sort. They are compared
+ * with a parallel count(*) of the same records over a copy of the data that has only the filtered columns.
  */
 export const cold: Measure = {
   name: 'cold',
@@ -49,7 +49,7 @@ async function narrowCopy(sql: Sql): Promise<void> {
   await sql`vacuum analyze bench_narrow`
 }
 
-/** Every filter of the list request that no index of its own answers with a few records. */
+/** The filters of the list request that match many records, so that no index of the filter makes them fast. */
 async function manyLeft(sql: Sql): Promise<Filter[]> {
   const [half] = await sql<{ day: string }[]>`
     select percentile_disc(0.5) within group (order by certified_on)::text as day from bench_narrow`
@@ -79,10 +79,10 @@ async function manyLeft(sql: Sql): Promise<Filter[]> {
   ]
 }
 
-/** Milliseconds of the first page of each filter, from a service that has answered for a single person only. */
+/** Milliseconds of the first page of each filter, on a service that has answered requests about single persons only. */
 async function timedPages(world: World, filters: Filter[], sort: string): Promise<number[]> {
-  const asked = filters.map(({ query }) => `${FIRST_PAGE}&sort=${sort}&${query}`)
-  const latencies = await latenciesOf(world, await broadScope(world.sql), [...WARM, ...asked])
+  const paths = filters.map(({ query }) => `${FIRST_PAGE}&sort=${sort}&${query}`)
+  const latencies = await latenciesOf(world, await broadScope(world.sql), [...WARM, ...paths])
   return latencies.slice(WARM.length)
 }
 
@@ -98,7 +98,7 @@ async function timedCounts(world: World, filters: Filter[]): Promise<number[]> {
   return times
 }
 
-/** Of the sort that takes longest. */
+/** The result of the slowest sort. */
 function resultOf(name: string, pages: number[][], counts: number[]): Result {
   const medians = pages.map(median)
   const figure = Math.max(...medians)

@@ -1,19 +1,20 @@
 import type { Sql } from 'postgres'
 import { axport, timedImport } from '../executable.ts'
+import { type Measure, withService } from '../measured-service.ts'
 import { walkPaths } from '../paths.ts'
 import type { Result } from '../results.ts'
 import { compared, inTurns } from '../rounds.ts'
 import { broadScope, sizeOf } from '../scopes.ts'
 import { FIRST_PAGE } from '../service.ts'
-import { type Measure, onStage } from '../stage.ts'
 import type { World } from '../world.ts'
 
-/** Answers of a nightly export of a million records, for a year. */
+/** The answers of a nightly export of a million records during a year. */
 const ANSWERS_OF_A_YEAR = (1_000_000 / 100) * 365
 
 /**
- * What it costs that answers are recorded before they are sent: first pages by all connections, an export by one client,
- * which waits for the disk a page, the bytes of what is recorded, and an import, which it must not touch.
+ * The cost of recording disclosures before answers are sent: first pages by all connections; an export by one client,
+ * which waits for a commit for every page; the bytes of recorded disclosures; and an import, which must not become
+ * slower.
  */
 export const disclosures: Measure = {
   name: 'disclosures',
@@ -23,7 +24,7 @@ export const disclosures: Measure = {
     const walk = { paths: walkPaths(count), connections: 1 }
     const rounds = Math.min(3, world.options.rounds)
     try {
-      const pages = await onStage(world, scope, async ({ rate, warmUp }) => {
+      const pages = await withService(world, scope, async ({ rate, warmUp }) => {
         await warmUp({ paths: [FIRST_PAGE] })
         return await inTurns(
           world.options.rounds,
@@ -33,7 +34,7 @@ export const disclosures: Measure = {
       await world.sql`truncate disclosures`
       const exports = await inTurns(
         rounds,
-        both(world, () => onStage(world, scope, async ({ load }) => (await load(walk)).seconds)),
+        both(world, () => withService(world, scope, async ({ load }) => (await load(walk)).seconds)),
       )
       const bytes = await bytesOf(world.sql)
       return [
@@ -75,7 +76,7 @@ export const disclosures: Measure = {
 const record = ({ executable, databaseUrl }: World, state: 'on' | 'off') =>
   axport(executable, ['migrate', '--disclosures', state], { DATABASE_URL: databaseUrl })
 
-/** The same with the record on and off. */
+/** Measures a figure with the recording of disclosures switched on and off. */
 const both = (world: World, figure: () => Promise<number>) => ({
   on: async () => {
     await record(world, 'on')
@@ -92,7 +93,7 @@ async function bytesOf(sql: Sql): Promise<{ anAnswer: number; aRecord: number }>
     select pg_total_relation_size('disclosures')::float8 as bytes, count(*)::float8 as answers,
       sum(cardinality(assessment_ids) + coalesce(cardinality(large_assessment_ids), 0))::float8 as records
     from disclosures`
-  if (!row?.answers) throw new Error('nothing was recorded')
+  if (!row?.answers) throw new Error('no disclosure was recorded')
   return { anAnswer: row.bytes / row.answers, aRecord: row.bytes / row.records }
 }
 

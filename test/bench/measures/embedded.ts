@@ -1,19 +1,19 @@
 import { join } from 'node:path'
 import { axport, timedImport, writeSample } from '../executable.ts'
 import { runLoad } from '../job.ts'
+import type { Measure } from '../measured-service.ts'
 import { filtered } from '../paths.ts'
 import type { Result } from '../results.ts'
 import { compared } from '../rounds.ts'
 import { authorize, FIRST_PAGE, startService } from '../service.ts'
-import type { Measure } from '../stage.ts'
 import { createIntegration } from '../world.ts'
 
 const MOST = 10_000
 
-/** Integrations that ask before it counts: the first of all, and one more on statements that are prepared. */
+/** The number of integrations for warm-up: the very first one, and one that uses prepared statements. */
 const WARM = 2
 
-/** The built-in database with ten thousand assessments: the first page of integrations that were never there. */
+/** The embedded database with ten thousand assessments: the first page of new integrations. */
 export const embedded: Measure = {
   name: 'embedded',
   async run({ executable, folder, options }) {
@@ -32,11 +32,11 @@ export const embedded: Measure = {
       const fresh: number[] = []
       const known: number[] = []
       for (let round = 0; round < options.rounds + WARM; round++) {
-        // One product less, another one each time: a scope of which nothing is known.
+        // Each scope leaves out another product, so that page memory has nothing about the scope.
         const scope = { organizations, products: products.filter((_, at) => at !== round % products.length) }
         const credentials = await createIntegration(executable, DATABASE_URL, scope)
         const headers = await authorize(service.url, credentials)
-        // Who asks is known already: that is not what is measured.
+        // The first request makes the token known, which the measured requests must not include.
         const paths = [filtered('filter[user_ids][]', 1), FIRST_PAGE, FIRST_PAGE]
         const { latencies } = await runLoad({ url: service.url, connections: 1, headers, paths })
         fresh.push(latencies[1] ?? Number.NaN)

@@ -1,13 +1,14 @@
+import { type Measure, withService } from '../measured-service.ts'
 import { walkPaths } from '../paths.ts'
 import { copy } from '../programs.ts'
 import type { Result } from '../results.ts'
 import { compared, inTurns } from '../rounds.ts'
 import { broadScope, inScope, sizeOf } from '../scopes.ts'
-import { type Measure, onStage } from '../stage.ts'
 import type { Scope, World } from '../world.ts'
 
 /**
- * A full export by one client, page after page, each time from a service that remembers nothing; what COPY needs for the same documents, and a tenth of the records for the same walk.
+ * A full export by one client, page by page, from a service with empty page memory. The export is compared with COPY of
+ * the same documents, and with an export of a tenth of the records.
  */
 export const fullExport: Measure = {
   name: 'export',
@@ -35,7 +36,7 @@ export const fullExport: Measure = {
   },
 }
 
-/** What is walked, and how large it is. */
+/** An export: its database and scope, and the number and bytes of its records. */
 interface Export {
   databaseUrl: string
   scope: Scope
@@ -53,15 +54,15 @@ async function exportOf(world: World, databaseUrl: string): Promise<Export> {
   }
 }
 
-/** Seconds of one walk by a service that remembers nothing. */
+/** Seconds of one walk, on a service with empty page memory. */
 async function walkOnce(world: World, { databaseUrl, scope, count, bytes }: Export): Promise<number> {
   const job = { paths: walkPaths(count), connections: 1 }
-  const outcome = await onStage(world, scope, ({ load }) => load(job), databaseUrl)
+  const outcome = await withService(world, scope, ({ load }) => load(job), databaseUrl)
   requireAll(outcome.bytes, job.paths.length, count, bytes)
   return outcome.seconds
 }
 
-/** Every document came, once: the bytes are those of the documents, the commas between, and the envelopes. */
+/** Throws unless every document came once: the bytes must be those of documents, commas and envelopes. */
 function requireAll(received: number, pages: number, count: number, bytes: number): void {
   const envelope = (offset: number) => `{"data":[],"meta":{"count":${count},"offset":${offset},"page":100}}`
   const envelopes = Array.from({ length: pages }, (_, at) => envelope(at * 100).length)
@@ -69,12 +70,12 @@ function requireAll(received: number, pages: number, count: number, bytes: numbe
   if (received !== expected) throw new Error(`the export has ${received} bytes instead of ${expected}`)
 }
 
-/** A walk over millions takes minutes. */
+/** At most three rounds, because a walk over millions takes minutes. */
 const roundsFor = ({ options }: World) => Math.min(3, options.rounds)
 
 const MOST = 10_000_000
 
-/** At ten million: the same export over a tenth of the records, in a database of its own. */
+/** At ten million records: an export of a tenth of the records from another database. */
 async function aTenth(world: World): Promise<Export | { why: string }> {
   if (world.records !== MOST) return { why: 'not measured: needs --records 10000000' }
   const url = await world.another(MOST / 10)

@@ -1,14 +1,14 @@
+import { type Measure, withService } from '../measured-service.ts'
 import { pageAt, SORTS } from '../paths.ts'
 import { median, type Result } from '../results.ts'
 import { broadScope, hundreds, mostProducts, sizeOf } from '../scopes.ts'
 import { authorize } from '../service.ts'
-import { type Measure, onStage } from '../stage.ts'
 import type { Scope, World } from '../world.ts'
 
 /**
- * The first page with its count, the slowest jump and the slowest next page in any order: of three organizations of
- * middle size, which is what an integration of three has, of the three largest, and of most organizations. The service
- * has answered the same for another scope, so it has prepared its statements and remembers nothing of this one.
+ * The first page with its count, the slowest jump and the slowest next page in any sort, for three scopes: three
+ * organizations of middle size, the three largest, and most organizations. The service has answered the same requests
+ * for another scope, so its statements are prepared, and page memory has nothing about this scope.
  */
 export const few: Measure = {
   name: 'few',
@@ -46,7 +46,7 @@ async function slowest(
   const other = await world.provision(world.databaseUrl, { ...scope, products: scope.products.slice(1) })
   const rounds: number[][] = []
   for (let round = 0; round < world.options.rounds; round++) {
-    const { latencies } = await onStage(world, scope, async ({ service, load }) => {
+    const { latencies } = await withService(world, scope, async ({ service, load }) => {
       await load({ paths, headers: await authorize(service.url, other), connections: 1 })
       return await load({ paths, connections: 1 })
     })
@@ -78,7 +78,7 @@ function questionsOf(count: number): Question[] {
   const questions: Question[] = [{ kind: 'count', what: counted, path: pageAt(0) }]
   for (const sort of SORTS) {
     for (const order of ['ASC', 'DESC']) {
-      // The deepest first: a place that is nearer to the start is no help to get there.
+      // The deepest page is first, because a remembered position before a page makes the way to that page shorter.
       for (const depth of [0.9, 0.5]) {
         const offset = hundreds(count * depth)
         const what = `${sort} ${order} at ${offset} of ${count}`

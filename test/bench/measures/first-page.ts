@@ -1,12 +1,12 @@
-import { besidePgbench } from '../programs.ts'
+import { type Measure, withService } from '../measured-service.ts'
+import { compareWithPgbench } from '../programs.ts'
 import { compared } from '../rounds.ts'
 import { broadScope, inScope } from '../scopes.ts'
 import { FIRST_PAGE, NO_PROC } from '../service.ts'
-import { type Measure, onStage } from '../stage.ts'
 
 /**
- * First pages a second against pgbench fetching the same documents as rows, the scope as constants, a plan that is
- * kept, and no token; and the processor time of the service for one.
+ * First pages a second, compared with pgbench, which reads the same documents as rows with a constant scope, a kept
+ * plan and no token; and the service's processor time for a page.
  */
 export const firstPage: Measure = {
   name: 'first-page',
@@ -17,7 +17,7 @@ export const firstPage: Measure = {
       text: `select document from export_records where ${inScope(scope)} order by certified_on, id limit 100`,
       aim: 0.45,
     }
-    return await onStage(world, scope, async ({ service, load, warmUp }) => {
+    return await withService(world, scope, async ({ service, load, warmUp }) => {
       await warmUp({ paths: [FIRST_PAGE] })
       const costs: number[] = []
       let cores = 0
@@ -32,7 +32,7 @@ export const firstPage: Measure = {
       return [
         {
           measure: 'first pages ÷ pgbench, the same documents as rows',
-          ...(await besidePgbench(world, rows, figure)),
+          ...(await compareWithPgbench(world, rows, figure)),
           reach: { of: 'ratio', atLeast: 0.33 },
         },
         {

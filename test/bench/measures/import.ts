@@ -1,10 +1,10 @@
 import { axport, timedImport } from '../executable.ts'
+import type { Measure } from '../measured-service.ts'
 import type { Result } from '../results.ts'
 import { compared, inTurns } from '../rounds.ts'
-import type { Measure } from '../stage.ts'
 import type { World } from '../world.ts'
 
-/** How the data came in, how the same file does once more, and how another executable imports it. */
+/** The import of the data, an import of the same file again, and its import by another executable. */
 export const importing: Measure = {
   name: 'import',
   async run(world) {
@@ -39,7 +39,7 @@ export const importing: Measure = {
   },
 }
 
-/** The same file into an empty database by this executable and by another, in the same hour. */
+/** Imports the same file into an empty database by this executable and by another one, in turns. */
 async function againstAnother(
   { executable, options, records, onEmpty }: World,
   file: string,

@@ -1,17 +1,17 @@
+import { type Measure, withService } from '../measured-service.ts'
 import { filtered, walkPaths } from '../paths.ts'
 import { broadScope, sizeOf } from '../scopes.ts'
 import { NO_PROC } from '../service.ts'
-import { type Measure, onStage } from '../stage.ts'
 import { tokenJob } from './tokens.ts'
 
-/** Memory of the process under everything at once: walks, compressed walks, filters, tokens. */
+/** The memory of the process under a mixed load: walks, compressed walks, filters, tokens. */
 export const memory: Measure = {
   name: 'memory',
   async run(world) {
     const scope = await broadScope(world.sql)
     const { count } = await sizeOf(world.sql, scope)
     const seconds = world.options.seconds * 4
-    return await onStage(world, scope, async ({ service, credentials, headers, load }) => {
+    return await withService(world, scope, async ({ service, credentials, headers, load }) => {
       const accepting = (coding: string) => ({ ...headers, 'accept-encoding': coding })
       const ofUsers = Array.from({ length: 2000 }, (_, at) => filtered('filter[user_ids][]', at + 1000))
       const byName = walkPaths(count, '&sort=user_name').toReversed()

@@ -1,22 +1,23 @@
 import { rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { LIST } from '../../support/http.ts'
+import { type Measure, type MeasuredService, withService } from '../measured-service.ts'
 import { runProgram } from '../program.ts'
 import { compared, inTurns } from '../rounds.ts'
 import { broadScope, sizeOf } from '../scopes.ts'
-import { type Measure, onStage, type Stage } from '../stage.ts'
 import type { World } from '../world.ts'
 
-/** What the counting client has to walk. */
+/** The job of the counting client. */
 export interface CountJob {
-  /** Of the list. */
+  /** The URL of the list. */
   url: string
   headers: Record<string, string>
 }
 
 /**
- * `axport pull` of everything into NDJSON, beside a bare loop of a client that parses each page and counts its
- * records. Both on a service that remembers nothing, without compression, as pull asks a service on its own machine.
+ * `axport pull` of all records into NDJSON, compared with a minimal client that parses each page and counts its
+ * records. Both use a service with empty page memory, without compression, as pull does for a service on the same
+ * machine.
  */
 export const pulling: Measure = {
   name: 'pull',
@@ -24,14 +25,15 @@ export const pulling: Measure = {
     const scope = await broadScope(world.sql)
     const { count, bytes } = await sizeOf(world.sql, scope)
     const peaks: number[] = []
-    const onFresh = (work: (stage: Stage) => Promise<number>) => () => onStage(world, scope, work)
+    const withEmptyMemory = (work: (measured: MeasuredService) => Promise<number>) => () =>
+      withService(world, scope, work)
     const { pulled, counted } = await inTurns(world.options.rounds, {
-      pulled: onFresh(async stage => {
-        const { seconds, peak } = await pull(world, stage, bytes + count)
+      pulled: withEmptyMemory(async measured => {
+        const { seconds, peak } = await pull(world, measured, bytes + count)
         peaks.push(peak)
         return seconds
       }),
-      counted: onFresh(stage => countOnce(stage, count)),
+      counted: withEmptyMemory(measured => countOnce(measured, count)),
     })
     return [
       {
@@ -51,8 +53,8 @@ export const pulling: Measure = {
   },
 }
 
-/** Pulls into a file, which must be as long as the documents and their line ends. */
-async function pull({ executable, folder }: World, { service, credentials }: Stage, bytes: number) {
+/** Pulls into a file. Throws unless the file has the length of all documents with line ends. */
+async function pull({ executable, folder }: World, { service, credentials }: MeasuredService, bytes: number) {
   const out = join(folder, 'pulled.ndjson')
   const args = ['--base-url', service.url, '--client-id', credentials.client_id, '--out', out]
   const env = { AXPORT_CLIENT_SECRET: credentials.client_secret }
@@ -64,7 +66,7 @@ async function pull({ executable, folder }: World, { service, credentials }: Sta
 }
 
 /** Seconds of the counting client, from its start to its end. */
-async function countOnce({ service, headers }: Stage, count: number): Promise<number> {
+async function countOnce({ service, headers }: MeasuredService, count: number): Promise<number> {
   const job: CountJob = { url: service.url + LIST, headers: { ...headers, 'accept-encoding': 'identity' } }
   const command = [process.execPath, join(import.meta.dir, '..', 'count.ts')]
   const { stdout, seconds } = await runProgram(command, { stdin: JSON.stringify(job) })

@@ -4,25 +4,25 @@ import { type Credentials, newToken, tryList } from '../../support/http.ts'
 import type { OwnCluster } from '../../support/own-cluster.ts'
 import { until } from '../../support/until.ts'
 import { runLoad } from '../job.ts'
+import type { Measure } from '../measured-service.ts'
 import { walkPaths } from '../paths.ts'
 import { median, type Result } from '../results.ts'
 import { inTurns } from '../rounds.ts'
 import { broadScope, sizeOf } from '../scopes.ts'
 import { familyCpuOf, type Service, startService } from '../service.ts'
-import type { Measure } from '../stage.ts'
 import type { World } from '../world.ts'
 
 const STANDBYS = [0, 1, 2]
 
-/** One service, and its two clients: with two standbys each has one of its own. */
+/** A service and its two clients. With two standbys, each client's pages are read from another standby. */
 interface Contestant {
   service: Service
   tokens: string[]
 }
 
 /**
- * The whole walk by two clients at once, on a service with no standby, one and two; and what the primary works for a page.
- * All servers share the cores of one machine.
+ * A whole walk by two clients at once, on services with no standby, one and two; and the primary's processor time for a
+ * page. All servers share the cores of one machine.
  */
 export const replicas: Measure = {
   name: 'replicas',
@@ -61,7 +61,7 @@ async function compareStandbys(world: World, primary: OwnCluster, standbys: OwnC
       work[n]?.push(((familyCpuOf(primary.pid) ?? Number.NaN) - before) / pages)
       return pages / seconds
     }
-    // Once for nothing: Bun compiles what is used often.
+    // A walk for warm-up, because Bun compiles code that runs often.
     for (const n of STANDBYS) await walkOf(n)()
     for (const times of work) times.length = 0
     const rounds = Math.min(3, world.options.rounds)
@@ -103,7 +103,10 @@ async function start(world: World, credentials: Credentials, standbys: OwnCluste
     let token = await newToken(service.url, credentials)
     while (ranked(sha256(token), servers)[0]?.name !== wanted)
       token = await newToken(service.url, credentials)
-    await until('the token is known', async () => (await tryList(service.url, token)).status === 200)
+    await until(
+      'the standbys have replayed the token',
+      async () => (await tryList(service.url, token)).status === 200,
+    )
     tokens.push(token)
   }
   return { service, tokens }

@@ -1,9 +1,9 @@
 import { LIST } from '../../support/http.ts'
-import { besidePgbench } from '../programs.ts'
+import { type Measure, withService } from '../measured-service.ts'
+import { compareWithPgbench } from '../programs.ts'
 import { broadScope, inScope } from '../scopes.ts'
-import { type Measure, onStage } from '../stage.ts'
 
-/** One record by its id, against pgbench on the bare look-up. */
+/** One record by its id, compared with pgbench that reads only the record. */
 export const retrieve: Measure = {
   name: 'retrieve',
   async run(world) {
@@ -17,9 +17,9 @@ export const retrieve: Measure = {
       values: { id: row?.id ?? '' },
       aim: 0.37,
     }
-    const figures = await onStage(world, scope, async ({ rate, warmUp }) => {
+    const figures = await withService(world, scope, async ({ rate, warmUp }) => {
       await warmUp({ paths })
-      return await besidePgbench(world, lookUp, () => rate({ paths }))
+      return await compareWithPgbench(world, lookUp, () => rate({ paths }))
     })
     const measure = 'retrieve by id ÷ pgbench, the bare look-up'
     return [{ measure, ...figures, reach: { of: 'ratio', atLeast: 0.3 } }]

@@ -1,8 +1,8 @@
+import type { Measure } from '../measured-service.ts'
 import { compared } from '../rounds.ts'
 import { startService } from '../service.ts'
-import type { Measure } from '../stage.ts'
 
-/** From spawning the executable to its first answer, on a current schema. */
+/** The time from the start of the process to its first answer, on a current schema. */
 export const start: Measure = {
   name: 'start',
   async run(world) {

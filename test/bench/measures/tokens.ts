@@ -1,9 +1,9 @@
 import { type Credentials, TOKEN, tokenRequest } from '../../support/http.ts'
-import { besidePgbench } from '../programs.ts'
+import { type Measure, withService } from '../measured-service.ts'
+import { compareWithPgbench } from '../programs.ts'
 import { broadScope } from '../scopes.ts'
-import { type Measure, onStage } from '../stage.ts'
 
-/** Tokens issued, against pgbench inserting the same row without asking who wants it. */
+/** Issued tokens, compared with pgbench that inserts the same row without checking a secret. */
 export const tokens: Measure = {
   name: 'tokens',
   async run(world) {
@@ -19,17 +19,17 @@ export const tokens: Measure = {
       values: { secret: secret?.id ?? '' },
       aim: 0.8,
     }
-    const figures = await onStage(world, scope, async ({ credentials, rate, warmUp }) => {
+    const figures = await withService(world, scope, async ({ credentials, rate, warmUp }) => {
       const job = tokenJob(credentials)
       await warmUp(job)
-      return await besidePgbench(world, insert, () => rate(job))
+      return await compareWithPgbench(world, insert, () => rate(job))
     })
     const measure = 'tokens issued ÷ pgbench inserting the same row'
     return [{ measure, ...figures, reach: { of: 'ratio', atLeast: 0.6 } }]
   },
 }
 
-/** What the load asks for tokens. */
+/** The request of the load for tokens. */
 export function tokenJob(credentials: Credentials) {
   const headers = { 'content-type': 'application/x-www-form-urlencoded' }
   const body = new URLSearchParams(tokenRequest(credentials)).toString()

@@ -1,16 +1,16 @@
 import type { Sql } from 'postgres'
+import { latenciesOf, type Measure } from '../measured-service.ts'
 import { pagesFrom } from '../paths.ts'
 import { compared, inTurns } from '../rounds.ts'
 import { broadScope, hundreds, inScope, sizeOf } from '../scopes.ts'
-import { latenciesOf, type Measure } from '../stage.ts'
 import type { Scope, World } from '../world.ts'
 
 const PAGES = 1500
 
 /** Milliseconds between two writes: ten a second. */
-const PAUSE = 100
+const PAUSE_MS = 100
 
-/** A walk from the middle of the data while somebody writes into it, against the same walk in peace. */
+/** A walk from the middle of the data during writes, compared with the same walk without writes. */
 export const writes: Measure = {
   name: 'writes',
   async run(world) {
@@ -18,7 +18,7 @@ export const writes: Measure = {
     const { count } = await sizeOf(world.sql, scope)
     const start = hundreds(count / 2)
     const pages = Math.min(PAGES, Math.floor((count - start) / 100))
-    /** Seconds for the pages behind the first, which looks for the middle. */
+    /** Seconds for the pages after the first; the first page finds the middle. */
     const walk = () =>
       latenciesOf(world, scope, pagesFrom(start, pages + 1)).then(
         ([, ...latencies]) => latencies.reduce((sum, ms) => sum + ms, 0) / 1000,
@@ -40,7 +40,7 @@ export const writes: Measure = {
   },
 }
 
-/** Does `work` while single assessments of a scope change and change back. */
+/** Runs `work` while single assessments of a scope are changed and changed back. */
 async function whileWriting<Value>(world: World, scope: Scope, work: () => Promise<Value>): Promise<Value> {
   const writer = world.connect(world.databaseUrl)
   const rows = await writer.unsafe<{ id: string }[]>(
@@ -48,10 +48,10 @@ async function whileWriting<Value>(world: World, scope: Scope, work: () => Promi
   )
   let isOver = false
   const writing = (async () => {
-    // Twice each: the data end as they were found.
+    // Every assessment is changed twice, so that the data are unchanged in the end.
     for (let at = 0; !isOver || at % 2 === 1; at++) {
       await change(writer, rows[(at >> 1) % rows.length]?.id ?? '0')
-      await Bun.sleep(PAUSE)
+      await Bun.sleep(PAUSE_MS)
     }
   })()
   try {
@@ -65,5 +65,5 @@ async function whileWriting<Value>(world: World, scope: Scope, work: () => Promi
 
 async function change(writer: Sql, id: string): Promise<void> {
   const { count } = await writer`update assessments set legacy_record = not legacy_record where id = ${id}`
-  if (count !== 1) throw new Error('the writer changed nothing')
+  if (count !== 1) throw new Error('the update changed no assessment')
 }

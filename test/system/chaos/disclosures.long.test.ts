@@ -1,7 +1,7 @@
-// What was received is recorded, whatever is killed with -9, and when.
+// Every record that a client received is recorded as disclosed, although processes are killed with SIGKILL at any
+// moment.
 import { afterAll, expect, setDefaultTimeout, test } from 'bun:test'
 import fc from 'fast-check'
-import type { Sql } from 'postgres'
 import { createIntegration } from '../../../src/integrations/create.ts'
 import { openDatabase } from '../../../src/postgres/database.ts'
 import { migrate } from '../../../src/postgres/schema/migrate.ts'
@@ -16,7 +16,8 @@ import { type Served, serveWith } from '../../support/served.ts'
 import { load } from '../../support/service.ts'
 import { randomBelow } from '../../support/tier.ts'
 import { until } from '../../support/until.ts'
-import { Witness } from './support/witness.ts'
+import { DisclosureClients } from './support/disclosure-clients.ts'
+import { untilIdle } from './support/idle.ts'
 
 setDefaultTimeout(10 * 60_000)
 afterAll(cleanUp)
@@ -32,12 +33,12 @@ const assessmentOf = (id: number) =>
     certified_at: '2026-03-01T12:00:00Z',
   })
 
-/** By the id of the assessment, also of one that a writer has removed since. */
+/** The educator of each assessment, both as ids; assessments that a writer has removed are included. */
 const EDUCATORS = new Map(
   Array.from({ length: COUNT }, (_, at) => [String(FIRST + at), String(educatorOf(FIRST + at))]),
 )
 
-/** Fills an empty database, of which what it shows is recorded from now on. */
+/** Fills an empty database, provisions an integration, and switches the recording of disclosures on. */
 async function fill(url: string): Promise<Credentials> {
   const { sql, close } = await openDatabase(url, 2)
   await migrate(sql)
@@ -46,13 +47,13 @@ async function fill(url: string): Promise<Credentials> {
     ...PEOPLE.map(id => educator(id)),
     ...range(COUNT, at => assessmentOf(FIRST + at)),
   ])
-  const credentials = await createIntegration(sql, 'Witness', [String(ORGANIZATION)], [String(PRODUCT)])
+  const credentials = await createIntegration(sql, 'Clients', [String(ORGANIZATION)], [String(PRODUCT)])
   await record(sql)
   await close()
   return credentials
 }
 
-/** Removes assessments and puts them back, until the returned function is called; waits while there is no database. */
+/** Removes assessments and inserts them again until the returned function is called. A failed write is skipped. */
 async function write(url: string): Promise<() => Promise<void>> {
   const { sql, pool: open, close } = await openDatabase(url, 1)
   await sql.end()
@@ -84,7 +85,7 @@ async function write(url: string): Promise<() => Promise<void>> {
   }
 }
 
-/** So that the token of the witness lives through it all, and a statement is not waited for until the end of time. */
+/** Short limits, so that statements that were lost in an outage do not delay the test. */
 const SETTINGS = { DATABASE_WAIT: '1', STATEMENT_TIMEOUT: '3', DATABASE_POOL_SIZE: '4' }
 
 const EVENTS = [
@@ -94,10 +95,10 @@ const EVENTS = [
   'cut connections',
   'cut an answer',
 ] as const
-type Event = { what: (typeof EVENTS)[number]; pages: number; milliseconds: number; bytes: number }
+type Event = { kind: (typeof EVENTS)[number]; pages: number; milliseconds: number; bytes: number }
 const events = fc.array(
   fc.record({
-    what: fc.constantFrom(...EVENTS),
+    kind: fc.constantFrom(...EVENTS),
     pages: fc.nat({ max: 60 }),
     milliseconds: fc.nat({ max: 12 }),
     bytes: fc.integer({ min: 1, max: 20_000 }),
@@ -105,67 +106,71 @@ const events = fc.array(
   { minLength: 5, maxLength: 8 },
 )
 
-/** Two processes that share nothing, and a third that has two workers, which reach a Postgres through a bad network. */
-class Scene {
+/** Two single processes and one with two workers, which reach one Postgres through an unreliable network. */
+class Deployment {
   readonly services: Served[] = []
   workers!: Served
 
   private constructor(
     readonly cluster: OwnCluster,
     readonly proxy: FlakyProxy,
-    readonly witness: Witness,
+    readonly clients: DisclosureClients,
   ) {}
 
-  static async open(cluster: OwnCluster, credentials: Credentials): Promise<Scene> {
+  static async open(cluster: OwnCluster, credentials: Credentials): Promise<Deployment> {
     const proxy = await FlakyProxy.start(cluster.url())
     const env = { DATABASE_URL: proxy.url, ...SETTINGS }
     const workers = await serveWith(['--workers', '2'], env)
-    const scene = new Scene(cluster, proxy, new Witness(await newToken(workers.url, credentials), 6))
-    scene.workers = workers
-    for (let n = 0; n < 2; n++) scene.services.push(await serveWith([], env))
-    scene.#look()
-    return scene
+    const deployment = new Deployment(
+      cluster,
+      proxy,
+      new DisclosureClients(await newToken(workers.url, credentials), 6),
+    )
+    deployment.workers = workers
+    for (let n = 0; n < 2; n++) deployment.services.push(await serveWith([], env))
+    deployment.#updateUrls()
+    return deployment
   }
 
-  #look(): void {
-    this.witness.urls = [this.workers, ...this.services].map(({ url }) => url)
+  #updateUrls(): void {
+    this.clients.urls = [this.workers, ...this.services].map(({ url }) => url)
   }
 
-  async act({ what, pages, milliseconds, bytes }: Event): Promise<void> {
-    const { witness, proxy, cluster } = this
-    const goal = witness.received + pages
-    await until('answers are received', () => witness.received >= goal, 60_000)
+  async act({ kind, pages, milliseconds, bytes }: Event): Promise<void> {
+    const { clients, proxy, cluster } = this
+    const goal = clients.received + pages
+    await until('clients receive further answers', () => clients.received >= goal, 60_000)
     await Bun.sleep(milliseconds)
-    if (what === 'crash the database') await cluster.restart()
-    if (what === 'cut connections') proxy.cut()
-    if (what === 'cut an answer') {
+    if (kind === 'crash the database') await cluster.restart()
+    if (kind === 'cut connections') proxy.cut()
+    if (kind === 'cut an answer') {
       proxy.become({ is: 'cutting', after: () => 1 + randomBelow(bytes) })
       await Bun.sleep(50)
       proxy.become({ is: 'fair' })
     }
-    if (what === 'kill a worker') {
+    if (kind === 'kill a worker') {
       const pids = this.workers
         .log()
         .flatMap(({ msg, pid }) => (msg === 'worker listening' ? [Number(pid)] : []))
       try {
         process.kill(pids.at(-1 - randomBelow(2)) ?? 0, 'SIGKILL')
       } catch {
-        // It was killed before.
+        // An earlier event has killed this worker.
       }
     }
-    if (what === 'kill a service') {
-      const victim = this.services.shift() as Served
-      victim.signal('SIGKILL')
-      await victim.finished
+    if (kind === 'kill a service') {
+      const killed = this.services.shift() as Served
+      killed.signal('SIGKILL')
+      await killed.finished
       this.services.push(
         await serveWith([], { DATABASE_URL: proxy.url, ...SETTINGS, DATABASE_START_WAIT: '60' }),
       )
-      this.#look()
+      this.#updateUrls()
     }
   }
 
   async close(): Promise<void> {
-    await this.witness.stop()
+    await this.clients.stop()
     for (const running of [this.workers, ...this.services]) {
       running.signal('SIGKILL')
       await running.finished
@@ -174,27 +179,33 @@ class Scene {
   }
 }
 
-test('what clients received is recorded, and beside that only what broke off, whatever is killed and when', async () => {
+test('disclosures are recorded for all received records, and for no others but answers that broke off, when processes and connections are killed at random', async () => {
   const cluster = await startCluster()
   try {
     const credentials = await fill(cluster.url())
     const property = fc.asyncProperty(events, async plan => {
-      const scene = await Scene.open(cluster, credentials)
+      const deployment = await Deployment.open(cluster, credentials)
       const stopWriting = await write(cluster.url())
       try {
-        for (const event of plan) await scene.act(event)
-        const goal = scene.witness.received + 50
-        await until('answers are received in the end', () => scene.witness.received >= goal, 60_000)
+        for (const event of plan) await deployment.act(event)
+        const goal = deployment.clients.received + 50
+        await until(
+          'clients receive answers after the last event',
+          () => deployment.clients.received >= goal,
+          60_000,
+        )
       } finally {
-        await scene.close()
+        await deployment.close()
         await stopWriting()
       }
       const { sql, close } = await openDatabase(cluster.url(), 1)
-      await untilQuiet(sql)
-      expect(scene.witness.contradictions(await recorded(sql), EDUCATORS)).toEqual([])
+      await untilIdle(sql)
+      expect(deployment.clients.contradictions(await recorded(sql), EDUCATORS)).toEqual([])
       await sql`delete from disclosures`
       await close()
-      console.log(`  ${plan.map(({ what }) => what).join(', ')}: ${JSON.stringify(scene.witness.summary())}`)
+      console.log(
+        `  ${plan.map(({ kind }) => kind).join(', ')}: ${JSON.stringify(deployment.clients.summary())}`,
+      )
     })
     await holds(property, { runs: 2, shrink: false })
   } finally {
@@ -202,35 +213,25 @@ test('what clients received is recorded, and beside that only what broke off, wh
   }
 })
 
-/** Postgres goes on with a statement whose client is gone. */
-async function untilQuiet(sql: Sql): Promise<void> {
-  await until('nobody is at work', async () => {
-    const busy = await sql`
-      select from pg_stat_activity
-      where datname = current_database() and state <> 'idle' and pid <> pg_backend_pid()`
-    return busy.count === 0
-  })
-}
-
-test('so it is on the embedded database, which is killed with its service', async () => {
+test('disclosures are recorded for all received records when a service is killed together with its embedded database', async () => {
   const url = `embedded:${emptyFolder()}`
   const credentials = await fill(url)
   const env = { DATABASE_URL: url }
   let service = await serveWith([], env)
-  const witness = new Witness(await newToken(service.url, credentials), 3)
+  const clients = new DisclosureClients(await newToken(service.url, credentials), 3)
   for (let time = 0; time < 3; time++) {
-    witness.urls = [service.url]
-    const goal = witness.received + 30 + randomBelow(30)
-    await until('answers are received', () => witness.received >= goal, 60_000)
+    clients.urls = [service.url]
+    const goal = clients.received + 30 + randomBelow(30)
+    await until('clients receive further answers', () => clients.received >= goal, 60_000)
     await Bun.sleep(randomBelow(20))
     service.signal('SIGKILL')
     await service.finished
-    witness.urls = []
+    clients.urls = []
     service = await serveWith([], env)
   }
-  await witness.stop()
+  await clients.stop()
   await service.end()
   const { sql, close } = await openDatabase(url, 1)
-  expect(witness.contradictions(await recorded(sql), EDUCATORS)).toEqual([])
+  expect(clients.contradictions(await recorded(sql), EDUCATORS)).toEqual([])
   await close()
 })

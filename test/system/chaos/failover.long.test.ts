@@ -1,4 +1,4 @@
-// The database's address leads to another cluster, with an older state of the data.
+// The address of the database starts to lead to another cluster, which has an older state of the data.
 import { beforeAll, test } from 'bun:test'
 import { randomBytes } from 'node:crypto'
 import { trial } from './support/trial.ts'
@@ -15,23 +15,23 @@ beforeAll(async () => {
 })
 
 test.each(['runs on', 'was killed'])(
-  'after a failover from a database that %s to an older state of the data, that state alone is answered',
+  'after a failover from a database that %s to an older state of the data, all answers have that older state',
   async how => {
     const options = { lostTokens: true, logLines: { least: 0, most: 10 } }
     await trial(world, options, async ({ proxy, load, untilDown, untilServed, recovers }) => {
       const failOver = async (to: typeof world) => {
         const settled = load.change(to.truth)
-        proxy.redirect(to.victim.port)
+        proxy.redirect(to.postgres.port)
         settled()
         await recovers()
       }
       if (how === 'was killed') {
-        await world.victim.kill()
+        await world.postgres.kill()
         await untilDown()
       }
       await failOver(older)
       await untilServed(100)
-      if (how === 'was killed') await world.victim.start()
+      if (how === 'was killed') await world.postgres.start()
       await failOver(world)
     })
   },

@@ -1,4 +1,4 @@
-// Imports are killed with -9 at random moments.
+// Imports are killed by SIGKILL at random moments.
 import { afterAll, expect, setDefaultTimeout, test } from 'bun:test'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -9,13 +9,15 @@ import { axport, cleanUp, emptyFolder, start } from '../../support/executable.ts
 import { staleRecords } from '../../support/import.ts'
 import { migratedFolder, openTestDatabase } from '../../support/service.ts'
 import { seed } from '../../support/tier.ts'
-import { until } from '../../support/until.ts'
 import { on } from '../support/operations.ts'
+import { untilIdle } from './support/idle.ts'
 
 setDefaultTimeout(10 * 60_000)
 afterAll(cleanUp)
 
-/** One state of the data out of a series: all names end in " v7", and `ids` are the assessments, in ascending order. */
+/**
+ * One revision of the data: all names end in " v7", say, and `ids` are the ids of the assessments in ascending order.
+ */
 interface Revision {
   number: number
   file: string
@@ -23,35 +25,28 @@ interface Revision {
   users: number
 }
 
-/** Opens the database at `url`, once no killed import is at work in it, for as long as `work` takes. */
-async function look<Result>(url: string, work: (sql: Sql) => Promise<Result>): Promise<Result> {
+/** Calls `work` with a connection to the database at `url`, after the statements of a killed import have ended. */
+async function inspect<Result>(url: string, work: (sql: Sql) => Promise<Result>): Promise<Result> {
   return await on(url, async sql => {
-    // Postgres goes on with a statement whose client is gone, and rolls back or commits after it.
-    const isOver = async () => {
-      const busy = await sql`
-        select from pg_stat_activity
-        where datname = current_database() and state <> 'idle' and pid <> pg_backend_pid()`
-      return busy.length === 0
-    }
-    await until('the killed import is rolled back or committed', isOver, 60_000)
+    await untilIdle(sql)
     return await work(sql)
   })
 }
 
-test('a killed import into Postgres leaves the former or the new data, whole', async () => {
+test('a killed import into Postgres leaves either all former or all new data', async () => {
   const { url, close } = await openTestDatabase('postgres')
   await killImports(url, 2000, 4)
   await close()
 })
 
-test('a killed import into the embedded database leaves the former or the new data, whole', async () => {
+test('a killed import into the embedded database leaves either all former or all new data', async () => {
   await killImports(`embedded:${await migratedFolder()}`, 400, 2)
 })
 
 /**
- * Imports one revision after the other, each killed by kill -9 at a random moment and then repeated. Whatever the
- * moment, the data are the former or the new ones, whole, and the read model agrees with its source. Every other round
- * begins with empty tables, which are loaded in another way.
+ * Imports one revision after the other. Each import is killed by SIGKILL at a random moment and then repeated. After
+ * each kill the data must be one whole revision, and the read model must agree with the source tables. Every second
+ * round begins with empty tables, for which the import uses another method.
  */
 async function killImports(url: string, assessments: number, rounds: number): Promise<void> {
   const folder = emptyFolder()
@@ -60,29 +55,29 @@ async function killImports(url: string, assessments: number, rounds: number): Pr
   const fromEmpty = await importWhole(url, revision(-1))
   let current = revision(0)
   const fromOther = await importWhole(url, current)
-  // An import spends its first tenth on its own start.
+  // The first tenth of an import is the start of the process.
   const moments = fc.sample(fc.double({ min: 0.1, max: 1, noNaN: true }), { numRuns: rounds, seed })
   const outcomes: string[] = []
   for (const [index, moment] of moments.entries()) {
     const next = revision(index + 1)
     const isEmpty = index % 2 === 1
     if (isEmpty)
-      await look(url, sql => sql`truncate organizations, products, users, assessments, assessment_parts`)
+      await inspect(url, sql => sql`truncate organizations, products, users, assessments, assessment_parts`)
     const after = Math.round(moment * (isEmpty ? fromEmpty : fromOther))
     const wasKilled = await importAndKill(url, next, after)
     const former = isEmpty ? undefined : current.number
-    const state = await look(url, sql => wholeState(sql, [current, next]))
+    const state = await inspect(url, sql => wholeState(sql, [current, next]))
     expect([former, next.number], `round ${index}; TEST_SEED=${seed} repeats the moments`).toContain(state)
     outcomes.push(`${wasKilled ? 'killed' : 'done'} at ${after}: ${state === former ? 'former' : 'new'}`)
     await importWhole(url, next)
     current = next
   }
-  expect(await look(url, sql => wholeState(sql, [current]))).toBe(current.number)
-  // Otherwise nothing was shown.
+  expect(await inspect(url, sql => wholeState(sql, [current]))).toBe(current.number)
+  // If no import was killed before its commit, the test has shown nothing.
   expect(outcomes.join()).toMatch(/killed at \d+: former/)
 }
 
-/** All users are renamed and every seventh assessment is gone, other ones with each number. */
+/** Writes a revision: all users are renamed, and every seventh assessment is left out, other ones for each number. */
 function writeRevision(lines: string[], number: number, file: string): Revision {
   const ids: number[] = []
   let users = 0
@@ -101,7 +96,7 @@ function writeRevision(lines: string[], number: number, file: string): Revision 
   return { number, file, ids: ids.sort((a, b) => a - b), users }
 }
 
-/** Imports a revision; returns the milliseconds that the import took. */
+/** Imports a revision and returns the duration in milliseconds. */
 async function importWhole(url: string, { file }: Revision): Promise<number> {
   const began = performance.now()
   const { code, stderr } = await axport(['import', file], { env: { DATABASE_URL: url }, patience: 300_000 })
@@ -119,10 +114,10 @@ async function importAndKill(url: string, { file }: Revision, milliseconds: numb
   return wasRunning
 }
 
-/** The number of the revision that is there, whole; undefined where there is nothing at all. Fails on a mixture. */
+/** The number of the revision in the database; undefined if the database is empty. Fails on a mixture of revisions. */
 async function wholeState(sql: Sql, possible: Revision[]): Promise<number | undefined> {
   expect(await staleRecords(sql)).toEqual([])
-  // A load into empty tables does without triggers and indexes for a while.
+  // A load into empty tables disables triggers and indexes for a while.
   expect(await sql`select tgname from pg_trigger where tgenabled = 'D'`).toHaveLength(0)
   expect(await sql`select indexrelid::regclass from pg_index where not indisvalid`).toHaveLength(0)
   const versions = await sql<{ number: number; users: number }[]>`

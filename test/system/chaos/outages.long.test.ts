@@ -1,4 +1,4 @@
-// The database is stopped, killed, frozen and cut off.
+// The database is shut down, killed, suspended and disconnected.
 import { expect, test } from 'bun:test'
 import { randomBelow } from '../../support/tier.ts'
 import { type Trial, trial } from './support/trial.ts'
@@ -6,22 +6,22 @@ import { useWorld } from './support/world.ts'
 
 const world = useWorld()
 
-/** Lost and found again, with what a change of the reason in between adds. */
+/** Log lines of one outage: lost and reached again, and one for each change of the reason between. */
 const ONE_OUTAGE = { least: 2, most: 6 }
 
-/** How long an outage lasts after the service has noticed, milliseconds. */
+/** Milliseconds for which an outage continues after the service has noticed it. */
 const LENGTH_MS = 1000
 
 type Act = (trial: Trial) => unknown
 
 const fair: Act = ({ proxy }) => proxy.become({ is: 'fair' })
-const start = () => world.victim.start()
+const start = () => world.postgres.start()
 
 const OUTAGES: { what: string; workers: number; away: Act; back: Act }[] = [
-  { what: 'is shut down', workers: 1, away: () => world.victim.shutDown(), back: start },
-  { what: 'is killed with -9 as a whole', workers: 1, away: () => world.victim.kill(), back: start },
-  { what: 'of two workers is killed with -9', workers: 2, away: () => world.victim.kill(), back: start },
-  { what: 'is frozen', workers: 1, away: () => world.victim.freeze(), back: () => world.victim.thaw() },
+  { what: 'is shut down', workers: 1, away: () => world.postgres.shutDown(), back: start },
+  { what: 'is killed with all its processes', workers: 1, away: () => world.postgres.kill(), back: start },
+  { what: 'is killed under two workers', workers: 2, away: () => world.postgres.kill(), back: start },
+  { what: 'is frozen', workers: 1, away: () => world.postgres.freeze(), back: () => world.postgres.thaw() },
   {
     what: 'cuts every connection before its first answer',
     workers: 1,
@@ -31,7 +31,7 @@ const OUTAGES: { what: string; workers: number; away: Act; back: Act }[] = [
 ]
 
 test.each(OUTAGES)(
-  'a database that $what is refused for without a busy loop, and is back within 2 s',
+  'while a database $what, requests get 503 without a busy loop; 2 s after its return, they get 200',
   async outage => {
     const { workers, away, back } = outage
     await trial(world, { workers, logLines: ONE_OUTAGE }, async trial => {
@@ -39,7 +39,7 @@ test.each(OUTAGES)(
       await trial.untilDown()
       const tried = trial.proxy.accepted
       await Bun.sleep(LENGTH_MS)
-      // Requests and /ready may try, but not as fast as the machine can.
+      // Requests and /ready may try to connect, but not as fast as the machine can.
       expect((trial.proxy.accepted - tried) / workers).toBeLessThan(50)
       await back(trial)
       await trial.recovers()
@@ -47,7 +47,7 @@ test.each(OUTAGES)(
   },
 )
 
-test('a silent network is noticed within the default bounds, and its dead connections are not waited for', async () => {
+test('a network that drops all packets becomes a 503 within the default limits, and no request waits for its dead connections afterwards', async () => {
   const options = {
     env: { DATABASE_WAIT: '5', STATEMENT_TIMEOUT: '10' },
     longest: 33_000,
@@ -61,9 +61,9 @@ test('a silent network is noticed within the default bounds, and its dead connec
   })
 })
 
-test('a network that was silent for a moment, and forgot all connections, is not waited for', async () => {
+test('after a network has lost all connections silently within 150 ms, no request waits for them', async () => {
   await trial(world, { logLines: { least: 0, most: 6 } }, async ({ proxy, untilServed, recovers }) => {
-    // Long enough for every connection to be in use once, and too short for anybody to look into it.
+    // Long enough for every connection to be used once, and too short for a check of unresponsive connections.
     proxy.become({ is: 'silent' })
     await Bun.sleep(150)
     proxy.become({ is: 'fair' })
@@ -72,20 +72,20 @@ test('a network that was silent for a moment, and forgot all connections, is not
   })
 })
 
-test('a slow network makes slow answers and no errors', async () => {
-  await trial(world, { logLines: { least: 0, most: 2 } }, async ({ proxy, load, watch, untilServed }) => {
+test('a slow network causes slow answers and no errors', async () => {
+  await trial(world, { logLines: { least: 0, most: 2 } }, async ({ proxy, load, probe, untilServed }) => {
     proxy.become({ is: 'slow', milliseconds: 100 })
     await untilServed(40)
-    await watch.ready()
+    await probe.ready()
     expect([...load.seen.keys()].filter(what => !what.endsWith(' 200'))).toEqual([])
     proxy.become({ is: 'fair' })
   })
 })
 
-test('a backend that is killed with -9 costs the time of the recovery of Postgres and no more', async () => {
+test('after SIGKILL of one backend, the service is available as soon as Postgres has recovered', async () => {
   await trial(world, { logLines: { least: 0, most: 12 } }, async ({ untilServed, recovers }) => {
     for (let round = 0; round < 2; round++) {
-      await world.victim.crashBackend()
+      await world.postgres.crashBackend()
       await recovers()
       await untilServed(50)
     }

@@ -32,10 +32,10 @@ const EXPIRED = {
 
 let database: TestDatabase
 let baseUrl: string
-/** Two organizations of three, so that what is not in scope would show. */
+/** Two of the three organizations, so that a record outside of the scope would be noticed. */
 let organizations: string[]
 let products: string[]
-/** What the source tables hold in that scope, in the order of the export. */
+/** The ids of all assessments in that scope, in the order of the export. */
 let ids: number[]
 
 beforeAll(async () => {
@@ -60,13 +60,13 @@ afterAll(async () => {
   await database?.close()
 })
 
-/** A task for an integration of its own, so that runs at the same time do not touch each other's tokens. */
+/** A task with a new integration, so that concurrent runs do not share tokens. */
 async function newTask(style: string): Promise<Task> {
   const credentials = await createIntegration(database.sql, style, organizations, products)
   return { baseUrl, style, ...credentials }
 }
 
-/** How many live tokens it has: expired ones may be purged at any moment. */
+/** The number of live tokens. Expired tokens are not counted, because the service may purge them at any moment. */
 async function tokensOf({ clientId }: Task): Promise<number> {
   const [row] = await database.sql`
     select count(*)::int from access_tokens t
@@ -86,7 +86,7 @@ async function expireTokens({ clientId }: Task): Promise<void> {
 function expectWholeExport({ ids: seen, count, lifetime }: Seen): void {
   expect(seen).toEqual(ids)
   expect(count).toBe(ids.length)
-  // RFC 6749 §5.1: what the library makes of expires_in. Some round; some time goes by until it is asked.
+  // RFC 6749 §5.1: the lifetime that the library derives from expires_in. Some libraries round; some time has passed.
   expect(lifetime).toBeGreaterThan(7_150)
   expect(lifetime).toBeLessThanOrEqual(7_201)
 }
@@ -100,18 +100,18 @@ function expectRefusal(
   expect(withScheme(refused)).toEqual(withScheme({ kind, ...Object.fromEntries(shown) }))
 }
 
-/** RFC 9110 §11.1: the scheme is case-insensitive, and some libraries hand it on in lower case. */
+/** RFC 9110 §11.1: the scheme is case-insensitive, and some libraries return it in lower case. */
 function withScheme(refusal: Refusal | undefined): Refusal | undefined {
   const challenge = refusal?.challenge?.replace(/^\w+/, scheme => scheme.toLowerCase())
   return refusal && { ...refusal, challenge }
 }
 
-test('the export is longer than two pages and not all there is', () => {
+test('the export has more than two pages, and fewer records than the database', () => {
   expect(ids.length).toBeGreaterThan(200)
   expect(ids.length).toBeLessThan(400)
 })
 
-test('docs/integrate/libraries.md has a row for every client, with its styles, and the version of those of npm', async () => {
+test('docs/integrate/libraries.md has a row for every client with its styles, and with its version if it is a package of npm', async () => {
   const path = join(import.meta.dir, '..', '..', '..', 'docs', 'integrate', 'libraries.md')
   const page = await Bun.file(path).text()
   const [, rows = ''] = /^\| client +\| version.*\n.*\n((?:\|.*\n)+)/m.exec(page) ?? []
@@ -134,7 +134,7 @@ test('docs/integrate/libraries.md has a row for every client, with its styles, a
 for (const client of CLIENTS) {
   const { describe } = requires(...client.needs)
   const by = (style: string) => {
-    test.concurrent('walks all pages with one token, and knows for how long that is good', async () => {
+    test.concurrent('walks all pages with one token, and knows the lifetime of the token', async () => {
       const task = await newTask(style)
       const seen = await perform(client, task, 'walk')
       expectWholeExport(seen)
@@ -142,7 +142,7 @@ for (const client of CLIENTS) {
       expect(await tokensOf(task)).toBe(1)
     })
 
-    test.concurrent('is told of an expired token, and goes on with a fresh one', async () => {
+    test.concurrent('reports an expired token, and continues with a new one', async () => {
       const task = await newTask(style)
       const seen = await perform(client, task, { paused: () => expireTokens(task) })
       expectRefusal(seen.refused, EXPIRED, client.token)
@@ -150,7 +150,7 @@ for (const client of CLIENTS) {
       expect(await tokensOf(task)).toBe(1)
     })
 
-    test.concurrent('is told of a wrong secret', async () => {
+    test.concurrent('reports a wrong secret', async () => {
       const task = await newTask(style)
       const seen = await perform(client, { ...task, clientSecret: `${task.clientSecret}x` }, 'walk')
       expectRefusal(seen.refused, WRONG_SECRET, client.secret)
@@ -158,7 +158,7 @@ for (const client of CLIENTS) {
       expect(await tokensOf(task)).toBe(0)
     })
 
-    test.concurrent('is told of a wrong grant', async () => {
+    test.concurrent('reports a wrong grant type', async () => {
       const task = await newTask(style)
       const seen = await perform(client, task, 'grant')
       expectRefusal(seen.refused, WRONG_GRANT, client.grant)

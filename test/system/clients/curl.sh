@@ -1,17 +1,17 @@
 #!/bin/sh
-# curl, and sed for what it fetched. What it is told and what it prints is described in task.ts.
+# A client of curl and sed. task.ts describes its environment and its output.
 set -eu
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 body=$folder/body
 ids='' count='' lifetime='' refused=''
 
-# The text of a member of the last body.
+# Prints a string member of the last body.
 text() { sed -n "s/.*\"$1\":\"\\([^\"]*\\)\".*/\\1/p" "$body"; }
-# The number of a member of the last body; where it occurs more than once, the last one.
+# Prints a number member of the last body; of several with one name, the last.
 number() { sed -n "s/.*\"$1\":\\([0-9]*\\).*/\\1/p" "$body"; }
 
-# Sets status; the body and the header are in files.
+# Sends a request and sets status. The body and the header are in files.
 send() { status=$(curl --silent --show-error --dump-header "$folder/header" --output "$body" --write-out '%{http_code}' "$@"); }
 
 ask_for() {
@@ -64,7 +64,7 @@ while [ "$offset" = 0 ] || [ "$offset" -lt "$count" ]; do
     fresh_token
     continue
   fi
-  # The id is the first member of a record, and of no part.
+  # The id is the first member of a record; parts do not begin with an id.
   page=$(grep -o '{"id":[0-9]*' "$body" | tr -dc '0-9\n' | paste -s -d, -)
   ids=${ids:+$ids,}$page
   count=$(number count)

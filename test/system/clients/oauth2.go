@@ -1,4 +1,4 @@
-// Go's golang.org/x/oauth2. What it is told and what it prints is described in task.ts.
+// A client with Go's golang.org/x/oauth2. task.ts describes its environment and its output.
 package main
 
 import (

@@ -1,4 +1,4 @@
-# Ruby's oauth2. What it is told and what it prints is described in task.ts.
+# A client with Ruby's oauth2. task.ts describes its environment and its output.
 require 'json'
 require 'oauth2'
 

@@ -2,8 +2,8 @@ import { ResponseBodyError, WWWAuthenticateChallengeError } from 'oauth4webapi'
 import type { Refusal } from './task.ts'
 
 /**
- * What an error of oauth4webapi shows, which openid-client throws as well. A challenge is the header as they parsed it,
- * written again; then the body is left for the caller to read.
+ * What an error of oauth4webapi shows; openid-client throws the same errors. A challenge is written again from the
+ * parsed header. An error with a challenge leaves the body of the answer unread.
  */
 export async function refusal(error: unknown): Promise<Refusal | undefined> {
   if (error instanceof ResponseBodyError) {

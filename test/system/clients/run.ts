@@ -2,17 +2,17 @@ import { ended, launch } from '../../support/executable.ts'
 import type { Client } from './table.ts'
 import type { Refusal } from './task.ts'
 
-/** What a program prints at its end. */
+/** The JSON that a program prints at its end. */
 export interface Seen {
   ids: number[]
   count?: number
-  /** Seconds that the last token is good for, as the library reckons. */
+  /** The lifetime of the last token in seconds, as the library reports it. */
   lifetime?: number
-  /** The answer that was no success: the end of the run, unless it had a fresh token to go on with. */
+  /** The error answer, if there was one. It ended the run, unless the program continued with a new token. */
   refused?: Refusal
 }
 
-/** For a program's environment; see task.ts. */
+/** The environment of a program; see task.ts. */
 export interface Task {
   baseUrl: string
   clientId: string
@@ -20,7 +20,9 @@ export interface Task {
   style: string
 }
 
-/** Runs a client's program to its end; where it is to pause after the first page, does `paused` meanwhile. */
+/**
+ * Runs a client's program to its end. With `paused`, the program pauses after the first page and waits for `paused`.
+ */
 export async function perform(
   { command }: Pick<Client, 'command'>,
   task: Task,

@@ -20,7 +20,7 @@ await perform<AccessToken>({
     return { token, lifetime: (end.getTime() - Date.now()) / 1000 }
   },
   otherGrant: () => new ResourceOwnerPassword(config).getToken({ username: 'ana', password: 'x' }),
-  // The library fetches tokens; what is done with them is left to the program.
+  // The library only requests tokens; the program sends the requests with them.
   async page({ token }, url) {
     const response = await fetch(url, { headers: { authorization: `Bearer ${token.access_token}` } })
     if (!response.ok) throw response
@@ -35,7 +35,7 @@ await perform<AccessToken>({
   },
 })
 
-/** What the errors of its HTTP client, @hapi/wreck, are made of. */
+/** The form of errors of the library's HTTP client, @hapi/wreck. */
 interface Boom {
   isBoom?: boolean
   output: { statusCode: number }

@@ -4,24 +4,24 @@ import { emptyFolder } from '../../support/executable.ts'
 import { program as installed, type Requirement } from '../../support/requires.ts'
 import type { Refusal } from './task.ts'
 
-/** How a library presents an answer that is no success. */
+/** How a library presents an error answer. */
 interface Presentation {
-  /** The class of its error, or of the response where it throws none. */
+  /** The class of the thrown error, or of the response if the library throws none. */
   kind: string
-  /** What of the answer it does not show. */
+  /** The parts of the answer that the library does not show. */
   hides?: Exclude<keyof Refusal, 'kind'>[]
 }
 
-/** A client library, and the program here that uses it as its documentation says. */
+/** A client library, and the program in this folder that uses the library as its documentation says. */
 export interface Client {
   name: string
-  /** Of a library of npm, as package.json has it; of others it is the machine's. */
+  /** The version in package.json, for a library of npm. Other libraries are installed on the machine. */
   version?: string
-  /** What it takes that npm does not bring. */
+  /** Requirements that npm does not install. */
   needs: Requirement[]
-  /** How its program is started. */
+  /** The command that runs the program. */
   command(): string[] | Promise<string[]>
-  /** In which it can send the credentials. */
+  /** The styles in which the library can send credentials. */
   styles: string[]
   secret: Presentation
   grant: Presentation
@@ -33,17 +33,17 @@ const POST = 'client_secret_post'
 const JSON_BODY = 'JSON'
 const BASIC_AND_JSON = 'client_secret_basic and JSON'
 
-/** Where Debian keeps the sources of Go's libraries. */
+/** The folder in which Debian installs the sources of Go libraries. */
 const GO_PATH = '/usr/share/gocode'
 const GO_OAUTH = 'golang.org/x/oauth2'
 
 const program = (file: string) => join(import.meta.dir, file)
-// `-B` below keeps Python from writing beside its programs. The interpreter of the system comes first, since that
-// is where packages of the system's manager are.
+// `-B` below keeps Python from writing byte code beside the programs. The system's interpreter comes first, because
+// only that one finds Debian's Python packages.
 const python = has('/usr/bin/python3') ?? Bun.which('python3') ?? 'python3'
 const ruby = has('/usr/bin/ruby') ?? Bun.which('ruby') ?? 'ruby'
 
-/** The libraries of protocol.md that this machine can have. */
+/** The client libraries that docs/integrate/libraries.md lists. */
 export const CLIENTS: Client[] = [
   {
     ...npm('oauth4webapi'),
@@ -116,12 +116,12 @@ export const CLIENTS: Client[] = [
   },
 ]
 
-/** How a library shows a wrong secret, a wrong grant and an expired token, when it hides nothing of them. */
+/** The presentations of a wrong secret, a wrong grant and an expired token by a library that hides nothing. */
 function shown(secret: string, grant: string, token: string) {
   return { secret: { kind: secret }, grant: { kind: grant }, token: { kind: token } }
 }
 
-/** A library of another language, brought by a Debian package; `probe` is a command that succeeds with it. */
+/** A library of another language in a Debian package. `probe` is a command that succeeds only with the library. */
 function library(name: string, debianPackage: string, probe: string[] = []): Requirement {
   const isHere = Bun.which(probe[0] ?? '') !== null && Bun.spawnSync(probe, { stderr: 'ignore' }).success
   return { name, debianPackage, isHere }
@@ -141,7 +141,7 @@ function npm(name: string): Pick<Client, 'name' | 'version' | 'needs' | 'command
 
 let goProgram: Promise<string[]> | undefined
 
-/** With the library's sources as the system has them, so nothing is downloaded. */
+/** Builds the Go program with the installed sources of the library, so that Go downloads nothing. */
 async function buildGo(): Promise<string[]> {
   const outfile = join(emptyFolder(), 'oauth2')
   const run = Bun.spawn(['go', 'build', '-o', outfile, program('oauth2.go')], {

@@ -1,4 +1,4 @@
-"""What the programs in Python share. What they are told and what they print is described in task.ts."""
+"""The code that the Python programs share. task.ts describes their environment and their output."""
 
 import json
 import os

@@ -1,18 +1,21 @@
 import { createInterface } from 'node:readline'
 
-/** What a program is told by its environment, the same for those in other languages. */
+/** The task of a program, from its environment. Programs in other languages read the same variables. */
 export const TASK = {
   baseUrl: setting('BASE_URL'),
   clientId: setting('CLIENT_ID'),
   clientSecret: setting('CLIENT_SECRET'),
   style: setting('STYLE'),
-  /** walk; pause: the same, but after the first page it says so and waits for a line; grant: ask for another grant. */
+  /**
+   * walk: read all pages. pause: print a line after the first page, and wait for one. grant: request another grant
+   * type.
+   */
   job: setting('JOB'),
 }
 
-/** An answer that was no success, with what of it the library shows. */
+/** An error answer, with the parts that the library shows. */
 export interface Refusal {
-  /** The class of the library's error, or of the response where it throws none. */
+  /** The class of the library's error, or of the response if the library throws none. */
   kind: string
   status?: number | undefined
   error?: string | undefined
@@ -25,14 +28,14 @@ export interface Page {
   meta: { count: number }
 }
 
-/** What of a program differs between libraries. */
+/** The parts of a program that differ between libraries. */
 export interface Library<Token> {
-  /** A new token, and for how many seconds the library thinks that it is good. */
+  /** A new token, and its lifetime in seconds as the library reports it. */
   token(): Promise<{ token: Token; lifetime: number }>
-  /** Asks the token endpoint for a grant that it does not have. */
+  /** Requests a grant type that the token endpoint does not support. */
   otherGrant(): Promise<unknown>
   page(token: Token, url: URL): Promise<Page>
-  /** Undefined for what is no answer of the service. */
+  /** The error answer in an error; undefined for any other error. */
   refusal(error: unknown): Promise<Refusal | undefined>
 }
 

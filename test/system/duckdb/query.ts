@@ -1,6 +1,6 @@
 import { DuckDBInstance } from '@duckdb/node-api'
 
-// Prints the rows of each statement in its arguments as JSON; a bigint is text.
+// Runs the statements in the arguments and prints the rows of each as JSON; a bigint becomes a string.
 const instance = await DuckDBInstance.create(':memory:')
 const connection = await instance.connect()
 const answers = []

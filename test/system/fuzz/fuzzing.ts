@@ -11,17 +11,17 @@ import { conversations, type Keys } from './hostile.ts'
 import { faultsOf } from './judge.ts'
 import { converse } from './wire.ts'
 
-/** Connections at a time; one round of the property is so many conversations. */
+/** The number of concurrent connections; one run of the property has that many conversations. */
 const CONNECTIONS = 20
 
-/** The executable, serving a small export, and what is needed to be let in. */
+/** A process of `axport serve` with a small export, and valid credentials. */
 export interface Target {
   service: Running & { url: string }
   keys: Keys
   database: TestDatabase
 }
 
-/** Starts a service to be fuzzed; cleanUp() ends it, and the database is the caller's to close. */
+/** Starts a service to be fuzzed. cleanUp() ends the service; the test closes the database. */
 export async function startTarget(): Promise<Target> {
   const database = await openTestDatabase('postgres')
   const env = { DATABASE_URL: database.url }
@@ -35,18 +35,20 @@ export async function startTarget(): Promise<Target> {
   return { service, database, keys: { host: new URL(service.url).host, token, clientId, clientSecret, ids } }
 }
 
-/** How many requests were sent, and the service's memory in megabytes after each round (Linux only; elsewhere 0). */
+/**
+ * The number of sent requests, and the service's memory in megabytes after each round (0 on systems other than Linux).
+ */
 export interface Fuzzed {
   requests: number
   memory: number[]
 }
 
-/** Rounds of hostile conversations; throws when one gets anything but documented answers. Failures are not shrunk. */
+/** Runs hostile conversations, and throws if one of them gets an undocumented answer. Failures are not shrunk. */
 export async function fuzz({ service, keys }: Target, runs: Omit<Runs, 'shrink'>): Promise<Fuzzed> {
   const fuzzed: Fuzzed = { requests: 0, memory: [] }
   const round = fc
     .array(conversations(keys), { minLength: CONNECTIONS, maxLength: CONNECTIONS })
-    // A fault names its request; all bytes of a round would hide it.
+    // A fault names its request. Printing all bytes of a run would hide the fault.
     .map(all => Object.assign(all, { [fc.toStringMethod]: () => `${CONNECTIONS} conversations` }))
   const property = fc.asyncProperty(round, async all => {
     const talks = all.map(async conversation => {
@@ -56,7 +58,7 @@ export async function fuzz({ service, keys }: Target, runs: Omit<Runs, 'shrink'>
     })
     const faults = (await Promise.all(talks)).flat()
     if (faults.length > 0) throw new Error([...faults, ...errorsLogged(service)].join('\n'))
-    // The service goes on for those who mean well.
+    // The service still answers ordinary requests.
     expect((await tryList(service.url, keys.token, 'page=1')).status).toBe(200)
     fuzzed.memory.push(residentMemory(service.pid))
   })
@@ -64,14 +66,14 @@ export async function fuzz({ service, keys }: Target, runs: Omit<Runs, 'shrink'>
   return fuzzed
 }
 
-/** Ends the service, which has to end well and to have logged nothing unforeseen. */
+/** Ends the service, and holds that it exits with 0 and has logged no unforeseen error. */
 export async function expectGoodEnd({ service }: Target): Promise<void> {
   service.signal('SIGTERM')
   const { code, stderr } = await service.finished
   expect({ code, stderr, errors: errorsLogged(service) }).toEqual({ code: 0, stderr: '', errors: [] })
 }
 
-/** The lines of the service's log that say that something was not foreseen. */
+/** The log lines of the service about unforeseen errors. */
 function errorsLogged(service: Running): string[] {
   return service
     .stdout()

@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import type { Keys, Standing } from './hostile.ts'
 import { anyText, words } from './hostile-targets.ts'
 
-/** A body, the header lines that announce it truthfully, and how good the credentials in it are. */
+/** A body, the correct header lines for it, and the standing of the credentials in it. */
 export interface HostileBody {
   lines: string[]
   bytes: Buffer
@@ -22,13 +22,13 @@ const GOOD = 'client_credentials'
 const GRANTS = [GOOD, GOOD, GOOD, ...words('password refresh_token CLIENT_CREDENTIALS'), '']
 
 interface Content {
-  /** What its content type should be; any other is tried too. */
+  /** The right content type of the body; others are tried, too. */
   type: string
   bytes: Buffer
   client: Standing
 }
 
-/** Bodies for a token request, and for requests that should have none. */
+/** Bodies for token requests, and for requests that should have no body. */
 export function bodies(keys: Keys): fc.Arbitrary<HostileBody> {
   const none: HostileBody = { lines: [], bytes: Buffer.alloc(0), standings: { client: 'none' } }
   const some = fc
@@ -99,7 +99,7 @@ function contents({ clientId, clientSecret }: Keys): fc.Arbitrary<Content> {
   const binary = fc
     .uint8Array({ maxLength: 60 })
     .map((bytes): Content => ({ type: JSON_TYPE, bytes: Buffer.from(bytes), client: 'none' }))
-  // A grant alone: the credentials may stand in the header.
+  // A body with the grant type only: the credentials may be in the header.
   const grant = fc.constant(content(FORM, 'grant_type=client_credentials'))
   return fc.oneof(
     { weight: 3, arbitrary: form },

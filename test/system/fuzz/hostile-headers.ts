@@ -8,12 +8,12 @@ interface Authorization {
   client: Standing
 }
 
-/** Header values can hold any byte but these. */
+/** Replaces the bytes that a header value cannot contain. */
 const valued = (text: string) => text.replaceAll(/[\0\r\n]/g, ' ')
 
 const bytes = (text: string) => Buffer.from(valued(text), 'utf8').toString('latin1')
 
-/** Header lines, Host first, and how good the credentials in them are. */
+/** Header lines, beginning with Host, and the standing of the credentials in them. */
 export function headers(keys: Keys) {
   return fc
     .tuple(authorizations(keys), fc.array(others(keys), { maxLength: 4 }))
@@ -91,7 +91,7 @@ const COMMON = [
   'X-Request-Id: {"level":60}',
 ]
 
-/** Headers that mean something to somebody. */
+/** Headers to which some servers react. */
 function others({ host }: Keys): fc.Arbitrary<string> {
   return fc.oneof(
     { weight: 4, arbitrary: fc.constantFrom(...COMMON) },

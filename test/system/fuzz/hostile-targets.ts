@@ -2,10 +2,10 @@ import fc from 'fast-check'
 import { LIST, TOKEN } from '../../support/http.ts'
 import type { Keys } from './hostile.ts'
 
-/** The words of a text. */
+/** Splits a text into words. */
 export const words = (text: string) => text.trim().split(/\s+/)
 
-/** Texts that have broken something somewhere. */
+/** Texts that are known to break programs. */
 export const NAUGHTY = [
   ...words(
     '0 -0 -1 1e1 0x10 1.5 NaN null undefined true [] {} 2147483648 4294967296 9007199254740993 １２ ٣',
@@ -68,7 +68,7 @@ const value = fc.oneof(
   { weight: 3, arbitrary: anyText },
 )
 
-/** How a text is written in a target. Whatever could not stand there at all is always escaped. */
+/** Ways to write a text in a target. Characters that a target cannot contain are always escaped. */
 const SPELLINGS: ((text: string) => string)[] = [
   text => bytesOf(text).map(escapedIfNeeded).join(''),
   text => bytesOf(text).map(escapedIfNeeded).join(''),
@@ -77,7 +77,7 @@ const SPELLINGS: ((text: string) => string)[] = [
     bytesOf(text)
       .map(byte => escaped(byte).toLowerCase())
       .join(''),
-  // Cut in the middle of an escape.
+  // Ends in the middle of an escape.
   text => `${bytesOf(text).map(escaped).join('')}%4`,
 ]
 
@@ -92,7 +92,7 @@ const pair = fc
   .tuple(name, value, spelling, fc.constantFrom('=', '=', '=', '=', '=', '', '==', '=&='))
   .map(([name, value, spell, sign]) => `${spell(name)}${sign}${spell(value)}`)
 
-/** Control characters are refused before the database sees them. */
+/** Removes control characters, which the service refuses before it queries the database. */
 const uncontrolled = (text: string) => text.replaceAll(/\p{Cc}/gu, '').toWellFormed()
 
 const numbers = fc.oneof(
@@ -104,7 +104,7 @@ const days = fc
   .date({ noInvalidDate: true, min: new Date('0001-01-01'), max: new Date('9999-12-31') })
   .map(day => day.toISOString().slice(0, 10))
 
-/** Pairs that can be read, so that their values come as far as the database. */
+/** Valid pairs, whose values reach the database. */
 const readable = fc.oneof(
   ...['product_ids', 'user_ids', 'proctor_ids', 'organization_ids'].map(name =>
     numbers.map(value => [`filter[${name}][]`, value]),
@@ -124,7 +124,7 @@ const READABLE_NAMES = words(
   'page offset sort order filter[search] filter[seids][] filter[user_ids][] filter[start_date]',
 )
 
-/** A pair that is right but for its value, which may be anything: the one thing wrong with its request. */
+/** A pair with a valid name and any value. Everything else in its request is valid. */
 const doubtful = fc
   .tuple(fc.constantFrom(...READABLE_NAMES), anyText)
   .map(([name, text]) => [name, text.toWellFormed()])
@@ -143,7 +143,7 @@ const query = fc.oneof(
     weight: 6,
     arbitrary: fc.array(pair, { minLength: 1, maxLength: 5 }).map(pairs => `?${pairs.join('&')}`),
   },
-  // More values than an array may have, and more text than a query string may have.
+  // More values than an array may have, and a longer query string than the service accepts.
   {
     weight: 1,
     arbitrary: fc
@@ -153,7 +153,7 @@ const query = fc.oneof(
   { weight: 1, arbitrary: fc.tuple(anyText, spelling).map(([text, spell]) => `?${spell(text)}`) },
 )
 
-/** Targets on and beside the three endpoints, and what describes them. */
+/** Targets of the three endpoints, of the API's documentation, and similar wrong ones. */
 export function targets({ ids }: Keys): fc.Arbitrary<string> {
   const id = fc.oneof(
     fc.constantFrom(...ids).map(String),

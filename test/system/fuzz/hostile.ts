@@ -4,49 +4,51 @@ import { bodies } from './hostile-bodies.ts'
 import { headers } from './hostile-headers.ts'
 import { targets } from './hostile-targets.ts'
 
-/** What is known about the sender. unclear: a server may read it either way. */
+/** The standing of credentials: valid, invalid, or unclear if servers may read them either way. */
 export type Standing = 'good' | 'none' | 'unclear'
 
-/** A request as bytes, and what is known about it. */
+/** A request as bytes, with its expected handling. */
 export interface HostileRequest {
   method: string
-  /** As it stands in the request line. */
+  /** The target in the request line. */
   target: string
-  /** Whether its token, and whether its client credentials are good. */
+  /** The standing of the token, and that of the client credentials. */
   token: Standing
   client: Standing
-  /** It is not HTTP: the server may answer without a body, or just close. */
+  /** Whether the request is not valid HTTP: the server may answer without a body, or close. */
   isBroken: boolean
   bytes: Buffer
 }
 
-/** What is needed to be let in. */
+/** Valid credentials and ids. */
 export interface Keys {
   host: string
   token: string
   clientId: string
   clientSecret: string
-  /** Ids of records that are there. */
+  /** Ids of existing records. */
   ids: number[]
 }
 
-/** Some requests for one connection, and how they are sent. */
+/** Several requests for one connection, and the way in which they are sent. */
 export interface Conversation {
   requests: HostileRequest[]
-  /** All at once, instead of one after the other. */
+  /** Whether the requests are sent all at once, not one after the other. */
   isPipelined: boolean
-  /** Where bytes are cut into packets: a share of each request. */
+  /** The points at which each request is split into packets, as shares of its length. */
   cuts: number[]
-  /** Only so much of the bytes is sent: a share of the whole. */
+  /** The share of all bytes that is sent. */
   sent: number
   ending: 'wait' | 'end' | 'cut'
 }
 
 const METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'DELETE', 'OPTIONS', 'PATCH', 'TRACE', 'PROPFIND', 'QUERY']
-/** The server closes the connection on them, or answers without a body. */
+/** Methods on which the server closes the connection or answers without a body. */
 const ODD_METHODS = ['CONNECT', 'get', 'GETT', 'X', 'BREW']
 
-/** Requests of every kind that a server may meet in the open, several on a connection, of which the last may be broken. */
+/**
+ * Hostile requests of many kinds, several on a connection, of which the last may be broken.
+ */
 export function conversations(keys: Keys): fc.Arbitrary<Conversation> {
   const request = fc
     .record({
@@ -88,7 +90,7 @@ export function conversations(keys: Keys): fc.Arbitrary<Conversation> {
   return fc.oneof({ weight: 6, arbitrary: complete }, { weight: 1, arbitrary: truncated })
 }
 
-/** What comes after a broken request on its connection may be taken for anything. */
+/** Drops the requests after a broken one, because a server may read their bytes as part of the broken one. */
 function untilBroken(requests: HostileRequest[]): HostileRequest[] {
   const first = requests.findIndex(({ isBroken }) => isBroken)
   return first < 0 ? requests : requests.slice(0, first + 1)
@@ -127,25 +129,25 @@ const replaced = (bytes: Buffer, pattern: RegExp, by: string) =>
 
 const CHUNKED = '\r\nTransfer-Encoding: chunked\r\n\r\n'
 
-/** Puts lines between the request line and the headers. */
+/** Inserts lines between the request line and the headers. */
 const lines = (text: string) => (bytes: Buffer) => replaced(bytes, /\r\n/, `\r\n${text}\r\n`)
 
-/** Ways to break a request, some of which a lenient server does not even notice. */
+/** Ways to break a request. Lenient servers accept some of them. */
 const BREAKS: Record<string, (bytes: Buffer, seed: number) => Buffer> = {
-  'a longer body is announced than comes': bytes =>
+  'a body that is shorter than its length': bytes =>
     replaced(bytes, /\r\n\r\n/, '\r\nContent-Length: 99999\r\n\r\n'),
-  'lengths contradict': lines('Content-Length: 3\r\nContent-Length: 7'),
-  'a length is told twice': bytes => replaced(bytes, /(Content-Length: \d+)\r\n/, '$1\r\n$1\r\n'),
-  'a length is no number': lines('Content-Length: -1'),
-  'a length is beyond all numbers': lines('Content-Length: 99999999999999999999999'),
+  'two different lengths': lines('Content-Length: 3\r\nContent-Length: 7'),
+  'a repeated length': bytes => replaced(bytes, /(Content-Length: \d+)\r\n/, '$1\r\n$1\r\n'),
+  'a negative length': lines('Content-Length: -1'),
+  'a length beyond 64 bits': lines('Content-Length: 99999999999999999999999'),
   'a length and chunks': lines('Content-Length: 4\r\nTransfer-Encoding: chunked'),
   'an unknown transfer coding': lines('Transfer-Encoding: gzip, chunked'),
-  'chunks that are none': bytes => replaced(bytes, /\r\n\r\n/, `${CHUNKED}zz\r\n`),
-  'a chunk of endless size': bytes => replaced(bytes, /\r\n\r\n/, `${CHUNKED}ffffffffffffffff\r\nx`),
+  'an invalid chunk size': bytes => replaced(bytes, /\r\n\r\n/, `${CHUNKED}zz\r\n`),
+  'a huge chunk size': bytes => replaced(bytes, /\r\n\r\n/, `${CHUNKED}ffffffffffffffff\r\nx`),
   'no version': bytes => replaced(bytes, / HTTP\/1\.1/, ''),
   'another version': bytes => replaced(bytes, /HTTP\/1\.1/, 'HTTP/9.9'),
   'an old version': bytes => replaced(bytes, /HTTP\/1\.1/, 'HTTP/1.0'),
-  'a method that is none': bytes => replaced(bytes, /^\S+/, 'G\x00T'),
+  'an invalid method': bytes => replaced(bytes, /^\S+/, 'G\x00T'),
   'spaces in the target': bytes => replaced(bytes, / HTTP/, ' a b HTTP'),
   'control characters in the target': bytes => replaced(bytes, / HTTP/, '\x01\x7f HTTP'),
   'a header without a colon': lines('nonsense'),
@@ -154,15 +156,15 @@ const BREAKS: Record<string, (bytes: Buffer, seed: number) => Buffer> = {
   'NUL in a header': lines('X-A: b\x00c'),
   'no Host': bytes => replaced(bytes, /^Host:.*\r\n/im, ''),
   'two Hosts': lines('Host: a\r\nHost: b'),
-  'a Host that is none': bytes => replaced(bytes, /^Host:.*\r\n/im, 'Host: []:x@/\\ %\r\n'),
-  'headers without end': lines(`X-Long: ${'a'.repeat(80_000)}`),
-  'headers without number': lines('X-Many: a\r\n'.repeat(300).trimEnd()),
-  'a target without end': bytes => replaced(bytes, / HTTP/, `${'a'.repeat(80_000)} HTTP`),
+  'an invalid Host': bytes => replaced(bytes, /^Host:.*\r\n/im, 'Host: []:x@/\\ %\r\n'),
+  'a very long header': lines(`X-Long: ${'a'.repeat(80_000)}`),
+  'too many headers': lines('X-Many: a\r\n'.repeat(300).trimEnd()),
+  'a very long target': bytes => replaced(bytes, / HTTP/, `${'a'.repeat(80_000)} HTTP`),
   'bare line feeds': bytes => replaced(bytes, /\r\n/g, '\n'),
   'a change of protocol': lines('Connection: Upgrade\r\nUpgrade: websocket'),
-  'HTTP/2 at once': bytes => Buffer.concat([Buffer.from('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n'), bytes]),
-  'TLS at once': () => Buffer.from('16030100f8010000f40303', 'hex'),
-  'a byte is another': (bytes, seed) => {
+  'the preface of HTTP/2': bytes => Buffer.concat([Buffer.from('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n'), bytes]),
+  'a TLS handshake': () => Buffer.from('16030100f8010000f40303', 'hex'),
+  'one changed byte': (bytes, seed) => {
     const changed = Buffer.from(bytes)
     changed[seed % bytes.length] = (seed >> 8) & 0xff
     return changed

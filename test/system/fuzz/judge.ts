@@ -6,7 +6,7 @@ import type { Received } from './wire.ts'
 
 type Endpoint = 'list' | 'retrieve' | 'token' | 'public' | 'other'
 
-/** What there is for everybody to read, and its content type. */
+/** The paths that need no token, with their content types. */
 const PUBLIC: Record<string, string> = {
   '/openapi.json': 'application/json',
   '/docs': 'text/html',
@@ -14,32 +14,32 @@ const PUBLIC: Record<string, string> = {
   '/docs/page.js': 'text/javascript',
 }
 
-/** What the server itself may answer, without a body, to what is no HTTP, or too much of it. */
+/** Statuses that Bun itself may answer, without a body, to invalid or too long HTTP. */
 const REFUSALS = [400, 408, 413, 414, 417, 431, 501, 505]
 
-/** Words of the database, its driver, the runtime or our own code, none of which is anything to a client. */
+/** Words from the database, its driver, the runtime or the code, which must not appear in an answer. */
 const INTERNALS =
   /postgres|pglite|sqlstate|drizzle|elysia|\bbun\b|econn|relation|syntax error|prepared statement|invalid input|out of range|\/\$bunfs|\.ts\b|\n\s+at |<html/i
 
-/** What is wrong with what a server sent back, as sentences; none is what everybody wants. */
+/** The faults of a server's answers, as sentences. A test expects none. */
 export function faultsOf(
   { requests, isPipelined, ending, sent }: Conversation,
   { answers, rest, isClosed }: Received,
 ): string[] {
   const faults: string[] = []
   for (const [index, answer] of answers.entries()) {
-    // What follows a broken request may be taken for several.
+    // A server may read a broken request as several requests.
     const request = requests[index] ?? requests.find(({ isBroken }) => isBroken)
-    // To a whole packet of requests, of which one was broken.
+    // The refusal answers a packet of several requests, of which one was broken.
     if (isPipelined && isRefusal(answer) && requests.some(({ isBroken }) => isBroken)) continue
-    const fault = request ? faultOf(request, answer) : 'an answer to nothing'
+    const fault = request ? faultOf(request, answer) : 'an answer without a request'
     if (fault) faults.push(`${fault}: ${describe(answer)} to ${request && describeRequest(request)}`)
   }
-  // What we cut short may be answered or not.
+  // A request that was not sent completely may get an answer or none.
   if (ending !== 'wait' || sent < 1) return faults
   const isOver = answers.some(answer => answer.headers.get('connection') === 'close')
   const unanswered = requests[answers.length]
-  // The server closes a connection on which a request comes before the answer to the last one.
+  // Bun closes a connection on which a request arrives before the answer to the previous one.
   const mayClose = isOver || isPipelined || unanswered?.isBroken
   if (unanswered && !(isClosed && mayClose))
     faults.push(`${isClosed ? 'closed without' : 'no'} answer to ${describeRequest(unanswered)}`)
@@ -55,29 +55,31 @@ function faultOf(request: HostileRequest, answer: RawAnswer): string | undefined
   const publicType = PUBLIC[pathOf(request.target)]
   if (status === 200 && publicType) return faultOfPublic(publicType, request, answer)
   const endpoint = request.isBroken ? 'other' : endpointOf(request.target)
-  // An overload, a time-out or an error of the server is documented, and nothing that a request may bring about.
-  if (![200, 400, 401, 404, 405, 413].includes(status)) return `a status that ${endpoint} has no reason for`
+  // A 5xx, a time-out and an overload are documented, but a request must not be able to cause them.
+  if (![200, 400, 401, 404, 405, 413].includes(status))
+    return `a status that a request to ${endpoint} must not cause`
   if (headers.get('content-type') !== 'application/json; charset=utf-8') return 'another content type'
   if (headers.get('x-content-type-options') !== 'nosniff') return 'no nosniff'
-  if (!/\bno-store\b/.test(headers.get('cache-control') ?? '')) return 'it may be stored'
+  if (!/\bno-store\b/.test(headers.get('cache-control') ?? '')) return 'an answer that caches may store'
   if (status === 200 && !request.isBroken && !isEntitled(request, endpoint, text))
-    return 'nobody should get in'
+    return 'a success without valid credentials'
   if (request.method === 'HEAD' && body.length === 0) return undefined
   if (headers.has('content-encoding'))
-    return status === 200 && body.length > 0 ? undefined : 'an error in a coding'
-  if (status !== 200 && INTERNALS.test(text)) return 'internals'
+    return status === 200 && body.length > 0 ? undefined : 'an error answer with a content coding'
+  if (status !== 200 && INTERNALS.test(text)) return 'words of internals in the answer'
   return isDocumented(endpoint, answer) ? undefined : 'an undocumented answer'
 }
 
 function faultOfPublic(type: string, { method }: HostileRequest, { headers, body }: RawAnswer) {
   if (headers.get('content-type') !== `${type}; charset=utf-8`) return 'another content type'
   if (headers.get('x-content-type-options') !== 'nosniff') return 'no nosniff'
-  if (headers.get('cache-control') !== 'no-cache') return 'an old one may be shown'
+  if (headers.get('cache-control') !== 'no-cache')
+    return 'an answer that caches may show without revalidation'
   if (type === 'text/html' && !headers.has('content-security-policy')) return 'no policy'
   return (body.length === 0) === (method === 'HEAD') ? undefined : 'a body for HEAD, or none for GET'
 }
 
-/** The server's own answers have no body and close the connection. */
+/** Whether Bun itself has answered: without a body, and with the end of the connection. */
 const isRefusal = ({ status, headers, body }: RawAnswer) =>
   REFUSALS.includes(status) && body.length === 0 && !headers.has('content-type')
 
@@ -88,7 +90,7 @@ function endpointOf(target: string): Endpoint {
   if (path in PUBLIC) return 'public'
   if (path === LIST) return 'list'
   if (path === TOKEN) return 'token'
-  // Dots and further slashes may lead elsewhere.
+  // Dots and further slashes may lead to another endpoint.
   return path.startsWith(`${LIST}/`) &&
     !/[./\\#]|%2[ef]|%5c/i.test(path.slice(LIST.length + 1)) &&
     path !== `${LIST}/`
@@ -96,18 +98,18 @@ function endpointOf(target: string): Endpoint {
     : 'other'
 }
 
-/** Where dots in a path lead, only the answer tells. */
+/** Whether the request may get a success. For a path with dots, only the answer shows which endpoint was reached. */
 function isEntitled({ token, client }: HostileRequest, endpoint: Endpoint, text: string): boolean {
   const isToken = endpoint === 'token' || (endpoint === 'other' && text.startsWith('{"access_token":'))
   return (isToken ? client : token) !== 'none'
 }
 
-/** Requests whose answers an endpoint may give: where a path may lead anywhere, those of all. */
+/** For each kind of endpoint, the documented requests whose answers it may give. `other` may give those of all. */
 const LIKE: Record<Endpoint, [method: string, path: string][]> = {
   list: [['GET', LIST]],
   retrieve: [['GET', `${LIST}/1`]],
   token: [['POST', TOKEN]],
-  // Another method than GET; the page itself is judged before.
+  // Only methods other than GET come here; GET is checked before.
   public: [['GET', LIST]],
   other: [
     ['GET', LIST],

@@ -1,29 +1,29 @@
 import { dial, type RawAnswer } from '../../support/raw.ts'
 import type { Conversation } from './hostile.ts'
 
-/** What came back: the answers, what followed them and is none, and whether the connection was closed. */
+/** The received answers, further bytes that are no answer, and whether the server closed the connection. */
 export interface Received {
-  /** Requests that were sent: none follows once the server has closed. */
+  /** The number of sent requests; no request is sent after the server has closed. */
   sent: number
   answers: RawAnswer[]
   rest: Buffer
   isClosed: boolean
 }
 
-/** Milliseconds for a request that is owed an answer. */
-const PATIENCE = 20_000
+/** Milliseconds for the answer to a complete request. */
+const TIMEOUT_MS = 20_000
 
-/** Milliseconds for what was not even finished, and may be owed nothing. */
-const GRACE = 30
+/** Milliseconds for an answer to an incomplete request, which may get none. */
+const INCOMPLETE_TIMEOUT_MS = 30
 
-/** What goes out at once, and how many answers are waited for before the next. */
+/** Packets that are sent together, and the number of answers to read before the next turn. */
 interface Turn {
   packets: Buffer[]
   requests: number
   isBroken: boolean
 }
 
-/** Sends the bytes of a conversation as it says, and reads what comes until all is answered, or somebody closes. */
+/** Sends a conversation, and reads until every request is answered or the server closes. */
 export async function converse(url: string, conversation: Conversation): Promise<Received> {
   const { requests, ending } = conversation
   const connection = dial(url)
@@ -34,23 +34,23 @@ export async function converse(url: string, conversation: Conversation): Promise
     sent += turn.requests
     for (const packet of turn.packets) {
       connection.write(packet)
-      // What belongs together arrives apart.
+      // The pause makes the packets of one request arrive separately.
       if (turn.packets.length > 1) await new Promise(setImmediate)
     }
     if (ending === 'cut') connection.destroy()
     if (ending === 'end') connection.end()
-    const end = performance.now() + (ending === 'wait' && !turn.isBroken ? PATIENCE : GRACE)
+    const end = performance.now() + (ending === 'wait' && !turn.isBroken ? TIMEOUT_MS : INCOMPLETE_TIMEOUT_MS)
     for (let owed = turn.requests; owed > 0; owed--) {
       const answer = await connection.next(
         requests[answers.length]?.method,
         Math.max(0, end - performance.now()),
       )
-      // Who is cut off now was not answered in time.
+      // Without an answer in time, the client disconnects.
       if (!answer) connection.destroy()
       else answers.push(answer)
     }
   }
-  // A broken request may be taken for several.
+  // A server may read a broken request as several requests.
   while (connection.rest.length > 0) {
     const more = await connection.next(requests[answers.length]?.method, 0)
     if (!more) break

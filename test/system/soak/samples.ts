@@ -2,22 +2,22 @@ import { readdirSync, readFileSync } from 'node:fs'
 import type { Answer } from '../chaos/support/answer.ts'
 import { Load } from '../chaos/support/load.ts'
 
-/** What was seen in one stretch of time. */
+/** The measurements of one interval. */
 export interface Sample {
   minute: number
-  /** MB of resident memory, open files and sockets: of all the service's processes together. */
+  /** MB of resident memory, summed over all processes of the service. */
   memory: number
   handles: number
-  /** The service's connections to the database. */
+  /** The number of the service's connections to the database. */
   connections: number
   requests: number
-  /** Milliseconds, of list requests. */
+  /** Milliseconds of list requests. */
   median: number
   p95: number
   p99: number
 }
 
-/** A load that remembers how long lists took. */
+/** A load that records the durations of list requests. */
 export class TimedLoad extends Load {
   requests = 0
   #lists: number[] = []
@@ -25,10 +25,10 @@ export class TimedLoad extends Load {
   override answered(answer: Answer): void {
     super.answered(answer)
     this.requests++
-    if (answer.kind === 'list') this.#lists.push(answer.had - answer.asked)
+    if (answer.kind === 'list') this.#lists.push(answer.receivedAt - answer.sentAt)
   }
 
-  /** What was since the last call. */
+  /** The measurements since the last call. */
   take(): { requests: number; median: number; p95: number; p99: number } {
     const sorted = this.#lists.sort((a, b) => a - b)
     const quantile = (share: number) => sorted[Math.floor(sorted.length * share)] ?? Number.NaN
@@ -39,13 +39,13 @@ export class TimedLoad extends Load {
   }
 }
 
-/** A process and those that it has started (Linux only). */
+/** The ids of a process and of its child processes (Linux only). */
 function family(pid: number): number[] {
   const children = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').split(' ').filter(Boolean)
   return [pid, ...children.flatMap(child => family(Number(child)))]
 }
 
-/** MB of resident memory and open handles of a process and those that it has started. */
+/** The MB of resident memory and the open handles of a process and its child processes, summed. */
 export function usage(pid: number): { memory: number; handles: number } {
   let memory = 0
   let handles = 0

@@ -1,10 +1,10 @@
-// Mixed load for a long time, with imports and rotations going on: bun run test:soak --minutes 30 [--workers 2]
+// Runs a mixed load for a long time, during imports and rotations: bun run test:soak --minutes 30 [--workers 2]
 import { parseArgs } from 'node:util'
 import { cleanUp, type Running, start } from '../../support/executable.ts'
 import { freePort } from '../../support/free-port.ts'
 import { isClosed } from '../../support/served.ts'
 import { until } from '../../support/until.ts'
-import { movingTruth } from '../chaos/support/moving-truth.ts'
+import { changingTruth } from '../chaos/support/changing-truth.ts'
 import { makeWorld, type World } from '../chaos/support/world.ts'
 import { lateRecords, startWriters } from '../chaos/support/writers.ts'
 import { type Sample, TimedLoad, usage } from './samples.ts'
@@ -17,14 +17,14 @@ const ASSESSMENTS = 6000
 const SAMPLE_MS = 30_000
 
 /** Milliseconds between two writes of a kind. */
-const WRITE_PAUSE = 5000
+const WRITE_PAUSE_MS = 5000
 
-/** Runs the load and prints a row for each sample; whether everything was flat and every answer right. */
+/** Runs the load and prints a row for each sample. Returns whether every measure was flat and every answer right. */
 async function soak(world: World, service: Running & { url: string }, minutes: number): Promise<boolean> {
-  const load = new TimedLoad(service.url, world.credentials, movingTruth(world, lateRecords(world)))
-  const writers = await startWriters(world, WRITE_PAUSE)
+  const load = new TimedLoad(service.url, world.credentials, changingTruth(world, lateRecords(world)))
+  const writers = await startWriters(world, WRITE_PAUSE_MS)
   load.start(WALKERS)
-  // The first pages of a process and of its database are not what is measured.
+  // The first interval is warm-up: the first pages of a process and of its database are slower.
   await Bun.sleep(SAMPLE_MS)
   load.take()
   const samples: Sample[] = []
@@ -32,7 +32,7 @@ async function soak(world: World, service: Running & { url: string }, minutes: n
   while (performance.now() - began < minutes * 60_000) {
     await Bun.sleep(SAMPLE_MS)
     const minute = (performance.now() - began) / 60_000
-    const { open } = await world.victim.connections()
+    const { open } = await world.postgres.connections()
     const sample = { minute, connections: open, ...usage(service.pid), ...load.take() }
     print(sample, samples.length === 0)
     samples.push(sample)
@@ -63,12 +63,12 @@ const { values } = parseArgs({
     workers: { type: 'string', default: '1' },
   },
 })
-// A database that writes for half an hour has to clean up after itself.
+// Autovacuum must remove the dead rows of half an hour of writes.
 const world = await makeWorld({ assessments: ASSESSMENTS, settings: { autovacuum: 'on' } })
 let isFine = false
 try {
   const port = String(await freePort())
-  // A line for each request of half an hour would fill the memory of this process.
+  // This process keeps the whole log in memory, so the service does not log requests.
   const env = { DATABASE_URL: world.url, DATABASE_POOL_SIZE: '10', PORT: port, LOG_LEVEL: 'warn' }
   const running = await start(['serve', '--workers', values.workers], { env })
   const service = { ...running, url: `http://127.0.0.1:${port}` }
@@ -76,14 +76,14 @@ try {
   isFine = await soak(world, service, Number(values.minutes))
   service.signal('SIGTERM')
   const { code, stdout, stderr } = await service.finished
-  // Warnings are told and no fault: a slow request is one, on a busy machine.
+  // Warnings are printed, but are no failure: a busy machine causes warnings about slow requests.
   const warnings = stdout.split('\n').filter(Boolean)
   if (warnings.length > 0) console.log(`\n${warnings.length} warnings, as ${warnings[0]}`)
   if (code !== 0 || stderr !== '') console.log(`exit code ${code}: ${stderr}`)
   isFine &&= code === 0 && stderr === ''
 } finally {
   await cleanUp()
-  await world.victim.stop()
+  await world.postgres.stop()
 }
-console.log(isFine ? '\nflat' : '\nNOT FLAT, or something was wrong')
+console.log(isFine ? '\nflat' : '\nNOT FLAT, or a wrong answer or exit code')
 process.exit(isFine ? 0 : 1)

@@ -11,11 +11,11 @@ const wrong = (samples: Sample[]) =>
     .filter(trend => !trend.isFlat)
     .map(({ measure }) => measure)
 
-test('what stays as it was is flat', () => {
+test('trends() calls constant measures flat', () => {
   expect(wrong([1, 2, 3, 4, 5, 6].map(minute => sample(minute, { memory: 100 + (minute % 3) })))).toEqual([])
 })
 
-test('what grows all the time is not', () => {
+test('trends() does not call a steadily growing measure flat', () => {
   const grow = (measure: keyof Sample, step: number) =>
     wrong([1, 2, 3, 4, 5, 6].map(minute => sample(minute, { [measure]: 50 + step * minute })))
   expect(grow('memory', 10)).toEqual(['memory'])

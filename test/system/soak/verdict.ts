@@ -1,6 +1,6 @@
 import type { Sample } from './samples.ts'
 
-/** Of what the last third may have more than the first: a share, and what chance adds to small numbers. */
+/** The allowed growth of a measure from the first third to the last: a share, and an absolute amount for chance. */
 const LIMITS = {
   memory: { share: 1.1, plus: 10 },
   handles: { share: 1, plus: 5 },
@@ -9,7 +9,7 @@ const LIMITS = {
   p95: { share: 1.5, plus: 5 },
 } satisfies Partial<Record<keyof Sample, { share: number; plus: number }>>
 
-/** One measure: its mean over the first third and over the last, and whether that is flat. */
+/** The means of one measure over the first third and over the last, and whether the measure is flat. */
 export interface Trend {
   measure: string
   first: number

@@ -4,13 +4,13 @@ import { freePort } from '../../support/free-port.ts'
 import { program } from '../../support/requires.ts'
 import { type Pair, proxyFolder, proxyUrl, published, runProxy } from './published.ts'
 
-/** The proxy as Debian packages it. */
+/** Caddy from its Debian package. */
 export const CADDY = program('caddy')
 
-/** What is of one machine: no port for commands, and no redirect from port 80. */
+/** Options for several instances on one machine: no admin port, and no redirect from port 80. */
 const LOCAL = '{\n\tadmin off\n\tauto_https disable_redirects\n}\n'
 
-/** Starts Caddy in front of a service as docs/operate/Caddyfile has it: HTTPS, under /export/. */
+/** Starts Caddy in front of a service with the configuration docs/operate/Caddyfile: HTTPS, under /export/. */
 export async function startCaddy({ url, admin }: { url: string; admin: string }, pair: Pair) {
   const folder = proxyFolder('caddy', pair)
   const port = await freePort()

@@ -1,8 +1,11 @@
 import { existsSync } from 'node:fs'
+import { cleanUp } from '../../support/executable.ts'
+import { use } from '../../support/hooks.ts'
+import { type OwnCluster, startCluster } from '../../support/own-cluster.ts'
 import { debianBinaries } from '../../support/postgres-binaries.ts'
 import type { Requirement } from '../../support/requires.ts'
 
-/** The oldest Postgres that is supported, as Debian packages it. */
+/** The oldest supported Postgres, from its Debian package. */
 export const POSTGRES_15: Requirement = {
   name: 'Postgres 15',
   debianPackage: 'postgresql-15',
@@ -21,7 +24,7 @@ export async function restore(file: string, url: string, ...options: string[]): 
 
 async function run([program = '', ...args]: string[]): Promise<void> {
   const child = Bun.spawn([client(program), ...args], {
-    // In a deadlock with a reader the reader is to lose: whoever looks first does, by default after a second.
+    // In a deadlock, the session that checks first is cancelled. The reader checks after a second, pg_restore after 60.
     env: { PATH: process.env.PATH ?? '', PGOPTIONS: '-c deadlock_timeout=60s' },
     stdin: 'ignore',
     stdout: 'ignore',
@@ -34,3 +37,14 @@ async function run([program = '', ...args]: string[]): Promise<void> {
 function client(program: string): string {
   return `/usr/lib/postgresql/15/bin/${program}`
 }
+
+/** Runs Debian's Postgres 15 with these settings for the tests of a group, and stops all processes after them. */
+export const usePostgres15 = (settings?: Record<string, string>): { cluster: OwnCluster } =>
+  use(async () => {
+    const cluster = await startCluster({ binaries: debianBinaries(15), ...(settings && { settings }) })
+    const close = async () => {
+      await cleanUp()
+      await cluster.stop()
+    }
+    return { cluster, close }
+  })

@@ -6,14 +6,14 @@ import { SCOPE } from './small-platform.ts'
 
 const SORTS = ['certified_on', 'user_name', 'proctor_name', 'product_name']
 
-/** The queries of a walk through a small platform in every order; the last page comes first, then page after page. */
+/** The queries of walks through a small platform in every order: first the last page, then page after page. */
 const WALKS = SORTS.flatMap(sort =>
   ['ASC', 'DESC'].flatMap(order =>
     [200, 0, 100, 200].map(offset => ({ sort, order, offset: String(offset) })),
   ),
 )
 
-/** Holds that every page of every order is the oracle's for `platform`, count and all. */
+/** Holds that every page in every order, with its count, is the oracle's answer for `platform`. */
 export async function expectServed(
   baseUrl: string,
   token: string,
@@ -24,7 +24,7 @@ export async function expectServed(
   for (const query of WALKS) await compare(baseUrl, token, oracle, query, scope)
 }
 
-/** Holds that the first page of the default order is the oracle's for `platform`. */
+/** Holds that the first page in the default order is the oracle's answer for `platform`. */
 export async function expectPage(baseUrl: string, token: string, platform: Platform): Promise<void> {
   await compare(baseUrl, token, new Oracle(platform), {}, SCOPE)
 }
@@ -33,10 +33,10 @@ async function compare(
   baseUrl: string,
   token: string,
   oracle: Oracle,
-  asked: { sort?: string; order?: string; offset?: string },
+  parameters: { sort?: string; order?: string; offset?: string },
   scope: Scope,
 ): Promise<void> {
-  const query = { page: '100', ...asked }
+  const query = { page: '100', ...parameters }
   const { status, text } = await tryList(baseUrl, token, query)
   expect({ query, status, text }).toEqual({
     query,

@@ -9,28 +9,28 @@ const LIBRARY = ['x86_64', 'aarch64']
   .map(machine => `/usr/lib/${machine}-linux-gnu/faketime/libfaketime.so.1`)
   .find(path => existsSync(path))
 
-/** The library that tells programs another time. */
+/** The library that shows programs another time. */
 export const FAKETIME: Requirement = {
   name: 'libfaketime',
   debianPackage: 'libfaketime',
   isHere: LIBRARY !== undefined,
 }
 
-/** A clock that the test sets, for programs that are started under it; what measures durations is left alone. */
+/** A clock that the test sets for programs started under it. Monotonic clocks are unchanged. */
 export interface FakedClock {
   /** The environment that a program needs. */
   env: Record<string, string>
-  /** The Postgres of npm under this clock. */
+  /** The programs of the Postgres of npm, under this clock. */
   postgres(): Promise<PostgresBinaries>
-  /** Sets it that many seconds ahead of the machine's clock, or behind it. */
+  /** Sets the clock this many seconds ahead of the machine's clock; a negative number sets it back. */
   set(seconds: number): void
   remove(): Promise<void>
 }
 
-/** A clock that agrees with the machine's until it is set. */
+/** Makes a clock that shows the machine's time until set() is called. */
 export async function fakedClock(): Promise<FakedClock> {
   const folder = await mkdtemp(join(await realpath(tmpdir()), 'axport-clock-'))
-  // A Postgres that is another user's reads it too.
+  // A Postgres that runs as another user must be able to read the folder.
   await chmod(folder, 0o755)
   const offset = join(folder, 'offset')
   const set = (seconds: number) => writeFileSync(offset, `${seconds < 0 ? '' : '+'}${seconds}\n`)

@@ -4,24 +4,25 @@ import { freePort } from '../../support/free-port.ts'
 import { program } from '../../support/requires.ts'
 import { type Pair, proxyFolder, proxyUrl, published, runProxy } from './published.ts'
 
-/** The balancer as Debian packages it. */
+/** HAProxy from its Debian package. */
 export const HAPROXY = program('haproxy')
 
 interface Backend {
   url: string
-  /** Where its health is asked for. */
+  /** The base URL of the health checks. */
   admin: string
 }
 
-/** The servers of the published file, and what stands in their place where there are fewer of them. */
+/** The server lines of the published file, which the test replaces or removes. */
 const SERVERS = [
   { published: '  server one 127.0.0.1:3000 check port 3001\n', name: 'one' },
   { published: '  server two 127.0.0.1:3010 check port 3011\n', name: 'two' },
 ]
 
 /**
- * Starts HAProxy in front of services as docs/operate/haproxy.cfg has it: under /export/, each service as long as GET
- * /ready on its other port says 200, with HTTPS where it is given a pair. It looks more often than the file says.
+ * Starts HAProxy in front of services with the configuration docs/operate/haproxy.cfg: under /export/, each service
+ * while GET /ready on its admin port answers 200, and with HTTPS if `pair` is given. Health checks are more frequent
+ * than in the file.
  */
 export async function startHaproxy(backends: Backend[], pair?: Pair) {
   const folder = proxyFolder('haproxy', pair)
@@ -43,7 +44,7 @@ export async function startHaproxy(backends: Backend[], pair?: Pair) {
   writeFileSync(join(folder, 'haproxy.cfg'), [text, ...seen].join('\n'))
   return {
     url: proxyUrl(port, pair),
-    /** What it says of each service, as "UP". */
+    /** The state of each service in HAProxy, such as "UP". */
     states: async () => {
       const csv = await (await fetch(`http://127.0.0.1:${stats}/;csv`)).text()
       const lines = csv.split('\n').map(line => line.split(','))
@@ -56,11 +57,11 @@ export async function startHaproxy(backends: Backend[], pair?: Pair) {
   }
 }
 
-/** Runs the configuration in a folder until it takes connections; how it is stopped. */
+/** Starts HAProxy with the configuration in a folder, waits for the port, and returns a function that stops HAProxy. */
 const run = (folder: string, port: number) =>
   runProxy(folder, [HAPROXY.name, '-db', '-f', join(folder, 'haproxy.cfg')], port)
 
-/** Starts HAProxy in front of a server on a port, to which it leads those alone who ask for it by a name (SNI). */
+/** Starts HAProxy in front of a server. HAProxy passes only TLS connections with this server name (SNI). */
 export async function startHaproxyByName(name: string, serverPort: number) {
   const folder = proxyFolder('haproxy')
   const port = await freePort()

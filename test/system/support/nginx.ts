@@ -4,15 +4,15 @@ import { freePort } from '../../support/free-port.ts'
 import { program } from '../../support/requires.ts'
 import { type Pair, proxyFolder, proxyUrl, published, runProxy } from './published.ts'
 
-/** The proxy as Debian packages it. */
+/** nginx from its Debian package. */
 export const NGINX = program('nginx')
 
-/** What its modules keep bodies in, which it makes even where nothing is kept. */
+/** The modules whose folders for temporary files nginx creates in any case. */
 const TEMPORARY = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi']
 
 /**
- * Starts nginx in front of a service as docs/operate/nginx.conf has it: under /export/, with HTTPS where it is given a
- * pair.
+ * Starts nginx in front of a service with the configuration docs/operate/nginx.conf: under /export/, and with HTTPS if
+ * `pair` is given.
  */
 export async function startNginx(serviceUrl: string, pair?: Pair) {
   const folder = proxyFolder('nginx', pair)
@@ -36,9 +36,9 @@ export async function startNginx(serviceUrl: string, pair?: Pair) {
   )
   const options = ['-g', 'daemon off; master_process off;']
   return {
-    /** Where the service is. */
+    /** The base URL of the service behind nginx. */
     url: proxyUrl(port, pair),
-    /** Lines about requests that missed the prefix. */
+    /** The log lines of requests without the prefix. */
     missed: () =>
       readFileSync(join(folder, 'axport.log'), 'utf8')
         .split('\n')
@@ -48,8 +48,8 @@ export async function startNginx(serviceUrl: string, pair?: Pair) {
   }
 }
 
-/** Where the OpenAPI document at an address says that the service is, and where its tokens are. */
-export async function describedPlaces(
+/** The base URL of the service and the token URL in the OpenAPI document at `address`. */
+export async function documentedUrls(
   address: string,
   init: RequestInit = {},
 ): Promise<{ baseUrl: string; tokenUrl: string }> {

@@ -3,8 +3,8 @@ import { join } from 'node:path'
 import { emptyFolder, ended, launch } from '../../support/executable.ts'
 
 /**
- * Copies a folder of test/system that has a package.json and a bun.lock to a place of its own, and installs its packages
- * there: they are large, or need another version of what the project has. Returns the copy.
+ * Copies a folder of test/system with a package.json and a bun.lock to a new folder, installs its packages there, and
+ * returns the copy. These packages are large, or need another version of a package than the project.
  */
 export async function installed(folder: string): Promise<string> {
   const copy = join(emptyFolder(), folder)
@@ -13,7 +13,7 @@ export async function installed(folder: string): Promise<string> {
   return copy
 }
 
-/** Runs Bun in a folder, with a program there or one that a package brought; returns what that prints. */
+/** Runs Bun in a folder, with a program there or one of a package, and returns the standard output. */
 export async function runBun(cwd: string, ...command: string[]): Promise<string> {
   const env = { PATH: process.env.PATH ?? '', HOME: process.env.HOME ?? '', NO_COLOR: '1' }
   const { code, stdout, stderr } = await ended(launch([process.execPath, ...command], { cwd, env }), {})

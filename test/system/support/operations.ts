@@ -5,7 +5,7 @@ import { axport } from '../../support/executable.ts'
 import { type Line, ndjsonOf } from '../../support/fixtures.ts'
 import { SCOPE } from './small-platform.ts'
 
-/** Work on a database with a connection of its own. */
+/** Calls `work` with a new connection to a database. */
 export async function on<T>(url: string, work: (sql: Sql) => Promise<T>): Promise<T> {
   const { sql, close } = await openDatabase(url, 1)
   try {
@@ -15,7 +15,7 @@ export async function on<T>(url: string, work: (sql: Sql) => Promise<T>): Promis
   }
 }
 
-/** Provisions an integration; by default it may read all of a small platform. */
+/** Provisions an integration; by default its scope is all of a small platform. */
 export async function integrate(url: string, { organizations, products } = SCOPE) {
   return await on(url, sql =>
     createIntegration(sql, crypto.randomUUID(), organizations.map(String), products.map(String)),

@@ -5,15 +5,15 @@ import { freePort } from '../../support/free-port.ts'
 import { program } from '../../support/requires.ts'
 import { canConnect } from './connect.ts'
 
-/** The pooler as Debian packages it. */
+/** PgBouncer from its Debian package. */
 export const PGBOUNCER = program('pgbouncer')
 
-/** PgBouncer refuses to run as root. */
+/** Arguments of setpriv that run PgBouncer as nobody: PgBouncer refuses to run as root. */
 const NOBODY = ['--reuid=65534', '--regid=65534', '--clear-groups']
 
 /**
- * Starts PgBouncer in front of the server of `url`, with `size` connections to it. `url` of the result leads to the same
- * database through PgBouncer.
+ * Starts PgBouncer in front of the server of `url`, with `size` connections to it. `url` of the result leads to the
+ * same database through PgBouncer.
  */
 export async function startPgBouncer(url: string, mode: 'session' | 'transaction', size: number) {
   const server = new URL(url)
@@ -35,7 +35,7 @@ ignore_startup_parameters = extra_float_digits,plan_cache_mode,jit,statement_tim
 logfile =
 `,
   )
-  // Ends with the process that started it, in whatever way that ends.
+  // PgBouncer ends when this process ends or is killed.
   const command = [
     'setpriv',
     '--pdeathsig=TERM',

@@ -3,16 +3,16 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { canConnect } from './connect.ts'
 
-/** A certificate and its key, PEM. */
+/** A certificate and its key, in PEM. */
 export interface Pair {
   cert: string
   key: string
 }
 
-/** What stands in docs/operate, and what stands in its place here: ports, folders, names. */
+/** Texts in a file of docs/operate, with their replacements: ports, folders, names. */
 export type Changes = (readonly [text: string, instead: string])[]
 
-/** A file of docs/operate with these changes. Throws where a text is not in it. */
+/** A file of docs/operate with these changes. Throws if the file does not contain a text. */
 export function published(name: string, changes: Changes): string {
   let text = readFileSync(join(import.meta.dir, '..', '..', '..', 'docs', 'operate', name), 'utf8')
   for (const [from, to] of changes) {
@@ -22,7 +22,7 @@ export function published(name: string, changes: Changes): string {
   return text
 }
 
-/** A new folder; with a pair, it has cert.pem, key.pem, and both.pem. */
+/** Makes a folder; with a pair, the folder has cert.pem, key.pem and both.pem. */
 export function proxyFolder(name: string, pair?: Pair): string {
   const folder = mkdtempSync(join(tmpdir(), `axport-${name}-`))
   if (!pair) return folder
@@ -32,14 +32,17 @@ export function proxyFolder(name: string, pair?: Pair): string {
   return folder
 }
 
-/** Runs a proxy until it takes connections; returns how it is stopped, and its folder removed. */
+/**
+ * Starts a proxy and waits until it accepts connections. Returns a function that stops the proxy and removes the
+ * folder.
+ */
 export async function runProxy(
   folder: string,
   command: string[],
   port: number,
 ): Promise<() => Promise<void>> {
   const running = Bun.spawn(['setpriv', '--pdeathsig=TERM', ...command], {
-    // Where Caddy keeps what it would fetch.
+    // Caddy stores certificates in HOME.
     env: { PATH: process.env.PATH ?? '/usr/sbin:/usr/bin', HOME: folder },
     stdio: ['ignore', 'ignore', 'ignore'],
   })
@@ -51,6 +54,6 @@ export async function runProxy(
   }
 }
 
-/** Where a proxy shows the service: the prefix of the published files. */
+/** The base URL of a service behind a proxy, with the path prefix of the published files. */
 export const proxyUrl = (port: number, pair?: Pair) =>
   `${pair ? 'https://localhost' : 'http://127.0.0.1'}:${port}/export`

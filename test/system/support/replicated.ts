@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import postgres, { type Sql } from 'postgres'
+import type { Sql } from 'postgres'
 import { createIntegration } from '../../../src/integrations/create.ts'
 import { openDatabase } from '../../../src/postgres/database.ts'
 import { grantFor } from '../../../src/postgres/privileges/grant.ts'
@@ -12,33 +12,34 @@ import { assessment, ORGANIZATION, PRODUCT, range, world } from '../../support/f
 import { type Credentials, newToken } from '../../support/http.ts'
 import { load } from '../../support/service.ts'
 import { until } from '../../support/until.ts'
+import { withConnection } from '../../support/with-connection.ts'
 
-/** The role that serves: no superuser. */
+/** The role of the service, which is no superuser. */
 const ROLE = 'axport_serve'
 
 const FIRST = 9001
 export const COUNT = 500
-/** In the order of a walk: all were completed on one day. */
+/** The ids in the order of a walk. All assessments were completed on one day. */
 export const IDS = Array.from({ length: COUNT }, (_, at) => FIRST + at)
 
-/** A primary with two streaming standbys, and a server of another cluster under the same role. */
+/** A primary with two streaming standbys, and an impostor: a server of another cluster with the same role. */
 export interface Replicated {
   primary: OwnCluster
   first: OwnCluster
   second: OwnCluster
   impostor: OwnCluster
   credentials: Credentials
-  /** DATABASE_URL and DATABASE_READ_URL, which has the three others. */
+  /** DATABASE_URL, and DATABASE_READ_URL with the standbys and the impostor. */
   env: Record<string, string>
   stop(): Promise<void>
 }
 
-/** A server as DATABASE_READ_URL names it. */
+/** The name of a server in DATABASE_READ_URL. */
 export const nameOf = (cluster: OwnCluster) => new URL(cluster.url()).host
 
-/** Starts them, with COUNT records, all of which an integration may read. */
+/** Starts the servers, with COUNT records that an integration may read. */
 export async function startReplicated(): Promise<Replicated> {
-  // Replay cancels at once what is in its way, and asks for more at once.
+  // Replay cancels conflicting statements at once, and requests further WAL after 100 ms.
   const settings = { max_standby_streaming_delay: '0', wal_retrieve_retry_interval: '100ms' }
   const primary = await startCluster({ settings })
   const password = randomBytes(16).toString('hex')
@@ -46,7 +47,7 @@ export async function startReplicated(): Promise<Replicated> {
   const credentials = await fill(primary, role)
   const first = await primary.startStandby()
   const second = await primary.startStandby()
-  // Clusters of one locale are copies of one, and so of one identifier.
+  // Clusters of one locale are copies with one system identifier, so the impostor needs another locale.
   const impostor = await startCluster({ locale: 'C.UTF-8' })
   await on(impostor, sql => sql.unsafe(role))
   const hosts = [first, second, impostor].map(nameOf).join(',')
@@ -71,20 +72,11 @@ async function fill(primary: OwnCluster, role: string): Promise<Credentials> {
   return credentials
 }
 
-/** Asks a server as its superuser, over a connection for that alone. */
-export async function on<Result>(
-  cluster: OwnCluster,
-  work: (sql: Sql) => PromiseLike<Result>,
-): Promise<Result> {
-  const sql = postgres(cluster.url(), { max: 1, onnotice: () => {}, fetch_types: false })
-  try {
-    return await work(sql)
-  } finally {
-    await sql.end({ timeout: 0 })
-  }
-}
+/** Calls `work` with a new connection of the superuser to a server. */
+export const on = <Result>(cluster: OwnCluster, work: (sql: Sql) => PromiseLike<Result>): Promise<Result> =>
+  withConnection(cluster.url(), work)
 
-/** Until both standbys have replayed all that the primary has written. */
+/** Waits until both standbys have replayed everything that the primary has written. */
 export async function caughtUp({ primary, first, second }: Replicated): Promise<void> {
   const [row] = await on(
     primary,
@@ -97,7 +89,7 @@ export async function caughtUp({ primary, first, second }: Replicated): Promise<
   }
 }
 
-/** New tokens until one has its place at this standby of the two. */
+/** Requests tokens until one has this standby as its preferred reader. */
 export async function tokenOf(
   url: string,
   credentials: Credentials,

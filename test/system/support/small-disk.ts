@@ -4,24 +4,24 @@ import { join } from 'node:path'
 import { isAlive } from '../../support/cluster-folder.ts'
 import type { Requirement } from '../../support/requires.ts'
 
-/** A file system of its own in memory, which can be full. */
+/** A small file system in memory, which a test can fill. */
 export interface SmallDisk {
   folder: string
-  /** Takes all space that is left but for `leaving` bytes. */
+  /** Fills the free space up to `leaving` bytes. */
   fill(leaving?: number): void
-  /** Gives back what fill() took. */
+  /** Frees the space that fill() has taken. */
   free(): void
   unmount(): void
 }
 
 const PREFIX = 'axport-disk-'
 
-/** The right to mount, which root has outside of most containers. No package brings it. */
+/** The right to mount, which root has outside of most containers. No package can install it. */
 export function rightToMount(): Requirement {
   return { name: 'the right to mount a tmpfs', isHere: mayMount() }
 }
 
-/** Mounts a tmpfs of that many MiB, which belongs to `owner` (default: this user). */
+/** Mounts a tmpfs of this size, which belongs to `owner` (default: this user). */
 export function mountSmallDisk(mebibytes: number, owner?: { uid: number; gid: number }): SmallDisk {
   removeLeftovers()
   const folder = mkdtempSync(join(tmpdir(), `${PREFIX}${process.pid}-`))
@@ -49,7 +49,7 @@ function mayMount(): boolean {
   }
 }
 
-/** Those of test processes that were killed: they would hold their memory until the machine is switched off. */
+/** Unmounts the file systems of killed test processes, which would occupy memory until a reboot. */
 function removeLeftovers(): void {
   for (const name of readdirSync(tmpdir())) {
     const pid = new RegExp(`^${PREFIX}(\\d+)-`).exec(name)?.[1]
@@ -58,7 +58,7 @@ function removeLeftovers(): void {
 }
 
 function unmount(folder: string): void {
-  // Lazily: a process that is about to end may have a file open in it. A folder that is no mount is only removed.
+  // Lazy: a process that is about to end may still have a file open. umount fails for a folder that is no mount.
   Bun.spawnSync(['umount', '--lazy', folder], { stdout: 'ignore', stderr: 'ignore' })
   rmSync(folder, { recursive: true, force: true })
 }

@@ -13,13 +13,13 @@ import type { Assessment, Platform } from '../../support/oracle-records.ts'
 /** Every organization and product of a small platform. */
 export const SCOPE: Scope = { organizations: [1, 2, 3], products: [11, 12] }
 
-/** In microseconds. */
+/** A day in microseconds. */
 const DAY = 86_400_000_000
 const FIRST_DAY = Date.parse('2026-01-01T12:00:00Z') * 1000
 
 /**
- * 240 assessments over SCOPE, some of two parts, many on one day. Another `shift` gives the same ids to other
- * organizations, products, people and days, so that no page of one platform is a page of another.
+ * A platform with 240 assessments in SCOPE, some with two parts, many on the same day. With another `shift`, the same
+ * ids have other organizations, products, people and days, so that no page of one platform is a page of another.
  */
 export function smallPlatform(shift = 0): Platform {
   const named = (ids: number[], kind: string) => ids.map(id => ({ id, name: `${kind} ${id} of ${shift}` }))
@@ -64,7 +64,7 @@ function row(id: number, at: number): Assessment {
   }
 }
 
-/** The lines of the import format that bring a platform's data. */
+/** The import lines of a platform's data. */
 export function linesOf({ organizations, products, users, assessments }: Platform): Line[] {
   return [
     ...organizations.map(({ id, name }) => organization(id, name)),
@@ -74,7 +74,7 @@ export function linesOf({ organizations, products, users, assessments }: Platfor
   ]
 }
 
-/** The line of the import format that brings an assessment. */
+/** The import line of an assessment. */
 export function lineOf({ id, micros, parts, ...fields }: Assessment): Line {
   const line = { ...fields, certified_at: instant(micros) }
   const [first, ...others] = parts
@@ -93,7 +93,7 @@ export function lineOf({ id, micros, parts, ...fields }: Assessment): Line {
 
 const instant = (micros: number) => new Date(micros / 1000).toISOString()
 
-/** `count` assessments more within SCOPE, after those of the platform; some 170 bytes each. */
+/** `count` further assessments in SCOPE, after those of the platform. Each line has about 170 bytes. */
 export function manyLines(count: number): Line[] {
   return range(count, at => lineOf(row(100_000 + at, 6 * at + 1)))
 }

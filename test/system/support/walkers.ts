@@ -3,12 +3,12 @@ import { COUNT, IDS } from './replicated.ts'
 
 const PAGE = 50
 
-/** Clients that walk through quiet data over and over, each with its token, and look at every page. */
+/** Clients that walk through unchanging data over and over, one for each token, and check every page. */
 export class Walkers {
   readonly faults = new Set<string>()
-  /** Walks that came to their end. */
+  /** The number of complete walks. */
   walks = 0
-  /** Milliseconds that an answer took at most. */
+  /** The longest time of an answer in milliseconds. */
   slowest = 0
   #isOver = false
   readonly #running: Promise<void>[]
@@ -26,9 +26,9 @@ export class Walkers {
     while (!this.#isOver) {
       const ids: number[] = []
       for (let offset = 0; offset < COUNT && !this.#isOver; offset += PAGE) {
-        const asked = performance.now()
+        const sentAt = performance.now()
         const { status, body } = await tryList(url, token, `page=${PAGE}&offset=${offset}`)
-        this.slowest = Math.max(this.slowest, performance.now() - asked)
+        this.slowest = Math.max(this.slowest, performance.now() - sentAt)
         const page = body as { data: { id: number }[]; meta: { count: number } }
         if (status !== 200) this.faults.add(`${status} for ${LIST}`)
         else if (page.meta.count !== COUNT) this.faults.add(`a count of ${page.meta.count}`)

@@ -1,26 +1,26 @@
 import { expectDocumented } from '../../../support/documented.ts'
 
-/** What is asked for: the three endpoints. */
+/** The three endpoints. */
 export type Kind = 'list' | 'retrieve' | 'token'
 
-/** A whole answer, and when it was asked for and had (milliseconds of performance.now()). */
+/** A whole answer, with the times of request and answer (milliseconds of performance.now()). */
 export interface Answer {
   kind: Kind
   path: string
   status: number
   headers: Headers
   text: string
-  asked: number
-  had: number
+  sentAt: number
+  receivedAt: number
 }
 
-/** Words of the database, its driver and our own code, none of which is anything to a client. */
+/** Words from the database, its driver and the code, which must not appear in an answer. */
 const INTERNALS =
   /postgres|pglite|sqlstate|econn|connection_|pg_|relation|syntax|statement|\bsql\b|127\.0\.0\.1|\/\$bunfs|\bat .*:\d+/i
 
 /**
- * What is wrong with an answer other than 200, as a sentence; undefined when it is 503 or 504 as the OpenAPI document
- * describes it, and a 503 says when to come back.
+ * The fault of an answer other than 200, as a sentence. undefined if the answer is a 503 or 504 as the OpenAPI document
+ * describes it, and a 503 has Retry-After.
  */
 export function faultOf({ kind, path, status, headers, text }: Answer): string | undefined {
   const about = `${status} for ${path}: ${text.slice(0, 200)}`

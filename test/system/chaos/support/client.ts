@@ -2,13 +2,15 @@ import { bearer, type Credentials, LIST, send, TOKEN, tokenRequest } from '../..
 import type { Answer, Kind } from './answer.ts'
 import type { Load } from './load.ts'
 
-/** Longer than any answer may take. Without it a service that never answers would look like a quiet one. */
-const PATIENCE_MS = 30_000
+/** Longer than any answer may take. Without a timeout, a service that never answers would show no fault. */
+const TIMEOUT_MS = 30_000
 
-/** Between two attempts. Shorter than Retry-After asks for, so that recovery is seen when it happens. */
+/** The pause between two attempts. It is shorter than Retry-After, so that the test measures the recovery exactly. */
 const PAUSE_MS = 100
 
-/** A client as it should be written: one token for its lifetime, and another try after 503, 504 or a cut. */
+/**
+ * A well-behaved client: it keeps its token for the token's lifetime, and retries after 503, 504 or a lost connection.
+ */
 export class Client {
   #token: string | undefined
   #isStopped = false
@@ -16,22 +18,21 @@ export class Client {
   constructor(
     private readonly url: string,
     private readonly credentials: Credentials,
-    /** Looks at every answer, and at why there was none. */
+    /** Checks every answer, and every reason for a missing answer. */
     private readonly load: Load,
   ) {}
 
-  /** From now on, attempts are not repeated. */
+  /** Ends the repetition of attempts. */
   stop(): void {
     this.#isStopped = true
   }
 
   /**
-   * The successful answer to GET, however many attempts it takes; undefined for what is not found, and once the
-   * client was stopped.
+   * The successful answer to GET, after any number of attempts; undefined for a 404, and after stop().
    */
   async get(path: string): Promise<Answer | undefined> {
     while (!this.#isStopped) {
-      const answer = this.#token === undefined ? await this.askToken() : await this.ask(path)
+      const answer = this.#token === undefined ? await this.requestToken() : await this.attempt(path)
       if (answer?.status === 404) return undefined
       if (answer?.status === 200 && answer.kind !== 'token') return answer
       if (answer?.status !== 200 && answer?.status !== 401) await Bun.sleep(PAUSE_MS)
@@ -39,8 +40,8 @@ export class Client {
     return undefined
   }
 
-  /** One attempt at anything that needs a token; undefined without one, or when there was no answer. */
-  async ask(path: string): Promise<Answer | undefined> {
+  /** One attempt of a GET with the token; undefined if the client has no token or gets no answer. */
+  async attempt(path: string): Promise<Answer | undefined> {
     if (this.#token === undefined) return undefined
     const kind = path.startsWith(`${LIST}/`) ? 'retrieve' : 'list'
     const answer = await this.#attempt(kind, path, { headers: bearer(this.#token) })
@@ -48,8 +49,8 @@ export class Client {
     return answer
   }
 
-  /** One attempt at a new token, which is used from then on. */
-  async askToken(): Promise<Answer | undefined> {
+  /** One attempt to get a new token, which later requests use. */
+  async requestToken(): Promise<Answer | undefined> {
     const body = new URLSearchParams(tokenRequest(this.credentials))
     const answer = await this.#attempt('token', TOKEN, { method: 'POST', body })
     if (answer?.status === 200)
@@ -58,10 +59,10 @@ export class Client {
   }
 
   async #attempt(kind: Kind, path: string, init: RequestInit): Promise<Answer | undefined> {
-    const asked = performance.now()
+    const sentAt = performance.now()
     try {
-      const found = await send(this.url, path, { ...init, signal: AbortSignal.timeout(PATIENCE_MS) })
-      const answer = { ...found, kind, path, asked, had: performance.now() }
+      const found = await send(this.url, path, { ...init, signal: AbortSignal.timeout(TIMEOUT_MS) })
+      const answer = { ...found, kind, path, sentAt, receivedAt: performance.now() }
       this.load.answered(answer)
       return answer
     } catch (error) {

@@ -1,4 +1,4 @@
-/** What was wrong, each kind of it once with how often. Empty is what everybody wants. */
+/** The faults that were found: each text once, with its count. A test expects none. */
 export class Faults {
   readonly #times = new Map<string, number>()
 
@@ -6,7 +6,7 @@ export class Faults {
     this.#times.set(fault, (this.#times.get(fault) ?? 0) + 1)
   }
 
-  /** For the failure of a test. */
+  /** The faults for the message of a failed test. */
   report(): string[] {
     return [...this.#times].map(([fault, times]) => (times > 1 ? `${fault} (${times} times)` : fault))
   }

@@ -5,36 +5,36 @@ import { Client } from './client.ts'
 import { Faults } from './faults.ts'
 import { PAGE, type Truth } from './truth.ts'
 
-/** A truth and when it held (milliseconds of performance.now()). */
+/** A truth and the time for which it held (milliseconds of performance.now()). */
 interface Period {
   truth: Truth
   from: number
   until: number
 }
 
-/** Between two requests of one client: constant load, and not all that the machine can do. */
+/** The pause between two requests of one client: the load is constant, and below what the machine can do. */
 const PAUSE_MS = 10
 
-/** What a load may meet beside right answers and the documented refusals. */
+/** What a load accepts in addition to right answers and documented errors. */
 export interface Tolerance {
-  /** Tokens may end, as when the database that knew them is gone. */
+  /** Tokens may become invalid, because their database was replaced. */
   lostTokens?: boolean
-  /** Milliseconds that any answer may take. */
+  /** The longest allowed time of an answer, in milliseconds. */
   longest?: number
 }
 
-/** Constant load by several good clients, every single answer of which is looked at. */
+/** Constant load by several well-behaved clients. Every answer is checked. */
 export class Load {
   readonly faults = new Faults()
   /** Answers by kind and status, as "list 200". */
   readonly seen = new Map<string, number>()
-  /** Full walks that came to their end. */
+  /** The number of complete walks. */
   walks = 0
-  /** The longest time that an answer took, milliseconds. */
+  /** The longest time of an answer, in milliseconds. */
   slowest = 0
   readonly #clients: Client[] = []
   readonly #running: Promise<void>[] = []
-  /** What was true when. They overlap while the data change. */
+  /** The truths with their periods. Periods overlap while the data change. */
   readonly #periods: Period[]
   #isStopped = false
 
@@ -47,25 +47,30 @@ export class Load {
     this.#periods = [{ truth, from: 0, until: Number.POSITIVE_INFINITY }]
   }
 
-  /** Starts the clients: `walkers` that read page after page, one that asks other questions, one for tokens. */
+  /**
+   * Starts the clients: `walkers` clients that walk, one that sends other list and retrieve requests, one for tokens.
+   */
   start(walkers: number): void {
     const run = (work: (client: Client) => Promise<void>) => {
       const client = this.client()
       this.#running.push(this.#repeat(() => work(client)))
     }
     for (let n = 0; n < walkers; n++) run(client => this.#walk(client))
-    run(client => this.#askAround(client))
-    run(async client => void (await client.askToken()))
+    run(client => this.#requestOthers(client))
+    run(async client => void (await client.requestToken()))
   }
 
-  /** Another client whose answers are looked at as all others are. */
+  /** Makes a further client, whose answers are checked like all others. */
   client(): Client {
     const client = new Client(this.url, this.credentials, this)
     this.#clients.push(client)
     return client
   }
 
-  /** Another truth may be answered from now on; the one before, until the returned function is called. */
+  /**
+   * Accepts answers of another truth from now on. Answers of the former one are accepted until the returned function is
+   * called.
+   */
   change(truth: Truth): () => void {
     const before = this.#now
     this.#periods.push({ truth, from: performance.now(), until: Number.POSITIVE_INFINITY })
@@ -74,7 +79,7 @@ export class Load {
     }
   }
 
-  /** The id of a record that is there. */
+  /** The id of an existing record. */
   get someId(): number {
     const { ids } = this.#now.truth
     return ids[randomBelow(ids.length)] as number
@@ -86,7 +91,7 @@ export class Load {
     await Promise.all(this.#running)
   }
 
-  /** What was answered so far, for the failure of a test. */
+  /** The counts of answers, for the message of a failed test. */
   summary(): string {
     return JSON.stringify({
       ...Object.fromEntries(this.seen),
@@ -100,11 +105,11 @@ export class Load {
   }
 
   answered(answer: Answer): void {
-    const { kind, path, status, text, asked, had } = answer
+    const { kind, path, status, text, sentAt, receivedAt } = answer
     const what = `${kind} ${status}`
     this.seen.set(what, (this.seen.get(what) ?? 0) + 1)
-    this.slowest = Math.max(this.slowest, had - asked)
-    if (had - asked > (this.tolerance.longest ?? Number.POSITIVE_INFINITY))
+    this.slowest = Math.max(this.slowest, receivedAt - sentAt)
+    if (receivedAt - sentAt > (this.tolerance.longest ?? Number.POSITIVE_INFINITY))
       this.faults.note(`${what} took longer than ${this.tolerance.longest} ms`)
     if (status === 200) {
       const isRight =
@@ -116,7 +121,7 @@ export class Load {
     }
   }
 
-  /** A refusal that says how things are: the token is gone, or the record is. */
+  /** Whether an error is right: a 401 for a token that was lost, or a 404 for a record that does not exist. */
   #isTrue(answer: Answer): boolean {
     const { kind, path, status } = answer
     if (status === 401) return kind !== 'token' && this.tolerance.lostTokens === true
@@ -135,9 +140,9 @@ export class Load {
     }
   }
 
-  /** Page after page until offset reaches meta.count (spec 4.2); each record once, in its order. */
+  /** Reads page after page until offset reaches meta.count (spec 4.2). Every record must come once and in order. */
   async #walk(client: Client): Promise<void> {
-    const asked = performance.now()
+    const sentAt = performance.now()
     const ids: number[] = []
     let count = Number.POSITIVE_INFINITY
     for (let offset = 0; offset < count; offset += PAGE) {
@@ -148,8 +153,8 @@ export class Load {
       count = body.meta.count
       await Bun.sleep(PAUSE_MS)
     }
-    const [truth, ...others] = this.#truths({ asked, had: performance.now() })
-    // A walk across a change of the data proves nothing; its pages were looked at one by one.
+    const [truth, ...others] = this.#truths({ sentAt, receivedAt: performance.now() })
+    // A walk during a change of the data cannot be checked as a whole; its pages were checked one by one.
     if (!truth || others.length > 0) return
     const found = ids.slice(0, truth.ids.length)
     if (found.join() !== truth.ids.join() || new Set(ids).size !== ids.length)
@@ -159,8 +164,8 @@ export class Load {
     this.walks++
   }
 
-  /** First pages with a filter or an order, and single records. */
-  async #askAround(client: Client): Promise<void> {
+  /** Requests first pages with a filter or an order, and single records. */
+  async #requestOthers(client: Client): Promise<void> {
     for (const query of [...this.#now.truth.queries, undefined]) {
       if (this.#isStopped) return
       if (query !== undefined) await client.get(`${LIST}?${query}`)
@@ -173,9 +178,11 @@ export class Load {
     return this.#periods.at(-1) as Period
   }
 
-  /** What was true at some time between a question and its answer. */
-  #truths({ asked, had }: { asked: number; had: number }): Truth[] {
-    return this.#periods.filter(({ from, until }) => from <= had && until >= asked).map(({ truth }) => truth)
+  /** The truths that held at any time between a request and its answer. */
+  #truths({ sentAt, receivedAt }: { sentAt: number; receivedAt: number }): Truth[] {
+    return this.#periods
+      .filter(({ from, until }) => from <= receivedAt && until >= sentAt)
+      .map(({ truth }) => truth)
   }
 }
 

@@ -1,16 +1,18 @@
 import { type Served, serveWith } from '../../../support/served.ts'
 
-/** Connections to the database that one process of the service may hold. */
+/** The connections to the database that one process of the service may hold. */
 export const POOL = 4
 
-/** Seconds, shorter than the defaults so that an outage does not take a minute to be one. */
+/** Seconds, shorter than the defaults, so that the service notices an outage sooner than after a minute. */
 const WAIT = 1
 const STATEMENT = 3
 
-/** Milliseconds that any answer may take with them: a request has two statements, each of which may wait. */
+/**
+ * The longest time of an answer with these limits, in milliseconds: a request has two statements, and each may wait.
+ */
 export const LONGEST_MS = (2 * (WAIT + STATEMENT) + 3) * 1000
 
-/** Starts the executable with an admin port on a database. */
+/** Starts `axport serve` with an admin port on a database. */
 export async function startService(
   databaseUrl: string,
   { workers = 1, env = {} }: { workers?: number; env?: Record<string, string> } = {},
@@ -25,7 +27,7 @@ export async function startService(
   })
 }
 
-/** The lines of a service's log that are not about a single request or its statement. */
+/** The log lines of a service that are not about a single request or statement. */
 export function stateLines(service: Served) {
   return service.log().filter(({ msg }) => msg !== 'request' && msg !== 'slow statement')
 }

@@ -1,42 +1,42 @@
 import { expect } from 'bun:test'
 import { FlakyProxy } from '../../../support/flaky-proxy.ts'
 import { until } from '../../../support/until.ts'
+import { HealthProbe } from './health-probe.ts'
 import { Load, type Tolerance } from './load.ts'
 import { recovers } from './recovery.ts'
 import { LONGEST_MS, POOL, startService, stateLines } from './service.ts'
-import { Watch } from './watch.ts'
 import type { World } from './world.ts'
 
-/** The service under load behind a proxy. */
+/** A service under load, which reaches its database through a proxy. */
 export interface Trial {
   proxy: FlakyProxy
   load: Load
-  watch: Watch
-  /** Waits until the API refuses by 503, and /ready because of the database. */
+  probe: HealthProbe
+  /** Waits until the API answers 503, and /ready answers 503 because of the database. */
   untilDown(): Promise<unknown>
-  /** Holds that all endpoints and /ready are well within 2 s from this call on. */
+  /** Holds that all endpoints and /ready answer 200 within 2 s from this call. */
   recovers(): Promise<void>
-  /** Waits until the load has had so many more pages. */
+  /** Waits until the load has received this many further pages. */
   untilServed(pages: number): Promise<unknown>
 }
 
 export interface TrialOptions extends Tolerance {
   workers?: number
   env?: Record<string, string>
-  /** Changes of state that the log has to tell: lines of it that are not about requests, in one process. */
+  /** The number of log lines about changes of state, not about requests, of one process. */
   logLines: { least: number; most: number }
 }
 
-/** Clients that walk. */
+/** The number of clients that walk. */
 const WALKERS = 4
 
-/** Milliseconds for anything that has to happen in the end. */
-const PATIENCE_MS = 60_000
+/** The time limit for every condition that must become true, in milliseconds. */
+const TIMEOUT_MS = 60_000
 
 /**
- * Starts the service on a world, puts it under load, lets `act` do its worst, and then looks at what is left:
- * every answer was right or a documented refusal, a walk after it was whole, /live never failed, the same
- * process runs, no connection is left over, the log tells changes of state and not requests, and it ends well.
+ * Starts the service on a world, puts it under load, and lets `act` cause outages. Then holds that every answer was
+ * right or a documented error, a walk afterwards was complete, /live never failed, the same process runs, no connection
+ * is left over, the log has `logLines` changes of state, and the service exits with 0.
  */
 export async function trial(
   world: World,
@@ -47,55 +47,55 @@ export async function trial(
   const proxy = await FlakyProxy.start(world.url)
   const service = await startService(proxy.url, { workers, env })
   const load = new Load(service.url, world.credentials, world.truth, { longest: LONGEST_MS, ...tolerance })
-  const watch = new Watch(service.admin, new URL(world.url).password)
-  const probe = load.client()
+  const probe = new HealthProbe(service.admin, new URL(world.url).password)
+  const client = load.client()
   const untilServed = (pages: number) => {
     const goal = load.count('list', 200) + pages
-    return until(`${pages} more pages are served`, () => load.count('list', 200) >= goal, PATIENCE_MS)
+    return until(`${pages} more pages are served`, () => load.count('list', 200) >= goal, TIMEOUT_MS)
   }
   const untilDown = async () => {
     const refused = load.count('list', 503)
-    await watch.unready()
-    await until('a page is refused', () => load.count('list', 503) > refused, PATIENCE_MS)
+    await probe.unready()
+    await until('a page is refused', () => load.count('list', 503) > refused, TIMEOUT_MS)
   }
   try {
-    await probe.askToken()
+    await client.requestToken()
     load.start(WALKERS)
     await untilServed(20)
     await act({
-      ...{ proxy, load, watch, untilServed, untilDown },
-      recovers: () => recovers(probe, watch, load.someId),
+      ...{ proxy, load, probe, untilServed, untilDown },
+      recovers: () => recovers(client, probe, load.someId),
     })
-    // The walk under way may have begun before the end of it all.
+    // The current walk of each walker may have begun before the end of the outage.
     const walks = load.walks + WALKERS
-    await until('walks come to their end', () => load.walks > walks, PATIENCE_MS)
-    await Promise.all([load.stop(), watch.stop()])
-    expect([...load.faults.report(), ...watch.faults.report()]).toEqual([])
+    await until('each walker has completed a further walk', () => load.walks > walks, TIMEOUT_MS)
+    await Promise.all([load.stop(), probe.stop()])
+    expect([...load.faults.report(), ...probe.faults.report()]).toEqual([])
     expect(service.exitCode()).toBeUndefined()
     await expectQuiet(world, proxy, workers)
     const lines = stateLines(service)
-    const told = lines.map(line => JSON.stringify(line)).join('\n')
-    expect(lines.length / workers, told).toBeWithin(logLines.least, logLines.most + 1)
+    const details = lines.map(line => JSON.stringify(line)).join('\n')
+    expect(lines.length / workers, details).toBeWithin(logLines.least, logLines.most + 1)
     await service.end()
   } catch (error) {
     console.log(`  ${load.summary()}`)
     throw error
   } finally {
-    await Promise.all([load.stop(), watch.stop()])
+    await Promise.all([load.stop(), probe.stop()])
     service.signal('SIGKILL')
     await service.finished
     await proxy.stop()
-    await world.victim.mend()
+    await world.postgres.mend()
   }
 }
 
-/** No connection is in the middle of anything, and there are no more than the pools may hold. */
-async function expectQuiet({ victim }: World, proxy: FlakyProxy, workers: number): Promise<void> {
+/** Holds that no connection runs a statement, and that there are no more connections than the pools may hold. */
+async function expectQuiet({ postgres }: World, proxy: FlakyProxy, workers: number): Promise<void> {
   const most = POOL * workers
   const isQuiet = async () => {
-    const { open, busy } = await victim.connections()
+    const { open, busy } = await postgres.connections()
     if (busy === 0 && open <= most && proxy.connections <= most) return true
     throw new Error(`${busy} busy of ${open}, ${proxy.connections} at the proxy, at most ${most} are kept`)
   }
-  await until('no connection is busy or left over', isQuiet, PATIENCE_MS)
+  await until('no connection is busy or left over', isQuiet, TIMEOUT_MS)
 }

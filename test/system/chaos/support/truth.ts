@@ -2,18 +2,18 @@ import { LIST } from '../../../support/http.ts'
 import { asking, Oracle, type Scope } from '../../../support/oracle.ts'
 import type { Platform } from '../../../support/oracle-records.ts'
 
-/** What the service has to answer for as long as it holds. */
+/** The right answers of the service for one state of the data. */
 export interface Truth {
-  /** In the default order, so as a walk finds them. */
+  /** The ids in the default order, as a walk finds them. */
   ids: number[]
-  /** Queries with a filter or an order that may be asked beside walks. */
+  /** Queries with a filter or an order, for requests besides walks. */
   queries: string[]
-  /** Whether a 200 to a path is right, byte for byte. */
+  /** Whether the body of a 200 to a path is right, byte for byte. */
   accepts(path: string, text: string): boolean
   has(id: number): boolean
 }
 
-/** Pages of a walk are this long. */
+/** The size of the pages of a walk. */
 export const PAGE = 100
 
 const QUERIES = [
@@ -25,12 +25,12 @@ const QUERIES = [
   'sort=product_name',
 ]
 
-/** What holds while the data are these. */
+/** The truth of a platform's data. */
 export function truthOf(platform: Platform, scope: Scope): Truth {
   const oracle = new Oracle(platform)
   for (const query of QUERIES) {
     const { length } = oracle.documents(scope, asking(query))
-    if (length === 0) throw new Error(`nothing matches ${query}: it proves nothing`)
+    if (length === 0) throw new Error(`no record matches ${query}, so the query would test nothing`)
   }
   const answer = answersOf(oracle, scope)
   return {
@@ -41,7 +41,7 @@ export function truthOf(platform: Platform, scope: Scope): Truth {
   }
 }
 
-/** The right body of a 200 to a path; undefined where there is none. */
+/** A function that returns the right body of a 200 to a path, or undefined if the path has no 200. */
 export function answersOf(oracle: Oracle, scope: Scope): (path: string) => string | undefined {
   return path => {
     const [resource = '', query] = path.split('?')

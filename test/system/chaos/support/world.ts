@@ -9,13 +9,13 @@ import type { Scope } from '../../../support/oracle.ts'
 import type { Platform } from '../../../support/oracle-records.ts'
 import { readPlatform } from '../../../support/stored-platform.ts'
 import { integrate } from '../../support/operations.ts'
+import { ChaosPostgres, SERVING_ROLE } from './chaos-postgres.ts'
 import { type Truth, truthOf } from './truth.ts'
-import { SERVING_ROLE, Victim } from './victim.ts'
 
-/** A database full of sample data, an integration that may read a part of it, and what it has to see. */
+/** A database with sample data, an integration that may read a part of the data, and the right answers to it. */
 export interface World {
-  victim: Victim
-  /** The URL of the role that serves, on the victim itself. */
+  postgres: ChaosPostgres
+  /** The URL of the database for the role of the service, without the proxy. */
   url: string
   credentials: Credentials
   platform: Platform
@@ -23,10 +23,10 @@ export interface World {
   truth: Truth
 }
 
-/** Assessments that are loaded; about two thirds of them are in the scope. */
+/** The number of loaded assessments; about two thirds of them are in the scope. */
 const ASSESSMENTS = 3000
 
-/** A world for the tests of a file, which is made before them; everything is taken down after them. */
+/** Makes a world before the tests of a file, and stops everything after them. */
 export function useWorld(options: Parameters<typeof makeWorld>[0] = {}): World {
   setDefaultTimeout(10 * 60_000)
   const world = {} as World
@@ -35,40 +35,40 @@ export function useWorld(options: Parameters<typeof makeWorld>[0] = {}): World {
   })
   afterAll(async () => {
     await cleanUp()
-    await world.victim?.stop()
+    await world.postgres?.stop()
   })
   return world
 }
 
-/** Makes a world on a Postgres of its own; `password` is that of the role that serves, `settings` the server's. */
+/** Makes a world on a new Postgres. `password` is of the service's role; `settings` are those of postgresql.conf. */
 export async function makeWorld({
   assessments = ASSESSMENTS,
   password = randomBytes(16).toString('hex'),
   settings = {},
 } = {}): Promise<World> {
-  const victim = await Victim.start(settings)
-  await victim.ask(sql => sql.unsafe(`create role ${SERVING_ROLE} login password '${password}'`))
-  await succeed(victim.url, 'migrate', '--time-zone', 'America/Chicago', '--grant', SERVING_ROLE)
-  await victim.ask(sql => importText(sql, [...sampleNdjson({ assessments })].join('')))
-  const platform = await victim.ask(readPlatform)
+  const postgres = await ChaosPostgres.start(settings)
+  await postgres.asSuperuser(sql => sql.unsafe(`create role ${SERVING_ROLE} login password '${password}'`))
+  await succeed(postgres.url, 'migrate', '--time-zone', 'America/Chicago', '--grant', SERVING_ROLE)
+  await postgres.asSuperuser(sql => importText(sql, [...sampleNdjson({ assessments })].join('')))
+  const platform = await postgres.asSuperuser(readPlatform)
   const scope = { organizations: someIds(platform.organizations), products: someIds(platform.products) }
-  const credentials = await integrate(victim.url, scope)
-  const url = new URL(victim.url)
+  const credentials = await integrate(postgres.url, scope)
+  const url = new URL(postgres.url)
   url.username = SERVING_ROLE
   url.password = password
-  return { victim, url: url.href, credentials, platform, scope, truth: truthOf(platform, scope) }
+  return { postgres, url: url.href, credentials, platform, scope, truth: truthOf(platform, scope) }
 }
 
-/** All but every fourth, so that a record out of scope would be noticed. */
+/** All ids but every fourth, so that a wrong answer with a record outside of the scope is noticed. */
 function someIds(rows: { id: number }[]): number[] {
   const ids = rows.map(({ id }) => id).sort((a, b) => a - b)
   return ids.filter((_, index) => index % 4 !== 1)
 }
 
-/** Gives another world the integrations, secrets and tokens of this one, as a copy of the database has them. */
+/** Copies the integrations, secrets and tokens of one world into another, as a copy of the database would have them. */
 export async function copyIntegrations(from: World, to: World): Promise<void> {
   for (const table of ['integrations', 'integration_secrets', 'access_tokens']) {
-    const [row] = await from.victim.ask(
+    const [row] = await from.postgres.asSuperuser(
       sql => sql<{ columns: string; rows: string }[]>`
         select
           (
@@ -77,8 +77,8 @@ export async function copyIntegrations(from: World, to: World): Promise<void> {
           ) as columns,
           (select coalesce(json_agg(t), '[]')::text from ${sql(table)} as t) as rows`,
     )
-    if (!row) throw new Error('an aggregate has one row')
-    await to.victim.ask(async sql => {
+    if (!row) throw new Error('json_agg() returned no row')
+    await to.postgres.asSuperuser(async sql => {
       await sql.unsafe(`truncate ${table} cascade`)
       await sql.unsafe(
         `insert into ${table} (${row.columns}) overriding system value

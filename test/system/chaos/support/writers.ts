@@ -9,10 +9,10 @@ const ADDED = 40
 const FIRST_ID = 900_000_000
 const MICROS = Date.parse('2031-01-01T12:00:00Z') * 1000
 
-/** The records that writers add and remove: with ids and days that come after all others, and in the scope. */
+/** The records that writers add and remove. They are in the scope, and their ids and days come after all others. */
 export function lateRecords({ platform, truth }: World): Assessment[] {
   const like = platform.assessments.find(({ id }) => id === truth.ids[0])
-  if (!like) throw new Error('there are no records')
+  if (!like) throw new Error('the world has no records')
   return Array.from({ length: ADDED }, (_, index) => {
     const id = FIRST_ID + index
     const part = { id, name: null, micros: null, proctor_id: like.user_id }
@@ -20,38 +20,40 @@ export function lateRecords({ platform, truth }: World): Assessment[] {
   })
 }
 
-/** Writers at work. */
+/** Running writers. */
 export interface Writers {
-  /** What was written so far, in times. */
+  /** The number of successful writes by kind. */
   written: { renamings: number; imports: number; rotations: number }
   stop(): Promise<void>
 }
 
 /**
- * Writes all the time, until they are stopped: everybody is renamed in one transaction; records
- * are added and removed by imports; the secret of another integration is rotated. What fails is tried again.
- * @param pause milliseconds between two of a kind
+ * Starts three writers, which run until stop(): one renames all users in one transaction, one adds and removes records
+ * by imports, and one rotates the secret of another integration. A failed write is repeated.
+ * @param pause milliseconds between two writes of a kind
  */
 export async function startWriters(world: World, pause = 250): Promise<Writers> {
-  const { victim } = world
-  const { clientId } = await integrate(victim.url, world.scope)
+  const { postgres } = world
+  const { clientId } = await integrate(postgres.url, world.scope)
   const late = lateRecords(world)
   const written = { renamings: 0, imports: 0, rotations: 0 }
   let isStopped = false
   let isAdded = false
   const rename = () => {
     const suffix = ` v${written.renamings + 1}`
-    return victim.ask(sql => sql`update users set name = regexp_replace(name, ' v[0-9]+$', '') || ${suffix}`)
+    return postgres.asSuperuser(
+      sql => sql`update users set name = regexp_replace(name, ' v[0-9]+$', '') || ${suffix}`,
+    )
   }
   const load = () => {
     isAdded = !isAdded
-    return importing(victim.url, late.map(isAdded ? lineOf : ({ id }) => removal('assessment', id)))
+    return importing(postgres.url, late.map(isAdded ? lineOf : ({ id }) => removal('assessment', id)))
   }
   const rotate = () =>
-    axport(['integration', 'rotate', clientId, '--json'], { env: { DATABASE_URL: victim.url } })
+    axport(['integration', 'rotate', clientId, '--json'], { env: { DATABASE_URL: postgres.url } })
   const repeat = async (what: keyof typeof written, work: () => Promise<object>) => {
     while (!isStopped) {
-      // Where the database was taken away, the statement throws and the command ends with another code.
+      // Without the database, the statement throws and the command exits with another code than 0.
       const done = await work().catch(() => ({ code: 1 }))
       if (!('code' in done) || done.code === 0) written[what]++
       await Bun.sleep(pause)

@@ -20,7 +20,7 @@ const OTHER: Record<string, string> = {
   '/': '*',
 }
 
-/** The operator's opposite, or its neighbour. */
+/** The change of an operator to its opposite or to a similar one. */
 export function otherOperator({ left, operatorToken, right }: Parts, of: (node: Node) => string): Change[] {
   const operator = of(operatorToken)
   const after = OTHER[operator]
@@ -28,14 +28,14 @@ export function otherOperator({ left, operatorToken, right }: Parts, of: (node: 
   return after === undefined || joinsTexts ? [] : [{ ...rangeOf(operatorToken), after }]
 }
 
-/** Calls that are left out: `text.trim()` becomes `text`. */
+/** Methods whose calls are left out: `text.trim()` becomes `text`. */
 const LEFT_OUT =
   /^(?:trim|toLowerCase|toUpperCase|filter|replace|replaceAll|slice|toWellFormed|reverse|sort|catch)$/
 
-/** Calls that become their opposite. */
+/** Methods that become their opposite. */
 const OPPOSITE: Record<string, string> = { every: 'some', some: 'every', min: 'max', max: 'min' }
 
-/** The texts that a call of a method becomes; `end` is where it ends. */
+/** The replacements of a method call, which ends at `end`. */
 export function otherCalls(called: Node, text: string, end: number): string[] {
   if (called.kind !== SyntaxKind.PropertyAccessExpression) return []
   const { expression: on, name } = partsOf(called)
@@ -46,7 +46,7 @@ export function otherCalls(called: Node, text: string, end: number): string[] {
   return LEFT_OUT.test(method) ? [receiver] : []
 }
 
-/** Without an anchor or a flag, for one character only, for none at least, or for letters beside digits. */
+/** The replacements of a regular expression: without an anchor, a flag or a quantifier, or with a wider class. */
 export function otherExpressions(source: string): string[] {
   const end = source.lastIndexOf('/')
   const [body, flags] = [source.slice(1, end), source.slice(end + 1)]

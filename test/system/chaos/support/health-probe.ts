@@ -1,23 +1,25 @@
 import { until } from '../../../support/until.ts'
 import { Faults } from './faults.ts'
 
-/** What /ready said at a moment (milliseconds of performance.now()). */
-interface Reading {
+/** An answer, with the time of its request (milliseconds of performance.now()). */
+interface Answer {
   at: number
   status: number
   body: string
 }
 
-/** Milliseconds between two looks. */
+/** Milliseconds between two probes. */
 const INTERVAL_MS = 100
 
-/** Milliseconds for an answer: /live asks nobody; /ready may wait for the database, but not for ever. */
-const PATIENCE_MS = { '/live': 2000, '/ready': 5000 }
+/**
+ * Time limits of answers in milliseconds. /live asks no other program; /ready may wait for the database for a while.
+ */
+const TIMEOUT_MS = { '/live': 2000, '/ready': 5000 }
 
-/** Asks the admin port all the time, as an orchestrator does: /live must be 200 always. */
-export class Watch {
+/** Probes the admin port all the time, as an orchestrator does. /live must always be 200. */
+export class HealthProbe {
   readonly faults = new Faults()
-  #last: Reading | undefined
+  #last: Answer | undefined
   #isStopped = false
   readonly #running: Promise<void>[]
 
@@ -25,10 +27,10 @@ export class Watch {
     private readonly url: string,
     private readonly secret: string,
   ) {
-    this.#running = [this.#repeat(() => this.#lookLive()), this.#repeat(() => this.#lookReady())]
+    this.#running = [this.#repeat(() => this.#probeLive()), this.#repeat(() => this.#probeReady())]
   }
 
-  /** Waits until /ready answers 200 to a question that is asked from now on; when it was asked. */
+  /** Waits until /ready answers 200 to a request that is sent from now on. Returns the time of that request. */
   async ready(): Promise<number> {
     return (await this.#until(({ status }) => status === 200)).at
   }
@@ -38,13 +40,13 @@ export class Watch {
     await this.#until(({ status, body }) => status === 503 && wrongIn(body).includes('database'))
   }
 
-  async #until(condition: (reading: Reading) => boolean): Promise<Reading> {
+  async #until(condition: (answer: Answer) => boolean): Promise<Answer> {
     const start = performance.now()
     const isMet = () => {
       if (this.#last && this.#last.at >= start && condition(this.#last)) return this.#last
       throw new Error(`/ready is ${JSON.stringify(this.#last)}`)
     }
-    return await until('/ready says so', isMet, 30_000)
+    return await until('/ready has the expected status', isMet, 30_000)
   }
 
   async stop(): Promise<void> {
@@ -52,20 +54,20 @@ export class Watch {
     await Promise.all(this.#running)
   }
 
-  async #repeat(look: () => Promise<void>): Promise<void> {
+  async #repeat(probe: () => Promise<void>): Promise<void> {
     while (!this.#isStopped) {
-      await look()
+      await probe()
       await Bun.sleep(INTERVAL_MS)
     }
   }
 
-  async #lookLive(): Promise<void> {
-    const answer = await this.#ask('/live')
+  async #probeLive(): Promise<void> {
+    const answer = await this.#request('/live')
     if (answer && answer.status !== 200) this.faults.note(`/live was ${answer.status}: ${answer.body}`)
   }
 
-  async #lookReady(): Promise<void> {
-    const answer = await this.#ask('/ready')
+  async #probeReady(): Promise<void> {
+    const answer = await this.#request('/ready')
     if (!answer) return
     this.#last = answer
     const { status, body } = answer
@@ -75,10 +77,10 @@ export class Watch {
     if (body.includes(this.secret)) this.faults.note('/ready shows the password of the database')
   }
 
-  async #ask(path: '/live' | '/ready'): Promise<Reading | undefined> {
+  async #request(path: '/live' | '/ready'): Promise<Answer | undefined> {
     const at = performance.now()
     try {
-      const response = await fetch(this.url + path, { signal: AbortSignal.timeout(PATIENCE_MS[path]) })
+      const response = await fetch(this.url + path, { signal: AbortSignal.timeout(TIMEOUT_MS[path]) })
       return { at, status: response.status, body: await response.text() }
     } catch (error) {
       this.faults.note(`no answer to ${path}: ${(error as { code?: string }).code ?? error}`)
@@ -87,7 +89,7 @@ export class Watch {
   }
 }
 
-/** The checks that the body of /ready says are wrong, and why. */
+/** The names of the wrong checks in the body of /ready that have a detail. */
 function wrongIn(body: string): string[] {
   const { checks } = JSON.parse(body) as { checks: { check: string; status: string; detail?: string }[] }
   return checks.filter(({ status, detail }) => status === 'wrong' && detail).map(({ check }) => check)

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { createReadStream } from 'node:fs'
 import { basename } from 'node:path'
 
-/** Lines as `sha256sum --check` reads them: digests, and names without their folders, in the order of the names. */
+/** Lines in the format of `sha256sum --check`: digests and file names without folders, in the order of the names. */
 export async function sha256Sums(files: string[]): Promise<string> {
   const lines: string[] = []
   for (const file of files.toSorted()) {

@@ -1,17 +1,15 @@
-import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test'
+import { expect, setDefaultTimeout, test } from 'bun:test'
 import { join } from 'node:path'
 import { migrate } from '../../src/postgres/schema/migrate.ts'
 import { ailments } from '../support/doctor.ts'
-import { cleanUp, emptyFolder, serve } from '../support/executable.ts'
+import { emptyFolder, serve } from '../support/executable.ts'
 import { newToken } from '../support/http.ts'
 import { succeed } from '../support/operator.ts'
-import { type OwnCluster, startCluster } from '../support/own-cluster.ts'
-import { debianBinaries } from '../support/postgres-binaries.ts'
 import { requires } from '../support/requires.ts'
 import { load } from '../support/service.ts'
 import { readPlatform } from '../support/stored-platform.ts'
 import { until } from '../support/until.ts'
-import { dump, POSTGRES_15, restore } from './support/debian-postgres.ts'
+import { dump, POSTGRES_15, restore, usePostgres15 } from './support/debian-postgres.ts'
 import { expectServed } from './support/expect-served.ts'
 import { importing, integrate, on } from './support/operations.ts'
 import { linesOf, smallPlatform } from './support/small-platform.ts'
@@ -22,35 +20,28 @@ const BEFORE = smallPlatform(0)
 const LATER = smallPlatform(1)
 const SOURCE = ['organizations', 'products', 'users', 'assessments', 'assessment_parts']
 
-/** A platform's data with nothing that the export shows. */
+/** A platform's data without assessments, so that the export is empty. */
 const NOTHING = { ...BEFORE, assessments: [] }
 const GETS_NOTHING = expect.stringMatching(/^integrations: warning, .* gets nothing/)
 
-requires(POSTGRES_15).describe('what reaches the source tables past their triggers', () => {
-  let cluster: OwnCluster
-  beforeAll(async () => {
-    cluster = await startCluster({ binaries: debianBinaries(15), settings: { wal_level: 'logical' } })
-  })
-  afterAll(async () => {
-    await cleanUp()
-    await cluster?.stop()
-  })
+requires(POSTGRES_15).describe('data that is written into the source tables without triggers', () => {
+  const server = usePostgres15({ wal_level: 'logical' })
 
-  /** A migrated database without data. */
+  /** Creates a migrated database without data. */
   async function database(name: string): Promise<string> {
-    await on(cluster.url(), sql => sql.unsafe(`create database ${name} template template0`))
-    await on(cluster.url(name), sql => migrate(sql))
-    return cluster.url(name)
+    await on(server.cluster.url(), sql => sql.unsafe(`create database ${name} template template0`))
+    await on(server.cluster.url(name), sql => migrate(sql))
+    return server.cluster.url(name)
   }
 
-  /** A service on it, and what it answers to a token that it has seen. */
+  /** Starts a service and requests a token. Returns a function that holds that the service has a platform's pages. */
   async function served(url: string) {
     const service = await serve({ DATABASE_URL: url })
     const token = await newToken(service.url, await integrate(url))
     return (platform: typeof BEFORE) => expectServed(service.url, token, platform)
   }
 
-  test('by logical replication is no news to an import, is named by doctor, and is served after axport refresh', async () => {
+  test('by logical replication is reported by doctor and rendered by axport refresh, but not by an import', async () => {
     const platform = await database('platform')
     await on(platform, sql => load(sql, linesOf(BEFORE)))
     const url = await database('export')
@@ -65,12 +56,12 @@ requires(POSTGRES_15).describe('what reaches the source tables past their trigge
     )
     const arrived = () =>
       until(
-        'all has been replicated',
+        'all rows are replicated',
         async () => Bun.deepEquals(await on(url, readPlatform), await on(platform, readPlatform)),
         60_000,
       )
     await arrived()
-    // What the integration may read has to be there before it.
+    // The organizations and products must exist before the integration is created.
     const expectPages = await served(url)
     await expectPages(NOTHING)
     const { stdout } = await importing(url, linesOf(BEFORE))
@@ -94,7 +85,7 @@ requires(POSTGRES_15).describe('what reaches the source tables past their trigge
     await on(url, sql => sql.unsafe('alter subscription feed disable'))
   })
 
-  test('by pg_restore --disable-triggers is named by doctor, and is served after axport refresh', async () => {
+  test('by pg_restore --disable-triggers is reported by doctor and rendered by axport refresh', async () => {
     const origin = await database('origin')
     await on(origin, sql => load(sql, linesOf(BEFORE)))
     const file = join(emptyFolder(), 'before.dump')

@@ -3,35 +3,37 @@ import { listFilter } from './paths.ts'
 import { inScope } from './scopes.ts'
 import type { Scope } from './world.ts'
 
-/** Something to look for with a filter. */
-export interface Needle {
-  /** What kind it is, and never the text itself: at --database it may be somebody's name. */
+/** A filter with few matches, with values for each round. */
+export interface RareFilter {
+  /** The kind of the filter. It never contains a value: with --database, values may be data of persons. */
   name: string
-  /** Query strings about others, of which the statement is the same. */
+  /** Query strings with other values, for the same statement. */
   warm: string[]
-  /** A query string for each round. */
+  /** One query string for each round. */
   queries: string[]
 }
 
-/** Questions of a kind before the one that counts: each connection of the service has prepared the statement. */
+/**
+ * The number of requests before the measured one, so that each connection of the service has prepared the statement.
+ */
 export const WARM = 4
 
-/** Records that are looked at to find values. */
-const LOOKED_AT = 5000
+/** The number of records from which values are taken. */
+const SAMPLE = 5000
 
-/** What to look for: values that some records of the scope have, one and many, and the busiest proctor. */
-export async function needlesOf(sql: Sql, scope: Scope, rounds: number): Promise<Needle[]> {
+/** The filters: one value and several values of records in the scope, and the proctor with the most records. */
+export async function rareFiltersOf(sql: Sql, scope: Scope, rounds: number): Promise<RareFilter[]> {
   const seen = await sql.unsafe<Record<'user' | 'seid' | 'proctor', string>[]>(
     `select user_id as user, seid, proctor_ids[1] as proctor from export_records
-     where ${inScope(scope)} and seid is not null order by hashint8(id), id limit ${LOOKED_AT}`,
+     where ${inScope(scope)} and seid is not null order by hashint8(id), id limit ${SAMPLE}`,
   )
   const [busiest] = await sql.unsafe<{ id: string }[]>(
     `select proctor_ids[1] as id from export_records where ${inScope(scope)} group by 1 order by count(*) desc, 1`,
   )
   if (seen.length === 0 || !busiest) throw new Error('no record in the scope has a seid')
-  const needle = (filter: string, column: keyof (typeof seen)[number], size: number): Needle => {
+  const rareFilter = (filter: string, column: keyof (typeof seen)[number], size: number): RareFilter => {
     const values = [...new Set(seen.map(row => row[column]))]
-    // Others in every round and before, from the start again where they are too few.
+    // Every request has other values; if there are too few, they repeat from the first.
     const queries = Array.from({ length: rounds + WARM }, (_, nth) =>
       listFilter(
         filter,
@@ -40,12 +42,12 @@ export async function needlesOf(sql: Sql, scope: Scope, rounds: number): Promise
     )
     return { name: `${filter}, ${size}`, warm: queries.slice(0, WARM), queries: queries.slice(WARM) }
   }
-  const proctors = needle('proctor_ids', 'proctor', 1)
+  const proctors = rareFilter('proctor_ids', 'proctor', 1)
   return [
-    needle('user_ids', 'user', 1),
-    needle('user_ids', 'user', 100),
-    needle('seids', 'seid', 1),
-    needle('seids', 'seid', 100),
+    rareFilter('user_ids', 'user', 1),
+    rareFilter('user_ids', 'user', 100),
+    rareFilter('seids', 'seid', 1),
+    rareFilter('seids', 'seid', 100),
     proctors,
     {
       ...proctors,

@@ -1,4 +1,4 @@
-// The service is told to end while its database is away.
+// The service gets SIGTERM while its database cannot be reached.
 import { expect, test } from 'bun:test'
 import { FlakyProxy } from '../../support/flaky-proxy.ts'
 import { until } from '../../support/until.ts'
@@ -9,7 +9,7 @@ import { useWorld } from './support/world.ts'
 const world = useWorld()
 
 test.each([1, 2])(
-  '%i process(es) told to end during an outage end in time, and cut nobody',
+  '%i process(es) that get SIGTERM during an outage exit within SHUTDOWN_TIMEOUT, and answer every open request',
   async workers => {
     const endIn = async (weather: 'silent' | 'closing' | 'fair') => {
       const proxy = await FlakyProxy.start(world.url)
@@ -19,14 +19,15 @@ test.each([1, 2])(
         load.start(6)
         await until('50 pages are served', () => load.count('list', 200) >= 50)
         proxy.become({ is: weather })
-        // Until requests are stuck in it.
+        // The pause lets requests get stuck in the network.
         await Bun.sleep(100)
-        const told = performance.now()
-        // From now on nothing is asked: the system cuts a connection that is still being made, and nobody else does.
+        const signalledAt = performance.now()
+        // No new request is sent: the system would reset a connection that the service has not accepted before it
+        // closes.
         const answered = load.stop()
         service.signal('SIGTERM')
         const { code, stderr } = await service.finished
-        const took = performance.now() - told
+        const took = performance.now() - signalledAt
         await answered
         expect([weather, code, stderr, load.faults.report()]).toEqual([weather, 0, '', []])
         expect(took).toBeLessThan(12_000 + 2000)

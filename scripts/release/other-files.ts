@@ -4,7 +4,7 @@ const root = join(import.meta.dir, '..', '..')
 
 const ENTITIES = ['organizations', 'products', 'users', 'assessments', 'assessment_parts']
 
-/** What a release has beside the executables: where it is in the archive, and where in the sources. */
+/** The files of a release besides the executables: paths in the archive with paths in the sources. */
 const FILES: Record<string, string> = {
   'CHANGELOG.md': 'CHANGELOG.md',
   ...fromOperate('axport.service', 'nginx.conf', 'haproxy.cfg', 'Caddyfile', 'alerts.yml'),
@@ -16,20 +16,20 @@ function fromOperate(...names: string[]): Record<string, string> {
   return Object.fromEntries(names.map(name => [name, join('docs', 'operate', name)]))
 }
 
-/** How each shell names the script that completes `axport`. */
+/** The file name of the completion script by shell. */
 const COMPLETIONS = { bash: 'axport.bash', zsh: '_axport', fish: 'axport.fish' }
 
 /**
- * An archive (tar) of what is not executable: the unit for systemd, configurations of proxies, alerts, the example
- * queries, and the completions.
- * @param folder in which all of it is in the archive
- * @throws Error that names a file that is missing
+ * The tar archive of a release: the systemd unit, configurations of proxies, alerts, the example queries, and the
+ * completions.
+ * @param folder the folder in the archive that contains all files
+ * @throws Error that names a missing file
  */
 export async function archiveOfFiles(folder: string): Promise<Uint8Array> {
   const contents: Record<string, string> = {}
   for (const [name, path] of Object.entries(FILES)) {
     const file = Bun.file(join(root, path))
-    if (!(await file.exists())) throw new Error(`${path} is missing, and a release has it`)
+    if (!(await file.exists())) throw new Error(`the file ${path} of a release is missing`)
     contents[`${folder}/${name}`] = await file.text()
   }
   for (const [shell, name] of Object.entries(COMPLETIONS))
@@ -44,6 +44,7 @@ async function completion(shell: string): Promise<string> {
     new Response(run.stdout).text(),
     new Response(run.stderr).text(),
   ])
-  if ((await run.exited) !== 0) throw new Error(`no completion for ${shell}: ${words.trim()}`)
+  if ((await run.exited) !== 0)
+    throw new Error(`the completion script for ${shell} cannot be made: ${words.trim()}`)
   return script
 }

@@ -4,32 +4,34 @@ import type { Result } from './results.ts'
 import { authorize, type Service, startService } from './service.ts'
 import type { Scope, World } from './world.ts'
 
-/** Something to be measured, by name; gives lines of the table. */
+/** A measure: its name, and a function that returns lines of the table. */
 export interface Measure {
   name: string
   run(world: World): Promise<Result[]>
 }
 
-/** A service that runs for one measure, and a client of it. */
-export interface Stage {
+/** A service for one measure, with a client. */
+export interface MeasuredService {
   service: Service
   credentials: Credentials
   headers: { authorization: string }
   load(job: Partial<Job> & Pick<Job, 'paths'>): Promise<Outcome>
-  /** Load before anything is measured: Bun compiles code that is used often, for some twenty seconds; a service runs for weeks. */
+  /**
+   * Load before a measurement. Bun compiles code that runs often for some twenty seconds, and a service runs for weeks.
+   */
   warmUp(job: Partial<Job> & Pick<Job, 'paths'>): Promise<unknown>
-  /** Requests a second, over and over for the seconds of one measurement. */
+  /** Requests a second, for the seconds of one measurement. */
   rate(job: Partial<Job> & Pick<Job, 'paths'>): Promise<number>
 }
 
-/** Measurements that warming up takes. */
+/** The duration of the warm-up, in measurements. */
 const WARM_UP = 7
 
-/** Runs `work` on a service of its own, which remembers nothing, for an integration with this scope. */
-export async function onStage<Value>(
+/** Runs `work` on a new service with empty page memory, for an integration with this scope. */
+export async function withService<Value>(
   world: World,
   scope: Scope,
-  work: (stage: Stage) => Promise<Value>,
+  work: (measured: MeasuredService) => Promise<Value>,
   databaseUrl = world.databaseUrl,
 ): Promise<Value> {
   const credentials = await world.provision(databaseUrl, scope)
@@ -37,19 +39,19 @@ export async function onStage<Value>(
   try {
     const headers = await authorize(service.url, credentials)
     const { connections, seconds } = world.options
-    const load: Stage['load'] = job => runLoad({ url: service.url, connections, headers, ...job })
-    const rate: Stage['rate'] = async job => {
+    const load: MeasuredService['load'] = job => runLoad({ url: service.url, connections, headers, ...job })
+    const rate: MeasuredService['rate'] = async job => {
       const outcome = await load({ seconds, ...job })
       return outcome.requests / outcome.seconds
     }
-    const warmUp: Stage['warmUp'] = job => load({ seconds: WARM_UP * seconds, ...job })
+    const warmUp: MeasuredService['warmUp'] = job => load({ seconds: WARM_UP * seconds, ...job })
     return await work({ service, credentials, headers, load, warmUp, rate })
   } finally {
     await service.stop()
   }
 }
 
-/** Milliseconds of paths that one client asks for one after the other, on a service that remembers nothing. */
+/** Milliseconds of paths that one client requests one after the other, on a service with empty page memory. */
 export async function latenciesOf(world: World, scope: Scope, paths: string[]): Promise<number[]> {
-  return (await onStage(world, scope, ({ load }) => load({ paths, connections: 1 }))).latencies
+  return (await withService(world, scope, ({ load }) => load({ paths, connections: 1 }))).latencies
 }

@@ -1,20 +1,21 @@
-import postgres, { type Sql } from 'postgres'
+import type { Sql } from 'postgres'
 import { type OwnCluster, startCluster } from '../../../support/own-cluster.ts'
 import { signal, stopProcesses } from '../../../support/stop-processes.ts'
 import { until } from '../../../support/until.ts'
+import { withConnection } from '../../../support/with-connection.ts'
 
-/** The role that serves: not a superuser, for whom there are always places left. */
+/** The role of the service. It is no superuser, because Postgres reserves connections for superusers. */
 export const SERVING_ROLE = 'axport_serve'
 
-/** A Postgres of one's own that is stopped, killed, frozen and cut off. */
-export class Victim {
+/** A Postgres server that a test shuts down, kills, suspends and disconnects. */
+export class ChaosPostgres {
   #frozen: number[] = []
 
   private constructor(private readonly cluster: OwnCluster) {}
 
-  /** Starts it with settings of postgresql.conf. */
-  static async start(settings: Record<string, string>): Promise<Victim> {
-    return new Victim(await startCluster({ settings }))
+  /** Starts a server with settings of postgresql.conf. */
+  static async start(settings: Record<string, string>): Promise<ChaosPostgres> {
+    return new ChaosPostgres(await startCluster({ settings }))
   }
 
   get url(): string {
@@ -26,38 +27,33 @@ export class Victim {
   }
 
   /**
-   * Asks it as a superuser, past the proxy, on a connection that is there for `work` alone: one that is kept may
-   * not notice that it was cut.
+   * Calls `work` with a new superuser's connection that does not use the proxy. A connection that outlived an outage
+   * might not notice that it is dead.
    */
-  async ask<Result>(work: (sql: Sql) => Promise<Result>): Promise<Result> {
-    const sql = postgres(this.url, { max: 1, onnotice: () => {}, connect_timeout: 5, idle_timeout: 0 })
-    try {
-      return await work(sql)
-    } finally {
-      await sql.end({ timeout: 0 })
-    }
+  async asSuperuser<Result>(work: (sql: Sql) => Promise<Result>): Promise<Result> {
+    return await withConnection(this.url, work)
   }
 
-  /** A shutdown in good order ("fast"), as for an upgrade. */
+  /** A fast shutdown of Postgres, as before an upgrade. */
   async shutDown(): Promise<void> {
     process.kill(this.cluster.pid, 'SIGINT')
     await this.#untilDown()
   }
 
-  /** kill -9 of all its processes at once, as when a machine loses its power. */
+  /** SIGKILL to all processes at once, as at a power loss. */
   async kill(): Promise<void> {
     for (const pid of await stopProcesses(this.cluster)) signal(pid, 'SIGKILL')
     await this.#untilDown()
   }
 
-  /** kill -9 of one of its backends. Postgres ends all the others and recovers; resolves when it has. */
+  /** SIGKILL to one backend. Postgres ends all other backends and recovers; the promise resolves after the recovery. */
   async crashBackend(): Promise<void> {
     const started = await this.#startOfRecovery()
-    const [row] = await this.ask(
+    const [row] = await this.asSuperuser(
       sql => sql<{ pid: number }[]>`
         select pid from pg_stat_activity where usename = ${SERVING_ROLE} limit 1`,
     )
-    if (!row) throw new Error('the service holds no connection')
+    if (!row) throw new Error('the service has no connection whose backend could be killed')
     signal(row.pid, 'SIGKILL')
     const hasRecovered = async () => {
       const now = await this.#startOfRecovery()
@@ -66,9 +62,9 @@ export class Victim {
     await until('Postgres has recovered', hasRecovered, 30_000)
   }
 
-  /** When its checkpointer was started, which is done anew after a crash of any process. */
+  /** The start time of the checkpointer. Postgres restarts its checkpointer after a crash of any process. */
   async #startOfRecovery(): Promise<number | undefined> {
-    const [row] = await this.ask(
+    const [row] = await this.asSuperuser(
       sql => sql<{ start: number }[]>`
         select extract(epoch from backend_start)::float8 as start from pg_stat_activity
         where backend_type = 'checkpointer'`,
@@ -76,7 +72,7 @@ export class Victim {
     return row?.start
   }
 
-  /** SIGSTOP to all its processes: connections stay open, and nobody answers. */
+  /** SIGSTOP to all processes: connections stay open, and get no answer. */
   async freeze(): Promise<void> {
     this.#frozen = await stopProcesses(this.cluster)
   }
@@ -86,32 +82,32 @@ export class Victim {
     this.#frozen = []
   }
 
-  /** Starts it again; resolves when it answers. */
+  /** Starts the server again; resolves when the server answers. */
   async start(): Promise<void> {
     await this.cluster.restart()
   }
 
-  /** Cuts every connection of the service, in the middle of whatever it does. */
+  /** Terminates every backend of the service, also in the middle of a statement. */
   async cutConnections(): Promise<void> {
-    await this.ask(
+    await this.asSuperuser(
       sql => sql`
         select pg_terminate_backend(pid) from pg_stat_activity
         where backend_type = 'client backend' and (usename = ${SERVING_ROLE} or usename is null)`,
     )
   }
 
-  /** The service's connections: all of them, and those that are in the middle of something. */
+  /** The number of the service's connections, and of those that run a statement or a transaction. */
   async connections(): Promise<{ open: number; busy: number }> {
-    const [row] = await this.ask(
+    const [row] = await this.asSuperuser(
       sql => sql<{ open: number; busy: number }[]>`
         select count(*)::int as open, (count(*) filter (where state <> 'idle'))::int as busy
         from pg_stat_activity where usename = ${SERVING_ROLE}`,
     )
-    if (!row) throw new Error('a count has one row')
+    if (!row) throw new Error('count(*) returned no row')
     return row
   }
 
-  /** Makes it well again, whatever was done to it. */
+  /** Resumes or starts the server, so that it runs again. */
   async mend(): Promise<void> {
     this.thaw()
     if (!this.#isUp()) await this.start()

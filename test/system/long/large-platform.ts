@@ -1,4 +1,4 @@
-// Too long for every check: bun run test:long
+// These tests take too long for `check`. To run them: bun run test:long
 import { afterEach, beforeEach, expect, setDefaultTimeout, test } from 'bun:test'
 import { timedImport, writeSample } from '../../bench/executable.ts'
 import { emptyDatabase, type TestDatabase } from '../../support/cluster.ts'
@@ -20,7 +20,7 @@ afterEach(async () => {
   await database.drop()
 })
 
-test('100,000 assessments are imported, and a walk of all pages finds each once', async () => {
+test('100,000 assessments can be imported, and a walk of all pages finds each once', async () => {
   const file = await writeSample(await executable(), 100_000, emptyFolder())
   await timedImport(await executable(), database.url, file)
   const scope = await shell(`grep -E '"type":"(organization|product)"' ${file}`)
@@ -35,7 +35,7 @@ test('100,000 assessments are imported, and a walk of all pages finds each once'
   expect((await server.finished).code).toBe(0)
 })
 
-test('1,000,000 assessments are imported within 300 MB of memory, and once more when they are there', async () => {
+test('1,000,000 assessments can be imported twice with at most 300 MB of memory', async () => {
   const file = await writeSample(await executable(), 1_000_000, emptyFolder())
   for (const round of ['imported', 'imported again']) {
     const { seconds, peak } = await timedImport(await executable(), database.url, file)

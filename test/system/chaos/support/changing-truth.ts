@@ -4,11 +4,11 @@ import { answersOf, type Truth } from './truth.ts'
 import type { World } from './world.ts'
 
 /**
- * What holds while writers rename everybody at once, again and again, so that all names end in " v7", and add and
- * remove `late` records behind all others: an answer is the right one with the late records or without, with the
- * names of one moment.
+ * The truth while writers run. They rename all users in one transaction, again and again, so that all names end in "
+ * v7", say; and they add and remove the `late` records, which come after all others. A right answer has all names of
+ * one renaming, and either all late records or none.
  */
-export function movingTruth({ platform, scope, truth }: World, late: Assessment[]): Truth {
+export function changingTruth({ platform, scope, truth }: World, late: Assessment[]): Truth {
   const assessments = [...platform.assessments, ...late]
   const answers = [platform, { ...platform, assessments }].map(state => answersOf(new Oracle(state), scope))
   return {
@@ -21,7 +21,7 @@ export function movingTruth({ platform, scope, truth }: World, late: Assessment[
   }
 }
 
-/** An answer after a renaming. */
+/** The answer with the names of a renaming. */
 function atVersion(text: string | undefined, version: string): string | undefined {
   return text?.replaceAll(/"(?:proctor_)?name":"(?:[^"\\]|\\.)*/g, name => name + version)
 }

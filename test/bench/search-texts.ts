@@ -2,33 +2,33 @@ import type { Sql } from 'postgres'
 import { inScope } from './scopes.ts'
 import type { Scope } from './world.ts'
 
-/** A text to search for. */
-export interface Sought {
-  /** What kind it is, and never the text itself. */
+/** A text for a search. */
+export interface SearchText {
+  /** The kind of the text. It never contains the text, which may be a person's name. */
   name: string
   text: string
-  /** How many records of the scope match. */
+  /** The number of matching records in the scope. */
   matches: number
   /** Texts of the same kind. */
   others: string[]
-  /** Milliseconds for the first page with its count, and for the next. */
+  /** The limits in milliseconds for the first page with its count, and for the next pages. */
   reach: { first: number; next: number }
 }
 
-/** Records that are looked at to find out what is rare and what is common. */
-const LOOKED_AT = 5000
+/** The number of records by which the frequency of texts is estimated. */
+const SAMPLE = 5000
 
-/** The names that are searched of a record: first name, last name, product name. */
+/** The names of a record that a search compares: first name, last name, product name. */
 const NAMES = `
   select users.first_name, users.last_name, products.name
   from export_records
   join users on users.id = user_id
   join products on products.id = product_id`
 
-/** A rare text, one that a record in a hundred has, one that a record in five has, and two that are short. */
-export async function soughtIn(sql: Sql, scope: Scope): Promise<Sought[]> {
+/** A rare text, texts in one of a hundred and in one of five records, and two short texts. */
+export async function searchTextsIn(sql: Sql, scope: Scope): Promise<SearchText[]> {
   const rows = await sql.unsafe<Record<string, string>[]>(
-    `${NAMES} where ${inScope(scope)} order by hashint8(export_records.id) limit ${LOOKED_AT}`,
+    `${NAMES} where ${inScope(scope)} order by hashint8(export_records.id) limit ${SAMPLE}`,
   )
   const seen = rows.map(row => Object.values(row).map(name => name.toLowerCase()))
   const words = shares(seen, name => name.match(/\p{L}{3,}/gu) ?? [])
@@ -49,7 +49,7 @@ export async function soughtIn(sql: Sql, scope: Scope): Promise<Sought[]> {
   )
 }
 
-/** The texts that records hold, each with the share of records that hold it. */
+/** The texts in records, with the share of records that contain each text. */
 function shares(seen: string[][], textsOf: (name: string) => string[]): Map<string, number> {
   const found = new Map<string, number>()
   for (const names of seen) {
@@ -60,7 +60,7 @@ function shares(seen: string[][], textsOf: (name: string) => string[]): Map<stri
   return found
 }
 
-/** All texts, the one whose share is nearest to `share` first. */
+/** All texts, sorted by the distance of their share from `share`. */
 function nearest(of: Map<string, number>, share: number): string[] {
   const distance = (text: string) => Math.abs((of.get(text) ?? 0) - share)
   return [...of.keys()].sort((a, b) => distance(a) - distance(b) || (a < b ? -1 : 1))

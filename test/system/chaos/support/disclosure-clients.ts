@@ -2,11 +2,11 @@ import type { Recorded } from '../../../support/disclosures.ts'
 import { bearer, LIST } from '../../../support/http.ts'
 import { randomBelow } from '../../../support/tier.ts'
 
-/** What became of a request: the ids of the records that came, whole; another answer; or its sending broke off. */
+/** The outcome of a request: the ids of the received records, an answer without records, a 5xx, or a broken answer. */
 type Outcome = { ids: string[] } | 'without records' | 'refused' | 'broken'
 
 /** Milliseconds between two requests of a client. */
-const PAUSE = 2
+const PAUSE_MS = 2
 
 const QUERIES = [
   ...['', '?page=100', '?page=7&offset=13', '?offset=100000', '?sort=user_name&order=DESC&page=20'],
@@ -15,13 +15,13 @@ const QUERIES = [
 ]
 
 /**
- * Clients that ask at random, of whatever servers there are at the moment, hang up now and then, and note by the id of
- * each request what they had of it.
+ * Clients that send random requests to random servers, sometimes disconnect early, and note the outcome of each request
+ * by its id.
  */
-export class Witness {
-  /** By the id of the request. */
+export class DisclosureClients {
+  /** The outcomes by request id. */
   readonly outcomes = new Map<string, Outcome>()
-  /** Where to ask; a server that is gone is not answered. */
+  /** The base URLs of the servers; a test removes those that it has killed. */
   urls: string[] = []
   received = 0
   #isStopped = false
@@ -31,7 +31,7 @@ export class Witness {
     private readonly token: string,
     clients: number,
   ) {
-    this.#running = Array.from({ length: clients }, (_, client) => this.#askOn(client))
+    this.#running = Array.from({ length: clients }, (_, client) => this.#run(client))
   }
 
   async stop(): Promise<void> {
@@ -39,7 +39,10 @@ export class Witness {
     await Promise.all(this.#running)
   }
 
-  /** What contradicts what was recorded; empty is what everybody wants. @param educators by the id of the assessment */
+  /**
+   * The contradictions between outcomes and recorded disclosures; a test expects none.
+   * @param educators the educator's id by the id of the assessment
+   */
   contradictions(recorded: Recorded[], educators: Map<string, string>): string[] {
     const faults: string[] = []
     const byRequest = Map.groupBy(recorded, ({ request_id }) => request_id)
@@ -49,37 +52,39 @@ export class Witness {
       if (rows.length > 1) faults.push(`${id} was recorded ${rows.length} times`)
       if (typeof outcome === 'string') {
         if (outcome === 'without records' && rows.length > 0)
-          faults.push(`${id} showed nobody, and was recorded`)
+          faults.push(`${id} showed no record, and was recorded as a disclosure`)
         continue
       }
-      const people = [...new Set(outcome.ids.map(one => educators.get(one) ?? '?'))]
+      const people = [...new Set(outcome.ids.map(id => educators.get(id) ?? '?'))]
       const expected = JSON.stringify([inOrder(outcome.ids), inOrder(people)])
       const found = rows.map(row => JSON.stringify([inOrder(row.assessments), inOrder(row.people)]))
       if (found[0] !== expected)
-        faults.push(`${id} was received, and not recorded: ${expected}, but ${found[0]}`)
+        faults.push(`${id} showed ${expected}, but the recorded disclosure is ${found[0]}`)
     }
-    for (const id of byRequest.keys()) faults.push(`${id} was recorded, and never asked`)
+    for (const id of byRequest.keys()) faults.push(`${id} was recorded, and never requested`)
     return faults
   }
 
-  /** How many requests there were of each outcome. */
+  /** The number of requests by outcome. */
   summary(): Record<string, number> {
-    const kinds = [...this.outcomes.values()].map(one => (typeof one === 'string' ? one : 'received'))
+    const kinds = [...this.outcomes.values()].map(outcome =>
+      typeof outcome === 'string' ? outcome : 'received',
+    )
     return Object.fromEntries([...Map.groupBy(kinds, kind => kind)].map(([kind, all]) => [kind, all.length]))
   }
 
-  async #askOn(client: number): Promise<void> {
+  async #run(client: number): Promise<void> {
     for (let n = 1; !this.#isStopped; n++) {
       const url = this.urls[randomBelow(this.urls.length)]
-      if (url !== undefined) await this.#ask(url, `client-${client}.${n}`)
-      await Bun.sleep(PAUSE)
+      if (url !== undefined) await this.#request(url, `client-${client}.${n}`)
+      await Bun.sleep(PAUSE_MS)
     }
   }
 
-  async #ask(url: string, id: string): Promise<void> {
+  async #request(url: string, id: string): Promise<void> {
     const rest = QUERIES[randomBelow(QUERIES.length)] as string
     const method = randomBelow(8) === 0 ? 'HEAD' : 'GET'
-    // A connection that is kept would be tried once more by fetch() where it is closed: one id for two requests.
+    // On a closed kept-alive connection fetch() would send the request again: two requests with one id.
     const headers = { ...bearer(this.token), 'x-request-id': id, connection: 'close' }
     const signal = AbortSignal.timeout(randomBelow(6) === 0 ? 1 + randomBelow(8) : 10_000)
     const outcome = await fetch(`${url}${LIST}${rest}`, { method, headers, signal, keepalive: false })

@@ -1,0 +1,48 @@
+import { expect, setDefaultTimeout, test } from 'bun:test'
+import { type Served, useServedWorld, whileBlocked } from '../support/served.ts'
+
+setDefaultTimeout(120_000)
+
+const SIZE = 4
+const world = useServedWorld({
+  DATABASE_POOL_SIZE: String(SIZE),
+  DATABASE_WAIT: '2',
+  STATEMENT_TIMEOUT: '3',
+})
+
+/** Milliseconds of the suspension, longer than all of these limits. */
+const SUSPENDED_MS = 6000
+
+/**
+ * The statuses of requests whose rows arrived at the socket while the process was suspended.
+ * @param isProbing whether the service was probing the unresponsive connections when it was suspended
+ */
+async function statusesAfter(service: Served, isProbing: boolean): Promise<number[]> {
+  const ask = () => Array.from({ length: SIZE }, () => world.list(service))
+  // Every connection must have prepared the statement, because preparing takes a further round trip.
+  for (let time = 0; time < 3; time++) await Promise.all(ask())
+  let answers: ReturnType<typeof ask> = []
+  const lock = await world.sql.reserve()
+  await lock`begin`
+  await whileBlocked(world.sql, async waiting => {
+    // With pg_authid locked no client can log in, so the probe of the connections waits, too.
+    if (isProbing) await lock`lock table pg_authid in access exclusive mode`
+    answers = ask()
+    await waiting(isProbing ? SIZE + 1 : SIZE)
+    process.kill(service.pid, 'SIGSTOP')
+  })
+  await lock`rollback`
+  lock.release()
+  await Bun.sleep(SUSPENDED_MS)
+  process.kill(service.pid, 'SIGCONT')
+  return (await Promise.all(answers)).map(({ status }) => status)
+}
+
+test.each([
+  ['the process is suspended', false],
+  ['the process is suspended during a probe of unresponsive connections', true],
+])('rows that Postgres sends while %s become answers after the process resumes', async (_, isProbing) => {
+  const service = await world.serve()
+  expect(await statusesAfter(service, isProbing)).toEqual(Array(SIZE).fill(200))
+  await service.end()
+})
