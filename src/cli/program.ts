@@ -2,7 +2,7 @@ import { Command, CommanderError } from 'commander'
 import { dropForeignSettings } from '../config.ts'
 import { Interrupted, Kept, UsageFailure } from '../errors.ts'
 import { backupCommand } from './backup.ts'
-import { completionCommand } from './completion.ts'
+import { completeCommand, completionCommand } from './completion.ts'
 import { configCommand } from './config.ts'
 import { demoCommand } from './demo.ts'
 import { describeError } from './describe-error.ts'
@@ -66,13 +66,15 @@ function program(): Command {
     restoreCommand(),
     doctorCommand(),
     configCommand(),
-    completionCommand(program),
+    completionCommand(),
     versionCommand(),
   ]) {
     program.addCommand(inheriting(program, command, `axport ${command.name()}`))
   }
   // What people try first; --help is what the help texts name.
-  return program.addCommand(inheriting(program, helpCommand(program), 'axport help'), { hidden: true })
+  for (const hidden of [helpCommand(program), completeCommand(program)])
+    program.addCommand(inheriting(program, hidden, `axport ${hidden.name()}`), { hidden: true })
+  return program
 }
 
 /** axport help [COMMAND]: what --help of that command prints. */
