@@ -13,20 +13,17 @@ import { setDisclosing } from '../postgres/disclosing.ts'
 import { migrate } from '../postgres/schema/migrate.ts'
 import { sampleNdjson } from '../sample/generate.ts'
 import { print } from './output.ts'
-import { terminated } from './signals.ts'
-import { thisProgram } from './this-program.ts'
+import { terminated, thisProgram } from './process.ts'
 
 const ASSESSMENTS = 2000
 
 /** axport demo */
 export function demoCommand(): Command {
   return new Command('demo')
-    .description(
-      'Try it: sample data in a built-in database, one integration, curl lines to paste; needs no setting.',
-    )
+    .description('Try axport with sample data in a built-in database. Needs no settings.')
     .addHelpText(
       'after',
-      '\nThe data is gone when it ends. PORT and HOST are respected.\n\nExample: PORT=8080 axport demo',
+      '\nPrints curl commands to paste. Ctrl-C ends it and removes the data.\n\nExample: PORT=8080 axport demo',
     )
     .action(demo)
 }
