@@ -2,7 +2,6 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Command } from 'commander'
-import type { Sql } from 'postgres'
 import { preset, setting } from '../config.ts'
 import { Interrupted } from '../errors.ts'
 import { importSource } from '../import/import.ts'
@@ -29,34 +28,39 @@ export function demoCommand(): Command {
 }
 
 async function demo(): Promise<void> {
-  // Before anything is prepared, which takes seconds.
+  // Wrong settings must be found before the preparation, which takes seconds.
   setting('HOST')
   setting('PORT')
   preset('DOCS', 'try')
-  const signalled = terminated()
   const folder = mkdtempSync(join(tmpdir(), 'axport-demo-'))
-  // Once more at the very end: an engine that is just starting makes the folder again.
-  process.once('exit', () => rmSync(folder, { recursive: true, force: true }))
+  const remove = () => rmSync(folder, { recursive: true, force: true })
+  // Again at the very end: a database that is just starting creates the folder again.
+  process.once('exit', remove)
+  let isServing = false
+  // While it serves, a signal ends the service; before that, only the folder has to be removed.
+  const interrupted = terminated().then(() =>
+    isServing ? new Promise<never>(() => {}) : Promise.reject(new Interrupted('')),
+  )
   try {
-    // A server that serves ends by itself at a signal; before that there is only the folder to remove.
-    let isServing = false
-    const interrupted = signalled.then(() =>
-      isServing ? new Promise<never>(() => {}) : Promise.reject(new Interrupted('')),
-    )
     await Promise.race([demoIn(folder, () => (isServing = true)), interrupted])
   } finally {
-    rmSync(folder, { recursive: true, force: true })
+    remove()
   }
 }
 
-async function demoIn(folder: string, whenServing: () => void): Promise<void> {
+async function demoIn(folder: string, onServing: () => void): Promise<void> {
   await print('Preparing a database with sample data …\n')
   const database = await openDatabase(`embedded:${folder}`, setting('DATABASE_POOL_SIZE'))
   try {
-    const integration = await prepare(database.sql)
-    const [first] = await database.sql<First[]>`
+    const { sql } = database
+    await migrate(sql)
+    await importSource(sql, ndjson({ chunks: sampleBytes() }), () => {})
+    await setDisclosing(sql, { isOn: true })
+    const description = { purpose: 'trying axport', contact: null }
+    const integration = await createIntegration(sql, 'Demo', 'all', 'all', description)
+    const [first] = await sql<First[]>`
       select id, user_id as "userId" from export_records order by certified_on, id limit 1`
-    whenServing()
+    onServing()
     const { serve } = await import('./serving.ts')
     await serve(database, url => print(instructions(url, folder, integration, first as First)))
   } finally {
@@ -64,23 +68,14 @@ async function demoIn(folder: string, whenServing: () => void): Promise<void> {
   }
 }
 
-/** The record that a walk begins with, and its educator. */
+async function* sampleBytes(): AsyncGenerator<Uint8Array> {
+  for (const text of sampleNdjson({ assessments: ASSESSMENTS })) yield Buffer.from(text)
+}
+
+/** The first record of the list, and its educator. */
 interface First {
   id: string
   userId: string
-}
-
-async function prepare(sql: Sql): Promise<Credentials> {
-  await migrate(sql)
-  const chunks = encoded(sampleNdjson({ assessments: ASSESSMENTS }))
-  await importSource(sql, ndjson({ chunks }), () => {})
-  await setDisclosing(sql, { isOn: true })
-  return await createIntegration(sql, 'Demo', 'all', 'all', { purpose: 'trying axport', contact: null })
-}
-
-async function* encoded(texts: Iterable<string>): AsyncGenerator<Uint8Array> {
-  const encoder = new TextEncoder()
-  for (const text of texts) yield encoder.encode(text)
 }
 
 function instructions(

@@ -32,8 +32,8 @@ export function eraseCommand(): Command {
       'after',
       `
 Assessments of which the person is the educator are removed. In those that the person proctored, the
-name becomes "Erased person". The bare id stays, so that imports, feeds and restores leave the person
-out. The command names the integrations that were sent the person's records, if disclosures were
+name becomes "Erased person". The bare id stays, so that imports, feeds and restores leave the
+person out. The command names the integrations that were sent the person's records, if disclosures were
 recorded. Run it as the owner of the tables; see docs/operate/privacy.md.
 
 Example: axport erase 501 --dry-run`,

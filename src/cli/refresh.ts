@@ -1,6 +1,6 @@
 import { Command } from 'commander'
 import type { Ids } from '../integrations/scope.ts'
-import { type Found, refresh } from '../refresh/refresh.ts'
+import { refresh } from '../refresh/refresh.ts'
 import { readIds } from './arguments.ts'
 import { printJson, printTable } from './output.ts'
 import { StatusLine } from './progress.ts'
@@ -30,11 +30,10 @@ Example: axport refresh --organizations 12,13`,
       if (json) return await printJson(found)
       await printTable(
         ['', 'compared', 'missing', 'outdated', 'left over'],
-        (['records', 'people', 'products', 'counts'] as const).map(name => rowOf(name, found[name])),
+        (['records', 'people', 'products', 'counts'] as const).map(name => {
+          const { compared, missing, outdated, left_over } = found[name]
+          return [name, compared, missing, outdated, left_over].map(String)
+        }),
       )
     })
-}
-
-function rowOf(name: string, { compared, missing, outdated, left_over }: Found): string[] {
-  return [name, ...[compared, missing, outdated, left_over].map(String)]
 }

@@ -23,7 +23,7 @@ export function restoreCommand(): Command {
     .addHelpText(
       'after',
       `
-A backup of a Postgres can be restored into an embedded folder, and the other way round. The database
+A backup of a Postgres can be loaded into an embedded folder, and the other way round. The database
 must have no data; tables are created if there are none. Run the command as the role that will own
 the tables, then axport migrate --grant. The whole file is checked before anything is written.
 

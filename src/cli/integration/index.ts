@@ -21,7 +21,7 @@ import { historyCommand, listCommand, showCommand } from './reports.ts'
 /** axport integration … */
 export function integrationCommand(): Command {
   const integration = new Command('integration').description(
-    'Create and change integrations: the applications that may read the export.',
+    'Manage the applications that may read the export.',
   )
   for (const command of [
     createCommand(),
@@ -37,7 +37,7 @@ export function integrationCommand(): Command {
     integration.addCommand(command)
   return integration.addHelpText(
     'after',
-    '\nID is the client id. Changes take effect with the next request, on every running service.\n\nExample: axport integration list',
+    '\nAn integration is one of these applications. ID is its client id.\nChanges take effect with the next request, on every running service.\n\nExample: axport integration list',
   )
 }
 
@@ -110,12 +110,7 @@ Example: axport integration describe BD77VoKUovcSbaUgYJQxPiOm --purpose "Recerti
         throw new UsageFailure('say what to change: --name, --purpose or --contact')
       const now = await withDatabase(({ sql }) => describeIntegration(sql, id, changes))
       if (json) return await printJson({ client_id: id, ...now })
-      const fields: [string, string][] = [
-        ['name', now.name],
-        ['purpose', now.purpose ?? 'none'],
-        ['contact', now.contact ?? 'none'],
-      ]
-      await print(fieldLines(fields))
+      await print(fieldLines(Object.entries(now).map(([label, text]) => [label, text ?? 'none'])))
     })
 }
 
@@ -196,21 +191,14 @@ const setChange = (replace?: Ids, add?: Ids, remove?: Ids): SetChange => ({
   ...(remove !== undefined && { remove }),
 })
 
-async function printScope({ organizations, products }: ChangedScope, asJson?: true): Promise<void> {
-  if (asJson) await printJson({ organizations: jsonOf(organizations), products: jsonOf(products) })
-  else
-    await print(
-      fieldLines([
-        ['organizations', textOf(organizations)],
-        ['products', textOf(products)],
-      ]),
-    )
+async function printScope(scope: ChangedScope, asJson?: true): Promise<void> {
+  const sets = Object.entries(scope)
+  if (asJson) await printJson(Object.fromEntries(sets.map(([label, set]) => [label, jsonOf(set)])))
+  else await print(fieldLines(sets.map(([label, set]) => [label, textOf(set)])))
 }
 
 const jsonOf = ({ ids, added, removed, meantAsAll }: ChangedSet) => ({
-  ids: ids.map(exactNumber),
-  added,
-  removed,
+  ...{ ids: ids.map(exactNumber), added, removed },
   meant_as_all: meantAsAll,
 })
 
