@@ -36,7 +36,7 @@ async function intoFile(path: string, json: true | undefined): Promise<void> {
   try {
     const done = await run(bytes => file.write(bytes), 'interrupted: no backup was written')
     await file.keep()
-    await print(`${json ? asJson(path, done) : inWords(path, done)}\n`)
+    await print(`${json ? jsonOf(path, done) : textOf(path, done)}\n`)
   } finally {
     file.discard()
   }
@@ -45,7 +45,7 @@ async function intoFile(path: string, json: true | undefined): Promise<void> {
 /** The result goes to standard error: standard output has the backup alone. */
 async function toStdout(json: true | undefined): Promise<void> {
   const done = await run(print, 'interrupted: the output is incomplete')
-  process.stderr.write(`${json ? asJson('-', done) : inWords('the backup', done)}\n`)
+  process.stderr.write(`${json ? jsonOf('-', done) : textOf('the backup', done)}\n`)
 }
 
 async function run(write: Write, interrupted: string): Promise<BackedUp> {
@@ -65,13 +65,13 @@ async function run(write: Write, interrupted: string): Promise<BackedUp> {
   }
 }
 
-function asJson(file: string, { header, bytes }: BackedUp): string {
+function jsonOf(file: string, { header, bytes }: BackedUp): string {
   const { made_at, schema, time_zone, rows } = header
   return JSON.stringify({ file, bytes, made_at, schema, time_zone, rows })
 }
 
-function inWords(what: string, { header, bytes }: BackedUp): string {
+function textOf(name: string, { header, bytes }: BackedUp): string {
   const { assessments = 0, integrations = 0 } = header.rows
   const megabytes = (bytes / 1e6).toFixed(1)
-  return `${what} has ${counted(assessments, 'assessment')} and ${counted(integrations, 'integration')} as of ${header.made_at}, in ${megabytes} MB`
+  return `${name} has ${counted(assessments, 'assessment')} and ${counted(integrations, 'integration')} as of ${header.made_at}, in ${megabytes} MB`
 }

@@ -73,48 +73,17 @@ Example: axport completion bash > /etc/bash_completion.d/axport
  * file is wanted. Opens no database and reads no setting.
  */
 export function completeCommand(program: Command): Command {
-  return new Command('__complete').argument('[words...]').action((words: string[]) =>
-    print(
-      candidates(program, words)
-        .map(line => `${line}\n`)
-        .join(''),
-    ),
-  )
+  return new Command('__complete')
+    .argument('[words...]')
+    .action((words: string[]) => print([...candidates(program, words), ''].join('\n')))
 }
 
 function candidates(program: Command, words: string[]): string[] {
-  const { command, operands, isValue, isFile } = position(program, words.slice(0, -1))
-  const current = words.at(-1) ?? ''
-  if (isFile && (isValue || !current.startsWith('-'))) return [':files']
-  if (isValue) return []
-  const help = command.createHelp()
-  const below = operands > 0 ? [] : help.visibleCommands(command)
-  const argument = command.registeredArguments[operands]
-  const found = [
-    ...below.map(child => [child.name(), child.description()]),
-    ...(argument?.argChoices ?? []).map(choice => [choice, argument?.description]),
-    ...help.visibleOptions(command).map(option => [option.long, option.description]),
-  ]
-  return found.filter(([word]) => word?.startsWith(current)).map(pair => pair.join('\t'))
-}
-
-interface Position {
-  command: Command
-  /** How many arguments of the command were given. */
-  operands: number
-  /** Whether the next word is the value of an option. */
-  isValue: boolean
-  /** Whether the next word, if no option, names a file or a folder. */
-  isFile: boolean
-}
-
-/** Where the words lead on the command line. */
-function position(program: Command, words: string[]): Position {
   let command = program
   let operands = 0
   let option: Command['options'][number] | undefined
   // bash makes a word of the "=" in --option=value.
-  for (const word of words.filter(word => word !== '=')) {
+  for (const word of words.slice(0, -1).filter(word => word !== '=')) {
     if (option) option = undefined
     else if (word.startsWith('-')) option = command.options.find(each => each.required && each.long === word)
     else {
@@ -123,8 +92,16 @@ function position(program: Command, words: string[]): Position {
       else operands++
     }
   }
-  const isValue = option !== undefined
+  const current = words.at(-1) ?? ''
   const argument = command.registeredArguments[operands]
-  const isFile = option ? /<(file|dir)>/.test(option.flags) : argument?.name() === 'file'
-  return { command, operands, isValue, isFile }
+  if (option) return /<(file|dir)>/.test(option.flags) ? [':files'] : []
+  if (argument?.name() === 'file' && !current.startsWith('-')) return [':files']
+  const help = command.createHelp()
+  const children = operands > 0 ? [] : help.visibleCommands(command)
+  const found = [
+    ...children.map(child => [child.name(), child.description()]),
+    ...(argument?.argChoices ?? []).map(choice => [choice, argument?.description]),
+    ...help.visibleOptions(command).map(each => [each.long, each.description]),
+  ]
+  return found.filter(([word]) => word?.startsWith(current)).map(pair => pair.join('\t'))
 }

@@ -100,7 +100,7 @@ curl -s -H "Authorization: Bearer $TOKEN" ${url}/api/v1/ax/assessments/${id}
 # with filters (-g keeps curl from reading the brackets itself)
 curl -s -g -H "Authorization: Bearer $TOKEN" '${url}/api/v1/ax/assessments?page=2&sort=user_name&order=desc&filter[search]=observation&filter[user_record_status][]=active'
 
-# as an operator: which integrations were shown the records of that educator, when, and for what purpose
+# as an operator: which integrations were sent the records of that educator, when, and for what purpose
 ${operator} disclosures --user ${userId}
 
 # ... and remove the educator for good

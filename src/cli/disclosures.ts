@@ -1,12 +1,16 @@
 import { Command, InvalidArgumentError, Option } from 'commander'
 import { stringify } from 'csv-stringify/sync'
 import type { Sql } from 'postgres'
+import { databaseUrl, setting } from '../config.ts'
 import { type Disclosure, eachDisclosure } from '../disclosures/each.ts'
 import type { Moment, Question } from '../disclosures/question.ts'
 import { readRecordState } from '../disclosures/record.ts'
 import { integrationsShown, type Shown } from '../disclosures/shown.ts'
 import type { Looked } from '../disclosures/slices.ts'
-import { describeDisclosing } from '../postgres/disclosing.ts'
+import { Failure } from '../errors.ts'
+import { openDatabase } from '../postgres/database.ts'
+import { describeDisclosing, readDisclosing } from '../postgres/disclosing.ts'
+import { within } from '../within.ts'
 import { readId } from './arguments.ts'
 import { escaped, print, printJson, printTable } from './output.ts'
 import { StatusLine } from './progress.ts'
@@ -150,3 +154,48 @@ const NOTHING = 'The record has no such answer.\n'
 
 const progress = ({ answers, upTo }: Looked) =>
   `looked through ${answers} answers, up to ${upTo.slice(0, 10)}`
+
+/** axport config must answer without a database too. */
+const DATABASE_TIMEOUT_MS = 2000
+
+/** The setting of disclosures, the only one that the database stores, for axport config; [] without a valid DATABASE_URL. */
+export async function describeDisclosureSetting() {
+  let url: string
+  try {
+    url = databaseUrl()
+    setting('DATABASE_POOL_SIZE')
+  } catch {
+    return []
+  }
+  const found: { value?: string; problem?: string } = await within(DATABASE_TIMEOUT_MS, readFrom(url), {
+    problem: 'no answer within 2 s',
+  })
+  return [
+    {
+      name: 'disclosures',
+      value: null,
+      source: 'database',
+      default: 'off, kept for 400 days',
+      meaning:
+        'Whether it is recorded whose records each answer shows to whom: axport migrate --disclosures.',
+      ...found,
+    },
+  ]
+}
+
+async function readFrom(url: string): Promise<{ value: string } | { problem: string }> {
+  // The first process that opens a folder owns its database: a service that starts meanwhile could not.
+  if (url.startsWith('embedded:')) return { problem: 'axport doctor shows it for an embedded database' }
+  try {
+    const { sql, close } = await openDatabase(url, 1)
+    try {
+      const state = await readDisclosing(sql)
+      return state ? { value: describeDisclosing(state) } : { problem: 'its row was deleted' }
+    } finally {
+      await close()
+    }
+  } catch (error) {
+    if (error instanceof Failure) return { problem: error.message }
+    return { problem: `the database cannot be read (${(error as { code?: string }).code ?? 'no code'})` }
+  }
+}

@@ -42,12 +42,8 @@ export function doctorCommand(): Command {
     .addHelpText('after', '\nExample: axport doctor --full')
     .action(async ({ full, json, workers }: Options) => {
       const findings = await examine(full === true, countWorkers(workers))
-      if (json) await printJson(findings)
-      else
-        await printTable(
-          ['check', 'status', 'detail'],
-          findings.map(f => [f.check, f.status, f.detail]),
-        )
+      const rows = findings.map(({ check, status, detail }) => [check, status, detail])
+      await (json ? printJson(findings) : printTable(['check', 'status', 'detail'], rows))
       const failed = findings.filter(finding => finding.status === 'wrong').length
       if (failed > 0) throw new Failure(`${counted(failed, 'check')} found something wrong`)
     })
@@ -114,7 +110,7 @@ async function examineConnections(database: Database, plan: Plan): Promise<Findi
   } catch (error) {
     if (!(error instanceof DatabaseUnavailable || error instanceof StatementTimeout)) throw error
     const reason = error instanceof DatabaseUnavailable ? error.reason : 'the answer takes too long'
-    return [wrong('connections', `requests get none beside the one of this command: ${reason}`)]
+    return [wrong('connections', `requests get none besides the one of this command: ${reason}`)]
   } finally {
     await pool.close()
   }
@@ -159,8 +155,8 @@ function findingsOf({ name, client_id, obstacles, meant_as_all, come_since }: In
     findings.push(
       warning(
         'integrations',
-        `${who} was to read all ${set}, and since then ${named} came: axport integration scope ${client_id} ` +
-          `--add-new takes in what came, and --${set} with a list ends this warning`,
+        `${who} was given all ${set}, and ${named} were loaded since: axport integration scope ${client_id} ` +
+          `--add-new adds them, and --${set} with a list ends this warning`,
       ),
     )
   }

@@ -100,6 +100,6 @@ export async function explainImport(options: FeedCall): Promise<void> {
   const bad = explained.filter(({ missing, error }) => missing.length > 0 || error !== undefined)
   if (bad.length > 0)
     throw new Failure(
-      `${bad.map(({ file }) => file).join(', ')}: nothing can be loaded before that is mended`,
+      `${bad.map(({ file }) => file).join(', ')}: nothing can be loaded before that is corrected`,
     )
 }

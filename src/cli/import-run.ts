@@ -50,7 +50,7 @@ export async function importOnce(
   }
 }
 
-/** After this time without a first step, the operator is told why. */
+/** After this time without a first step, a line says why. */
 const BUSY_MS = 2000
 
 const STEPS = {

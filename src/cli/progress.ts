@@ -40,7 +40,7 @@ export class StatusLine {
       const seconds = (now - this.phaseStart) / 1000
       const rate = seconds === 0 ? 0 : Math.round((counted - skipped) / seconds)
       const share = total === undefined ? '' : ` ${percent(done, total)} %`
-      const all = counted === done ? `${done} of ${total}` : counted
+      const all = total === undefined || counted !== done ? counted : `${done} of ${total}`
       const left = total === undefined ? '' : timeLeft(done - skipped, total - skipped, seconds)
       return `${phase}${share} (${all} ${unit}, ${rate}/s${left})`
     })

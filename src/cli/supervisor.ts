@@ -70,7 +70,7 @@ class Supervisor implements AdminView {
     serving.view = this
     for (let number = 1; number <= count; number++) this.workers.push(new WorkerProcess(number))
     serving.reload = () => {
-      for (const worker of this.workers) worker.tell({ kind: 'reload' })
+      for (const worker of this.workers) worker.send({ kind: 'reload' })
     }
     const probing = setInterval(() => {
       for (const worker of this.workers) void this.probe(worker)
@@ -87,7 +87,7 @@ class Supervisor implements AdminView {
       // A worker that is ending may not answer, and must not be killed for that.
       clearInterval(probing)
       this.state = 'stopping'
-      for (const worker of this.workers) worker.tell({ kind: 'stop' })
+      for (const worker of this.workers) worker.send({ kind: 'stop' })
       if (await within(timeoutMs, kept, false)) return
       for (const worker of this.workers) worker.kill()
       throw new Failure('a worker did not end within SHUTDOWN_TIMEOUT and was killed')
@@ -115,10 +115,10 @@ class Supervisor implements AdminView {
     // When workers end later, nothing waits for this promise.
     failed.catch(() => {})
     const started = async () => {
-      await Promise.all(workers.map(worker => worker.prepared))
+      await Promise.all(workers.map(worker => worker.prepared.promise))
       const port = freePort(this.address)
-      for (const worker of workers) worker.tell({ kind: 'listen', port })
-      await Promise.all(workers.map(worker => worker.listening))
+      for (const worker of workers) worker.send({ kind: 'listen', port })
+      await Promise.all(workers.map(worker => worker.listening.promise))
       return port
     }
     try {
@@ -160,7 +160,7 @@ class Supervisor implements AdminView {
   private async replace(index: number, replacement: WorkerProcess, port: number): Promise<void> {
     const before = this.workers[index] as WorkerProcess
     this.workers[index] = replacement
-    void replacement.prepared.then(() => replacement.tell({ kind: 'listen', port }))
+    void replacement.prepared.promise.then(() => replacement.send({ kind: 'listen', port }))
     this.replacements++
     const metrics = this.latestMetrics.get(before)
     this.latestMetrics.delete(before)
@@ -171,7 +171,7 @@ class Supervisor implements AdminView {
   /** Kills a worker that hangs, because the system goes on to give it connections. It is then replaced. */
   private async probe(worker: WorkerProcess): Promise<void> {
     if (!worker.isRunning) return
-    const failed = (await worker.ask('presence')) ? 0 : (this.failedProbes.get(worker) ?? 0) + 1
+    const failed = (await worker.request('presence')) ? 0 : (this.failedProbes.get(worker) ?? 0) + 1
     this.failedProbes.set(worker, failed)
     if (failed < FAILED_PROBES || !worker.isRunning) return
     this.serving.log.error({ pid: worker.pid }, 'worker does not answer; ending it')
@@ -184,7 +184,7 @@ class Supervisor implements AdminView {
    */
   readonly readiness = shared(async (): Promise<Readiness> => {
     const listening = [...this.workers.entries()].filter(([, worker]) => worker.isListening)
-    const reports = await Promise.all(listening.map(([, worker]) => worker.ask('readiness')))
+    const reports = await Promise.all(listening.map(([, worker]) => worker.request('readiness')))
     const silent = listening.flatMap(([index], at) => (reports[at] ? [] : [index + 1]))
     const workers =
       listening.length === 0
@@ -205,7 +205,7 @@ class Supervisor implements AdminView {
     const listening = this.workers.filter(worker => worker.isListening)
     await Promise.all(
       listening.map(async worker => {
-        const metrics = await worker.ask('metrics')
+        const metrics = await worker.request('metrics')
         if (metrics && this.workers.includes(worker)) this.latestMetrics.set(worker, metrics)
       }),
     )

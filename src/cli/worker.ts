@@ -8,7 +8,7 @@ import { Service } from './service.ts'
 import { createLog } from './serving.ts'
 import { withDatabase } from './with-database.ts'
 
-/** What a supervisor can ask a worker for. */
+/** The reports that a supervisor requests from a worker. */
 interface Reports {
   /** An answer that needs nothing but the event loop of the worker. */
   presence: true
@@ -16,17 +16,17 @@ interface Reports {
   metrics: MetricsJson
 }
 
-/** Over Bun's IPC channel: the database is open; the port is listened on; the answer to a question. */
+/** Over Bun's IPC channel: the database is open; the port is listened on; a requested report. */
 type FromWorker =
   | { kind: 'prepared' }
   | { kind: 'listening' }
-  | { kind: 'report'; question: number; report: Reports[keyof Reports] }
+  | { kind: 'report'; id: number; report: Reports[keyof Reports] }
 
-/** Listen on this port; read the certificate again; answer a question; finish the requests in flight and end. */
+/** Listen on this port; read the certificate again; send a report; finish the requests in flight and end. */
 type ToWorker =
   | { kind: 'listen'; port: number }
   | { kind: 'reload' }
-  | { kind: 'ask'; question: number; about: keyof Reports }
+  | { kind: 'request'; id: number; about: keyof Reports }
   | { kind: 'stop' }
 
 /**
@@ -55,9 +55,9 @@ export async function serveAsWorker(number: number): Promise<void> {
     if (message.kind === 'listen') assignedPort.resolve(message.port)
     if (message.kind === 'reload') service?.reload()
     if (message.kind === 'stop') stopped.resolve(undefined)
-    if (message.kind === 'ask') {
+    if (message.kind === 'request') {
       const report = await reports[message.about]()
-      if (report) send({ kind: 'report', question: message.question, report })
+      if (report) send({ kind: 'report', id: message.id, report })
     }
   })
   const work = withDatabase(async database => {
@@ -80,32 +80,23 @@ const REPORT_TIMEOUT_MS = 5000
 
 /** A worker as its supervisor sees it. */
 export class WorkerProcess {
-  readonly prepared: Promise<void>
-  readonly listening: Promise<void>
+  readonly prepared = Promise.withResolvers<void>()
+  readonly listening = Promise.withResolvers<void>()
   /** How it ended, as "exit code 1" or "SIGKILL", and the line that it failed with, if any. */
   readonly ended: Promise<{ how: string; complaint: string | undefined }>
   private readonly child: Bun.Subprocess<'ignore', 'inherit', 'pipe'>
   private readonly answers = new Map<number, (report: unknown) => void>()
-  private questions = 0
-  private hasListened = false
+  private requests = 0
 
   /** Starts this program again. The worker writes its log to the standard output that it inherits. */
   constructor(number: number) {
-    const prepared = Promise.withResolvers<void>()
-    const listening = Promise.withResolvers<void>()
-    this.prepared = prepared.promise
-    this.listening = listening.promise
     this.child = Bun.spawn([...thisProgram(), 'serve', '--worker', String(number)], {
       stdin: 'ignore',
       stdout: 'inherit',
       stderr: 'pipe',
       ipc: (message: FromWorker) => {
-        if (message.kind === 'prepared') prepared.resolve()
-        if (message.kind === 'report') this.answers.get(message.question)?.(message.report)
-        if (message.kind === 'listening') {
-          this.hasListened = true
-          listening.resolve()
-        }
+        if (message.kind === 'report') this.answers.get(message.id)?.(message.report)
+        else this[message.kind].resolve()
       },
     })
     this.ended = this.end()
@@ -132,10 +123,10 @@ export class WorkerProcess {
   }
 
   get isListening(): boolean {
-    return this.hasListened && this.isRunning
+    return this.isRunning && Bun.peek.status(this.listening.promise) === 'fulfilled'
   }
 
-  tell(message: ToWorker): void {
+  send(message: ToWorker): void {
     if (!this.isRunning) return
     try {
       this.child.send(message)
@@ -145,14 +136,14 @@ export class WorkerProcess {
   }
 
   /** @returns undefined if the worker does not answer in time, or ended */
-  async ask<About extends keyof Reports>(about: About): Promise<Reports[About] | undefined> {
+  async request<About extends keyof Reports>(about: About): Promise<Reports[About] | undefined> {
     if (!this.isRunning) return undefined
-    const question = ++this.questions
+    const id = ++this.requests
     const { promise, resolve } = Promise.withResolvers<unknown>()
-    this.answers.set(question, resolve)
-    this.tell({ kind: 'ask', question, about })
+    this.answers.set(id, resolve)
+    this.send({ kind: 'request', id, about })
     const report = await within(REPORT_TIMEOUT_MS, promise, undefined)
-    this.answers.delete(question)
+    this.answers.delete(id)
     return report as Reports[About] | undefined
   }
 
