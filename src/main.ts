@@ -1,4 +1,4 @@
-import { isSurvived } from './cli/last-resort.ts'
+import { isSurvived } from './cli/process.ts'
 import { run } from './cli/program.ts'
 
 // postgres.js 3.4.9 throws where nobody can catch it when a connection is cut within a transaction. The database

@@ -3,26 +3,25 @@ import { type BackedUp, backUp } from '../backup/backup.ts'
 import { BackupFile } from '../backup/backup-file.ts'
 import type { Write } from '../files.ts'
 import { requireCurrentSchema } from '../postgres/schema/schema-record.ts'
-import { print, StatusLine } from './output.ts'
-import { percent, timeLeft } from './pace.ts'
-import { interruptible } from './signals.ts'
+import { counted, print } from './output.ts'
+import { interruptible } from './process.ts'
+import { StatusLine } from './progress.ts'
 import { BUILD } from './version.ts'
 import { withAnySchema } from './with-database.ts'
 
 /** axport backup FILE */
 export function backupCommand(): Command {
   return new Command('backup')
-    .description(
-      'Write all but tokens into one compressed file, as one snapshot has it; axport restore reads it.',
-    )
-    .argument('<file>', 'what to write, replaced as a whole; - for stdout')
-    .option('--json', 'print the result as JSON')
+    .description('Write a backup of the whole database into one file.')
+    .argument('<file>', 'the file to write; - for standard output')
+    .option('--json', 'print a JSON object')
     .addHelpText(
       'after',
       `
-The file has the source data, the integrations with their scopes and the digests of their secrets,
-and the time zone. It is readable for its owner alone. Run it as the owner of the tables, or as a
-member of pg_read_all_data. Writers go on meanwhile.
+The file has the source data, the time zone, and the integrations with their scopes and the digests
+of their secrets; it has no tokens. All of it is of one moment: imports and the service go on
+meanwhile. An existing file is replaced when the new one is complete. Only its owner can read it.
+Run the command as the owner of the tables, or as a member of pg_read_all_data.
 
 Example: axport backup axport.backup`,
     )
@@ -37,28 +36,21 @@ async function intoFile(path: string, json: true | undefined): Promise<void> {
   try {
     const done = await run(bytes => file.write(bytes), 'interrupted: no backup was written')
     await file.keep()
-    await print(`${json ? asJson(path, done) : inWords(path, done)}\n`)
+    await print(`${json ? jsonOf(path, done) : textOf(path, done)}\n`)
   } finally {
     file.discard()
   }
 }
 
-/** Nothing else stands on standard output then. */
+/** The result goes to standard error: standard output has the backup alone. */
 async function toStdout(json: true | undefined): Promise<void> {
-  const done = await run(print, 'interrupted: what was written is not all')
-  process.stderr.write(`${json ? asJson('-', done) : inWords('the backup', done)}\n`)
+  const done = await run(print, 'interrupted: the output is incomplete')
+  process.stderr.write(`${json ? jsonOf('-', done) : textOf('the backup', done)}\n`)
 }
 
 async function run(write: Write, interrupted: string): Promise<BackedUp> {
   const status = new StatusLine()
-  let start = 0
-  const onRows = (done: number, total: number) => {
-    if (done === 0) start = performance.now()
-    status.show(() => {
-      const left = timeLeft(done, total, (performance.now() - start) / 1000)
-      return `reading ${percent(done, total)} (${done} of ${total} rows${left})`
-    })
-  }
+  const onRows = (done: number, total: number) => status.showProgress('reading', done, total, 'rows')
   try {
     return await interruptible(
       signal =>
@@ -73,15 +65,13 @@ async function run(write: Write, interrupted: string): Promise<BackedUp> {
   }
 }
 
-function asJson(file: string, { header, bytes }: BackedUp): string {
+function jsonOf(file: string, { header, bytes }: BackedUp): string {
   const { made_at, schema, time_zone, rows } = header
   return JSON.stringify({ file, bytes, made_at, schema, time_zone, rows })
 }
 
-function inWords(what: string, { header, bytes }: BackedUp): string {
+function textOf(name: string, { header, bytes }: BackedUp): string {
   const { assessments = 0, integrations = 0 } = header.rows
   const megabytes = (bytes / 1e6).toFixed(1)
-  return `${what} has ${count(assessments, 'assessment')} and ${count(integrations, 'integration')} as of ${header.made_at}, in ${megabytes} MB`
+  return `${name} has ${counted(assessments, 'assessment')} and ${counted(integrations, 'integration')} as of ${header.made_at}, in ${megabytes} MB`
 }
-
-const count = (number: number, noun: string) => `${number} ${noun}${number === 1 ? '' : 's'}`

@@ -2,7 +2,6 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Command } from 'commander'
-import type { Sql } from 'postgres'
 import { preset, setting } from '../config.ts'
 import { Interrupted } from '../errors.ts'
 import { importSource } from '../import/import.ts'
@@ -13,53 +12,55 @@ import { setDisclosing } from '../postgres/disclosing.ts'
 import { migrate } from '../postgres/schema/migrate.ts'
 import { sampleNdjson } from '../sample/generate.ts'
 import { print } from './output.ts'
-import { terminated } from './signals.ts'
-import { thisProgram } from './this-program.ts'
+import { terminated, thisProgram } from './process.ts'
 
 const ASSESSMENTS = 2000
 
 /** axport demo */
 export function demoCommand(): Command {
   return new Command('demo')
-    .description(
-      'Try it: sample data in a built-in database, one integration, curl lines to paste; needs no setting.',
-    )
+    .description('Try axport with sample data in a built-in database. Needs no settings.')
     .addHelpText(
       'after',
-      '\nThe data is gone when it ends. PORT and HOST are respected.\n\nExample: PORT=8080 axport demo',
+      '\nPrints curl commands to paste. Ctrl-C ends it and removes the data.\n\nExample: PORT=8080 axport demo',
     )
     .action(demo)
 }
 
 async function demo(): Promise<void> {
-  // Before anything is prepared, which takes seconds.
+  // Wrong settings must be found before the preparation, which takes seconds.
   setting('HOST')
   setting('PORT')
   preset('DOCS', 'try')
-  const signalled = terminated()
   const folder = mkdtempSync(join(tmpdir(), 'axport-demo-'))
-  // Once more at the very end: an engine that is just starting makes the folder again.
-  process.once('exit', () => rmSync(folder, { recursive: true, force: true }))
+  const remove = () => rmSync(folder, { recursive: true, force: true })
+  // Again at the very end: a database that is just starting creates the folder again.
+  process.once('exit', remove)
+  let isServing = false
+  // While it serves, a signal ends the service; before that, only the folder has to be removed.
+  const interrupted = terminated().then(() =>
+    isServing ? new Promise<never>(() => {}) : Promise.reject(new Interrupted('')),
+  )
   try {
-    // A server that serves ends by itself at a signal; before that there is only the folder to remove.
-    let isServing = false
-    const interrupted = signalled.then(() =>
-      isServing ? new Promise<never>(() => {}) : Promise.reject(new Interrupted('')),
-    )
     await Promise.race([demoIn(folder, () => (isServing = true)), interrupted])
   } finally {
-    rmSync(folder, { recursive: true, force: true })
+    remove()
   }
 }
 
-async function demoIn(folder: string, whenServing: () => void): Promise<void> {
+async function demoIn(folder: string, onServing: () => void): Promise<void> {
   await print('Preparing a database with sample data …\n')
   const database = await openDatabase(`embedded:${folder}`, setting('DATABASE_POOL_SIZE'))
   try {
-    const integration = await prepare(database.sql)
-    const [first] = await database.sql<First[]>`
+    const { sql } = database
+    await migrate(sql)
+    await importSource(sql, ndjson({ chunks: sampleBytes() }), () => {})
+    await setDisclosing(sql, { isOn: true })
+    const description = { purpose: 'trying axport', contact: null }
+    const integration = await createIntegration(sql, 'Demo', 'all', 'all', description)
+    const [first] = await sql<First[]>`
       select id, user_id as "userId" from export_records order by certified_on, id limit 1`
-    whenServing()
+    onServing()
     const { serve } = await import('./serving.ts')
     await serve(database, url => print(instructions(url, folder, integration, first as First)))
   } finally {
@@ -67,23 +68,14 @@ async function demoIn(folder: string, whenServing: () => void): Promise<void> {
   }
 }
 
-/** The record that a walk begins with, and its educator. */
+async function* sampleBytes(): AsyncGenerator<Uint8Array> {
+  for (const text of sampleNdjson({ assessments: ASSESSMENTS })) yield Buffer.from(text)
+}
+
+/** The first record of the list, and its educator. */
 interface First {
   id: string
   userId: string
-}
-
-async function prepare(sql: Sql): Promise<Credentials> {
-  await migrate(sql)
-  const chunks = encoded(sampleNdjson({ assessments: ASSESSMENTS }))
-  await importSource(sql, ndjson({ chunks }), () => {})
-  await setDisclosing(sql, { isOn: true })
-  return await createIntegration(sql, 'Demo', 'all', 'all', { purpose: 'trying axport', contact: null })
-}
-
-async function* encoded(texts: Iterable<string>): AsyncGenerator<Uint8Array> {
-  const encoder = new TextEncoder()
-  for (const text of texts) yield encoder.encode(text)
 }
 
 function instructions(
@@ -108,7 +100,7 @@ curl -s -H "Authorization: Bearer $TOKEN" ${url}/api/v1/ax/assessments/${id}
 # with filters (-g keeps curl from reading the brackets itself)
 curl -s -g -H "Authorization: Bearer $TOKEN" '${url}/api/v1/ax/assessments?page=2&sort=user_name&order=desc&filter[search]=observation&filter[user_record_status][]=active'
 
-# as an operator: which integrations were shown the records of that educator, when, and for what purpose
+# as an operator: which integrations were sent the records of that educator, when, and for what purpose
 ${operator} disclosures --user ${userId}
 
 # ... and remove the educator for good

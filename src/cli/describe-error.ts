@@ -1,8 +1,8 @@
 import { Failure, Interrupted, UsageFailure } from '../errors.ts'
 
 /**
- * One line for an operator. A database's own message says what a role lacks or what a disk ran out of.
- * @param command the one that failed, for which its role may lack privileges
+ * An error as one line for an operator. Messages of Postgres are included: they name a missing privilege or a full disk.
+ * @param command the one that failed, for advice on missing privileges
  */
 export function describeError(error: unknown, command = ''): string {
   if (error instanceof Failure || error instanceof UsageFailure || error instanceof Interrupted)
@@ -16,7 +16,7 @@ export function describeError(error: unknown, command = ''): string {
   return `the database refused: ${text} (SQLSTATE ${code})${advice}`
 }
 
-/** How a role comes by what a command needs; the other commands are for the owner. */
+/** How a role gets the privileges for a command; other commands are for the owner. */
 const PRIVILEGED_BY: Record<string, string> = {
   serve: 'a role that serves gets its privileges by axport migrate --grant ROLE',
   import: 'a role that imports gets its privileges by axport migrate --grant-loader ROLE',

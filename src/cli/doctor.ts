@@ -2,7 +2,7 @@ import { Command } from 'commander'
 import type { Sql } from 'postgres'
 import { databaseUrl, describeSettings, setting } from '../config.ts'
 import { checkConnections, type Plan } from '../doctor/connection-checks.ts'
-import { type Finding, ok, wrong } from '../doctor/finding.ts'
+import { type Finding, ok, skipped, unreadable, warning, wrong } from '../doctor/finding.ts'
 import { checkPrivileges } from '../doctor/privileges-check.ts'
 import { checkReadModel } from '../doctor/read-model-check.ts'
 import { checkSchema } from '../doctor/schema-check.ts'
@@ -15,54 +15,40 @@ import {
 } from '../doctor/server-checks.ts'
 import { checkStandbys } from '../doctor/standby-checks.ts'
 import { checkTriggers } from '../doctor/trigger-check.ts'
-import { Failure } from '../errors.ts'
+import { Failure, firstThree } from '../errors.ts'
+import { type IntegrationReport, listIntegrations, reportIntegration } from '../integrations/report.ts'
 import { type Database, openDatabase } from '../postgres/database.ts'
 import { missingEmbedded } from '../postgres/embedded/embedded.ts'
 import { DatabaseUnavailable, StatementTimeout } from '../postgres/failures.ts'
-import type { PoolBounds } from '../postgres/pool/connection-pool.ts'
-import { readTls } from './certificate.ts'
-import { checkIntegrations } from './doctor-integrations.ts'
-import { readLimits } from './limits.ts'
-import { print, printTable } from './output.ts'
+import { countWorkers, readWorkers, type Workers } from './arguments.ts'
+import { counted, printJson, printTable } from './output.ts'
+import { readLimits, readTls } from './serve-settings.ts'
 import { standbyServers } from './standbys.ts'
-import { countOf, readWorkers } from './workers.ts'
 
 interface Options {
   full?: true
   json?: true
-  workers: number | 'auto'
+  workers: Workers
 }
 
 /** axport doctor */
 export function doctorCommand(): Command {
   return new Command('doctor')
-    .description(
-      'Check settings, database, schema, data and integrations; exit code 1 when something is wrong.',
-    )
+    .description('Check settings, database, schema, data and integrations. Exit code 1 if a check fails.')
     .option('--full', 'compare every record with its source, not a sample of 1,000')
-    .option(
-      '--workers <n>',
-      'as many as serve is to have: whether there are connections for them',
-      readWorkers,
-      1,
-    )
+    .option('--workers <n>', 'check that Postgres has connections for so many workers', readWorkers, 1)
     .option('--json', 'print a JSON array')
     .addHelpText('after', '\nExample: axport doctor --full')
     .action(async ({ full, json, workers }: Options) => {
-      const findings = await examine(full === true, countOf(workers))
-      if (json) await print(`${JSON.stringify(findings)}\n`)
-      else
-        await printTable(
-          ['check', 'status', 'detail'],
-          findings.map(f => [f.check, f.status, f.detail]),
-        )
-      const wrongs = findings.filter(finding => finding.status === 'wrong').length
-      if (wrongs > 0)
-        throw new Failure(`${wrongs} ${wrongs === 1 ? 'check' : 'checks'} found something wrong`)
+      const findings = await examine(full === true, countWorkers(workers))
+      const rows = findings.map(({ check, status, detail }) => [check, status, detail])
+      await (json ? printJson(findings) : printTable(['check', 'status', 'detail'], rows))
+      const failed = findings.filter(finding => finding.status === 'wrong').length
+      if (failed > 0) throw new Failure(`${counted(failed, 'check')} found something wrong`)
     })
 }
 
-/** In an order in which each check may rely on those before it; it ends where the next ones cannot run. */
+/** Runs the checks in order: each needs those before it, so a failure may end the list. */
 async function examine(full: boolean, workers: number): Promise<Finding[]> {
   const findings = checkSettings()
   if (findings.some(finding => finding.status === 'wrong')) return findings
@@ -75,49 +61,38 @@ async function examine(full: boolean, workers: number): Promise<Finding[]> {
     if (!(error instanceof Failure)) throw error
     return [...findings, wrong('database', error.message)]
   }
+  const { sql, kind } = database
   try {
-    findings.push(ok('database', `reached (${database.kind})`))
-    findings.push(...(await checkServer(database.sql)))
-    if (database.kind === 'postgres') findings.push(...(await examineConnections(database, workers)))
-    findings.push(...(await examineStandbys(database, workers)))
-    const { finding, state } = await checkSchema(database.sql)
+    const servers = standbyServers()
+    const { size: poolSize, statementMs: statement } = readLimits().pool
+    const plan = { workers, poolSize, more: servers.length > 0 ? 2 : 1, statement }
+    findings.push(ok('database', `reached (${kind})`), ...(await checkServer(sql)))
+    if (kind === 'postgres') findings.push(...(await examineConnections(database, plan)))
+    findings.push(...(await checkStandbys(sql, servers, { ...plan, lag: setting('READ_LAG') })))
+    const { finding, state } = await checkSchema(sql)
     findings.push(finding)
-    if (state !== 'other') findings.push(await checkPrivileges(database.sql))
-    if (state === 'current') findings.push(...(await checkContents(database.sql, full)))
+    if (state !== 'other') findings.push(await checkPrivileges(sql))
+    if (state === 'current')
+      findings.push(
+        await checkTimeZone(sql),
+        await checkDisclosures(sql),
+        await checkLastImport(sql),
+        ...(await checkTriggers(sql)),
+        await checkReadModel(sql, full),
+        await checkStatistics(sql),
+        ...(await checkIntegrations(sql)),
+      )
     return findings
   } finally {
     await database.close()
   }
 }
 
-async function examineConnections(database: Database, workers: number): Promise<Finding[]> {
-  const { pool: bounds } = readLimits()
-  const pool = database.pool({ ...bounds, size: 1 }, { info: () => {}, warn: () => {} })
-  try {
-    return await checkConnections(database.sql, pool, planOf(bounds, workers))
-  } catch (error) {
-    if (!(error instanceof DatabaseUnavailable || error instanceof StatementTimeout)) throw error
-    const why = error instanceof DatabaseUnavailable ? error.reason : 'the answer takes too long'
-    return [wrong('connections', `requests get none beside the one of this command: ${why}`)]
-  } finally {
-    await pool.close()
-  }
-}
-
-function planOf({ size: poolSize, statementMs: statement }: PoolBounds, workers: number): Plan {
-  return { workers, poolSize, more: standbyServers().length > 0 ? 2 : 1, statement }
-}
-
-async function examineStandbys(database: Database, workers: number): Promise<Finding[]> {
-  const plan = { ...planOf(readLimits().pool, workers), lag: setting('READ_LAG') }
-  return await checkStandbys(database.sql, standbyServers(), plan)
-}
-
-/** One by one, and then what `serve` asks of them together. */
+/** Each setting, and then those that `serve` combines. */
 function checkSettings(): Finding[] {
   const problems = describeSettings().flatMap(({ name, problem }) => (problem ? [`${name} ${problem}`] : []))
-  const together = problems.length === 0 ? [readLimits, readTls, standbyServers] : []
-  for (const read of [databaseUrl, ...together]) {
+  const combined = problems.length === 0 ? [readLimits, readTls, standbyServers] : []
+  for (const read of [databaseUrl, ...combined]) {
     try {
       read()
     } catch (error) {
@@ -127,14 +102,62 @@ function checkSettings(): Finding[] {
   return [problems.length === 0 ? ok('settings', 'readable') : wrong('settings', problems.join('; '))]
 }
 
-async function checkContents(sql: Sql, full: boolean): Promise<Finding[]> {
-  return [
-    await checkTimeZone(sql),
-    await checkDisclosures(sql),
-    await checkLastImport(sql),
-    ...(await checkTriggers(sql)),
-    await checkReadModel(sql, full),
-    await checkStatistics(sql),
-    ...(await checkIntegrations(sql)),
-  ]
+async function examineConnections(database: Database, plan: Plan): Promise<Finding[]> {
+  const pool = database.pool({ ...readLimits().pool, size: 1 }, { info: () => {}, warn: () => {} })
+  try {
+    return await checkConnections(database.sql, pool, plan)
+  } catch (error) {
+    if (!(error instanceof DatabaseUnavailable || error instanceof StatementTimeout)) throw error
+    const reason = error instanceof DatabaseUnavailable ? error.reason : 'the answer takes too long'
+    return [wrong('connections', `requests get none besides the one of this command: ${reason}`)]
+  } finally {
+    await pool.close()
+  }
+}
+
+/** What a report on an integration reads. */
+const REPORT_TABLES = [
+  'organizations',
+  'products',
+  'export_records',
+  'integrations',
+  'integration_secrets',
+  'integration_refusals',
+  'access_tokens',
+]
+
+/** A finding for each enabled integration whose requests fail, and for each set given as all that is not all now. */
+async function checkIntegrations(sql: Sql): Promise<Finding[]> {
+  if ((await unreadable(sql, ...REPORT_TABLES)).length > 0)
+    return [skipped('integrations', 'this role cannot read their organizations: run doctor as the owner')]
+  const integrations = await listIntegrations(sql)
+  const findings: Finding[] = []
+  for (const { client_id, state } of integrations)
+    if (state === 'enabled') findings.push(...findingsOf(await reportIntegration(sql, client_id)))
+  if (findings.length > 0) return findings
+  const none = 'none yet: axport integration create NAME makes one'
+  const all = `${integrations.length}, all able to work or disabled`
+  return [ok('integrations', integrations.length === 0 ? none : all)]
+}
+
+function findingsOf({ name, client_id, obstacles, meant_as_all, come_since }: IntegrationReport): Finding[] {
+  const who = `${name} (${client_id})`
+  const findings: Finding[] = []
+  if (obstacles.length > 0) {
+    const isEmpty = obstacles.every(obstacle => obstacle.startsWith('nothing'))
+    findings.push((isEmpty ? warning : wrong)('integrations', `${who} gets ${obstacles.join('; ')}`))
+  }
+  for (const set of meant_as_all) {
+    const members = come_since[set]
+    if (members.length === 0) continue
+    const named = `${members.length} (${firstThree(members.map(({ id, name }) => `${id} ${name}`))})`
+    findings.push(
+      warning(
+        'integrations',
+        `${who} was given all ${set}, and ${named} were loaded since: axport integration scope ${client_id} ` +
+          `--add-new adds them, and --${set} with a list ends this warning`,
+      ),
+    )
+  }
+  return findings
 }

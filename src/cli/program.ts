@@ -2,17 +2,17 @@ import { Command, CommanderError } from 'commander'
 import { dropForeignSettings } from '../config.ts'
 import { IncompleteFailure, Interrupted, UsageFailure } from '../errors.ts'
 import { backupCommand } from './backup.ts'
-import { completionCommand } from './completion.ts'
+import { completeCommand, completionCommand } from './completion.ts'
 import { configCommand } from './config.ts'
 import { demoCommand } from './demo.ts'
 import { describeError } from './describe-error.ts'
-import { disclosuresCommand } from './disclosures/index.ts'
+import { disclosuresCommand } from './disclosures.ts'
 import { doctorCommand } from './doctor.ts'
-import { eraseCommand } from './erase/index.ts'
+import { eraseCommand } from './erase.ts'
 import { importCommand } from './import.ts'
 import { integrationCommand } from './integration/index.ts'
 import { migrateCommand } from './migrate.ts'
-import { pullCommand } from './pull/index.ts'
+import { pullCommand } from './pull.ts'
 import { refreshCommand } from './refresh.ts'
 import { restoreCommand } from './restore.ts'
 import { sampleCommand } from './sample.ts'
@@ -30,8 +30,8 @@ export async function run(args: string[]): Promise<number> {
     return 0
   } catch (error) {
     if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : 2
-    if (!(error instanceof Interrupted) || error.message)
-      process.stderr.write(`axport: ${describeError(error, args[0])}\n`)
+    const line = describeError(error, args[0])
+    if (line !== '') process.stderr.write(`axport: ${line}\n`)
     if (error instanceof Interrupted) return 130
     if (error instanceof IncompleteFailure) return 75
     return error instanceof UsageFailure ? 2 : 1
@@ -42,15 +42,11 @@ function program(): Command {
   const program = new Command('axport')
     .description('The Assessment Export Service: a read-only HTTP API over Postgres, and its command line.')
     .version(VERSION, '-v, --version', 'print the version')
-    .helpOption('-h, --help', 'print help')
-    .helpCommand(false)
-    .exitOverride()
     .addHelpText(
       'after',
       '\nSettings come from the environment: DATABASE_URL, HOST, PORT, … (axport config shows them).\n\n' +
         'Example: axport demo',
     )
-  explainWrongCalls(program, 'axport')
   for (const command of [
     demoCommand(),
     serveCommand(),
@@ -66,47 +62,45 @@ function program(): Command {
     restoreCommand(),
     doctorCommand(),
     configCommand(),
-    completionCommand(program),
+    completionCommand(),
     versionCommand(),
-  ]) {
-    program.addCommand(inheriting(program, command, `axport ${command.name()}`))
-  }
-  // What people try first; --help is what the help texts name.
-  return program.addCommand(inheriting(program, helpCommand(program), 'axport help'), { hidden: true })
+  ])
+    program.addCommand(command)
+  for (const hidden of [helpCommand(program), completeCommand(program)])
+    program.addCommand(hidden, { hidden: true })
+  return configure(program, 'axport')
 }
 
 /** axport help [COMMAND]: what --help of that command prints. */
 function helpCommand(program: Command): Command {
   return new Command('help').argument('[command...]').action((words: string[]) => {
-    const named = (level: Command | undefined, word: string) =>
-      level?.commands.find(command => command.name() === word)
-    const command = words.reduce<Command | undefined>(named, program)
+    let command: Command | undefined = program
+    for (const word of words) command = command?.commands.find(child => child.name() === word)
     if (!command) throw new UsageFailure(`unknown command '${words.join(' ')}' (see axport --help)`)
     command.help()
   })
 }
 
-/** Commands that are made on their own do not take over the settings of the program by themselves. */
-function inheriting(parent: Command, command: Command, path: string): Command {
-  command.copyInheritedSettings(parent).helpCommand(false)
-  explainWrongCalls(command, path)
-  for (const child of command.commands) inheriting(command, child, `${path} ${child.name()}`)
+/**
+ * Gives a command and those below it the settings that commander would pass down only to commands it made itself. Errors
+ * are one line, which ends in the help to read if it does not say what a value has to be.
+ */
+function configure(command: Command, path: string): Command {
+  for (const child of command.commands) configure(child, `${path} ${child.name()}`)
+  const outputError = (text: string, write: (line: string) => void) => {
+    const line = text
+      .replace(/^error: /, '')
+      .replace(
+        /^command-argument value '(.*)' is invalid for argument '[^']*'\. /s,
+        `'${path.slice(7)} $1': `,
+      )
+      .trim()
+      .replaceAll(/\s*\n\s*/g, ' ')
+    write(`axport: ${line}${/ is invalid\. /.test(line) ? '' : ` (see ${path} --help)`}\n`)
+  }
   return command
-}
-
-/** One line that ends in where to read on, but where it says already what a value has to be. */
-function explainWrongCalls(command: Command, path: string): void {
-  command.configureOutput({
-    outputError: (text, write) => {
-      const line = text
-        .replace(/^error: /, '')
-        .replace(
-          /^command-argument value '(.*)' is invalid for argument '[^']*'\. /s,
-          `'${path.slice(7)} $1': `,
-        )
-        .trim()
-        .replaceAll(/\s*\n\s*/g, ' ')
-      write(`axport: ${line}${/ is invalid\. /.test(line) ? '' : ` (see ${path} --help)`}\n`)
-    },
-  })
+    .helpOption('-h, --help', 'print help')
+    .helpCommand(false)
+    .exitOverride()
+    .configureOutput({ outputError })
 }

@@ -1,47 +1,39 @@
 import { Command } from 'commander'
 import type { Ids } from '../integrations/scope.ts'
-import { type Found, refresh } from '../refresh/refresh.ts'
+import { refresh } from '../refresh/refresh.ts'
 import { readIds } from './arguments.ts'
-import { print, printTable, StatusLine } from './output.ts'
+import { printJson, printTable } from './output.ts'
+import { StatusLine } from './progress.ts'
 import { withCurrentSchema } from './with-database.ts'
 
 /** axport refresh */
 export function refreshCommand(): Command {
   return new Command('refresh')
-    .description('Render anew what the export shows otherwise than its source, and say what that was.')
-    .option('--organizations <ids>', 'only the records of these, as 1,2', readIds, 'all')
-    .option('--json', 'print one JSON object')
+    .description('Compare the export with the source tables, and correct records that differ.')
+    .option('--organizations <ids>', 'only records of these organizations: 1,2 (default: all)', readIds)
+    .option('--json', 'print a JSON object')
     .addHelpText(
       'after',
       `
-For when somebody wrote the source tables past their triggers: logical replication, a session with
-session_replication_role = replica, pg_restore --disable-triggers. The service goes on meanwhile.
+Needed only after a write to the source tables without their triggers: by logical replication, with
+session_replication_role = replica, or by pg_restore --disable-triggers. Running services go on.
 
 Example: axport refresh --organizations 12,13`,
     )
-    .action(async ({ organizations, json }: { organizations: Ids; json?: true }) => {
+    .action(async ({ organizations = 'all', json }: { organizations?: Ids; json?: true }) => {
       const status = new StatusLine()
-      const found = await withCurrentSchema(({ sql }) =>
-        refresh(sql, organizations === 'all' ? undefined : organizations, rows =>
-          status.show(() => `compared ${rows} rows`),
-        ),
-      ).finally(() => status.clear())
-      if (json) {
-        await print(`${JSON.stringify(found)}\n`)
-        return
-      }
+      const ids = organizations === 'all' ? undefined : organizations
+      const onRows = (rows: number) => status.show(() => `compared ${rows} rows`)
+      const found = await withCurrentSchema(({ sql }) => refresh(sql, ids, onRows)).finally(() =>
+        status.clear(),
+      )
+      if (json) return await printJson(found)
       await printTable(
         ['', 'compared', 'missing', 'outdated', 'left over'],
-        [
-          rowOf('records', found.records),
-          rowOf('people', found.people),
-          rowOf('products', found.products),
-          rowOf('counts', found.counts),
-        ],
+        (['records', 'people', 'products', 'counts'] as const).map(name => {
+          const { compared, missing, outdated, left_over } = found[name]
+          return [name, compared, missing, outdated, left_over].map(String)
+        }),
       )
     })
-}
-
-function rowOf(name: string, { compared, missing, outdated, left_over }: Found): string[] {
-  return [name, ...[compared, missing, outdated, left_over].map(String)]
 }

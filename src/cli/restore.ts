@@ -3,9 +3,9 @@ import type { Header } from '../backup/archive.ts'
 import { checkArchive } from '../backup/read.ts'
 import { type Progress, restore } from '../backup/restore.ts'
 import { describeErased } from './import-report.ts'
-import { print, printTable, StatusLine } from './output.ts'
-import { percent, timeLeft } from './pace.ts'
-import { interruptible } from './signals.ts'
+import { print, printJson, printTable } from './output.ts'
+import { interruptible } from './process.ts'
+import { StatusLine } from './progress.ts'
 import { withAnySchema } from './with-database.ts'
 
 interface Options {
@@ -16,23 +16,23 @@ interface Options {
 /** axport restore FILE */
 export function restoreCommand(): Command {
   return new Command('restore')
-    .description('Restore what axport backup wrote into an empty database: all of it, or nothing.')
+    .description('Load a backup into an empty database: all or nothing.')
     .argument('<file>', 'the backup')
-    .option('--check', 'only check that the file is whole; needs no database')
-    .option('--json', 'print the result as JSON')
+    .option('--check', 'only check that the file is complete and undamaged; needs no database')
+    .option('--json', 'print a JSON object')
     .addHelpText(
       'after',
       `
-The database is a Postgres or an embedded folder, whichever the backup is of, with nothing in it;
-the schema is made where there is none. Run it as the role that is to own the tables, and
-axport migrate --grant afterwards. The whole file is checked before anything is written.
+A backup of a Postgres can be loaded into an embedded folder, and the other way round. The database
+must have no data; tables are created if there are none. Run the command as the role that will own
+the tables, then axport migrate --grant. The whole file is checked before anything is written.
 
 Example: axport restore axport.backup`,
     )
     .action(async (file: string, { check, json }: Options) => {
       const header = await checkArchive(file)
       const erased = check ? undefined : await restoreInto(file, header)
-      await (json ? printJson(header, erased) : printText(file, header, erased))
+      await (json ? printJson(jsonOf(header, erased)) : printText(file, header, erased))
     })
 }
 
@@ -40,15 +40,13 @@ Example: axport restore axport.backup`,
 async function restoreInto(file: string, header: Header): Promise<number> {
   const status = new StatusLine()
   let isRestored = false
-  let phase = ''
-  let phaseStart = 0
   const onProgress = (progress: Progress) => {
-    const now = performance.now()
-    if (progress.phase !== phase) phaseStart = now
-    phase = progress.phase
-    if (progress.phase === 'tidying') isRestored = true
-    if (progress.phase === 'waiting') status.say('waiting for an import to finish …')
-    else status.show(() => describe(progress, (now - phaseStart) / 1000))
+    const { phase } = progress
+    if (phase === 'tidying') isRestored = true
+    if (phase === 'waiting') status.say('waiting for an import to finish …')
+    else if (phase === 'indexing') status.show(() => 'building indexes …')
+    else if (phase === 'tidying') status.show(() => 'restored, gathering statistics …')
+    else status.showProgress(phase, progress.done, progress.total, phase === 'loading' ? 'rows' : 'records')
   }
   try {
     return await interruptible(
@@ -60,20 +58,11 @@ async function restoreInto(file: string, header: Header): Promise<number> {
   }
 }
 
-/** @param seconds since the phase began */
-function describe(progress: Exclude<Progress, { phase: 'waiting' }>, seconds: number): string {
-  if (progress.phase === 'indexing') return 'building indexes …'
-  if (progress.phase === 'tidying') return 'restored, gathering statistics …'
-  const { phase, done, total } = progress
-  const what = phase === 'loading' ? 'rows' : 'records'
-  return `${phase} ${percent(done, total)} (${done} of ${total} ${what}${timeLeft(done, total, seconds)})`
-}
-
-/** What nobody should have to find out later. */
-const AS_THEY_WERE = [
+/** Changes since the backup that the restore has undone. */
+const UNDONE_CHANGES = [
   'secrets rotated and integrations disabled since then are as they were: rotate and disable them again',
-  'people erased since then are back, but for those with tombstones in this database before: erase them again',
-  'answers sent and integrations changed since then are in no record of this database: keep the old one for that',
+  'people erased since then are back, except those already erased in this database: erase them again',
+  'this database has no record of disclosures and of changes of integrations since then: keep the old database for them',
 ]
 
 /** @param erased how many people were left out; undefined when nothing was restored */
@@ -92,21 +81,18 @@ async function printText(file: string, header: Header, erased?: number): Promise
 
 function notesOn(erased: number | undefined): string[] {
   if (erased === undefined) return []
-  return [...(erased > 0 ? [describeErased(erased)] : []), ...AS_THEY_WERE]
+  return [...(erased > 0 ? [describeErased(erased)] : []), ...UNDONE_CHANGES]
 }
 
-async function printJson(header: Header, erased?: number): Promise<void> {
-  const isRestored = erased !== undefined
+function jsonOf(header: Header, erased?: number): object {
   const { made_at, version, schema, time_zone, rows } = header
+  const restored = erased !== undefined
   const age_seconds = secondsSince(made_at)
-  const left = isRestored && { erased_left_out: erased }
-  const notes = notesOn(erased)
-  await print(
-    `${JSON.stringify({ restored: isRestored, made_at, age_seconds, version, schema, time_zone, rows, ...left, notes })}\n`,
-  )
+  const left = restored && { erased_left_out: erased }
+  return { restored, made_at, age_seconds, version, schema, time_zone, rows, ...left, notes: notesOn(erased) }
 }
 
-/** None, where the clock of that database was ahead of this one. */
+/** 0 if the clock of the backup's machine was ahead of this one. */
 const secondsSince = (time: string) => Math.max(0, Math.floor((Date.now() - Date.parse(time)) / 1000))
 
 const UNITS = [

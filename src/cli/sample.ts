@@ -5,16 +5,17 @@ import { print } from './output.ts'
 /** axport sample N */
 export function sampleCommand(): Command {
   return new Command('sample')
-    .description(
-      'Write N assessments of made-up data to standard output, as import NDJSON; always the same for one N.',
-    )
+    .description('Write N assessments of made-up data to standard output, as NDJSON for axport import.')
     .argument('<n>', 'how many assessments', readCount)
-    .addHelpText('after', '\nExample: axport sample 100000 | axport import -')
+    .addHelpText(
+      'after',
+      '\nThe same N always gives the same data.\n\nExample: axport sample 100000 | axport import -',
+    )
     .action(async (assessments: number) => {
       try {
         for (const chunk of sampleNdjson({ assessments })) await print(chunk)
       } catch (error) {
-        // Whoever read the output has had enough of it, as head does.
+        // The reader closed the pipe, as head does.
         if ((error as { code?: string }).code !== 'EPIPE') throw error
       }
     })

@@ -1,44 +1,42 @@
+import pino, { type Logger } from 'pino'
+import pretty from 'pino-pretty'
 import { databaseUrl, setting } from '../config.ts'
-import { Failure, UsageFailure } from '../errors.ts'
-import type { Database } from '../postgres/database.ts'
-import { createLog } from './log.ts'
+import { Failure } from '../errors.ts'
+import type { CheckResult, Readiness } from '../http/admin/readiness.ts'
+import type { AdminServer, AdminView } from '../http/admin/server.ts'
+import { type Database, openDatabase } from '../postgres/database.ts'
+import { passingReason } from '../postgres/failures.ts'
+import { requireUsableSchema } from '../postgres/schema/schema-record.ts'
+import { within } from '../within.ts'
+import { terminated } from './process.ts'
+import { readLimits, readTls, startAdmin } from './serve-settings.ts'
 import { Service } from './service.ts'
-import { operated, type Stage } from './stage.ts'
 import { standbyServers } from './standbys.ts'
-import { superviseWorkers } from './supervisor.ts'
-import { withDatabase } from './with-database.ts'
-import { supervised } from './worker.ts'
-import { countOf } from './workers.ts'
 
-/** Serves until a signal; `onListening` is told the address. */
-export async function serve(
-  database: Database,
-  onListening: (url: string) => Promise<void> = async () => {},
-): Promise<void> {
-  await operated(stage => serveOn(database, stage, onListening))
+/** Serves DATABASE_URL until a signal. */
+export async function serveAlone(): Promise<void> {
+  await ServingProcess.run(serving => serving.withDatabase(database => serveOn(database, serving)))
 }
 
-/** Serves DATABASE_URL, once it is there, until a signal. */
-export async function serveAlone(): Promise<void> {
-  // Wrong settings are not to be found after a wait.
-  standbyServers()
-  await operated(stage => stage.arrival.withDatabase(database => serveOn(database, stage)))
+/** Serves a database until a signal; `onListening` gets the URL. */
+export async function serve(database: Database, onListening: (url: string) => Promise<void>): Promise<void> {
+  await ServingProcess.run(serving => serveOn(database, serving, onListening))
 }
 
 async function serveOn(
   database: Database,
-  { log, signalled, arrival, admin, onReload }: Stage,
+  serving: ServingProcess,
   onListening: (url: string) => Promise<void> = async () => {},
 ): Promise<void> {
-  if (database.isGuest) {
+  const { log, signalled, admin } = serving
+  if (database.isGuest)
     throw new Failure(
-      'another process holds the embedded database, and it would end with that one: stop it first',
+      'another process holds the embedded database, which ends with that process: stop that process first',
     )
-  }
   const service = await Service.open(database, log)
-  arrival.becomes(service)
-  const url = service.listen(publicAddress())
-  onReload(() => service.reload())
+  serving.view = service
+  const url = service.listen({ host: setting('HOST'), port: setting('PORT') })
+  serving.reload = () => service.reload()
   const { disclosures } = service
   log.info({ url, admin: admin?.url, database: database.kind, disclosures }, 'listening')
   await onListening(url)
@@ -46,44 +44,105 @@ async function serveOn(
   await service.end()
 }
 
-const publicAddress = () => ({ host: setting('HOST'), port: setting('PORT') })
+/** Between two attempts to open the database. */
+const RETRY_INTERVAL_MS = 500
 
-/**
- * Serves DATABASE_URL from so many processes until a signal. The embedded database is one process in itself: more in
- * front of it would only wait for each other.
- * @throws UsageFailure when several are to serve the embedded database
- */
-export async function serveWithWorkers(workers: number | 'auto'): Promise<void> {
-  standbyServers()
-  if (databaseUrl().startsWith('embedded:')) {
-    if (workers !== 'auto' && workers > 1) {
-      throw new UsageFailure(
-        'the embedded database serves from one process: leave out --workers, or set DATABASE_URL to a Postgres',
-      )
-    }
-    await serveAlone()
-    return
+/** A process that serves: its log, its signals, and the operator's port, which answers before the database does. */
+export class ServingProcess implements AdminView {
+  readonly log = createLog()
+  /** Resolves with the name of the signal that ends the process. Set up first: a signal may follow at once. */
+  readonly signalled = terminated()
+  readonly admin: AdminServer | undefined
+  /** The service, once it is open: until then operators see that it is starting. */
+  view: AdminView | undefined
+  /** What SIGHUP does. */
+  reload = () => {}
+  /** Why the database cannot be opened yet. */
+  private unavailable: string | undefined
+
+  private constructor() {
+    process.on('SIGHUP', () => this.reload())
+    this.admin = startAdmin(this)
   }
-  await superviseWorkers(countOf(workers), publicAddress())
+
+  /**
+   * Runs work that serves.
+   * @throws Failure for wrong settings, or an ADMIN_PORT that cannot be listened on
+   */
+  static async run(work: (serving: ServingProcess) => Promise<unknown>): Promise<void> {
+    // Wrong settings must be found before the wait for the database.
+    readLimits()
+    readTls()
+    const serving = new ServingProcess()
+    try {
+      await work(serving)
+    } finally {
+      await serving.admin?.stop()
+    }
+  }
+
+  /**
+   * Waits for DATABASE_URL and a schema to serve from, runs `work`, and closes the database.
+   * @returns undefined if a signal came before the database was open
+   * @throws Failure at once for an error that only a person can correct; after DATABASE_START_WAIT for any other
+   */
+  async withDatabase<Result>(work: (database: Database) => Promise<Result>): Promise<Result | undefined> {
+    standbyServers()
+    const database = await Promise.race([this.open(), this.signalled.then(() => undefined)])
+    if (!database) {
+      this.log.info({ signal: await this.signalled }, 'stopping')
+      return undefined
+    }
+    try {
+      await requireUsableSchema(database.sql)
+      return await work(database)
+    } finally {
+      await database.close()
+    }
+  }
+
+  /** @returns undefined if a signal came between two attempts */
+  private async open(): Promise<Database | undefined> {
+    const timeoutMs = setting('DATABASE_START_WAIT')
+    const start = performance.now()
+    do {
+      try {
+        const database = await openDatabase(databaseUrl, setting('DATABASE_POOL_SIZE'))
+        if (this.unavailable !== undefined) this.log.info({}, 'the database is there')
+        this.unavailable = undefined
+        return database
+      } catch (error) {
+        const reason = passingReason(error)
+        if (reason === undefined || performance.now() - start >= timeoutMs) throw error
+        if (this.unavailable === undefined)
+          this.log.warn({ reason, seconds: timeoutMs / 1000 }, 'waiting for the database')
+        this.unavailable = reason
+      }
+    } while (!(await within(RETRY_INTERVAL_MS, this.signalled, undefined)))
+    return undefined
+  }
+
+  async readiness(): Promise<Readiness> {
+    if (this.view) return await this.view.readiness()
+    const service: CheckResult = { check: 'service', status: 'wrong', detail: 'it is starting' }
+    const database: CheckResult = this.unavailable
+      ? { check: 'database', status: 'wrong', detail: this.unavailable }
+      : { check: 'database', status: 'skipped' }
+    return { ready: false, checks: [service, database] }
+  }
+
+  async metrics(): Promise<string> {
+    return (await this.view?.metrics()) ?? ''
+  }
 }
 
-/** Serves DATABASE_URL as one of a supervisor's processes, until that says so or is gone. */
-export async function serveAsWorker(worker: number): Promise<void> {
-  const supervisor = supervised()
-  const work = withDatabase(async database => {
-    const log = createLog({ worker })
-    const port = await Promise.race([supervisor.prepared(), supervisor.stopped])
-    if (port === undefined) return
-    const service = await Service.open(database, log)
-    service.listen({ host: setting('HOST'), port, isShared: true })
-    supervisor.onReload(() => service.reload())
-    log.info({ pid: process.pid, disclosures: service.disclosures }, 'worker listening')
-    supervisor.listening({
-      readiness: () => service.readiness(),
-      metrics: () => service.measured.json(),
-    })
-    await supervisor.stopped
-    await service.end()
-  })
-  await Promise.race([work, supervisor.abandoned])
+/**
+ * A log of JSON lines on standard output, each with the fields of `base`; readable lines on a terminal. It writes
+ * synchronously, so that no line is lost at the end, and each line at once, so that lines of workers do not mix.
+ */
+export function createLog(base: Record<string, unknown> | null = null): Logger {
+  const destination = process.stdout.isTTY
+    ? pretty({ destination: 1, sync: true, singleLine: true, translateTime: 'SYS:HH:MM:ss.l' })
+    : pino.destination({ fd: 1, sync: true })
+  return pino({ level: setting('LOG_LEVEL'), base, timestamp: pino.stdTimeFunctions.isoTime }, destination)
 }

@@ -1,15 +1,20 @@
+import { Option } from 'commander'
+import type { Sql } from 'postgres'
 import { databaseReadUrl, setting } from '../config.ts'
-import { Failure } from '../errors.ts'
+import { Failure, IncompleteFailure } from '../errors.ts'
 import { type Database, openingOf } from '../postgres/database.ts'
 import type { StateLog } from '../postgres/pool/availability.ts'
 import type { PoolBounds } from '../postgres/pool/connection-pool.ts'
 import type { ServingDatabase } from '../postgres/pool/serving-database.ts'
 import { type ReadServer, readServers } from '../postgres/standby/read-servers.ts'
+import { primaryStatus, unreplayed } from '../postgres/standby/replayed.ts'
 import { Replicas } from '../postgres/standby/replicas.ts'
+import { readDuration } from './arguments.ts'
+import { withDatabase } from './with-database.ts'
 
 /**
  * The servers of DATABASE_READ_URL; none when it is not set.
- * @throws Failure for settings that are wrong
+ * @throws Failure for wrong settings
  */
 export function standbyServers(): ReadServer[] {
   if (databaseReadUrl() === undefined) return []
@@ -20,7 +25,7 @@ export function standbyServers(): ReadServer[] {
   })
 }
 
-/** The standbys that a process that serves reads from; undefined when DATABASE_READ_URL is not set. */
+/** The standbys that a serving process reads from; undefined when DATABASE_READ_URL is not set. */
 export async function openReplicas(
   database: Database,
   primary: ServingDatabase,
@@ -36,4 +41,45 @@ export async function openReplicas(
     maxLagMs: setting('READ_LAG'),
     log,
   })
+}
+
+/** The option of every command that changes what integrations may read. In seconds. */
+export const waitOption = () =>
+  new Option('--wait <duration>', 'how long to wait until the standbys of DATABASE_READ_URL have the change')
+    .argParser(text => (text.trim() === '0s' ? 0 : readDuration(text)))
+    .default(30, '30s')
+
+/**
+ * Changes what integrations may read, reports the result, and then waits until every standby has replayed the change.
+ * The report comes first: a new secret is shown only once, and the wait can fail.
+ * @param wait seconds at most
+ * @throws IncompleteFailure that names the standbys without the change, which is made all the same
+ */
+export async function changeAndWait<Result>(
+  wait: number,
+  change: (sql: Sql) => Promise<Result>,
+  report: (result: Result) => Promise<void>,
+): Promise<void> {
+  // A wrong setting must be found before the change.
+  const servers = standbyServers()
+  await withDatabase(async ({ sql }) => {
+    await report(await change(sql))
+    await waitForStandbys(sql, servers, wait)
+  })
+}
+
+/**
+ * Waits until every server has replayed all that was written so far.
+ * @param wait seconds at most
+ * @throws IncompleteFailure that names the servers that have not
+ */
+export async function waitForStandbys(sql: Sql, servers: ReadServer[], wait: number): Promise<void> {
+  if (servers.length === 0) return
+  const missing = await unreplayed(servers, await primaryStatus(sql), wait * 1000, true)
+  if (missing.length === 0) return
+  const named = missing.map(({ name, why }) => `${name} (${why})`).join(', ')
+  throw new IncompleteFailure(
+    `the change is made, and not replayed yet by ${named}: a service that still reads there may use the state ` +
+      'before the change; axport doctor shows when the standbys have caught up',
+  )
 }

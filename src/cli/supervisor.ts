@@ -1,158 +1,242 @@
-import type { Logger } from 'pino'
-import { setting } from '../config.ts'
-import { Failure } from '../errors.ts'
+import { Counter, Gauge } from 'prom-client'
+import { databaseUrl, setting } from '../config.ts'
+import { Failure, UsageFailure } from '../errors.ts'
 import { type Address, freePort, urlOf } from '../http/address.ts'
-import { within } from '../within.ts'
-import { isEncrypted } from './certificate.ts'
-import { Fleet } from './fleet.ts'
-import { endHungWorkers } from './hung-workers.ts'
-import { operated, type Stage } from './stage.ts'
-import { startWorker, type WorkerProcess } from './worker-process.ts'
+import { addedUp, type MetricsJson, onlyCounts } from '../http/admin/metrics.ts'
+import { mergedReaders } from '../http/admin/readers.ts'
+import { type CheckResult, isReady, type Readiness } from '../http/admin/readiness.ts'
+import type { AdminView } from '../http/admin/server.ts'
+import { shared, within } from '../within.ts'
+import { countWorkers, type Workers } from './arguments.ts'
+import { ServingProcess, serveAlone } from './serving.ts'
+import { WorkerProcess } from './worker.ts'
 
-/** A worker that lived for less is not replaced at once: milliseconds, the pause doubling up to the longest. */
-const HEALTHY = 10_000
-const SHORTEST_PAUSE = 100
-const LONGEST_PAUSE = 10_000
+/** A worker that lived for longer is replaced at once; otherwise pauses double from the shortest to the longest. */
+const HEALTHY_MS = 10_000
+const SHORTEST_PAUSE_MS = 100
+const LONGEST_PAUSE_MS = 10_000
 
-/** Milliseconds that a worker may take beyond its own deadlines to end, the closing of its database among them. */
-const END_PATIENCE = 8000
+/** What a worker needs to end beyond SHUTDOWN_DELAY and SHUTDOWN_TIMEOUT, to close its database for example. */
+const END_MARGIN_MS = 8000
+
+/** Every worker is probed so often, and killed after so many probes in a row without an answer. */
+const PROBE_INTERVAL_MS = 5000
+const FAILED_PROBES = 3
 
 /**
- * Runs `count` workers on one port until a signal, and replaces those that end. While all of them start, a
- * worker that fails is the service failing, with the worker's own line; once they have listened it is
- * trouble that passes, as when the database is restarted.
- * @throws Failure when a worker cannot start, a port is in use, or a worker had to be killed in the end
+ * Serves DATABASE_URL from several processes until a signal. The embedded database is served from one: it is a single
+ * process itself.
+ * @throws UsageFailure for several workers on the embedded database
  */
-export async function superviseWorkers(count: number, address: Address): Promise<void> {
-  await operated(async stage => {
-    // Each worker opens the database for itself; the wait is one for all of them.
-    const isThere = await stage.arrival.withDatabase(async () => true)
-    if (isThere) await supervise(count, address, stage)
-  })
-}
-
-async function supervise(
-  count: number,
-  address: Address,
-  { log, signalled, arrival, admin, onReload }: Stage,
-): Promise<void> {
-  const fleet = new Fleet()
-  arrival.becomes(fleet)
-  const patience = (setting('SHUTDOWN_DELAY') + setting('SHUTDOWN_TIMEOUT')) * 1000 + END_PATIENCE
-  for (let number = 1; number <= count; number++) await fleet.put(number, startWorker(number))
-  onReload(() => {
-    for (const worker of fleet.all()) worker.tell({ kind: 'reload' })
-  })
-  // From the start: a worker that hangs then is killed, which fails the start of all.
-  const stopAsking = endHungWorkers(fleet, log)
-  let port: number | undefined
-  try {
-    port = await startTogether(fleet.all(), address, signalled)
-  } catch (error) {
-    stopAsking()
-    throw error
-  }
-  if (port !== undefined) {
-    fleet.state = 'serving'
-    log.info(
-      { url: urlOf({ ...address, port }, isEncrypted()), admin: admin?.url, workers: count },
-      'listening',
+export async function serveWithWorkers(workers: Workers): Promise<void> {
+  if (databaseUrl().startsWith('embedded:')) {
+    if (workers === 'auto' || workers === 1) return await serveAlone()
+    throw new UsageFailure(
+      'the embedded database serves from one process: leave out --workers, or set DATABASE_URL to a Postgres',
     )
   }
-  await keepUntil(signalled, { fleet, log, port: port ?? 0, patience, stopAsking })
+  const address = { host: setting('HOST'), port: setting('PORT') }
+  await ServingProcess.run(async serving => {
+    // Each worker opens the database itself; this is the one wait until it can be opened.
+    const isOpen = await serving.withDatabase(async () => true)
+    if (isOpen) await new Supervisor(serving, address).run(countWorkers(workers))
+  })
 }
 
 /**
- * Resolves with the port when all listen, or with nothing when a signal came first. The port is looked at
- * once every worker could take it at once, and only then: what remains is the millisecond between the look
- * and their listening, in which a process of the same user that shares ports too could slip in.
+ * Starts workers on one port, replaces those that end, and shows them to operators as one service. While they start, a
+ * worker that fails ends the service with its error; later it is replaced, because its error may pass, as when the
+ * database is restarted.
  */
-async function startTogether(
-  workers: WorkerProcess[],
-  address: Address,
-  signalled: Promise<string>,
-): Promise<number | undefined> {
-  const failed = Promise.race(
-    workers.map(async worker => {
-      const { how, complaint } = await worker.ended
-      // A signal to the whole group ends workers that do not listen for it yet; it is on its way to us as well.
-      if (how === 'SIGINT' || how === 'SIGTERM') await within(1000, signalled, '')
-      throw new Failure(complaint ?? `a worker ended while it started (${how})`)
-    }),
-  )
-  // Later on they are expected to end.
-  failed.catch(() => {})
-  const started = (async () => {
-    await Promise.all(workers.map(worker => worker.prepared))
-    const port = freePort(address)
-    for (const worker of workers) worker.tell({ kind: 'listen', port })
-    await Promise.all(workers.map(worker => worker.listening))
-    return port
-  })()
-  try {
-    return await Promise.race([started, failed, signalled.then(() => undefined)])
-  } catch (error) {
-    for (const worker of workers) worker.kill()
-    await Promise.all(workers.map(worker => worker.ended))
-    throw error
-  }
-}
+class Supervisor implements AdminView {
+  private state: 'starting' | 'serving' | 'stopping' = 'starting'
+  private readonly workers: WorkerProcess[] = []
+  private readonly failedProbes = new WeakMap<WorkerProcess, number>()
+  private readonly latestMetrics = new Map<WorkerProcess, MetricsJson>()
+  /** The counts of replaced workers: without them a sum would fall, which reads as a restart. */
+  private replacedMetrics: MetricsJson = []
+  private replacements = 0
 
-interface Keeping {
-  fleet: Fleet
-  log: Logger
-  port: number
-  /** Milliseconds that all workers together have to end. */
-  patience: number
-  /** Kills no more workers that do not answer: they may be ending. */
-  stopAsking(): void
-}
+  constructor(
+    private readonly serving: ServingProcess,
+    private readonly address: Address,
+  ) {}
 
-/** Keeps every place filled until a signal, then lets all workers finish. */
-async function keepUntil(signalled: Promise<string>, keeping: Keeping): Promise<void> {
-  const { fleet, log, patience, stopAsking } = keeping
-  const kept = Promise.all(
-    fleet.all().map((worker, index) => keepOne(index + 1, worker, keeping, signalled)),
-  ).then(() => true)
-  log.info({ signal: await Promise.race([signalled, kept.then(() => signalled)]) }, 'stopping')
-  stopAsking()
-  fleet.state = 'stopping'
-  for (const worker of fleet.all()) worker.tell({ kind: 'stop' })
-  if (await within(patience, kept, false)) return
-  for (const worker of fleet.all()) worker.kill()
-  throw new Failure('a worker did not end within SHUTDOWN_TIMEOUT and was killed')
-}
-
-/** Keeps one place filled until the service stops; then resolves when its worker has ended. */
-async function keepOne(
-  number: number,
-  first: WorkerProcess,
-  { fleet, log, port }: Keeping,
-  signalled: Promise<string>,
-): Promise<void> {
-  let worker = first
-  let pause = 0
-  for (;;) {
-    const { how, complaint } = await worker.ended
-    if (fleet.isStopping()) return
-    pause = performance.now() - worker.started > HEALTHY ? 0 : nextPause(pause)
-    log.error({ worker: number, pid: worker.pid, how, complaint, pause }, 'worker ended; replacing it')
-    await Promise.race([Bun.sleep(pause), signalled])
-    if (fleet.isStopping()) return
-    try {
-      worker = startWorker(number)
-    } catch (error) {
-      log.error({ worker: number, code: (error as { code?: string }).code }, 'worker cannot be started')
-      continue
+  /** @throws Failure if a worker cannot start, the port is in use, or a worker had to be killed at the end */
+  async run(count: number): Promise<void> {
+    const { serving, address } = this
+    const { log, signalled } = serving
+    const timeoutMs = (setting('SHUTDOWN_DELAY') + setting('SHUTDOWN_TIMEOUT')) * 1000 + END_MARGIN_MS
+    serving.view = this
+    for (let number = 1; number <= count; number++) this.workers.push(new WorkerProcess(number))
+    serving.reload = () => {
+      for (const worker of this.workers) worker.send({ kind: 'reload' })
     }
-    await fleet.put(number, worker)
-    // To this very worker: by the time it is prepared, a later one may have its place.
-    const replacement = worker
-    replacement.prepared.then(() => replacement.tell({ kind: 'listen', port }))
+    const probing = setInterval(() => {
+      for (const worker of this.workers) void this.probe(worker)
+    }, PROBE_INTERVAL_MS)
+    try {
+      const port = await this.startTogether()
+      if (port !== undefined) {
+        this.state = 'serving'
+        const url = urlOf({ ...address, port }, setting('TLS_CERT_FILE') !== undefined)
+        log.info({ url, admin: serving.admin?.url, workers: count }, 'listening')
+      }
+      const kept = Promise.all(this.workers.map((_, index) => this.keep(index, port ?? 0))).then(() => true)
+      log.info({ signal: await Promise.race([signalled, kept]) }, 'stopping')
+      // A worker that is ending may not answer, and must not be killed for that.
+      clearInterval(probing)
+      this.state = 'stopping'
+      for (const worker of this.workers) worker.send({ kind: 'stop' })
+      if (await within(timeoutMs, kept, false)) return
+      for (const worker of this.workers) worker.kill()
+      throw new Failure('a worker did not end within SHUTDOWN_TIMEOUT and was killed')
+    } finally {
+      clearInterval(probing)
+    }
   }
+
+  /**
+   * Lets all workers listen once all are prepared. The port is checked only then: in the millisecond between that check
+   * and their listening, another process of the same user could take the port.
+   * @returns the port, or undefined if a signal came first
+   */
+  private async startTogether(): Promise<number | undefined> {
+    const { workers } = this
+    const { signalled } = this.serving
+    const failed = Promise.race(
+      workers.map(async worker => {
+        const { how, complaint } = await worker.ended
+        // A signal to the process group ends workers that are still starting; this process gets the same signal.
+        if (how === 'SIGINT' || how === 'SIGTERM') await within(1000, signalled, '')
+        throw new Failure(complaint ?? `a worker ended while it started (${how})`)
+      }),
+    )
+    // When workers end later, nothing waits for this promise.
+    failed.catch(() => {})
+    const started = async () => {
+      await Promise.all(workers.map(worker => worker.prepared.promise))
+      const port = freePort(this.address)
+      for (const worker of workers) worker.send({ kind: 'listen', port })
+      await Promise.all(workers.map(worker => worker.listening.promise))
+      return port
+    }
+    try {
+      return await Promise.race([started(), failed, signalled.then(() => undefined)])
+    } catch (error) {
+      for (const worker of workers) worker.kill()
+      await Promise.all(workers.map(worker => worker.ended))
+      throw error
+    }
+  }
+
+  /** A method, because `state` changes while its callers wait. */
+  private isStopping(): boolean {
+    return this.state === 'stopping'
+  }
+
+  /** Replaces worker `index` + 1 whenever it ends. Resolves when it ends after a signal. */
+  private async keep(index: number, port: number): Promise<void> {
+    const { log, signalled } = this.serving
+    let startedAt = performance.now()
+    for (let pause = 0; ; ) {
+      const worker = this.workers[index] as WorkerProcess
+      const { how, complaint } = await worker.ended
+      if (this.isStopping()) return
+      const isHealthy = performance.now() - startedAt > HEALTHY_MS
+      pause = isHealthy ? 0 : Math.min(LONGEST_PAUSE_MS, Math.max(SHORTEST_PAUSE_MS, 2 * pause))
+      log.error({ worker: index + 1, pid: worker.pid, how, complaint, pause }, 'worker ended; replacing it')
+      await Promise.race([Bun.sleep(pause), signalled])
+      if (this.isStopping()) return
+      startedAt = performance.now()
+      try {
+        await this.replace(index, new WorkerProcess(index + 1), port)
+      } catch (error) {
+        log.error({ worker: index + 1, code: (error as { code?: string }).code }, 'worker cannot be started')
+      }
+    }
+  }
+
+  private async replace(index: number, replacement: WorkerProcess, port: number): Promise<void> {
+    const before = this.workers[index] as WorkerProcess
+    this.workers[index] = replacement
+    void replacement.prepared.promise.then(() => replacement.send({ kind: 'listen', port }))
+    this.replacements++
+    const metrics = this.latestMetrics.get(before)
+    this.latestMetrics.delete(before)
+    if (metrics)
+      this.replacedMetrics = await addedUp([this.replacedMetrics, onlyCounts(metrics)]).getMetricsAsJSON()
+  }
+
+  /** Kills a worker that hangs, because the system goes on to give it connections. It is then replaced. */
+  private async probe(worker: WorkerProcess): Promise<void> {
+    if (!worker.isRunning) return
+    const failed = (await worker.request('presence')) ? 0 : (this.failedProbes.get(worker) ?? 0) + 1
+    this.failedProbes.set(worker, failed)
+    if (failed < FAILED_PROBES || !worker.isRunning) return
+    this.serving.log.error({ pid: worker.pid }, 'worker does not answer; ending it')
+    worker.kill()
+  }
+
+  /**
+   * Ready if some worker listens and all that listen are ready: any of them may get the next request. A worker that is
+   * being replaced does not count.
+   */
+  readonly readiness = shared(async (): Promise<Readiness> => {
+    const listening = [...this.workers.entries()].filter(([, worker]) => worker.isListening)
+    const reports = await Promise.all(listening.map(([, worker]) => worker.request('readiness')))
+    const silent = listening.flatMap(([index], at) => (reports[at] ? [] : [index + 1]))
+    const workers =
+      listening.length === 0
+        ? `none of ${this.workers.length} listens`
+        : silent.length > 0
+          ? `no answer from worker ${silent.join(', ')}`
+          : undefined
+    const checks = [
+      result('service', this.state === 'serving' ? undefined : `it is ${this.state}`),
+      result('workers', workers),
+      ...mergedChecks(reports.flatMap(report => report?.checks ?? [])),
+    ]
+    const readers = mergedReaders(reports.map(report => report?.readers ?? []))
+    return { ready: isReady(checks), checks, ...(readers.length > 0 && { readers }) }
+  })
+
+  readonly metrics = shared(async (): Promise<string> => {
+    const listening = this.workers.filter(worker => worker.isListening)
+    await Promise.all(
+      listening.map(async worker => {
+        const metrics = await worker.request('metrics')
+        if (metrics && this.workers.includes(worker)) this.latestMetrics.set(worker, metrics)
+      }),
+    )
+    const registry = addedUp([this.replacedMetrics, ...this.latestMetrics.values()])
+    const registers = [registry]
+    new Gauge({
+      name: 'axport_workers_listening',
+      help: 'Workers that share the port at present.',
+      registers,
+    }).set(listening.length)
+    new Counter({
+      name: 'axport_workers_replaced_total',
+      help: 'Workers that ended and were replaced.',
+      registers,
+    }).inc(this.replacements)
+    return await registry.metrics()
+  })
 }
 
-/** 0, then from the shortest to the longest: the first crash of all is answered at once. */
-function nextPause(pause: number): number {
-  return Math.min(LONGEST_PAUSE, Math.max(SHORTEST_PAUSE, 2 * pause))
+/** The checks of all workers as one list, in which a check has the worst status that a worker found. */
+function mergedChecks(all: CheckResult[]): CheckResult[] {
+  // The supervisor has a check "service" of its own.
+  const names = new Set(all.map(({ check }) => check).filter(check => check !== 'service'))
+  return [...names].map(check => {
+    const results = all.filter(result => result.check === check)
+    const details = new Set(results.flatMap(({ detail }) => detail ?? []))
+    const isWrong = results.some(({ status }) => status === 'wrong')
+    if (details.size > 0) return result(check, [...details].join('; '), isWrong ? 'wrong' : 'warning')
+    return results.some(({ status }) => status === 'skipped') ? { check, status: 'skipped' } : result(check)
+  })
 }
+
+const result = (check: string, detail?: string, status: 'warning' | 'wrong' = 'wrong'): CheckResult =>
+  detail === undefined ? { check, status: 'ok' } : { check, status, detail }

@@ -1,14 +1,14 @@
 import { Command } from 'commander'
 import { version } from '../../package.json'
 import { MIGRATIONS } from '../postgres/schema/migrations.ts'
-import { print } from './output.ts'
+import { print, printJson } from './output.ts'
 
-/** Set at build; absent when run from source. */
+/** Set by scripts/build.ts; undefined when run from source. */
 declare const AXPORT_COMMIT: string | undefined
 
 const COMMIT = typeof AXPORT_COMMIT === 'string' ? AXPORT_COMMIT : ''
 
-/** What was built; without a commit when run from source. */
+/** The version and the commit; the commit is "" when run from source. */
 export const BUILD = { version, commit: COMMIT }
 
 /** "0.1.0 (abc1234)". */
@@ -18,14 +18,11 @@ export const VERSION = COMMIT ? `${version} (${COMMIT})` : version
 export function versionCommand(): Command {
   return new Command('version')
     .description('Print the version; with --json, the build too.')
-    .option('--json', 'print one JSON object: version, commit, Bun, and the schema it needs')
+    .option('--json', 'print a JSON object: version, commit, version of Bun, latest migration')
     .addHelpText('after', '\nExample: axport version --json')
     .action(async ({ json }: { json?: true }) => {
       const schema = MIGRATIONS.at(-1)?.name
-      await print(
-        json
-          ? `${JSON.stringify({ version, commit: COMMIT || null, bun: Bun.version, schema })}\n`
-          : `${VERSION}\n`,
-      )
+      if (json) await printJson({ version, commit: COMMIT || null, bun: Bun.version, schema })
+      else await print(`${VERSION}\n`)
     })
 }

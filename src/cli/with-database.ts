@@ -5,8 +5,8 @@ import { LOAD } from '../postgres/privileges/purposes.ts'
 import { requireCurrentSchema, requireUsableSchema } from '../postgres/schema/schema-record.ts'
 
 /**
- * Runs a command's work on DATABASE_URL, and closes the database whatever happens. Its schema is current, or so much
- * ahead as this program can live with.
+ * Runs work on DATABASE_URL, and closes the database.
+ * @throws Failure for a schema that is older than this program, or too new for it
  */
 export async function withDatabase<Result>(work: (database: Database) => Promise<Result>): Promise<Result> {
   return await withAnySchema(async database => {
@@ -15,7 +15,10 @@ export async function withDatabase<Result>(work: (database: Database) => Promise
   })
 }
 
-/** The same with a current schema alone, for a role that has what the commands need that write the source tables and the read model. */
+/**
+ * The same for commands that write the source tables and the read model.
+ * @throws Failure for a role without the privileges to do so, or a schema that is not current
+ */
 export async function withCurrentSchema<Result>(
   work: (database: Database) => Promise<Result>,
 ): Promise<Result> {
@@ -26,7 +29,7 @@ export async function withCurrentSchema<Result>(
   })
 }
 
-/** The same without a look at the schema: for the command that brings it up to date. */
+/** The same with any schema, or none. */
 export async function withAnySchema<Result>(work: (database: Database) => Promise<Result>): Promise<Result> {
   const database = await openDatabase(databaseUrl, setting('DATABASE_POOL_SIZE'))
   try {

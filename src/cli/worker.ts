@@ -1,65 +1,153 @@
+import { setting } from '../config.ts'
 import { Interrupted, UsageFailure } from '../errors.ts'
-import type { FromWorker, Reports, ToWorker } from './worker-messages.ts'
+import type { MetricsJson } from '../http/admin/metrics.ts'
+import type { Readiness } from '../http/admin/readiness.ts'
+import { within } from '../within.ts'
+import { thisProgram } from './process.ts'
+import { Service } from './service.ts'
+import { createLog } from './serving.ts'
+import { withDatabase } from './with-database.ts'
 
-/** What a worker is asked for by its supervisor. */
-type Reporter = { [About in keyof Reports]: () => Promise<Reports[About]> }
-
-const presence = async (): Promise<true> => true
-
-/** A worker's side of the channel to its supervisor. */
-export interface Supervised {
-  /** Says that the worker could listen now, and resolves with the port when it is its turn. */
-  prepared(): Promise<number>
-  /** Says that it listens, and from now on answers all that it is asked; that it is there, it answers from the start. */
-  listening(reporter: Omit<Reporter, 'presence'>): void
-  /** Calls back each time the certificate is to be read again. */
-  onReload(reload: () => void): void
-  /** Resolves when the worker is to finish what is in flight and end. */
-  stopped: Promise<void>
-  /** Rejects when the supervisor is gone, killed with -9 perhaps: there is nobody to stop the worker later. */
-  abandoned: Promise<never>
+/** The reports that a supervisor requests from a worker. */
+interface Reports {
+  /** An answer that needs nothing but the event loop of the worker. */
+  presence: true
+  readiness: Readiness
+  metrics: MetricsJson
 }
 
+/** Over Bun's IPC channel: the database is open; the port is listened on; a requested report. */
+type FromWorker =
+  | { kind: 'prepared' }
+  | { kind: 'listening' }
+  | { kind: 'report'; id: number; report: Reports[keyof Reports] }
+
+/** Listen on this port; read the certificate again; send a report; finish the requests in flight and end. */
+type ToWorker =
+  | { kind: 'listen'; port: number }
+  | { kind: 'reload' }
+  | { kind: 'request'; id: number; about: keyof Reports }
+  | { kind: 'stop' }
+
 /**
- * Makes this process a worker. It obeys its supervisor alone: Ctrl-C and service managers signal every
- * process of a group, and a worker that ended on its own account would be replaced.
- * @throws UsageFailure when there is no supervisor
+ * Serves DATABASE_URL as worker `number`, until its supervisor stops it or ends.
+ * @throws UsageFailure if no supervisor started this process
  */
-export function supervised(): Supervised {
+export async function serveAsWorker(number: number): Promise<void> {
   if (!process.send)
     throw new UsageFailure(
       'serve --worker is for the processes that serve --workers starts: did you mean --workers?',
     )
+  const send = (message: FromWorker) => void process.send?.(message)
+  // Ctrl-C and service managers signal every process of the group; only the supervisor ends a worker.
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => {})
   const abandoned = Promise.withResolvers<never>()
   process.on('disconnect', () => abandoned.reject(new Interrupted('')))
-  const port = Promise.withResolvers<number>()
-  const stopped = Promise.withResolvers<void>()
-  let reload = () => {}
-  const tell = (message: FromWorker) => void process.send?.(message)
-  let reporter: Partial<Reporter> = { presence }
+  const assignedPort = Promise.withResolvers<number>()
+  const stopped = Promise.withResolvers<undefined>()
+  let service: Service | undefined
+  const reports = {
+    presence: async (): Promise<true> => true,
+    readiness: async () => await service?.readiness(),
+    metrics: async () => await service?.metricsJson(),
+  }
   process.on('message', async (message: ToWorker) => {
-    if (message.kind === 'listen') port.resolve(message.port)
-    if (message.kind === 'reload') reload()
-    if (message.kind === 'stop') stopped.resolve()
-    if (message.kind === 'ask') {
-      const report = await reporter[message.about]?.()
-      if (report) tell({ kind: 'report', question: message.question, report })
+    if (message.kind === 'listen') assignedPort.resolve(message.port)
+    if (message.kind === 'reload') service?.reload()
+    if (message.kind === 'stop') stopped.resolve(undefined)
+    if (message.kind === 'request') {
+      const report = await reports[message.about]()
+      if (report) send({ kind: 'report', id: message.id, report })
     }
   })
-  return {
-    prepared: () => {
-      tell({ kind: 'prepared' })
-      return port.promise
-    },
-    onReload: callback => {
-      reload = callback
-    },
-    listening: answering => {
-      reporter = { presence, ...answering }
-      tell({ kind: 'listening' })
-    },
-    stopped: stopped.promise,
-    abandoned: abandoned.promise,
+  const work = withDatabase(async database => {
+    const log = createLog({ worker: number })
+    send({ kind: 'prepared' })
+    const port = await Promise.race([assignedPort.promise, stopped.promise])
+    if (port === undefined) return
+    service = await Service.open(database, log)
+    service.listen({ host: setting('HOST'), port, isShared: true })
+    log.info({ pid: process.pid, disclosures: service.disclosures }, 'worker listening')
+    send({ kind: 'listening' })
+    await stopped.promise
+    await service.end()
+  })
+  await Promise.race([work, abandoned.promise])
+}
+
+/** Longer than the checks of a worker take, and shorter than Prometheus waits. */
+const REPORT_TIMEOUT_MS = 5000
+
+/** A worker as its supervisor sees it. */
+export class WorkerProcess {
+  readonly prepared = Promise.withResolvers<void>()
+  readonly listening = Promise.withResolvers<void>()
+  /** How it ended, as "exit code 1" or "SIGKILL", and the line that it failed with, if any. */
+  readonly ended: Promise<{ how: string; complaint: string | undefined }>
+  private readonly child: Bun.Subprocess<'ignore', 'inherit', 'pipe'>
+  private readonly answers = new Map<number, (report: unknown) => void>()
+  private requests = 0
+
+  /** Starts this program again. The worker writes its log to the standard output that it inherits. */
+  constructor(number: number) {
+    this.child = Bun.spawn([...thisProgram(), 'serve', '--worker', String(number)], {
+      stdin: 'ignore',
+      stdout: 'inherit',
+      stderr: 'pipe',
+      ipc: (message: FromWorker) => {
+        if (message.kind === 'report') this.answers.get(message.id)?.(message.report)
+        else this[message.kind].resolve()
+      },
+    })
+    this.ended = this.end()
+  }
+
+  private async end() {
+    const output = new Response(this.child.stderr).text()
+    await this.child.exited
+    for (const answer of this.answers.values()) answer(undefined)
+    const complaints = await output
+    const { signalCode, exitCode } = this.child
+    const [, complaint] = /^axport: (.*)$/m.exec(complaints) ?? []
+    // Without a line of its own, the output comes from Bun.
+    if (complaint === undefined) process.stderr.write(complaints)
+    return { how: signalCode ? String(signalCode) : `exit code ${exitCode}`, complaint }
+  }
+
+  get pid(): number {
+    return this.child.pid
+  }
+
+  get isRunning(): boolean {
+    return this.child.exitCode === null && this.child.signalCode === null
+  }
+
+  get isListening(): boolean {
+    return this.isRunning && Bun.peek.status(this.listening.promise) === 'fulfilled'
+  }
+
+  send(message: ToWorker): void {
+    if (!this.isRunning) return
+    try {
+      this.child.send(message)
+    } catch {
+      // The worker ended, and Bun has not noticed yet.
+    }
+  }
+
+  /** @returns undefined if the worker does not answer in time, or ended */
+  async request<About extends keyof Reports>(about: About): Promise<Reports[About] | undefined> {
+    if (!this.isRunning) return undefined
+    const id = ++this.requests
+    const { promise, resolve } = Promise.withResolvers<unknown>()
+    this.answers.set(id, resolve)
+    this.send({ kind: 'request', id, about })
+    const report = await within(REPORT_TIMEOUT_MS, promise, undefined)
+    this.answers.delete(id)
+    return report as Reports[About] | undefined
+  }
+
+  kill(): void {
+    this.child.kill('SIGKILL')
   }
 }

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect } from 'bun:test'
-import { mkdirSync, writeFileSync } from 'node:fs'
+import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { type CommandLevel, commandTree } from '../support/command-tree.ts'
-import { axport, cleanUp, emptyFolder } from '../support/executable.ts'
+import { axport, cleanUp, emptyFolder, executable } from '../support/executable.ts'
 import { program, requires } from '../support/requires.ts'
 
 const SHELLS = ['bash', 'zsh', 'fish'] as const
@@ -15,6 +15,8 @@ const scripts = {} as Record<Shell, string>
 beforeAll(async () => {
   folder = emptyFolder()
   tree = await commandTree()
+  mkdirSync(join(folder, 'bin'))
+  symlinkSync(await executable(), join(folder, 'bin', 'axport'))
   for (const shell of SHELLS) {
     const { code, stdout, stderr } = await axport(['completion', shell])
     if (code !== 0 || stderr !== '') throw new Error(stderr)
@@ -35,7 +37,7 @@ async function run(command: string[]): Promise<string> {
   // A folder with nothing in it: no file is ever offered.
   const child = Bun.spawn(command, {
     cwd: emptyFolder(),
-    env: { PATH: process.env.PATH ?? '', HOME: folder },
+    env: { PATH: `${join(folder, 'bin')}:${process.env.PATH}`, HOME: folder },
     stdin: 'ignore',
     stdout: 'pipe',
     stderr: 'pipe',
@@ -45,7 +47,10 @@ async function run(command: string[]): Promise<string> {
   return stdout
 }
 
-/** In each shell: loads the script as its users do, and `ask` prints what it offers, a line each. */
+/**
+ * In each shell: loads the script as its users do, and `ask` prints what it offers, a line each: in zsh and fish with a
+ * tab and its description.
+ */
 const HARNESS: Record<Shell, string> = {
   bash: `
     source "$1"
@@ -54,17 +59,21 @@ const HARNESS: Record<Shell, string> = {
   zsh: `
     fpath=("\${1:h}" $fpath)
     compdef() { }
-    compadd() { shift \${@[(i)--]}; print -rl -- "$@" }
+    compadd() {
+      local display=\${@[\${@[(i)-d]} + 1]} i
+      shift \${@[(i)--]}
+      for i in {1..$#}; do print -r -- "$@[i]"$'\\t'"\${\${(P)display}[i]}"; done
+    }
     _files() { print -r -- '(files)' }
     autoload -Uz _axport
     ask() { words=("$@"); CURRENT=$#; _axport }`,
   fish: `
     source "$argv[1]"
-    function ask; complete -C (string join ' ' -- $argv) | string split -f 1 \\t; true; end`,
+    function ask; complete -C (string join ' ' -- $argv); true; end`,
 }
 
-/** What a shell offers for each of these lines, the last word of which is being typed. */
-async function offeredFrom(shell: Shell, lines: string[][]): Promise<string[][]> {
+/** What a shell shows for each of these lines, the last word of which is being typed. */
+async function shownFrom(shell: Shell, lines: string[][]): Promise<string[][]> {
   const quote = (word: string) => `'${word}'`
   const asks = lines.map(words => `ask axport ${words.map(quote).join(' ')}; echo '(end)'`)
   const script = `${HARNESS[shell]}\n${asks.join('\n')}\n`
@@ -75,6 +84,12 @@ async function offeredFrom(shell: Shell, lines: string[][]): Promise<string[][]>
     .split('(end)\n')
     .slice(0, -1)
     .map(text => text.split('\n').filter(line => line !== ''))
+}
+
+/** The words of these. */
+async function offeredFrom(shell: Shell, lines: string[][]): Promise<string[][]> {
+  const shown = await shownFrom(shell, lines)
+  return shown.map(found => found.map(line => line.split('\t')[0] as string))
 }
 
 /** The same, without the first time, which is a test of its own: zsh loads the script only then. */
@@ -109,9 +124,7 @@ describe.each([...SHELLS])('the completion for %s', shell => {
 
   inShell('offers the options of every level', async () => {
     const found = await all(tree.map(({ path }) => [...path, '--']))
-    // The functions that stand in for those of zsh do not narrow down; bash and fish do.
-    const wanted = (level: CommandLevel) => (shell === 'zsh' ? expected(level, '') : expected(level, '--'))
-    expect(found).toEqual(tree.map(wanted))
+    expect(found).toEqual(tree.map(level => expected(level, '--')))
   })
 
   inShell('offers the other options after an argument, and after the value of an option', async () => {
@@ -128,6 +141,16 @@ describe.each([...SHELLS])('the completion for %s', shell => {
         found: expect.arrayContaining(level.options.filter(option => !before.includes(option))),
       })
   })
+
+  if (shell !== 'bash')
+    inShell('describes commands and options', async () => {
+      const [commands, options] = await shownFrom(shell, [
+        ['integration', 'rota'],
+        ['restore', '--che'],
+      ])
+      expect(commands).toEqual([expect.stringMatching(/^rotate\t.*Replace the secret\./)])
+      expect(options).toEqual([expect.stringMatching(/^--check\t.*only check/)])
+    })
 
   inShell('offers something from the first time on', async () => {
     const [found] = await offeredFrom(shell, [['integr']])

@@ -37,7 +37,7 @@ async function showed(): Promise<{ clientId: string; name: string }> {
 
 describe('axport erase', () => {
   test('says what it would remove, removes it, and the next import says who was left out', async () => {
-    expect(await run('erase', '501', '--dry-run')).toMatch(/^shown to {5}nobody knows\n.*not recorded/m)
+    expect(await run('erase', '501', '--dry-run')).toMatch(/^shown to {5}not known\n.*not recorded/m)
     await setDisclosing(database.sql, { isOn: true })
     const { clientId, name } = await showed()
     expect(await run('erase', '501', '--dry-run')).toMatch(
@@ -68,7 +68,7 @@ describe('axport erase', () => {
       shown_to: [{ times: 3, purpose: null }],
       notes: [
         expect.stringMatching(/^the record begins with 20/),
-        expect.stringMatching(/^answers are not recorded now: /),
+        expect.stringMatching(/^disclosures are not recorded now: /),
       ],
     })
     expect(again.erased_before).toMatch(/^20\d\d-\d\d-\d\dT.*Z$/)

@@ -65,7 +65,7 @@ test('axport import --explain shows the columns of each query, and needs no data
     ].join('\n'),
     stderr:
       'products.sql line 1: relation "nowhere" does not exist (SQLSTATE 42P01)\n' +
-      'axport: products.sql, users.sql: nothing can be loaded before that is mended\n',
+      'axport: products.sql, users.sql: nothing can be loaded before that is corrected\n',
   })
   const explained = await run(QUERIES, '--explain', '--json')
   expect(explained.code).toBe(0)

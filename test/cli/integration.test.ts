@@ -172,12 +172,12 @@ describe.each(BACKENDS_OF_TIER)('while two services run, on %s, axport integrati
     const { clientId } = await provision(services.sql, 'all', 'all')
     const [meant] = /^meant as all.*\n.*\n/m.exec(await integration('show', clientId)) ?? []
     expect(meant).toBe(
-      'meant as all   organizations: none came since\n               products: none came since\n',
+      'meant as all   organizations: none loaded since\n               products: none loaded since\n',
     )
     await services.sql`insert into organizations values (13, 'Hillside'), (14, 'Westfield')`
     expect(await integration('show', clientId)).toContain(
-      `meant as all   organizations: 2 came since and not in the scope: axport integration scope ${clientId} --add-new\n` +
-        '               13  Hillside\n               14  Westfield\n               products: none came since\n',
+      `meant as all   organizations: 2 loaded since, not in the scope: axport integration scope ${clientId} --add-new\n` +
+        '               13  Hillside\n               14  Westfield\n               products: none loaded since\n',
     )
     expect(await show(clientId)).toMatchObject({
       meant_as_all: ['organizations', 'products'],
@@ -259,7 +259,7 @@ describe.each(BACKENDS_OF_TIER)('while two services run, on %s, axport integrati
     const env = { DATABASE_URL: services.url }
     const args = ['integration', 'delete', clientId]
     expect(complaint(await axport(args, { env }), 2)).toBe(
-      `nobody can be asked for the client id again here: axport integration delete ${clientId} --yes`,
+      `there is no terminal to confirm the client id on: axport integration delete ${clientId} --yes`,
     )
     const asks = 'Type its client id again: '
     const wrong = await onTerminal(args, env, asks, 'yes')

@@ -101,7 +101,7 @@ describe('axport pull', () => {
     expect(await shell(lines.join('\n'), { env, cwd: emptyFolder() })).toEqual({
       code: 0,
       stdout: '130\n',
-      stderr: 'axport: interrupted: what was written is not all\n',
+      stderr: 'axport: interrupted: the output is incomplete\n',
     })
   })
 

@@ -62,7 +62,10 @@ const CALLS: [args: string[], line: RegExp | string][] = [
   [['integration', 'create', 'n', '--contact', 'a\x1bb'], CONTROL],
   [['integration', 'describe', 'id'], 'say what to change: --name, --purpose or --contact'],
   [['integration', 'describe', 'id', '--name', ''], 'the name of an integration must not be blank'],
-  [['integration', 'delete', 'id'], /^nobody can be asked .*: axport integration delete id --yes$/],
+  [
+    ['integration', 'delete', 'id'],
+    /^there is no terminal to confirm .*: axport integration delete id --yes$/,
+  ],
   [['disclosures', '--user', 'Ana'], /Give the id as a whole number, as 501\.$/],
   [
     ['disclosures', '--user', '501', '--assessment', '9001'],

@@ -143,9 +143,9 @@ describe('axport doctor looks at every integration:', () => {
     await sql`insert into products values (5, 'New')`
     const scope = `axport integration scope ${clientId}`
     expect(await ailments(url)).toEqual([
-      `integrations: warning, ${name} (${clientId}) was to read all organizations, and since then ` +
-        '4 (21 School 21, 22 School 22, 23 School 23 and 1 more) came: ' +
-        `${scope} --add-new takes in what came, and --organizations with a list ends this warning`,
+      `integrations: warning, ${name} (${clientId}) was given all organizations, and ` +
+        '4 (21 School 21, 22 School 22, 23 School 23 and 1 more) were loaded since: ' +
+        `${scope} --add-new adds them, and --organizations with a list ends this warning`,
     ])
     await succeed(url, 'integration', 'scope', clientId, '--add-new')
     expect(await ailments(url)).toEqual([])

@@ -48,7 +48,7 @@ describe('the pages for operators', () => {
       .map(name => join(root, 'src', 'http', 'admin', `${name}.ts`))
       .filter(existsSync)
       .map(file => readFileSync(file, 'utf8'))
-      .concat(readFileSync(join(root, 'src', 'cli', 'fleet.ts'), 'utf8'))
+      .concat(readFileSync(join(root, 'src', 'cli', 'supervisor.ts'), 'utf8'))
       .join('\n')
     const names = `${read('alerts.yml')}${read('monitor.md')}`.matchAll(/\baxport_(\w+?)(?:_bucket)?\b/g)
     for (const [, name = ''] of names)

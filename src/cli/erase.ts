@@ -1,0 +1,173 @@
+import { Command } from 'commander'
+import type { Sql } from 'postgres'
+import { readRecordState } from '../disclosures/record.ts'
+import { integrationsShown, type Shown } from '../disclosures/shown.ts'
+import { type Erasure, erasePerson, undoErasure } from '../erasure/erase.ts'
+import { IncompleteFailure, UsageFailure } from '../errors.ts'
+import { exactNumber } from '../integrations/exact-ids.ts'
+import { requireCurrentSchema } from '../postgres/schema/schema-record.ts'
+import { readId } from './arguments.ts'
+import { counted, fieldLines, print, printJson } from './output.ts'
+import { StatusLine } from './progress.ts'
+import { changeAndWait, standbyServers, waitForStandbys, waitOption } from './standbys.ts'
+import { withDatabase } from './with-database.ts'
+
+interface Options {
+  undo?: true
+  dryRun?: true
+  json?: true
+  wait: number
+}
+
+/** axport erase USER_ID */
+export function eraseCommand(): Command {
+  return new Command('erase')
+    .description('Remove a person for good, and keep the person out of later imports.')
+    .argument('<id>', 'the id of the user on the platform', readId)
+    .option('--dry-run', 'change nothing, only show what would be removed')
+    .option('--undo', 'let later imports bring the person back')
+    .addOption(waitOption())
+    .option('--json', 'print a JSON object')
+    .addHelpText(
+      'after',
+      `
+Assessments of which the person is the educator are removed. In those that the person proctored, the
+name becomes "Erased person". The bare id stays, so that imports, feeds and restores leave the
+person out. The command names the integrations that were sent the person's records, if disclosures were
+recorded. Run it as the owner of the tables; see docs/operate/privacy.md.
+
+Example: axport erase 501 --dry-run`,
+    )
+    .action(async (userId: string, options: Options) => {
+      if (options.undo && options.dryRun) throw new UsageFailure('--undo goes without --dry-run')
+      await (options.undo ? undo(userId, options) : erase(userId, options))
+    })
+}
+
+/** The integrations that were sent records of a person; null if that is not known. */
+interface Recipients {
+  integrations: Shown[] | null
+  notes: string[]
+}
+
+/** Reads the recipients after the wait for standbys: until then, more disclosures may be recorded. */
+async function erase(userId: string, { dryRun: given, json, wait }: Options): Promise<void> {
+  const dryRun = given === true
+  const servers = standbyServers()
+  await withDatabase(async ({ sql }) => {
+    await requireCurrentSchema(sql)
+    const erasure = await erasePerson(sql, userId, { dryRun, onWait })
+    const late = dryRun ? undefined : await waitForStandbys(sql, servers, wait).then(() => undefined, keptOf)
+    const { integrations, notes } = await recipientsOf(sql, userId).catch(() => ({
+      integrations: null,
+      notes: [`disclosures could not be read: run axport disclosures --user ${userId} again`],
+    }))
+    if (late)
+      notes.push(
+        `standbys may show the person until they have the erasure: run axport disclosures --user ${userId} then`,
+      )
+    // The record has educators by their ids, and no proctors.
+    if (erasure.proctored > 0)
+      notes.push(
+        'the person was named as a proctor in assessments of others: axport disclosures --assessment ID shows who was sent one',
+      )
+    const recipients = { integrations, notes }
+    if (json) await printJson(jsonOf(userId, dryRun, erasure, recipients))
+    else await print(textOf(userId, dryRun, erasure, recipients))
+    if (late) throw late
+    if (erasure.unwiped !== undefined)
+      throw new IncompleteFailure(
+        `user ${userId} is erased, and the files of the tables still have what was deleted: vacuum failed (${erasure.unwiped}); axport erase ${userId} tries again`,
+      )
+  })
+}
+
+/** Returns the error of standbys that are late; throws any other. */
+function keptOf(error: unknown): IncompleteFailure {
+  if (error instanceof IncompleteFailure) return error
+  throw error
+}
+
+async function undo(userId: string, { json, wait }: Options): Promise<void> {
+  await changeAndWait(
+    wait,
+    async sql => {
+      await requireCurrentSchema(sql)
+      return await undoErasure(sql, userId, onWait)
+    },
+    erasedAt => {
+      if (json)
+        return printJson({ user_id: exactNumber(userId), undone: erasedAt !== null, erased_at: erasedAt })
+      if (erasedAt === null) return print(`user ${userId} is not erased: nothing was changed\n`)
+      return print(
+        `user ${userId} was erased at ${erasedAt}, and is not any more: the next import that has the person brings ` +
+          'the person back; a feed needs --full once\n',
+      )
+    },
+  )
+}
+
+const onWait = () => void process.stderr.write('waiting for an import to finish …\n')
+
+async function recipientsOf(sql: Sql, userId: string): Promise<Recipients> {
+  const { disclosing, begins } = await readRecordState(sql)
+  if (begins === null && !disclosing?.isOn) {
+    const note = 'disclosures are not recorded: axport migrate --disclosures on starts that'
+    return { integrations: null, notes: [note] }
+  }
+  const status = new StatusLine()
+  const integrations = await integrationsShown(sql, { userId }, ({ answers }) =>
+    status.show(() => `looked through ${answers} recorded answers`),
+  ).finally(() => status.clear())
+  const notes = begins === null ? [] : [`the record begins with ${begins}`]
+  if (!disclosing?.isOn)
+    notes.push('disclosures are not recorded now: answers sent while the record was off are not known')
+  return { integrations, notes }
+}
+
+function textOf(
+  userId: string,
+  isDryRun: boolean,
+  erasure: Erasure,
+  { integrations, notes }: Recipients,
+): string {
+  const { erasedBefore, assessments, parts, proctored } = erasure
+  const before = erasedBefore === null ? '' : `, and was erased before, at ${erasedBefore}`
+  const shown = integrations?.map(
+    ({ client_id, name, purpose, times, first, last }) =>
+      `${name} (${client_id}), ${purpose ?? 'no purpose'}: ${counted(times, 'time')}, first ${first}, last ${last}`,
+  )
+  const shownTo = shown === undefined ? ['not known'] : shown.length > 0 ? shown : ['no integration']
+  return fieldLines(
+    [
+      ['user', `${userId} ${isDryRun ? 'would be erased' : 'is erased'}${before}`],
+      ['row', describeRow(erasure, isDryRun)],
+      ['assessments', `${assessments} with ${counted(parts, 'part')} ${isDryRun ? 'to remove' : 'removed'}`],
+      ['proctored', `${counted(proctored, 'assessment')} of others, without the name`],
+      ['shown to', [...shownTo, ...notes]],
+      ['', isDryRun ? 'nothing was changed: this was a dry run' : []],
+    ],
+    13,
+  )
+}
+
+function describeRow({ user }: Erasure, isDryRun: boolean): string {
+  if (user === 'not there')
+    return 'not in the data: only the id is kept, so that no import brings the person in'
+  if (user === 'removed') return isDryRun ? 'would be removed' : 'removed'
+  return `${isDryRun ? 'would stay' : 'stays'} as "Erased person", because assessments of others refer to it`
+}
+
+function jsonOf(
+  userId: string,
+  isDryRun: boolean,
+  erasure: Erasure,
+  { integrations, notes }: Recipients,
+): object {
+  const { erasedBefore, assessments, parts, proctored, user } = erasure
+  return {
+    ...{ user_id: exactNumber(userId), erased: !isDryRun, dry_run: isDryRun, erased_before: erasedBefore },
+    ...{ assessments, assessment_parts: parts, proctored, user: user.replaceAll(' ', '_') },
+    ...{ shown_to: integrations, notes },
+  }
+}

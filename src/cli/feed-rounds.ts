@@ -1,0 +1,212 @@
+import { databaseUrl, setting } from '../config.ts'
+import { Interrupted, TransientFailure } from '../errors.ts'
+import { FeedView } from '../http/admin/feed-view.ts'
+import type { ImportResult, Progress } from '../import/import.ts'
+import { platformSource } from '../import/platform/source.ts'
+import type { RecordSource } from '../import/record.ts'
+import { within } from '../within.ts'
+import { describeError } from './describe-error.ts'
+import { type FeedCall, readPlatform } from './feed.ts'
+import {
+  BadLines,
+  describeLeftOut,
+  failureJson,
+  jsonOf,
+  loadedLines,
+  notesOn,
+  requireLoaded,
+} from './import-report.ts'
+import { type ImportCall, importOnce } from './import-run.ts'
+import { print } from './output.ts'
+import { surviveCuts, terminated } from './process.ts'
+import { startAdmin } from './serve-settings.ts'
+import { BUILD } from './version.ts'
+
+/** An aborted round has so long to close its connections. */
+const ABORT_TIMEOUT_MS = 1000
+
+/** A longer timer is split: Bun runs one of more than 2^31 - 1 ms at once. */
+const LONGEST_TIMER_MS = 2 ** 30
+
+/**
+ * Repeats an import from the platform until a signal, and prints a line for each round. A round begins `period` seconds
+ * after the start of the last one, or at once if that took longer; earlier after a failure. Each round opens the
+ * databases and reads the URL and the queries again.
+ * @throws Failure for what no later round can correct: a wrong setting, a URL or queries that cannot be read
+ */
+export async function importEvery(period: number, call: RoundCall): Promise<void> {
+  const { feed } = readPlatform(call)
+  databaseUrl()
+  const timeoutMs = setting('SHUTDOWN_TIMEOUT') * 1000
+  const view = new FeedView(feed, BUILD)
+  const admin = startAdmin(view)
+  const stop = new Stop(terminated(), () => view.stopping())
+  try {
+    for (let failures = 0; !stop.isRequested; ) {
+      const start = performance.now()
+      const report = await runRound(new Round(call, view), stop, timeoutMs)
+      failures = report.hasFailed ? failures + 1 : 0
+      const taken = (performance.now() - start) / 1000
+      const pause = stop.isRequested ? 0 : pauseAfter(failures, period, taken)
+      await printRound(report, pause, call.json)
+      for (let left = pause * 1000; left > 0 && !stop.isRequested; left -= LONGEST_TIMER_MS)
+        await within(Math.min(left, LONGEST_TIMER_MS), stop.requested(), undefined)
+    }
+  } finally {
+    await admin?.stop()
+  }
+}
+
+/**
+ * Seconds until the next round: the rest of the period; after failures 1, 2, 4, … up to the period, where the period
+ * counts as 10 at least and 300 at most.
+ * @param taken seconds since the start of the last round
+ */
+function pauseAfter(failures: number, period: number, taken: number): number {
+  if (failures === 0) return Math.max(0, period - taken)
+  return Math.min(2 ** Math.min(failures - 1, 20), Math.max(period, 10), 300)
+}
+
+/** The request to end, by a signal. */
+class Stop {
+  isRequested = false
+  #resolve = () => {}
+
+  constructor(signalled: Promise<unknown>, onRequest: () => void) {
+    void signalled.then(() => {
+      this.isRequested = true
+      onRequest()
+      this.#resolve()
+    })
+  }
+
+  /** A fresh promise for each wait, one at a time: racing one long-lived promise would leak a reaction per wait. */
+  requested(): Promise<void> {
+    if (this.isRequested) return Promise.resolve()
+    const { promise, resolve } = Promise.withResolvers<void>()
+    this.#resolve = resolve
+    return promise
+  }
+}
+
+/** Runs a round to its end; after a signal for `timeoutMs` at most, and what is not committed by then is undone. */
+async function runRound(round: Round, stop: Stop, timeoutMs: number): Promise<RoundReport> {
+  const ended = round.run()
+  await Promise.race([ended, stop.requested()])
+  const report = await within(timeoutMs, ended, undefined)
+  if (report) return report
+  round.abort()
+  const error = 'interrupted, and the databases do not answer'
+  return (
+    (await within(ABORT_TIMEOUT_MS, ended, undefined)) ?? {
+      hasFailed: true,
+      text: `failed: ${error}`,
+      object: { loaded: false, error },
+    }
+  )
+}
+
+async function printRound(
+  { hasFailed, text, object }: RoundReport,
+  pause: number,
+  json?: true,
+): Promise<void> {
+  const time = new Date().toISOString()
+  const next = Math.round(pause * 1000) / 1000
+  const line = json
+    ? JSON.stringify({ time, ...object, ...(hasFailed && { next_attempt_in: next }) })
+    : `${time} ${text}${hasFailed && pause > 0 ? `; the next attempt is in ${next} s` : ''}`
+  await print(`${line}\n`)
+}
+
+type RoundCall = ImportCall & FeedCall
+
+/** The result of a round, for people and as JSON. */
+interface RoundReport {
+  hasFailed: boolean
+  text: string
+  object: object
+}
+
+/** One import from the platform. */
+class Round {
+  private readonly start = performance.now()
+  private readonly controller = new AbortController()
+  private source: RecordSource | undefined
+  private isLoaded = false
+  private isAborted = false
+
+  constructor(
+    private readonly call: RoundCall,
+    private readonly view: FeedView,
+  ) {}
+
+  /** Never rejects: an error is in the report. */
+  async run(): Promise<RoundReport> {
+    const lost = Promise.withResolvers<never>()
+    // Without this, a statement on a lost connection would wait for ever.
+    surviveCuts({ error: () => lost.reject(new TransientFailure('the connection to the database was lost')) })
+    try {
+      return this.loaded(await Promise.race([this.load(), lost.promise]))
+    } catch (error) {
+      this.controller.abort()
+      const state = this.isLoaded ? 'interrupted when all was loaded' : 'interrupted: nothing was loaded'
+      return this.failed(this.isAborted ? new Interrupted(state) : error)
+    } finally {
+      const success = this.source?.feed?.lastSuccess()
+      if (success !== undefined) this.view.remembers(success)
+    }
+  }
+
+  /** Closes the connections; what is not committed is undone. */
+  abort(): void {
+    this.isAborted = true
+    this.controller.abort()
+  }
+
+  private async load(): Promise<ImportResult> {
+    const { signal } = this.controller
+    this.source = platformSource({ ...readPlatform(this.call), signal })
+    return await importOnce(this.source, this.call, signal, ({ phase }: Progress) => {
+      if (phase === 'tidying') this.isLoaded = true
+      if (phase === 'waiting') process.stderr.write('waiting for another import to finish …\n')
+    })
+  }
+
+  private loaded(result: ImportResult): RoundReport {
+    const { call, source } = this
+    const loaded = requireLoaded(result, call, 'row')
+    const notes = notesOn(loaded, source)
+    const seconds = this.seconds()
+    this.view.loaded({ at: Date.now() / 1000, seconds, rows: loaded.lines })
+    const counts = (['inserted', 'updated', 'unchanged', 'deleted'] as const).map(kind => {
+      const sum = Object.values(loaded.summary).reduce((all, table) => all + table[kind], 0)
+      return `${sum} ${kind}`
+    })
+    const text = `loaded ${loadedLines(loaded)} rows in ${seconds} s${describeLeftOut(loaded, call)}: ${counts.join(', ')}`
+    return {
+      hasFailed: false,
+      text: [text, ...notes.map(note => `note: ${note}`)].join('; '),
+      object: { ...jsonOf(loaded, notes, call), ...this.measured() },
+    }
+  }
+
+  private failed(error: unknown): RoundReport {
+    this.view.failed()
+    const [problem] = error instanceof BadLines ? error.problems : []
+    const first = problem === undefined ? '' : `; the first: ${problem}`
+    return {
+      hasFailed: true,
+      text: `failed: ${describeError(error, 'import')}${first}`,
+      object: { ...failureJson(error, this.isLoaded, this.source?.notes() ?? []), ...this.measured() },
+    }
+  }
+
+  private measured(): object {
+    return { since: this.source?.feed?.since() ?? null, seconds: this.seconds() }
+  }
+
+  private seconds(): number {
+    return Math.round(performance.now() - this.start) / 1000
+  }
+}

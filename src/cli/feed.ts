@@ -1,0 +1,105 @@
+import { readFileSync } from 'node:fs'
+import { InvalidArgumentError } from 'commander'
+import { Failure, UsageFailure } from '../errors.ts'
+import { explainQueries } from '../import/platform/explain.ts'
+import { readQueries } from '../import/platform/queries.ts'
+import type { PlatformOptions } from '../import/platform/source.ts'
+import { printJson, printTable } from './output.ts'
+
+/** The options of axport import for a platform's Postgres. */
+export interface FeedCall {
+  from?: string
+  fromFile?: string
+  queries?: string
+  feed?: string
+  full?: true
+  overlap?: number
+  every?: number
+  explain?: true
+  sync?: true
+  json?: true
+}
+
+/** Those that need --from or --from-file. */
+const DEPENDENT = ['queries', 'feed', 'full', 'overlap', 'every', 'explain'] as const
+
+/** The default of --overlap: rows get their timestamp up to so long before they are committed. */
+const OVERLAP_SECONDS = 15 * 60
+
+/**
+ * Whether to read a platform, not a file.
+ * @throws UsageFailure for options that do not go together
+ */
+export function isFromPlatform(file: string | undefined, options: FeedCall): boolean {
+  const { from, fromFile, queries } = options
+  const isPlatform = from !== undefined || fromFile !== undefined
+  if (isPlatform && file !== undefined) throw new UsageFailure('give a file or --from, and not both')
+  if (from !== undefined && fromFile !== undefined)
+    throw new UsageFailure('give --from or --from-file, and not both')
+  if (!isPlatform) {
+    const dependent = DEPENDENT.find(name => options[name] !== undefined)
+    if (dependent) throw new UsageFailure(`--${dependent} belongs to --from or --from-file`)
+    if (file === undefined)
+      throw new UsageFailure('give a file, or --from URL with --queries DIR (see axport import --help)')
+    return false
+  }
+  if (queries === undefined) throw new UsageFailure('--from needs --queries DIR, the folder of the queries')
+  return true
+}
+
+/**
+ * Reads the URL and the queries, which may change between rounds.
+ * @throws Failure if one of them cannot be read
+ */
+export function readPlatform(options: FeedCall): PlatformOptions {
+  const { from, fromFile, queries = '', feed = 'platform', full, sync, overlap = OVERLAP_SECONDS } = options
+  const url = from ?? readUrl(fromFile as string)
+  // --sync removes rows that were not read, so all must be read.
+  return { url, queries: readQueries(queries), feed, isFull: full === true || sync === true, overlap }
+}
+
+function readUrl(file: string): string {
+  let url: string
+  // The argument may be the URL itself, with a password.
+  const shown = /:\/\/|@/.test(file) ? 'a URL and no file' : file
+  try {
+    url = readFileSync(file, 'utf8').trim()
+  } catch (error) {
+    throw new Failure(
+      `--from-file names ${shown}, which cannot be read (${(error as { code?: string }).code})`,
+    )
+  }
+  if (url === '') throw new Failure(`--from-file names ${shown}, which is empty`)
+  return url
+}
+
+/** A value of --feed. */
+export function readFeedName(text: string): string {
+  if (!/^[A-Za-z0-9_.-]{1,63}$/.test(text))
+    throw new InvalidArgumentError('Give 1 to 63 of A-Z a-z 0-9 _ . -')
+  return text
+}
+
+/**
+ * Prints the columns of each query, and loads nothing.
+ * @throws Failure if a query does not run, or lacks a column
+ */
+export async function explainImport(options: FeedCall): Promise<void> {
+  const { url, queries } = readPlatform(options)
+  const explained = await explainQueries(url, queries)
+  if (options.json) await printJson(explained)
+  else
+    await printTable(
+      ['', 'found', 'missing', 'left out', 'unknown'],
+      explained.map(({ file, found, missing, left_out, unknown, error }) => {
+        if (error !== undefined) return [file, 'does not run', '', '', '']
+        return [file, ...[found, missing, left_out, unknown].map(names => names.join(', ') || '-')]
+      }),
+    )
+  for (const { error } of explained) if (error !== undefined) process.stderr.write(`${error}\n`)
+  const bad = explained.filter(({ missing, error }) => missing.length > 0 || error !== undefined)
+  if (bad.length > 0)
+    throw new Failure(
+      `${bad.map(({ file }) => file).join(', ')}: nothing can be loaded before that is corrected`,
+    )
+}

@@ -1,0 +1,138 @@
+import { createInterface } from 'node:readline'
+import { Command } from 'commander'
+import type { Sql } from 'postgres'
+import { Failure, UsageFailure } from '../../errors.ts'
+import type { Credentials } from '../../integrations/create.ts'
+import { deleteIntegration, nameOf, setDisabled } from '../../integrations/lifecycle.ts'
+import { rotateSecret } from '../../integrations/rotate.ts'
+import { readDuration } from '../arguments.ts'
+import { escaped, print, printJson } from '../output.ts'
+import { changeAndWait, waitOption } from '../standbys.ts'
+
+interface RotateOptions {
+  grace?: number
+  force?: true
+  json?: true
+  wait: number
+}
+
+/** axport integration rotate ID */
+export function rotateCommand(): Command {
+  return new Command('rotate')
+    .description('Replace the secret. The old one and its tokens end at once, or after --grace.')
+    .argument('<id>', 'its client id')
+    .option('--grace <duration>', 'keep the old secret and its tokens valid for so long: 24h', readDuration)
+    .option('--force', 'rotate even while the grace of an earlier rotation lasts')
+    .addOption(waitOption())
+    .option('--json', 'print a JSON object')
+    .addHelpText(
+      'after',
+      `
+Without downtime: rotate with --grace, give the new secret to the integration, and wait until "last
+used" of the old secret in axport integration show no longer changes.
+
+Example: axport integration rotate BD77VoKUovcSbaUgYJQxPiOm --grace 24h`,
+    )
+    .action(async (id: string, { grace, force, json, wait }: RotateOptions) => {
+      const options = { ...(grace !== undefined && { graceSeconds: grace }), force: force === true }
+      await changeAndWait(
+        wait,
+        sql => rotateSecret(sql, id, options),
+        async rotated => {
+          const end = rotated.oldSecretEndsAt
+          await printCredentials(rotated, json, { old_secret_ends_at: end })
+          const state = end ? `work until ${end}` : 'have ended'
+          if (!json) process.stderr.write(`The old secret and its tokens ${state}.\n`)
+        },
+      )
+    })
+}
+
+/** Prints new credentials; the secret cannot be printed again. `more` is added to the JSON object. */
+export async function printCredentials(
+  { clientId, clientSecret }: Credentials,
+  asJson: true | undefined,
+  more: object = {},
+): Promise<void> {
+  if (asJson) return await printJson({ client_id: clientId, client_secret: clientSecret, ...more })
+  await print(`client_id      ${clientId}\nclient_secret  ${clientSecret}\n`)
+  process.stderr.write('Keep the secret now: it is not shown again.\n')
+}
+
+const STATES = [
+  [
+    'disable',
+    'disabled',
+    'Refuse all requests of an integration, live tokens included, until it is enabled.',
+  ],
+  ['enable', 'enabled', 'Accept the requests of a disabled integration again.'],
+] as const
+
+/** axport integration disable ID, axport integration enable ID */
+export function stateCommands(): Command[] {
+  return STATES.map(([name, state, description]) =>
+    new Command(name)
+      .description(description)
+      .argument('<id>', 'its client id')
+      .addOption(waitOption())
+      .option('--json', 'print a JSON object')
+      .addHelpText('after', `\nExample: axport integration ${name} BD77VoKUovcSbaUgYJQxPiOm`)
+      .action(async (id: string, { json, wait }: { json?: true; wait: number }) => {
+        await changeAndWait(
+          wait,
+          sql => setDisabled(sql, id, state === 'disabled'),
+          changed =>
+            json
+              ? printJson({ client_id: id, state, changed })
+              : print(`${id} is ${state} ${changed ? 'now' : 'already'}\n`),
+        )
+      }),
+  )
+}
+
+/** axport integration delete ID */
+export function deleteCommand(): Command {
+  return new Command('delete')
+    .description('Delete an integration, its secrets and its tokens. Cannot be undone; disable can.')
+    .argument('<id>', 'its client id')
+    .option('--yes', 'do not ask for the client id to confirm; required without a terminal')
+    .addOption(waitOption())
+    .addHelpText(
+      'after',
+      `
+axport integration history keeps the history of deleted integrations.
+
+Example: axport integration delete BD77VoKUovcSbaUgYJQxPiOm`,
+    )
+    .action(async (id: string, { yes, wait }: { yes?: true; wait: number }) => {
+      if (!yes && !(process.stdin.isTTY && process.stderr.isTTY))
+        throw new UsageFailure(
+          `there is no terminal to confirm the client id on: axport integration delete ${id} --yes`,
+        )
+      await changeAndWait(
+        wait,
+        async sql => {
+          if (!yes) await confirm(sql, id)
+          return await deleteIntegration(sql, id)
+        },
+        name => print(`deleted ${escaped(name)} (${id})\n`),
+      )
+    })
+}
+
+/** @throws Failure if another client id is typed, or none */
+async function confirm(sql: Sql, id: string): Promise<void> {
+  const name = escaped(await nameOf(sql, id))
+  process.stderr.write(
+    `${name} is deleted with its secrets and tokens, for good.\nType its client id again: `,
+  )
+  const lines = createInterface({ input: process.stdin, terminal: false })
+  const typed = await new Promise<string>(resolve => {
+    lines.once('line', resolve)
+    lines.once('close', () => resolve(''))
+  })
+  lines.close()
+  // An open standard input would keep the process alive.
+  process.stdin.unref()
+  if (typed.trim() !== id) throw new Failure('that is another client id: nothing was deleted')
+}

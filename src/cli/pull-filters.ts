@@ -1,0 +1,82 @@
+import { InvalidArgumentError, Option } from 'commander'
+import { FILTERS, type FilterName, ORDERS, type Query, SORTS } from '../pull/query.ts'
+import { oneOf, readIds } from './arguments.ts'
+
+/** The options that filter and sort, as commander gives them. */
+export interface FilterOptions {
+  [name: string]: unknown
+  sort: Query['sort']
+  order: Query['order']
+}
+
+/** The option of each filter (spec 4.2): its flags, its help, and the reader of one value. */
+const OPTIONS: Record<FilterName, [flags: string, help: string, read: (text: string) => string]> = {
+  search: ['--search <text>', 'part of an assessment name, a first or a last name', readText],
+  start_date: ['--start-date <day>', 'completed on or after this day: 2026-03-01', readDay],
+  end_date: ['--end-date <day>', 'completed on or before this day', readDay],
+  product_ids: ['--product-ids <ids>', 'these products: 1,2', readId],
+  user_ids: ['--user-ids <ids>', 'these educators: 1,2', readId],
+  // One value, and not named as the filter: a State Educator ID may have a comma, so --seids A,B would find nobody.
+  seids: ['--seid <seid>', 'the educator with this State Educator ID; repeatable', readText],
+  proctor_ids: ['--proctor-ids <ids>', 'supervised by these proctors: 1,2', readId],
+  organization_ids: ['--organization-ids <ids>', 'these organizations: 1,2', readId],
+  user_record_status: [
+    '--user-record-status <status>',
+    'educators that are active or archived',
+    oneOf('active', 'archived'),
+  ],
+  legacy_record: [
+    '--legacy-record <boolean>',
+    'true: migrated records; false: others',
+    oneOf('true', 'false'),
+  ],
+}
+
+/** An option for each filter, and --sort and --order. */
+export function filterOptions(): Option[] {
+  const filters = Object.entries(OPTIONS).map(([name, [flags, help, read]]) =>
+    new Option(flags, help).argParser<string[]>((text, before = []) => {
+      if (name === 'seids') return [...before, read(text)]
+      // The last value of a scalar filter wins.
+      if (FILTERS[name as FilterName] === 'one') return [read(text)]
+      return [...before, ...text.split(',').map(value => read(value.trim()))]
+    }),
+  )
+  return [
+    ...filters,
+    new Option('--sort <by>', SORTS.join(', ')).argParser(oneOf(...SORTS)).default(SORTS[0]),
+    new Option('--order <order>', ORDERS.join(', ')).argParser(oneOf(...ORDERS)).default(ORDERS[0]),
+  ]
+}
+
+/** The query of the options. */
+export function queryOf(options: FilterOptions): Query {
+  const { sort, order } = options
+  const filter: Query['filter'] = {}
+  for (const [name, [flags]] of Object.entries(OPTIONS)) {
+    const values = options[new Option(flags).attributeName()]
+    if (values) filter[name as FilterName] = values as string[]
+  }
+  return { filter, sort, order }
+}
+
+/** The API ignores a blank filter (spec 4.2), so an empty variable of a script would export everything. */
+function readText(text: string): string {
+  if (text.trim() === '')
+    throw new InvalidArgumentError('It is blank: leave the option out to get everything.')
+  return text
+}
+
+function readDay(text: string): string {
+  const day = readText(text).trim()
+  const time = Date.parse(`${day}T00:00:00Z`)
+  if (!/^\d{4}-\d{2}-\d{2}$/.test(day) || Number.isNaN(time) || !new Date(time).toISOString().startsWith(day))
+    throw new InvalidArgumentError('Give a day as 2026-03-01.')
+  return day
+}
+
+function readId(text: string): string {
+  const [id] = [readIds(readText(text))].flat()
+  if (id === undefined || id === 'all') throw new InvalidArgumentError('Give whole numbers, as 1,2,3.')
+  return id
+}
