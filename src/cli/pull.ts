@@ -24,7 +24,6 @@ interface Options extends FilterOptions {
   json?: true
 }
 
-const FORMATS = Object.keys(FORMATS) as FormatName[]
 /** axport pull */
 export function pullCommand(): Command {
   const command = new Command('pull')

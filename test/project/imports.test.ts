@@ -21,7 +21,7 @@ const FEATURES = [
  * The parts that each part of the code may import besides itself. Imports go one way: main → cli → http → feature →
  * postgres → db. Every part may import those of COMMON; only cli may import `config`.
  */
-const COMMON = ['answers', 'counters', 'errors', 'files', 'networks', 'random', 'recent', 'within']
+const COMMON = ['answers', 'counters', 'errors', 'files', 'networks', 'random', 'lru-cache', 'within']
 const MAY_IMPORT: Record<string, string[]> = {
   main: ['cli'],
   cli: ['http', 'config', 'postgres', ...FEATURES, ...COMMON],
