@@ -19,10 +19,10 @@ const FEATURES = [
 ]
 /**
  * What each part of the house may import besides itself: the one direction is main → cli → http → feature →
- * postgres → db. `answers`, `counters`, `errors`, `files`, `networks`, `random`, `recent` and `within` are for
- * everybody; `config` is for the command line.
+ * postgres → db. `answers`, `counters`, `errors`, `files`, `lru-cache`, `networks`, `random` and `within` are
+ * for everybody; `config` is for the command line.
  */
-const COMMON = ['answers', 'counters', 'errors', 'files', 'networks', 'random', 'recent', 'within']
+const COMMON = ['answers', 'counters', 'errors', 'files', 'lru-cache', 'networks', 'random', 'within']
 const MAY_IMPORT: Record<string, string[]> = {
   main: ['cli'],
   cli: ['http', 'config', 'postgres', ...FEATURES, ...COMMON],
@@ -32,9 +32,8 @@ const MAY_IMPORT: Record<string, string[]> = {
   pull: COMMON,
   postgres: ['db', ...COMMON],
   db: [],
-  config: ['errors', 'masked-url', 'networks', 'setting-values'],
+  config: ['errors', 'networks', 'setting-values'],
   'setting-values': [],
-  'masked-url': [],
   ...Object.fromEntries(COMMON.map(name => [name, []])),
   files: ['errors'],
 }
