@@ -182,6 +182,6 @@ function socketPathOf(folder: string): string {
   const { uid, mode } = lstatSync(parent)
   // Another user may have created that folder, to listen there.
   if (uid !== process.getuid?.() || (mode & 0o077) !== 0)
-    throw new Error(`${parent} belongs to somebody else: remove it`)
+    throw new Error(`${parent} belongs to another user: remove it`)
   return join(parent, SOCKET)
 }
