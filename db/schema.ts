@@ -13,9 +13,9 @@ import {
 } from 'drizzle-orm/pg-core'
 
 /**
- * The tables and views whose columns the service's statements name, as `db/migrations` makes them; a test holds the
- * two together. postgres.js hands bigint over as a decimal string: a JavaScript number is exact only up to 2^53.
- * Timestamps stay text: a JavaScript date would cut their microseconds.
+ * The tables and views that statements of drizzle name; a test compares them with the migrated database. postgres.js reads
+ * bigint as a decimal string, because a JavaScript number is exact only up to 2^53. Timestamps stay text, because a
+ * JavaScript date has no microseconds.
  */
 
 const id = (name: string) => bigint(name, { mode: 'bigint' })

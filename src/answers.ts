@@ -1,50 +1,49 @@
 import { type Static, Type as t } from '@sinclair/typebox'
 
-/**
- * The answers of the HTTP interface, as data until http/respond.ts makes Responses of them, and the errors among
- * them. Anything that is thrown and is not an HttpError is unforeseen: a 500 with a fixed body, logged with its cause.
- */
-
-/** An answer. */
+/** An answer of the HTTP interface as data, of which http/respond.ts makes a Response. */
 export interface Answer {
   status: number
-  /** Beside those that every answer carries, or in their place. */
+  /** They add to the headers of every answer, or replace them. */
   headers: Record<string, string>
-  /** Finished: JSON, unless the headers have another content-type. */
+  /** JSON, unless the headers have another content-type. */
   body: string | Uint8Array<ArrayBuffer>
-  /** Fields of the line in the request log, beside status and the like. */
+  /** More fields for the request log. */
   logFields?: LogFields
-  /** What is to be recorded before the answer is sent; absent while disclosures are not recorded. */
+  /** The records that it shows, if disclosures are recorded: the answer is sent after that. */
   disclosed?: DisclosedRecords
 }
 
-/** The records of an answer: ids as Postgres writes arrays, which are passed on as they are. */
+/** The records that an answer shows. Ids are arrays in the text format of Postgres: {1,2}. */
 export interface DisclosedRecords {
   clientId: string
-  /** Ids of assessments, and those of their educators, each once: {1,2}. */
+  /** The ids of assessments, and those of their educators, each once. */
   assessments: string
   people: string
   /** The names of the filters of the request. */
   filters: string[]
 }
 
+/** Fields for the request log. */
 export interface LogFields {
-  /** The integration; absent until the request has proved that it is that integration. */
+  /** The integration of the request. */
   clientId?: string
-  /** How many records are sent. */
+  /** The number of records in the answer. */
   records?: number
-  /** Why there is a 400 or a 401: texts that name parameters and quote nothing that was sent. */
+  /** The reasons of a 400 or a 401. They name parameters, and never quote the request. */
   refused?: string[]
-  /** Why an answer was not sent: its disclosure could not be recorded. */
+  /** The error because of which disclosures were not recorded, and the answer not sent. */
   withheld?: string
-  /** Our parameters that unknown parameters of the request resemble, which have no effect. */
+  /** Parameters of the API that resemble unknown parameters of the request. */
   resembled?: string[]
 }
 
-/** The header of an answer that may be compressed, and so depends on what its client accepts. */
+/** The header of an answer that may be compressed, depending on the Accept-Encoding of the request. */
 export const COMPRESSIBLE = { vary: 'Accept-Encoding' }
 
-/** An HTTP answer other than success. `body` is sent as JSON, exactly as it is. */
+/**
+ * An HTTP answer other than success. `body` is sent as JSON. Any other error that is thrown is unforeseen: it becomes a 500
+ * with a fixed body, and is logged with its cause.
+ */
 export class HttpError extends Error {
   constructor(
     readonly httpStatus: number,
@@ -76,16 +75,11 @@ export const OAuthErrorBody = t.Object({
 })
 export type OAuthErrorBody = Static<typeof OAuthErrorBody>
 
-/** An error as an answer, with more log fields. */
+/** The answer of an error, with more `logFields` than its own. */
 export function errorAnswer(error: HttpError, logFields?: LogFields): Answer {
   const { httpStatus: status, headers, body } = error
   const refused = status === 400 || status === 401 ? { refused: reasonsOf(body) } : {}
-  return {
-    status,
-    headers,
-    body: JSON.stringify(body),
-    logFields: { ...error.logFields, ...refused, ...logFields },
-  }
+  return { status, headers, body: JSON.stringify(body), logFields: { ...error.logFields, ...refused, ...logFields } }
 }
 
 function reasonsOf(body: HttpError['body']): string[] {
@@ -93,10 +87,10 @@ function reasonsOf(body: HttpError['body']): string[] {
   return [body.error === 'invalid_request' ? `${body.error}: ${body.error_description}` : body.error]
 }
 
-/** How an endpoint words an error that is not about its own parameters. */
+/** Makes an error that is not about parameters, in the form of an endpoint's protocol. */
 export type ErrorStyle = (status: number, description: string, headers?: Record<string, string>) => HttpError
 
-/** The API's error with one message. */
+/** An error of the API with one message. */
 export function apiError(
   status: number,
   message: string,

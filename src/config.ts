@@ -1,24 +1,24 @@
 import { readFileSync } from 'node:fs'
 import { Failure } from './errors.ts'
-import { maskedUrl } from './masked-url.ts'
 import { readNetworks } from './networks.ts'
-import { filePath, isPath, oneOf, seconds, text, wholeNumber } from './setting-values.ts'
+import { filePath, isPath, maskedUrl, oneOf, seconds, text, wholeNumber } from './setting-values.ts'
 
-/**
- * Every setting there is: the only reader of the environment. `read` turns the text of the variable into
- * its value and throws an Error whose message completes "NAME …".
- */
+/** A setting: a variable of the environment, which only this file reads. */
 interface Setting<Value> {
-  /** The text that stands for the variable when it is not set; without one the setting may be undefined. */
+  /** The default, as text. Without a default the value may be undefined. */
   fallback?: string
   /** One line for the person who sets it. */
   meaning: string
-  /** What may be shown of a value that holds, or may by mistake hold, a secret. */
+  /** The text to show, for a value that has a secret, or may have one by mistake. */
   mask?(text: string): string
+  /** Turns the text into the value; throws an Error whose message completes "NAME …". */
   read(text: string): Value
 }
 
-/** By the name of the variable; in the order in which they are documented. */
+/** A path as it is; any other text may be a URL with its password. */
+const maskedPath = (text: string) => (isPath(text) ? text : '***')
+
+/** All settings by name, in the order of the documents. */
 export const SETTINGS = {
   DATABASE_URL: {
     meaning: 'The database: postgres://user:password@host:port/name, or embedded:DIR for the built-in one.',
@@ -28,8 +28,7 @@ export const SETTINGS = {
   DATABASE_URL_FILE: {
     meaning:
       'A file that holds the value of DATABASE_URL, for secret stores that mount files. Each new connection reads it again.',
-    // Somebody may put the URL itself here, with its password.
-    mask: text => (isPath(text) ? text : '***'),
+    mask: maskedPath,
     read: filePath,
   },
   DATABASE_READ_URL: {
@@ -39,13 +38,13 @@ export const SETTINGS = {
   },
   DATABASE_READ_URL_FILE: {
     meaning: 'A file that holds the value of DATABASE_READ_URL. Each new connection reads it again.',
-    mask: text => (isPath(text) ? text : '***'),
+    mask: maskedPath,
     read: filePath,
   },
   READ_LAG: {
     fallback: '5',
-    meaning: 'Seconds that a standby may be behind; one that is further behind is passed over.',
-    // It is known to the second.
+    meaning: 'Seconds of lag that a standby may have; one with more is passed over.',
+    // The lag is measured to the second.
     read: seconds(2, 3600),
   },
   DATABASE_POOL_SIZE: {
@@ -166,8 +165,8 @@ export const SETTINGS = {
 } satisfies Record<string, Setting<unknown>>
 
 /**
- * Takes libpq's variables (PGHOST, PGPASSWORD, …) out of the environment, in which postgres.js would look them
- * up: what is connected to is DATABASE_URL's business alone.
+ * Removes the variables of libpq (PGHOST, PGPASSWORD, …) from the environment: postgres.js would use them, and DATABASE_URL
+ * alone names the database.
  */
 export function dropForeignSettings(environment: Environment = Bun.env): void {
   for (const name of Object.keys(environment)) if (/^PG[A-Z]/.test(name)) delete environment[name]
@@ -176,17 +175,17 @@ export function dropForeignSettings(environment: Environment = Bun.env): void {
 type SettingName = keyof typeof SETTINGS
 type Value<Name extends SettingName> = ReturnType<(typeof SETTINGS)[Name]['read']>
 
-/** Those that have no default. */
+/** The settings without a default. */
 type Optional = {
   [Name in SettingName]: (typeof SETTINGS)[Name] extends { fallback: string } ? never : Name
 }[SettingName]
 
-/** The environment that settings are read from; process.env by default. */
+/** The environment that settings are read from. */
 export type Environment = Record<string, string | undefined>
 
 /**
- * The value of one setting. A variable that is set to nothing counts as not set.
- * @throws Failure that names the variable and says what it takes; never its value, which may be a secret
+ * The value of one setting. A blank variable counts as not set.
+ * @throws Failure with the name of the variable and the values that it takes, never its value, which may be a secret
  */
 export function setting<Name extends SettingName>(
   name: Name,
@@ -201,14 +200,14 @@ export function setting<Name extends SettingName>(
   }
 }
 
-/** Another default of a setting, for this process. */
+/** Gives a setting another default in this process. */
 export function preset(name: SettingName, value: string): void {
   if (!Bun.env[name]?.trim()) Bun.env[name] = value
 }
 
 /**
- * DATABASE_URL, or what the file named by DATABASE_URL_FILE holds.
- * @throws Failure when neither or both are set, or the file cannot be read
+ * DATABASE_URL, or the content of the file DATABASE_URL_FILE.
+ * @throws Failure if neither or both are set, or the file cannot be read
  */
 export function databaseUrl(environment: Environment = Bun.env): string {
   const url = urlOf('DATABASE_URL', environment)
@@ -219,8 +218,8 @@ export function databaseUrl(environment: Environment = Bun.env): string {
 }
 
 /**
- * DATABASE_READ_URL, or what the file named by DATABASE_READ_URL_FILE holds; undefined when neither is set.
- * @throws Failure when both are set, the file cannot be read, or the database is the built-in one, which has no standbys
+ * DATABASE_READ_URL, or the content of the file DATABASE_READ_URL_FILE; undefined if neither is set.
+ * @throws Failure if both are set, the file cannot be read, or the database is the built-in one, which has no standbys
  */
 export function databaseReadUrl(environment: Environment = Bun.env): string | undefined {
   const url = urlOf('DATABASE_READ_URL', environment)
@@ -235,40 +234,39 @@ function urlOf(name: 'DATABASE_URL' | 'DATABASE_READ_URL', environment: Environm
   const url = setting(name, environment)
   const file = setting(`${name}_FILE`, environment)
   if (url && file) throw new Failure(`${name} and ${name}_FILE are both set: unset one of them`)
-  return url || (file ? readUrlFile(`${name}_FILE`, file) : undefined)
-}
-
-function readUrlFile(name: SettingName, file: string): string {
-  let url: string
+  if (url || !file) return url
+  let content: string
   try {
-    url = readFileSync(file, 'utf8').trim()
+    content = readFileSync(file, 'utf8').trim()
   } catch (error) {
-    throw new Failure(`${name} names ${file}, which cannot be read (${(error as { code?: string }).code})`)
+    throw new Failure(
+      `${name}_FILE names ${file}, which cannot be read (${(error as { code?: string }).code})`,
+    )
   }
-  if (url === '') throw new Failure(`${name} names ${file}, which is empty`)
-  return url
+  if (content === '') throw new Failure(`${name}_FILE names ${file}, which is empty`)
+  return content
 }
 
 /** One setting as `axport config` shows it. */
 export interface DescribedSetting {
   name: string
-  /** As text, secrets masked; null when it is not set. */
+  /** As text, with secrets masked; null if not set. */
   value: string | null
   source: 'environment' | 'default' | 'not set'
   default: string | null
   meaning: string
-  /** What is wrong with its value, where something is. */
+  /** The error of an invalid value. */
   problem?: string
 }
 
-/** Every setting with its present value; reports wrong ones instead of failing. */
+/** Every setting with its value. An invalid value is reported, and does not throw. */
 export function describeSettings(environment: Environment = Bun.env): DescribedSetting[] {
   return Object.entries(SETTINGS).map(([name, definition]: [string, Setting<unknown>]) => {
     const given = environment[name]?.trim() || undefined
     const value = given ?? definition.fallback
     const described: DescribedSetting = {
       name,
-      value: value === undefined ? null : definition.mask ? definition.mask(value) : value,
+      value: value === undefined ? null : (definition.mask?.(value) ?? value),
       source: given !== undefined ? 'environment' : value !== undefined ? 'default' : 'not set',
       default: definition.fallback ?? null,
       meaning: definition.meaning,

@@ -1,11 +1,8 @@
-/**
- * What parts of the service count for the operator, beside requests: plain numbers that only grow, added to
- * where the thing happens. /metrics shows them.
- */
+/** Counts of a process for /metrics, which only grow. Requests are counted elsewhere. */
 export interface Counters {
-  /** Errors of the database, lost connections among them, that a request met. */
+  /** Errors of the database in requests, lost connections included. */
   databaseErrors: number
-  /** Pages whose count and place in the order were remembered, and pages that had to be read without. */
+  /** Pages that were read with hints of the page memory, and without. */
   pageMemoryHits: number
   pageMemoryMisses: number
   /** Expired tokens and ended secrets that were deleted. */
@@ -13,6 +10,7 @@ export interface Counters {
   purgedSecrets: number
 }
 
+/** Counters at zero. */
 export function newCounters(): Counters {
   return { databaseErrors: 0, pageMemoryHits: 0, pageMemoryMisses: 0, purgedTokens: 0, purgedSecrets: 0 }
 }

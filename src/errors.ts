@@ -1,24 +1,22 @@
 /**
- * The errors of the command line that are meant to be read by an operator: one line that says what is
- * wrong and what to do. Anything else that is thrown is unforeseen.
+ * A command failed, and the operator can do something about it. The message is one line: the fault and the remedy. Exit
+ * code 1. An error that is neither this nor one of the classes below is unforeseen.
  */
-
-/** A command failed for a reason its operator can act on: exit code 1. */
 export class Failure extends Error {}
 
-/** A failure that the same command may not meet when it is run again. */
+/** A failure that may not occur again if the command is repeated. */
 export class TransientFailure extends Failure {}
 
-/** What a command has done so far is kept, and something is still to come, as its line says. Exit code 75, EX_TEMPFAIL. */
+/** A command did a part of its work, which stays; the message says what remains. Exit code 75, EX_TEMPFAIL. */
 export class IncompleteFailure extends Failure {}
 
 /** A command was called wrongly: exit code 2. */
 export class UsageFailure extends Error {}
 
-/** A command was ended by a signal before it was done: exit code 130, and `message` where there is one to tell. */
+/** A signal ended a command before it was done: exit code 130. The message may be empty. */
 export class Interrupted extends Error {}
 
-/** Several things as a line names them: the first three, and how many more there are. */
+/** The first three of a list, and the number of the others: "a, b, c and 2 more". */
 export function firstThree(things: string[]): string {
   const more = things.length > 3 ? ` and ${things.length - 3} more` : ''
   return `${things.slice(0, 3).join(', ')}${more}`

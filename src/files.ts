@@ -16,13 +16,13 @@ import { dirname } from 'node:path'
 import { promisify } from 'node:util'
 import { Failure, TransientFailure } from './errors.ts'
 
-/** Takes bytes, one after the other. */
+/** Writes bytes after those of the last call. */
 export type Write = (bytes: Uint8Array) => void | Promise<void>
 
-/** For its owner alone: the records are personal data. */
+/** The mode of files with personal data: only their owner can read them. */
 export const PRIVATE = 0o600
 
-/** Whether the path is a device or a pipe, which is written to as it is. What nobody may look at is none. */
+/** Whether the path is a device or a pipe, which is written to directly. False if its status cannot be read. */
 export function isDevice(path: string): boolean {
   try {
     const stat = statSync(path)
@@ -33,14 +33,14 @@ export function isDevice(path: string): boolean {
 }
 
 /**
- * The file itself where the path is a link to one, so that the link stays.
- * @throws Failure when there can be no such file
+ * The path, or the target of a link, so that the link stays.
+ * @throws Failure if the file cannot be written
  */
 export function outputPath(path: string): string {
   try {
     const stat = statSync(path, { throwIfNoEntry: false })
     if (stat?.isDirectory()) throw new Failure(`cannot write ${path}: it is a folder`)
-    // A rename would replace a file that nobody may write.
+    // A rename would also replace a read-only file.
     if (stat) accessSync(path, constants.W_OK)
     const output = stat ? realpathSync(path) : path
     accessSync(dirname(output), constants.W_OK)
@@ -50,12 +50,12 @@ export function outputPath(path: string): string {
   }
 }
 
-/** Writes all of it: the system may take a part only, when a disk is nearly full. */
+/** Writes all bytes. A single write may be partial on a disk that is nearly full. */
 export function writeFully(descriptor: number, bytes: Uint8Array): void {
   for (let done = 0; done < bytes.length; ) done += writeSync(descriptor, bytes, done)
 }
 
-/** What becomes a file when it is whole; until then it stands beside that, for its owner alone. */
+/** A file that is being written, beside the file that it replaces when it is complete. Only its owner can read it. */
 export class Draft {
   readonly descriptor: number
   isOpen = true
@@ -65,13 +65,13 @@ export class Draft {
     output: string,
     readonly path = `${output}.${process.pid}.tmp`,
   ) {
-    // In a container a process that was killed had the same number.
+    // In a container a killed process may have had the same number.
     rmSync(this.path, { force: true })
     this.descriptor = openSync(this.path, 'wx', PRIVATE)
   }
 
   /**
-   * Writes all of it, or nothing once it is closed: its descriptor may be another file's by then.
+   * Writes all bytes; nothing after it was closed, when the descriptor may belong to another file.
    * @throws the error of the system
    */
   write(bytes: Uint8Array): void {
@@ -83,7 +83,7 @@ export class Draft {
     closeSync(this.descriptor)
   }
 
-  /** Leaves nothing behind; nothing happens once it is closed. */
+  /** Deletes the draft; does nothing after it was closed. */
   discard(): void {
     if (!this.isOpen) return
     this.close()
@@ -94,7 +94,7 @@ export class Draft {
 const flush = promisify(fsync)
 
 /**
- * Gives a finished draft the name of the output, which is never seen half-written, and the mode of what was there.
+ * Renames a complete draft to the output, with the mode of the file that it replaces. Readers never see a partial file.
  * @param descriptor of the draft, which stays open
  */
 export async function publish(descriptor: number, draft: string, output: string): Promise<void> {
@@ -103,20 +103,27 @@ export async function publish(descriptor: number, draft: string, output: string)
   await putInPlace(descriptor, draft, output)
 }
 
-/** The same with the mode that the draft has. */
+/** The same with the mode of the draft. */
 export async function putInPlace(descriptor: number, draft: string, output: string): Promise<void> {
   await flush(descriptor)
   renameSync(draft, output)
-  flushFolder(dirname(output))
+  // The new name survives a crash of the machine; some systems cannot flush a folder.
+  try {
+    flushPath(dirname(output))
+  } catch {}
 }
 
-/** So that the new name survives a crash of the machine; not every system can do it. */
-function flushFolder(folder: string): void {
+/**
+ * Flushes a file or a folder to the disk.
+ * @throws the error of the system
+ */
+export function flushPath(path: string): void {
+  const descriptor = openSync(path, 'r')
   try {
-    const descriptor = openSync(folder, 'r')
     fsyncSync(descriptor)
+  } finally {
     closeSync(descriptor)
-  } catch {}
+  }
 }
 
 const REASONS: Record<string, string> = {
@@ -132,10 +139,10 @@ const REASONS: Record<string, string> = {
   SQLITE_CANTOPEN: 'it is of another user, or its folder cannot be written',
 }
 
-/** What ends when there is room again. */
+/** Codes of errors that end when disk space is freed. */
 const FULL = new Set(['ENOSPC', 'EDQUOT', 'EFBIG', 'SQLITE_FULL'])
 
-/** What a failed write means for whoever runs the command; an error of another kind is left as it is. */
+/** The failure that explains an error of writing to the operator; an error without a code stays as it is. */
 export function writeFailure(error: unknown, path: string): Error {
   if (error instanceof Failure) return error
   const { code, message } = error as { code?: string; message: string }

@@ -1,9 +1,9 @@
-/** A map that holds what was used last, up to a budget: whatever was used longest ago goes first. */
+/** A map with a budget: over the budget it drops the entries that were used longest ago. */
 export class LruCache<Value> {
   readonly #entries = new Map<string, { value: Value; size: number }>()
   #size = 0
 
-  /** @param budget the sum of the sizes of what is kept */
+  /** @param budget the largest sum of the sizes of its entries */
   constructor(private readonly budget: number) {}
 
   get(key: string): Value | undefined {

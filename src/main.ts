@@ -1,8 +1,8 @@
 import { isSurvived } from './cli/process.ts'
 import { run } from './cli/program.ts'
 
-// postgres.js 3.4.9 throws where nobody can catch it when a connection is cut within a transaction. The database
-// has rolled back by then; nothing is half-done.
+// postgres.js 3.4.9 throws outside of any promise when a connection is cut within a transaction. The database has rolled
+// the transaction back: nothing is half-done.
 process.on('uncaughtException', error => {
   if (isSurvived(error)) return
   const isCut = /socket\.write/.test(error.message)

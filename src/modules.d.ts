@@ -1,4 +1,4 @@
-// What `import … with { type: 'file' }` gives: the path of a file, inside the executable when compiled.
+// `import … with { type: 'file' }` is the path of a file, which is in the executable after compiling.
 declare module '*.wasm' {
   const path: string
   export default path
@@ -14,7 +14,7 @@ declare module '*.tar.gz' {
   export default path
 }
 
-// What `import … with { type: 'text' }` gives: the text itself.
+// `import … with { type: 'text' }` is the text of the file.
 declare module '*.sql' {
   const text: string
   export default text
@@ -35,11 +35,11 @@ declare module '*.browser.js' {
   export default text
 }
 
-// The part of the library that is used: the types that npm has do not know of `preferred`.
+// Only the part that is used: the types of npm lack `preferred`.
 declare module 'negotiator' {
   export default class Negotiator {
     constructor(request: { headers: Record<string, string | undefined> })
-    /** Those of `available` that the client takes, the one it likes best first; `preferred` decides between equals. */
+    /** The accepted ones of `available`, the most wanted first; `preferred` decides between equals. */
     encodings(available: readonly string[], options: { preferred: readonly string[] }): string[]
   }
 }

@@ -6,8 +6,8 @@ export interface Networks {
 }
 
 /**
- * Those of a list with commas: "10.0.0.7, 192.168.0.0/16, fd00::/8".
- * @throws Error that says what a list has to be
+ * Reads a list with commas: "10.0.0.7, 192.168.0.0/16, fd00::/8".
+ * @throws Error that describes a valid list
  */
 export function readNetworks(list: string): Networks {
   const networks = new BlockList()

@@ -6,21 +6,21 @@ const ALPHABET = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789
 export const SECRET_LENGTH = 43
 
 /**
- * Random text of letters and digits only: nothing in it that form or percent encoding would change, so the
- * encoded and the raw form are one, whatever a client library does (RFC 6749 §2.3.1).
+ * Random text of letters and digits. Form and percent encoding leave it as it is, so that clients may or may not encode it
+ * (RFC 6749 §2.3.1).
  */
 export function randomText(length: number): string {
   let text = ''
   while (text.length < length) {
     for (const byte of crypto.getRandomValues(new Uint8Array(length - text.length))) {
-      // 248 = 4 × 62: a byte past it would make the first letters of the alphabet likelier than the rest.
+      // 248 = 4 × 62: larger bytes would make the first letters of the alphabet more likely.
       if (byte < 248) text += ALPHABET[byte % ALPHABET.length]
     }
   }
   return text
 }
 
-/** What is stored of a secret or a token: 32 bytes. */
+/** The digest of a secret or a token, which is what the database stores: 32 bytes. */
 export function sha256(text: string): Buffer {
   return createHash('sha256').update(text).digest()
 }

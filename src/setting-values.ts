@@ -1,26 +1,24 @@
-/** Readers of the values of settings: an Error's message completes "NAME …". */
-
-/** Any text. */
+/** Any text. This and the other readers throw an Error whose message completes "NAME …". */
 export const text = (text: string) => text
 
-/** Whether a text may be the path of a file: no URL, and nothing with a user in it. */
+/** Whether a text may be the path of a file. A text with "://" or "@" may be a URL with a password. */
 export const isPath = (text: string) => !/:\/\/|@/.test(text)
 
-/** @throws Error for what is no path */
+/** The path of a file. */
 export const filePath = (text: string) => {
   if (!isPath(text))
     throw new Error('must be the path of a file: a URL belongs into the setting without _FILE')
   return text
 }
 
-/** The reader of a whole number; throws Error for any other text, and for a number out of its bounds. */
+/** The reader of a whole number within bounds. */
 export const wholeNumber = (least: number, most: number) => (text: string) => {
   const value = /^\d+$/.test(text) ? Number(text) : Number.NaN
   if (!(value >= least && value <= most)) throw new Error(`must be a whole number from ${least} to ${most}`)
   return value
 }
 
-/** The reader of seconds, which returns milliseconds; throws Error as wholeNumber() has it. */
+/** The reader of a number of seconds within bounds, which returns milliseconds. */
 export const seconds = (least: number, most: number) => (text: string) => {
   const value = /^\d+(\.\d{1,3})?$/.test(text) ? Number(text) : Number.NaN
   if (!(value >= least && value <= most))
@@ -28,7 +26,7 @@ export const seconds = (least: number, most: number) => (text: string) => {
   return value * 1000
 }
 
-/** The reader of one of these words; throws Error for any other. */
+/** The reader of one of these words. */
 export const oneOf =
   <Value extends string>(...values: Value[]) =>
   (text: string) => {
@@ -36,3 +34,29 @@ export const oneOf =
     if (!value) throw new Error(`must be one of ${values.join(', ')}`)
     return value
   }
+
+/**
+ * A database URL without its password. A password with an unescaped "/", "#" or "@" counts up to the last "@". Any other
+ * text is masked as a whole.
+ */
+export function maskedUrl(value: string): string {
+  if (value.startsWith('embedded:')) return value
+  const [, scheme, rest] = /^(postgres(?:ql)?:\/\/)(.*)$/.exec(value) ?? []
+  if (scheme === undefined || rest === undefined) return '***'
+  const at = rest.lastIndexOf('@')
+  const [address = '', ...query] = rest.slice(at + 1).split('?')
+  // Without a user only a port may follow a colon: other text may be a password whose "@" is missing.
+  const isClear = rest.lastIndexOf('?', at) < 0 && /^(\[[\da-f:.]+\]|[^:]*)(:\d+)?([/,][^@]*)?$/.test(address)
+  if (!isClear) return `${scheme}***`
+  const credentials = rest.slice(0, Math.max(at, 0))
+  const name = /^[^:/?#@]*/.exec(credentials)?.[0] ?? ''
+  const user = at < 0 ? '' : name === credentials ? `${name}@` : `${name}:***@`
+  const shown = query.join('?').split('&').map(maskedParameter).join('&')
+  return `${scheme}${user}${address}${query.length > 0 ? `?${shown}` : ''}`
+}
+
+function maskedParameter(parameter: string): string {
+  const [name = '', ...value] = parameter.split('=')
+  if (value.length === 0) return '***'
+  return /pass|secret|key/i.test(name) ? `${name}=***` : parameter
+}

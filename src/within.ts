@@ -1,21 +1,21 @@
-/** Resolves with `work`, or with `otherwise` when that takes longer than so many milliseconds. */
+/** Resolves with `work`, or with `otherwise` after a timeout. */
 export async function within<Result, Otherwise>(
-  milliseconds: number,
+  timeoutMs: number,
   work: Promise<Result>,
   otherwise: Otherwise,
 ): Promise<Result | Otherwise> {
   let timer: Timer | undefined
-  const late = new Promise<Otherwise>(resolve => {
-    timer = setTimeout(() => resolve(otherwise), milliseconds)
+  const timeout = new Promise<Otherwise>(resolve => {
+    timer = setTimeout(() => resolve(otherwise), timeoutMs)
   })
   try {
-    return await Promise.race([work, late])
+    return await Promise.race([work, timeout])
   } finally {
     clearTimeout(timer)
   }
 }
 
-/** The same work for all who ask while it is going on: a database that hangs is asked once, not once a probe. */
+/** Calls share work in progress: probes of a database that hangs send one statement, and not one for each probe. */
 export function shared<Result>(work: () => Promise<Result>): () => Promise<Result> {
   let running: Promise<Result> | undefined
   return () => {

@@ -2,22 +2,22 @@ import type { Sql } from 'postgres'
 import type { Runner } from '../postgres/statement.ts'
 import { type Finding, ok, skipped, warning } from './finding.ts'
 
-/** What `serve` is to be run with. */
+/** The settings and options that `serve` will run with. */
 export interface Plan {
-  /** Its processes. */
+  /** The number of processes. */
   workers: number
   /** DATABASE_POOL_SIZE */
   poolSize: number
-  /** Connections of each process beside its pool: one while it looks into a silence, one to look at its standbys. */
+  /** Connections of each process outside its pool: one that probes an unresponsive database, one that probes standbys. */
   more: number
   /** STATEMENT_TIMEOUT, in milliseconds. */
   statement: number
 }
 
 /**
- * What connections to a Postgres are good for: whether a pooler is in between, whether they can write, what the
- * server keeps of the statement_timeout that it is sent, and how many there may be.
- * @param requests a pool as `serve` has it
+ * Finds out whether a pooler is between this process and Postgres, whether connections can write, whether the server uses
+ * the statement_timeout that they send, and how many connections it allows.
+ * @param requests a connection pool as `serve` has it
  */
 export async function checkConnections(db: Sql, requests: Runner, plan: Plan): Promise<Finding[]> {
   const rows = await db<{ pid: number }[]>`select pg_backend_pid() as pid`
@@ -44,16 +44,13 @@ async function checkWrites(db: Sql): Promise<Finding> {
     select pg_is_in_recovery() as "isStandby", current_setting('transaction_read_only') = 'on' as "isReadOnly"`
   const then = 'pages are answered, and no tokens are issued'
   if (server?.isStandby)
-    return warning(
-      'writes',
-      `none, this is a standby: ${then}. What else is told here is to be mended on its primary`,
-    )
+    return warning('writes', `none, this is a standby: ${then}. Repair other findings on its primary`)
   return server?.isReadOnly
     ? warning('writes', `none, default_transaction_read_only is on: ${then}`)
     : ok('writes', 'taken')
 }
 
-/** As the connections of requests have it, which send it at their start. */
+/** Connections of requests send statement_timeout when they start; a pooler or a role may override it. */
 async function checkStatementTimeout(requests: Runner, { statement }: Plan): Promise<Finding> {
   const rows = await requests.unsafe(
     `select setting::integer as ms, quote_ident(current_user) as role from pg_settings where name = 'statement_timeout'`,
@@ -61,7 +58,7 @@ async function checkStatementTimeout(requests: Runner, { statement }: Plan): Pro
     { prepare: false },
   )
   const [found] = rows as { ms: number; role: string }[]
-  const seconds = (milliseconds: number) => `${milliseconds / 1000} s`
+  const seconds = (ms: number) => `${ms / 1000} s`
   if (found?.ms === statement) return ok('statement timeout', seconds(statement))
   return warning(
     'statement timeout',
@@ -76,17 +73,21 @@ async function checkRoom(db: Sql, plan: Plan): Promise<Finding> {
     select current_setting('max_connections')::integer as most,
       current_setting('superuser_reserved_connections')::integer
         + coalesce(current_setting('reserved_connections', true), '0')::integer as reserved`
-  return roomFor('connections', server, plan)
+  return roomFinding('connections', server, plan)
 }
 
-/** How many connections a server takes, and how many of those are not for everybody. */
+/** The connections that a server allows, and how many of them are reserved for superusers and other roles. */
 export interface Room {
   most: number
   reserved: number
 }
 
-/** Whether a server has the connections that all processes may ask for. */
-export function roomFor(check: string, server: Room | undefined, { workers, poolSize, more }: Plan): Finding {
+/** Whether a server allows the connections of all processes. */
+export function roomFinding(
+  check: string,
+  server: Room | undefined,
+  { workers, poolSize, more }: Plan,
+): Finding {
   const { most, reserved } = server ?? { most: 0, reserved: 0 }
   const room = Math.floor((most - reserved) / (poolSize + more))
   const text =

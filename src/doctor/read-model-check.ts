@@ -2,13 +2,12 @@ import type { Sql } from 'postgres'
 import { compareCounts, READ_MODEL, type ReadModelTable } from '../postgres/schema/read-model.ts'
 import { type Finding, ok, skipped, unreadable, wrong } from './finding.ts'
 
-/** Rows of a table that are compared where not all of them are. */
+/** Rows of each table that are compared without --full. */
 const SAMPLE = 1000
 
 /**
- * Whether the read model equals what the source tables render to. `full` compares every row, otherwise
- * a random sample of the source and of the read model, which is all of them where there are not more. `full` also
- * compares the counts of the records.
+ * Whether the read model equals its source. `full` compares every row and the counts of the records; otherwise a random
+ * sample of the ids of the source and the read model is compared.
  */
 export async function checkReadModel(db: Sql, full: boolean): Promise<Finding> {
   const tables = READ_MODEL.flatMap(({ table, source }) => [source, table, `${table}_rendered`])
@@ -28,25 +27,28 @@ export async function checkReadModel(db: Sql, full: boolean): Promise<Finding> {
     compared.push(what)
     isWhole &&= ids === known
   }
-  const miscounted = full && (await whatIsMiscounted(db))
-  if (miscounted) return wrong('read model', miscounted)
+  const miscounted = full && (await countFinding(db))
+  if (miscounted) return miscounted
   const unknown = isWhole ? '' : '; not every row was compared, axport doctor --full does that'
   return ok('read model', `${compared[0]}, equal to their source${unknown}`)
 }
 
-async function whatIsMiscounted(db: Sql): Promise<string | undefined> {
+async function countFinding(db: Sql): Promise<Finding | undefined> {
   const { compared, missing, outdated, left_over, organizations } = await compareCounts(db, undefined)
   const different = missing + outdated + left_over
   if (different === 0) return undefined
   const differ = different === 1 ? 'differs from its records' : 'differ from their records'
-  return `${different} of all ${compared} counts ${differ}, as of organization ${organizations[0]}: axport refresh counts anew`
+  return wrong(
+    'read model',
+    `${different} of all ${compared} counts ${differ}, as of organization ${organizations[0]}: axport refresh counts anew`,
+  )
 }
 
 interface Comparison {
-  /** Rows of the read model, and ids of both sides: an assessment without parts has no row. */
+  /** Rows of the read model, and ids of the source and the read model: an assessment without parts has no row. */
   rows: number
   ids: number
-  /** As many ids as there are, compared or not. */
+  /** All ids, compared or not. */
   known: number
   different: number
   example: string | null

@@ -1,58 +1,58 @@
 import type { Sql } from 'postgres'
 import { openFirst } from '../postgres/connection/opening.ts'
 import { reasonOf } from '../postgres/failures.ts'
+import type { ServerStatus } from '../postgres/standby/server-status.ts'
 import type { ReadServer } from '../postgres/standby/read-servers.ts'
 import { primaryStatus, unreplayed } from '../postgres/standby/replayed.ts'
-import type { ServerStatus } from '../postgres/standby/server-status.ts'
-import { type Plan, type Room, roomFor } from './connection-checks.ts'
+import { type Plan, type Room, roomFinding } from './connection-checks.ts'
 import { type Finding, ok, warning } from './finding.ts'
 
-/** Milliseconds for a connection to a standby. */
-const PATIENCE = 5000
+const CONNECT_TIMEOUT_MS = 5000
 
-/** What `serve` is to be run with, and READ_LAG in milliseconds. */
+/** The plan with READ_LAG in milliseconds. */
 interface StandbyPlan extends Plan {
   lag: number
 }
 
-/** Of each standby of DATABASE_READ_URL whether `serve` would read from it, how far it is behind, and what would be better. */
+/** Checks for each standby of DATABASE_READ_URL whether `serve` would read from it, its lag and its settings. */
 export async function checkStandbys(db: Sql, servers: ReadServer[], plan: StandbyPlan): Promise<Finding[]> {
   if (servers.length === 0) return []
   const primary = await primaryStatus(db)
   const found = await Promise.all(servers.map(server => checkStandby(server, primary, plan)))
-  const isNone = found.every(([first]) => first?.status !== 'ok')
-  const whole = isNone
-    ? warning('reads', 'no standby of DATABASE_READ_URL is fit: the primary serves all')
-    : ok('reads', 'standbys serve pages and records, the primary tokens and what a standby does not know')
+  const isNoneUsable = found.every(([first]) => first?.status !== 'ok')
+  const whole = isNoneUsable
+    ? warning('reads', 'no standby of DATABASE_READ_URL can be used: the primary serves all')
+    : ok(
+        'reads',
+        'standbys serve pages and records, the primary serves tokens and requests that a standby cannot answer',
+      )
   return [whole, ...found.flat()]
 }
 
-async function checkStandby(
-  server: ReadServer,
-  primary: ServerStatus,
-  plan: StandbyPlan,
-): Promise<Finding[]> {
+async function checkStandby(server: ReadServer, primary: ServerStatus, plan: StandbyPlan): Promise<Finding[]> {
   const check = `standby ${server.name}`
-  const started = performance.now()
+  const startedAt = performance.now()
   const [short] = await unreplayed([server], primary, plan.lag)
-  const seconds = ((performance.now() - started) / 1000).toFixed(1)
-  if (short) return [warning(check, `passed over: ${short.why} (looked at for ${seconds} s)`)]
+  const seconds = ((performance.now() - startedAt) / 1000).toFixed(1)
+  if (short) return [warning(check, `passed over: ${short.why} (probed for ${seconds} s)`)]
   const settings = await settingsOf(server).catch(reasonOf)
   if (typeof settings === 'string')
-    return [warning(check, `replays in time, and gives no connection: ${settings}`)]
+    return [warning(check, `replays in time, and accepts no connection: ${settings}`)]
   const { conflicts, ...room } = settings
   return [
     ok(check, `serves, at most ${seconds} s behind`),
     ...checkConflicts(`${check} conflicts`, conflicts, plan),
-    roomFor(`${check} connections`, room, plan),
+    roomFinding(`${check} connections`, room, plan),
   ]
 }
 
-/** Settings of a standby: its room, and after how many milliseconds replay cancels statements; null for never. */
+/** Settings of a standby: its connections, and after how many milliseconds replay cancels statements; null for never. */
 async function settingsOf(server: ReadServer): Promise<Room & { conflicts: number | null }> {
-  const connection = await openFirst(server.url(), PATIENCE)
+  const connection = await openFirst(server.url(), {}, CONNECT_TIMEOUT_MS, () => {})
   try {
-    const [row] = (await connection.query(SETTINGS, PATIENCE)) as (Room & { conflicts: number | null })[]
+    const [row] = (await connection.ask(SETTINGS, CONNECT_TIMEOUT_MS)) as (Room & {
+      conflicts: number | null
+    })[]
     if (!row) throw new Error('the standby did not say its settings')
     return row
   } finally {
@@ -73,7 +73,7 @@ function checkConflicts(check: string, delay: number | null, { statement }: Plan
   return [
     warning(
       check,
-      `replay cancels statements in its way after ${delay / 1000} s (max_standby_streaming_delay), and they are run ` +
+      `replay cancels conflicting statements after ${delay / 1000} s (max_standby_streaming_delay), and they are run ` +
         `elsewhere: set hot_standby_feedback = on there, or a delay of STATEMENT_TIMEOUT (${statement / 1000} s)`,
     ),
   ]

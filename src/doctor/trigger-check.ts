@@ -26,7 +26,7 @@ const HARMS: { trigger: RegExp; harm: string; repair?: string }[] = [
   { trigger: /_erased_/, harm: 'people who were erased may come back' },
   {
     trigger: /history/,
-    harm: 'what is done there is not kept in the history of integrations',
+    harm: 'changes there are missing in the history of integrations',
     repair: 'select note_found_integrations()',
   },
   {
@@ -35,7 +35,7 @@ const HARMS: { trigger: RegExp; harm: string; repair?: string }[] = [
     // The trigger sorts the sets of each row that is written: scopes are searched in that order.
     repair: 'update integrations set organization_ids = organization_ids, product_ids = product_ids',
   },
-  { trigger: /./, harm: 'what is written there does not reach the export', repair: 'axport refresh' },
+  { trigger: /./, harm: 'changes there do not reach the export', repair: 'axport refresh' },
 ]
 
 /** Finds triggers that are missing or disabled, and writers that fire none. It reads the catalog alone. */
@@ -48,7 +48,7 @@ export async function checkTriggers(db: Sql): Promise<Finding[]> {
   ]
   return findings.length > 0
     ? findings
-    : [ok('triggers', 'all there and on, and nobody replicates past them')]
+    : [ok('triggers', 'all present and enabled, and no subscription or session bypasses them')]
 }
 
 /** The harms of writes without these triggers, each once; triggers of other programs have none. */
@@ -69,7 +69,7 @@ async function missingTriggers(db: Sql): Promise<Finding[]> {
     where t.oid is null`
   if (rows.length === 0) return []
   const names = rows.map(({ name }) => name)
-  const detail = `missing: ${firstThree(names)}: make them again, as the migrations in db/migrations do`
+  const detail = `missing: ${firstThree(names)}: create them again, as db/migrations does`
   return [wrongTriggers(detail, names)]
 }
 
@@ -84,7 +84,7 @@ async function disabledTriggers(db: Sql): Promise<Finding[]> {
     group by c.oid order by 1`
   return rows.map(({ table, which, names }) => {
     const harms = [...harmsOf(names)].map(({ harm }) => harm)
-    const detail = [`some of ${table} are disabled`, ...harms].join(', and ')
+    const detail = [`some triggers of ${table} are disabled`, ...harms].join(', and ')
     return wrongTriggers(`${detail}: alter table ${table} enable trigger ${which}`, names)
   })
 }
@@ -105,7 +105,7 @@ async function sessionsWithoutTriggers(db: Sql): Promise<Finding[]> {
   return rows.map(({ statement }) =>
     wrong(
       'triggers',
-      `sessions with session_replication_role = replica fire none: ${statement}; then axport refresh`,
+      `sessions with session_replication_role = replica fire no triggers: ${statement}; then axport refresh`,
     ),
   )
 }

@@ -57,7 +57,7 @@ describe('a text', () => {
   )
 })
 
-test('only what may be unknown may be null', async () => {
+test('only columns that may be unknown can be null', async () => {
   const rows = await db.sql<{ name: string }[]>`
     select attrelid::regclass || '.' || attname as name
     from pg_attribute join pg_class c on c.oid = attrelid
@@ -85,7 +85,7 @@ test('only what may be unknown may be null', async () => {
   ])
 })
 
-test('what a row does not say is as the specification has it', async () => {
+test('the defaults of a row are those of the specification', async () => {
   const [row] = await undone(
     db.sql,
     sql => sql`
@@ -165,7 +165,7 @@ describe('a part', () => {
     )
   })
 
-  test('goes with its assessment', async () => {
+  test('is deleted with its assessment', async () => {
     expect(await outcome('delete from assessments where id = 2')).toBe('taken')
   })
 })
@@ -180,7 +180,7 @@ describe('a row that others refer to', () => {
     expect(await outcome(`delete from ${rows}`)).toBe(constraint)
   })
 
-  test('of an integration takes its secrets, their tokens and its refusals with it', async () => {
+  test('of an integration is deleted with its secrets, their tokens and its refusals', async () => {
     const [left] = await undone(db.sql, async sql => {
       await sql`delete from integrations`
       return sql`
@@ -201,7 +201,7 @@ describe('an integration', () => {
     },
   )
 
-  test('keeps each set of its scope ascending and each id once, whoever writes it', async () => {
+  test('keeps each set of its scope ascending and without duplicates, whichever role writes it', async () => {
     // From 1 on, in leaps of 7 round and round, and each of them twice.
     const shuffled = Array.from({ length: 2000 }, (_, n) => ((n * 7) % 1000) + 1)
     const [row] = await undone(
@@ -214,7 +214,7 @@ describe('an integration', () => {
     expect({ ...row }).toEqual({ organization_ids: ascending, product_ids: ascending })
   })
 
-  test('has a client id of its own', async () => {
+  test('has a unique client id', async () => {
     expect(await outcome(`insert into integrations (client_id, name) values ('known', 'Other')`)).toBe(
       'integrations_client_id_key',
     )
@@ -231,7 +231,7 @@ describe('an integration', () => {
   })
 })
 
-test('there is one state of the export', async () => {
+test('export_state has one row', async () => {
   expect(await outcome('insert into export_state default values')).toBe('export_state_pkey')
   expect(await outcome('insert into export_state (singleton) values (false)')).toBe('export_state_one_row')
 })

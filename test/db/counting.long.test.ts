@@ -39,7 +39,7 @@ async function plan(query: string): Promise<Plan[]> {
   })
 }
 
-describe('records are counted without their table, by several processes,', () => {
+describe('several processes count records without reading them,', () => {
   test.each([
     ['of the whole scope', 'true'],
     ['of archived educators', 'is_archived'],

@@ -23,7 +23,7 @@ const functions = () =>
       and not exists (select from pg_depend where objid = pg_proc.oid and deptype = 'e')
     order by proname`
 
-test('every function that looks names up keeps its own path, in which temporary tables come last', async () => {
+test('every function that resolves names has its own search_path, with temporary tables last', async () => {
   const named = (await functions()).filter(({ isPlainSql }) => !isPlainSql)
   expect(named.length).toBeGreaterThan(10)
   for (const { name, settings } of named)
@@ -33,7 +33,7 @@ test('every function that looks names up keeps its own path, in which temporary 
     })
 })
 
-test('these functions have the rights of their owner, and none of them is for everybody', async () => {
+test('these functions run with the rights of their owner, and PUBLIC cannot call them', async () => {
   const owned = (await functions()).filter(({ hasOwnersRights }) => hasOwnersRights)
   expect(owned.map(({ name }) => name)).toEqual([
     'export_records_changed',
@@ -50,13 +50,13 @@ test('these functions have the rights of their owner, and none of them is for ev
   expect(owned.filter(({ isForEverybody }) => isForEverybody)).toEqual([])
 })
 
-test('what searches look at of a record is its names in lower case, a line each', async () => {
+test('the search text of a record is its names in lower case, one on each line', async () => {
   const document = { first_name: 'Ána\nMaría', last_name: 'ΟΔΟΣ', assessment_name: 'Reading\nI' }
   const [row] = await db.sql`select search_text_of(${JSON.stringify(document)}) as text`
   expect(row?.text).toBe('ána maría\nοδοσ\nreading i')
 })
 
-test('a writer of the read model queues, even one that wrote no source table', async () => {
+test('a writer of the read model waits in the queue, even if it wrote no source table', async () => {
   const [row] = await undone(db.sql, async sql => {
     await sql.unsafe(START.replace('rollback;', ''))
     await sql`select set_config('axport.queued', '', true)`
@@ -66,7 +66,7 @@ test('a writer of the read model queues, even one that wrote no source table', a
   expect(row?.is_queued).toBe(true)
 })
 
-test('whoever brings records up to date queues before it looks at them, also where nothing has changed', async () => {
+test('refreshing records waits in the queue before it reads them, even if none has changed', async () => {
   const [row] = await undone(db.sql, async sql => {
     await sql.unsafe(START.replace('rollback;', ''))
     await sql`select set_config('axport.queued', '', true), refresh_export_records(array[1])`
@@ -111,12 +111,12 @@ test('a statement that changes 1,000 records leaves a row for each organization,
   ])
 })
 
-test('what stands for any change in the log is left by whoever asks for it, and by who empties the read model', async () => {
+test('the row that stands for any change is written by forget_export_facts() and by a truncate of the read model', async () => {
   expect(await logged('select forget_export_facts()')).toEqual([[null, null, 1]])
   expect(await logged('truncate export_records')).toEqual([[null, null, 1]])
 })
 
-test('the log of changes has a row from the beginning, and 10,000 at most', async () => {
+test('the log of changes is never empty, and has at most 10,000 rows', async () => {
   const count = (sql: typeof db.sql) =>
     sql<{ count: number }[]>`select count(*)::int as count from export_changes`
   expect([...(await count(db.sql))]).toEqual([{ count: 1 }])
@@ -136,7 +136,7 @@ const counted = (...statements: string[]) =>
     return rows.map(row => `${row.organization_id}, ${row.product_id}: ${row.records}`)
   })
 
-test('records are counted by organization and product with each statement, and a count of none is no row', async () => {
+test('each statement updates the counts by organization and product, and a count of zero has no row', async () => {
   const first = added(2500)
   expect(await counted(first)).toEqual(['0, 1: 1250', '1, 1: 1250'])
   expect(await counted(first, `update export_records set document = '[]', seid = 'x'`)).toEqual([
@@ -156,7 +156,7 @@ test('records are counted by organization and product with each statement, and a
   expect(await counted(first, 'truncate export_records')).toEqual([])
 })
 
-test('a count that is too low where somebody wrote past the triggers makes no write fail', async () => {
+test('a count that is too low after writes without triggers makes no write fail', async () => {
   const wrong = [
     added(10),
     'update export_counts set records = 1 where organization_id = 0; delete from export_counts where organization_id = 1',
@@ -165,7 +165,7 @@ test('a count that is too low where somebody wrote past the triggers makes no wr
   expect(await counted(...wrong, 'select refresh_export_counts(array[1])')).toEqual(['0, 1: 1', '1, 1: 5'])
 })
 
-test('a secret and a token are good up to the moment at which they end, and are purged from then on', async () => {
+test('a secret and a token are valid until they end, and are purged from then on', async () => {
   const left = await undone(db.sql, async sql => {
     await sql`insert into integrations (client_id, name) values ('known', 'Known')`
     await sql`insert into integration_secrets (integration_id, digest, expires_at) select id, sha256('secret'), now() + interval '1 microsecond' from integrations`

@@ -251,7 +251,7 @@ describe('writers at the same time leave the read model equal to its source', ()
     },
   )
 
-  test('whatever two or three of them do, under whatever levels, in whatever order', async () => {
+  test('for any statements of two or three of them, at any isolation levels, in any order', async () => {
     const choice = fc.tuple(fc.constantFrom(...NAMES), fc.constantFrom(...ISOLATIONS))
     const property = fc.asyncProperty(
       fc.uniqueArray(choice, { minLength: 2, maxLength: 3, selector: ([write]) => write }),

@@ -179,7 +179,7 @@ describe('the read model', () => {
     await sql.unsafe(START)
   })
 
-  test('equals its source after every statement of any sequence, and its version tells of every change', async () => {
+  test('equals its source after every statement of any sequence, and every change raises its version', async () => {
     const property = fc.asyncProperty(
       fc.array(transaction, { minLength: 1, maxLength: 12, size: 'max' }),
       async transactions => {

@@ -38,7 +38,7 @@ all')`,
   `truncate products cascade`,
 ]
 
-describe.each(BACKENDS_OF_TIER)('the names that search looks at, on %s,', backend => {
+describe.each(BACKENDS_OF_TIER)('the names that a search reads, on %s,', backend => {
   const db = useTestDatabase(backend)
 
   const line = (name: string) => name.toLowerCase().replaceAll('\n', ' ')

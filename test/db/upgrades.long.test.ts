@@ -92,7 +92,7 @@ describe('data that was written when the schema was', () => {
     },
   )
 
-  test('at the first is refused where a part has the id of another assessment, which no record could show', async () => {
+  test('the first is refused if a part has the id of another assessment: no record could show it', async () => {
     const { url, drop } = await emptyDatabase()
     const { sql, close } = await openDatabase(url, 1)
     await migrate(sql, MIGRATIONS.slice(0, 1))

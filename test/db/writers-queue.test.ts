@@ -43,18 +43,18 @@ describe('a writer', () => {
     expect(await calls(statement)).toMatchObject({ queue_for_export: 1 })
   })
 
-  test('queues once a table when a thousand deletes cascade', async () => {
+  test('waits in the queue once for each table when a thousand deletes cascade', async () => {
     const { queue_for_export } = await calls('delete from assessments')
     expect(queue_for_export).toBe(2)
   })
 
-  test('joins the queue once, whatever it does in how many savepoints', async () => {
+  test('joins the queue once, in any number of savepoints', async () => {
     const step = (id: number) =>
       `savepoint s; insert into users (id, name) values (${id}, 'New'); release savepoint s;`
     expect(await calls([100, 101, 102].map(step).join(''))).toMatchObject({ export_state: 1 })
   })
 
-  test('joins it again after it went back to before it had', async () => {
+  test('joins the queue again after a rollback to a savepoint before it', async () => {
     const script = `
       savepoint s; update users set email = 'a' where id = 9; rollback to savepoint s;
       update users set email = 'b' where id = 9`

@@ -8,7 +8,7 @@ import { pastTriggers } from '../support/past-triggers.ts'
 afterAll(cleanUp)
 const newPatient = usePatients()
 
-describe('a read model that is not what its source renders to is found by axport doctor', () => {
+describe('axport doctor finds a read model that differs from its source', () => {
   // The sample is everything, as long as there are not more than 1,000.
   test.each([
     [
@@ -46,7 +46,7 @@ describe('a read model that is not what its source renders to is found by axport
     expect(await ailments(url, '--full')).toEqual([])
   })
 
-  test('where counts are not those of the records, by --full, and its advice repairs it', async () => {
+  test('where counts differ from the records, with --full, and its advice repairs it', async () => {
     const { sql, url } = await newPatient()
     await pastTriggers(sql, 'update export_counts set records = 7 where organization_id = 10')
     expect(await ailments(url)).toEqual([])
@@ -59,7 +59,7 @@ describe('a read model that is not what its source renders to is found by axport
     expect(await ailments(url, '--full')).toEqual([])
   })
 
-  test('in one record of many by --full, while a sample is of 1,000', async () => {
+  test('in one record of many with --full; a sample has 1,000 records', async () => {
     const { sql, url } = await newPatient()
     await sql`
       insert into assessments (id, user_id, organization_id, product_id, certified_at)
@@ -77,7 +77,7 @@ describe('a read model that is not what its source renders to is found by axport
     ])
   })
 
-  test('but an assessment without any part, which is not exported, is no difference', async () => {
+  test('but reports no difference for an assessment without parts, which is not exported', async () => {
     const { sql, url } = await newPatient()
     await sql`delete from assessment_parts where id = 9002`
     await sql`vacuum (analyze) export_records`
@@ -95,7 +95,7 @@ describe('axport doctor warns of statistics', () => {
     ])
   })
 
-  test('that know of no visible pages, until the advice is followed', async () => {
+  test('that have no visible pages, until the advice is followed', async () => {
     const { sql, url } = await newPatient()
     await sql`update export_records set document = document || ' '`
     await sql`update export_records set document = trim(document)`
@@ -109,7 +109,7 @@ describe('axport doctor warns of statistics', () => {
   })
 })
 
-describe('axport doctor looks at every integration:', () => {
+describe('axport doctor checks every integration:', () => {
   test('one that gets 400 or 401 is wrong, with its name, its id, the reasons and what to do', async () => {
     const { sql, url } = await newPatient()
     await provision(sql)
@@ -126,7 +126,7 @@ describe('axport doctor looks at every integration:', () => {
     ])
   })
 
-  test('one that gets nothing is a warning, which is no failure', async () => {
+  test('one that gets no records is a warning, and the command succeeds', async () => {
     const { sql, url } = await newPatient()
     const { name, clientId } = await provision(sql, ['12'], ['1'])
     expect(await ailments(url)).toEqual([
@@ -135,7 +135,7 @@ describe('axport doctor looks at every integration:', () => {
     expect((await diagnose({ DATABASE_URL: url })).line).toBeNull()
   })
 
-  test('one that was to read all is a warning as soon as something new is not in its scope, until that is taken in', async () => {
+  test('one with a set that was given as "all" is a warning when its scope lacks new data, until --add-new', async () => {
     const { sql, url } = await newPatient()
     const { name, clientId } = await provision(sql, 'all', ['1'])
     expect(await ailments(url)).toEqual([])
@@ -151,7 +151,7 @@ describe('axport doctor looks at every integration:', () => {
     expect(await ailments(url)).toEqual([])
   })
 
-  test('one that is disabled is meant to be refused, and not mentioned whatever else it lacks', async () => {
+  test('one that is disabled is not mentioned, whatever else is wrong with it', async () => {
     const { sql, url } = await newPatient()
     await provision(sql)
     const { clientId, name } = await provision(sql, [], [])

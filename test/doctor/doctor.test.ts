@@ -13,7 +13,7 @@ import { migratedFolder, openTestDatabase } from '../support/service.ts'
 afterAll(cleanUp)
 const newPatient = usePatients()
 
-describe('axport doctor on a database that is well', () => {
+describe('axport doctor on a healthy database', () => {
   test('prints a table in which everything is ok, and exits with 0', async () => {
     const { url } = await newPatient()
     const { code, stdout, stderr } = await axport(['doctor'], { env: { DATABASE_URL: url } })
@@ -45,7 +45,7 @@ describe('axport doctor on a database that is well', () => {
     expect(await everything(sql)).toEqual(before)
   })
 
-  test('says when an import last loaded all that it was given', async () => {
+  test('says when the last import was', async () => {
     const { sql, url } = await newPatient()
     await sql`update export_state set last_import_at = now() - interval '26 hours 5 minutes'`
     expect(await detailOf(url, 'last import')).toMatch(
@@ -60,7 +60,7 @@ describe('axport doctor on a database that is well', () => {
     await close()
   })
 
-  test('finds the embedded database well while a process serves it, and when nobody does', async () => {
+  test('finds nothing wrong with the embedded database, served by a process or not', async () => {
     const { url, close } = await openWorld('embedded')
     expect(await ailments(url, '--full')).toEqual([])
     expect(await detailOf(url, 'database')).toBe('reached (embedded)')
@@ -69,8 +69,8 @@ describe('axport doctor on a database that is well', () => {
   })
 })
 
-describe('axport doctor names what is wrong with', () => {
-  test('the settings, all of them at once, and looks no further', async () => {
+describe('axport doctor reports', () => {
+  test('all invalid settings at once, and ends there', async () => {
     const wrong = { DATABASE_URL: 'postgres://127.0.0.1/x', PORT: '70000', LOG_LEVEL: 'loud' }
     const { findings, line } = await diagnose(wrong)
     expect(line).toBe('1 check found something wrong')
@@ -90,17 +90,20 @@ describe('axport doctor names what is wrong with', () => {
     [{ DATABASE_URL: 'postgres://h/d', DATABASE_URL_FILE: 'x' }, /both set: unset/],
     [{ DATABASE_URL_FILE: '/nowhere' }, /cannot be read \(ENOENT\)$/],
     [{ DATABASE_URL: 'mysql://h/d' }, /^DATABASE_URL .*must be postgres:/],
-  ] as [Record<string, string>, RegExp][])('where the database is to be found: %j', async (env, detail) => {
-    const last = (await diagnose(env)).findings.at(-1)
-    expect(last).toMatchObject({ status: 'wrong', detail: expect.stringMatching(detail) })
-  })
+  ] as [Record<string, string>, RegExp][])(
+    'settings that do not name one database: %j',
+    async (env, detail) => {
+      const last = (await diagnose(env)).findings.at(-1)
+      expect(last).toMatchObject({ status: 'wrong', detail: expect.stringMatching(detail) })
+    },
+  )
 
   test.each([
     [{ IDLE_TIMEOUT: '10' }, /^IDLE_TIMEOUT must be at least 33/],
     [{ TLS_CERT_FILE: 'tls.crt' }, /^TLS_KEY_FILE is not set: set both/],
     [{ TLS_CERT_FILE: '/nowhere', TLS_KEY_FILE: '/nowhere' }, /\/nowhere/],
   ] as [Record<string, string>, RegExp][])(
-    'settings that serve refuses, as serve does: %j',
+    'settings that serve refuses, with the same words: %j',
     async (settings, told) => {
       const env = { DATABASE_URL: (await newPatient()).url, ...settings }
       const { findings } = await diagnose(env)
@@ -111,7 +114,7 @@ describe('axport doctor names what is wrong with', () => {
     },
   )
 
-  test('fewer connections than so many processes may open', async () => {
+  test('a max_connections that is too small for the processes', async () => {
     const { url } = await newPatient()
     expect(await detailOf(url, 'connections')).toBe(
       'max_connections is 200, 3 of them reserved: ' +
@@ -123,7 +126,7 @@ describe('axport doctor names what is wrong with', () => {
     ])
   })
 
-  test('a database that takes no writes', async () => {
+  test('a read-only database', async () => {
     const { sql, url } = await newPatient()
     await sql.unsafe(
       `alter database ${new URL(url).pathname.slice(1)} set default_transaction_read_only = on`,
@@ -140,7 +143,7 @@ describe('axport doctor names what is wrong with', () => {
     ])
   })
 
-  test('a schema that is behind, and where to start', async () => {
+  test('a schema that is behind, and the command to run', async () => {
     const { url, drop } = await emptyDatabase()
     const names = MIGRATIONS.map(migration => migration.name)
     const behind = `behind by ${names.length} (${names.join(', ')}): run axport migrate`
@@ -184,7 +187,7 @@ describe('axport doctor names what is wrong with', () => {
     expect(await ailments(url)).toEqual([])
   })
 
-  test('a folder that holds no database, in which it makes none', async () => {
+  test('a folder without a database, and creates none there', async () => {
     const folder = emptyFolder()
     for (const path of [folder, join(folder, 'mistyped')]) {
       expect(await ailments(`embedded:${path}`)).toEqual([
@@ -194,7 +197,7 @@ describe('axport doctor names what is wrong with', () => {
     expect(readdirSync(folder)).toEqual([])
   })
 
-  test('a server that is too old, an encoding, and a clock that is wrong', async () => {
+  test('a server that is too old, a wrong encoding, and a wrong clock', async () => {
     const { sql, url } = await newPatient()
     // Functions of the same names that stand before those of the server.
     await sql.unsafe(`
@@ -220,7 +223,7 @@ describe('axport doctor names what is wrong with', () => {
     ])
   })
 
-  test('a time zone that is nowhere to be found', async () => {
+  test('a missing time zone', async () => {
     const { sql, url } = await newPatient()
     await sql`delete from export_state`
     expect(await ailments(url)).toContain('time zone: wrong, export_state is empty: its one row was deleted')

@@ -10,7 +10,7 @@ const HARMS: [RegExp, string, string][] = [
   [/_erased_/, 'people who were erased may come back', ''],
   [
     /_history|^integration_history/,
-    'what is done there is not kept in the history of integrations',
+    'changes there are missing in the history of integrations',
     '; then select note_found_integrations()',
   ],
   [
@@ -18,11 +18,11 @@ const HARMS: [RegExp, string, string][] = [
     'scopes are stored out of order',
     '; then update integrations set organization_ids = organization_ids, product_ids = product_ids',
   ],
-  [/./, 'what is written there does not reach the export', '; then axport refresh'],
+  [/./, 'changes there do not reach the export', '; then axport refresh'],
 ]
 
-describe('axport doctor finds at once that what is written does not reach the export, although all records are right:', () => {
-  test('each trigger of ours that is disabled, or that was dropped', async () => {
+describe('axport doctor finds that writes do not reach the export, before any record differs:', () => {
+  test('each trigger of the schema that is disabled or was dropped', async () => {
     const { sql } = await newPatient()
     const triggers = await sql<{ table: string; name: string; definition: string }[]>`
       select tgrelid::regclass::text as table, tgname as name, pg_get_triggerdef(oid) as definition from pg_trigger where not tgisinternal`
@@ -34,7 +34,7 @@ describe('axport doctor finds at once that what is written does not reach the ex
         {
           check: 'triggers',
           status: 'wrong',
-          detail: `some of ${table} are disabled, and ${harm}: alter table ${table} enable trigger user${then}`,
+          detail: `some triggers of ${table} are disabled, and ${harm}: alter table ${table} enable trigger user${then}`,
         },
       ])
       await sql.unsafe(`alter table ${table} enable trigger user`)
@@ -43,7 +43,7 @@ describe('axport doctor finds at once that what is written does not reach the ex
         expect.objectContaining({
           detail: expect.stringMatching(
             new RegExp(
-              `^missing: ${name}: make them again, as the migrations in db/migrations do${RegExp.escape(then ?? '')}$`,
+              `^missing: ${name}: create them again, as db/migrations does${RegExp.escape(then ?? '')}$`,
             ),
           ),
         }),
@@ -56,7 +56,7 @@ describe('axport doctor finds at once that what is written does not reach the ex
     const { sql, url } = await newPatient()
     await sql`alter table users disable trigger all`
     const [finding = '', ...others] = await ailments(url)
-    expect(finding).toStartWith('triggers: wrong, some of users are disabled, ')
+    expect(finding).toStartWith('triggers: wrong, some triggers of users are disabled, ')
     expect(others).toEqual([])
     await sql`update users set name = 'Eva' where id = 501`
     expect(await ailments(url)).toEqual([
@@ -75,14 +75,14 @@ describe('axport doctor finds at once that what is written does not reach the ex
       await sql.unsafe(`alter ${who} set session_replication_role = replica`)
       const [finding = ''] = await ailments(url)
       expect(finding).toBe(
-        `triggers: wrong, sessions with session_replication_role = replica fire none: alter ${who} reset session_replication_role; then axport refresh`,
+        `triggers: wrong, sessions with session_replication_role = replica fire no triggers: alter ${who} reset session_replication_role; then axport refresh`,
       )
       await sql.unsafe(/: (alter .*); then axport refresh$/.exec(finding)?.[1] ?? 'no advice')
       expect(await ailments(url)).toEqual([])
     }
   })
 
-  test('a subscription to source tables, as a warning; one to the records too makes a copy of all, which is right', async () => {
+  test('a subscription to source tables, as a warning; one that also copies the records is right', async () => {
     const { sql, url } = await newPatient()
     const subscribe = `
       create subscription feed connection 'host=127.0.0.1 dbname=nowhere' publication feed

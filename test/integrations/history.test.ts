@@ -37,7 +37,7 @@ async function eventsBy(sql: Sql, write: (id: string, clientId: string) => Promi
 describe.each(BACKENDS)('the history of an integration, on %s', backend => {
   const world = use(() => openWorld(backend))
 
-  test('has everything that commands do, what exactly changed, who and where, and outlives it', async () => {
+  test('has every change by a command, with role and host, also after the integration was deleted', async () => {
     const { sql } = world
     const description = { purpose: 'Recertification', contact: 'hr@lakeside.example' }
     const { clientId: id } = await createIntegration(sql, 'Nightly', ['10', '11'], 'all', description)
@@ -128,7 +128,7 @@ describe.each(BACKENDS)('the history of an integration, on %s', backend => {
     )
   })
 
-  test('has no secret that is purged when its time is over', async () => {
+  test('has no event when an ended secret is purged', async () => {
     const { sql } = world
     const events = await eventsBy(sql, async id => {
       await sql`update integration_secrets set expires_at = now() where integration_id = ${id}`
@@ -138,7 +138,7 @@ describe.each(BACKENDS)('the history of an integration, on %s', backend => {
     expect((await sql`select from integration_secrets where expires_at <= now()`).count).toBe(0)
   })
 
-  test('has what a truncate takes away', async () => {
+  test('has the rows that a truncate deletes', async () => {
     const { sql } = world
     const { clientId } = await provision(sql, ['10'], ['1'])
     await sql`truncate integration_secrets cascade`
@@ -152,7 +152,7 @@ describe.each(BACKENDS)('the history of an integration, on %s', backend => {
     ])
   })
 
-  test('is only ever added to, also by the owner of the tables', async () => {
+  test('cannot be amended, not even by the owner of the tables', async () => {
     const { sql } = world
     const before = await readHistory(sql)
     for (const statement of [
@@ -185,7 +185,7 @@ test('the history names the role that logged in, which can neither read it nor w
   await database.close()
 })
 
-test('the history has the name of the machine where the server sees no address', async () => {
+test('the history has the name of the machine if the server sees no address', async () => {
   const database = await openWorld('postgres')
   const [server] = await database.sql<{ folder: string; port: string; name: string }[]>`
     select current_setting('unix_socket_directories') as folder, current_setting('port') as port,
@@ -203,7 +203,7 @@ test('the history has the name of the machine where the server sees no address',
   await database.close()
 })
 
-test('an integration that was there before the history has a row by the migration, and no secret in it', async () => {
+test('an integration that is older than the history gets a row by the migration, without a secret', async () => {
   const { url, drop } = await emptyDatabase()
   const database: Database = await openDatabase(url, 3)
   const { sql } = database

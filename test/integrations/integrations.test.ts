@@ -51,7 +51,7 @@ describe.each(BACKENDS_OF_TIER)('on %s', backend => {
     ])
   })
 
-  test('the list and the report count the tokens that are alive, and those alone', async () => {
+  test('the list and the report count live tokens, and no others', async () => {
     const integration = await provision(services.sql)
     const [token] = await everywhere(baseUrl => newToken(baseUrl, integration))
     await newToken(services.baseUrls[0], integration)
@@ -104,7 +104,7 @@ describe.each(BACKENDS_OF_TIER)('on %s', backend => {
     expect((await report(integration.clientId)).assessments_in_scope).toBe(2)
   })
 
-  test('a report says when a token was last used, which is noted once a minute', async () => {
+  test('a report has the last use of a token, which is written once a minute at most', async () => {
     const [recent, longAgo] = [await provision(services.sql), await provision(services.sql)]
     const used = async (clientId: string) => (await report(clientId)).last_used_at
     const setUsed = (clientId: string, secondsAgo: number) => services.sql`
@@ -127,7 +127,7 @@ describe.each(BACKENDS_OF_TIER)('on %s', backend => {
     expect(await used(recent.clientId)).toBe(before)
   })
 
-  test('a report says in words why requests would get 400, 401 or nothing, and what to do', async () => {
+  test('a report says why requests get 400, 401 or no records, and what to do', async () => {
     const obstacles = async (
       organizations: string[],
       products: string[],
@@ -159,7 +159,7 @@ describe.each(BACKENDS_OF_TIER)('on %s', backend => {
     ])
   })
 
-  test('a disabled integration is refused at once by every service, as one that nobody knows', async () => {
+  test('every service refuses a disabled integration at once, with the answer for an unknown one', async () => {
     const integration = await provision(services.sql)
     const tokens = await everywhere(baseUrl => newToken(baseUrl, integration))
     await expectAlive(services.baseUrls, integration, tokens)
@@ -170,7 +170,7 @@ describe.each(BACKENDS_OF_TIER)('on %s', backend => {
     await expectAlive(services.baseUrls, integration, tokens)
   })
 
-  test('to disable or enable twice changes nothing more, the time of the first included', async () => {
+  test('disabling or enabling again changes nothing, not even the time', async () => {
     const { clientId } = await provision(services.sql)
     expect(await setDisabled(services.sql, clientId, false)).toBe(false)
     await setDisabled(services.sql, clientId, true)
@@ -179,7 +179,7 @@ describe.each(BACKENDS_OF_TIER)('on %s', backend => {
     expect((await report(clientId)).disabled_at).toBe('2026-01-02T03:04:05Z')
   })
 
-  test('of a deleted integration nothing is left, and its credentials are unknown everywhere', async () => {
+  test('deleting an integration leaves no rows, and every service refuses its credentials', async () => {
     const integration = await provision(services.sql)
     const other = await provision(services.sql)
     const tokens = await everywhere(baseUrl => newToken(baseUrl, integration))

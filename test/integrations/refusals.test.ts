@@ -20,7 +20,7 @@ describe.each(BACKENDS_OF_TIER)('the refusals of an integration, on %s,', backen
   const counts = async (clientId: string) =>
     Object.fromEntries((await refusals(clientId)).map(({ what, count }) => [what, count]))
 
-  test('are in its report, each with how often and when, in words that quote nothing', async () => {
+  test('are in its report with counts and times, and quote no request', async () => {
     const [integration, other] = [await provision(services.sql), await provision(services.sql)]
     const [one, two] = services.baseUrls
     const { clientId } = integration
@@ -52,7 +52,7 @@ describe.each(BACKENDS_OF_TIER)('the refusals of an integration, on %s,', backen
     )
   })
 
-  test('are written once in a while, whatever comes: no flood writes more', async () => {
+  test('are written at intervals: a flood of requests causes no more writes', async () => {
     const { clientId } = await provision(services.sql)
     let writes = 0
     const unsafe: Runner['unsafe'] = (...args) => {
@@ -66,7 +66,7 @@ describe.each(BACKENDS_OF_TIER)('the refusals of an integration, on %s,', backen
     expect(writes).toBe(2)
   })
 
-  test('are added up by all processes, and begin anew after a week without any', async () => {
+  test('are summed over all processes, and start again after a week without refusals', async () => {
     const { clientId } = await provision(services.sql)
     const both = new Map([
       ['a', 2],

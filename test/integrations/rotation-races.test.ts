@@ -12,7 +12,7 @@ import {
 import { until } from '../support/until.ts'
 
 // On a real Postgres only: the embedded database runs one transaction at a time.
-describe('a token request that meets, halfway, the end of its secret', () => {
+describe('a token request whose secret ends while it runs', () => {
   const services = useTwoServices('postgres')
 
   /** The statements of the service that wait for a lock. */
@@ -48,7 +48,7 @@ describe('a token request that meets, halfway, the end of its secret', () => {
     expect(answer).toEqual(await requestToken(services.baseUrls[0], UNKNOWN_SECRET))
   })
 
-  test('gets a token that is not good any more, or none, when many of them meet a real rotation', async () => {
+  test('gets an invalid token or none, when many requests run during a rotation', async () => {
     const old = await provision(services.sql)
     await newToken(services.baseUrls[0], old)
     const requests = Array.from({ length: 20 }, (_, index) =>

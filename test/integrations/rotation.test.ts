@@ -75,7 +75,7 @@ describe.each(BACKENDS_OF_TIER)('a rotation, on %s', backend => {
     await expectAlive(other, [token])
   })
 
-  test('with grace ends the old secret exactly so long after the new one was made, and says when', async () => {
+  test('with grace ends the old secret that long after the new one was made, and says when', async () => {
     const old = await provision(services.sql)
     const renewed = await rotated(old, { graceSeconds: 90 })
     const [former, present] = await secretsOf(old)
@@ -98,7 +98,7 @@ describe.each(BACKENDS_OF_TIER)('a rotation, on %s', backend => {
     expect(live_tokens).toBe(secrets[0]?.live_tokens ?? 0)
   })
 
-  test('is refused during the grace of another one, with all that it would end, and changes nothing', async () => {
+  test('is refused during the grace of another one, names what it would end, and changes nothing', async () => {
     const old = await provision(services.sql)
     const token = await newToken(services.baseUrls[0], old)
     const renewed = await rotated(old, { graceSeconds: DAY })
@@ -165,7 +165,7 @@ describe.each(BACKENDS_OF_TIER)('a rotation, on %s', backend => {
     await expectAlive(old, [])
   })
 
-  test('at the same moment as another leaves two secrets at most, and one that was handed out works', async () => {
+  test('at the same moment as another leaves at most two secrets, and one of the new ones works', async () => {
     for (const options of [{}, { force: true }, { graceSeconds: DAY }, { graceSeconds: DAY, force: true }]) {
       const integration = await provision(services.sql)
       const attempts = await Promise.allSettled([

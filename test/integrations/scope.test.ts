@@ -28,7 +28,7 @@ describe.each(BACKENDS_OF_TIER)('the scope of an integration, on %s', backend =>
     expect(await productsOf(clientId)).toEqual([2])
   })
 
-  test('holds everything there is at the moment when all is asked for, and what comes later when that is taken in', async () => {
+  test('with all holds everything that exists at that moment, and later data after --add-new', async () => {
     const created = await provision(services.sql, 'all', 'all')
     const replaced = await provision(services.sql, [], [])
     await changeScope(services.sql, replaced.clientId, { replace: 'all' }, { add: 'all' })
@@ -87,7 +87,7 @@ describe.each(BACKENDS_OF_TIER)('the scope of an integration, on %s', backend =>
     expect(`${told(result.organizations)}; ${told(result.products)}`).toBe(expected)
   })
 
-  test('never takes an id that is not in the data: all of them are named and nothing is changed', async () => {
+  test('refuses ids that are not in the data, names all of them and changes nothing', async () => {
     const { clientId } = await provision(services.sql, ['10'], ['1'])
     const refusals: [SetChange, SetChange, string][] = [
       [{ replace: ['10', '98', '99'] }, {}, 'there are no organizations with these ids: 98, 99'],
@@ -109,7 +109,7 @@ describe.each(BACKENDS_OF_TIER)('the scope of an integration, on %s', backend =>
     expect(await productsOf(clientId)).toEqual([1])
   })
 
-  test('lets go of ids that are not in the data any more', async () => {
+  test('can lose ids that are no longer in the data', async () => {
     await load(services.sql, [organization(15), organization(16)])
     const { clientId } = await provision(services.sql, ['10', '15', '16'], ['1'])
     await load(services.sql, [removal('organization', 15), removal('organization', 16)])
@@ -128,7 +128,7 @@ describe.each(BACKENDS_OF_TIER)('the scope of an integration, on %s', backend =>
     expect(await organizationsOf(clientId)).toEqual([10, 11, 12])
   })
 
-  test('holds for the very next request of every service, in the middle of the life of a token', async () => {
+  test('applies to the next request of every service, with a token that was issued before', async () => {
     const integration = await provision(services.sql, ['10', '11'], ['1', '2'])
     const token = await newToken(services.baseUrls[0], integration)
     const answers = () => Promise.all(services.baseUrls.map(baseUrl => getList(baseUrl, token)))

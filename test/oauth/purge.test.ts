@@ -60,7 +60,7 @@ function quietLog() {
   return { said, info: () => {}, warn: (_: object, message: string) => void said.push(message) }
 }
 
-test('The first purge comes soon after the start, and takes every expired token in batches', async () => {
+test('The first purge runs soon after the start, and deletes every expired token in batches', async () => {
   await issue(3500)
   const log = quietLog()
   const stop = startPurging(sql, { log })
@@ -70,7 +70,7 @@ test('The first purge comes soon after the start, and takes every expired token 
   expect(log.said).toEqual([])
 })
 
-test('Two processes that purge at the same time take every expired token and report no trouble', async () => {
+test('Two processes that purge at the same time delete every expired token, and log no warning', async () => {
   await issue(3000)
   const log = quietLog()
   const stops = [sql, other.sql].map(db => startPurging(db, { log, firstDelayMs: 0, intervalMs: 10 }))
@@ -80,7 +80,7 @@ test('Two processes that purge at the same time take every expired token and rep
   expect(log.said).toEqual([])
 })
 
-test('A batch takes the oldest tokens, and the next one goes on where it ended', async () => {
+test('A batch deletes the oldest tokens, and the next batch continues after it', async () => {
   await issue(25)
   const first = await purgeExpiredTokens(sql, 10)
   expect(first.count).toBe(10)
@@ -94,14 +94,14 @@ test('A batch takes the oldest tokens, and the next one goes on where it ended',
   expect(await tokens()).toBe(1)
 })
 
-test('Tokens that expired in the same instant as the end of a batch are not passed over', async () => {
+test('Tokens that expired at the same instant as the last one of a batch are not skipped', async () => {
   await issue(30)
   await sql`update access_tokens set expires_at = '2020-01-01' where expires_at < now()`
   const { last } = await purgeExpiredTokens(sql, 10)
   expect(await purgeExpiredTokens(sql, 100, last)).toMatchObject({ count: 20 })
 })
 
-test('What is written to try whether tokens can be issued is an expired token, which the purge takes', async () => {
+test('The probe whether tokens can be issued writes an expired token, which the purge deletes', async () => {
   await issue(0)
   await tryIssuing(sql)
   expect(await tokens()).toBe(2)
@@ -109,7 +109,7 @@ test('What is written to try whether tokens can be issued is an expired token, w
   expect(await tokens()).toBe(1)
 })
 
-test('A process deletes nothing while another one is at it, and does not wait for it', async () => {
+test('A process deletes nothing while another one purges, and does not wait for it', async () => {
   await issue(10)
   await whileAnotherPurges(async () => {
     expect(await purgeExpiredTokens(sql, 10)).toEqual({ count: 0, last: '-infinity' })
@@ -118,7 +118,7 @@ test('A process deletes nothing while another one is at it, and does not wait fo
   expect(await purgeExpiredTokens(sql, 10)).toMatchObject({ count: 10 })
 })
 
-test('Stopping ends a long purge after the batch under way, and leaves the rest for later', async () => {
+test('Stopping ends a long purge after the current batch', async () => {
   await issue(20_000)
   const stop = startPurging(sql, { log: quietLog(), firstDelayMs: 0 })
   await until('the purge is under way', async () => (await tokens()) < 20_001)
@@ -162,7 +162,7 @@ test('A purge that fails is reported with its code, and tried again', async () =
   await stop()
 })
 
-test('A round of the purge that deleted anything is a line in the log, and counted; an idle one is silent', async () => {
+test('A round that deleted rows is logged and counted; another one is not', async () => {
   await issue(2500)
   await sql`
     insert into integration_secrets (integration_id, digest, expires_at)
@@ -188,7 +188,7 @@ test('A round of the purge that deleted anything is a line in the log, and count
   expect(await sql`select from integration_secrets where expires_at <= now()`).toHaveLength(0)
 })
 
-test('The tokens of an ended secret go in batches, before it', async () => {
+test('The tokens of an ended secret are deleted in batches, before the secret', async () => {
   await issue(0)
   await sql`
     insert into access_tokens (digest, secret_id, expires_at)

@@ -60,7 +60,7 @@ describe('connections', () => {
     }
   }
 
-  test('get a parameter of 5 MB through, and its answer back', async () => {
+  test('can send a parameter of 5 MB, and get it back', async () => {
     const sql = notes.pool(database)
     const body = JSON.stringify({ text: 'é'.repeat(2_500_000) })
     const [row] = await sql`select ${body}::text as body`
@@ -115,7 +115,7 @@ describe('connections', () => {
     })
   })
 
-  test('are told that COPY FROM STDIN is not there, and cost the others nothing', async () => {
+  test('get an error for COPY FROM STDIN, and others are not disturbed', async () => {
     const other = notes.pool(database)
     await other`select 1`
     const raw = rawConnection(database)

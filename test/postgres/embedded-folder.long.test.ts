@@ -29,7 +29,7 @@ describe('a folder', () => {
     expect([...(await again`select id from notes order by id`)]).toEqual([{ id: 1 }, { id: 2 }])
   })
 
-  test('that is new is made with its parents, and an interrupted first start is started over', async () => {
+  test('that is missing is created with its parents, and an interrupted first start is repeated', async () => {
     const dir = join(notes.root, 'new/er')
     const unfinished = join(dir, 'pglite.new')
     mkdirSync(unfinished, { recursive: true })
@@ -39,7 +39,7 @@ describe('a folder', () => {
     expect(existsSync(unfinished)).toBe(false)
   })
 
-  test('of which an engine was killed as it made its lock file is opened all the same', async () => {
+  test('with an empty lock file of a killed engine is opened', async () => {
     const dir = notes.folder('killed')
     writeFileSync(join(dir, 'pglite/postmaster.pid'), '')
     const sql = notes.pool(await notes.open(dir))
@@ -72,7 +72,7 @@ describe('a folder', () => {
 })
 
 describe('a second opener', () => {
-  test('in another process is a guest, also while the owner is still starting', async () => {
+  test('in another process uses the socket of the owner, also while that starts', async () => {
     const dir = notes.folder('started-at-once')
     const body = `
       await sql\`insert into notes values (\${process.pid}, 'from a process')\`

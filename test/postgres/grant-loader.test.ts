@@ -37,7 +37,7 @@ beforeAll(async () => {
 })
 
 describe('a role that was granted what import needs', () => {
-  test('can do exactly what is listed here with tables, views and sequences, and make nothing', async () => {
+  test('has exactly these privileges on tables, views and sequences, and cannot create objects', async () => {
     const opened = await openDatabase(role.url(database.url), 1)
     const all = await privilegesOf(opened.sql, database.sql).finally(() => opened.close())
     expect(all.filter(privilege => !privilege.startsWith('execute'))).toEqual(
@@ -56,7 +56,7 @@ describe('a role that was granted what import needs', () => {
     expect(all).not.toContain('execute purge_ended_secrets()')
   })
 
-  test('can import: new lines, changed ones and removals, of which the records show all', async () => {
+  test('can import new lines, changed lines and removals, and the records follow', async () => {
     const lines = [
       organization(10, 'Renamed'),
       educator(501, { name: 'Eva' }),
@@ -71,7 +71,7 @@ describe('a role that was granted what import needs', () => {
     expect(await staleRecords(database.sql)).toBeEmpty()
   })
 
-  test('can bring the records up to date after somebody wrote past the triggers', async () => {
+  test('can refresh the records after writes without triggers', async () => {
     await pastTriggers(
       database.sql,
       `update users set first_name = 'Past' where id = 501; update export_counts set records = 9`,
@@ -84,7 +84,7 @@ describe('a role that was granted what import needs', () => {
     expect(await staleRecords(database.sql)).toBeEmpty()
   })
 
-  test('cannot serve or provision: one line says how a role comes by that', async () => {
+  test('cannot serve or provision: one line says how to grant that', async () => {
     const url = role.url(database.url)
     expect(await refusal(url, 'serve')).toMatch(
       new RegExp(
@@ -96,7 +96,7 @@ describe('a role that was granted what import needs', () => {
     )
   })
 
-  test('is known to doctor as one that can import', async () => {
+  test('is recognized by doctor as one that can import', async () => {
     expect(await detailOf(role.url(database.url), 'privileges')).toBe(
       `${role.name} can import and nothing more`,
     )

@@ -76,7 +76,7 @@ describe('a role that was granted what serve needs', () => {
     await migrateGrant(role.name)
   })
 
-  test('can do exactly what is listed here, of all that there is in the schema', async () => {
+  test('has exactly these privileges in the schema', async () => {
     expect(await allOf(role)).toEqual(ALLOWED)
   })
 
@@ -144,7 +144,7 @@ describe('a role that was granted what serve needs', () => {
     )
   })
 
-  test('has the same after a second time, and a service that runs on it goes on', async () => {
+  test('has the same after a second grant, and its running service is not disturbed', async () => {
     const credentials = await provision(sql)
     const service = await serve({ DATABASE_URL: role.url(database.url) })
     const token = await newToken(service.url, credentials)
@@ -165,7 +165,7 @@ describe('a role that was granted what serve needs', () => {
   })
 })
 
-describe('a role that had more is cut back to that, where it was granted', () => {
+describe('a role that was granted more loses it:', () => {
   test.each([
     ['every privilege on every table and view', 'grant all on all tables in schema public to ROLE'],
     [
@@ -188,7 +188,7 @@ describe('a role that had more is cut back to that, where it was granted', () =>
     expect(granted?.count).toBe(0)
   })
 
-  test('or refused, where it has more as a member of another role, or as everybody: what to revoke is told', async () => {
+  test('but is refused if it has more through another role or PUBLIC: the message says what to revoke', async () => {
     const [role, reader] = [await newRole(), await newRole()]
     const before = await sql`select relacl::text from pg_class where relname = 'users'`
     await sql.unsafe(`grant select on users to ${reader.name}; grant ${reader.name} to ${role.name}`)
@@ -211,7 +211,7 @@ describe('a role that had more is cut back to that, where it was granted', () =>
 })
 
 describe('the role to grant to', () => {
-  test('is named where there is none of that name, and as SQL takes it in the advice to create it', async () => {
+  test('is named if it does not exist, and quoted for SQL in the advice to create it', async () => {
     const missing = await tryGrant('axport_nobody')
     expect(missing.stdout).toBe('the schema is up to date\n')
     expect(complaint({ ...missing, stdout: '' }, 1)).toStartWith(
@@ -222,7 +222,7 @@ describe('the role to grant to', () => {
     )
   })
 
-  test('is not a superuser, from whom nothing can be kept', async () => {
+  test('must not be a superuser, who has every privilege', async () => {
     const role = await newRole()
     await sql.unsafe(`alter role ${role.name} superuser`)
     const { code, stderr } = await tryGrant(role.name)
@@ -238,7 +238,7 @@ describe('the role to grant to', () => {
     },
   )
 
-  test('may be in a database that is called a.b', async () => {
+  test('may be in a database with the name a.b', async () => {
     const other = await openWorld('postgres')
     const [name, odd] = [new URL(other.url).pathname.slice(1), `a.b-${crypto.randomUUID()}`]
     const role = await newRole('Upper Case')
@@ -252,7 +252,7 @@ describe('the role to grant to', () => {
     }
   })
 
-  test('is not the owner of the tables, who would lose what it has', async () => {
+  test('must not be the owner of the tables, who would lose privileges', async () => {
     const owner = await newRole()
     const [before] = await sql`select tableowner from pg_tables where tablename = 'users'`
     const give = (to: string) => sql.unsafe(`alter table users owner to ${quoted(to)}`)
@@ -274,29 +274,26 @@ describe('the role to grant to', () => {
       'export_state',
     ],
     ['has few itself', 'grant select on schema_migrations to CLERK', 'export_changes'],
-  ])(
-    'gets nothing from somebody who may not grant and %s: the owner who can is named',
-    async (_, have, lacked) => {
-      const [role, clerk] = [await newRole(), await newRole()]
-      await sql.unsafe(`${have}; grant create on schema public to CLERK`.replaceAll('CLERK', clerk.name))
-      const [owner] = await sql<{ name: string }[]>`
+  ])('gets nothing from a role that cannot grant and %s: the owner is named', async (_, have, lacked) => {
+    const [role, clerk] = [await newRole(), await newRole()]
+    await sql.unsafe(`${have}; grant create on schema public to CLERK`.replaceAll('CLERK', clerk.name))
+    const [owner] = await sql<{ name: string }[]>`
       select tableowner as name from pg_tables where tablename = 'users'`
-      const args = ['migrate', '--grant', role.name]
-      const { code, stderr } = await axport(args, { env: { DATABASE_URL: clerk.url(database.url) } })
-      expect({ code, stderr }).toEqual({
-        code: 1,
-        stderr: expect.stringMatching(
-          new RegExp(
-            `^axport: ${role.name} would still lack .*and \\d+ more, which only the owner can grant: run this command as ${owner?.name}\n$`,
-          ),
+    const args = ['migrate', '--grant', role.name]
+    const { code, stderr } = await axport(args, { env: { DATABASE_URL: clerk.url(database.url) } })
+    expect({ code, stderr }).toEqual({
+      code: 1,
+      stderr: expect.stringMatching(
+        new RegExp(
+          `^axport: ${role.name} would still lack .*and \\d+ more, which only the owner can grant: run this command as ${owner?.name}\n$`,
         ),
-      })
-      const [granted] = await sql`select has_table_privilege(${role.name}, ${lacked}, 'select') as has`
-      expect(granted).toEqual({ has: false })
-    },
-  )
+      ),
+    })
+    const [granted] = await sql`select has_table_privilege(${role.name}, ${lacked}, 'select') as has`
+    expect(granted).toEqual({ has: false })
+  })
 
-  test('gets the same from two who grant at the same moment', async () => {
+  test('gets the same from two grants at the same moment', async () => {
     const role = await newRole()
     const other = await openDatabase(database.url, 1)
     await Promise.all([grantFor(sql, role.name, SERVE), grantFor(other.sql, role.name, SERVE)])

@@ -89,7 +89,7 @@ const version = (sql: Sql) => sql`select max(position) from export_changes`
 const record = (sql: Sql) => sql`select name, sha256, applied_at::text from schema_migrations order by name`
 
 describe('the list of migrations', () => {
-  test('is exactly the files of db/migrations, word for word, with a number each', async () => {
+  test('is the files of db/migrations, byte by byte, each with a number', async () => {
     const folder = join(import.meta.dir, '..', '..', 'db', 'migrations')
     const files = [...new Bun.Glob('**/*').scanSync(folder)].sort()
     expect(files).toEqual(names.map(name => `${name}.sql`))
@@ -101,7 +101,7 @@ describe('the list of migrations', () => {
 })
 
 describe('migrating', () => {
-  test('an empty database applies all of them in order, and a second time touches nothing', async () => {
+  test('an empty database applies all in order; a second run changes nothing', async () => {
     const [sql] = await pools(1)
     expect(await migrate(sql)).toEqual(names)
     expect((await record(sql)).map(row => row.name)).toEqual(names)
@@ -112,7 +112,7 @@ describe('migrating', () => {
     expect(await state()).toEqual(before)
   })
 
-  test('from any number of them on is asked for by name, applies the others and ends at the same schema', async () => {
+  test('a database with some of them is refused by their names, applies the others, and has the same schema', async () => {
     const [fresh] = await pools(1)
     await migrate(fresh)
     const end = await dump(fresh)
@@ -143,7 +143,7 @@ describe('migrating', () => {
 })
 
 describe('a role whose search_path does not have the schema of pg_trgm', () => {
-  test.each(['public', 'extensions'])('such as %s makes everything in its own', async schema => {
+  test.each(['public', 'extensions'])('such as %s creates everything in its own', async schema => {
     const [admin] = await pools(1)
     await admin.unsafe(`
       create schema if not exists ${schema}; create extension pg_trgm with schema ${schema};
@@ -163,7 +163,7 @@ describe('a role whose search_path does not have the schema of pg_trgm', () => {
     expect(await sql`select user_id from export_people where names_key like '%ana%'`).toHaveLength(1)
   })
 
-  test('and has no schema of its own that exists is refused, and nothing is made', async () => {
+  test('and that has no existing schema is refused, and nothing is created', async () => {
     const [admin] = await pools(1)
     await admin.unsafe(`alter database ${(await urlOf(admin)).split('/').at(-1)} set search_path = nowhere`)
     const sql = open(await urlOf(admin))
@@ -178,7 +178,7 @@ describe('a database with another history', () => {
       index === at ? { ...migration, sql: `${migration.sql}\n` } : migration,
     )
 
-  test('one of whose migrations was edited afterwards is refused by its name, and left alone', async () => {
+  test('with an edited migration is refused by its name, and not changed', async () => {
     const sql = await migrated()
     const recorded = [...(await record(sql))]
     for (const [at, name] of names.entries())
@@ -187,7 +187,7 @@ describe('a database with another history', () => {
     expect([...(await record(sql))]).toEqual(recorded)
   })
 
-  test('that is newer is refused by the name of what this program lacks, and left alone', async () => {
+  test('that is newer is refused by the name of the unknown migration, and not changed', async () => {
     const sql = await migrated()
     const recorded = [...(await record(sql))]
     for (const length of prefixes.slice(1))
@@ -198,7 +198,7 @@ describe('a database with another history', () => {
     expect([...(await record(sql))]).toEqual(recorded)
   })
 
-  test('that is newer and lacks some is refused before any is applied', async () => {
+  test('that is newer and lacks migrations is refused before any is applied', async () => {
     const [sql] = await pools(1)
     await migrate(sql, MIGRATIONS.slice(0, 1))
     await sql`insert into schema_migrations (name, sha256) values ('9999_from_the_future', 'x')`
@@ -250,7 +250,7 @@ describe('a database that is ahead', () => {
     },
   )
 
-  test('is known to be compatible although an older program made the record of its migrations', async () => {
+  test('is compatible even if an older program created the record of migrations', async () => {
     const sql = await migrated()
     await sql`alter table schema_migrations drop column compatible_with`
     expect(await compareSchema(sql)).toEqual({ missing: [], ahead: [] })
@@ -259,7 +259,7 @@ describe('a database that is ahead', () => {
   })
 })
 
-describe('a migration of a table that somebody reads for long', () => {
+describe('a migration of a table that another session reads for a long time', () => {
   const extended = [
     ...MIGRATIONS,
     { name: '9000_extra', sql: 'alter table access_tokens add column extra text' },
@@ -279,7 +279,7 @@ describe('a migration of a table that somebody reads for long', () => {
     return sql
   }
 
-  test('lets requests through while it waits, says who reads, and is applied in the end', async () => {
+  test('lets requests run while it waits, names the reader, and is applied at last', async () => {
     let applied: Promise<string[]> | undefined
     const sql = await whileDumped(async (sql, dump) => {
       let told = ''
@@ -302,7 +302,7 @@ describe('a migration of a table that somebody reads for long', () => {
     expect((await compareSchema(sql, extended)).missing).toEqual([])
   })
 
-  test('is given up in the end, with who reads and without what', async () => {
+  test('fails at the timeout, and names the reader without its statement', async () => {
     await whileDumped(async (sql, dump) => {
       const message = await refusal(migrate(sql, extended, { timeoutMs: 0 }))
       expect(message).toStartWith('migration 9000_extra waits for locks of ')
@@ -317,7 +317,7 @@ describe('a migration that fails', () => {
   const extended = (sql: string): Migration[] => [...MIGRATIONS, { name: '9000_extra', sql }]
   const leftovers = (sql: Sql) => sql`select relname from pg_class where relname = 'leftover'`
 
-  test('leaves nothing of itself and everything of the ones before, and is applied once it is mended', async () => {
+  test('leaves no trace, keeps the migrations before it, and is applied once it is repaired', async () => {
     const [sql] = await pools(1)
     expect(await migrate(sql, extended(broken)).catch(error => error.code)).toBe('22012')
     expect(await leftovers(sql)).toHaveLength(0)
@@ -327,7 +327,7 @@ describe('a migration that fails', () => {
     expect(await leftovers(sql)).toHaveLength(1)
   })
 
-  test('as the very first leaves a database as empty as it was', async () => {
+  test('as the first one leaves the database empty', async () => {
     const [sql] = await pools(1)
     const first = [{ name: '0001_broken', sql: 'create table leftover (); select 1 / 0' }]
     expect(await migrate(sql, first).catch(error => error.code)).toBe('22012')
@@ -337,7 +337,7 @@ describe('a migration that fails', () => {
     expect(await migrate(sql)).toEqual(names)
   })
 
-  test('because its connection was cut ends with an error, and the next process does all of it', async () => {
+  test('because its connection was cut ends with an error, and the next process applies it', async () => {
     const [sql] = await pools(1)
     const url = await urlOf(sql)
     const victim = startMigration(url, 'create table leftover (); select pg_sleep(3600)')

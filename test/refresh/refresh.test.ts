@@ -101,7 +101,7 @@ describe.each(BACKENDS_OF_TIER)('axport refresh, on %s,', backend => {
     expect(await versionOf(service.sql)).toBe(version)
   })
 
-  test('counts anew where counts are not those of the records, and says how many were missing, wrong or of no record', async () => {
+  test('counts anew where counts differ from the records, and reports missing, outdated and left-over counts', async () => {
     const version = await versionOf(service.sql)
     await behind(`
       delete from export_counts where organization_id = 10; update export_counts set records = 9 where organization_id = 11;
@@ -115,7 +115,7 @@ describe.each(BACKENDS_OF_TIER)('axport refresh, on %s,', backend => {
     expect(await versionOf(service.sql)).toBe(version + 3n)
   })
 
-  test('mends the records and the counts where somebody wrote the records themselves', async () => {
+  test('repairs records and counts after writes to the read model itself', async () => {
     await behind(
       'delete from export_records where id = 9001; update export_records set organization_id = 10 where id = 9100',
     )
@@ -127,7 +127,7 @@ describe.each(BACKENDS_OF_TIER)('axport refresh, on %s,', backend => {
     expect(await staleRecords(service.sql)).toBeEmpty()
   })
 
-  test('looks at the records of some organizations alone, and at the names of their people', async () => {
+  test('compares the records of some organizations alone, and the names of their people', async () => {
     await behind(
       `update users set first_name = 'Eva'; update assessments set organization_id = 12 where id = 9300`,
     )
@@ -140,7 +140,7 @@ describe.each(BACKENDS_OF_TIER)('axport refresh, on %s,', backend => {
     expect(await found()).toEqual([none, '0 1 0', none])
   })
 
-  test('finds people whose user and records are gone, whatever the organizations', async () => {
+  test('finds people whose user and records were deleted, for any organizations', async () => {
     await behind(`
       delete from assessment_parts where assessment_id >= 9100; delete from assessments where id >= 9100;
       delete from users where id = 502`)
@@ -196,7 +196,7 @@ describe.each(BACKENDS_OF_TIER)('axport refresh, on %s,', backend => {
 describe('axport refresh', () => {
   const service = useService()
 
-  test('touches no record where the time zone is lost, without which none can be rendered', async () => {
+  test('changes no record if the time zone is missing: no record could be rendered', async () => {
     await load(service.sql, WORLD)
     await service.sql`delete from export_state`
     const version = await versionOf(service.sql)
@@ -206,7 +206,7 @@ describe('axport refresh', () => {
     expect(await versionOf(service.sql)).toBe(version)
   })
 
-  test('writes in transactions of 2,000 rows, and waits for no other writer where nothing differs', async () => {
+  test('writes in transactions of 2,000 rows, and waits for no writer if no row differs', async () => {
     await load(service.sql, WORLD)
     await service.sql`
       insert into assessments select id, 501, 10, 1, '2026-03-01Z' from generate_series(20001, 22100) as id`
@@ -232,7 +232,7 @@ describe('axport refresh', () => {
     await impatient.end()
   })
 
-  test('counts each row once beside another refresh, and ends at the source beside writers', async () => {
+  test('reports each row once beside another refresh, and equals the source beside writers', async () => {
     await load(service.sql, WORLD)
     await pastTriggers(service.sql, `update users set email = 'z'`)
     const [known] = await service.sql`select count(*)::integer as records from export_records`

@@ -22,9 +22,9 @@ import { Failure } from '../../errors.ts'
 export interface EmbeddedDatabase {
   /** Path of the unix socket that speaks the Postgres protocol; `psql -h` takes the folder it is in. */
   socketPath: string
-  /** true when this process runs the database itself; false when another one holds DIR. */
+  /** true if this process runs the engine, false if another one does. */
   owner: boolean
-  /** Owner: stops the socket, closes the database with everything flushed, lets go of DIR. Idempotent. */
+  /** For the owner: closes the socket and the database with everything flushed, and releases DIR. Idempotent. */
   close(): Promise<void>
 }
 
@@ -33,16 +33,16 @@ const SOCKET = '.s.PGSQL.5432'
 const CLUSTER = 'pglite'
 const POSTGRES_VERSION = '18'
 
-/** What the longest path of a unix socket may be on macOS; Linux takes four bytes more. */
+/** The longest path of a unix socket on macOS, in bytes; Linux allows four more. */
 const MAX_SOCKET_PATH = 103
 
-const OWNER_PATIENCE_MS = 30_000
+const OWNER_TIMEOUT_MS = 30_000
 const POLL_MS = 50
 
 /**
- * Opens the database in DIR, which is made (mode 0700) when missing. The first process runs it; all later
- * openers, in the same process too, are its guests and speak to its socket.
- * @throws Failure when the folder cannot be used, or its owner does not answer for 30 s
+ * Opens the database in DIR, a folder that is created with mode 0700 if it is missing. The first opener runs the engine;
+ * all others, also in the same process, use its socket.
+ * @throws Failure if the folder cannot be used, or its owner does not answer for 30 s
  */
 export async function openEmbedded(dir: string): Promise<EmbeddedDatabase> {
   try {
@@ -54,8 +54,8 @@ export async function openEmbedded(dir: string): Promise<EmbeddedDatabase> {
 
 async function openFolder(folder: string): Promise<EmbeddedDatabase> {
   const socketPath = socketPathOf(folder)
-  for (const start = performance.now(); performance.now() - start < OWNER_PATIENCE_MS; ) {
-    // Before every look at the socket: an owner that dies while it starts leaves its place to this one.
+  for (const startedAt = performance.now(); performance.now() - startedAt < OWNER_TIMEOUT_MS; ) {
+    // Before each attempt at the socket: if an owner exits while it starts, this process becomes the owner.
     const release = tryLock(join(folder, LOCK))
     if (release) return await own(folder, socketPath, release)
     if (await answers(socketPath)) return { socketPath, owner: false, close: async () => {} }
@@ -67,9 +67,9 @@ async function openFolder(folder: string): Promise<EmbeddedDatabase> {
 async function own(folder: string, socketPath: string, release: () => void): Promise<EmbeddedDatabase> {
   try {
     rmSync(socketPath, { force: true })
-    // Nobody else runs it behind our lock. One that was killed as it made the file leaves it empty, and Postgres refuses that.
+    // The lock excludes another engine. A killed engine may leave this file empty, which Postgres refuses.
     rmSync(join(folder, CLUSTER, 'postmaster.pid'), { force: true })
-    // Loaded here, so that a service on a real Postgres never evaluates the engine.
+    // Imported here: a service on a Postgres never evaluates the engine.
     const [{ startPglite }, { servePglite }] = await Promise.all([
       import('./pglite-assets.ts'),
       import('./pglite.ts'),
@@ -90,13 +90,13 @@ async function own(folder: string, socketPath: string, release: () => void): Pro
   }
 }
 
-/** Referenced as long as they are held: a lock that is garbage collected is let go. */
+/** References to held locks: garbage collection would release them. */
 const locks = new Set<Database>()
 
 /**
- * The right to run the engine on a folder, which is lost with the process however that ends; undefined when
- * somebody has it. SQLite's lock, because neither Bun nor Node has one of their own; it holds between two
- * openers in one process too. Nothing else may open the file: closing it would drop the lock.
+ * Acquires the lock of a folder, and returns a function that releases it; undefined if another opener holds it. The lock
+ * ends with the process. It is a lock of SQLite, because Bun and Node have none, and also excludes openers in the same
+ * process. No other code may open the file: closing it would release the lock.
  */
 function tryLock(path: string): (() => void) | undefined {
   const lock = new Database(path)
@@ -123,7 +123,7 @@ function answers(socketPath: string): Promise<boolean> {
   })
 }
 
-/** The real path of a folder that this process may use, and that holds the database or nothing. */
+/** Creates a missing folder, checks that it holds the database or nothing, and returns its real path. */
 function prepareFolder(dir: string): string {
   if (statSync(dir, { throwIfNoEntry: false })?.isDirectory() === false) throw new Error('it is not a folder')
   mkdirSync(dir, { recursive: true, mode: 0o700 })
@@ -132,7 +132,7 @@ function prepareFolder(dir: string): string {
   const cluster = join(folder, CLUSTER)
   if (existsSync(cluster)) requireUsableCluster(cluster)
   else requireEmpty(folder)
-  // The engine makes its files readable for everybody.
+  // The engine creates files that all users can read.
   chmodSync(folder, 0o700)
   return folder
 }
@@ -142,12 +142,12 @@ function requireUsableCluster(cluster: string): void {
   if (version !== POSTGRES_VERSION) {
     throw new Error(`it was made by Postgres ${version}: use the axport that made it`)
   }
-  // As root everything would work, and leave files behind that the service's own user cannot read.
+  // As root it would work, and create files that the user of the service cannot read.
   const { uid } = statSync(cluster)
   if (uid !== process.getuid?.()) throw new Error(`it belongs to user ${uid}: run axport as that user`)
 }
 
-/** Left by a start that did not get far, or by the file system itself; anything else is somebody's. */
+/** Beginnings of names that an interrupted start or the file system leaves; other files are not axport's. */
 const HARMLESS = [LOCK, SOCKET, `${CLUSTER}.`, 'lost+found']
 
 const foreignFileIn = (folder: string) =>
@@ -177,11 +177,11 @@ function socketPathOf(folder: string): string {
   const path = join(folder, SOCKET)
   if (Buffer.byteLength(path) <= MAX_SOCKET_PATH) return path
   const name = `axport-${createHash('sha256').update(folder).digest('hex').slice(0, 16)}`
-  const stand = join(tmpdir(), name)
-  mkdirSync(stand, { recursive: true, mode: 0o700 })
-  const { uid, mode } = lstatSync(stand)
-  // Anybody may have made that folder, to listen there in our place.
+  const parent = join(tmpdir(), name)
+  mkdirSync(parent, { recursive: true, mode: 0o700 })
+  const { uid, mode } = lstatSync(parent)
+  // Another user may have created that folder, to listen there.
   if (uid !== process.getuid?.() || (mode & 0o077) !== 0)
-    throw new Error(`${stand} belongs to somebody else: remove it`)
-  return join(stand, SOCKET)
+    throw new Error(`${parent} belongs to another user: remove it`)
+  return join(parent, SOCKET)
 }

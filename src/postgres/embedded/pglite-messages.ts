@@ -1,11 +1,6 @@
-/**
- * The messages of the Postgres protocol (version 3) that stand between a connection and the embedded engine:
- * cutting them out of a stream, making the few that the engine is told on its own account.
- */
-
-/** Cuts a stream of bytes into the frontend's messages. */
+/** Cuts a stream of bytes into messages of a client, by the Postgres protocol (version 3). */
 export class Messages {
-  /** The startup packet, which has no type, is over. */
+  /** The startup packet, which has no type, has been read. */
   started = false
   private chunks: Buffer[] = []
   private size = 0
@@ -15,17 +10,17 @@ export class Messages {
     const start = this.started ? 1 : 0
     if (bytes.length < start + 4) return start + 4
     const length = bytes.readUInt32BE(start)
-    // Postgres' own limits.
+    // The limits of Postgres.
     const limit = this.started && 'PBQdcf'.includes(String.fromCharCode(bytes[0] ?? 0)) ? 0x3fffffff : 10_000
     if (length < (this.started ? 4 : 8) || length > limit) throw new Error('invalid message length')
     return start + length
   }
 
-  /** The messages that `chunk` completes. @throws Error for a length that the engine would die of */
+  /** The messages that `chunk` completes. @throws Error for a length that would crash the engine */
   *take(chunk: Buffer): Generator<Buffer> {
     this.chunks.push(chunk)
     this.size += chunk.length
-    // Only when there is enough: a message of many megabytes would be copied with every chunk.
+    // Otherwise a message of many megabytes would be copied with every chunk.
     if (this.size < this.wanted) return
     let bytes = Buffer.concat(this.chunks)
     for (;;) {
@@ -39,24 +34,24 @@ export class Messages {
   }
 }
 
-/** What a client may send in place of a startup packet: a question for encryption, by its code. */
+/** Codes of requests for encryption, which a client may send before the startup packet. */
 export const SSL_REQUEST = 80877103
 export const GSS_REQUEST = 80877104
-/** The startup packet by which the engine's one session begins. */
+/** The startup packet of the engine's one session. */
 export const STARTUP = Buffer.from('\0\0\0\x29\0\x03\0\0user\0postgres\0database\0postgres\0\0')
 const SYNC = message('S')
 const ROLLBACK = message('Q', 'rollback\0')
 const RESET = message('Q', 'reset session authorization; reset all\0')
-/** The next connection must not find the unnamed statement of the one before. */
-export const FORGET_UNNAMED = Buffer.concat([message('C', 'S\0'), SYNC])
+/** Closes the unnamed prepared statement. */
+export const CLOSE_UNNAMED = Buffer.concat([message('C', 'S\0'), SYNC])
 
 /**
- * Follows whatever may be a COPY FROM STDIN, and is ignored otherwise: the engine reads only what it was
- * given and ends itself when that is not the data.
+ * Follows every statement: it refuses a COPY FROM STDIN, and is ignored otherwise. Without it the engine would find no data
+ * in its input, and exit.
  */
 export const COPY_FAIL = message('f', 'the embedded database cannot COPY FROM STDIN\0')
 
-/** The engine has no checkpointer: without this the write-ahead log would grow until it is closed. */
+/** Limits the write-ahead log: the engine has no checkpointer process. */
 export const CHECKPOINT_IF_DUE = message(
   'Q',
   `do $$ begin
@@ -66,7 +61,7 @@ export const CHECKPOINT_IF_DUE = message(
    end $$\0`,
 )
 
-/** A message of the frontend: its type, its length, its body. */
+/** A message: its type, its length, its body. */
 export function message(type: string, body = ''): Buffer {
   const bytes = Buffer.from(`${type}\0\0\0\0${body}`)
   bytes.writeUInt32BE(bytes.length - 1, 1)
@@ -78,7 +73,7 @@ export function text(bytes: Buffer, from: number): string {
   return bytes.toString('utf8', from, bytes.indexOf(0, from))
 }
 
-/** 'I' outside a transaction, 'T' in one, 'E' in a failed one. @throws Error when the engine fell silent */
+/** 'I' outside a transaction, 'T' in one, 'E' in a failed one. @throws Error for an answer without ReadyForQuery */
 export function transactionState(answer: Buffer): string {
   const ready = answer.subarray(-6)
   if (ready.length < 6 || ready.readUInt32BE(1) !== 5 || ready[0] !== 'Z'.charCodeAt(0)) {
@@ -88,11 +83,11 @@ export function transactionState(answer: Buffer): string {
 }
 
 /**
- * What a connection that has gone would leave behind: a batch without its end, in which a ROLLBACK aborts
- * (a Sync alone would commit) unless an error makes the engine skip to the Sync; an open transaction;
- * settings; and prepared statements, 4 KB each, of which nobody knows the names any more.
+ * The messages that clean up after a closed connection. They end its batch: a ROLLBACK aborts, where a Sync alone would
+ * commit; after an error the engine skips to the Sync. They roll its transaction back, reset its settings, and close its
+ * prepared statements, of 4 KB each.
  */
-export function goodbye(statements: Iterable<string>): Buffer {
+export function cleanup(statements: Iterable<string>): Buffer {
   const closes = [...statements].map(name => message('C', `S${name}\0`))
   return Buffer.concat([ROLLBACK, SYNC, ROLLBACK, RESET, ...closes, SYNC])
 }

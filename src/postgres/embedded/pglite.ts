@@ -3,10 +3,10 @@ import { createServer, type Socket } from 'node:net'
 import type { PGlite } from '@electric-sql/pglite'
 import {
   CHECKPOINT_IF_DUE,
+  CLOSE_UNNAMED,
   COPY_FAIL,
-  FORGET_UNNAMED,
+  cleanup,
   GSS_REQUEST,
-  goodbye,
   Messages,
   message,
   SSL_REQUEST,
@@ -15,35 +15,14 @@ import {
   transactionState,
 } from './pglite-messages.ts'
 
-/**
- * PGlite on a unix socket, for many connections at once.
- *
- * PGlite is one backend, so everything that Postgres keeps per session is shared by all connections here:
- * settings (the startup parameters of a connection are not looked at), temporary tables, session-level
- * advisory locks (which therefore exclude nobody), LISTEN. What must never be shared is a turn: from the
- * first message of a batch to its Sync, and from BEGIN to the end of the transaction, the backend answers
- * one connection only. It does so in the thread of this process, so that no statement can be cancelled or
- * timed out.
- *
- * Not @electric-sql/pglite-socket, because that arbitrates per message: between the Parse and the Execute of
- * one connection it lets in those of another, and the rows go to the wrong one; and it commits what a
- * connection left without its Sync. A wrapper around its `db` could keep the turn, but cannot know which
- * connection a message is from, so that it could neither forget the prepared statements of one that has
- * gone nor cut one that sits on an open transaction.
- */
-interface PgliteServer {
-  /** Cuts all connections, rolls back what they left open, and stops the engine with everything flushed. */
-  close(): Promise<void>
-}
-
 const MAX_CONNECTIONS = 50
 
-/** For so long a connection may hold the turn without saying anything: an import may read a slow pipe. */
-const MAX_SILENCE_MS = 5 * 60_000
+/** How long a connection with an open transaction may send nothing: an import may read a slow pipe. */
+const IDLE_IN_TRANSACTION_TIMEOUT_MS = 5 * 60_000
 
-const CHECKPOINT_EVERY_MS = 30_000
+const CHECKPOINT_INTERVAL_MS = 30_000
 
-/** From one failed start of the engine to the next attempt. */
+/** The pause after a failed start of the engine: an attempt blocks the whole process. */
 const BOOT_PAUSE_MS = 1_000
 
 interface Client {
@@ -51,54 +30,69 @@ interface Client {
   messages: Messages
   /** The messages of the batch that is still arriving. */
   batch: Buffer[]
-  /** The batch has begun to run: a Flush was sent, and no Sync since. */
+  /** A Flush has sent the beginning of the batch to the engine, and no Sync has ended it yet. */
   isFlushed: boolean
   /** The names of its prepared statements. */
   statements: Set<string>
 }
 
-/** Messages that are run in one go. */
+/** Messages that the engine runs in one call. */
 interface Job {
-  /** Who gets the answer; nobody when left out. */
+  /** The client that gets the answer. */
   client?: Client
   bytes: Buffer
-  /** Ends in Sync or is a simple query, so that the backend answers with ReadyForQuery. */
-  ends: boolean
+  /** They end in a Sync or are a simple query, so that the engine answers with ReadyForQuery. */
+  isComplete: boolean
 }
 
 /**
- * Starts an engine and listens.
- * @param start starts the engine; called again after it has crashed
- * @param socketPath where nothing exists yet, in a folder that other users cannot enter
- * @throws whatever `start` throws, or the error of listening
+ * Serves PGlite on a unix socket for many connections at once.
+ *
+ * PGlite is one backend: all connections share its session, with settings (startup parameters are ignored), temporary
+ * tables, session-level advisory locks (which exclude nobody here) and LISTEN. The engine runs in the thread of this
+ * process: a statement cannot be cancelled or timed out.
+ *
+ * @electric-sql/pglite-socket is not used, because it schedules single messages: between Parse and Execute of one
+ * connection it runs messages of another, so that rows go to the wrong one, and it commits a batch that was left without
+ * a Sync. Here a connection keeps the engine from the first message of a batch to its Sync, and from BEGIN to the end of
+ * the transaction.
+ * @param start starts the engine; called again after a crash
+ * @param socketPath a path that does not exist, in a folder that other users cannot enter
+ * @returns `close` cuts all connections, rolls their transactions back, and stops the engine with everything flushed
+ * @throws the error of `start`, or of listening
  */
-export async function servePglite(start: () => Promise<PGlite>, socketPath: string): Promise<PgliteServer> {
-  const turns = new Turns(start)
-  await turns.begin()
-  const server = createServer(socket => turns.welcome(socket))
+export async function servePglite(
+  start: () => Promise<PGlite>,
+  socketPath: string,
+): Promise<{ close(): Promise<void> }> {
+  const scheduler = new Scheduler(start)
+  await scheduler.begin()
+  const server = createServer(socket => scheduler.accept(socket))
   try {
     await new Promise<void>((resolve, reject) => {
       server.on('error', reject).listen(socketPath, resolve)
     })
     chmodSync(socketPath, 0o600)
   } catch (error) {
-    await turns.end()
+    await scheduler.end()
     throw error
   }
   return {
     async close() {
       const closed = new Promise(resolve => server.close(resolve))
-      turns.cutAll()
+      scheduler.cutAll()
       await closed
-      await turns.end()
+      await scheduler.end()
       rmSync(socketPath, { force: true })
     },
   }
 }
 
-class Turns {
+/** Gives the engine to one connection at a time. */
+class Scheduler {
   private db: PGlite | undefined
   private booting: Promise<void> | undefined
+  /** The answer of the engine to a startup packet, which every connection gets. */
   private greeting: Buffer = Buffer.alloc(0)
   private readonly clients = new Set<Client>()
   private queue: Job[] = []
@@ -106,20 +100,20 @@ class Turns {
   /** The connection in the middle of a batch or a transaction. */
   private holder: Client | undefined
   private previous: Client | undefined
-  private silence: Timer | undefined
-  private housekeeping: Timer | undefined
+  private idleTimer: Timer | undefined
+  private checkpointTimer: Timer | undefined
 
   constructor(private readonly start: () => Promise<PGlite>) {}
 
   async begin(): Promise<void> {
     await this.boot()
-    this.housekeeping = setInterval(() => {
-      if (!this.holder) this.enqueue({ bytes: CHECKPOINT_IF_DUE, ends: true })
-    }, CHECKPOINT_EVERY_MS).unref()
+    this.checkpointTimer = setInterval(() => {
+      if (!this.holder) this.enqueue({ bytes: CHECKPOINT_IF_DUE, isComplete: true })
+    }, CHECKPOINT_INTERVAL_MS).unref()
   }
 
   async end(): Promise<void> {
-    clearInterval(this.housekeeping)
+    clearInterval(this.checkpointTimer)
     await this.booting?.catch(() => {})
     await this.work
     await this.db?.close()
@@ -129,7 +123,7 @@ class Turns {
     for (const client of this.clients) client.socket.destroy()
   }
 
-  welcome(socket: Socket): void {
+  accept(socket: Socket): void {
     const client = {
       socket,
       messages: new Messages(),
@@ -137,7 +131,7 @@ class Turns {
       isFlushed: false,
       statements: new Set<string>(),
     }
-    // A close follows.
+    // Node emits close after it.
     socket.on('error', () => {})
     if (this.clients.size >= MAX_CONNECTIONS) {
       refuse(client, '53300', `more than ${MAX_CONNECTIONS} connections to the embedded database`)
@@ -157,7 +151,7 @@ class Turns {
   private leave(client: Client): void {
     this.clients.delete(client)
     this.queue = this.queue.filter(job => job.client !== client)
-    if (client.messages.started) this.enqueue({ client, bytes: goodbye(client.statements), ends: true })
+    if (client.messages.started) this.enqueue({ client, bytes: cleanup(client.statements), isComplete: true })
   }
 
   private receive(client: Client, message: Buffer): void {
@@ -168,7 +162,7 @@ class Turns {
     const type = String.fromCharCode(message[0] ?? 0)
     if (type === 'X') client.socket.end()
     else if ('PBDECHSQ'.includes(type)) this.collect(client, type, message)
-    // What belongs to a COPY may still be on its way when that has been refused.
+    // Data of a COPY may still arrive after the COPY was refused.
     else if (!'dcf'.includes(type)) throw new Error(`message ${type} is not supported`)
   }
 
@@ -178,7 +172,7 @@ class Turns {
       client.messages.started = true
       void this.greet(client)
     }
-    // A cancel request among others: a statement runs to its end before the next message is even read.
+    // For example a cancel request, which cannot work: this process reads no message while a statement runs.
     else client.socket.end()
   }
 
@@ -194,16 +188,14 @@ class Turns {
   private boot(): Promise<void> {
     const boot = async () => {
       const db = await this.start()
-      // Every connection gets the answer to this one: the engine has no session to give to it.
       this.greeting = await execute(db, STARTUP)
       this.db = db
     }
-    const forget = () => {
+    const reset = () => {
       this.booting = undefined
     }
-    this.booting ??= boot().then(forget, error => {
-      // Every attempt holds up the whole process.
-      setTimeout(forget, BOOT_PAUSE_MS).unref()
+    this.booting ??= boot().then(reset, error => {
+      setTimeout(reset, BOOT_PAUSE_MS).unref()
       throw error
     })
     return this.booting
@@ -212,12 +204,12 @@ class Turns {
   private collect(client: Client, type: string, message: Buffer): void {
     if (type === 'P') client.statements.add(text(message, 5))
     if (type === 'C' && message[5] === 'S'.charCodeAt(0)) client.statements.delete(text(message, 6))
-    // After an error it would be skipped and stay without an answer.
+    // The engine would skip such a query after an error, and not answer it.
     if (type === 'Q' && (client.isFlushed || client.batch.length > 0)) throw new Error('query inside a batch')
     client.batch.push(message)
     if (type === 'Q' || type === 'E') client.batch.push(COPY_FAIL)
     if (type === 'Q' || type === 'S' || type === 'H') {
-      this.enqueue({ client, bytes: Buffer.concat(client.batch), ends: type !== 'H' })
+      this.enqueue({ client, bytes: Buffer.concat(client.batch), isComplete: type !== 'H' })
       client.batch = []
       client.isFlushed = type === 'H'
     }
@@ -237,39 +229,39 @@ class Turns {
     return index < 0 ? undefined : this.queue.splice(index, 1)[0]
   }
 
-  private async run({ client, bytes, ends }: Job): Promise<void> {
-    // The engine has crashed, and what was left to clean up has gone with it.
+  private async run({ client, bytes, isComplete }: Job): Promise<void> {
+    // The engine has crashed: there is nothing to clean up.
     if (!this.db) {
       client?.socket.destroy()
       return
     }
     try {
-      // The unnamed statement outlives a Sync: the next connection must not be able to run it.
-      if (client !== this.previous) await execute(this.db, FORGET_UNNAMED)
+      // The unnamed statement survives a Sync, and another connection must not run it.
+      if (client !== this.previous) await execute(this.db, CLOSE_UNNAMED)
       this.previous = client
       const answer = await execute(this.db, bytes)
-      this.pass(!ends || transactionState(answer) !== 'I' ? client : undefined)
+      this.setHolder(!isComplete || transactionState(answer) !== 'I' ? client : undefined)
       if (client && !client.socket.destroyed) client.socket.write(answer)
     } catch (error) {
       this.recover(error as Error, client)
     }
   }
 
-  private pass(holder: Client | undefined): void {
+  private setHolder(holder: Client | undefined): void {
     this.holder = holder
-    clearTimeout(this.silence)
+    clearTimeout(this.idleTimer)
     if (!holder) return
-    this.silence = setTimeout(() => {
-      refuse(holder, '25P03', 'an open transaction was silent for too long')
-    }, MAX_SILENCE_MS).unref()
+    this.idleTimer = setTimeout(() => {
+      refuse(holder, '25P03', 'an open transaction was idle for too long')
+    }, IDLE_IN_TRANSACTION_TIMEOUT_MS).unref()
   }
 
-  /** As Postgres does when a backend crashes: everybody is cut, and the next connection finds it recovered. */
+  /** After a crash of the engine: cuts all connections, as Postgres does. The next connection starts the engine again. */
   private recover(error: Error, culprit: Client | undefined): void {
-    // Its files only; nothing of its state may be written any more.
+    // Only its files are closed: its state must not be written.
     this.db?.fs?.closeFs().catch(() => {})
     this.db = undefined
-    this.pass(undefined)
+    this.setHolder(undefined)
     this.queue = []
     if (culprit) refuse(culprit, '57P02', `the embedded database had to be restarted: ${error.message}`)
     this.cutAll()
@@ -277,8 +269,8 @@ class Turns {
 }
 
 /**
- * Ends a connection with a FATAL of that SQLSTATE. ReadyForQuery follows because of postgres.js: without it
- * the first query of the next connection fails with this error, or is never answered at all.
+ * Ends a connection with a FATAL error of that SQLSTATE. postgres.js needs a ReadyForQuery after it: otherwise the first
+ * query of its next connection fails with this error or gets no answer.
  */
 function refuse({ socket }: Client, code: string, reason: string): void {
   socket.write(message('E', `SFATAL\0VFATAL\0C${code}\0M${reason}\0\0`))
@@ -290,7 +282,7 @@ async function execute(db: PGlite, bytes: Buffer): Promise<Buffer> {
   const parts: Buffer[] = []
   await db.execProtocolRawStream(bytes, {
     syncToFs: false,
-    // A view of the engine's memory, which the next write overwrites.
+    // A copy: the part is a view of the engine's memory.
     onRawData: part => void parts.push(Buffer.from(part)),
   })
   return Buffer.concat(parts)

@@ -74,7 +74,7 @@ async function apply(
     return { wasMissing }
   } catch (error) {
     if (!BLOCKED.includes((error as { code?: string }).code ?? '')) throw error
-    return { wasMissing: false, blockers: (await stopWatching()) ?? 'somebody else' }
+    return { wasMissing: false, blockers: (await stopWatching()) ?? 'another session' }
   } finally {
     await stopWatching()
   }
