@@ -28,7 +28,7 @@ describe('DATABASE_URL', () => {
     expect(addresses('postgres:///d')).toEqual([{ host: 'localhost', port: 5432 }])
   })
 
-  test('may have the hosts after the "?", as libpq has it for the folder of a socket', () => {
+  test('may have the hosts after the "?", as libpq allows for the folder of a socket', () => {
     const { addresses, parameters } = readPostgresUrl('postgres:///d?host=/run/postgresql,two&port=6000')
     expect(addresses).toEqual([{ path: '/run/postgresql/.s.PGSQL.6000' }, { host: 'two', port: 6000 }])
     expect(parameters).toEqual({})
@@ -38,7 +38,7 @@ describe('DATABASE_URL', () => {
     ])
   })
 
-  test('may have parameters of libpq that change nothing here, and those of the server', () => {
+  test('may have parameters of libpq that change nothing in axport, and parameters of the server', () => {
     const read = readPostgresUrl('postgres://u:p%25@h/d?gssencmode=prefer&prepare=false&work_mem=1MB')
     expect(read).toMatchObject({
       login: { user: 'u', password: 'p%', database: 'd' },
@@ -56,7 +56,7 @@ describe('DATABASE_URL', () => {
     ['sslrootcert=package.json', 'verify-full'],
     ['sslrootcert=package.json&sslmode=require', 'verify-ca'],
     ['sslnegotiation=direct&sslmode=require', 'require'],
-  ])('asks for encryption as libpq has it: %s', (parameters, mode) => {
+  ])('asks for encryption as in libpq: %s', (parameters, mode) => {
     expect(readPostgresUrl(`postgres://h/d?${parameters}`).encryption.mode).toBe(mode as 'require')
   })
 
@@ -79,7 +79,7 @@ describe('DATABASE_URL', () => {
     },
   )
 
-  test('is all that decides what is connected to: variables of libpq are not looked at', async () => {
+  test('alone decides about the connection: variables of libpq are not read', async () => {
     const env = { DATABASE_URL: await anyDatabase(), PGHOST: 'db.invalid', PGSSL: 'require', PGOPTIONS: 'x' }
     const { code } = await axport(['migrate'], { env: { ...env, PGTARGETSESSIONATTRS: 'standby' } })
     expect(code).toBe(0)
@@ -133,7 +133,7 @@ describe('a Postgres with encryption', () => {
     )
   })
 
-  test('is reached with sslmode=allow where it takes encrypted connections alone', async () => {
+  test('is reached with sslmode=allow if it takes encrypted connections only', async () => {
     const rules = join(own.dataDir, 'pg_hba.conf')
     const before = readFileSync(rules, 'utf8')
     const reload = async (text: string) => {
@@ -150,7 +150,7 @@ describe('a Postgres with encryption', () => {
     await until('it takes others again', async () => (await inTheClear()) === false)
   })
 
-  test('hears that a client has hung up, and survives being cut off and answers that cannot be decrypted', async () => {
+  test('gets cancel requests, and cut connections and answers that cannot be decrypted end nothing else', async () => {
     const credentials = await fill(own.url())
     const proxy = await FlakyProxy.start(own.url())
     const service = await startTroubled(`${proxy.url}?sslmode=require`, credentials, {})

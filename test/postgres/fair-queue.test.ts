@@ -24,14 +24,14 @@ test('the lanes take turns, and within a lane it is first come, first served', (
   ])
 })
 
-test('who comes into a lane of its own waits for one of each other lane at most', () => {
+test('the first waiter of a new lane waits for at most one of each other lane', () => {
   const line = lanes('A1', 'A2', 'A3')
   expect(line.next()).toBe('A1')
   line.add('B', 'B1')
   expect(turns(line)).toEqual(['A2', 'B1', 'A3'])
 })
 
-test('who leaves is counted no more, and leaves the order of all others', () => {
+test('a waiter that leaves is not counted, and the order of the others stays', () => {
   const line = lanes('A1', 'A2', 'B1')
   line.delete('A', 'A1')
   line.delete('B', 'B1')
@@ -47,7 +47,7 @@ test.each([
   ['not of a lane that would be shorter then', 'A', ['A1', 'B1', 'B2'], undefined],
   ['not of the own lane', 'A', ['A1', 'A2', 'A3'], undefined],
   ['not of a lane of one', 'A', ['B1'], undefined],
-  ['nobody where nobody waits', 'A', [], undefined],
-])('the last of the longest lane makes room: %s', (_, newcomer, waiting, last) => {
+  ['none of an empty queue', 'A', [], undefined],
+])('the last waiter of the longest lane makes room: %s', (_, newcomer, waiting, last) => {
   expect(lanes(...waiting).lastBut(newcomer)).toBe(last)
 })

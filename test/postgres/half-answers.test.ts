@@ -33,7 +33,7 @@ describe.each(['postgres', 'embedded'] as const)('after a statement that failed 
     }
   })
 
-  test('so does the next one that wants bytes', async () => {
+  test('so does the next one that asks for raw rows', async () => {
     await expect(rows(HALF)).rejects.toThrow('division by zero')
     expect(await rows('select 7', true)).toEqual([[Buffer.from('7')]])
   })

@@ -34,7 +34,7 @@ const IPV6 = {
   isHere: Object.values(networkInterfaces()).some(list => list?.some(({ address }) => address === '::1')),
 }
 
-/** Where commands and requests arrive; fails where a request to cancel does not arrive there as well. */
+/** Where commands and requests arrive; fails if cancel requests do not arrive there as well. */
 async function arrivals(url: string): Promise<{ command: unknown; request: unknown }> {
   const database = await openDatabase(url, 1)
   const pool = database.pool(BOUNDS, LOG)
@@ -69,7 +69,7 @@ async function expectReached(url: string, place: string): Promise<void> {
   expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
 }
 
-describe('commands, requests and requests to cancel reach', () => {
+describe('commands, requests and cancel requests reach', () => {
   requires(IPV6).test('an IPv6 address', async () => {
     await expectReached(at(`[::1]:${server.port}`), '::1')
   })
@@ -89,7 +89,7 @@ describe('commands, requests and requests to cancel reach', () => {
   })
 })
 
-describe('through a proxy that tells servers apart by the name that is asked for', () => {
+describe('through a proxy that routes by the host name of TLS (SNI)', () => {
   const CERTIFICATE = selfSigned('database')
   let proxy: TlsProxy
   let authority: string
@@ -111,7 +111,7 @@ describe('through a proxy that tells servers apart by the name that is asked for
     expect(proxy.names).toHaveLength(6)
   })
 
-  test('an address is not named, and is verified all the same', async () => {
+  test('an IP address is not sent as a name, and is verified all the same', async () => {
     proxy.names.length = 0
     await expectReached(through('127.0.0.1', 'verify-full'), '127.0.0.1')
     expect(proxy.names).toEqual([])
@@ -121,10 +121,10 @@ describe('through a proxy that tells servers apart by the name that is asked for
     ['verify-full', 'verified'],
     ['verify-ca', 'verified'],
     ['require', 'verified'],
-  ])('%s refuses a certificate of another authority', async (mode, told) => {
+  ])('%s refuses a certificate of another authority', async (mode, message) => {
     const other = join(emptyFolder(), 'other.crt')
     writeFileSync(other, selfSigned('somebody else').cert)
-    await expect(openDatabase(through('localhost', mode, other), 1)).rejects.toThrow(told)
+    await expect(openDatabase(through('localhost', mode, other), 1)).rejects.toThrow(message)
   })
 
   test('verify-full alone refuses a certificate for another name, to commands and requests', async () => {
@@ -138,7 +138,7 @@ describe('through a proxy that tells servers apart by the name that is asked for
     await database.close()
   })
 
-  test('what somebody in between adds to the answer in the clear is not taken for encrypted', async () => {
+  test('bytes added to the unencrypted answer are not taken for encrypted ones', async () => {
     const between = createServer(client => void client.once('data', () => client.write('SE')))
     await new Promise<void>(resolve => between.listen(0, '127.0.0.1', resolve))
     const { port } = between.address() as { port: number }
@@ -146,7 +146,7 @@ describe('through a proxy that tells servers apart by the name that is asked for
     between.close()
   })
 
-  test('prefer goes on in the clear where a server does not encrypt, require does not', async () => {
+  test('prefer goes on unencrypted if the server does not encrypt, and require does not', async () => {
     await expectReached(at(server.host, '?sslmode=prefer'), '127.0.0.1')
     await expect(openDatabase(at(server.host, '?sslmode=require'), 1)).rejects.toThrow('does not encrypt')
   })

@@ -7,7 +7,7 @@ import { statement } from '../../src/postgres/statement.ts'
 import { openTestDatabase, type TestDatabase } from '../support/service.ts'
 import { until } from '../support/until.ts'
 
-/** A pooler as PgBouncer is one: it refuses start-up parameters, and makes up the process id that it tells. */
+/** A pooler like PgBouncer: it refuses start-up parameters, and invents the process id that it reports. */
 
 const bounds = { size: 2, waitMs: 10_000, statementMs: 10_000, slowMs: 10_000 }
 const log = { info: () => {}, warn: () => {} }
@@ -87,7 +87,7 @@ test('commands and requests connect without the parameters that a pooler refuses
   await opened.close()
 })
 
-test('nothing is prepared where the process that answers may be another one each time', async () => {
+test('nothing is prepared if each statement may run in another server process', async () => {
   for (const [address, prepared] of [
     [url, 0],
     [database.url, 1],
@@ -106,7 +106,7 @@ test('nothing is prepared where the process that answers may be another one each
   }
 })
 
-test('a statement that the server does not end in time, for want of statement_timeout, is cancelled', async () => {
+test('a statement is cancelled if the pooler did not pass statement_timeout on', async () => {
   const opened = await openDatabase(url, 1)
   const pool = opened.pool({ ...bounds, size: 1, statementMs: 200 }, log)
   const late = pool.unsafe('select pg_sleep(60)', [], { prepare: false })

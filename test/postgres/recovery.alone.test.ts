@@ -64,7 +64,7 @@ describe('when the database', () => {
     expect(service.told()).toEqual([reason, FOUND])
   })
 
-  test('was restarted between two requests, the next one is answered as if nothing had been', async () => {
+  test('was restarted between two requests, the next one is answered as usual', async () => {
     await start({ DATABASE_WAIT: '5' })
     await service.list()
     await own.crash()
@@ -74,7 +74,7 @@ describe('when the database', () => {
     expect(service.told()).toEqual([])
   })
 
-  /** What is answered to a request whose connection is cut while its statement waits for a table. */
+  /** The answer to a request whose connection is cut while its statement waits for a table. */
   const answerAcrossACut = (sql: postgres.Sql, table: string, ask: () => Promise<Response>) =>
     sql.begin(async sql => {
       await sql`lock table ${sql(table)} in access exclusive mode`
@@ -85,7 +85,7 @@ describe('when the database', () => {
       return { answer }
     })
 
-  test('cuts a connection in the middle of a read, that is read again on another one', async () => {
+  test('cuts a connection during a read, the read is repeated on another one', async () => {
     await start()
     await service.list()
     const { answer } = await operator(sql => answerAcrossACut(sql, 'export_records', () => service.list()))
@@ -93,7 +93,7 @@ describe('when the database', () => {
     expect(service.told()).toEqual([])
   })
 
-  test('cuts a connection in the middle of issuing a token, that is issued on another one, and once', async () => {
+  test('cuts a connection while a token is issued, the token is issued once, on another one', async () => {
     await start()
     await service.list()
     await operator(async sql => {
@@ -119,7 +119,7 @@ describe('when the database', () => {
     expect(service.told()).toEqual([FOUND])
   })
 
-  test('is behind a balancer that takes connections and closes them, it is tried again with pauses', async () => {
+  test('is behind a balancer that accepts and closes connections, attempts to connect have pauses', async () => {
     await start()
     await service.list()
     proxy.become({ is: 'closing' })
@@ -163,7 +163,7 @@ describe('when the database', () => {
     expect(service.told()).toEqual([FOUND])
   })
 
-  test('becomes read-only, only tokens are not to be had', async () => {
+  test('becomes read-only, no token can be issued and all else goes on', async () => {
     await start()
     const set = (value: 'on' | 'off') =>
       operator(async sql => {
@@ -182,7 +182,7 @@ describe('when the database', () => {
     ])
   })
 
-  test('refuses a statement for a reason of its own, that is a 500 with its cause in the log', async () => {
+  test('refuses a statement for an unforeseen reason, the answer is a 500 with the cause in the log', async () => {
     await start()
     const tables = ['access_tokens', 'export_records']
     for (const table of tables)
@@ -196,7 +196,7 @@ describe('when the database', () => {
   })
 })
 
-/** Takes every connection that the server has left; one of them to use, and how to let them go. */
+/** Takes every free connection of the server. @returns one of them, and how to free them all */
 async function takeAll(): Promise<{ sql: postgres.Sql; free(): Promise<void> }> {
   const taken: postgres.Sql[] = []
   // Connections that were ended a moment ago may still be counted.

@@ -11,7 +11,7 @@ import { type ServerStatus, StatusProbe } from '../../src/postgres/standby/serve
 import { sha256 } from '../../src/random.ts'
 import { cluster } from '../support/cluster.ts'
 
-/** A primary that was at these positions when it was asked at 0 s, 1 s, 2 s and so on. */
+/** The positions of a primary at 0 s, 1 s, 2 s and so on. */
 function positions(...seen: number[]): Positions {
   const positions = new Positions()
   for (const [second, position] of seen.entries()) positions.add(BigInt(position), second * 1000)
@@ -32,20 +32,20 @@ describe('the lag of a standby', () => {
     expect(positions(...seen).lagOf(BigInt(replayed))).toEqual({ lagMs, isMinimum })
   })
 
-  test('is held against positions of an hour, and no more are kept', () => {
+  test('is measured by the positions of an hour, and no more are kept', () => {
     const long = positions(...Array.from({ length: 4000 }, (_, second) => second * 10))
     expect(long.lagOf(39_990n - 10n * 3599n)).toEqual({ lagMs: 3_599_000, isMinimum: false })
     expect(long.lagOf(39_990n - 10n * 3600n)).toEqual({ lagMs: 3_599_000, isMinimum: true })
   })
 
-  test('is too much above READ_LAG alone, and where only its least is known', () => {
+  test('is too much above READ_LAG, and if only its minimum is known', () => {
     expect(whyTooFarBehind({ lagMs: 5000, isMinimum: false }, 5000)).toBeUndefined()
     expect(whyTooFarBehind({ lagMs: 5001, isMinimum: false }, 5000)).toBe('it is 5 s behind')
     expect(whyTooFarBehind({ lagMs: 0, isMinimum: true }, 5000)).toBe('it is more than 0 s behind')
   })
 })
 
-test('a server is a standby of the primary in recovery, of its cluster and on its timeline alone', () => {
+test('a standby of the primary is in recovery, of its cluster, and on its timeline', () => {
   const primary = { system: '7', timeline: 2 }
   const standby: ServerStatus = { system: '7', timeline: 2, isStandby: true, position: 1n }
   expect(whyNotStandby(standby, primary)).toBeUndefined()
@@ -57,11 +57,11 @@ test('a server is a standby of the primary in recovery, of its cluster and on it
   )
 })
 
-test('a standby is trusted at its first good look, lost at a bad one, and back after three good ones in a row', () => {
+test('a standby is read from after its first good check, not after a bad one, and again after three good ones', () => {
   const standby = new Eligibility()
   expect(standby.reason).toBe('it has not been asked yet')
-  const looks = [undefined, 'away', undefined, 'away', undefined, undefined, undefined, undefined]
-  expect(looks.map(why => [standby.note(why), standby.reason])).toEqual([
+  const checks = [undefined, 'away', undefined, 'away', undefined, undefined, undefined, undefined]
+  expect(checks.map(why => [standby.note(why), standby.reason])).toEqual([
     [undefined, undefined],
     ['lost', 'away'],
     [undefined, 'it has just come back'],
@@ -129,7 +129,7 @@ test('what was written ends before the header of a page that nothing is on yet',
   expect(ends).toEqual([0n, 0n, 0n, 48n, 8191n])
 })
 
-test('a primary among the servers that are waited for has every change where it may be among them, and is no standby elsewhere', async () => {
+test('the primary among the servers has every change if it may be among them, and is no standby otherwise', async () => {
   const { url } = await cluster()
   const servers = readServers(() => url())
   const sql = postgres(url(), { max: 1, onnotice: () => {} })
@@ -140,7 +140,7 @@ test('a primary among the servers that are waited for has every change where it 
   expect(found).toEqual([{ name: new URL(url()).host, why: 'it is no standby' }])
 })
 
-test('a server that has no room for a new connection is looked at through one that is too old', async () => {
+test('a server without room for a new connection is asked for its status on the old one', async () => {
   const { url } = await cluster()
   let opened = 0
   const probe = new StatusProbe(async timeoutMs => {

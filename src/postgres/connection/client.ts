@@ -1,5 +1,5 @@
 import type { Socket } from 'node:net'
-import postgres, { type PendingQuery, type PostgresType, type Row, type Sql } from 'postgres'
+import postgres, { type Options, type PendingQuery, type PostgresType, type Row, type Sql } from 'postgres'
 import type { PostgresUrl } from './url.ts'
 
 /** Parameters of the server for one connection, sent when it starts. */
@@ -12,24 +12,12 @@ const COMMON: Parameters = {
   DateStyle: 'ISO',
 }
 
-/** Options of postgres.js. */
-interface ClientOptions {
-  max: number
-  prepare: boolean
-  fetch_types?: boolean
-  types?: Record<string, PostgresType>
-  max_lifetime?: null
-  /** Seconds from the open socket to a connection that is ready for statements; 0 for no limit. */
-  connect_timeout?: number
-  onclose?: () => void
-}
-
 /** postgres.js on sockets that openSocket() has opened: it only speaks the protocol. */
 export function client(
   { login }: PostgresUrl,
   parameters: Parameters,
   socket: () => Promise<Socket>,
-  options: ClientOptions,
+  options: Options<Record<string, PostgresType>>,
 ): Sql {
   const all = {
     ...login,

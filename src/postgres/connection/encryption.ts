@@ -1,9 +1,16 @@
 import { isIP } from 'node:net'
 import { type ConnectionOptions, checkServerIdentity } from 'node:tls'
 
-/** The values of sslmode in libpq. */
-export const SSL_MODES = ['disable', 'allow', 'prefer', 'require', 'verify-ca', 'verify-full'] as const
-type SslMode = (typeof SSL_MODES)[number]
+/** The values of sslmode in libpq: whether to encrypt, in the order of the attempts. */
+export const SSL_MODES = {
+  disable: [false],
+  allow: [false, true],
+  prefer: [true, false],
+  require: [true],
+  'verify-ca': [true],
+  'verify-full': [true],
+}
+type SslMode = keyof typeof SSL_MODES
 
 /** How TCP connections are encrypted. Unix sockets never are. */
 export interface Encryption {
@@ -12,13 +19,6 @@ export interface Encryption {
   authority?: string
   /** TLS from the first byte, without an SSLRequest (sslnegotiation=direct, Postgres 17). */
   isDirect: boolean
-}
-
-/** Whether to encrypt, in the order of the attempts: allow and prefer have two. */
-export function attemptsOf(mode: SslMode): boolean[] {
-  if (mode === 'disable') return [false]
-  if (mode === 'allow') return [false, true]
-  return mode === 'prefer' ? [true, false] : [true]
 }
 
 /** Whether the other attempt may succeed: no TLS offered, TLS required (pg_hba.conf), or no common cipher. */

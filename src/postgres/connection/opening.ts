@@ -2,7 +2,7 @@ import { closedError } from '../failures.ts'
 import type { Parameters } from './client.ts'
 import { type Clock, SYSTEM_CLOCK } from './clock.ts'
 import { Connection } from './connection.ts'
-import { attemptsOf, isAboutEncryption } from './encryption.ts'
+import { isAboutEncryption, SSL_MODES } from './encryption.ts'
 import type { Address, PostgresUrl } from './url.ts'
 import { type Dial, dialPostgres } from './wire.ts'
 
@@ -53,7 +53,7 @@ async function openAt(
 ): Promise<Connection> {
   const deadline = clock.now() + timeoutMs
   let failure: unknown
-  for (const isEncrypted of 'path' in address ? [false] : attemptsOf(url.encryption.mode)) {
+  for (const isEncrypted of 'path' in address ? [false] : SSL_MODES[url.encryption.mode]) {
     const route = { address, ...(isEncrypted && { encryption: url.encryption }) }
     const openWith = (parameters: Parameters) =>
       Connection.open({ url, route, parameters }, deadline - clock.now(), dial, clock)

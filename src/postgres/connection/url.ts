@@ -82,8 +82,7 @@ export function readPostgresUrl(text: string): PostgresUrl {
     addresses: readAddresses(hosts, parameters),
     login: Object.fromEntries(login.map(([name, part]) => [name, decoded(part)])),
     encryption: readEncryption(parameters),
-    target:
-      oneOf(Object.keys(TARGETS) as PostgresUrl['target'][], 'target_session_attrs', parameters) ?? 'any',
+    target: oneOf(TARGETS, 'target_session_attrs', parameters) ?? 'any',
     prepare: remove(parameters, 'prepare') !== 'false',
     parameters: Object.fromEntries(parameters),
   }
@@ -96,15 +95,15 @@ function remove(parameters: URLSearchParams, name: string): string | undefined {
   return value
 }
 
-function oneOf<Value extends string>(
-  values: readonly Value[],
+/** The value of a parameter that has to be a key of `values`; undefined if it is missing. */
+function oneOf<Values extends object>(
+  values: Values,
   name: string,
   parameters: URLSearchParams,
   given = remove(parameters, name),
-): Value | undefined {
-  const value = values.find(value => value === given)
-  if (value !== undefined || given === undefined) return value
-  throw new Failure(`${name} in DATABASE_URL must be one of ${values.join(', ')}`)
+): keyof Values | undefined {
+  if (given === undefined || Object.hasOwn(values, given)) return given as keyof Values | undefined
+  throw new Failure(`${name} in DATABASE_URL must be one of ${Object.keys(values).join(', ')}`)
 }
 
 function decoded(text: string): string {
@@ -151,7 +150,7 @@ function readEncryption(parameters: URLSearchParams): Encryption {
   const ssl = remove(parameters, 'ssl')
   const given = remove(parameters, 'sslmode') ?? { true: 'require', false: 'disable' }[ssl ?? ''] ?? ssl
   const mode = oneOf(SSL_MODES, 'sslmode', parameters, given) ?? (file ? 'verify-full' : 'disable')
-  const isDirect = oneOf(['postgres', 'direct'], 'sslnegotiation', parameters) === 'direct'
+  const isDirect = oneOf({ postgres: false, direct: true }, 'sslnegotiation', parameters) === 'direct'
   if (isDirect && ['disable', 'allow', 'prefer'].includes(mode))
     throw new Failure('sslnegotiation=direct in DATABASE_URL needs sslmode=require, verify-ca or verify-full')
   if (!file) return { mode, isDirect }

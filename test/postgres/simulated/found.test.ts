@@ -2,7 +2,7 @@ import { expect, test } from 'bun:test'
 import type { Action, Setting } from './plan.ts'
 import { Simulation } from './simulation.ts'
 
-/** What the simulation has found, as plans that are as short as may be; each is tried with these many seeds. */
+/** Faults that the simulation has found, as the shortest plans; each is run with so many seeds. */
 const SEEDS = 40
 
 const SETTING: Setting = { size: 1, wait: 1500, statement: 3000, hosts: 1, isPooled: false, wanted: 'any' }
@@ -33,12 +33,12 @@ const plans: [string, Partial<Setting>, Action[]][] = [
     [lasting(0, 'closing', 5000), ask(1, 5), close(10)],
   ],
   [
-    'while a database is gone, looks for it are no more than the pool may have connections',
+    'while a database is gone, there are no more attempts to connect than the pool may have connections',
     {},
     [lasting(0, 'silent', 6000), ask(1, 5)],
   ],
   [
-    'a client that hangs up while an idle connection is tried gives up its place in the line',
+    'a client that hangs up while an idle connection is tested leaves the queue',
     {},
     [
       ask(0, 5),
@@ -47,9 +47,9 @@ const plans: [string, Partial<Setting>, Action[]][] = [
       ask(1, 5, 500),
     ],
   ],
-  ['a first look into a silence ends with the pool', {}, [ask(0, 2900), close(766)]],
+  ['the first probe of a silent server ends with the pool', {}, [ask(0, 2900), close(766)]],
   [
-    'the connection of the last look is not closed, for its age, while it is used for another one',
+    'the connection of the last probe is not closed for its age while another probe uses it',
     { wait: 5000, isPooled: true },
     [
       ask(0, 1933),
@@ -58,7 +58,7 @@ const plans: [string, Partial<Setting>, Action[]][] = [
       { does: 'stop', after: 245, lasts: 2953 },
     ],
   ],
-  ['a later look ends with the pool, and opens no connection of its own', {}, [ask(0, 2900), close(1253)]],
+  ['a later probe ends with the pool, and opens no connection', {}, [ask(0, 2900), close(1253)]],
 ]
 
 test.each(plans)('%s', (_, setting, actions) => {

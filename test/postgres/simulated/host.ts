@@ -9,39 +9,39 @@ import { Process } from './process.ts'
 import { LATENESS, type SimulatedTime } from './time.ts'
 import { SimulatedWire } from './wire.ts'
 
-/** What a host does with those who come. */
+/** What a host does with new connections. */
 export type Door =
   | 'open'
   /** Nobody listens. */
   | 'shut'
-  /** Somebody takes connections and closes them. */
+  /** Connections are accepted and closed. */
   | 'closing'
   /** The server has no connection left. */
   | 'full'
   /** The server starts. */
   | 'starting'
 
-/** Milliseconds for one way of a request that opens a socket, at most. */
+/** Milliseconds for one direction of opening a socket, at most. */
 const LATENCY = 4
 
 /** A simulated server of Postgres, and the network on the way to it. */
 export class Host {
   door: Door = 'open'
   isSilent = false
-  /** Whether requests to cancel are heard by nobody. */
+  /** Whether cancel requests are lost. */
   isDeafToCancel = false
   isStandby = false
-  /** A pooler is in between: it makes up pids, and keeps statement_timeout from the server. */
+  /** Behind a pooler, which invents pids and does not pass statement_timeout on. */
   readonly isPooled: boolean
   /** Milliseconds after which a statement is ended. */
   readonly timeout: number
   /** Changes with each start. */
   startedAt = 1
   readonly processes = new Map<number, Process>()
-  /** Of all connections there ever were: the end of one may still be on its way. */
+  /** Of all connections, also ended ones: the message of an end may still be on its way. */
   readonly links: Link[] = []
   #nextPid = 1
-  /** Who waits for the end of a silence. */
+  /** What waits for the end of a silence. */
   readonly #unheard: (() => void)[] = []
 
   constructor(
@@ -55,9 +55,9 @@ export class Host {
     this.timeout = statement
   }
 
-  readonly dial: Dial = (_, patience) => {
+  readonly dial: Dial = (_, timeoutMs) => {
     this.observer.hold(1)
-    return this.#reach(patience, () => this.#accept()).then(
+    return this.#reach(timeoutMs, () => this.#accept()).then(
       wire => wire.handOver(),
       error => {
         this.observer.hold(-1)
@@ -67,9 +67,9 @@ export class Host {
   }
 
   /** As cancelBackend() has it. */
-  cancel({ pid, secret }: Backend, patience: number): Promise<void> {
+  cancel({ pid, secret }: Backend, timeoutMs: number): Promise<void> {
     return this.#reach(
-      patience,
+      timeoutMs,
       () => {
         if (this.isDeafToCancel) return 'unheard'
         const process = this.processes.get(pid)
@@ -84,14 +84,14 @@ export class Host {
     return Array.from(this.processes.values(), ({ pid, idle }) => ({ pid, idle }))
   }
 
-  /** All connections end, with a word of the server or without. */
+  /** Ends all connections, with a message of the server or without. */
   restart(): void {
     const code = this.chance() < 0.5 ? '57P01' : undefined
     for (const process of [...this.processes.values()]) process.end(code)
     this.startedAt++
   }
 
-  /** Ends a silence: what was said in it is heard, unless it is forgotten who wanted to open a connection. */
+  /** Ends a silence. Messages of that time arrive; connections that were being opened then may be lost. */
   resume(isForgotten = false): void {
     this.isSilent = false
     for (const link of this.links) link.resume()
@@ -110,17 +110,17 @@ export class Host {
   }
 
   /**
-   * Opens a socket, and has the server do something there; resolves when that is known here.
-   * @param isHeardLate whether the server does it for somebody, too, whose patience is over
+   * Opens a socket and lets the server act; resolves when the result has arrived.
+   * @param isHeardLate whether the server acts also after the timeout
    */
-  #reach<Result>(patience: number, act: () => Result | 'unheard', isHeardLate = false): Promise<Result> {
+  #reach<Result>(timeoutMs: number, act: () => Result | 'unheard', isHeardLate = false): Promise<Result> {
     const { promise, resolve, reject } = Promise.withResolvers<Result>()
     let isOver = false
     const giveUp = () => {
       isOver = true
       reject(timeoutError())
     }
-    const settle = onTimeout(patience, giveUp, this.time)
+    const settle = onTimeout(timeoutMs, giveUp, this.time)
     const hear = () => {
       if (isOver && !isHeardLate) return
       if (this.isSilent) {
@@ -137,7 +137,7 @@ export class Host {
       }
       this.time.add('outside', this.chance() * LATENCY, () => this.time.add('read', 0, read))
     }
-    // There and back for the socket, before anything can be said: a statement that was sent is there by then.
+    // A socket takes one round trip first: a statement that was sent before has arrived by then.
     this.time.add('outside', (1 + this.chance()) * LATENCY + LATENESS, hear)
     return promise
   }

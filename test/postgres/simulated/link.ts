@@ -2,7 +2,7 @@ import type { SimulatedTime } from './time.ts'
 
 /** What a network does to everything that goes through it. */
 export interface Network {
-  /** Nothing comes through, in neither direction, until it does again; then all does. */
+  /** While it is silent, messages of both directions wait. */
   isSilent: boolean
 }
 
@@ -11,13 +11,13 @@ interface Message {
   arrive(): void
 }
 
-/** Who says something, and to whom. */
+/** To the server, or from it. */
 export type Direction = 'up' | 'down'
 
-/** Milliseconds for the way of a message, at most. */
+/** Milliseconds that a message travels, at most. */
 const LATENCY = 4
 
-/** A connection of the network: what one end says the other one hears in the same order, later, or never. */
+/** A connection of the network: messages arrive later, in their order, or never. */
 export class Link {
   readonly #said: Record<Direction, Message[]> = { up: [], down: [] }
   readonly #arrived: Message[] = []
@@ -29,12 +29,12 @@ export class Link {
     private readonly chance: () => number,
   ) {}
 
-  /** A firewall drops from now on what belongs to it, and tells nobody. */
+  /** A firewall drops all its messages silently from now on. */
   forget(): void {
     this.#isForgotten = true
   }
 
-  /** @param arrive is called when it has come to the machine, which may not read it yet */
+  /** @param arrive called when the message has reached the machine, which may not read it yet */
   say(direction: Direction, hear: () => void, arrive = () => {}): void {
     this.#said[direction].push({ hear, arrive })
     this.#carry(direction)
@@ -55,7 +55,7 @@ export class Link {
     })
   }
 
-  /** It lies in the kernel until the program reads it. */
+  /** The kernel keeps a message until the program reads it. */
   #arrive(message: Message): void {
     message.arrive()
     this.#arrived.push(message)

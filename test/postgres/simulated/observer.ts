@@ -14,33 +14,33 @@ const LONGEST_PAUSE = 1000
 /** Milliseconds that the monitor gives running statements after a stop, for answers that came meanwhile. */
 const GRACE = 1000
 
-/** Milliseconds for a statement to be cancelled in whose client hung up. */
+/** Milliseconds in which the statement of a client that hung up is cancelled. */
 const CANCELLED = 2000
 
-/** Is told everything that happens, and says what of it is wrong: the invariants of the pool. */
+/** Checks every event against the invariants of the pool. */
 export class Observer {
   readonly questions: Question[] = []
   /** Those that are not over. */
   readonly pending = new Set<Question>()
   /** The first thing that was wrong. */
   fault: string | undefined
-  /** Whether nothing has happened yet that ends connections, or keeps them from being opened. */
+  /** Whether nothing has happened yet that ends connections or prevents new ones. */
   isCalm = true
   isClosed = false
   /** Connections that were cut or lost until now, at most. */
   lost = 0
   /** By the clock, when the pool has to be closed. */
   closesBy = Number.POSITIVE_INFINITY
-  /** Whether somebody is asked to make room. */
+  /** Whether displace() is running. */
   isDisplacing = false
   /** Connections that are open or being opened. */
   held = 0
   #isLost = false
-  /** By the clock, since when somebody waits although there is room for one more connection. */
+  /** By the clock, since when a statement waits although one more connection could be opened. */
   #roomSince: number | undefined
   readonly #turns = new Turns(what => this.wrong(what))
 
-  /** @param trace gets what happens, where somebody wants to know */
+  /** @param trace gets a line for each event */
   constructor(
     private readonly setting: Setting,
     private readonly time: SimulatedTime,
@@ -56,22 +56,22 @@ export class Observer {
     this.trace?.push(`${this.time.now().toFixed(1).padStart(9)}  ${what}`)
   }
 
-  /** A connection is begun, or is no more. */
+  /** A connection is being opened, or has ended. */
   hold(change: 1 | -1): void {
     this.held += change
     this.note(`connections: ${this.held}`)
-    // Who looks for a server goes on to the next one.
+    // With two hosts, an attempt goes on to the second.
     if (change > 0 && this.isClosed && this.setting.hosts === 1)
       this.wrong('a closed pool opens a connection')
   }
 
   /** A line of the log. */
-  told(line: string): void {
+  logged(line: string): void {
     this.note(line)
     const isLost = line === 'the database cannot be reached'
     if (!isLost && line !== 'the database can be reached again') return
-    if (isLost === this.#isLost) this.wrong(`told twice: ${line}`)
-    if (isLost && this.isCalm) this.wrong('an outage that is none')
+    if (isLost === this.#isLost) this.wrong(`logged twice: ${line}`)
+    if (isLost && this.isCalm) this.wrong('an outage is logged that did not happen')
     this.#isLost = isLost
   }
 
@@ -81,7 +81,7 @@ export class Observer {
     this.note(`${question.id} is asked, in lane "${question.lane}"`)
   }
 
-  /** It stands in the line since it was asked. */
+  /** It is in the queue. */
   waits({ id, lane }: Question): void {
     this.#turns.enter(id, lane)
     this.note(`${id} waits`)
@@ -93,7 +93,7 @@ export class Observer {
     this.#turns.sent(id, this.#question(id).lane)
   }
 
-  /** A server begins with a statement: once, and once more where something has come in between. */
+  /** A server begins with a statement, which is repeated once if something has failed. */
   begin(id: number): Statement {
     const question = this.#question(id)
     const { ends } = question.statement
@@ -109,13 +109,13 @@ export class Observer {
     if (this.time.isStopped && ran <= this.setting.statement) this.#question(id).hasCome = true
   }
 
-  /** A server ends a statement because it was asked to: its client has hung up, or it takes too long. */
+  /** A server gets a cancel request: the client has hung up, or the statement takes too long. */
   cancelled(id: number): void {
     this.note(`${id} is cancelled`)
     const { client, sentAt } = this.#question(id)
     const isTooLong = this.time.now() - sentAt >= this.setting.statement
     if (!client.signal.aborted && !this.isClosed && !isTooLong)
-      this.wrong(`${id} is cancelled, which nobody asked for`)
+      this.wrong(`${id} is cancelled without a cause`)
   }
 
   over(question: Question, outcome: Outcome): void {
@@ -130,11 +130,11 @@ export class Observer {
     if (what) this.wrong(`${id}: ${what}`)
   }
 
-  /** Its client has hung up: it gives up its place in the line, or is cancelled. */
+  /** Its client has hung up: it leaves the queue, or is cancelled. */
   hungUp(question: Question): void {
     this.note(`the client of ${question.id} has hung up`)
     question.cancelledBy = this.time.now() + CANCELLED + TOLERANCE
-    if (this.#turns.isWaiting(question.id)) this.wrong(`${question.id} keeps its place in the line`)
+    if (this.#turns.isWaiting(question.id)) this.wrong(`${question.id} stays in the queue`)
   }
 
   /** The program is stopped: everything has so much longer. */
@@ -162,7 +162,7 @@ export class Observer {
       if (now > endsBy || (this.isCalm && now > cancelledBy)) this.wrong(`${id} is not over in time`)
     }
     if (now > this.closesBy) this.wrong('the pool is still not closed')
-    // One looks after the others.
+    // One connection probes the server.
     const most = this.setting.size + 1
     if (this.held > most) this.wrong(`${this.held} connections, of ${most}`)
     if (this.pending.size === 0) {
@@ -170,15 +170,15 @@ export class Observer {
       return
     }
     const { inUse, idle, waiting } = pool.stats()
-    if (inUse + idle > this.setting.size) this.wrong(`${inUse + idle} places of ${this.setting.size}`)
-    if (idle > 0 && waiting > 0) this.wrong('somebody waits beside an idle connection')
-    if (waiting > this.pending.size) this.wrong('somebody waits whose statement is over')
-    // Being opened, for those who wait, or about to go.
+    if (inUse + idle > this.setting.size) this.wrong(`${inUse + idle} connections of ${this.setting.size}`)
+    if (idle > 0 && waiting > 0) this.wrong('a statement waits beside an idle connection')
+    if (waiting > this.pending.size) this.wrong('a statement waits that is over')
+    // Being opened for statements that wait, or ending.
     const others = this.held - inUse - idle
     if (waiting <= others || this.held >= this.setting.size) this.#roomSince = undefined
     else this.#roomSince ??= now
     if (now - (this.#roomSince ?? now) > LONGEST_PAUSE + TOLERANCE)
-      this.wrong('somebody waits where there is room')
+      this.wrong('a statement waits though a connection could be opened')
   }
 
   #question(id: number): Question {

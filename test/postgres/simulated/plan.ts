@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import type { Statement } from './process.ts'
 import { type Chance, chanceFrom } from './time.ts'
 
-/** Under what settings, on what. */
+/** The settings of the pool and of the servers. */
 export interface Setting {
   size: number
   /** Milliseconds. */
@@ -14,13 +14,13 @@ export interface Setting {
   wanted: 'any' | 'read-write'
 }
 
-/** What becomes of a host, and after some time no more. */
+/** Troubles of a host that end after some time. */
 const LASTING = ['shut', 'silent', 'forgetful', 'closing', 'full', 'starting', 'standby', 'deaf'] as const
 
-/** What becomes of a host, or of one of its connections, at once. */
+/** Sudden troubles of a host or of one of its connections. */
 const SUDDEN = ['cut one', 'forget one', 'restart', 'switchover'] as const
 
-/** What happens next, so many milliseconds after what was before. */
+/** The next action, `after` milliseconds after the one before. */
 export type Action = { after: number } & (
   | { does: 'ask'; lane: string; statement: Statement; isForRequest: boolean; hangsUpAfter: number | null }
   | { does: 'trouble'; kind: (typeof LASTING)[number]; host: number; lasts: number }
@@ -31,14 +31,14 @@ export type Action = { after: number } & (
   | { does: 'close' }
 )
 
-/** A schedule: with the same one, the same happens. */
+/** A schedule: the same plan gives the same events. */
 export interface Plan {
   seed: number
   setting: Setting
   actions: Action[]
 }
 
-/** Draws from one seed: to draw each part of a plan by fast-check takes as long as to try the plan. */
+/** Draws from one seed: drawing each part of a plan by fast-check would take as long as running it. */
 class Draw {
   readonly #chance: Chance
 
@@ -62,7 +62,7 @@ class Draw {
 
 const LANES = ['', 'a', 'b'] as const
 
-/** Mostly at once or soon; seldom so late that idle connections are no longer trusted. */
+/** Mostly at once or soon; seldom so late that idle connections are tested before use. */
 function pause(draw: Draw): number {
   if (draw.once(100)) return 31_000
   if (draw.once(16)) return draw.upTo(4000)
@@ -115,7 +115,7 @@ function setting(draw: Draw): Setting {
   }
 }
 
-/** Plans of so many actions at most, which shrink to fewer. */
+/** Plans of at most `most` actions, which shrink to fewer. */
 export class Plans extends fc.Arbitrary<Plan> {
   constructor(private readonly most: number) {
     super()
@@ -142,7 +142,7 @@ function* without(actions: Action[]): IterableIterator<Action[]> {
   for (let length = Math.ceil(actions.length / 2); length >= 1; length = Math.floor(length / 2))
     for (let from = 0; from < actions.length; from += length) {
       const [next, ...rest] = actions.slice(from + length)
-      // What comes after stays where it was.
+      // Later actions keep their time.
       const left = actions.slice(from, from + length).reduce((sum, { after }) => sum + after, 0)
       yield [...actions.slice(0, from), ...(next ? [{ ...next, after: next.after + left }] : []), ...rest]
     }

@@ -4,10 +4,10 @@ import { holds } from '../../support/property.ts'
 import { type Plan, Plans } from './plan.ts'
 import { Simulation } from './simulation.ts'
 
-/** Milliseconds for which a schedule that fails is made shorter. */
+/** Milliseconds for shortening a schedule that fails. */
 const SHORTENING = 20_000
 
-/** The first thing that is wrong in a schedule, and all that happens until then; undefined where all is right. */
+/** The first fault of a schedule, and all events before it; undefined if there is none. */
 function faultOf(plan: Plan): string | undefined {
   if (new Simulation(plan).run() === undefined) return undefined
   const trace: string[] = []
@@ -16,7 +16,7 @@ function faultOf(plan: Plan): string | undefined {
   return [fault, ...trace.slice(0, end)].join('\n')
 }
 
-test('whatever becomes of the database, the network and the clients, the pool keeps its promises', async () => {
+test('the invariants of the pool hold under any failures of the database, the network and the clients', async () => {
   let end = Number.POSITIVE_INFINITY
   const property = fc.property(new Plans(20), plan => {
     if (performance.now() > end) return
@@ -28,7 +28,7 @@ test('whatever becomes of the database, the network and the clients, the pool ke
   await holds(property, { runs: 3000, thorough: 9000 })
 })
 
-test('the same schedule happens in the same way', () => {
+test('the same schedule gives the same events', () => {
   for (const plan of fc.sample(new Plans(20), { numRuns: 20, seed: 1 })) {
     const [first, second] = [[], []] as [string[], string[]]
     new Simulation(plan, first).run()

@@ -32,9 +32,9 @@ const TRICKLE = 90
 /** A process of a simulated server: one connection, from the server's side. */
 export class Process {
   readonly secret: number
-  /** By the clock, when it began to work, or ended that. */
+  /** By the clock, when it last began or ended a statement. */
   #changedAt: number
-  /** The statement that it works on; what it is still to do for that. */
+  /** The running statement, and its events to come. */
   #work: { id: number; since: number; undo: (() => void)[] } | undefined
   #hasStarted = false
   #isLeft = false
@@ -66,21 +66,21 @@ export class Process {
     this.#hasStarted = true
   }
 
-  /** Somebody asks that the statement be ended, whichever it is. */
+  /** A cancel request, which ends whatever statement is running. */
   cancel(): void {
     if (!this.#work) return
     this.host.observer.cancelled(this.#work.id)
     this.#finish({ error: refusal('57014') })
   }
 
-  /** The other end has closed. That is noticed when the statement is through. */
+  /** The client has closed the connection, which a process notices after its statement. */
   leave(): void {
     this.#isLeft = true
     this.link.say('down', () => this.wire.hearEnd(closedError()))
     if (!this.#work) this.host.processes.delete(this.pid)
   }
 
-  /** Ends with the connection, with a word about it or without. */
+  /** Ends with its connection, with a message or without. */
   end(code?: string): void {
     this.#isEnded = true
     this.#stop()

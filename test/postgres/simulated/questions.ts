@@ -7,7 +7,7 @@ import {
 import type { Setting } from './plan.ts'
 import type { Ending, Statement } from './process.ts'
 
-/** A statement of a plan, and what has become of it. */
+/** A statement of a plan, and its fate. */
 export interface Question {
   readonly id: number
   readonly lane: string
@@ -34,23 +34,23 @@ export type Outcome = { rows: object } | { error: unknown }
 export interface Circumstances {
   now: number
   setting: Setting
-  /** Whether nothing has happened yet that ends connections, or keeps them from being opened. */
+  /** Whether nothing has happened yet that ends connections or prevents new ones. */
   isCalm: boolean
   isClosed: boolean
   /** Connections that were cut or lost until now, at most. */
   lost: number
-  /** Whether somebody was asked just now to make room. */
+  /** Whether displace() is running. */
   isDisplacing: boolean
 }
 
-/** Why a request is refused whose statement ends so. */
+/** The reasons of a 503, by how the statement ends. */
 const REASONS: Partial<Record<Ending, RegExp>> = {
   deadlock: /40P01/,
   'no-memory': /53200/,
   'disk-full': /disk of the database is full/,
 }
 
-/** What is wrong with how a statement came out; undefined where it is right. */
+/** What is wrong with the outcome of a statement; undefined if it is right. */
 export function wrongOutcome(
   question: Question,
   outcome: Outcome,
@@ -77,7 +77,7 @@ function wrongReason(
   { statement, askedAt, isForRequest }: Question,
   { now, setting, isCalm, isClosed, lost }: Circumstances,
 ): string | undefined {
-  // What was cut is run once more for a request.
+  // A request repeats a statement that was cut.
   const mayLose = isForRequest && statement.ends === 'rows' ? 1 : 0
   let isTrue = !isCalm || REASONS[statement.ends]?.test(reason)
   if (reason === 'all connections to the database are in use') isTrue = now - askedAt >= setting.wait

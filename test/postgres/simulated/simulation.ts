@@ -3,7 +3,7 @@ import type { Question } from './questions.ts'
 import { begin, endAll } from './troubles.ts'
 import { CLOSING, World } from './world.ts'
 
-/** Milliseconds in which a database is found again that can be reached: a pause between two looks, and a look. */
+/** Milliseconds until a database that can be reached is found again: a pause between two attempts, and an attempt. */
 const RECOVERY = 1100
 
 /** Troubles after which a server is not the one that it was. */
@@ -11,11 +11,11 @@ const RESTARTS = new Set<string>(['shut', 'closing', 'starting', 'restart'])
 
 const LANES = ['', 'a', 'b']
 
-/** Drives a pool through a plan, and looks after each event whether all that it promises holds. */
+/** Drives a pool through a plan. */
 export class Simulation {
   readonly #world: World
 
-  /** @param trace gets what happens, where somebody wants to know */
+  /** @param trace gets a line for each event */
   constructor(
     private readonly plan: Plan,
     trace?: string[],
@@ -26,7 +26,7 @@ export class Simulation {
   /** @returns the first thing that was wrong; undefined where all was right */
   run(): string | undefined {
     const { stackTraceLimit } = Error
-    // Errors are many, and nobody reads where they come from.
+    // Errors are many, and nobody reads their stacks.
     Error.stackTraceLimit = 0
     try {
       return this.#run()
@@ -50,7 +50,7 @@ export class Simulation {
     this.#world.finish()
     if (!observer.isClosed) this.#expectRecovery()
     if (!observer.isClosed) this.#world.close()
-    // What is being opened may take as long, and says goodbye.
+    // A connection that is being opened may take as long before it is closed.
     this.#world.goOn(time.now() + CLOSING + this.plan.setting.wait)
     if (observer.held > 0) observer.wrong(`a closed pool has ${observer.held} connections`)
     if (time.armed > 0) observer.wrong(`a closed pool has ${time.armed} timers`)
@@ -81,7 +81,7 @@ export class Simulation {
     }
   }
 
-  /** So many statements at once. */
+  /** Runs `count` statements at once. */
   #ask(count: number): Question[] {
     const { questions } = this.#world.observer
     const before = questions.length
@@ -94,19 +94,19 @@ export class Simulation {
     return questions.slice(before)
   }
 
-  /** A database that is well again is found, and every place is of use. */
+  /** A database that is well again is found, and every connection can be used. */
   #expectRecovery(): void {
     const observer = this.#world.observer
     const { hosts, isPooled, size, statement, wait } = this.plan.setting
     endAll(this.#world.hosts)
-    // What was being opened in a network that has forgotten it has to end first.
+    // Connections that were being opened in a network that dropped them have to time out first.
     const hasForgotten = this.plan.actions.some(
       action => 'kind' in action && action.kind.startsWith('forget'),
     )
     const longest = hasForgotten ? wait : 0
     this.#world.goOn(this.#world.time.now() + RECOVERY + longest)
-    // Where nobody can tell that a network has forgotten a connection (a pooler hides the server's processes, another
-    // server is asked, a statement is out of time before its silence is long) each such connection costs a statement.
+    // A connection that was dropped silently costs a statement if it cannot be found: a pooler hides the server's
+    // processes, the probe reaches another server, or a statement times out before it is silent for long.
     const mayRestart = this.plan.actions.some(action => 'kind' in action && RESTARTS.has(action.kind))
     if (isPooled || hosts > 1 || mayRestart || statement < wait / 5) this.#ask(size)
     for (const { id, outcome } of [...this.#ask(1), ...this.#ask(size + 1)])

@@ -15,8 +15,8 @@ export function chanceFrom(seed: number): Chance {
 }
 
 /**
- * A timer of the program under test; what it reads, from a socket or a client; what happens outside of it, and goes on
- * while it is stopped.
+ * timer: of the program under test. read: what the program reads, from a socket or a client. outside: goes on while the
+ * program is stopped.
  */
 type Kind = 'timer' | 'read' | 'outside'
 
@@ -26,10 +26,10 @@ interface Event {
   act: () => void
 }
 
-/** Milliseconds by which a busy event loop may be late: events that are as near may change places. */
+/** Milliseconds by which a busy event loop may be late: events within it may change places. */
 export const LATENESS = 2
 
-/** Time that passes from event to event, at once; the order of those that are due together is drawn by chance. */
+/** Time that jumps from event to event. The order of events that are due together is drawn by chance. */
 export class SimulatedTime implements Clock {
   #now = 1000
   #resumesAt = 0
@@ -71,7 +71,7 @@ export class SimulatedTime implements Clock {
     }
   }
 
-  /** The program stands still for so long (SIGSTOP, a frozen container); all else goes on. */
+  /** Stops the program (SIGSTOP, a frozen container); everything outside goes on. */
   stop(milliseconds: number): void {
     this.#resumesAt = Math.max(this.#resumesAt, this.#now + milliseconds)
   }
@@ -85,7 +85,7 @@ export class SimulatedTime implements Clock {
     return this.#events.filter(({ kind }) => kind === 'timer').length
   }
 
-  /** Lets the next event happen, if there is one before `end`; else it is `end`. @returns whether it is not yet */
+  /** Runs the next event before `end`, or moves to `end`. @returns whether `end` is not reached */
   step(end: number): boolean {
     const { isStopped } = this
     const limit = isStopped ? this.#resumesAt : end
@@ -104,16 +104,16 @@ export class SimulatedTime implements Clock {
     return true
   }
 
-  /** Takes one out that is due by then, by chance. */
+  /** Removes one of the events that are due, by chance. */
   #draw(until: number, isStopped: boolean): Event {
     let count = 0
     let drawn = 0
     let isLate = false
-    // Plain loops: what is drawn from is looked through at each step.
+    // Plain loops, because all events are searched at each step.
     for (let index = 0; index < this.#events.length; index++) {
       const { at, kind } = this.#events[index] as Event
       if (at > until || (isStopped && kind !== 'outside')) continue
-      // Timers are due before that is read which came while the program was stopped.
+      // After a stop, timers fire before the program reads what arrived meanwhile.
       const isTimerLate = kind === 'timer' && at <= this.#resumesAt
       if (isTimerLate && !isLate) {
         isLate = true

@@ -3,23 +3,23 @@ interface Waiter {
   since: number
 }
 
-/** Who waits in which lane, as seen from outside; and whether turns are kept. */
+/** The queue as the statements show it, and whether its lanes take turns. */
 export class Turns {
-  /** Counts what happens to the line. */
+  /** Counts the changes of the queue. */
   #step = 0
   readonly #waiting = new Map<number, Waiter>()
-  /** The step of the last statement of a lane that had waited, and of the last one that was sent at all. */
+  /** By lane, the step of its last statement that had waited, and of the last one that was sent at all. */
   readonly #turnOf = new Map<string, number>()
   readonly #sentOf = new Map<string, number>()
 
   constructor(private readonly wrong: (what: string) => void) {}
 
-  /** A statement stands in the line. */
+  /** A statement enters the queue. */
   enter(id: number, lane: string): void {
     this.#waiting.set(id, { lane, since: ++this.#step })
   }
 
-  /** A statement waits no more, whatever became of it. */
+  /** A statement leaves the queue, for whatever reason. */
   leave(id: number): void {
     this.#waiting.delete(id)
   }
@@ -40,7 +40,7 @@ export class Turns {
     this.#sentOf.set(lane, this.#step)
   }
 
-  /** In a lane it is first come, first served; and a lane has no second turn before all that waited had one. */
+  /** Within a lane, first come is first served. A lane has no second turn before all waiting lanes had one. */
   #check({ lane, since }: Waiter): void {
     const before = this.#turnOf.get(lane)
     for (const [id, other] of this.#waiting) {

@@ -6,13 +6,13 @@ import type { Host } from './host.ts'
 import type { Link } from './link.ts'
 import type { Process } from './process.ts'
 
-/** The text of the statements of a plan; their parameter is their number. */
+/** The text of the statements of a plan; their parameter is their id. */
 export const ASK = 'ask'
 
-/** What a server says. */
+/** A message of a server. */
 export type Answer = { rows: object } | { error: Error } | { part: true }
 
-/** What postgres.js over a socket is for a connection, to a simulated server. */
+/** In place of postgres.js on a socket: a wire to a simulated server. */
 export class SimulatedWire implements Wire {
   bytesRead = 0
   onEnd = () => {}
@@ -28,7 +28,7 @@ export class SimulatedWire implements Wire {
     private readonly host: Host,
   ) {}
 
-  /** The program has it from now on. */
+  /** The program owns it from now on. */
   handOver(): this {
     this.#isHandedOver = true
     if (this.#isOver) this.host.observer.hold(-1)
@@ -50,18 +50,18 @@ export class SimulatedWire implements Wire {
     this.host.observer.wrong('a copy by the pool for requests')
   }
 
-  cancel(backend: Backend, patience: number): Promise<void> {
+  cancel(backend: Backend, timeoutMs: number): Promise<void> {
     if (this.#isCancelling) this.host.observer.wrong('two requests to cancel at once for one connection')
     this.#isCancelling = true
-    return this.host.cancel(backend, patience).finally(() => {
+    return this.host.cancel(backend, timeoutMs).finally(() => {
       this.#isCancelling = false
     })
   }
 
-  close(patience: number): Promise<void> {
+  close(timeoutMs: number): Promise<void> {
     if (this.#asking) this.host.observer.wrong('a goodbye while a statement runs')
     const { promise, resolve } = Promise.withResolvers<void>()
-    const settle = this.host.time.after(patience, resolve)
+    const settle = this.host.time.after(timeoutMs, resolve)
     this.#sayGone = () => {
       settle()
       resolve()
@@ -77,7 +77,7 @@ export class SimulatedWire implements Wire {
     this.#leave()
   }
 
-  /** The server has said something. */
+  /** A message of the server has been read. */
   hear(answer: Answer): void {
     if (this.#isOver) return
     this.bytesRead++
@@ -88,7 +88,7 @@ export class SimulatedWire implements Wire {
     else asking?.reject(answer.error)
   }
 
-  /** The server has closed the connection, or somebody has in between. */
+  /** The server or something in between has closed the connection. */
   hearEnd(error: Error): void {
     this.#sayGone()
     if (this.#isOver) return

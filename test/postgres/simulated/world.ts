@@ -11,21 +11,21 @@ import { chanceFrom, SimulatedTime } from './time.ts'
 import { endAll } from './troubles.ts'
 import { ASK } from './wire.ts'
 
-/** Milliseconds in which a pool is closed: for the statements that it cancels, and for goodbyes. */
+/** Milliseconds in which a pool is closed: for cancelling statements, and for closing connections. */
 export const CLOSING = 2100
 
 type Asking = Omit<Extract<Action, { does: 'ask' }>, 'does' | 'after'>
 
-/** A pool among simulated servers and clients, under the eyes of an observer. */
+/** A pool among simulated servers and clients, and the observer that checks it. */
 export class World {
   readonly time: SimulatedTime
   readonly observer: Observer
   readonly hosts: Host[]
   readonly pool: ServingDatabase
-  /** For all clients that never hang up: to make one takes longer than most events. */
+  /** Shared by all clients that never hang up: making one takes longer than most events. */
   readonly #patient = new AbortController()
 
-  /** @param trace gets what happens, where somebody wants to know */
+  /** @param trace gets a line for each event */
   constructor({ setting, seed }: Plan, trace?: string[]) {
     const chance = chanceFrom(seed)
     const time = new SimulatedTime(chance)
@@ -33,10 +33,10 @@ export class World {
     const names = ['one', 'two'].slice(0, setting.hosts)
     const hosts = names.map(name => new Host(name, time, chance, setting, observer))
     endAll(hosts)
-    const dial: Dial = (start, patience) => {
+    const dial: Dial = (start, timeoutMs) => {
       const { address } = start.route
       const host = hosts.find(({ name }) => 'host' in address && address.host === name) as Host
-      return host.dial(start, patience)
+      return host.dial(start, timeoutMs)
     }
     const url = urlOf(names, setting)
     this.time = time
@@ -50,17 +50,17 @@ export class World {
         statementMs: setting.statement,
         slowMs: Number.POSITIVE_INFINITY,
       },
-      { info: (_, line) => observer.told(line), warn: (_, line) => observer.told(line) },
+      { info: (_, line) => observer.logged(line), warn: (_, line) => observer.logged(line) },
       time,
     )
   }
 
-  /** Lets happen what is due until then. */
+  /** Runs all events until `end`. */
   goOn(end: number): void {
     while (this.observer.fault === undefined && this.time.step(end)) this.#settle()
   }
 
-  /** Until all statements are over. */
+  /** Runs events until all statements are over. */
   finish(): void {
     const { pending } = this.observer
     while (pending.size > 0 && this.observer.fault === undefined && this.time.step(Number.POSITIVE_INFINITY))
@@ -96,7 +96,7 @@ export class World {
       error => observer.over(question, { error }),
     )
     drainMicrotasks()
-    // Whoever finds an idle connection may have to see first whether that is still there.
+    // An idle connection may have to be tested first.
     if (before.idle === 0 && this.pool.stats().waiting > before.waiting) observer.waits(question)
     if (isForRequest && hangsUpAfter !== null)
       this.time.add('read', hangsUpAfter, () => this.#hangUp(question))
@@ -118,8 +118,9 @@ export class World {
     observer.isDisplacing = false
     observer.note(`room for one of lane "${lane}": ${hasMadeRoom}`)
     const gone = before.filter(question => !observer.pending.has(question))
-    if (gone.length !== Number(hasMadeRoom)) observer.wrong('room for one is made by no one, or by more')
-    if (gone.some(question => question.lane === lane)) observer.wrong('room is made by one of the same lane')
+    if (gone.length !== Number(hasMadeRoom)) observer.wrong('displace() fails none or several statements')
+    if (gone.some(question => question.lane === lane))
+      observer.wrong('displace() fails a statement of the same lane')
   }
 
   close(): void {
