@@ -79,7 +79,12 @@ export type OAuthErrorBody = Static<typeof OAuthErrorBody>
 export function errorAnswer(error: HttpError, logFields?: LogFields): Answer {
   const { httpStatus: status, headers, body } = error
   const refused = status === 400 || status === 401 ? { refused: reasonsOf(body) } : {}
-  return { status, headers, body: JSON.stringify(body), logFields: { ...error.logFields, ...refused, ...logFields } }
+  return {
+    status,
+    headers,
+    body: JSON.stringify(body),
+    logFields: { ...error.logFields, ...refused, ...logFields },
+  }
 }
 
 function reasonsOf(body: HttpError['body']): string[] {

@@ -1,9 +1,9 @@
 import type { Sql } from 'postgres'
 import { openFirst } from '../postgres/connection/opening.ts'
 import { reasonOf } from '../postgres/failures.ts'
-import type { ServerStatus } from '../postgres/standby/server-status.ts'
 import type { ReadServer } from '../postgres/standby/read-servers.ts'
 import { primaryStatus, unreplayed } from '../postgres/standby/replayed.ts'
+import type { ServerStatus } from '../postgres/standby/server-status.ts'
 import { type Plan, type Room, roomFinding } from './connection-checks.ts'
 import { type Finding, ok, warning } from './finding.ts'
 
@@ -29,7 +29,11 @@ export async function checkStandbys(db: Sql, servers: ReadServer[], plan: Standb
   return [whole, ...found.flat()]
 }
 
-async function checkStandby(server: ReadServer, primary: ServerStatus, plan: StandbyPlan): Promise<Finding[]> {
+async function checkStandby(
+  server: ReadServer,
+  primary: ServerStatus,
+  plan: StandbyPlan,
+): Promise<Finding[]> {
   const check = `standby ${server.name}`
   const startedAt = performance.now()
   const [short] = await unreplayed([server], primary, plan.lag)
@@ -48,9 +52,9 @@ async function checkStandby(server: ReadServer, primary: ServerStatus, plan: Sta
 
 /** Settings of a standby: its connections, and after how many milliseconds replay cancels statements; null for never. */
 async function settingsOf(server: ReadServer): Promise<Room & { conflicts: number | null }> {
-  const connection = await openFirst(server.url(), {}, CONNECT_TIMEOUT_MS, () => {})
+  const connection = await openFirst(server.url(), CONNECT_TIMEOUT_MS)
   try {
-    const [row] = (await connection.ask(SETTINGS, CONNECT_TIMEOUT_MS)) as (Room & {
+    const [row] = (await connection.query(SETTINGS, CONNECT_TIMEOUT_MS)) as (Room & {
       conflicts: number | null
     })[]
     if (!row) throw new Error('the standby did not say its settings')
