@@ -21,7 +21,7 @@ import { recordsFound, searchOf, wasFound } from './search.ts'
  * - whole: along the index of the sort key, documents and all, because nearly every record matches.
  * - along: the same, but the ids of the page come from the index alone, and their documents after that.
  * - few: a look into the index of each organization of the scope, and the first of all that these find.
- * - picked: all that match, by whatever index finds them, and sorted then.
+ * - picked: all records that match, found by an index of a filter or a search, and sorted then.
  */
 export type Way = 'whole' | 'along' | 'few' | 'picked'
 
