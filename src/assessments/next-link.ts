@@ -3,7 +3,7 @@ import type { ListQuery } from './parameters.ts'
 /** What must be encoded in the query of a URI (RFC 3986 §3.4). Brackets must. */
 const UNSAFE = /[^\w\-.~!$&'()*+,;=:@/?%]+/gu
 
-/** `offset` in any spelling that the parser takes. */
+/** `offset` in any form that the parser reads. */
 const OFFSET = /^offset(?:\[|$)/
 
 /** Bytes of the header: nginx by default answers 502 to headers past 4 KiB, and paging works without this one. */
@@ -23,7 +23,7 @@ export function nextLink(queryString: string, query: ListQuery, count: number): 
   return link.length > MAX_LINK ? {} : { link }
 }
 
-/** A name may be no UTF-8: the parser takes any brackets after `sort` and `order`. */
+/** A name may be invalid UTF-8, because the parser accepts anything in brackets after `sort` and `order`. */
 function nameOf(pair: string): string {
   const [name = ''] = pair.split('=', 1)
   try {

@@ -20,7 +20,7 @@ import { recordsFound, searchOf, wasFound } from './search.ts'
  * - whole: along the index of the sort key, documents and all, because nearly every record matches.
  * - along: the same, but the ids of the page come from the index alone, and their documents after that.
  * - few: a look into the index of each organization of the scope, and the first of all that these find.
- * - picked: all that match, by whatever index finds them, and sorted then.
+ * - picked: all records that match, found by an index of a filter or a search, and sorted then.
  */
 export type Way = 'whole' | 'along' | 'few' | 'picked'
 
@@ -83,12 +83,12 @@ const keyOf = ({ sort }: Shape) =>
   sql`${{ certified_on: r.certifiedOn, user_name: r.userNameKey, proctor_name: r.proctorNameKey, product_name: r.productNameKey }[sort]}`
 
 /**
- * The statement of a page: all of it is read in one snapshot. selectPage() reads its columns.
+ * The statement of a page, which reads all in one snapshot. Its columns become a PageRow.
  * - token, scope: the integration, and its two sets, narrowed by the request
- * - newest: the last row of the log of changes; what is remembered of this page is of that moment
+ * - newest: the last row of the log of changes; hints from this page belong to that moment
  * - picked: all records that match, for the way of that name
- * - changed: the rows of the log of changes in the scope since the remembered moments
- * - total: whether what is remembered is valid, and how many records match now
+ * - changed: the rows of the log of changes in the scope since the moments of the hints
+ * - total: whether the hints are valid, and how many records match now
  * - entry: how many of these come before the place where the page is entered (at), the first record wanted, and how many
  * - part: how many records to skip and to read after the entry, and before it
  * - page: these records
@@ -100,9 +100,9 @@ export function pageSql(shape: Shape): SQL {
   const documentOf = isWhole ? sql`document` : sql`(select ${r.document} from ${r} where ${r.id} = page.id)`
   const people = sql`,
     array_agg(user_id) filter (where (select ${state.isOn} from ${state})) as people`
-  const educators = isWhole
-    ? sql`distinct id)::text from unnest(people) as id`
-    : sql`distinct ${r.userId})::text from ${r} where ${r.id} = any (ids)`
+  const [educator, source] = isWhole
+    ? [sql`id`, sql`unnest(people) as id`]
+    : [r.userId, sql`${r} where ${r.id} = any (ids)`]
   return sql`
 with token as materialized (
   select * from ${tokenSource(shape)}
@@ -134,7 +134,7 @@ from entry cross join part left join newest on true left join token on true cros
     array_agg(id) as ids${isWhole ? people : nothing}
   from ${from === 'start' ? sql`page` : sql`(select * from page order by ${inOrder(order === 'ASC')}) as page`}
 ) as found left join lateral (
-  select ids::text, (select array_agg(${educators})
+  select ids::text, (select array_agg(distinct ${educator})::text from ${source})
   from ${state} where ${state.isOn} and ids is not null
 ) as disclosed on true`
 }
@@ -179,7 +179,7 @@ function changed(shape: Shape): SQL {
 )`
 }
 
-/** Whether what is remembered is of this scope, of the history that the log has, and can be corrected by the log. */
+/** Whether the hints are of this scope, of moments that the log still has, and can be corrected by the log. */
 function isValid({ from }: Shape): SQL {
   const isLogged = (position: string, tag: string) => sql`
     and exists (select from export_changes where position = ${value(position)}::bigint and tag = ${value(tag)}::uuid)`
@@ -199,9 +199,9 @@ function counted(shape: Shape): SQL {
   if (shape.way === 'few') {
     // Each by itself: for a join to all of them the planner may expect many, and read every record.
     return sql`case when ${isScopeFilled} then (
-    select sum(its.count)::bigint from unnest(${organizations}) as organization (id) cross join lateral (
+    select sum(each.count)::bigint from unnest(${organizations}) as organization (id) cross join lateral (
       select count(*) from ${r} where ${and([ofOrganization, ...filtersOf(shape)])}
-    ) as its) else 0 end`
+    ) as each) else 0 end`
   }
   const from = shape.way === 'picked' ? sql`picked` : sql`${r} where ${and([inScope, ...filtersOf(shape)])}`
   return sql`case when ${isScopeFilled} then (select count(*) from ${from}) else 0 end`
@@ -245,13 +245,13 @@ function records(shape: Shape, side: Side): SQL {
     select id, key from picked ${where(beside(sql`key`, sql`id`))} order by ${inOrder(isAscending)} ${limit}`
     case 'few':
       return sql`
-    select its.id, its.key from unnest(${organizations}) as organization (id) cross join lateral (
+    select nearest.id, nearest.key from unnest(${organizations}) as organization (id) cross join lateral (
       select ${id} as id, ${key} as key from ${r}
       where ${and([ofOrganization, ...filtersOf(shape), ...beside(key, id)])}
       order by ${inOrder(isAscending, key, id)}
       limit (select ${side === 'after' ? sql`after_skip + after_size` : sql`before_skip + before_size`} from part)
-    ) as its
-    order by ${inOrder(isAscending, sql`its.key`, sql`its.id`)} ${limit}`
+    ) as nearest
+    order by ${inOrder(isAscending, sql`nearest.key`, sql`nearest.id`)} ${limit}`
     default:
       return sql`
     select ${id} as id, ${key} as key${shape.way === 'whole' ? sql`, ${r.document} as document, ${r.userId} as user_id` : nothing} from ${r}

@@ -24,7 +24,7 @@ const READ = Object.entries(LIST_PARAMETERS)
     field: name.replace(/^filter\[(\w+)\].*/, '$1'),
   }))
 
-/** The values under one name, in their order; undefined for a value whose name has brackets that no parameter has. */
+/** The values of one name, in their order; undefined for a value whose name has more brackets than any parameter. */
 type Texts = (string | undefined)[]
 
 /**

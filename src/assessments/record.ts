@@ -1,6 +1,6 @@
 import { Type as t } from '@sinclair/typebox'
 
-/** The shapes of spec 2.1 to 2.3. They are rendered by SQL (db/migrations); tests hold the answers to them. */
+/** The shapes of spec 2.1 to 2.3. They are rendered by SQL (db/migrations); tests compare answers with them. */
 
 /** Format int64: a generated client must not make 32 bits of it. */
 const Id = (description: string) => t.Integer({ format: 'int64', description })

@@ -25,7 +25,7 @@ export interface Endpoint {
   method: 'GET' | 'POST'
   /** @param id the parameter of the path, where it has one */
   answer(request: Request, id: string): Answer | Promise<Answer>
-  /** Makes the answer of what `answer` throws. */
+  /** Makes an answer of an error that `answer` throws. */
   toAnswer: ToAnswer
 }
 

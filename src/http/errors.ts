@@ -11,11 +11,11 @@ export const methodNotAllowed = {
   POST: () => oauthError(405, 'invalid_request', 'Use POST', { allow: 'POST' }),
 }
 
-/** Makes the answer to a request of what was thrown. */
+/** Makes the answer to a request of an error. */
 export type ToAnswer = (request: Request, error: unknown) => Answer
 
 /**
- * Answers whatever is thrown, in the style of an endpoint. An error that is neither an HttpError nor a known failure of
+ * Makes answers of errors, in the style of an endpoint. An error that is neither an HttpError nor a known failure of
  * the database is logged with its cause, and answered with a fixed body.
  */
 export function answerErrors(style: ErrorStyle, { log, counters }: Monitor): ToAnswer {
@@ -28,7 +28,7 @@ export function answerErrors(style: ErrorStyle, { log, counters }: Monitor): ToA
   }
 }
 
-/** The error for what the database could not do in time; undefined for any other error. Only the log says why. */
+/** The HttpError for a known failure of the database; undefined for any other error. The log has the reason. */
 export function databaseError(error: unknown, style: ErrorStyle): HttpError | undefined {
   if (error instanceof DatabaseUnavailable) return unavailable(style, error.retryAfterSeconds)
   if (error instanceof StatementTimeout)

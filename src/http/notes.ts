@@ -4,7 +4,7 @@ import { noteUse } from '../oauth/tokens.ts'
 import type { Availability } from '../postgres/pool/availability.ts'
 import type { Runner } from '../postgres/statement.ts'
 
-/** What operators are shown of integrations. Each is written at most once a minute: a write costs more than a page. */
+/** Notes about integrations for operators, each written at most once a minute: a write costs more than a page. */
 
 type Pool = Runner & { availability: Pick<Availability, 'isReadOnly'> }
 

@@ -78,7 +78,7 @@ export function noteAnswer(request: Request, answer: Answer, bytes: number): Rec
   return exchange.monitor.isDraining() ? { ...headers, connection: 'close' } : headers
 }
 
-/** One line a request, after its answer; without query string, path and headers, which hold names, seids and secrets. */
+/** One line a request, after its answer; without query string, path and headers, which contain names, seids and secrets. */
 export function requestLog(monitor: Monitor, refusals: RefusalNotes) {
   return new Elysia({ name: 'request-log' })
     .onRequest(({ request, server }) => {

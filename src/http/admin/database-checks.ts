@@ -11,7 +11,7 @@ import type { Check } from './readiness.ts'
 
 /**
  * What requests need of the database: that it answers, that its schema is current, and that it can be written.
- * @param replicas standbys, which go on without the primary, unless disclosures are recorded there
+ * @param replicas standbys, which answer without the primary, unless disclosures have to be recorded there
  * @param wasRecording whether disclosures were recorded when the service was opened
  */
 export function databaseChecks(pool: ServingDatabase, replicas?: Replicas, wasRecording = false): Check[] {
@@ -37,7 +37,7 @@ export function databaseChecks(pool: ServingDatabase, replicas?: Replicas, wasRe
   ]
 }
 
-/** The metrics are read without a number that takes longer. */
+/** A number that takes longer is absent from the metrics. */
 const NUMBER_TIMEOUT_MS = 1000
 
 type SelectNumber = Statement<Record<string, never>, { value: string | null }>

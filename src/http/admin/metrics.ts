@@ -23,7 +23,7 @@ export interface Build {
   commit: string
 }
 
-/** The numbers that are read when the metrics are asked for. */
+/** The numbers that are read for each scrape. */
 export interface Sources {
   build: Build
   counters: Counters
@@ -105,13 +105,13 @@ export function addedUp(processes: MetricsJson[]): Registry {
 
 /** The metrics that only grow, and still count when their process has ended. */
 export function onlyCounts(metrics: MetricsJson): MetricsJson {
-  // The type says numbers, the library gives names.
+  // prom-client declares numbers and gives names.
   return metrics.filter(({ type }) => /^(counter|histogram)$/.test(String(type)))
 }
 
 type Read = () => number | undefined | Promise<number | undefined>
 
-/** Functions that add metrics which are read when they are asked for; a gauge is absent while `read` gives undefined. */
+/** Adds metrics whose value is read for each scrape; a gauge is absent while `read` gives undefined. */
 function readMetrics(registry: Registry) {
   return {
     counter: (name: string, help: string, read: () => number) =>

@@ -31,7 +31,7 @@ export interface Readiness {
 /** For a check: probes usually wait no longer. */
 const CHECK_TIMEOUT_MS = 2000
 
-/** Runs the checks one after the other: each may need what another has. One that throws or takes too long is wrong. */
+/** Runs the checks one after the other: they may need the same connection. One that throws or takes too long is wrong. */
 export async function readinessOf(checks: Check[]): Promise<Readiness> {
   const results: CheckResult[] = []
   for (const check of checks) {
