@@ -27,11 +27,9 @@ export function invalidToken(token: 'absent' | 'presented'): HttpError {
 /**
  * The digest of the token in an Authorization header. Whether it is live is checked by the statement that does the work,
  * in its own snapshot: the very next request after a revocation or a change of scope sees it, on every process.
- * @throws HttpError 401 for a header that is missing or has no token of our form, without asking the database
+ * @throws HttpError 401 for a token that is missing or has not our form, without asking the database
  */
-export function tokenDigestOf(authorization: string | null): Buffer {
-  // RFC 9110 §11.1: the scheme is case-insensitive.
-  const [, token] = /^bearer +(.*)$/i.exec(authorization ?? '') ?? []
+export function tokenDigestOf(token: string | undefined): Buffer {
   if (token === undefined) throw invalidToken('absent')
   if (!/^[A-Za-z0-9]{43}$/.test(token)) throw invalidToken('presented')
   return sha256(token)

@@ -6,6 +6,7 @@ import { assessmentEndpoints } from './assessment-endpoints.ts'
 import { docsEndpoints } from './docs/endpoints.ts'
 import { type Limits, mount } from './endpoint.ts'
 import { answerErrors, refuseOverload } from './errors.ts'
+import { guard } from './guard.ts'
 import { RefusalNotes } from './notes.ts'
 import { openApiDocument } from './openapi/document.ts'
 import { type Monitor, requestLog } from './request-log.ts'
@@ -22,9 +23,11 @@ export function createApp(db: ServingDatabase, limits: Limits, monitor: Monitor,
     respond(request, toAnswer(request, code === 'NOT_FOUND' ? apiError(404, 'Not found') : error)),
   )
   const refuse = () => refuseOverload(limits.requests, monitor, apiError)
+  const guarded = new Elysia({ name: 'assessments' }).use(guard())
+  for (const endpoint of assessmentEndpoints(db, limits, monitor, replicas)) mount(guarded, endpoint)
+  app.use(guarded)
   const endpoints = [
     tokenEndpoint(db, limits, monitor),
-    ...assessmentEndpoints(db, limits, monitor, replicas),
     ...docsEndpoints(limits, () => openApiDocument(limits), refuse, toAnswer),
   ]
   for (const endpoint of endpoints) mount(app, endpoint)

@@ -6,7 +6,7 @@ import { MAX_QUERY_BYTES, parseListQuery } from '../assessments/parse.ts'
 import type { ServingDatabase } from '../postgres/pool/serving-database.ts'
 import type { Replicas } from '../postgres/standby/replicas.ts'
 import { Disclosing } from './disclosing.ts'
-import type { Endpoint, Limits } from './endpoint.ts'
+import type { Endpoint, Given, Limits } from './endpoint.ts'
 import { answerErrors, refuseOverload } from './errors.ts'
 import { LastUse } from './notes.ts'
 import examples from './openapi/examples.json'
@@ -29,8 +29,8 @@ export function assessmentEndpoints(
   const disclosing = new Disclosing(db)
   const lastUse = new LastUse(db)
   const toAnswer = answerErrors(apiError, monitor)
-  const answerBy = async (request: Request, read: Read): Promise<Answer> => {
-    const tokenDigest = tokenDigestOf(request.headers.get('authorization'))
+  const answerBy = async (request: Request, sent: string | undefined, read: Read): Promise<Answer> => {
+    const tokenDigest = tokenDigestOf(sent)
     const { pool, lane } = reading.queueOf(tokenDigest)
     refuseOverload(limits.requests, monitor, apiError, pool, lane)
     const answer = await reading
@@ -40,10 +40,12 @@ export function assessmentEndpoints(
     if (answer.logFields?.clientId) lastUse.note(tokenDigest)
     return await disclosing.recorded(request, answer)
   }
-  const list = (request: Request) =>
-    answerBy(request, (db, memory, token) => listAssessments(db, memory, token, queryString(request)))
-  const retrieve = (request: Request, id: string) =>
-    answerBy(request, (db, memory, token) => retrieveAssessment(db, memory, token, id))
+  const list = (request: Request, { token }: Given) =>
+    answerBy(request, token, (db, memory, digest) =>
+      listAssessments(db, memory, digest, queryString(request)),
+    )
+  const retrieve = (request: Request, { id, token }: Given) =>
+    answerBy(request, token, (db, memory, digest) => retrieveAssessment(db, memory, digest, id))
   return [
     { path: LIST, method: 'GET', toAnswer, answer: list },
     { path: RETRIEVE, method: 'GET', toAnswer, answer: retrieve },

@@ -19,12 +19,17 @@ export interface Limits {
   docs: 'on' | 'try' | 'off'
 }
 
+/** The parameter of the path, where it has one, and the token, behind guard(). */
+export interface Given {
+  id: string
+  token: string | undefined
+}
+
 /** A path of the service with its one method; HEAD goes with GET. */
 export interface Endpoint {
   path: string
   method: 'GET' | 'POST'
-  /** @param id the parameter of the path, where it has one */
-  answer(request: Request, id: string): Answer | Promise<Answer>
+  answer(request: Request, given: Given): Answer | Promise<Answer>
   /** Makes an answer of an error that `answer` throws. */
   toAnswer: ToAnswer
 }
@@ -34,9 +39,9 @@ export function mount(app: AnyElysia, { path, method, answer, toAnswer }: Endpoi
   // Elysia's own HEAD would drop the headers of a GET.
   for (const verb of method === 'GET' ? ['GET', 'HEAD'] : [method]) {
     // Elysia reads the names in the braces from the source: with `body` or `query` it would parse these.
-    app.route(verb, path, async ({ request, params }) => {
+    app.route(verb, path, async ({ request, params, token }) => {
       try {
-        return respond(request, await answer(request, params?.id))
+        return respond(request, await answer(request, { id: params?.id, token }))
       } catch (error) {
         return respond(request, toAnswer(request, error))
       }
