@@ -33,7 +33,7 @@ export function client(
   return postgres(all)
 }
 
-/** The result of Runner.unsafe() as raw rows: a query of postgres.js has to be told, ServingDatabase returns them. */
+/** The result of Runner.unsafe() as raw rows: a query of postgres.js needs raw(), ServingDatabase returns them. */
 export function rawRows(rows: PromiseLike<object>): PromiseLike<object> {
   return 'raw' in rows ? (rows as PendingQuery<Row[]>).raw() : rows
 }

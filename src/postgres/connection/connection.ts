@@ -19,7 +19,7 @@ interface Identity extends ServerState {
   server: string
 }
 
-/** A server is told from all others by the microsecond of its start. */
+/** The time of its start, to the microsecond, identifies a server. */
 const IDENTITY = `
   select pg_backend_pid() as pid, extract(epoch from pg_postmaster_start_time())::text as server,
     pg_is_in_recovery() as "isStandby", current_setting('transaction_read_only') = 'on' as "isReadOnly"`
