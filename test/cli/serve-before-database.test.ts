@@ -36,7 +36,7 @@ async function startEarly(args: string[], settings: Record<string, string> = {})
 }
 
 describe.each([[[]], [['--workers', '2']]])('serve %p that starts before its database', args => {
-  test('lives and is not ready meanwhile, and serves as soon as the database is there', async () => {
+  test('is live and not ready while it waits, and serves as soon as the database can be reached', async () => {
     const running = await startEarly(args)
     expect((await running.state('/live')).status).toBe(200)
     expect((await running.state('/metrics')).status).toBe(200)
