@@ -62,7 +62,7 @@ describe.each([[[]], [['--workers', '2']]])('serve %p that starts before its dat
   })
 
   test('gives up with one line after DATABASE_START_WAIT', async () => {
-    const running = await startEarly(args, { DATABASE_START_WAIT: '0.2' })
+    const running = await startEarly(args, { DATABASE_START_WAIT: '1' })
     expect(await running.finished).toMatchObject({
       code: 1,
       stderr: expect.stringMatching(/^axport: cannot reach the database: nothing listens there: .*\n$/),
