@@ -33,8 +33,8 @@ export function eraseCommand(): Command {
       `
 Assessments of which the person is the educator are removed. In those that the person proctored, the
 name becomes "Erased person". The bare id stays, so that imports, feeds and restores leave the
-person out. The command names the integrations that were sent the person's records, if disclosures were
-recorded. Run it as the owner of the tables; see docs/operate/privacy.md.
+person out. The command names the integrations that were sent the person's records, if disclosures
+were recorded. Run it as the owner of the tables; see docs/operate/privacy.md.
 
 Example: axport erase 501 --dry-run`,
     )

@@ -25,7 +25,7 @@ export function importCommand(): Command {
     .option('--from <url>', "read the platform's Postgres by queries (docs/operate/feed.md)")
     .option('--from-file <file>', 'the same, with the URL in a file')
     .option('--queries <dir>', 'folder of queries: users.sql, …, with the columns of CSV')
-    .option('--feed <name>', 'name of this feed, which has its own rounds (platform)', readFeedName)
+    .option('--feed <name>', 'name that the last round is stored under (platform)', readFeedName)
     .option('--full', 'read all rows, not only those changed since the last round')
     .option('--overlap <duration>', 'how long before the last round to read again (15m)', readDuration)
     .option('--every <duration>', 'repeat until SIGTERM or Ctrl-C', readDuration)

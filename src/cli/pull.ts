@@ -106,8 +106,9 @@ async function runPull(options: Options): Promise<void> {
   if (new URL(baseUrl).protocol === 'http:' && !isLoopback(baseUrl))
     progress.onNote('http:// lets everybody on the way read the secret and the records: use https://')
   try {
+    const { onProgress, onPause, onNote } = progress
     const { records, resumed, restarts } = await interruptible(
-      signal => pull(job, Object.assign(progress, { signal })),
+      signal => pull(job, { onProgress, onPause, onNote, signal }),
       () => progress.interrupted(),
     )
     progress.end()

@@ -54,7 +54,7 @@ describe('axport config', () => {
     expect(row('DATABASE_URL')?.slice(1, 4)).toEqual(['(not set)', 'not set', '-'])
   })
 
-  test('says where each value came from; what is set to nothing counts as not set', async () => {
+  test('says where each value came from; an empty value counts as not set', async () => {
     const env = { HOST: '0.0.0.0', PORT: '  ', LOG_LEVEL: '', DATABASE_POOL_SIZE: ' 10 ', OTHER: 'x' }
     const settings = new Map((await config(env)).map(({ name, value, source }) => [name, [value, source]]))
     expect(settings.get('DATABASE_POOL_SIZE')).toEqual(['10', 'environment'])
@@ -121,7 +121,7 @@ describe('the password in DATABASE_URL', () => {
     expect(JSON.stringify(describeSettings({ DATABASE_URL: url }))).not.toContain(SECRET)
   })
 
-  test('is not shown by way of DATABASE_URL_FILE either, where somebody puts the URL itself', async () => {
+  test('is not shown if DATABASE_URL_FILE is set to the URL itself', async () => {
     const env = { DATABASE_URL_FILE: `postgres://u:${SECRET}@h/d` }
     const outputs = [await axport(['config'], { env }), await axport(['integration', 'list'], { env })]
     expect(JSON.stringify(outputs)).not.toContain(SECRET)

@@ -7,7 +7,7 @@ afterAll(cleanUp)
 
 describe('demo', () => {
   test('prints curl lines that work when they are pasted as they are, and removes its folder after Ctrl-C', async () => {
-    // Which takes no notice of the database that is set.
+    // demo ignores these settings.
     const foreign = { DATABASE_URL: 'nonsense', DATABASE_URL_FILE: '/nowhere' }
     const temporary = emptyFolder()
     const running = await start(['demo'], { env: { PORT: '0', TMPDIR: temporary, ...foreign } })
@@ -40,7 +40,7 @@ describe('demo', () => {
     expect(readdirSync(temporary)).toEqual([])
   })
 
-  test('that is interrupted while it prepares removes its folder too', async () => {
+  test('removes its folder too when it is interrupted while it prepares', async () => {
     const temporary = emptyFolder()
     const running = await start(['demo'], { env: { PORT: '0', TMPDIR: temporary } })
     await running.shows(/Preparing/)

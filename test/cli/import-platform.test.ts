@@ -31,7 +31,7 @@ test('axport import --from-file loads the platform, and says what it did as for 
   expect(again).toMatchObject({ loaded: true, assessments: { inserted: 0, updated: 0 } })
 })
 
-test('axport import --from-file tells a query that is wrong and rows that are, in one line, with 1', async () => {
+test('axport import --from-file reports a wrong query, and wrong rows, with exit code 1', async () => {
   const wrong = folderOf({ 'users.sql': 'select person_no as id,\nname from people' })
   expect(complaint(await run(wrong), 1)).toBe(
     'users.sql line 2: column "name" does not exist (SQLSTATE 42703)',

@@ -65,7 +65,7 @@ describe.each(BACKENDS_OF_TIER)('axport import into %s', backend => {
     expect(await names()).toEqual(['Lakeside'])
   })
 
-  test('notes what it does not know, once', async () => {
+  test('notes each unknown field once', async () => {
     const typos = [organization(12), proctor(77), proctor(78)].map(line => ({ ...line, firstname: 'x' }))
     const file = fileOf(
       'typos',
@@ -191,7 +191,7 @@ describe.each(BACKENDS_OF_TIER)('axport import into %s', backend => {
       expect(await run('--rejects', rejects, '--max-rejected', limit, file)).toMatchObject({ code: 0 })
   })
 
-  test('removes by --sync from a pipe only what its last line vouches for', async () => {
+  test('removes by --sync from a pipe only if the last line confirms that the pipe is complete', async () => {
     fileOf('two', ndjsonOf([organization(12), organization(13), { type: 'end', lines: 2 }]))
     const pipe = (tail: string) =>
       shell(`${tail} two | "$AXPORT" import --sync --max-removed 100% -`, options())
@@ -218,7 +218,7 @@ describe.each(BACKENDS_OF_TIER)('axport import into %s', backend => {
     expect(JSON.parse(stdout)).toMatchObject({ organizations: { deleted: 1 }, users: { unchanged: 1 } })
   })
 
-  test('says as JSON that all was loaded where the rejects cannot take their name', async () => {
+  test('says as JSON that all was loaded if the file of rejects cannot be renamed', async () => {
     fileOf('two', TWO)
     const later = 'until ls taken.*.tmp >/dev/null 2>&1; do sleep 0.05; done; mkdir taken'
     const line = `{ cat two; ${later}; } | "$AXPORT" import --json --rejects taken -`
@@ -256,7 +256,7 @@ describe.each(BACKENDS_OF_TIER)('axport import into %s', backend => {
     expect(complaint(await run(path()), 1)).toMatch(message)
   })
 
-  test('answers in one line what standard input cannot be', async () => {
+  test('refuses a zip and a folder on standard input in one line', async () => {
     const file = join(cwd, fileOf('a.zip', zipOf({ 'users.csv': 'id,name\n' })))
     expect(complaint(await axport(['import', '-'], { ...options(), stdin: { file } }), 1)).toBe(
       'a zip cannot be read from a pipe: give the name of its file',

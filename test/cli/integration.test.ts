@@ -60,7 +60,7 @@ describe.each(BACKENDS_OF_TIER)('while two services run, on %s, axport integrati
     expect(await show(client_id)).toMatchObject({ name })
   })
 
-  test('create puts the secret nowhere into the database, in whatever form it could be read', async () => {
+  test('create stores the secret nowhere in the database, in no form that can be read', async () => {
     const { client_id, client_secret } = JSON.parse(await integration('create', 'Secretive', '--json'))
     const tables = await services.sql<{ name: string }[]>`
       select format('%I.%I', table_schema, table_name) as name from information_schema.tables
@@ -112,7 +112,7 @@ describe.each(BACKENDS_OF_TIER)('while two services run, on %s, axport integrati
     )
   })
 
-  test('show says what is not in the data, and every reason why nothing is answered', async () => {
+  test('show marks what is not in the data, and lists every reason for 400 and 401', async () => {
     const { clientId } = await provision(services.sql, ['10'], [])
     await services.sql`
       update integrations set organization_ids = '{10, 99}', disabled_at = '2026-01-02 03:04:05Z'
@@ -168,7 +168,7 @@ describe.each(BACKENDS_OF_TIER)('while two services run, on %s, axport integrati
     })
   })
 
-  test('show says what has come since a set was meant as all, and scope --add-new takes it in', async () => {
+  test('show lists what was loaded since a set was given as all, and scope --add-new adds it', async () => {
     const { clientId } = await provision(services.sql, 'all', 'all')
     const [meant] = /^meant as all.*\n.*\n/m.exec(await integration('show', clientId)) ?? []
     expect(meant).toBe(
@@ -194,7 +194,7 @@ describe.each(BACKENDS_OF_TIER)('while two services run, on %s, axport integrati
     await services.sql`delete from organizations where id in (13, 14)`
   })
 
-  test('takes and prints ids to the end of bigint, as they are', async () => {
+  test('reads and prints ids up to the largest bigint exactly', async () => {
     const [odd, last] = ['9007199254740993', '9223372036854775807']
     await services.sql`insert into organizations (id, name) values (${odd}, 'Odd'), (${last}, 'Last')`
     const { clientId } = await provision(services.sql, [], ['1'])
@@ -206,7 +206,7 @@ describe.each(BACKENDS_OF_TIER)('while two services run, on %s, axport integrati
     await services.sql`delete from organizations where id in (${odd}, ${last})`
   })
 
-  test('rotate prints the new credentials, and says on standard error what becomes of the old', async () => {
+  test('rotate prints the new credentials, and says on standard error until when the old ones work', async () => {
     const old = await provision(services.sql)
     const run = (...options: string[]) =>
       axport(['integration', 'rotate', old.clientId, ...options], { env: { DATABASE_URL: services.url } })
@@ -276,7 +276,7 @@ describe.each(BACKENDS_OF_TIER)('while two services run, on %s, axport integrati
     expect(right).toEqual({ code: 0, shown: expect.stringContaining(`deleted ${name} (${clientId})\n`) })
   })
 
-  test('describe changes what is said of one, and history has what was said before', async () => {
+  test('describe changes name, purpose and contact, and history has the old values', async () => {
     const said = ['--purpose', ' Recertification ', '--contact', 'hr@lakeside.example', '--json']
     const { client_id: id } = JSON.parse(await integration('create', 'Described', ...said))
     const now = await integration('describe', id, '--name', 'Renamed', '--purpose', 'Audit', '--no-contact')
@@ -316,7 +316,7 @@ describe.each(BACKENDS_OF_TIER)('while two services run, on %s, axport integrati
     expect(await refused('history', 'Nobody1')).toStartWith('the history has no integration Nobody1: ')
   })
 
-  test('names an integration or an organization that there is none of', async () => {
+  test('refuses an unknown integration or organization, and names it', async () => {
     const all = () => services.sql`select * from integrations order by id`
     const before = await all()
     const nobody = 'there is no integration Nobody1: axport integration list shows those there are'
@@ -338,7 +338,7 @@ test('axport integration list says that there are none yet and how to make one; 
   await close()
 })
 
-test('while nobody serves the embedded database, a command opens it and lets go of it again', async () => {
+test('a command opens the embedded database while no service runs, and closes it again', async () => {
   const url = `embedded:${await embeddedWorld(WORLD)}`
   const created = await succeed(url, 'integration', 'create', 'Alone', '--products', 'all', '--json')
   const { client_id } = JSON.parse(created)

@@ -68,7 +68,7 @@ describe('axport pull', () => {
     expect(readFileSync(join(cwd, 'plain'), 'utf8')).toBe(lines)
   })
 
-  test('prints no summary where the records are', async () => {
+  test('prints no summary on standard output beside the records', async () => {
     for (const out of ['/dev/stdout', '/dev/fd/1', '/proc/self/fd/1'])
       expect(await axport(pulling(out), { env })).toEqual({
         code: 0,
@@ -77,7 +77,7 @@ describe('axport pull', () => {
       })
   })
 
-  test('writes to standard output, and ends quietly when nobody reads on', async () => {
+  test('writes to standard output, and ends without an error when the reader closes it', async () => {
     const { code, stdout, stderr } = await axport(pulling('-'), { env })
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
     expect(stdout).toBe(expected.map(line => `${line}\n`).join(''))
@@ -90,7 +90,7 @@ describe('axport pull', () => {
     })
   })
 
-  test('into a pipe that nobody reads on from ends when it is told to', async () => {
+  test('into a pipe that is not read any more ends at a signal', async () => {
     const lines = [
       'mkfifo pipe',
       `"$AXPORT" ${pulling('pipe', '--format', 'ndjson').join(' ')} & pull=$!`,
@@ -105,7 +105,7 @@ describe('axport pull', () => {
     })
   })
 
-  test('writes through a link to the file behind it', async () => {
+  test('writes through a symbolic link into its file', async () => {
     const folder = emptyFolder()
     mkdirSync(join(folder, 'there'))
     writeFileSync(join(folder, 'there', 'real.ndjson'), 'earlier')
@@ -115,7 +115,7 @@ describe('axport pull', () => {
     expect(readdirSync(folder).sort()).toEqual(['link.ndjson', 'there'])
   })
 
-  test('asks for what every option says as the spec names it, a list option again and again', async () => {
+  test('sends every option as the parameter of the spec, and a list option once for each value', async () => {
     front.lists = []
     const options = [
       ...['--search', 'reading obs', '--start-date', '2024-02-28', '--end-date', '2024-02-29'],
@@ -161,7 +161,7 @@ describe('over HTTPS', () => {
     )
   })
 
-  test('a certificate for another name is told so', async () => {
+  test('a certificate for another name is reported', async () => {
     const elsewhere = secure.baseUrl.replace('127.0.0.1', '0.0.0.0')
     const args = pulling('x.ndjson', '--base-url', elsewhere)
     expect(complaint(await axport(args, { env: trusting }), 1)).toBe(
@@ -170,7 +170,7 @@ describe('over HTTPS', () => {
   })
 })
 
-test('a wrong secret is told in one line, which never holds it', async () => {
+test('a wrong secret is reported in one line, which never has the secret', async () => {
   const finished = await axport(pulling('x.ndjson'), { env: { AXPORT_CLIENT_SECRET: 'Wr0ngSecret' } })
   expect(complaint(finished, 1)).toBe(
     'the service refuses the client id or its secret: check both, or ask its operator',

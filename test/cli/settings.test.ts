@@ -89,7 +89,7 @@ describe('DATABASE_URL', () => {
     expect(await complaintWith({ DATABASE_URL: await url(), DATABASE_START_WAIT: '0' })).toMatch(message)
   })
 
-  test('of an embedded database needs a folder, which is not made by accident where something else is', async () => {
+  test('of an embedded database needs a folder, and makes none where something else is', async () => {
     expect(await complaintWith({ DATABASE_URL: 'embedded:' })).toMatch(/embedded:\.\/data/)
     writeFileSync(join(folder, 'file'), 'x')
     mkdirSync(join(folder, 'mine'))
@@ -107,7 +107,7 @@ describe('DATABASE_URL_FILE', () => {
     return path
   }
 
-  test('is where the URL is read from, white space around it dropped', async () => {
+  test('is the file that the URL is read from, trimmed', async () => {
     const { code } = await axport(['integration', 'create', 'x'], {
       env: { DATABASE_URL_FILE: file(`\n ${database.url}\r\n\n`) },
     })
@@ -158,7 +158,7 @@ describe('DATABASE_READ_URL', () => {
 })
 
 describe('the schema', () => {
-  test('that is missing ends every command but migrate, which is named', async () => {
+  test('that is missing ends every command but migrate, and the error names migrate', async () => {
     for (const args of [['serve'], ['import', '-'], ['integration', 'create', 'x']]) {
       const finished = await axport(args, { env: { DATABASE_URL: empty.url, PORT: '0' } })
       expect(complaint(finished, 1)).toMatch(/schema.*run axport migrate/)

@@ -136,7 +136,7 @@ describe('a wrong call', () => {
     },
   )
 
-  test('is noticed before any setting is looked at', async () => {
+  test('is reported before any setting is read', async () => {
     const env = { DATABASE_URL: 'nonsense', PORT: 'nonsense', LOG_LEVEL: 'nonsense' }
     for (const args of [['import'], ['serve', 'x'], ['integration', 'create', ' ']])
       complaint(await axport(args, { env }), 2)
@@ -176,7 +176,7 @@ describe('a pull', () => {
     }
   })
 
-  test('from where nothing listens ends after its patience', async () => {
+  test('from a port that nothing listens on ends after --retry-for', async () => {
     const args = [...PULLING, '--base-url', `http://127.0.0.1:${await freePort()}`, '--retry-for', '1s']
     expect(complaint(await axport(args, { env: { AXPORT_CLIENT_SECRET: 'x' } }), 1)).toMatch(
       /^nothing listens at .*; gave up after \d attempts?$/,

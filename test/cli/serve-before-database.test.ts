@@ -36,7 +36,7 @@ async function startEarly(args: string[], settings: Record<string, string> = {})
 }
 
 describe.each([[[]], [['--workers', '2']]])('serve %p that starts before its database', args => {
-  test('lives and is not ready meanwhile, and serves as soon as the database is there', async () => {
+  test('is live and not ready while it waits, and serves as soon as the database can be reached', async () => {
     const running = await startEarly(args)
     expect((await running.state('/live')).status).toBe(200)
     expect((await running.state('/metrics')).status).toBe(200)
@@ -62,7 +62,7 @@ describe.each([[[]], [['--workers', '2']]])('serve %p that starts before its dat
   })
 
   test('gives up with one line after DATABASE_START_WAIT', async () => {
-    const running = await startEarly(args, { DATABASE_START_WAIT: '0.2' })
+    const running = await startEarly(args, { DATABASE_START_WAIT: '1' })
     expect(await running.finished).toMatchObject({
       code: 1,
       stderr: expect.stringMatching(/^axport: cannot reach the database: nothing listens there: .*\n$/),

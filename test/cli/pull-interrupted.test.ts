@@ -33,7 +33,7 @@ async function keepSome(out: string): Promise<void> {
   )
 }
 
-describe('a pull that ends before its time', () => {
+describe('an interrupted pull', () => {
   /** Stops the service at the n-th page until the test has seen enough. */
   function heldAt(page: number): { reached: Promise<void>; release(): void } {
     const reached = Promise.withResolvers<void>()
@@ -52,7 +52,7 @@ describe('a pull that ends before its time', () => {
   }
 
   test.each(['SIGINT', 'SIGTERM', 'SIGKILL'] as const)(
-    'by %s is gone on with by the same command',
+    'by %s is continued by the same command',
     async signal => {
       const folder = emptyFolder()
       const out = join(folder, 'out.ndjson')
@@ -80,7 +80,7 @@ describe('a pull that ends before its time', () => {
     },
   )
 
-  test('by Ctrl-C before anything came leaves nothing behind', async () => {
+  test('by Ctrl-C before the first page leaves no file', async () => {
     const folder = emptyFolder()
     const held = heldAt(1)
     const running = await start(pulling(join(folder, 'out.ndjson')), { env })
@@ -95,7 +95,7 @@ describe('a pull that ends before its time', () => {
     expect(readdirSync(folder)).toEqual([])
   })
 
-  test('keeps another one off the same file as long as it runs', async () => {
+  test('locks its file: another pull into the same file is refused', async () => {
     const out = join(emptyFolder(), 'out.ndjson')
     const held = heldAt(3)
     const running = await start(pulling(out), { env })
@@ -120,8 +120,8 @@ describe('a pull that ends before its time', () => {
   })
 })
 
-describe('a disk that does not take it', () => {
-  test('is told in one line: a full device, standard output on it', async () => {
+describe('a full disk', () => {
+  test('is reported in one line, for a device and for standard output on it', async () => {
     expect(complaint(await axport(pulling('/dev/full', '--format', 'ndjson'), { env }), 1)).toBe(
       'cannot write /dev/full: no space is left',
     )
@@ -149,7 +149,7 @@ describe('a disk that does not take it', () => {
     },
   )
 
-  test('is told before anything is asked of the service', async () => {
+  test('is reported before the first request to the service', async () => {
     const folder = emptyFolder()
     front.lists = []
     mkdirSync(join(folder, 'there.ndjson'))
