@@ -6,7 +6,7 @@ import { BadLine, type Row, type RowType } from './record.ts'
 type Reader<Value> = (value: unknown) => Value
 
 /** A field of a record. */
-interface Field {
+export interface Field {
   /** The type of its column. */
   kind: string
   read: Reader<unknown>

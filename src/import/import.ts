@@ -7,6 +7,7 @@ import { type LeftOut, NOBODY } from './erased.ts'
 import { endLine } from './ndjson.ts'
 import { type Place, placeIn, placeOf } from './place.ts'
 import { isVacuumed } from './platform/feed.ts'
+import { prepareStaging } from './prepare.ts'
 import { type RecordSource, TABLE_OF } from './record.ts'
 import {
   countRejects,
@@ -17,7 +18,6 @@ import {
   type Reject,
   readRejects,
 } from './rejects.ts'
-import { settleStaging } from './settle.ts'
 import { createStaging, StagingBatch } from './staging.ts'
 import { exceeds, type Limit, limitRemovals, stageRemovals } from './sync.ts'
 
@@ -134,7 +134,7 @@ async function importInto(
   onProgress({ phase: 'checking' })
   // Stored values are copied here and written later: a commit of another writer in between would be undone.
   if (staged.partial.size > 0) await sql`select lock_export()`
-  const erased = await settleStaging(sql, staged, hasPartsApart)
+  const erased = await prepareStaging(sql, staged, hasPartsApart)
   if (onReject && hasPartsApart && holdsParts) {
     const line = await firstUnidentified(sql, placeOf({ file: files.length - 1, line: 0 }))
     if (line !== undefined) {
@@ -192,7 +192,7 @@ async function stage(
   for await (const records of source.read(size => (bytes += size))) {
     if (lines === 0 && records.length > 0) await createStaging(sql)
     for (const record of records) staged.add(record)
-    await staged.flow()
+    await staged.writeIfFull()
     lines += records.length
     onProgress({ phase: 'reading', bytes, size: source.size, lines })
   }

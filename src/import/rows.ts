@@ -1,4 +1,4 @@
-import { FIELDS, PART_FIELDS, readBoolean, readField, readId, readPosition } from './fields.ts'
+import { FIELDS, type Field, PART_FIELDS, readBoolean, readField, readId, readPosition } from './fields.ts'
 import { BadLine, type ReadRecord, type Row, type RowType } from './record.ts'
 import { MAX_LINE } from './text.ts'
 
@@ -65,8 +65,9 @@ export function readRow(object: Row, onUnknown: OnUnknown = () => {}): ReadRecor
   try {
     if (isDeleted(object)) return { type, row: { id, deleted: true }, parts: [] }
     const row: Row = { id, deleted: false }
-    for (const [name, field] of Object.entries(FIELDS[type]))
-      if (object[name] !== undefined) row[name] = readField(object, name, field)
+    const fields = FIELDS[type]
+    for (const name in fields)
+      if (object[name] !== undefined) row[name] = readField(object, name, fields[name] as Field)
     if (type !== 'assessment') return { type, row, parts: [] }
     const parts = readParts(object, id, onUnknown)
     if (parts.length === 0) {

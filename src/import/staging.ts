@@ -12,7 +12,7 @@ const kindsOf = (fields: Record<string, { kind: string }>) =>
  * The records of a source wait in temporary tables until the last one has been read: references may point
  * forward, and nothing is loaded when any record is bad. Temporary tables are not logged and go with the
  * transaction. Besides these columns, each has `line` (the place of the record, see placeOf()), `id` and `deleted`.
- * A null is a value that the record leaves out, until settleStaging() has looked it up; a seid that the record clears is
+ * A null is a value that the record leaves out, until prepareStaging() has looked it up; a seid that the record clears is
  * '' until then. `marks` are stored in no source table.
  */
 export const TABLES: Record<
@@ -99,7 +99,7 @@ export class StagingBatch {
       const { type, row, parts } = read
       if (type !== 'part') {
         this.checkOrder(type, row.id as number)
-        if (!row.deleted && isPartial(type, row)) this.partial.add(type)
+        if (!row.deleted && !this.partial.has(type) && isPartial(type, row)) this.partial.add(type)
       }
       row.line = line
       this.put(type, row)
@@ -113,7 +113,7 @@ export class StagingBatch {
   }
 
   /** Resolves at once until the batch is full, and then when the previous one has been written. */
-  async flow(): Promise<void> {
+  async writeIfFull(): Promise<void> {
     if (this.size >= BATCH) await this.write()
   }
 

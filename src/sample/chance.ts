@@ -18,7 +18,7 @@ export class Chance {
   constructor(private readonly seed: number) {}
 
   /** The next draws are those of that index in that stream. */
-  turnTo(stream: keyof typeof STREAMS, index: number): this {
+  seek(stream: keyof typeof STREAMS, index: number): this {
     this.state = mix(mix(this.seed ^ Math.imul(STREAMS[stream], 0x9e3779b9)) ^ index)
     return this
   }

@@ -56,9 +56,9 @@ function createWorld({ assessments, seed = 1, until = new Date('2026-06-30T23:59
     proctors: atLeastThree(assessments / 200),
     organizationIds: spacedIds(
       Math.min(500, atLeastThree(assessments / 2000)),
-      chance.turnTo('organization', 0),
+      chance.seek('organization', 0),
     ),
-    productIds: spacedIds(Math.min(40, atLeastThree(assessments / 5)), chance.turnTo('product', 0)),
+    productIds: spacedIds(Math.min(40, atLeastThree(assessments / 5)), chance.seek('product', 0)),
     chance,
     momentAt: momentsUntil(until),
   }
@@ -89,12 +89,12 @@ const proctorId = (index: number) => 104 + 4 * index
 
 /** Most proctors are known by name only; the others are full users. */
 function proctorOf({ chance }: World, index: number): object {
-  chance.turnTo('proctor', index)
+  chance.seek('proctor', index)
   return userOf(proctorId(index), chance, chance.draw() < 0.3, null, 'active')
 }
 
 function educatorOf({ chance }: World, index: number): object {
-  chance.turnTo('educator', index)
+  chance.seek('educator', index)
   const roll = chance.draw()
   // The factor shares no divisor with 10^10, so no two educators share a number; one in ten begins with a zero.
   const number = (index * 236_067_977 + 4_815_162_342) % 10_000_000_000
@@ -115,13 +115,13 @@ function assessmentOf(world: World, index: number): object {
   const { chance, momentAt, proctors, organizationIds, productIds } = world
   /** The time of the assessment within the years: 0 the first day, 1 the last. */
   const age = (index + 0.5) / world.assessments
-  chance.turnTo('taker', index)
+  chance.seek('taker', index)
   // Educators join over the years: the early ones have completed several, some of the last ones none yet.
   const educator = Math.floor(chance.draw() * (0.4 + 0.6 * age) * world.educators)
   const home = homeOf(chance, educator, age)
   // The cube makes a few organizations large and many small; the stride keeps that out of the id order.
   const organization = Math.floor(home * home * home * organizationIds.length) * 1009
-  chance.turnTo('assessment', index)
+  chance.seek('assessment', index)
   // The first product is three times as popular as the last.
   const spread = chance.draw()
   const product = Math.floor(((spread * spread + spread) / 2) * productIds.length)
@@ -151,7 +151,7 @@ function assessmentOf(world: World, index: number): object {
 
 /** An educator's place from 0 to 1, which decides the organization and the proctors. One educator in twelve moves once. */
 function homeOf(chance: Chance, educator: number, age: number): number {
-  chance.turnTo('home', educator)
+  chance.seek('home', educator)
   const first = chance.draw()
   return age < chance.draw() * 12 ? first : chance.draw()
 }

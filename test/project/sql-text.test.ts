@@ -93,7 +93,7 @@ const ALLOWED: Record<string, { why: string; parts: string[] }> = {
     why: 'names of tables and columns from the constant TABLES; values are parameters',
     parts: ['TABLES[type].name', "columns.join(', ')", 'text'],
   },
-  'src/import/settle.ts': {
+  'src/import/prepare.ts': {
     why: 'names of types, tables and columns, and defaults, all of them constants',
     parts: [
       'TABLE_OF[type]',

@@ -10,12 +10,12 @@ import { TABLES } from './staging.ts'
  * planner gets statistics: without them it takes the tables for empty.
  * @param staged types of which an id may have come twice, and types of which a record may leave a value out
  */
-export async function settleStaging(
+export async function prepareStaging(
   sql: TransactionSql,
   { unordered, partial }: { unordered: Set<RowType>; partial: Set<RowType> },
   hasPartsApart: boolean,
 ): Promise<LeftOut> {
-  for (const type of unordered) await keepOne(sql, type)
+  for (const type of unordered) await removeRepetitions(sql, type)
   if (unordered.has('assessment')) await dropOrphanedParts(sql)
   const erased = await leaveOutErased(sql, hasPartsApart, partial.has('user') ? '' : null)
   for (const type of partial) {
@@ -23,7 +23,7 @@ export async function settleStaging(
     if (type === 'assessment' && incomplete > 0) await dropOrphanedParts(sql)
   }
   if (hasPartsApart) {
-    await keepOne(sql, 'part')
+    await removeRepetitions(sql, 'part')
     await sql`
       with removed as (delete from import_parts where deleted returning line, id, assessment_id)
       insert into import_removed_parts (line, id, assessment_id) select line, id, assessment_id from removed`
@@ -50,7 +50,7 @@ const assessmentOf = (type: RowType | 'part') =>
  * Of equal records for one id the first stays. If they differ, all of them are bad: nobody knows which one is right. An
  * assessment also differs by the parts that came with it, and every record differs from one that could not be read.
  */
-async function keepOne(sql: TransactionSql, type: RowType | 'part'): Promise<void> {
+async function removeRepetitions(sql: TransactionSql, type: RowType | 'part'): Promise<void> {
   const { name } = TABLES[type]
   const columns = ['deleted', ...Object.keys(TABLES[type].columns)].map(column => `r.${column}`).join(', ')
   const isOwnRecord = type === 'part' ? 'r.apart' : 'true'
@@ -64,7 +64,7 @@ async function keepOne(sql: TransactionSql, type: RowType | 'part'): Promise<voi
     ),
     rows as (select r.* from ${name} r join repeated using (id) where ${isOwnRecord}),
     parts as (
-      select line, string_agg((id, name, certified_at, proctor_id)::text, ' ' order by position) as said
+      select line, string_agg((id, name, certified_at, proctor_id)::text, ' ' order by position) as content
       from import_parts
       where '${type}' = 'assessment' and apart is null and line in (select line from rows)
       group by line
@@ -72,20 +72,20 @@ async function keepOne(sql: TransactionSql, type: RowType | 'part'): Promise<voi
     records as (
       select r.line, r.id, ${assessmentOf(type)} as assessment_id,
         ${type === 'assessment' ? 'r.user_id' : 'null::bigint'} as user_id,
-        concat((${columns})::text, parts.said) as said, false as is_rejected
+        concat((${columns})::text, parts.content) as content, false as is_rejected
       from rows r left join parts using (line)
       union all
       select line, id, null, null, 'bad ' || line, true
       from import_rejects join repeated using (id) where type = '${type}'
     ),
     compared as (
-      select *, first_value(line) over by_id as first_line, first_value(said) over by_id as first_said
+      select *, first_value(line) over by_id as first_line, first_value(content) over by_id as first_content
       from records window by_id as (partition by id order by line)
     ),
     judged as (
       select *,
-        case when said <> first_said then first_line
-        else min(line) filter (where said <> first_said) over (partition by id) end as other_line
+        case when content <> first_content then first_line
+        else min(line) filter (where content <> first_content) over (partition by id) end as other_line
       from compared
     ),
     gone as (
