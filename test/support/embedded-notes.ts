@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import postgres, { type Sql } from 'postgres'
 import { type EmbeddedDatabase, openEmbedded } from '../../src/postgres/embedded/embedded.ts'
-import { embeddedTemplate } from './engine.ts'
+import { embeddedTemplate } from './embedded-engine.ts'
 import { launch } from './executable.ts'
 import { until } from './until.ts'
 
