@@ -45,7 +45,7 @@ export function useNotes(): Notes {
       return sql
     },
     otherProcess: (dir, body) => {
-      const source = join(import.meta.dir, '../../src/postgres/embedded.ts')
+      const source = Bun.resolveSync('../../src/postgres/embedded/embedded.ts', import.meta.dir)
       const code = `
         import postgres from ${JSON.stringify(Bun.resolveSync('postgres', import.meta.dir))}
         import { openEmbedded } from ${JSON.stringify(source)}
