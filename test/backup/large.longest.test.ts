@@ -2,13 +2,13 @@ import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from '
 import { join } from 'node:path'
 import { ASSESSMENTS, definitions, SAMPLE } from '../import/large-load.ts'
 import { ailments } from '../support/doctor.ts'
-import { cleanUp, emptyFolder, PATIENCE } from '../support/executable.ts'
+import { cleanUp, emptyFolder, TEST_TIMEOUT_MS } from '../support/executable.ts'
 import { useTestDatabase } from '../support/hooks.ts'
 import { importText, staleRecords } from '../support/import.ts'
 import { BACKENDS } from '../support/service.ts'
 import { backUpTo, contents, restoreFrom } from './worlds.ts'
 
-setDefaultTimeout(PATIENCE)
+setDefaultTimeout(TEST_TIMEOUT_MS)
 
 const file = join(emptyFolder(), 'large.backup')
 const source = useTestDatabase()

@@ -5,12 +5,20 @@ import { type Database, openDatabase } from '../../src/postgres/database.ts'
 import { emptyDatabase } from '../support/cluster.ts'
 import { ailments } from '../support/doctor.ts'
 import { embeddedWorld } from '../support/embedded-world.ts'
-import { axport, cleanUp, complaint, emptyFolder, PATIENCE, shell, start } from '../support/executable.ts'
+import {
+  axport,
+  cleanUp,
+  complaint,
+  emptyFolder,
+  shell,
+  start,
+  TEST_TIMEOUT_MS,
+} from '../support/executable.ts'
 import { succeed, WORLD } from '../support/operator.ts'
 import { useRoles } from '../support/roles.ts'
 import { until } from '../support/until.ts'
 
-setDefaultTimeout(PATIENCE)
+setDefaultTimeout(TEST_TIMEOUT_MS)
 
 const folder = emptyFolder()
 const file = join(folder, 'axport.backup')

@@ -3,11 +3,11 @@ import { openDatabase } from '../../src/postgres/database.ts'
 import { MIGRATIONS } from '../../src/postgres/schema/migrations.ts'
 import { compareSchema } from '../../src/postgres/schema/schema-record.ts'
 import { detailOf } from '../support/doctor.ts'
-import { axport, complaint, PATIENCE } from '../support/executable.ts'
+import { axport, complaint, TEST_TIMEOUT_MS } from '../support/executable.ts'
 import { succeed } from '../support/operator.ts'
 import { useServedWorld } from '../support/served.ts'
 
-setDefaultTimeout(PATIENCE)
+setDefaultTimeout(TEST_TIMEOUT_MS)
 
 const world = useServedWorld()
 

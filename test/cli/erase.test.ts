@@ -1,13 +1,13 @@
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import pino from 'pino'
 import { setDisclosing } from '../../src/postgres/disclosing.ts'
-import { axport, cleanUp, complaint, PATIENCE } from '../support/executable.ts'
+import { axport, cleanUp, complaint, TEST_TIMEOUT_MS } from '../support/executable.ts'
 import { ndjsonOf } from '../support/fixtures.ts'
 import { getList, newToken, openWorld, provision, refusal, succeed, WORLD } from '../support/operator.ts'
 import { useRoles } from '../support/roles.ts'
 import { listen, type TestDatabase } from '../support/service.ts'
 
-setDefaultTimeout(PATIENCE)
+setDefaultTimeout(TEST_TIMEOUT_MS)
 
 let database: TestDatabase
 beforeAll(async () => {

@@ -60,7 +60,10 @@ describe.each(BACKENDS_OF_TIER)('on %s', backend => {
 test('serve refuses an embedded database that another process holds, since it would end with that process', async () => {
   const held = await openTestDatabase('embedded')
   try {
-    const finished = await axport(['serve'], { env: { DATABASE_URL: held.url, PORT: '0' }, patience: 15_000 })
+    const finished = await axport(['serve'], {
+      env: { DATABASE_URL: held.url, PORT: '0' },
+      timeoutMs: 15_000,
+    })
     expect(complaint(finished, 1)).toMatch(/another process/)
   } finally {
     await held.close()

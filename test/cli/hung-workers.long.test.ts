@@ -1,9 +1,9 @@
 import { expect, setDefaultTimeout, test } from 'bun:test'
-import { PATIENCE } from '../support/executable.ts'
+import { TEST_TIMEOUT_MS } from '../support/executable.ts'
 import { useServedWorld } from '../support/served.ts'
 import { until } from '../support/until.ts'
 
-setDefaultTimeout(PATIENCE)
+setDefaultTimeout(TEST_TIMEOUT_MS)
 
 const world = useServedWorld({ ADMIN_PORT: '0' })
 

@@ -3,10 +3,10 @@ import postgres from 'postgres'
 import { migrate } from '../../src/postgres/schema/migrate.ts'
 import { MIGRATIONS } from '../../src/postgres/schema/migrations.ts'
 import { emptyDatabase } from '../support/cluster.ts'
-import { cleanUp, PATIENCE, start } from '../support/executable.ts'
+import { cleanUp, start, TEST_TIMEOUT_MS } from '../support/executable.ts'
 import { until } from '../support/until.ts'
 
-setDefaultTimeout(PATIENCE)
+setDefaultTimeout(TEST_TIMEOUT_MS)
 afterAll(cleanUp)
 
 test('migrate says on standard error whose locks it waits for, and goes on when they are free', async () => {

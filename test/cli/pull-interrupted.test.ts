@@ -1,11 +1,19 @@
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { axport, cleanUp, complaint, emptyFolder, PATIENCE, shell, start } from '../support/executable.ts'
+import {
+  axport,
+  cleanUp,
+  complaint,
+  emptyFolder,
+  shell,
+  start,
+  TEST_TIMEOUT_MS,
+} from '../support/executable.ts'
 import { type Front, linesOf, type PullStage, startPullStage } from '../support/pull.ts'
 import { program, requires } from '../support/requires.ts'
 
-setDefaultTimeout(PATIENCE)
+setDefaultTimeout(TEST_TIMEOUT_MS)
 
 let stage: PullStage
 let front: Front

@@ -2,10 +2,10 @@ import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from '
 import { mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { selfSigned } from '../support/certificate.ts'
-import { axport, cleanUp, complaint, emptyFolder, PATIENCE, shell } from '../support/executable.ts'
+import { axport, cleanUp, complaint, emptyFolder, shell, TEST_TIMEOUT_MS } from '../support/executable.ts'
 import { type Front, linesOf, type PullStage, startFront, startPullStage } from '../support/pull.ts'
 
-setDefaultTimeout(PATIENCE)
+setDefaultTimeout(TEST_TIMEOUT_MS)
 
 let stage: PullStage
 let front: Front

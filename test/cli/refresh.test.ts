@@ -3,8 +3,8 @@ import { emptyDatabase } from '../support/cluster.ts'
 import { axport, cleanUp, complaint } from '../support/executable.ts'
 import { useTestDatabase } from '../support/hooks.ts'
 import { refusal, succeed, WORLD } from '../support/operator.ts'
-import { pastTriggers } from '../support/past-triggers.ts'
 import { BACKENDS_OF_TIER, load } from '../support/service.ts'
+import { withoutTriggers } from '../support/without-triggers.ts'
 
 afterAll(cleanUp)
 
@@ -14,7 +14,7 @@ describe.each(BACKENDS_OF_TIER)('axport refresh, on %s,', backend => {
   test('says what it compared and what differed, in a table and as JSON', async () => {
     await load(database.sql, WORLD)
     const behind = () =>
-      pastTriggers(database.sql, `update users set first_name = first_name || 'x' where id = 501`)
+      withoutTriggers(database.sql, `update users set first_name = first_name || 'x' where id = 501`)
     await behind()
     expect(await succeed(database.url, 'refresh')).toBe(
       '          compared  missing  outdated  left over\n' +

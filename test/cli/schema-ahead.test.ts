@@ -1,10 +1,10 @@
 import { afterEach, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { MIGRATIONS, schemaNumber } from '../../src/postgres/schema/migrations.ts'
-import { axport, complaint, PATIENCE } from '../support/executable.ts'
+import { axport, complaint, TEST_TIMEOUT_MS } from '../support/executable.ts'
 import { useServedWorld } from '../support/served.ts'
 import { until } from '../support/until.ts'
 
-setDefaultTimeout(PATIENCE)
+setDefaultTimeout(TEST_TIMEOUT_MS)
 
 const world = useServedWorld()
 const OWN = schemaNumber(MIGRATIONS)

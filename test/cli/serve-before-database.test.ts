@@ -1,12 +1,12 @@
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { type OwnCluster, startCluster } from '../support/cluster.ts'
-import { axport, cleanUp, PATIENCE, start } from '../support/executable.ts'
+import { axport, cleanUp, start, TEST_TIMEOUT_MS } from '../support/executable.ts'
 import { freePort } from '../support/free-port.ts'
 import { LIST, send } from '../support/http.ts'
 import { isClosed } from '../support/served.ts'
 import { until } from '../support/until.ts'
 
-setDefaultTimeout(PATIENCE)
+setDefaultTimeout(TEST_TIMEOUT_MS)
 
 let cluster: OwnCluster
 beforeAll(async () => {

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
 import { useService } from '../support/hooks.ts'
 import { list, tryList } from '../support/http.ts'
-import { type Asked, LIST_FILTERS, type ListFilter, Oracle } from '../support/oracle.ts'
+import { LIST_FILTERS, type ListFilter, type ListRequest, Oracle } from '../support/oracle.ts'
 import { dayOf, type Platform } from '../support/oracle-records.ts'
 import { platform, SEIDS } from '../support/platform.ts'
 import { holds } from '../support/property.ts'
@@ -13,7 +13,7 @@ import { provisionScopes } from '../support/stored-platform.ts'
 type Spelling = 'brackets' | 'indexes' | 'bare' | 'encoded'
 
 interface Question {
-  asked: Asked
+  asked: ListRequest
   scope: number
   spelling: Spelling
   /** A first value of each scalar, which the second overrides, and parameters that nobody knows. */

@@ -9,7 +9,7 @@ import { emptyDatabase } from '../support/cluster.ts'
 import { ailments } from '../support/doctor.ts'
 import { cleanUp } from '../support/executable.ts'
 import { newToken, tryList } from '../support/http.ts'
-import { asking } from '../support/oracle.ts'
+import { parseRequest } from '../support/oracle.ts'
 import { listen } from '../support/service.ts'
 import { readOracle } from '../support/stored-platform.ts'
 
@@ -84,7 +84,7 @@ describe('data that was written when the schema was', () => {
       const oracle = await readOracle(sql)
       const scope = { organizations: [10, 11, 12], products: [1, 2] }
       for (const query of QUERIES)
-        expect((await tryList(baseUrl, token, query)).text).toBe(oracle.list(scope, asking(query)))
+        expect((await tryList(baseUrl, token, query)).text).toBe(oracle.list(scope, parseRequest(query)))
       await stop()
       expect(await ailments(url, '--full')).toEqual([])
       await database.close()

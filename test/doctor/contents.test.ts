@@ -1,12 +1,12 @@
 import { afterAll, describe, expect, test } from 'bun:test'
 import { setDisabled } from '../../src/integrations/lifecycle.ts'
-import { ailments, detailOf, diagnose, usePatients } from '../support/doctor.ts'
+import { ailments, detailOf, diagnose, useHealthyDatabases } from '../support/doctor.ts'
 import { cleanUp } from '../support/executable.ts'
 import { provision, succeed } from '../support/operator.ts'
-import { pastTriggers } from '../support/past-triggers.ts'
+import { withoutTriggers } from '../support/without-triggers.ts'
 
 afterAll(cleanUp)
-const newPatient = usePatients()
+const newPatient = useHealthyDatabases()
 
 describe('axport doctor finds a read model that differs from its source', () => {
   // The sample is everything, as long as there are not more than 1,000.
@@ -38,7 +38,7 @@ describe('axport doctor finds a read model that differs from its source', () => 
     ],
   ])('where %s, and its advice repairs it', async (_, statements, found) => {
     const { sql, url } = await newPatient()
-    await pastTriggers(sql, statements)
+    await withoutTriggers(sql, statements)
     const told = `^read model: wrong, ${found.replace('%s', 'all \\d+ records')}: axport refresh renders`
     for (const options of [[], ['--full']])
       expect(await ailments(url, ...options)).toEqual([expect.stringMatching(new RegExp(told))])
@@ -48,7 +48,7 @@ describe('axport doctor finds a read model that differs from its source', () => 
 
   test('where counts differ from the records, with --full, and its advice repairs it', async () => {
     const { sql, url } = await newPatient()
-    await pastTriggers(sql, 'update export_counts set records = 7 where organization_id = 10')
+    await withoutTriggers(sql, 'update export_counts set records = 7 where organization_id = 10')
     expect(await ailments(url)).toEqual([])
     expect(await ailments(url, '--full')).toEqual([
       expect.stringMatching(

@@ -3,7 +3,7 @@ import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { MIGRATIONS } from '../../src/postgres/schema/migrations.ts'
 import { emptyDatabase } from '../support/cluster.ts'
-import { ailments, CHECKS, detailOf, diagnose, usePatients } from '../support/doctor.ts'
+import { ailments, CHECKS, detailOf, diagnose, useHealthyDatabases } from '../support/doctor.ts'
 import { axport, cleanUp, complaint, emptyFolder } from '../support/executable.ts'
 import { freePort } from '../support/free-port.ts'
 import { everything } from '../support/import.ts'
@@ -11,7 +11,7 @@ import { openWorld, succeed } from '../support/operator.ts'
 import { migratedFolder, openTestDatabase } from '../support/service.ts'
 
 afterAll(cleanUp)
-const newPatient = usePatients()
+const newPatient = useHealthyDatabases()
 
 describe('axport doctor on a healthy database', () => {
   test('prints a table in which everything is ok, and exits with 0', async () => {

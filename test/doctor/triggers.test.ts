@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'bun:test'
 import { checkTriggers } from '../../src/doctor/trigger-check.ts'
-import { ailments, usePatients } from '../support/doctor.ts'
+import { ailments, useHealthyDatabases } from '../support/doctor.ts'
 import { succeed } from '../support/operator.ts'
 
-const newPatient = usePatients()
+const newPatient = useHealthyDatabases()
 
 /** What the triggers of these names are for, and what to do when they are on again. */
 const HARMS: [RegExp, string, string][] = [

@@ -1,13 +1,13 @@
 import { describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { startCluster } from '../support/cluster.ts'
-import { axport, complaint, PATIENCE } from '../support/executable.ts'
+import { axport, complaint, TEST_TIMEOUT_MS } from '../support/executable.ts'
 import { assessment } from '../support/fixtures.ts'
 import { bearer, LIST, postToken, send, TOKEN } from '../support/http.ts'
 import { type Served, useServedWorld, whileBlocked } from '../support/served.ts'
 import { load } from '../support/service.ts'
 import { until } from '../support/until.ts'
 
-setDefaultTimeout(PATIENCE)
+setDefaultTimeout(TEST_TIMEOUT_MS)
 
 const world = useServedWorld({ DATABASE_POOL_SIZE: '2', ADMIN_PORT: '0' })
 const WORKERS = ['--workers', '2']

@@ -4,7 +4,7 @@ import { createIntegration } from '../../src/integrations/create.ts'
 import { emptyDatabase, type TestDatabase } from '../support/cluster.ts'
 import { ORGANIZATION, PRODUCT } from '../support/fixtures.ts'
 import { bearer, LIST, newToken } from '../support/http.ts'
-import { fill, startTroubled, type Troubled } from '../support/outage.ts'
+import { fill, type OutageService, startOutageService } from '../support/outage.ts'
 import { exchange } from '../support/raw.ts'
 import { until } from '../support/until.ts'
 
@@ -15,7 +15,7 @@ let sql: postgres.Sql
 /** Outside of any transaction: within one, what it sees of the others does not change. */
 let watcher: postgres.Sql
 let credentials: Awaited<ReturnType<typeof fill>>
-let service: Troubled
+let service: OutageService
 
 beforeAll(async () => {
   database = await emptyDatabase()
@@ -34,7 +34,7 @@ afterAll(async () => {
 })
 
 const start = async (settings: Record<string, string> = {}) => {
-  service = await startTroubled(database.url, credentials, settings)
+  service = await startOutageService(database.url, credentials, settings)
 }
 
 /**
@@ -104,7 +104,7 @@ describe('a request gets', () => {
     expect(await blocked()).toBe(0)
     await sql`rollback`
     expect((await service.list()).status).toBe(200)
-    expect(service.told()).toEqual([])
+    expect(service.newMessages()).toEqual([])
   })
 
   test('503 when no connection gets free in DATABASE_WAIT, and its place in the queue is gone', async () => {
@@ -118,7 +118,7 @@ describe('a request gets', () => {
     expect(service.pool.stats()).toEqual({ inUse: 2, idle: 0, waiting: 0 })
     await sql`rollback`
     expect((await Promise.all(held)).map(({ status }) => status)).toEqual([200, 200])
-    expect(service.told()).toEqual([])
+    expect(service.newMessages()).toEqual([])
   })
 
   test('503 when MAX_REQUESTS are in work, and an answer again as soon as one is done', async () => {
@@ -197,7 +197,7 @@ describe('a statement that is at work for long', () => {
     expect(await held()).toEqual(before)
     await sql`rollback`
     expect((await list).status).toBe(200)
-    expect(service.told()).toEqual([])
+    expect(service.newMessages()).toEqual([])
   })
 })
 
@@ -218,7 +218,7 @@ describe('a client that hangs up', () => {
     expect(await Promise.all(asked)).toEqual(clients.map(() => 'AbortError'))
     await sql`rollback`
     expect((await service.list()).status).toBe(200)
-    expect(service.told()).toEqual([])
+    expect(service.newMessages()).toEqual([])
   })
 
   test('a hundred times over neither takes more connections than there are, nor ends a statement of others', async () => {
@@ -249,6 +249,6 @@ describe('a client that hangs up', () => {
     await watched
     expect(await others).toEqual(new Set([200]))
     expect(most).toBeWithin(1, 4)
-    expect(service.told()).toEqual([])
+    expect(service.newMessages()).toEqual([])
   })
 })

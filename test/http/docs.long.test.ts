@@ -1,12 +1,12 @@
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import type { Page } from 'playwright-core'
 import { CHROMIUM, closeBrowser, visiting } from '../support/browser.ts'
-import { axport, cleanUp, PATIENCE, serve } from '../support/executable.ts'
+import { axport, cleanUp, serve, TEST_TIMEOUT_MS } from '../support/executable.ts'
 import { assessment, EDUCATOR, educator, world } from '../support/fixtures.ts'
 import { requires } from '../support/requires.ts'
 import { load, openTestDatabase, type TestDatabase } from '../support/service.ts'
 
-setDefaultTimeout(PATIENCE)
+setDefaultTimeout(TEST_TIMEOUT_MS)
 
 /** Beyond what JavaScript's numbers hold exactly. */
 const LARGE = '9007199254740993'

@@ -3,14 +3,14 @@ import { readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import postgres from 'postgres'
 import { startCluster } from '../support/cluster.ts'
-import { cleanUp, PATIENCE } from '../support/executable.ts'
+import { cleanUp, TEST_TIMEOUT_MS } from '../support/executable.ts'
 import { FlakyProxy } from '../support/flaky-proxy.ts'
 import { newToken, tryList } from '../support/http.ts'
 import { fill } from '../support/outage.ts'
 import { serveWith } from '../support/served.ts'
 import { until } from '../support/until.ts'
 
-setDefaultTimeout(PATIENCE)
+setDefaultTimeout(TEST_TIMEOUT_MS)
 afterAll(cleanUp)
 
 test('on a read-only database no use and no refusal is noted, nothing is purged, and connections stay, until it takes writes', async () => {

@@ -1,11 +1,11 @@
 import { expect, setDefaultTimeout, test } from 'bun:test'
 import { mergedReaders } from '../../src/http/admin/readers.ts'
 import type { Readiness } from '../../src/http/admin/readiness.ts'
-import { PATIENCE } from '../support/executable.ts'
+import { TEST_TIMEOUT_MS } from '../support/executable.ts'
 import { freePort } from '../support/free-port.ts'
 import { useServedWorld } from '../support/served.ts'
 
-setDefaultTimeout(PATIENCE)
+setDefaultTimeout(TEST_TIMEOUT_MS)
 
 const world = useServedWorld({ ADMIN_PORT: '0' })
 

@@ -1,13 +1,13 @@
 import { beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { requestId } from '../../src/http/request-log.ts'
-import { executable, PATIENCE } from '../support/executable.ts'
+import { executable, TEST_TIMEOUT_MS } from '../support/executable.ts'
 import { assessment, range } from '../support/fixtures.ts'
 import { bearer, type Credentials, LIST, newToken, TOKEN, tokenRequest } from '../support/http.ts'
 import { provision } from '../support/operator.ts'
 import { type Served, useServedWorld, whileBlocked } from '../support/served.ts'
 import { load } from '../support/service.ts'
 
-setDefaultTimeout(PATIENCE)
+setDefaultTimeout(TEST_TIMEOUT_MS)
 
 const world = useServedWorld({ SLOW_REQUEST_MS: '500' })
 let server: Served

@@ -1,9 +1,9 @@
 import { afterEach, expect, setDefaultTimeout, test } from 'bun:test'
-import { PATIENCE } from '../support/executable.ts'
+import { TEST_TIMEOUT_MS } from '../support/executable.ts'
 import { postToken } from '../support/http.ts'
 import { type Served, useServedWorld } from '../support/served.ts'
 
-setDefaultTimeout(PATIENCE)
+setDefaultTimeout(TEST_TIMEOUT_MS)
 
 const world = useServedWorld({ ADMIN_PORT: '0' })
 

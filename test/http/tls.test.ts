@@ -3,12 +3,20 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { connect, type TLSSocket } from 'node:tls'
 import { selfSigned } from '../support/certificate.ts'
-import { axport, cleanUp, complaint, emptyFolder, PATIENCE, serve, start } from '../support/executable.ts'
+import {
+  axport,
+  cleanUp,
+  complaint,
+  emptyFolder,
+  serve,
+  start,
+  TEST_TIMEOUT_MS,
+} from '../support/executable.ts'
 import { RawConnection } from '../support/raw.ts'
 import { openTestDatabase, type TestDatabase } from '../support/service.ts'
 import { until } from '../support/until.ts'
 
-setDefaultTimeout(PATIENCE)
+setDefaultTimeout(TEST_TIMEOUT_MS)
 
 const FIRST = selfSigned('first')
 const SECOND = selfSigned('second')

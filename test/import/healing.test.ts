@@ -14,7 +14,7 @@ import {
   removal,
 } from '../support/fixtures.ts'
 import { importLines, useDatabase } from '../support/import.ts'
-import { pastTriggers } from '../support/past-triggers.ts'
+import { withoutTriggers } from '../support/without-triggers.ts'
 
 const database = useDatabase('postgres')
 const WORLD = [...PEOPLE, organization(11), assessment(9001), assessment(9002), multiPart(9100, [9101, 9102])]
@@ -66,19 +66,19 @@ describe('of what was written past the triggers', () => {
       multiPart(9100, [9101, part(9102, { name: 'New' })], { organization_id: 11 }),
     ],
   ])('an import brings up to date what shows %s that it changes', async (_, statements, line) => {
-    await pastTriggers(database.sql, statements)
+    await withoutTriggers(database.sql, statements)
     expect(await loaded(line)).toMatch(/^all \d records, equal to their source$/)
   })
 
   test('an import brings a record back that was deleted itself, and axport refresh counts the records anew', async () => {
-    await pastTriggers(database.sql, 'delete from export_records where id = 9001')
+    await withoutTriggers(database.sql, 'delete from export_records where id = 9001')
     expect(await loaded(assessment(9001, { organization_id: 11 }))).toStartWith('1 of all 2 counts differs')
     await refresh(database.sql, undefined, () => {})
     expect((await checkReadModel(database.sql, true)).detail).toBe('all 3 records, equal to their source')
   })
 
   test('an import leaves alone what it finds in the source tables as its lines say', async () => {
-    await pastTriggers(database.sql, `update users set name = 'Eva' where id = 501`)
+    await withoutTriggers(database.sql, `update users set name = 'Eva' where id = 501`)
     expect(await loaded(educator(501, { name: 'Eva' }))).toStartWith('3 of all 3 records differ')
   })
 })

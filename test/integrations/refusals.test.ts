@@ -3,13 +3,13 @@ import { RefusalNotes } from '../../src/http/notes.ts'
 import { addRefusals } from '../../src/integrations/refusals.ts'
 import { reportIntegration } from '../../src/integrations/report.ts'
 import type { Runner } from '../../src/postgres/statement.ts'
-import { cleanUp, PATIENCE } from '../support/executable.ts'
+import { cleanUp, TEST_TIMEOUT_MS } from '../support/executable.ts'
 import { postToken, tryList } from '../support/http.ts'
 import { newToken, provision, succeed, useTwoServices } from '../support/operator.ts'
 import { BACKENDS_OF_TIER } from '../support/service.ts'
 import { until } from '../support/until.ts'
 
-setDefaultTimeout(PATIENCE)
+setDefaultTimeout(TEST_TIMEOUT_MS)
 afterAll(cleanUp)
 
 const INSTANT = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$/

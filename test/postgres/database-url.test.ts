@@ -9,7 +9,7 @@ import { type OwnCluster, startCluster } from '../support/cluster.ts'
 import { encryptCluster } from '../support/encrypt-cluster.ts'
 import { axport, cleanUp, complaint, emptyFolder } from '../support/executable.ts'
 import { FlakyProxy } from '../support/flaky-proxy.ts'
-import { expectUnavailable, fill, startTroubled } from '../support/outage.ts'
+import { expectUnavailable, fill, startOutageService } from '../support/outage.ts'
 import { until } from '../support/until.ts'
 
 afterAll(cleanUp)
@@ -153,7 +153,7 @@ describe('a Postgres with encryption', () => {
   test('gets cancel requests, and cut connections and answers that cannot be decrypted end nothing else', async () => {
     const credentials = await fill(own.url())
     const proxy = await FlakyProxy.start(own.url())
-    const service = await startTroubled(`${proxy.url}?sslmode=require`, credentials, {})
+    const service = await startOutageService(`${proxy.url}?sslmode=require`, credentials, {})
     expect((await service.list()).status).toBe(200)
     const sql = postgres(own.url(), { max: 1, fetch_types: false })
     const watcher = postgres(own.url(), { max: 1, fetch_types: false })
@@ -177,7 +177,7 @@ describe('a Postgres with encryption', () => {
     await sql`rollback`
     proxy.cut()
     expect((await service.list()).status).toBe(200)
-    expect(service.told()).toEqual([])
+    expect(service.newMessages()).toEqual([])
     proxy.become({ is: 'garbling' })
     await expectUnavailable(service, 2000)
     proxy.become({ is: 'fair' })

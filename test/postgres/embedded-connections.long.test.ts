@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import type postgres from 'postgres'
 import type { Sql } from 'postgres'
 import { type EmbeddedDatabase, openEmbedded } from '../../src/postgres/embedded/embedded.ts'
-import { rawConnection, useNotes } from '../support/notes.ts'
+import { rawConnection, useNotes } from '../support/embedded-notes.ts'
 import { until } from '../support/until.ts'
 
 const notes = useNotes()

@@ -3,7 +3,7 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, wri
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { openEmbedded } from '../../src/postgres/embedded/embedded.ts'
-import { useNotes } from '../support/notes.ts'
+import { useNotes } from '../support/embedded-notes.ts'
 
 const notes = useNotes()
 

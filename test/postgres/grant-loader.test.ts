@@ -5,10 +5,10 @@ import { axport, cleanUp } from '../support/executable.ts'
 import { assessment, educator, multiPart, ndjsonOf, organization, removal } from '../support/fixtures.ts'
 import { idsOf, staleRecords } from '../support/import.ts'
 import { openWorld, refusal, succeed } from '../support/operator.ts'
-import { pastTriggers } from '../support/past-triggers.ts'
 import { privilegesOf } from '../support/privileges.ts'
 import { type Role, useRoles } from '../support/roles.ts'
 import type { TestDatabase } from '../support/service.ts'
+import { withoutTriggers } from '../support/without-triggers.ts'
 
 /** All that a role that loads may do, and nothing else; functions do for it what it may do itself. */
 const ALLOWED = [
@@ -72,7 +72,7 @@ describe('a role that was granted what import needs', () => {
   })
 
   test('can refresh the records after writes without triggers', async () => {
-    await pastTriggers(
+    await withoutTriggers(
       database.sql,
       `update users set first_name = 'Past' where id = 501; update export_counts set records = 9`,
     )

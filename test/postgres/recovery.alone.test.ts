@@ -2,7 +2,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test
 import postgres from 'postgres'
 import { type OwnCluster, startCluster } from '../support/cluster.ts'
 import { FlakyProxy } from '../support/flaky-proxy.ts'
-import { expectUnavailable, fill, startTroubled, type Troubled } from '../support/outage.ts'
+import { expectUnavailable, fill, type OutageService, startOutageService } from '../support/outage.ts'
 import { until } from '../support/until.ts'
 
 /** Seconds: so that what is bounded by it takes not long here. */
@@ -16,7 +16,7 @@ const FOUND = 'the database can be reached again'
 let own: OwnCluster
 let proxy: FlakyProxy
 let credentials: Awaited<ReturnType<typeof fill>>
-let service: Troubled
+let service: OutageService
 
 beforeAll(async () => {
   own = await startCluster({ settings: { max_connections: '20', superuser_reserved_connections: '0' } })
@@ -33,7 +33,7 @@ afterAll(async () => {
 })
 
 const start = async (settings: Record<string, string> = {}, url = proxy.url) => {
-  service = await startTroubled(url, credentials, { ...SETTINGS, ...settings })
+  service = await startOutageService(url, credentials, { ...SETTINGS, ...settings })
 }
 
 /** As the operator, past the proxy. */
@@ -61,7 +61,7 @@ describe('when the database', () => {
     const reason = expect.stringMatching(
       /^the database cannot be reached: (nothing listens there|it closes connections)$/,
     )
-    expect(service.told()).toEqual([reason, FOUND])
+    expect(service.newMessages()).toEqual([reason, FOUND])
   })
 
   test('was restarted between two requests, the next one is answered as usual', async () => {
@@ -71,7 +71,7 @@ describe('when the database', () => {
     await own.restart()
     expect((await service.token()).status).toBe(200)
     expect((await service.list()).status).toBe(200)
-    expect(service.told()).toEqual([])
+    expect(service.newMessages()).toEqual([])
   })
 
   /** The answer to a request whose connection is cut while its statement waits for a table. */
@@ -90,7 +90,7 @@ describe('when the database', () => {
     await service.list()
     const { answer } = await operator(sql => answerAcrossACut(sql, 'export_records', () => service.list()))
     expect((await answer).status).toBe(200)
-    expect(service.told()).toEqual([])
+    expect(service.newMessages()).toEqual([])
   })
 
   test('cuts a connection while a token is issued, the token is issued once, on another one', async () => {
@@ -112,11 +112,13 @@ describe('when the database', () => {
     await expectUnavailable(service, WAIT)
     await expectUnavailable(service, 500)
     // While the note of a token's use is still on its way, there is a connection that may be of use.
-    const told = service.told().filter(line => !line.startsWith('the database takes no further connection'))
+    const told = service
+      .newMessages()
+      .filter(line => !line.startsWith('the database takes no further connection'))
     expect(told).toEqual([`${LOST}: it does not answer`])
     proxy.become({ is: 'fair' })
     await service.recovery()
-    expect(service.told()).toEqual([FOUND])
+    expect(service.newMessages()).toEqual([FOUND])
   })
 
   test('is behind a balancer that accepts and closes connections, attempts to connect have pauses', async () => {
@@ -128,10 +130,10 @@ describe('when the database', () => {
     const before = proxy.accepted
     await Bun.sleep(1000)
     expect(proxy.accepted - before).toBeWithin(1, 12)
-    expect(service.told()).toEqual([`${LOST}: it closes connections`])
+    expect(service.newMessages()).toEqual([`${LOST}: it closes connections`])
     proxy.become({ is: 'fair' })
     await service.recovery(service.token)
-    expect(service.told()).toEqual([FOUND])
+    expect(service.newMessages()).toEqual([FOUND])
   })
 
   test('has no connection left, requests share those that the service has', async () => {
@@ -142,7 +144,7 @@ describe('when the database', () => {
     await sql`lock table export_records in access exclusive mode`
     const answers = Array.from({ length: 8 }, () => service.list())
     const told = await until('the log says so', () => {
-      const lines = service.told()
+      const lines = service.newMessages()
       return lines.length > 0 && lines
     })
     await sql`rollback`
@@ -157,10 +159,10 @@ describe('when the database', () => {
     await start()
     const { free } = await takeAll()
     await expectUnavailable(service, WAIT)
-    expect(service.told()).toEqual([`${LOST}: it has no connection left`])
+    expect(service.newMessages()).toEqual([`${LOST}: it has no connection left`])
     await free()
     await service.recovery()
-    expect(service.told()).toEqual([FOUND])
+    expect(service.newMessages()).toEqual([FOUND])
   })
 
   test('becomes read-only, no token can be issued and all else goes on', async () => {
@@ -176,7 +178,7 @@ describe('when the database', () => {
     expect((await service.list()).status).toBe(200)
     await set('off')
     await service.recovery(service.token)
-    expect(service.told()).toEqual([
+    expect(service.newMessages()).toEqual([
       'the database is read-only: no tokens can be issued',
       'the database takes writes again',
     ])
@@ -192,7 +194,7 @@ describe('when the database', () => {
       await operator(async sql => await sql`alter table ${sql(`${table}_elsewhere`)} rename to ${sql(table)}`)
     expect([list.status, token.status]).toEqual([500, 500])
     expect(await token.json()).toMatchObject({ error: 'server_error' })
-    expect(service.told()).toEqual(['unforeseen error', 'unforeseen error'])
+    expect(service.newMessages()).toEqual(['unforeseen error', 'unforeseen error'])
   })
 })
 

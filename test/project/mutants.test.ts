@@ -1,10 +1,20 @@
-import { expect, test } from 'bun:test'
-import { existsSync } from 'node:fs'
+import { describe, expect, test } from 'bun:test'
+import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { MUTATED, testsOf } from '../mutants/tests.ts'
+import { LEFT_OUT } from '../mutants/trial.ts'
 
-test('test/mutants/tests.ts lists only existing files of code and tests', () => {
-  const root = join(import.meta.dir, '..', '..')
-  const paths = MUTATED.flatMap(path => [path, ...testsOf(path)])
-  expect([...new Set(paths)].filter(path => !existsSync(join(root, path)))).toEqual([])
+const root = join(import.meta.dir, '..', '..')
+
+describe('the tests that run for mutants', () => {
+  const paths = [...new Set(MUTATED.flatMap(testsOf))]
+
+  test('are in existing files, and so are the mutants', () => {
+    expect([...MUTATED, ...paths].filter(path => !existsSync(join(root, path)))).toEqual([])
+  })
+
+  test('leave out tests by parts of names that exist', () => {
+    const texts = paths.map(path => readFileSync(join(root, path), 'utf8'))
+    expect(LEFT_OUT.filter(name => !texts.some(text => text.includes(name)))).toEqual([])
+  })
 })

@@ -6,7 +6,7 @@ import { Failure } from '../../src/errors.ts'
 import { selfSigned } from '../support/certificate.ts'
 import { cleanUp } from '../support/executable.ts'
 import {
-  ANYBODY,
+  ANY_CREDENTIALS,
   type Front,
   json,
   outputIn,
@@ -34,7 +34,11 @@ beforeEach(() => {
 
 /** The error of a pull from a host: one line. The earlier output stays, with nothing beside it. */
 async function complaintOf(baseUrl: string, options: PullOptions = {}): Promise<string> {
-  const error = await pullFrom(baseUrl, ANYBODY, out, { timeoutMs: 500, retryForMs: 1, ...options }).then(
+  const error = await pullFrom(baseUrl, ANY_CREDENTIALS, out, {
+    timeoutMs: 500,
+    retryForMs: 1,
+    ...options,
+  }).then(
     () => undefined,
     error => error,
   )
@@ -43,7 +47,7 @@ async function complaintOf(baseUrl: string, options: PullOptions = {}): Promise<
   expect(readdirSync(dirname(out))).toEqual(['out.ndjson'])
   const { message } = error as Failure
   expect(message).not.toMatch(/[\n\r]/)
-  expect(message).not.toContain(ANYBODY.clientSecret)
+  expect(message).not.toContain(ANY_CREDENTIALS.clientSecret)
   return message
 }
 
@@ -193,7 +197,7 @@ describe('a service that breaks', () => {
     stub.hook = n => {
       if (n === 2) stub.stop()
     }
-    const failed = pullFrom(stub.baseUrl, ANYBODY, out, { retryForMs: 1 })
+    const failed = pullFrom(stub.baseUrl, ANY_CREDENTIALS, out, { retryForMs: 1 })
     await expect(failed).rejects.toThrow(
       /; gave up after 1 attempt; 100 of 250 assessments are kept: run the same command again to go on$/,
     )

@@ -4,7 +4,7 @@ import { parse } from 'csv-parse/sync'
 import { parquetMetadata } from 'hyparquet'
 import { cleanUp } from '../support/executable.ts'
 import {
-  ANYBODY,
+  ANY_CREDENTIALS,
   type Front,
   json,
   linesOf,
@@ -22,7 +22,7 @@ afterAll(cleanUp)
 describe('answers that axport does not send:', () => {
   const pulled = async (stub: Front, format: 'ndjson' | 'csv' | 'parquet' = 'ndjson') => {
     const out = outputIn(`out.${format}`)
-    await pullFrom(stub.baseUrl, ANYBODY, out, { format }).finally(stub.stop)
+    await pullFrom(stub.baseUrl, ANY_CREDENTIALS, out, { format }).finally(stub.stop)
     return out
   }
 
@@ -93,7 +93,7 @@ describe('answers that axport does not send:', () => {
       records[120] = damage(record(120))
       const stub = startStub(records)
       const out = outputIn()
-      await expect(pullFrom(stub.baseUrl, ANYBODY, out).finally(stub.stop)).rejects.toThrow(
+      await expect(pullFrom(stub.baseUrl, ANY_CREDENTIALS, out).finally(stub.stop)).rejects.toThrow(
         `the service sent no page of assessments at offset 99 (${reason}); 100 of 150 assessments are kept`,
       )
       expect(linesOf(`${out}.partial`)).toEqual(records.slice(0, 100))
@@ -140,7 +140,7 @@ function metadataOf(path: string) {
 test('Parquet says that no column but seid has a null', async () => {
   const stub = startStub([record(1)])
   const out = outputIn('out.parquet')
-  await pullFrom(stub.baseUrl, ANYBODY, out, { format: 'parquet' }).finally(stub.stop)
+  await pullFrom(stub.baseUrl, ANY_CREDENTIALS, out, { format: 'parquet' }).finally(stub.stop)
   const [, ...columns] = metadataOf(out).schema
   const optional = columns.filter(column => column.repetition_type === 'OPTIONAL')
   expect(optional.map(({ name }) => name)).toEqual(['seid'])
@@ -151,7 +151,7 @@ test('Parquet is written in groups of records, not all at once', async () => {
   const records = Array.from({ length: 10_500 }, (_, index) => record(index))
   const stub = startStub(records)
   const out = outputIn('out.parquet')
-  await pullFrom(stub.baseUrl, ANYBODY, out, { format: 'parquet' }).finally(stub.stop)
+  await pullFrom(stub.baseUrl, ANY_CREDENTIALS, out, { format: 'parquet' }).finally(stub.stop)
   const { row_groups, created_by } = metadataOf(out)
   expect(row_groups.map(group => group.num_rows)).toEqual([10_000n, 500n])
   expect(created_by).toBe('axport')

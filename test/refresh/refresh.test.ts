@@ -7,10 +7,10 @@ import { assessment, educator, multiPart, organization, proctor, product } from 
 import { useService } from '../support/hooks.ts'
 import { tryList } from '../support/http.ts'
 import { staleRecords, versionOf } from '../support/import.ts'
-import { asking } from '../support/oracle.ts'
-import { pastTriggers } from '../support/past-triggers.ts'
+import { parseRequest } from '../support/oracle.ts'
 import { authorize, BACKENDS_OF_TIER, listen, load } from '../support/service.ts'
 import { readOracle } from '../support/stored-platform.ts'
+import { withoutTriggers } from '../support/without-triggers.ts'
 
 /** Six records: three of Ana (501), three of Bo (502), whom it took two parts each. */
 const WORLD = [
@@ -36,7 +36,7 @@ describe.each(BACKENDS_OF_TIER)('axport refresh, on %s,', backend => {
     await load(service.sql, WORLD)
   })
 
-  const behind = (statements: string) => pastTriggers(service.sql, statements)
+  const behind = (statements: string) => withoutTriggers(service.sql, statements)
   const run = (organizations?: string[]) => refresh(service.sql, organizations, () => {})
 
   /** What was found in the records and the names of people and products, as "missing outdated left". */
@@ -185,7 +185,7 @@ describe.each(BACKENDS_OF_TIER)('axport refresh, on %s,', backend => {
       update export_counts set records = records + 1 where organization_id = 10`)
     await meanwhile()
     const oracle = await readOracle(service.sql)
-    const truth = [...QUERIES, ...SEARCHES].map(query => oracle.list(scope, asking(query)))
+    const truth = [...QUERIES, ...SEARCHES].map(query => oracle.list(scope, parseRequest(query)))
     expect(await ask()).not.toEqual(truth)
     await run()
     expect(await ask()).toEqual(truth)
@@ -219,7 +219,7 @@ describe('axport refresh', () => {
       return rows.map(({ records }) => records)
     }
     expect(await transactions()).toEqual([2100])
-    await pastTriggers(service.sql, `update users set email = 'x' where id = 501`)
+    await withoutTriggers(service.sql, `update users set email = 'x' where id = 501`)
     expect((await refresh(service.sql, undefined, () => {})).records).toMatchObject({ outdated: 2103 })
     // The six of WORLD come before them.
     expect(await transactions()).toEqual([1994, 106])
@@ -234,12 +234,12 @@ describe('axport refresh', () => {
 
   test('reports each row once beside another refresh, and equals the source beside writers', async () => {
     await load(service.sql, WORLD)
-    await pastTriggers(service.sql, `update users set email = 'z'`)
+    await withoutTriggers(service.sql, `update users set email = 'z'`)
     const [known] = await service.sql`select count(*)::integer as records from export_records`
     const both = await Promise.all([1, 2].map(() => refresh(service.sql, undefined, () => {})))
     expect(both.reduce((sum, { records }) => sum + records.outdated, 0)).toBe(known?.records)
 
-    await pastTriggers(service.sql, `update users set name = 'Past', first_name = 'Past'`)
+    await withoutTriggers(service.sql, `update users set name = 'Past', first_name = 'Past'`)
     const writes = [501, 502, 77].flatMap(id => [
       service.sql`update users set first_name = 'New' where id = ${id}`,
       service.sql`update assessments set user_id = ${id} where id = 9001`,

@@ -16,7 +16,7 @@ export const CHECKS = [
 ]
 
 /** A database in which doctor finds nothing wrong. One test damages it. */
-export interface Patient {
+export interface HealthyDatabase {
   sql: Sql
   url: string
 }
@@ -25,7 +25,7 @@ export interface Patient {
  * Returns a function that creates Postgres databases with WORLD in them, vacuumed and analyzed. Each is dropped after
  * its test.
  */
-export function usePatients(): () => Promise<Patient> {
+export function useHealthyDatabases(): () => Promise<HealthyDatabase> {
   const cleanups: (() => Promise<void>)[] = []
   afterEach(async () => {
     for (const cleanup of cleanups.splice(0)) await cleanup()

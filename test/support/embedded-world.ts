@@ -1,6 +1,6 @@
 import { cpSync } from 'node:fs'
 import { openDatabase } from '../../src/postgres/database.ts'
-import { embeddedTemplate } from './engine.ts'
+import { embeddedTemplate } from './embedded-engine.ts'
 import { emptyFolder } from './executable.ts'
 import { ndjsonOf } from './fixtures.ts'
 import { madeOnce } from './made-once.ts'

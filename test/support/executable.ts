@@ -6,7 +6,7 @@ import { madeOnce } from './made-once.ts'
 /**
  * The time limit of a test, in milliseconds. `bun test` kills the child processes of all tests when one test times out.
  */
-export const PATIENCE = 300_000
+export const TEST_TIMEOUT_MS = 300_000
 
 /** How a run of the executable ended. */
 interface Finished {
@@ -40,7 +40,7 @@ interface RunOptions {
   /** A text, the path of a file, or "open" for a pipe that the test writes to. Default: empty input. */
   stdin?: { text: string } | { file: string } | 'open'
   /** Milliseconds after which a process that is still running is killed; its exit code is then 137. */
-  patience?: number
+  timeoutMs?: number
 }
 
 const children = new Set<Bun.Subprocess>()
@@ -86,8 +86,8 @@ export async function shell(line: string, options: RunOptions = {}): Promise<Fin
 }
 
 /** Waits for the end of a process, and kills a hanging one: a timed-out test would end the processes of all tests. */
-export async function ended(running: Running, { patience = 90_000 }: RunOptions): Promise<Finished> {
-  const timer = setTimeout(() => running.signal('SIGKILL'), patience)
+export async function ended(running: Running, { timeoutMs = 90_000 }: RunOptions): Promise<Finished> {
+  const timer = setTimeout(() => running.signal('SIGKILL'), timeoutMs)
   const finished = await running.finished.finally(() => clearTimeout(timer))
   return { ...finished, stderr: finished.stderr.replaceAll(PROGRESS, '') }
 }

@@ -27,13 +27,15 @@ export const LIST_FILTERS = [
 export type ListFilter = (typeof LIST_FILTERS)[number]
 
 /** The parameters of a request as they were sent: blank values are included, and no value is parsed. */
-export type Asked = Partial<Record<(typeof SCALARS | typeof SCALAR_FILTERS)[number], string | undefined>> & {
+export type ListRequest = Partial<
+  Record<(typeof SCALARS | typeof SCALAR_FILTERS)[number], string | undefined>
+> & {
   lists: Partial<Record<ListFilter, string[] | undefined>>
 }
 
 /** Parses a query string in the spelling of spec 4.2, with each scalar parameter at most once. */
-export function asking(query: string): Asked {
-  const request: Asked = { lists: {} }
+export function parseRequest(query: string): ListRequest {
+  const request: ListRequest = { lists: {} }
   for (const [key, value] of new URLSearchParams(query)) {
     const scalar =
       SCALARS.find(name => key === name) ?? SCALAR_FILTERS.find(name => key === `filter[${name}]`)
@@ -57,7 +59,7 @@ export class Oracle {
   }
 
   /** The body of a list (spec 4.2). */
-  list(scope: Scope, request: Asked): string {
+  list(scope: Scope, request: ListRequest): string {
     const matching = this.select(scope, request)
     const page = Math.min(isBlank(request.page) ? 50 : Number(request.page), 100)
     const offset = isBlank(request.offset) ? 0 : Number(request.offset)
@@ -66,7 +68,7 @@ export class Oracle {
   }
 
   /** All matching records as JSON in the requested order, without paging. */
-  documents(scope: Scope, request: Asked): string[] {
+  documents(scope: Scope, request: ListRequest): string[] {
     return this.select(scope, request).map(({ text }) => text)
   }
 
@@ -76,7 +78,7 @@ export class Oracle {
     return view && isInScope(view, scope) ? view.text : undefined
   }
 
-  private select(scope: Scope, { page: _, offset: __, ...request }: Asked): View[] {
+  private select(scope: Scope, { page: _, offset: __, ...request }: ListRequest): View[] {
     const key = JSON.stringify([scope.organizations, scope.products, request])
     let selection = this.selections.get(key)
     if (!selection) {
@@ -91,7 +93,7 @@ export class Oracle {
 }
 
 /** Sorts by the requested key and then by id, both in the requested direction. */
-function inOrder(views: View[], { sort, order }: Asked): View[] {
+function inOrder(views: View[], { sort, order }: ListRequest): View[] {
   const keyed = views.map(view => ({ view, key: sortKey(view, sort) }))
   keyed.sort((a, b) => compareCodePoints(a.key, b.key) || a.view.assessment.id - b.view.assessment.id)
   const sorted = keyed.map(({ view }) => view)
@@ -104,7 +106,7 @@ function isInScope({ assessment }: View, scope: Scope): boolean {
   )
 }
 
-function matches({ assessment, user, record }: View, request: Asked): boolean {
+function matches({ assessment, user, record }: View, request: ListRequest): boolean {
   const { lists, search, start_date, end_date } = request
   const has = (filter: ListFilter, isOne: (value: string) => boolean) => {
     const values = (lists[filter] ?? []).filter(value => !isBlank(value))

@@ -2,14 +2,14 @@ import { expect } from 'bun:test'
 import pino from 'pino'
 import { openDatabase } from '../../src/postgres/database.ts'
 import { migrate } from '../../src/postgres/schema/migrate.ts'
-import { expectDocumented } from './documented.ts'
+import { expectDocumented } from './expect-documented.ts'
 import { assessment, ORGANIZATION, PRODUCT, world } from './fixtures.ts'
 import { bearer, LIST, TOKEN, tokenRequest } from './http.ts'
 import { authorize, listen, load } from './service.ts'
 import { until } from './until.ts'
 
 /** A service for tests of outages, with a client that has a token. */
-export interface Troubled {
+export interface OutageService {
   url: string
   pool: ReturnType<typeof listen>['pool']
   /** GET the first page. */
@@ -17,8 +17,8 @@ export interface Troubled {
   /** POST for a token. */
   token(init?: RequestInit): Promise<Response>
   /** Messages and reasons in the log since the last call, without lines about requests and slow statements. */
-  told(): string[]
-  /** The log lines about slow statements since the last told(). */
+  newMessages(): string[]
+  /** The log lines about slow statements since the last newMessages(). */
   slow(): string[]
   /** Repeats a request until its status is 200; fails after two seconds, or on a status other than 503 before. */
   recovery(ask?: () => Promise<Response>): Promise<void>
@@ -42,11 +42,11 @@ export async function fill(url: string): Promise<{ clientId: string; clientSecre
 }
 
 /** Starts a service on a filled database; `settings` replaces defaults. */
-export async function startTroubled(
+export async function startOutageService(
   url: string,
   credentials: Awaited<ReturnType<typeof fill>>,
   settings: Record<string, string>,
-): Promise<Troubled> {
+): Promise<OutageService> {
   const database = await openDatabase(url, 1)
   await database.sql.end()
   let lines: string[] = []
@@ -68,7 +68,7 @@ export async function startTroubled(
       const body = new URLSearchParams(tokenRequest(credentials))
       return ask(TOKEN, { method: 'POST', body, ...init })
     },
-    told: () => {
+    newMessages: () => {
       const messages = lines
         .map(line => JSON.parse(line) as { msg: string; reason?: string })
         // A statement that waits for the database is reported as slow, too.
@@ -95,7 +95,7 @@ export async function startTroubled(
 }
 
 /** Holds that both endpoints answer 503 with Retry-After, in their own error formats, within `limitMs` milliseconds. */
-export async function expectUnavailable(service: Troubled, limitMs: number): Promise<void> {
+export async function expectUnavailable(service: OutageService, limitMs: number): Promise<void> {
   const start = performance.now()
   const [list, token] = await Promise.all([service.list(), service.token()])
   expect(performance.now() - start).toBeLessThan(limitMs)

@@ -8,7 +8,7 @@ import type { Query } from '../../src/pull/query.ts'
 import { sampleNdjson } from '../../src/sample/generate.ts'
 import { emptyFolder } from './executable.ts'
 import { importText } from './import.ts'
-import { asking, Oracle } from './oracle.ts'
+import { Oracle, parseRequest } from './oracle.ts'
 import { scopesOf } from './platform.ts'
 import { authorize, startService, type TestService } from './service.ts'
 import { readPlatform } from './stored-platform.ts'
@@ -49,7 +49,7 @@ export type PullStage = Awaited<ReturnType<typeof startPullStage>>
 export async function documents({ sql }: TestService, query = ''): Promise<string[]> {
   const platform = await readPlatform(sql)
   const [everything] = scopesOf(platform)
-  return new Oracle(platform).documents(everything, asking(query))
+  return new Oracle(platform).documents(everything, parseRequest(query))
 }
 
 /** Called before the n-th request for the list (the first is 1). A returned Response becomes the answer. */
@@ -172,7 +172,7 @@ export async function pullFrom(
   return { result, ...reports }
 }
 
-export const ANYBODY = { clientId: 'id', clientSecret: 'Xq7Secret' }
+export const ANY_CREDENTIALS = { clientId: 'id', clientSecret: 'Xq7Secret' }
 
 /** A path for an output, in a new folder. */
 export const outputIn = (name = 'out.ndjson') => join(emptyFolder(), name)

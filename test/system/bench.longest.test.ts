@@ -1,11 +1,11 @@
 import { afterAll, expect, setDefaultTimeout, test } from 'bun:test'
 import { join } from 'node:path'
 import type { Report } from '../bench/report.ts'
-import { cleanUp, emptyFolder, executable, launch, PATIENCE } from '../support/executable.ts'
+import { cleanUp, emptyFolder, executable, launch, TEST_TIMEOUT_MS } from '../support/executable.ts'
 
 /** Tests that the benchmark runs and has a result for every measure. The figures of so few records mean nothing. */
 
-setDefaultTimeout(PATIENCE)
+setDefaultTimeout(TEST_TIMEOUT_MS)
 afterAll(cleanUp)
 
 async function bench(args: string[]) {

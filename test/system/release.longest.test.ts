@@ -16,7 +16,7 @@ const environment = { PATH: process.env.PATH ?? '/usr/bin:/bin', HOME: process.e
 const out = emptyFolder()
 
 const run = (command: string[], cwd = emptyFolder(), env: Record<string, string> = environment) =>
-  ended(launch(command, { cwd, env }), { patience: 240_000 })
+  ended(launch(command, { cwd, env }), { timeoutMs: 240_000 })
 
 const makeRelease = (...options: string[]) =>
   run([process.execPath, join(root, 'scripts', 'release.ts'), '--out', out, ...options])

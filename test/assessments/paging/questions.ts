@@ -5,7 +5,7 @@ import type { PageMemory } from '../../../src/assessments/page-memory.ts'
 import { parseListQuery } from '../../../src/assessments/parse.ts'
 import type { Runner } from '../../../src/postgres/statement.ts'
 import { sha256 } from '../../../src/random.ts'
-import { asking, type Oracle, type Scope } from '../../support/oracle.ts'
+import { type Oracle, parseRequest, type Scope } from '../../support/oracle.ts'
 import type { Answer } from './servers.ts'
 
 /** What is asked of the list, as a client would put it. */
@@ -61,7 +61,7 @@ export function queryString({ sort, order, filter, size }: Asked, offset: number
 
 /** The body of a page as it has to be. */
 export function rightPage(oracle: Oracle, scope: Scope, asked: Asked, offset: number): string {
-  return oracle.list(scope, asking(queryString(asked, offset)))
+  return oracle.list(scope, parseRequest(queryString(asked, offset)))
 }
 
 /** The answer to a request for a single record as it has to be. */

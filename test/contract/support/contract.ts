@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect } from 'bun:test'
-import { expectDocumented } from '../../support/documented.ts'
+import { expectDocumented } from '../../support/expect-documented.ts'
 import type { Line } from '../../support/fixtures.ts'
 import * as http from '../../support/http.ts'
 import { exchange } from '../../support/raw.ts'

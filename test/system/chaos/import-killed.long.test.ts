@@ -99,7 +99,7 @@ function writeRevision(lines: string[], number: number, file: string): Revision 
 /** Imports a revision and returns the duration in milliseconds. */
 async function importWhole(url: string, { file }: Revision): Promise<number> {
   const began = performance.now()
-  const { code, stderr } = await axport(['import', file], { env: { DATABASE_URL: url }, patience: 300_000 })
+  const { code, stderr } = await axport(['import', file], { env: { DATABASE_URL: url }, timeoutMs: 300_000 })
   expect(code, stderr).toBe(0)
   return Math.round(performance.now() - began)
 }

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test'
 import { join } from 'node:path'
 import { createIntegration } from '../../../src/integrations/create.ts'
 import { sampleNdjson } from '../../../src/sample/generate.ts'
-import { cleanUp, PATIENCE, serve } from '../../support/executable.ts'
+import { cleanUp, serve, TEST_TIMEOUT_MS } from '../../support/executable.ts'
 import { importText } from '../../support/import.ts'
 import { requires } from '../../support/requires.ts'
 import { openTestDatabase, type TestDatabase } from '../../support/service.ts'
@@ -10,7 +10,7 @@ import { perform, type Seen, type Task } from './run.ts'
 import { CLIENTS, type Client } from './table.ts'
 import type { Refusal } from './task.ts'
 
-setDefaultTimeout(PATIENCE)
+setDefaultTimeout(TEST_TIMEOUT_MS)
 
 const WRONG_SECRET = {
   status: 401,

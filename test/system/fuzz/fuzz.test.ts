@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test'
-import { cleanUp, PATIENCE } from '../../support/executable.ts'
+import { cleanUp, TEST_TIMEOUT_MS } from '../../support/executable.ts'
 import { thorough } from '../../support/tier.ts'
 import { expectGoodEnd, fuzz, startTarget, type Target } from './fuzzing.ts'
 
-setDefaultTimeout(3 * PATIENCE)
+setDefaultTimeout(3 * TEST_TIMEOUT_MS)
 
 let target: Target
 beforeAll(async () => {

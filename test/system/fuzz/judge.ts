@@ -1,4 +1,4 @@
-import { expectDocumented } from '../../support/documented.ts'
+import { expectDocumented } from '../../support/expect-documented.ts'
 import { LIST, TOKEN } from '../../support/http.ts'
 import type { RawAnswer } from '../../support/raw.ts'
 import type { Conversation, HostileRequest } from './hostile.ts'

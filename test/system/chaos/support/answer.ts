@@ -1,4 +1,4 @@
-import { expectDocumented } from '../../../support/documented.ts'
+import { expectDocumented } from '../../../support/expect-documented.ts'
 
 /** The three endpoints. */
 export type Kind = 'list' | 'retrieve' | 'token'

@@ -1,5 +1,5 @@
 import { LIST } from '../../../support/http.ts'
-import { asking, Oracle, type Scope } from '../../../support/oracle.ts'
+import { Oracle, parseRequest, type Scope } from '../../../support/oracle.ts'
 import type { Platform } from '../../../support/oracle-records.ts'
 
 /** The right answers of the service for one state of the data. */
@@ -29,12 +29,12 @@ const QUERIES = [
 export function truthOf(platform: Platform, scope: Scope): Truth {
   const oracle = new Oracle(platform)
   for (const query of QUERIES) {
-    const { length } = oracle.documents(scope, asking(query))
+    const { length } = oracle.documents(scope, parseRequest(query))
     if (length === 0) throw new Error(`no record matches ${query}, so the query would test nothing`)
   }
   const answer = answersOf(oracle, scope)
   return {
-    ids: oracle.documents(scope, asking('')).map(text => (JSON.parse(text) as { id: number }).id),
+    ids: oracle.documents(scope, parseRequest('')).map(text => (JSON.parse(text) as { id: number }).id),
     queries: QUERIES,
     accepts: (path, text) => answer(path) === text,
     has: id => oracle.document(scope, id) !== undefined,
@@ -45,7 +45,7 @@ export function truthOf(platform: Platform, scope: Scope): Truth {
 export function answersOf(oracle: Oracle, scope: Scope): (path: string) => string | undefined {
   return path => {
     const [resource = '', query] = path.split('?')
-    if (query !== undefined) return oracle.list(scope, asking(query))
+    if (query !== undefined) return oracle.list(scope, parseRequest(query))
     return oracle.document(scope, Number(resource.slice(LIST.length + 1)))
   }
 }

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import postgres, { type Sql } from 'postgres'
 import { type EmbeddedDatabase, openEmbedded } from '../../src/postgres/embedded/embedded.ts'
-import { embeddedTemplate } from './engine.ts'
+import { embeddedTemplate } from './embedded-engine.ts'
 import { launch } from './executable.ts'
 import { until } from './until.ts'
 
@@ -45,7 +45,7 @@ export function useNotes(): Notes {
       return sql
     },
     otherProcess: (dir, body) => {
-      const source = join(import.meta.dir, '../../src/postgres/embedded/embedded.ts')
+      const source = Bun.resolveSync('../../src/postgres/embedded/embedded.ts', import.meta.dir)
       const code = `
         import postgres from ${JSON.stringify(Bun.resolveSync('postgres', import.meta.dir))}
         import { openEmbedded } from ${JSON.stringify(source)}
