@@ -5,6 +5,7 @@ import { erasePerson, undoErasure } from '../../src/erasure/erase.ts'
 import { everything, importLines, staleRecords, useDatabase } from '../support/import.ts'
 import { holds } from '../support/property.ts'
 import { BACKENDS_OF_TIER } from '../support/service.ts'
+import { thorough } from '../support/tier.ts'
 
 /**
  * What an import does, in a few lines of memory: a line says some fields of a record, and the others stay; lines for
@@ -273,7 +274,8 @@ describe.each(BACKENDS_OF_TIER)('on %s', backend => {
       }
     })
     await holds(property, { runs: 20, thorough: 250 })
-    // The files are not all of one sort.
+    // The fixed seed has files of all sorts; another one may have few of a sort.
+    if (thorough) return
     expect(loadedOnes).toBeGreaterThan(10)
     expect(refusedOnes).toBeGreaterThan(3)
     expect(leftOnes).toBeGreaterThan(1)
