@@ -121,8 +121,15 @@ function readInteger(text: string, minimum: number): number {
   return Math.min(value, Number.MAX_SAFE_INTEGER)
 }
 
+const BOOLEANS = new Map([
+  ['true', true],
+  ['1', true],
+  ['false', false],
+  ['0', false],
+])
+
 function readBoolean(text: string): boolean {
-  const value = { true: true, '1': true, false: false, '0': false }[text.toLowerCase()]
+  const value = BOOLEANS.get(text.toLowerCase())
   if (value === undefined) throw new Unreadable('true or false')
   return value
 }

@@ -2,7 +2,7 @@ import type { Sql, TransactionSql } from 'postgres'
 import { Failure } from '../errors.ts'
 import { KEPT, LEFT_OUT } from './tables.ts'
 
-/** Tables that have rows without any data, too; and tombstones, which an older backup must not bring back. */
+/** Tables that have rows without any data, too; and tombstones, which keep an older backup from bringing people back. */
 const NEVER_EMPTY = ['export_state', 'export_changes', 'disclosure_state', 'erasures', 'schema_migrations']
 
 /**

@@ -12,7 +12,7 @@ import { withAnySchema } from './with-database.ts'
 /** axport backup FILE */
 export function backupCommand(): Command {
   return new Command('backup')
-    .description('Write a backup of the whole database into one file.')
+    .description('Write a backup of all data but tokens into one file.')
     .argument('<file>', 'the file to write; - for standard output')
     .option('--json', 'print a JSON object')
     .addHelpText(

@@ -7,7 +7,7 @@ const STUBS = {
   bash: `# bash completion for axport
 _axport() {
   local IFS=$'\\n'
-  COMPREPLY=($(axport __complete -- "\${COMP_WORDS[@]:1:COMP_CWORD}" 2>/dev/null | cut -f 1))
+  COMPREPLY=($("\${COMP_WORDS[0]/#~/$HOME}" __complete -- "\${COMP_WORDS[@]:1:COMP_CWORD}" 2>/dev/null | cut -f 1))
   if [[ \${COMPREPLY[0]-} == :files ]]; then COMPREPLY=(); fi
 }
 complete -o default -F _axport axport
@@ -18,7 +18,7 @@ complete -o default -F _axport axport
 _axport() {
   local line
   local -a names shown
-  for line in \${(f)"$(axport __complete -- "\${(@Q)words[2,CURRENT]}" 2>/dev/null)"}; do
+  for line in \${(f)"$(\${~words[1]} __complete -- "\${(@Q)words[2,CURRENT]}" 2>/dev/null)"}; do
     names+=("\${line%%$'\\t'*}")
     shown+=("\${(r:24:)names[-1]} \${line#*$'\\t'}")
   done
@@ -38,7 +38,8 @@ fi
   fish: `# fish completion for axport
 function __axport_complete
   set -l current (commandline -ct)
-  set -l found (axport __complete -- (commandline -opc)[2..-1] "$current" 2>/dev/null)
+  set -l words (commandline -opc)
+  set -l found ($words[1] __complete -- $words[2..-1] "$current" 2>/dev/null)
   if test "$found" = :files
     __fish_complete_path "$current"
   else if string match -q -- '-*' "$current"

@@ -31,16 +31,16 @@ export class StatusLine {
     done: number,
     total: number | undefined,
     unit: string,
-    { skipped = 0, counted = done }: { skipped?: number; counted?: number } = {},
+    { skipped = 0, counted }: { skipped?: number; counted?: number } = {},
   ): void {
     const now = performance.now()
     if (phase !== this.phase) this.phaseStart = now
     this.phase = phase
     this.show(() => {
       const seconds = (now - this.phaseStart) / 1000
-      const rate = seconds === 0 ? 0 : Math.round((counted - skipped) / seconds)
+      const rate = seconds === 0 ? 0 : Math.round(((counted ?? done) - skipped) / seconds)
       const share = total === undefined ? '' : ` ${percent(done, total)} %`
-      const all = total === undefined || counted !== done ? counted : `${done} of ${total}`
+      const all = counted ?? (total === undefined ? done : `${done} of ${total}`)
       const left = total === undefined ? '' : timeLeft(done - skipped, total - skipped, seconds)
       return `${phase}${share} (${all} ${unit}, ${rate}/s${left})`
     })

@@ -15,6 +15,7 @@ import { standbyServers } from './standbys.ts'
 
 /** Serves DATABASE_URL until a signal. */
 export async function serveAlone(): Promise<void> {
+  standbyServers()
   await ServingProcess.run(serving => serving.withDatabase(database => serveOn(database, serving)))
 }
 
@@ -73,6 +74,7 @@ export class ServingProcess implements AdminView {
     // Wrong settings must be found before the wait for the database.
     readLimits()
     readTls()
+    setting('DATABASE_START_WAIT')
     const serving = new ServingProcess()
     try {
       await work(serving)
@@ -87,7 +89,6 @@ export class ServingProcess implements AdminView {
    * @throws Failure at once for an error that only a person can correct; after DATABASE_START_WAIT for any other
    */
   async withDatabase<Result>(work: (database: Database) => Promise<Result>): Promise<Result | undefined> {
-    standbyServers()
     const database = await Promise.race([this.open(), this.signalled.then(() => undefined)])
     if (!database) {
       this.log.info({ signal: await this.signalled }, 'stopping')

@@ -9,6 +9,7 @@ import type { AdminView } from '../http/admin/server.ts'
 import { shared, within } from '../within.ts'
 import { countWorkers, type Workers } from './arguments.ts'
 import { ServingProcess, serveAlone } from './serving.ts'
+import { standbyServers } from './standbys.ts'
 import { WorkerProcess } from './worker.ts'
 
 /** A worker that lived for longer is replaced at once; otherwise pauses double from the shortest to the longest. */
@@ -29,6 +30,7 @@ const FAILED_PROBES = 3
  * @throws UsageFailure for several workers on the embedded database
  */
 export async function serveWithWorkers(workers: Workers): Promise<void> {
+  standbyServers()
   if (databaseUrl().startsWith('embedded:')) {
     if (workers === 'auto' || workers === 1) return await serveAlone()
     throw new UsageFailure(

@@ -4,7 +4,7 @@ import type { Period } from './question.ts'
 /** The progress of a search. */
 export interface SearchProgress {
   answers: number
-  /** The time of the last of them, as Postgres prints it in UTC. */
+  /** The time up to which the record was searched, as Postgres prints it in UTC. */
   upTo: string
 }
 

@@ -90,7 +90,7 @@ const ONLY_PARTS = `
   + (select count(distinct p.assessment_id) from import_parts p
      where p.apart and not exists (select from import_assessments a where a.id = p.assessment_id))`
 
-/** The part \`t\` of the database goes, and becomes no part of another assessment. */
+/** The part `t` of the database goes, and becomes no part of another assessment. */
 const IS_GONE = 'not exists (select from import_parts p where p.id = t.id)'
 
 /** Parts of an assessment that does not change are unchanged. */

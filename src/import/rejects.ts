@@ -100,12 +100,13 @@ async function takeOutProblems(sql: TransactionSql, checking: Checking): Promise
     with found (line, reason, other_line) as materialized (${problems(checking)}),
     rejects as (
       insert into import_rejects (line, assessment_id, reason, other_line)
-      select line, coalesce(p.assessment_id, a.id), reason, other_line
+      select found.line, coalesce(p.assessment_id, a.id), reason, other_line
       from found
-      left join import_parts p using (line)
-      left join import_assessments a using (line)
+      -- Parts that came with their assessment have its line, each of them.
+      left join import_parts p on p.line = found.line and p.apart
+      left join import_assessments a on a.line = found.line
       -- A removal by --sync of something that is still needed is no fault of the source: it is left undone.
-      where line < ${SYNC_PLACE}
+      where found.line < ${SYNC_PLACE}
     )
     ${deletions.join('')}
     select count(*)::float8 as count from found`)

@@ -38,7 +38,7 @@ const ADVICE: Record<string, string> = {
   '57P02': 'it has crashed and is recovering',
   '57P03': 'it is starting up or shutting down: try again in a moment',
   '42501': 'the user in DATABASE_URL lacks a privilege',
-  '42704': 'it does not know a parameter in DATABASE_URL: remove it after the "?"',
+  '42704': 'it does not know a parameter in DATABASE_URL: remove what stands there after the "?"',
 }
 
 const BROKEN_TLS = 'TLS with it fails: is it Postgres that listens there, and is sslnegotiation right for it?'

@@ -37,7 +37,7 @@ export class Client {
 
   /**
    * The body of a list answer, for a query string without its "?".
-   * @throws Passing when `retryForMs` is over; Failure for an error that another attempt cannot change
+   * @throws TransientFailure when `retryForMs` is over; Failure for an error that another attempt cannot change
    */
   async list(queryString: string): Promise<Uint8Array> {
     const url = `${this.service.baseUrl}/api/v1/ax/assessments`

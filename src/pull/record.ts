@@ -86,8 +86,8 @@ function decode(bytes: Uint8Array): string {
   }
 }
 
-/** A whole number of 16 digits or more: above 2^53 a JavaScript number is not exact. */
-const LARGE_NUMBER = /[:[,]\s*\d{16}/
+/** A number that a JavaScript number may not be written back as: above 2^53, or with a fraction or an exponent. */
+const LARGE_NUMBER = /[:[,]\s*-?\d+(?:\d{15}|[.eE])/
 
 type Reviver = Parameters<typeof JSON.parse>[1]
 
@@ -100,9 +100,9 @@ function parseJson(text: string): unknown {
 }
 
 function readExactly(_: string, value: unknown, { source }: { source: string }): unknown {
-  return typeof value === 'number' && !Number.isSafeInteger(value) && /^\d+$/.test(source)
-    ? BigInt(source)
-    : value
+  if (typeof value !== 'number') return value
+  if (/^\d+$/.test(source)) return Number.isSafeInteger(value) ? value : BigInt(source)
+  return String(value) === source ? value : rawJSON(source)
 }
 
 const { rawJSON } = JSON as unknown as { rawJSON(text: string): unknown }

@@ -36,15 +36,16 @@ const MAX_BYTES = 64 * 1024 * 1024
  */
 export async function request(url: string, init: RequestInit, timeoutMs: number): Promise<Answer> {
   const { origin } = new URL(url)
+  const abort = new AbortController()
+  const timer = setTimeout(() => abort.abort(new DOMException('timed out', 'TimeoutError')), timeoutMs)
   try {
-    const response = await fetch(url, {
-      ...init,
-      redirect: 'manual',
-      signal: AbortSignal.timeout(timeoutMs),
-    })
+    const response = await fetch(url, { ...init, redirect: 'manual', signal: abort.signal })
     return { status: response.status, headers: response.headers, body: await readBody(response, origin) }
   } catch (error) {
+    abort.abort()
     throw explain(error, origin, timeoutMs)
+  } finally {
+    clearTimeout(timer)
   }
 }
 

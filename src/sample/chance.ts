@@ -1,4 +1,4 @@
-/** Random numbers of sample data, and instants drawn from them. The same on every machine. */
+/** Random numbers of sample data, the same on every machine. */
 
 /** Streams of draws that are independent of each other. */
 const STREAMS = {

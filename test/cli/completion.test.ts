@@ -21,7 +21,7 @@ describe('axport completion', () => {
     for (const shell of ['bash', 'zsh', 'fish']) {
       const { code, stdout, stderr } = await axport(['completion', shell])
       expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
-      expect(stdout).toContain('axport __complete -- ')
+      expect(stdout).toContain(' __complete -- ')
       expect(stdout.split('\n').length).toBeLessThan(30)
     }
   })

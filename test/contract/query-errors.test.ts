@@ -31,7 +31,11 @@ contract('The query string', setup, api => {
       ['proctor_ids', '77', ids],
       ['organization_ids', '10', ids],
       ['user_record_status', 'active', status],
-      ['legacy_record', 'true', 'maybe yes no t f on 2 -1 01 null truefalse'.split(' ')],
+      [
+        'legacy_record',
+        'true',
+        'maybe yes no t f on 2 -1 01 null truefalse constructor __proto__ __PROTO__ toString'.split(' '),
+      ],
     ]
     test.each(unreadable)('filter[%s][]', async (name, good, values) => {
       for (const value of values) {

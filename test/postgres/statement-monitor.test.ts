@@ -81,3 +81,28 @@ test('a statement that runs when the pool is closed is cancelled', async () => {
   await until('nobody sleeps', async () => (await sleeping()) === 0)
   await opened.close()
 })
+
+test('a statement goes on when all connections are replaced and no further one can be opened', async () => {
+  const url = readPostgresUrl(database.url)
+  let isFull = false
+  const pool = new ServingDatabase(
+    async timeoutMs => {
+      if (isFull) throw Object.assign(new Error('too many connections'), { code: '53300' })
+      return await openFirst(url, timeoutMs)
+    },
+    { ...BOUNDS, size: 2, waitMs: 5000 },
+    LOG,
+  )
+  const running = Promise.resolve(
+    pool.unsafe(`select 'done' as it from pg_sleep(0.5)`, [], { prepare: false }),
+  )
+  await until('the statement runs', () => pool.stats().inUse === 1)
+  pool.replaceAll(true)
+  isFull = true
+  const waiting = Promise.resolve(pool.unsafe(`select 'served' as it`, [], { prepare: false }))
+  expect([...((await running) as object[])]).toEqual([{ it: 'done' }])
+  expect(pool.availability.unreachable).toBeUndefined()
+  isFull = false
+  expect([...((await waiting) as object[])]).toEqual([{ it: 'served' }])
+  await pool.close()
+})

@@ -41,6 +41,8 @@ export class Connection {
   server: string | undefined
   isStandby = false
   isOver = false
+  /** Its statement has failed, and is being cancelled. */
+  isGivenUp = false
   /** Called once when the connection ends, for whatever reason. */
   onEnd: (connection: Connection) => void = () => {}
   /** The server process, as the protocol reported it. */
@@ -193,6 +195,7 @@ export class Connection {
    * cancel a statement when its connection ends.
    */
   async giveUp(timeoutMs = CANCEL_TIMEOUT_MS, error: Error = timeoutError()): Promise<void> {
+    this.isGivenUp = true
     this.expiresAt = Number.NEGATIVE_INFINITY
     this.#abandon?.(error)
     await this.cancel(timeoutMs)

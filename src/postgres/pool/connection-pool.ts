@@ -10,7 +10,7 @@ import {
   reasonOf,
 } from '../failures.ts'
 import { Availability, type StateLog } from './availability.ts'
-import { FairQueue } from './fair-queue.ts'
+import { FairQueue, SHARED_LANE } from './fair-queue.ts'
 import { type Monitored, StatementMonitor } from './statement-monitor.ts'
 
 /** The limits of a pool. */
@@ -43,9 +43,6 @@ const CLOSE_TIMEOUT_MS = 1000
 
 /** For clients, while the database is down. */
 const RETRY_AFTER_SECONDS = 2
-
-/** The lane of statements that no integration is known for. */
-export const SHARED_LANE = ''
 
 interface Waiter {
   take(connection: Connection): void
@@ -125,7 +122,8 @@ export class ConnectionPool implements Monitored {
   }
 
   stats(): { inUse: number; idle: number; waiting: number } {
-    return { inUse: this.busy.size, idle: this.#idle.length, waiting: this.#queue.size }
+    const inUse = [...this.busy].filter(connection => !connection.isGivenUp).length
+    return { inUse, idle: this.#idle.length, waiting: this.#queue.size }
   }
 
   /** Whether the next acquire() has to wait for a release(). */
@@ -141,7 +139,7 @@ export class ConnectionPool implements Monitored {
   async acquire(lane: string, signal: AbortSignal | undefined): Promise<Connection> {
     for (let connection = this.#idle.pop(); connection; connection = this.#idle.pop()) {
       this.busy.add(connection)
-      if (!this.#isFit(connection)) connection.destroy()
+      if (!this.#isFit(connection)) this.#drop(connection)
       else if (this.clock.now() - connection.usedAt < MAX_IDLE_MS) return connection
       else if (await connection.isUsable()) return connection
       // The others were idle for longer.
@@ -160,7 +158,7 @@ export class ConnectionPool implements Monitored {
       if (!this.busy.has(connection)) return
       this.heardAt = this.clock.now()
       if (this.#isFit(connection)) this.#hand(connection)
-      else connection.destroy()
+      else this.#drop(connection)
     }
     // A cancel request on its way would hit the next statement.
     if (connection.cancelling) void connection.cancelling.then(release)
@@ -246,6 +244,8 @@ export class ConnectionPool implements Monitored {
     }
     this.#opening--
     this.heardAt = this.clock.now()
+    // Opened before all were replaced: it may lead to the former server.
+    if (since <= this.#replacedAt) connection.expiresAt = Number.NEGATIVE_INFINITY
     if (this.#state === 'closed') return await connection.close()
     connection.onEnd = () => this.#ended(connection)
     this.#become('up')
@@ -255,7 +255,7 @@ export class ConnectionPool implements Monitored {
 
   /** No connection could be opened. If none is left, the database is down. */
   #failed(error: unknown, since: number, attempt: number): void {
-    const hasOthers = [...this.#idle, ...this.busy].some(connection => this.#isFit(connection))
+    const hasOthers = [...this.#idle, ...this.busy].some(connection => !connection.isGivenUp)
     const isSilent = isTimeout(error)
     // The cause may have cut all connections, and have passed.
     if (!hasOthers && attempt === 1 && this.#state === 'up' && !isSilent) void this.#add(2)
@@ -278,12 +278,23 @@ export class ConnectionPool implements Monitored {
     })
   }
 
+  /** Ends a connection that is too old to be used again. */
+  #drop(connection: Connection): void {
+    this.#remove(connection)
+    connection.destroy()
+    this.#grow()
+  }
+
   #ended(connection: Connection): void {
+    if (!this.#remove(connection)) return
+    // What cut this one may have cut the idle ones too: they are tested before use.
+    if (!connection.isGivenUp) for (const other of this.#idle) other.usedAt = Number.NEGATIVE_INFINITY
+    this.#grow()
+  }
+
+  #remove(connection: Connection): boolean {
     const index = this.#idle.indexOf(connection)
     if (index >= 0) this.#idle.splice(index, 1)
-    this.busy.delete(connection)
-    // What ended this one may have ended the idle ones too: they are tested before use.
-    if (this.#isFit(connection)) for (const other of this.#idle) other.usedAt = Number.NEGATIVE_INFINITY
-    this.#grow()
+    return this.busy.delete(connection) || index >= 0
   }
 }

@@ -1,3 +1,6 @@
+/** The lane of statements that no integration is known for. */
+export const SHARED_LANE = ''
+
 /** A queue of lanes that take turns. Within a lane, first come is first served. */
 export class FairQueue<Waiter> {
   /** In the order of the turns; no lane is empty. */

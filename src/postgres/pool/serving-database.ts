@@ -10,7 +10,8 @@ import {
   verdictOn,
 } from '../failures.ts'
 import type { Runner, RunOptions } from '../statement.ts'
-import { ConnectionPool, SHARED_LANE } from './connection-pool.ts'
+import { ConnectionPool } from './connection-pool.ts'
+import { SHARED_LANE } from './fair-queue.ts'
 
 /** The request that a statement is run for. */
 export interface Requester {

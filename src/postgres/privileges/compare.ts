@@ -25,10 +25,16 @@ export async function missingPrivileges(
   purpose: Purpose,
 ): Promise<MissingPrivilege[]> {
   return await db<MissingPrivilege[]>`
-    with ${existingPrivileges(db, purpose)}
-    select name, pg_get_userbyid(owner) as owner from existing
-    where is_needed and not ${has(db, db`${role}`)}
-    group by rank, name, owner order by rank, name`
+    with ${existingPrivileges(db, purpose)},
+    lacking as (
+      select rank, name, owner from existing where is_needed and not ${has(db, db`${role}`)}
+      union
+      -- Grants on each column do not hold for the columns that a later migration adds.
+      select 2, n.privilege || ' on ' || relname, relowner
+      from needed n join relations r on r.oid = n.relation
+      where n.columns is null and kind = 'table' and not has_table_privilege(${role}, r.oid, n.privilege)
+    )
+    select name, pg_get_userbyid(owner) as owner from lacking order by rank, name`
 }
 
 /**

@@ -49,7 +49,8 @@ async function requireOrdinaryRole(sql: TransactionSql, role: string, { commands
 
 /** Statements that revoke everything that was granted to the role itself in the schema, single columns included. */
 async function revocations(sql: TransactionSql, role: string): Promise<string[]> {
-  // pg_shdepend has an entry of type a for each role in the access list of an object.
+  // pg_shdepend has an entry of type a for each role in the access list of an object, except the owner of the object and
+  // predefined roles: requireNoMore() finds what these have.
   const rows = await sql<{ statement: string }[]>`
     select distinct format(
       'revoke %s on %s %s from %I',

@@ -63,7 +63,7 @@ async function whyNot(
   deadline: number,
   mayBePrimary: boolean,
 ): Promise<string | undefined> {
-  const probe = new StatusProbe(timeoutMs => openFirst(url(), timeoutMs))
+  const probe = new StatusProbe(async timeoutMs => await openFirst(url(), timeoutMs))
   /** Why it has not replayed the position, and whether waiting may help. */
   const check = async (): Promise<{ mayPass: boolean; why?: string }> => {
     try {
