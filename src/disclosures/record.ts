@@ -2,7 +2,7 @@ import type { Sql } from 'postgres'
 import { type Disclosing, readDisclosing } from '../postgres/disclosing.ts'
 
 /** The extent of the record: answers from before its begin, or while it was off, are not in it. */
-export interface RecordState {
+interface RecordState {
   /** undefined if the one row of disclosure_state was deleted. */
   disclosing: Disclosing | undefined
   /** The time of its oldest answer, ISO 8601 in UTC; null if it is empty. */

@@ -9,7 +9,7 @@ export interface SearchProgress {
 }
 
 /** A part of a period, from its first instant to before its last. */
-export interface Slice {
+interface Slice {
   from: string
   to: string
   /** The progress after this part. */

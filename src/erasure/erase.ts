@@ -3,7 +3,7 @@ import { reasonOf } from '../postgres/failures.ts'
 import { acquireLoadLock, requireTriggers } from '../postgres/schema/load-session.ts'
 
 /** The options of an erasure. */
-export interface ErasureOptions {
+interface ErasureOptions {
   /** Everything but the commit. */
   dryRun: boolean
   /** Called when the erasure has to wait for an import. */

@@ -19,7 +19,7 @@ export interface Limits {
   docs: 'on' | 'try' | 'off'
 }
 
-/** The parameter of the path, where it has one, and the token, behind guard(). */
+/** The parameter of the path, empty where it has none, and the token, behind guard(). */
 export interface Given {
   id: string
   token: string | undefined
@@ -41,7 +41,7 @@ export function mount(app: AnyElysia, { path, method, answer, toAnswer }: Endpoi
     // Elysia reads the names in the braces from the source: with `body` it would parse that. The query is parsed for the bearer plugin.
     app.route(verb, path, async ({ request, params, token }) => {
       try {
-        return respond(request, await answer(request, { id: params?.id, token }))
+        return respond(request, await answer(request, { id: params?.id ?? '', token }))
       } catch (error) {
         return respond(request, toAnswer(request, error))
       }

@@ -25,7 +25,7 @@ export interface Server {
 }
 
 /** With a certificate the server speaks HTTPS; from `replicas` it reads pages and records. */
-export interface ServerOptions
+interface ServerOptions
   extends Partial<Pick<Monitor, 'slowMs' | 'counters' | 'onAnswered' | 'trustedProxies'>> {
   certificate?: Certificate | undefined
   replicas?: Replicas | undefined

@@ -3,7 +3,7 @@ import { integrations as i, integrationRefusals as r } from '../../db/schema.ts'
 import { type Runner, statement } from '../postgres/statement.ts'
 
 /** How often an integration was refused, by the reason. */
-export type Refusals = ReadonlyMap<string, number>
+type Refusals = ReadonlyMap<string, number>
 
 /** Adds to the refusals of an integration; does nothing for an unknown client id. */
 export async function addRefusals(db: Runner, clientId: string, refusals: Refusals): Promise<void> {

@@ -5,7 +5,7 @@ import type { Credentials } from './create.ts'
 import { changeIntegration } from './lifecycle.ts'
 
 /** The new credentials, and when the old secret ends: null if it has ended. */
-export interface Rotated extends Credentials {
+interface Rotated extends Credentials {
   oldSecretEndsAt: string | null
 }
 

@@ -16,7 +16,7 @@ import { type Page, type PulledRecord, readPage, UnexpectedJson } from './record
  */
 
 /** Where a walk is. */
-export interface Position {
+interface Position {
   /** Of the last record that was read; undefined before the first. */
   lastId: PulledRecord['id'] | undefined
   /** Every id that was read. */

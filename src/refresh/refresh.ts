@@ -19,7 +19,7 @@ export interface Found extends Repaired {
 }
 
 /** By the names of the tables without "export_". A row of counts is of one organization and product. */
-export interface Refreshed {
+interface Refreshed {
   records: Found
   people: Found
   products: Found

@@ -24,7 +24,7 @@ export interface Build {
 }
 
 /** The numbers that are read for each scrape. */
-export interface Sources {
+interface Sources {
   build: Build
   counters: Counters
   /** Requests that have arrived and are not answered yet. */

@@ -25,7 +25,7 @@ export const READ_MODEL: ReadModelTable[] = [
 ]
 
 /** How the stored counts differ from the records. A count is of one organization and product. */
-export interface CountDifference {
+interface CountDifference {
   /** Counts that are stored or should be. */
   compared: number
   /** Not stored, although there are records. */

@@ -12,7 +12,7 @@ const CHECK_TIMEOUT_MS = 5000
 const PAUSE_MS = 100
 
 /** A standby that has not replayed the position, and why, for people. */
-export interface Unreplayed {
+interface Unreplayed {
   name: string
   why: string
 }
