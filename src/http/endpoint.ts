@@ -38,7 +38,8 @@ export interface Endpoint {
 export function mount(app: AnyElysia, { path, method, answer, toAnswer }: Endpoint): void {
   // Elysia's own HEAD would drop the headers of a GET.
   for (const verb of method === 'GET' ? ['GET', 'HEAD'] : [method]) {
-    // Elysia reads the names in the braces from the source: with `body` it would parse that. The query is parsed for the bearer plugin.
+    // Elysia reads the names in the braces from the source: with `body` it would parse the body. It parses the query for
+    // the bearer plugin.
     app.route(verb, path, async ({ request, params, token }) => {
       try {
         return respond(request, await answer(request, { id: params?.id ?? '', token }))
