@@ -6,6 +6,6 @@ test.each([
   ['9223372036854775808', false],
   ['-9223372036854775808', true],
   ['-9223372036854775809', false],
-])('Whether %s is an id that Postgres can hold is %p', (id, expected) => {
+])('Whether Postgres can store %s as a bigint id: %p', (id, expected) => {
   expect(isBigint(id)).toBe(expected)
 })

@@ -4,7 +4,7 @@ import { MAX_LINK, nextLink } from '../../src/assessments/next-link.ts'
 import { parseListQuery } from '../../src/assessments/parse.ts'
 import { holds } from '../support/property.ts'
 
-/** The query string that a client arrives at by following the Link of an answer; undefined without one. */
+/** The query string of the next page, from the Link of an answer; undefined without a Link. */
 function followed(queryString: string, count: number): string | undefined {
   const { link } = nextLink(queryString, parseListQuery(queryString), count)
   if (link === undefined) return undefined
@@ -13,7 +13,7 @@ function followed(queryString: string, count: number): string | undefined {
   return new URL(reference as string, 'https://api.example/behind/api/v1/ax/assessments').search.slice(1)
 }
 
-/** Pieces of query strings, honest and hostile, that the parser takes in some combination. */
+/** Parts of query strings, ordinary and hostile. Most of them are accepted by the parser. */
 const PAIRS = `
   page=3 page= page[]=7 sort=user_name order=desc = ? filter[seids][]= filter[search]=a"<b>|^{c}\`\\
   filter%5Bseids%5D%5B%5D=%C3%A9 filter[seids][]=é😀 filter[seids][]=a=b]=c filter[seids][5]=x
@@ -28,7 +28,7 @@ const pair = fc.oneof(
 )
 const pairs = fc.array(pair, { maxLength: 6 })
 
-/** Undefined for what is answered with 400. */
+/** The parsed query, or undefined if the answer is 400. */
 function read(queryString: string) {
   try {
     return parseListQuery(queryString)
@@ -38,7 +38,7 @@ function read(queryString: string) {
 }
 
 describe('the Link of a list', () => {
-  test('is absent on the last page and past it, and there before', () => {
+  test('is present before the last page, and absent on it and after it', () => {
     for (const [queryString, count, expected] of [
       ['', 0, undefined],
       ['', 50, undefined],
@@ -51,20 +51,20 @@ describe('the Link of a list', () => {
       expect([queryString, count, followed(queryString, count)]).toEqual([queryString, count, expected])
   })
 
-  test('keeps the other parameters as they were sent, in their order', () => {
+  test('keeps the other parameters unchanged and in their order', () => {
     expect(followed('sort=user_name&offset=5&filter%5Bseids%5D%5B%5D=a+b&x&page=10&x', 99)).toBe(
       'sort=user_name&filter%5Bseids%5D%5B%5D=a+b&x&page=10&x&offset=15',
     )
     expect(followed('time_offset=3&offset=5&page=10', 99)).toBe('time_offset=3&page=10&offset=15')
   })
 
-  test('encodes what may not stand in a URI, brackets among it', () => {
+  test('percent-encodes characters that a URI cannot contain, also brackets', () => {
     expect(nextLink('filter[search]=a"<é>', parseListQuery('filter[search]=a"<é>'), 51).link).toBe(
       '<assessments?filter%5Bsearch%5D=a%22%3C%C3%A9%3E&offset=50>; rel="next"',
     )
   })
 
-  test('has the same query with the next offset, for any request, and does not grow from page to page', async () => {
+  test('has the same query with the next offset for any request, and stays as long from page to page', async () => {
     const property = fc.property(pairs, parts => {
       const queryString = parts.join('&')
       const query = read(queryString)
@@ -78,7 +78,7 @@ describe('the Link of a list', () => {
     await holds(property, { runs: 500, thorough: 20_000 })
   })
 
-  test('is left out where it would be longer than proxies take', () => {
+  test('is omitted if it would be longer than proxies accept', () => {
     const linkOf = (size: number) => nextLink('x'.repeat(size), parseListQuery(''), 51).link
     const longest = MAX_LINK - '<assessments?&offset=50>; rel="next"'.length
     expect(linkOf(longest)).toHaveLength(MAX_LINK)

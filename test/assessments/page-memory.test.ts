@@ -7,7 +7,7 @@ import { holds } from '../support/property.ts'
 const ORDER = 'user_name ASC'
 const MOMENT = { position: 20_000, tag: 'a tag' }
 
-/** A place that tells where it belongs, of a moment. */
+/** A place whose key and id name its offset, remembered at a position of the log of changes. */
 const placeAt = (offset: number, position = MOMENT.position): Place => ({
   offset,
   key: `key of ${offset}`,
@@ -15,7 +15,7 @@ const placeAt = (offset: number, position = MOMENT.position): Place => ({
   moment: { position, tag: 'a tag' },
 })
 
-/** A selection of a million records with places at these offsets, noted in this order. */
+/** A selection of a million records that has remembered places at these offsets, in this order. */
 function selection(...offsets: number[]): Selection {
   const made = new Selection(2_000_000)
   Object.assign(made, { count: 1_000_000, moment: MOMENT })
@@ -23,21 +23,24 @@ function selection(...offsets: number[]): Selection {
   return made
 }
 
-/** Where a page of 100 records is entered: the offset of the place, or which end. */
+/**
+ * Where reading a page of 100 records starts (the offset of a place, or an end), and how many records are
+ * skipped.
+ */
 function entered(made: Selection, offset: number, order = ORDER): { at: number | string; skip: number } {
   const { from, skip } = made.nearest(order, offset, 100)
   return { at: typeof from === 'object' ? from.offset : from, skip }
 }
 
-describe('a page is entered', () => {
-  test('at the start or at the end where no place is remembered, whichever is nearer', () => {
+describe('reading a page starts', () => {
+  test('at the nearer end if no place is remembered', () => {
     expect(entered(selection(), 0)).toEqual({ at: 'start', skip: 0 })
     expect(entered(selection(), 400_000)).toEqual({ at: 'start', skip: 400_000 })
     expect(entered(selection(), 600_000)).toEqual({ at: 'end', skip: 399_900 })
     expect(entered(selection(), 2_000_000)).toEqual({ at: 'end', skip: 0 })
   })
 
-  test('at a place before it or after it, whichever is nearer', () => {
+  test('at the nearest place, before or after the page', () => {
     const some = selection(1000, 2000)
     expect(entered(some, 1000)).toEqual({ at: 1000, skip: 0 })
     expect(entered(some, 1100)).toEqual({ at: 1000, skip: 100 })
@@ -45,15 +48,15 @@ describe('a page is entered', () => {
     expect(entered(some, 1950)).toEqual({ at: 2000, skip: 0 })
   })
 
-  test('at the place after it, once it has been read, so that it can be read again', () => {
+  test('at the place after the page if the page was read before', () => {
     expect(entered(selection(500_100), 500_000)).toEqual({ at: 500_100, skip: 0 })
   })
 
-  test('at a place of its own order alone', () => {
+  test('only at a place of the same order', () => {
     expect(entered(selection(1000), 1000, 'user_name DESC')).toEqual({ at: 'start', skip: 1000 })
   })
 
-  test('at no place that the log of changes can no longer correct', () => {
+  test('never at a place older than the log of changes', () => {
     const made = selection()
     made.notePlace(ORDER, placeAt(1000, MOMENT.position - 10_000))
     made.notePlace(ORDER, placeAt(3000, MOMENT.position - 9_999))
@@ -61,7 +64,7 @@ describe('a page is entered', () => {
     expect(entered(made, 3000)).toEqual({ at: 3000, skip: 0 })
   })
 
-  test('exactly up to the largest offset that a client may send', () => {
+  test('at an exact place even for the largest allowed offset', () => {
     const far = Number.MAX_SAFE_INTEGER
     const made = selection(far - 1000, far)
     made.count = far
@@ -70,8 +73,8 @@ describe('a page is entered', () => {
   })
 })
 
-describe('places', () => {
-  test('of the same 50 records share one, which is the newest', () => {
+describe('remembered places', () => {
+  test('within 50 records are merged into the newest', () => {
     const made = selection(1000, 1049, 1050)
     expect(entered(made, 1049)).toEqual({ at: 1049, skip: 0 })
     expect(entered(made, 1000)).toEqual({ at: 1049, skip: 0 })
@@ -82,7 +85,7 @@ describe('places', () => {
     expect(made.nearest(ORDER, 1049, 100).from).toEqual(placeAt(1049, 20_500))
   })
 
-  test('of pages of one record are a trail of few, walking forward and back', () => {
+  test('of a walk by pages of one record stay few, forward and backward', () => {
     const forward = Array.from({ length: 10_000 }, (_, at) => at + 1)
     for (const offsets of [forward, forward.toReversed()]) {
       const made = selection(...offsets)
@@ -92,7 +95,7 @@ describe('places', () => {
     }
   })
 
-  test('are thinned past the most that are kept, and leave no more than two pages to skip', () => {
+  test('are thinned beyond their limit, and leave at most two pages to skip', () => {
     const made = selection(...Array.from({ length: 45_000 }, (_, page) => 20 * 50 + page * 50))
     made.count = 10_000_000
     for (let offset = 1000; offset <= 45_000 * 50; offset += 7777)
@@ -100,15 +103,15 @@ describe('places', () => {
     expect(made.bytes).toBeLessThan(20_001 * 300)
   })
 
-  test('cost as many bytes as the ones that are left after thinning', () => {
+  test('are counted in bytes after thinning', () => {
     const made = selection()
     for (let page = 1; page <= 20_001; page++)
       made.notePlace(ORDER, { ...placeAt(page * 50), key: 'x'.repeat(page % 2), id: '' })
-    // Of 20,001 the second, the fourth and so on, whose key is empty.
+    // The second, the fourth and so on of the 20,001 places remain. Their keys are empty.
     expect(made.bytes - selection().bytes).toBe(10_000 * 140)
   })
 
-  test('are the nearest ones of a plain list, in whatever order they were noted', async () => {
+  test('give the same nearest place as a plain list, in any order of insertion', async () => {
     const property = fc.property(
       fc.uniqueArray(
         fc.nat(2000).map(n => n * 50),
@@ -126,7 +129,7 @@ describe('places', () => {
     await holds(property, { runs: 200, thorough: 2000 })
   })
 
-  test('cost at least their texts', () => {
+  test('count at least the bytes of their texts', () => {
     const made = selection()
     const before = made.bytes
     made.notePlace(ORDER, { ...placeAt(1000), key: 'x'.repeat(500) })
@@ -134,7 +137,7 @@ describe('places', () => {
   })
 })
 
-test('a Recent is a plain list of the last used entries that fit into the budget, for any operations', async () => {
+test('LruCache keeps the last used entries that fit into its budget, after any operations', async () => {
   const action = fc.record({
     kind: fc.constantFrom('set' as const, 'get' as const, 'delete' as const),
     key: fc.constantFrom('a', 'b', 'c', 'd', 'e'),

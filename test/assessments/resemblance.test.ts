@@ -2,7 +2,7 @@ import { describe, expect, test } from 'bun:test'
 import { LIST_PARAMETERS } from '../../src/assessments/parameters.ts'
 import { resembled } from '../../src/assessments/resemblance.ts'
 
-describe('a parameter that has no effect resembles one of ours', () => {
+describe('a parameter without effect is reported with the known name that it resembles:', () => {
   test.each([
     ['filters[user_ids][]=1', 'filter[user_ids][]'],
     ['filter[product_id]=1', 'filter[product_ids][]'],
@@ -21,14 +21,14 @@ describe('a parameter that has no effect resembles one of ours', () => {
     expect(resembled(query)).toEqual([name])
   })
 
-  test('once, however often it was sent, and each of several', () => {
+  test('once for repeated names, and once for each of several', () => {
     expect(resembled('filters[seids][]=A&filters[seids][]=B&filter[seid]=C&ofset=1')).toEqual([
       'filter[seids][]',
       'offset',
     ])
   })
 
-  test('unless it has one, or is like none', () => {
+  test('unless it has an effect or resembles no known name', () => {
     const ours = Object.keys(LIST_PARAMETERS).flatMap(name => [
       `${name}=`,
       `${name.replace('[]', '')}=1`,
@@ -38,12 +38,12 @@ describe('a parameter that has no effect resembles one of ours', () => {
     expect(resembled('limit=1&per_page=1&fields=id&q=x&access_token=x&filter[name]=x&filter=&_=1')).toEqual(
       [],
     )
-    // Two letters away from userids, which is too short for that.
+    // Two letters differ from userids, which is too many for a name this short.
     expect(resembled('xuseridx=1')).toEqual([])
     expect(resembled('')).toEqual([])
   })
 
-  test('among thousands of names, and beside long ones', () => {
+  test('even among thousands of names, and beside a very long one', () => {
     const names = Array.from({ length: 2000 }, (_, at) => `filterxuseryids${at}=`)
     expect(resembled(`${'x'.repeat(1000)}=&${names.join('&')}`)).toEqual(['filter[user_ids][]'])
   })

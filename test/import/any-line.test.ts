@@ -8,7 +8,10 @@ import { holds } from '../support/property.ts'
 import { BACKENDS_OF_TIER } from '../support/service.ts'
 import { seed, thorough } from '../support/tier.ts'
 
-/** Also characters that are white space to some and not to others, and such as cannot be stored. */
+/**
+ * Names, among them characters that only some programs count as white space, and characters that Postgres
+ * cannot store.
+ */
 const name = fc.oneof(
   fc.string({ unit: 'binary', maxLength: 8 }),
   fc.string({
@@ -42,7 +45,7 @@ const instant = fc.oneof(
 )
 const status = fc.constantFrom('active', 'archived', 'gone')
 
-/** Most of the time the right kind of value, sometimes any other. */
+/** A value of the right kind in 12 of 13 cases, any JSON value otherwise. */
 const mostly = (value: fc.Arbitrary<unknown>) =>
   fc.oneof({ arbitrary: value, weight: 12 }, { arbitrary: fc.jsonValue(), weight: 1 })
 
@@ -90,7 +93,7 @@ const line = fc.oneof(
   fc.string({ unit: 'binary' }),
 )
 
-/** A row, or the reason why not; any other exception comes through. */
+/** The row, or the reason against the line. Only a BadLine is caught. */
 function outcome(text: string): ReadRecord | string {
   try {
     return readRow(readObject(text))
@@ -100,7 +103,7 @@ function outcome(text: string): ReadRecord | string {
   }
 }
 
-test('any line at all gives a row or a BadLine, never another exception', async () => {
+test('any input line gives a row or a BadLine, and no other exception', async () => {
   const property = fc.property(line, text => {
     const read = outcome(text)
     if (typeof read !== 'string') expect(read.row.id).toSatisfy(Number.isSafeInteger)
@@ -108,7 +111,7 @@ test('any line at all gives a row or a BadLine, never another exception', async 
   await holds(property, { runs: 5000, thorough: 100_000 })
 })
 
-test('the reason against a line is one clause in one line, and quotes no text of it', async () => {
+test('the reason against a bad line is one clause on one line and quotes no text of the line', async () => {
   const secret = 'Zyxwv'
   const value = fc.constantFrom<unknown>(
     secret,
@@ -130,10 +133,10 @@ test('the reason against a line is one clause in one line, and quotes no text of
   await holds(property, { runs: 1000 })
 })
 
-describe.each(BACKENDS_OF_TIER)('on %s', backend => {
+describe.each(BACKENDS_OF_TIER)('an import into %s', backend => {
   const database = useDatabase(backend)
 
-  test('any lines at all are loaded or reported with their numbers, never refused by the database', async () => {
+  test('loads any valid lines or reports the bad ones by number, and the database refuses none', async () => {
     const lines = fc.array(fc.oneof(named, user, anyAssessment), { maxLength: 6 })
     const property = fc.asyncProperty(lines, async lines => {
       const result = await importLines(database.sql, ...PEOPLE, ...lines)
@@ -144,10 +147,11 @@ describe.each(BACKENDS_OF_TIER)('on %s', backend => {
     await holds(property, { runs: 25, thorough: 400 })
   })
 
-  // What is white space differs from server to server; a database's refusal shows the character as the row's id.
-  test('any character that is read as a name or a seid can be stored', async () => {
+  // Servers differ in their white space. If the database refuses a character, its code is the id in the
+  // error.
+  test('stores every character that the reader accepts in a name or a seid', async () => {
     const texts = Array.from({ length: 0xffff }, (_, index) => index + 1)
-      // Those between are ideographs and syllables, 40,000 of one kind: CHECK=all takes each eighth of them.
+      // Codes 0x3400 to 0xd79f are 40,000 ideographs and syllables: CHECK=all draws an eighth of them.
       .filter(code => code < 0x3400 || code >= 0xd7a0 || (thorough && code % 8 === seed % 8))
       .flatMap(code => {
         const character = String.fromCharCode(code)
@@ -162,7 +166,7 @@ describe.each(BACKENDS_OF_TIER)('on %s', backend => {
     expect(await importLines(database.sql, ...texts)).toMatchObject({ loaded: true, lines: texts.length })
   })
 
-  test('the longest names that are read can be stored, sorted by and searched', async () => {
+  test('stores, sorts and searches the longest names that the reader accepts', async () => {
     const lines = ['x', 'İ', 'ﬃ', '𝄞', '👩'].flatMap((character, index) => {
       const name = character.repeat(500)
       const id = index + 1
@@ -176,7 +180,7 @@ describe.each(BACKENDS_OF_TIER)('on %s', backend => {
     expect(await importLines(database.sql, ...lines)).toMatchObject({ loaded: true, lines: lines.length })
   })
 
-  test('any time of completion that is read can be stored, and shown as a date of four, two and two digits', async () => {
+  test('stores every time of completion that the reader accepts, and shows it as YYYY-MM-DD', async () => {
     const property = fc.asyncProperty(
       fc.array(instant, { minLength: 200, maxLength: 400 }),
       async instants => {

@@ -5,13 +5,13 @@ import { idsOf, importLines, importText, importWith, staleRecords, useDatabase }
 import { BACKENDS_OF_TIER } from '../support/service.ts'
 import { until } from '../support/until.ts'
 
-/** Of two parts each, both of the same name. */
+/** An assessment of two parts with the same name. */
 const assessmentOf = (id: number, name = 'n') =>
   multiPart(id, [part(id + 1, { name }), part(id + 2, { name })])
 const assessments = (count: number, name?: string) =>
   range(count, index => assessmentOf(1000 + 10 * index, name))
 
-/** What a reader sees of an import, in one statement. */
+/** The imported rows that a reader sees, in one statement. */
 async function seen(sql: Sql): Promise<string> {
   const [row] = await sql`
     select
@@ -23,10 +23,10 @@ async function seen(sql: Sql): Promise<string> {
   return JSON.stringify(row)
 }
 
-describe.each(BACKENDS_OF_TIER)('on %s', backend => {
+describe.each(BACKENDS_OF_TIER)('concurrent statements on %s', backend => {
   const database = useDatabase(backend)
 
-  test('a reader sees the state before an import or the state after it, never one between', async () => {
+  test('a reader sees the state before or after an import, and no state between', async () => {
     const { sql } = database
     await importLines(sql, ...PEOPLE, ...assessments(300, 'old'))
     const before = await seen(sql)
@@ -36,7 +36,7 @@ describe.each(BACKENDS_OF_TIER)('on %s', backend => {
       while (!isOver) states.add(await seen(sql))
       return states
     }
-    // Also while the rows are on their way into the tables, which is when "loading" is told.
+    // Progress is also reported while rows are written to the tables (phase "loading").
     const looks: Promise<string>[] = []
     const look = () => void looks.push(seen(sql))
     const importing = importWith(
@@ -54,13 +54,13 @@ describe.each(BACKENDS_OF_TIER)('on %s', backend => {
     for (const state of [...states, ...(await Promise.all(looks))]) expect([before, after]).toContain(state)
   })
 
-  test('the second of two imports at once waits for the first and sees what it loaded', async () => {
+  test('the second of two concurrent imports waits for the first and sees its rows', async () => {
     const { sql } = database
     let second: Promise<unknown> | undefined
     const events: string[] = []
     const first = importText(sql, ndjsonOf([...PEOPLE, ...assessments(50, 'first')]), {
       halfway: () => {
-        // Refers to what only the first brings, and replaces some of it.
+        // Refers to rows that only the first import inserts, and replaces some of them.
         second = importLines(sql, assessmentOf(1000, 'second'), assessmentOf(5, 'second')).finally(() =>
           events.push('second'),
         )
@@ -75,7 +75,7 @@ describe.each(BACKENDS_OF_TIER)('on %s', backend => {
     expect(await staleRecords(sql)).toBeEmpty()
   })
 
-  test('an import whose source breaks off leaves nothing, and does not hold up the next', async () => {
+  test('an import whose source fails midway loads nothing, and the next import runs', async () => {
     const { sql } = database
     const broken = importText(sql, ndjsonOf([...PEOPLE, ...assessments(5)]), {
       halfway: () => {
@@ -88,10 +88,10 @@ describe.each(BACKENDS_OF_TIER)('on %s', backend => {
   })
 })
 
-describe('on postgres', () => {
+describe('concurrent statements on postgres', () => {
   const database = useDatabase('postgres')
 
-  test('an import keeps what another writer commits meanwhile, where its lines do not say that', async () => {
+  test('an import keeps values that another writer commits meanwhile, if its lines do not set them', async () => {
     await importLines(database.sql, ...PEOPLE)
     const importing = await database.sql.begin(async writer => {
       await writer`update users set email = 'new@example.org' where id = ${EDUCATOR}`

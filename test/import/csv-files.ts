@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { emptyFolder } from '../support/executable.ts'
 import { zipOf } from '../support/zip.ts'
 
-/** CSV files of an export with everything in it. */
+/** CSV files of all five types, with every column of theirs. */
 export const FILES = {
   'organizations.csv': 'id,name\n10,Lakeside District\n',
   'products.csv': 'id,name\n1,Reading Observation\n',

@@ -21,8 +21,8 @@ const failure = async (path: string): Promise<string> => {
   return 'nothing was thrown'
 }
 
-describe('a folder or zip', () => {
-  test('without any of the files is refused', async () => {
+describe('a folder or zip of CSV files', () => {
+  test('is refused if it has none of the five files', async () => {
     const names = 'organizations.csv, products.csv, users.csv, assessments.csv, assessment_parts.csv'
     const folder = folderOf({ 'readme.txt': '' })
     expect(await failure(folder)).toBe(`the folder ${folder} has none of ${names}`)
@@ -30,7 +30,7 @@ describe('a folder or zip', () => {
     expect(await failure(zip)).toBe(`${zip} has none of ${names}`)
   })
 
-  test('tells the columns of each file that mean nothing, and the files', async () => {
+  test('reports the unknown columns of each file, and the unknown files', async () => {
     const source = await openSource(
       folderOf({
         'users.csv': 'id,firstname,Mail\x1b[2J,seid,deleted,\n1,,,,,\n2,,,,,\n',
@@ -63,7 +63,7 @@ describe('a folder or zip', () => {
     expect(await failure(folderOf({ 'users.csv': content }))).toBe(`users.csv ${message}`)
   })
 
-  test('is refused when a file is not UTF-8 or a damaged gzip, with its name and line', async () => {
+  test('is refused with the file and line if a file is not UTF-8 or its gzip data is damaged', async () => {
     const latin1 = Buffer.from('id,name\n1,Zo\xeb\n', 'latin1')
     for (const path of [folderOf({ 'users.csv': latin1 }), zipFileOf({ 'users.csv': latin1 })])
       expect(await failure(path)).toBe('users.csv line 2: the text is not UTF-8: export it as UTF-8')
@@ -73,7 +73,7 @@ describe('a folder or zip', () => {
     )
   })
 
-  test('that pretends to be small is inflated no further than to its first row that is too long', async () => {
+  test('that expands to one huge row is inflated only up to the limit of a row', async () => {
     const small = await reading(zipFileOf({ 'users.csv': 'id,name\n' }))
     const large = await reading(zipFileOf({ 'users.csv': `id,name\n${'0'.repeat(200_000_000)}` }))
     expect(large.refusal).toMatch(
@@ -82,12 +82,12 @@ describe('a folder or zip', () => {
     expect((large.memory - small.memory) / 1e6).toBeLessThan(100)
   })
 
-  test('with the same file in two folders is refused', async () => {
+  test('is refused if it has the same file in two folders', async () => {
     const zip = zipFileOf({ 'a/users.csv': 'id,name\n', 'b/Users.CSV.gz': 'id,name\n' })
     expect(await failure(zip)).toBe(`${zip} has users.csv more than once: keep one`)
   })
 
-  test('that is cut short or damaged is refused', async () => {
+  test('is refused if the zip is truncated or damaged', async () => {
     const whole = zipOf(FILES)
     const path = join(emptyFolder(), 'damaged.zip')
     const message = /^the zip is damaged or cut short \(.*\): fetch or make the file again$/s
@@ -99,7 +99,10 @@ describe('a folder or zip', () => {
   })
 })
 
-/** Reads a source in a process of its own: why it was refused, and the bytes of memory that it had taken by then. */
+/**
+ * Reads a source in a separate process. Returns the reason for the refusal and the memory of the process in
+ * bytes.
+ */
 async function reading(path: string): Promise<{ refusal?: string; memory: number }> {
   const script = `
     import { openSource } from ${JSON.stringify(join(import.meta.dir, '../../src/import/source.ts'))}

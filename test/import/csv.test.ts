@@ -12,7 +12,7 @@ import { everything, importLines, partsOf, useDatabase } from '../support/import
 import { BACKENDS_OF_TIER } from '../support/service.ts'
 import { FILES, folderOf, zipFileOf } from './csv-files.ts'
 
-/** The same rows as lines. */
+/** The rows of FILES as NDJSON lines. */
 const LINES = [
   organization(10, 'Lakeside District'),
   product(1, 'Reading Observation'),
@@ -53,7 +53,7 @@ describe.each(BACKENDS_OF_TIER)('CSV files imported into %s', backend => {
   const parts = () => partsOf(database.sql)
   beforeEach(async () => void (await loadFiles(FILES)))
 
-  test('are the same rows as NDJSON, from a folder, a zip, and a folder in a zip', async () => {
+  test('load the same rows as NDJSON does, from a folder, a zip, and a folder in a zip', async () => {
     const { sql } = database
     const before = await everything(sql)
     expect(await importLines(sql, ...LINES)).toMatchObject({ loaded: true, lines: 7 })
@@ -65,7 +65,7 @@ describe.each(BACKENDS_OF_TIER)('CSV files imported into %s', backend => {
     expect(await everything(sql)).toEqual(before)
   })
 
-  test('may have a byte order mark, CRLF, quotes around line breaks, spaces, other columns, and capitals', async () => {
+  test('may have a byte order mark, CRLF, quoted line breaks, spaces, unknown columns, and capitals in headers', async () => {
     const { sql } = database
     const odd = Object.fromEntries(
       Object.entries(FILES).map(([name, text]) => [name, `\ufeff${text.replaceAll('\n', '\r\n')}`]),
@@ -79,7 +79,7 @@ describe.each(BACKENDS_OF_TIER)('CSV files imported into %s', backend => {
     ] as never)
   })
 
-  test('may end their lines in different ways, also in cells, and tell the right line', async () => {
+  test('may mix line endings, in cells too, and rejects name the right line', async () => {
     const { sql } = database
     const users = 'id,name\r501,"a\r\nb"\n77,c\r\n\n\r\n78,"d\re\nf"\r'
     await loadFiles({ 'users.csv': users })
@@ -95,7 +95,7 @@ describe.each(BACKENDS_OF_TIER)('CSV files imported into %s', backend => {
     await expect(loadFiles({ 'users.csv': `${users}5,"x"y\n` })).rejects.toThrow('users.csv line 10: a quote')
   })
 
-  test('may be gzipped, with capitals in their names, in a folder and in a zip', async () => {
+  test('may be gzipped and have capitals in their names, in a folder and in a zip', async () => {
     const { sql } = database
     const before = await everything(sql)
     const others = Object.fromEntries(
@@ -111,7 +111,7 @@ describe.each(BACKENDS_OF_TIER)('CSV files imported into %s', backend => {
     ])
   })
 
-  test('leave the types alone that have no file', async () => {
+  test('leave the rows of a type without a file unchanged', async () => {
     const renamed = { 'organizations.csv': 'id,name\n10,Seaside\n' }
     const result = await loadFiles(renamed, { sync: { percent: 0 } })
     expect(result).toMatchObject({
@@ -121,7 +121,7 @@ describe.each(BACKENDS_OF_TIER)('CSV files imported into %s', backend => {
     expect(await parts()).toEqual({ 9001: [9001], 9100: [9101, 9102] })
   })
 
-  test('keep the parts of an assessment that the files do not name', async () => {
+  test('keep the parts of an assessment if there is no file of parts', async () => {
     const assessments = 'id,user_id,organization_id,product_id,certified_at\n9100,78,10,1,2026-03-10\n'
     expect(await loadFiles({ 'assessments.csv': assessments })).toMatchObject({
       summary: { assessments: { updated: 1, unchanged: 0 } },
@@ -129,7 +129,7 @@ describe.each(BACKENDS_OF_TIER)('CSV files imported into %s', backend => {
     expect(await parts()).toEqual({ 9001: [9001], 9100: [9101, 9102] })
   })
 
-  test('replace the parts of an assessment of the database by those that they name', async () => {
+  test('replace the stored parts of each assessment that they have parts for', async () => {
     const header = 'assessment_id,id,name,certified_at,proctor_id\n'
     const others = `${header}9100,9103,Part 3,2026-03-09,77\n9001,9002,A,2026-03-01,77\n9100,9101,Part 1,2026-03-01,77\n`
     expect(await loadFiles({ 'assessment_parts.csv': others })).toMatchObject({
@@ -140,7 +140,7 @@ describe.each(BACKENDS_OF_TIER)('CSV files imported into %s', backend => {
     expect(await parts()).toEqual({ 9001: [9002], 9100: [9100] })
   })
 
-  test('remove rows by a column of their own', async () => {
+  test('delete the rows whose column deleted is true', async () => {
     const result = await loadFiles({
       'assessments.csv':
         'deleted,id,user_id,organization_id,product_id,certified_at\nTrue,9001,,,,\nt,404,,,,\nf,9100,501,10,1,2026-03-09 05:10:00+00\n',
@@ -151,7 +151,7 @@ describe.each(BACKENDS_OF_TIER)('CSV files imported into %s', backend => {
     expect(await parts()).toEqual({ 9100: [9101] })
   })
 
-  test('are bad where rows for one id differ, and one where they are equal', async () => {
+  test('may repeat a row, but are refused if two rows for one id differ', async () => {
     const users = FILES['users.csv']
     const partRows = FILES['assessment_parts.csv']
     const twice = {
@@ -173,7 +173,7 @@ describe.each(BACKENDS_OF_TIER)('CSV files imported into %s', backend => {
     ])
   })
 
-  test('leave alone what has no column, and clear by an empty cell', async () => {
+  test('leave a field without a column unchanged, and clear a field by an empty cell', async () => {
     const { sql } = database
     const ana = async () => {
       const [row] = await sql`select name, first_name, email, seid, record_status from users where id = 501`
@@ -194,7 +194,7 @@ describe.each(BACKENDS_OF_TIER)('CSV files imported into %s', backend => {
     ])
   })
 
-  test('keep parts by an empty proctor_id, which no assessment without parts may have', async () => {
+  test('keep parts if proctor_id is empty, which is refused for an assessment without parts', async () => {
     const rows = 'id,legacy_record,proctor_id\n9100,0,\n'
     expect(await loadFiles({ 'assessments.csv': rows })).toMatchObject({
       summary: { assessments: { updated: 1 } },
@@ -208,7 +208,7 @@ describe.each(BACKENDS_OF_TIER)('CSV files imported into %s', backend => {
     ])
   })
 
-  test('are refused with the file, the line and the reason of each bad row', async () => {
+  test('are refused with the file, the line and the reason for each bad row', async () => {
     const { sql } = database
     const before = await everything(sql)
     const result = await loadFiles({
@@ -237,7 +237,7 @@ describe.each(BACKENDS_OF_TIER)('CSV files imported into %s', backend => {
     expect(await everything(sql)).toEqual(before)
   })
 
-  test('lose an assessment with all its rows when one of them is bad and the others are loaded', async () => {
+  test('lose all rows of an assessment if one of them is rejected', async () => {
     await database.sql`truncate assessments, assessment_parts`
     const rejects: string[] = []
     const partsFile = `${FILES['assessment_parts.csv']}9100,9103,,Part 3,x,77\n`
@@ -256,14 +256,14 @@ describe.each(BACKENDS_OF_TIER)('CSV files imported into %s', backend => {
   })
 
   const LOST = ['9100,9102,2,Part 2,2026-03-09,78,', ',9102,2,Part 2,2026-03-09,78']
-  test.each(LOST)('are not loaded without a part of nobody knows which assessment: %s', async row => {
+  test.each(LOST)('are not loaded if a bad row of a part does not say its assessment: %s', async row => {
     const files = { 'assessment_parts.csv': FILES['assessment_parts.csv'].replace(/9100,9102,.*/, row) }
     const result = await loadFiles(files, { onReject: () => {} })
     expect(reasons(result)).toEqual([expect.stringMatching(/^assessment_parts\.csv line 2: /)])
     expect(await parts()).toEqual({ 9001: [9001], 9100: [9101, 9102] })
   })
 
-  test('remove by --sync the parts that they no longer list, where they have a file of parts', async () => {
+  test('remove with --sync the parts that a file of parts no longer lists', async () => {
     const sync = { sync: { count: 1 } }
     const [header, first] = FILES['assessment_parts.csv'].split('\n')
     expect(
@@ -280,14 +280,14 @@ describe.each(BACKENDS_OF_TIER)('CSV files imported into %s', backend => {
     expect(await parts()).toEqual({ 9001: [9001], 9100: [9102] })
   })
 
-  test('are refused where they have headers alone', async () => {
+  test('are refused if all of them have only headers', async () => {
     const folder = folderOf({ 'users.csv': 'id,name\n', 'products.csv': 'id\n' })
     await expect(load(database.sql, folder)).rejects.toThrow(
       new Failure(`nothing was loaded: there is no record in the folder ${folder}`),
     )
   })
 
-  test('remove by --sync what they no longer contain, of the types that have a file', async () => {
+  test('remove with --sync the rows that a file no longer contains, for the types with a file', async () => {
     const [header, first] = FILES['assessments.csv'].split('\n')
     const fewer = { 'assessments.csv': `${header}\n${first}\n` }
     const result = await loadFiles(fewer, { sync: { count: 1 } })

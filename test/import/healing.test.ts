@@ -19,14 +19,14 @@ import { withoutTriggers } from '../support/without-triggers.ts'
 const database = useDatabase('postgres')
 const WORLD = [...PEOPLE, organization(11), assessment(9001), assessment(9002), multiPart(9100, [9101, 9102])]
 
-/** Loads lines, and returns what doctor --full then says of the read model. */
+/** Loads lines, and returns the finding of doctor --full about the read model. */
 async function loaded(...lines: object[]): Promise<string> {
   const result = await importLines(database.sql, ...lines)
   if (!result.loaded) throw new Error(JSON.stringify(result.problems))
   return (await checkReadModel(database.sql, true)).detail
 }
 
-describe('of what was written past the triggers', () => {
+describe('after writes that bypassed the triggers', () => {
   beforeEach(async () => {
     await loaded(...WORLD)
   })
@@ -65,26 +65,26 @@ describe('of what was written past the triggers', () => {
       'update assessments set organization_id = 11 where id = 9100',
       multiPart(9100, [9101, part(9102, { name: 'New' })], { organization_id: 11 }),
     ],
-  ])('an import brings up to date what shows %s that it changes', async (_, statements, line) => {
+  ])('an import that changes %s renders its stale records', async (_, statements, line) => {
     await withoutTriggers(database.sql, statements)
     expect(await loaded(line)).toMatch(/^all \d records, equal to their source$/)
   })
 
-  test('an import brings a record back that was deleted itself, and axport refresh counts the records anew', async () => {
+  test('an import inserts a deleted record again, and axport refresh corrects the counts', async () => {
     await withoutTriggers(database.sql, 'delete from export_records where id = 9001')
     expect(await loaded(assessment(9001, { organization_id: 11 }))).toStartWith('1 of all 2 counts differs')
     await refresh(database.sql, undefined, () => {})
     expect((await checkReadModel(database.sql, true)).detail).toBe('all 3 records, equal to their source')
   })
 
-  test('an import leaves alone what it finds in the source tables as its lines say', async () => {
+  test('an import leaves stale records alone if the source table already equals its line', async () => {
     await withoutTriggers(database.sql, `update users set name = 'Eva' where id = 501`)
     expect(await loaded(educator(501, { name: 'Eva' }))).toStartWith('3 of all 3 records differ')
   })
 })
 
 test.each(['all', 'user', 'users_updated'])(
-  'an import is refused while trigger %s of a table is disabled, and says the way out',
+  'an import is refused while trigger %s of a table is disabled, and the message says how to enable it',
   async which => {
     const { sql } = database
     await sql.unsafe(`alter table users disable trigger ${which}`)

@@ -25,7 +25,7 @@ import {
 } from '../support/import.ts'
 import { BACKENDS_OF_TIER } from '../support/service.ts'
 
-// The example of the design, with the two proctors that it mentions.
+// The example of the import format in the documents, with two proctors added.
 const EXAMPLE = `{"type":"organization","id":12,"name":"Lakeside District"}
 {"type":"product","id":7,"name":"Reading Observation"}
 {"type":"user","id":501,"name":"Ana M. Ruiz","first_name":"Ana","last_name":"Ruiz","email":"ana@example.org","seid":"1234567890","record_status":"active"}
@@ -61,18 +61,18 @@ describe.each(BACKENDS_OF_TIER)('an import into %s', backend => {
     return await partsOf(database.sql)
   }
 
-  test('loads every kind of line, and the records are as the contract shows them', async () => {
+  test('loads lines of all types, and renders records as the specification shows them', async () => {
     expect(await importText(database.sql, EXAMPLE)).toMatchObject({ loaded: true, lines: 7 })
     expect(await documents(database.sql)).toEqual([SINGLE, PARTED])
     expect(await staleRecords(database.sql)).toBeEmpty()
   })
 
-  test('takes the lines in any order, references before what they refer to', async () => {
+  test('accepts lines in any order, also a reference before its target', async () => {
     await importLines(database.sql, ...EXAMPLE.split('\n').reverse())
     expect(await documents(database.sql)).toEqual([SINGLE, PARTED])
   })
 
-  test('replaces what is there already, in every record that shows it', async () => {
+  test('replaces stored rows, and renders every record that shows them', async () => {
     await importText(database.sql, EXAMPLE)
     const change = (text: string) =>
       text
@@ -86,14 +86,14 @@ describe.each(BACKENDS_OF_TIER)('an import into %s', backend => {
     expect(await database.sql`select from export_records where is_archived`).toHaveLength(2)
   })
 
-  test('removes assessments with their parts, and then what nothing needs any more', async () => {
+  test('removes assessments with their parts, then the people, organizations and products that no assessment needs', async () => {
     await loaded(...PEOPLE, assessment(10), parted(20, 21, 22))
     expect(await loaded(...REMOVALS, removal('assessment', 20), removal('assessment', 10))).toEqual({})
     for (const table of ['organizations', 'products', 'users', 'assessment_parts', 'export_records'])
       expect(await database.sql`select id from ${database.sql(table)}`).toBeEmpty()
   })
 
-  test('removes what no longer is needed because the file makes its assessments need something else', async () => {
+  test('removes a person, organization and product that the same file makes its assessments stop using', async () => {
     await loaded(...PEOPLE, assessment(10), parted(20, 21))
     const moved = { user_id: 5, organization_id: 5, product_id: 5 }
     const others = [educator(5), organization(5), product(5)]
@@ -106,28 +106,32 @@ describe.each(BACKENDS_OF_TIER)('an import into %s', backend => {
 
   const deleted = (id: number) => removal('assessment', id)
   test.each<[string, Line[], Record<number, number[] | undefined>]>([
-    ['has nothing against removing what is not there', [deleted(404), removal('user', 404)], {}],
-    ['replaces parts, in their order', [parted(10, 13, 11)], { 10: [13, 11] }],
-    ['makes one of several parts', [assessment(10)], { 10: [10] }],
-    ['makes several parts of one', [parted(30, 31, 32)], { 30: [31, 32] }],
-    ['moves a part up', [parted(10, 11, 22), parted(20, 21)], { 10: [11, 22], 20: [21] }],
-    ['moves a part down', [parted(10, 11), parted(20, 21, 12)], { 10: [11], 20: [21, 12] }],
-    ['lets parts change places', [parted(10, 21), parted(20, 11)], { 10: [21], 20: [11] }],
-    ['moves a part of what is deleted', [deleted(20), parted(10, 21)], { 10: [21], 20: undefined }],
+    ['accepts the removal of absent rows', [deleted(404), removal('user', 404)], {}],
+    ['replaces parts and their order', [parted(10, 13, 11)], { 10: [13, 11] }],
+    ['replaces several parts by one', [assessment(10)], { 10: [10] }],
+    ['replaces one part by several', [parted(30, 31, 32)], { 30: [31, 32] }],
     [
-      'makes assessments of parts',
+      'moves a part to an earlier assessment',
+      [parted(10, 11, 22), parted(20, 21)],
+      { 10: [11, 22], 20: [21] },
+    ],
+    ['moves a part to a later assessment', [parted(10, 11), parted(20, 21, 12)], { 10: [11], 20: [21, 12] }],
+    ['swaps parts between two assessments', [parted(10, 21), parted(20, 11)], { 10: [21], 20: [11] }],
+    ['moves a part of a deleted assessment', [deleted(20), parted(10, 21)], { 10: [21], 20: undefined }],
+    [
+      'makes assessments out of parts',
       [assessment(11), parted(12, 13), parted(10, 14)],
       { 10: [14], 11: [11], 12: [13] },
     ],
-    ['makes a part of an assessment', [deleted(30), parted(10, 30)], { 10: [30], 30: undefined }],
+    ['makes a part out of an assessment', [deleted(30), parted(10, 30)], { 10: [30], 30: undefined }],
   ])('%s', async (_, lines, changes) => {
     await loaded(...PEOPLE, parted(10, 11, 12), parted(20, 21, 22), assessment(30))
     const expected = { 10: [11, 12], 20: [21, 22], 30: [30], ...changes }
-    // As JSON, in which what is undefined does not stand.
+    // Compared as JSON, which omits undefined values.
     expect(JSON.stringify(await loaded(...lines))).toBe(JSON.stringify(expected))
   })
 
-  test('that changes nothing writes nothing', async () => {
+  test('writes nothing if no line changes anything', async () => {
     await loaded(...PEOPLE, assessment(10), parted(20, 21, 22), educator(3))
     const before = await everything(database.sql)
     await loaded(...PEOPLE, assessment(10), parted(20, 21, 22), educator(3))
@@ -148,7 +152,7 @@ describe.each(BACKENDS_OF_TIER)('an import into %s', backend => {
     expect(await versionOf(database.sql)).toBeGreaterThan(versionBefore)
   })
 
-  test('is noted with its time when all was loaded, also without a change, and otherwise not', async () => {
+  test('sets the time of the last import if all lines were loaded, even without a change', async () => {
     const { sql } = database
     const noted = async (work: () => Promise<unknown>) => {
       await sql`update export_state set last_import_at = null`
@@ -164,7 +168,7 @@ describe.each(BACKENDS_OF_TIER)('an import into %s', backend => {
   })
 
   test.each(['UTC', 'Pacific/Kiritimati', 'Pacific/Niue'])(
-    'takes every day of the years 1 to 9999, in %s, and shows no other in any zone',
+    'accepts every day of the years 1 to 9999 in %s, and shows no day outside them in any zone',
     async zone => {
       const { sql } = database
       const days = async (): Promise<string[]> => {
@@ -195,7 +199,7 @@ describe.each(BACKENDS_OF_TIER)('an import into %s', backend => {
     },
   )
 
-  test('keeps the day of a bare date that has no midnight, and all digits of an instant', async () => {
+  test('keeps the day of a bare date whose day has no midnight, and all digits of an instant', async () => {
     await database.sql`update export_state set time_zone = 'America/Santiago'`
     const dates = ['2024-09-08', '2024-09-07', '2024-04-07', '2024-09-08T03:59:59.999999Z']
     await loaded(...PEOPLE, ...dates.map((certified_at, index) => assessment(10 + index, { certified_at })))
@@ -207,11 +211,11 @@ describe.each(BACKENDS_OF_TIER)('an import into %s', backend => {
   })
 })
 
-// The rounds of statements that a long import takes are the same on both.
+// One backend is enough: the import code sends its statements in the same batches to both.
 describe('a long import', () => {
   const database = useDatabase('postgres')
 
-  test('lets ids change hands between lines that are far apart', async () => {
+  test('lets an id move between lines that are 20,000 lines apart', async () => {
     const { sql } = database
     await importLines(sql, ...PEOPLE, parted(1, 2, 3), parted(4, 5, 6), assessment(7))
     const between = range(20_001, index => assessment(1000 + index))

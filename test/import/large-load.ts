@@ -3,7 +3,7 @@ import type { Sql } from 'postgres'
 import { assessment, educator, multiPart, ndjsonOf, PEOPLE, product, range } from '../support/fixtures.ts'
 import { importText, staleRecords } from '../support/import.ts'
 
-/** As many as are loaded without their indexes and foreign keys, which come after them. */
+/** Enough rows for a bulk load, which drops indexes and foreign keys and creates them at its end. */
 export const ASSESSMENTS = 20_000
 
 /** Five hundred educators; every tenth assessment has two parts, and is of product 2. */
@@ -17,7 +17,10 @@ export const SAMPLE = ndjsonOf([
   }),
 ])
 
-/** Everything that a load may put off: definitions, and whether they hold. */
+/**
+ * The indexes, constraints and triggers that a bulk load may drop: their definitions, and whether they are
+ * valid.
+ */
 export const definitions = (sql: Sql) => sql`
   select conname as name, pg_get_constraintdef(oid) as definition, convalidated as holds
   from pg_constraint where connamespace = current_schema()::regnamespace
@@ -28,7 +31,9 @@ export const definitions = (sql: Sql) => sql`
   select tgname::text, pg_get_triggerdef(oid), tgenabled = 'O' from pg_trigger where not tgisinternal
   order by 1, 2`
 
-/** A first load, after which everything that was put off is as before and every record is true. */
+/**
+ * A first load as a bulk load. Checks that all definitions are restored and every record equals its source.
+ */
 export async function expectFirstLoad(sql: Sql): Promise<void> {
   const before = await definitions(sql)
   const [state] = await sql<{ version: string }[]>`select max(position) as version from export_changes`

@@ -5,19 +5,19 @@ import { useRoles } from '../support/roles.ts'
 import { until } from '../support/until.ts'
 import { ASSESSMENTS, definitions, expectFirstLoad, SAMPLE } from './large-load.ts'
 
-describe('a first load of the embedded database that puts off indexes and foreign keys', () => {
+describe('a bulk load of an empty embedded database', () => {
   const database = useDatabase('embedded')
 
-  test('leaves them as they were, and every record true', async () => {
+  test('restores indexes and foreign keys, and renders every record correctly', async () => {
     await expectFirstLoad(database.sql)
   })
 })
 
-describe('a large load', () => {
+describe('a bulk load', () => {
   const database = useDatabase('postgres')
   const newRole = useRoles()
 
-  test('is all undone when it is not kept', async () => {
+  test('of a dry run is rolled back completely', async () => {
     const { sql } = database
     const before = [await definitions(sql), await everything(sql)]
     const result = await importText(sql, SAMPLE, { dryRun: true })
@@ -25,7 +25,7 @@ describe('a large load', () => {
     expect([await definitions(sql), await everything(sql)]).toEqual(before)
   })
 
-  test('leaves out what is bad, and nothing else', async () => {
+  test('rejects the bad lines and loads all others', async () => {
     const { sql } = database
     const lines = SAMPLE.split('\n').filter(line => !line.includes('"type":"product","id":2,'))
     let rejects = 0
@@ -37,7 +37,7 @@ describe('a large load', () => {
     expect(await staleRecords(sql)).toBeEmpty()
   })
 
-  test('by a role that does not own the tables loads the same, with everything in place all the time', async () => {
+  test('by a role that does not own the tables loads the same rows without dropping indexes or keys', async () => {
     const { sql, url } = database
     const role = await newRole()
     await sql.unsafe(`
@@ -53,7 +53,7 @@ describe('a large load', () => {
     await sql.unsafe(`drop owned by ${role.name}`)
   })
 
-  test('loads the same where a view needs a key that it would put off', async () => {
+  test('loads the same rows if a view depends on a key that would be dropped', async () => {
     const { sql } = database
     const before = await definitions(sql)
     await sql`create view people_of_ours as select u.id, u.name from users u join assessments a on a.user_id = u.id group by u.id`
@@ -64,7 +64,7 @@ describe('a large load', () => {
     expect(await staleRecords(sql)).toBeEmpty()
   })
 
-  test('does not wait for a reader who does not end', async () => {
+  test('does not wait for a reader whose transaction stays open', async () => {
     const { sql } = database
     const reader = await sql.reserve()
     await reader`begin`
@@ -75,7 +75,7 @@ describe('a large load', () => {
     expect(await staleRecords(sql)).toBeEmpty()
   })
 
-  test('gives way to a writer who goes on from one table to the next, and loads everything', async () => {
+  test('lets a concurrent writer lock a second table, without a deadlock, and loads all rows', async () => {
     const { sql } = database
     const writer = await sql.reserve()
     await writer`begin`
@@ -87,7 +87,7 @@ describe('a large load', () => {
         where datname = current_database() and wait_event_type = 'Lock' and query ~ '^(alter table|select lock_export)'`
       return count
     })
-    // It waits in the queue of writers, or has this table and waits for the other one.
+    // The load waits in the queue of writers, or holds the lock of assessments and waits for users.
     await writer`update assessments set legacy_record = true`
     await writer`commit`
     writer.release()

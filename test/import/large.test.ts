@@ -4,6 +4,6 @@ import { expectFirstLoad } from './large-load.ts'
 
 const database = useDatabase('postgres')
 
-test('a first load that puts off indexes and foreign keys leaves them as they were, and every record true', async () => {
+test('a bulk load of an empty Postgres restores indexes and foreign keys, and renders every record correctly', async () => {
   await expectFirstLoad(database.sql)
 })

@@ -19,17 +19,17 @@ async function read(...chunks: Uint8Array[]): Promise<Line[]> {
   return lines
 }
 
-/** In pieces of `size` bytes. */
+/** The bytes in pieces of `size`. */
 function cut(bytes: Uint8Array, size: number): Uint8Array[] {
   const pieces: Uint8Array[] = []
   for (let start = 0; start < bytes.length; start += size) pieces.push(bytes.slice(start, start + size))
   return pieces
 }
 
-/** What a line is apart from the carriage return of a CRLF, which JSON takes for white space. */
+/** A line without the carriage return of a CRLF. JSON counts the carriage return as white space. */
 const withoutReturn = ({ number, text }: Line) => ({ number, text: text?.replace(/\r$/, '') })
 
-/** Line by line, by the plain words of the format. */
+/** The lines of a text, by the simplest reading of the format. */
 const expected = (text: string) =>
   text
     .split('\n')
@@ -45,7 +45,7 @@ const failure = (promise: Promise<unknown>) =>
 const nextTurn = () => new Promise(resolve => setImmediate(resolve))
 
 describe('lines', () => {
-  test('are numbered from 1, and blank ones are left out but counted', async () => {
+  test('are numbered from 1; blank lines are skipped but counted', async () => {
     expect((await read(utf8('a\n\n \t\r\nb\n\nc\n'))).map(withoutReturn)).toEqual([
       { number: 1, text: 'a' },
       { number: 4, text: 'b' },
@@ -53,7 +53,7 @@ describe('lines', () => {
     ])
   })
 
-  test('are the same however any text is cut into chunks, plain or gzipped, empty chunks among them', async () => {
+  test('are the same for every cut into chunks, also empty ones, plain or gzipped', async () => {
     const text = fc
       .array(
         fc.oneof(
@@ -80,7 +80,7 @@ describe('lines', () => {
     )
   })
 
-  test('of empty input, and of input without any chunk, are none', async () => {
+  test('of an empty input, or of no chunk at all, are none', async () => {
     expect(await read()).toEqual([])
     expect(await read(utf8(''))).toEqual([])
     expect(await read(utf8('\n \n'))).toEqual([])
@@ -90,7 +90,7 @@ describe('lines', () => {
 })
 
 describe('a byte order mark', () => {
-  test.each([1, 2, 3, 4])('at the start is no part of the first line, %d bytes at a time', async size => {
+  test.each([1, 2, 3, 4])('at the start is not part of the first line, in chunks of %d bytes', async size => {
     expect(await read(...cut(utf8('\ufeff{"a":1}\nb'), size))).toEqual([
       { number: 1, text: '{"a":1}' },
       { number: 2, text: 'b' },
@@ -106,14 +106,14 @@ describe('text that is not UTF-8', () => {
     ['a character that is cut short by a line break', 2, [0x61, 0x0a, 0xe6, 0x9d, 0x0a, 0x61, 0x0a]],
     ['a character that is cut short by the end', 3, [0x0a, 0x61, 0x0a, 0xe6, 0x9d]],
     ['an encoded surrogate', 1, [0xed, 0xa0, 0x80]],
-  ])('is refused with its line: %s', async (_, line, bytes) => {
+  ])('is refused with its line number: %s', async (_, line, bytes) => {
     const message = `a.ndjson line ${line}: the text is not UTF-8: export it as UTF-8`
     expect(await failure(read(new Uint8Array(bytes)))).toBe(message)
     expect(await failure(read(...cut(new Uint8Array(bytes), 1)))).toBe(message)
     expect(await failure(read(gzipSync(new Uint8Array(bytes))))).toBe(message)
   })
 
-  test('is refused with its line wherever the chunks are cut', async () => {
+  test('is refused with its line number for every cut into chunks', async () => {
     const good = utf8('Zoë 👩‍🏫\r\n\n李 小龍\n')
     for (const bad of [
       [0xc5, 0xbd, 0xeb, 0x41],
@@ -130,41 +130,39 @@ describe('text that is not UTF-8', () => {
 test.each([
   ['plain', (bytes: Uint8Array) => bytes],
   ['gzipped', (bytes: Uint8Array) => gzipSync(bytes)],
-])(
-  'text that is not UTF-8 is refused as soon as it is read, %s, though its source stays open',
-  async (_, stored) => {
-    async function* chunks() {
-      yield stored(Buffer.from('\xff\n'.repeat(100_000), 'latin1'))
-      await new Promise(() => {})
-    }
-    const reading = (async () => {
-      for await (const _ of readLines({ chunks: chunks() }, () => {}));
-    })()
-    const patience = Bun.sleep(5000).then(() => 'it waits for more')
-    expect(await Promise.race([failure(reading), patience])).toMatch(
-      /^the data line 1: the text is not UTF-8/,
-    )
-  },
-)
+])('text that is not UTF-8 is refused immediately, %s, even if its source stays open', async (_, stored) => {
+  async function* chunks() {
+    yield stored(Buffer.from('\xff\n'.repeat(100_000), 'latin1'))
+    await new Promise(() => {})
+  }
+  const reading = (async () => {
+    for await (const _ of readLines({ chunks: chunks() }, () => {}));
+  })()
+  const timeout = Bun.sleep(5000).then(() => 'it waits for more')
+  expect(await Promise.race([failure(reading), timeout])).toMatch(/^the data line 1: the text is not UTF-8/)
+})
 
-describe('a line beyond the limit', () => {
+describe('a line longer than the limit', () => {
   const longest = 'x'.repeat(MAX_LINE)
 
-  test.each([1000, 65_536, 3 * MAX_LINE])('comes without its text, in chunks of %d bytes', async size => {
-    const text = `a\n${longest}\n${longest}x\nb\n${longest}${longest}${longest}\nc\n${longest}x`
-    const lines = await read(...cut(utf8(text), size))
-    expect(lines.map(({ number, text }) => [number, text?.length])).toEqual([
-      [1, 1],
-      [2, MAX_LINE],
-      [3, undefined],
-      [4, 1],
-      [5, undefined],
-      [6, 1],
-      [7, undefined],
-    ])
-  })
+  test.each([1000, 65_536, 3 * MAX_LINE])(
+    'is returned without its text, in chunks of %d bytes',
+    async size => {
+      const text = `a\n${longest}\n${longest}x\nb\n${longest}${longest}${longest}\nc\n${longest}x`
+      const lines = await read(...cut(utf8(text), size))
+      expect(lines.map(({ number, text }) => [number, text?.length])).toEqual([
+        [1, 1],
+        [2, MAX_LINE],
+        [3, undefined],
+        [4, 1],
+        [5, undefined],
+        [6, 1],
+        [7, undefined],
+      ])
+    },
+  )
 
-  test('of 400 MB without a line break is one line and fills no memory', async () => {
+  test('of 400 MB is read as one line, in constant memory', async () => {
     const piece = new Uint8Array(256 * 1024).fill(0x78)
     let most = 0
     async function* chunks() {
@@ -192,7 +190,7 @@ describe('gzip', () => {
   const advice =
     /^a\.ndjson line \d+: the gzip data is damaged or cut short .*: fetch or make the file again$/
 
-  test('may have several members, as cat a.gz b.gz makes', async () => {
+  test('may have several members, as written by cat a.gz b.gz', async () => {
     const members = Buffer.concat([gzipSync('a\nb'), gzipSync('c\n'), gzipSync(''), gzipSync('d')])
     const lines = [
       { number: 1, text: 'a' },
@@ -204,13 +202,13 @@ describe('gzip', () => {
   })
 
   test.each([2, 3, 9, 10, 11, 40, compressed.length - 9, compressed.length - 8, compressed.length - 1])(
-    'is refused when it is cut short after %d bytes',
+    'is refused if it is truncated after %d bytes',
     async length => {
       expect(await failure(read(compressed.subarray(0, length)))).toMatch(advice)
     },
   )
 
-  test('is refused when its checksum does not fit, or something else or half a member follows', async () => {
+  test('is refused if its checksum is wrong, or if garbage or half a member follows', async () => {
     const damaged = Buffer.from(compressed)
     damaged.writeUInt8(damaged.readUInt8(compressed.length - 6) ^ 0xff, compressed.length - 6)
     expect(await failure(read(damaged))).toMatch(advice)
@@ -218,7 +216,7 @@ describe('gzip', () => {
       expect(await failure(read(Buffer.concat([compressed, rest])))).toMatch(advice)
   })
 
-  test('is refused when any of its bytes is damaged, for the one reason or the other', async () => {
+  test('is refused if any byte is damaged, as damaged gzip data or as invalid UTF-8', async () => {
     for (let place = 12; place < compressed.length; place += 3) {
       const damaged = Buffer.from(compressed)
       damaged.writeUInt8(damaged.readUInt8(place) ^ 0x55, place)
@@ -228,14 +226,14 @@ describe('gzip', () => {
     }
   })
 
-  test('is refused with the line up to which it could be read', async () => {
+  test('is refused with the number of the last line that could be read', async () => {
     const lines = Array.from({ length: 100_000 }, (_, at) => `${at * 7919}\n`).join('')
     const message = await failure(read(...cut(gzipSync(lines).subarray(0, -5000), 4096)))
     expect(message).toMatch(advice)
     expect(Number(/line (\d+)/.exec(String(message))?.[1])).toBeWithin(90_000, 100_000)
   })
 
-  test('is not blamed for an error of reading the source', async () => {
+  test('is not named in the error when reading the source fails', async () => {
     async function* breaking() {
       yield compressed.subarray(0, 100)
       throw new Error('the disk is broken')
@@ -253,7 +251,7 @@ describe('a source', () => {
     ['plain', (text: string) => utf8(text)],
     ['gzipped', (text: string) => gzipSync(text, { level: 0 })],
   ])(
-    'that is %s is read no faster than its lines are taken, and let go when they are no longer wanted',
+    'that is %s is read no faster than its lines are consumed, and is closed when the consumer stops',
     async (_, stored) => {
       const bytes = stored('line of the file\n'.repeat(500_000))
       let taken = 0
@@ -270,7 +268,7 @@ describe('a source', () => {
       }
       const lines = readLines({ chunks: chunks() }, () => {})
       await lines.next()
-      // Time in which a source that is not held back would run on.
+      // Enough turns of the event loop for a source without backpressure to be read to its end.
       for (let turn = 0; turn < 200; turn++) await nextTurn()
       expect(taken).toBeLessThan(100)
       await lines.return(undefined)

@@ -8,9 +8,9 @@ import { BACKENDS_OF_TIER } from '../support/service.ts'
 import { thorough } from '../support/tier.ts'
 
 /**
- * What an import does, in a few lines of memory: a line says some fields of a record, and the others stay; lines for
- * one id say the same; and the whole is loaded when all that is there afterwards is complete and fits together. Who was
- * erased is left out of all this, and has no name where others need somebody.
+ * A model of an import in memory. A line sets some fields of a record, and the others stay. Lines for one id
+ * must be equal. The file is loaded if the result is complete and consistent. Lines of erased people are left
+ * out; a person whom other assessments need is kept without a name.
  */
 interface Line {
   type: 'organization' | 'product' | 'user' | 'assessment'
@@ -31,10 +31,13 @@ type World = Map<string, Line>
 
 const keyOf = ({ type, id }: Line) => `${type} ${id}`
 
-/** The assessments of each erased person that anybody has seen. */
+/** For each erased person, the ids of the assessments that the person had or that an import brought since. */
 type Erased = Map<number, Set<number>>
 
-/** What there is after the lines, and who was left out; undefined where they contradict each other. */
+/**
+ * The world after the lines, and the erased people whose lines were left out; undefined if lines contradict
+ * each other.
+ */
 function after(world: World, lines: Line[], erased: Erased): { next: World; left: Set<number> } | undefined {
   const next = new Map(world)
   const left = new Set<number>()
@@ -78,7 +81,7 @@ function after(world: World, lines: Line[], erased: Erased): { next: World; left
 
 const nobody = (id: number): Line => ({ type: 'user', id, name: 'Erased person' })
 
-/** The erased person whose assessment a line is about; undefined for all others. */
+/** The erased person who owns the assessment of a line; undefined if the line has no such owner. */
 function ownerOf({ type, id, deleted, user_id }: Line, world: World, erased: Erased): number | undefined {
   if (type !== 'assessment' || deleted) return undefined
   if (user_id !== undefined) return erased.has(user_id) ? user_id : undefined
@@ -86,7 +89,7 @@ function ownerOf({ type, id, deleted, user_id }: Line, world: World, erased: Era
   return [...erased.keys()].sort().find(user => erased.get(user)?.has(id))
 }
 
-/** What there is when a person has been erased. */
+/** The world after a person has been erased. */
 function without(world: World, user: number, erased: Erased): World {
   const next = new Map(world)
   const theirs = [...world.values()].filter(({ user_id }) => user_id === user)
@@ -98,12 +101,12 @@ function without(world: World, user: number, erased: Erased): World {
     line => line.type === 'assessment' && partsOf(line).some(({ proctor_id }) => proctor_id === user),
   )
   if (isNeeded) next.set(key, nobody(user))
-  // A row without a name may be left of earlier times.
+  // A row without a name may remain from an earlier erasure.
   else if (next.get(key)?.name !== nobody(user).name) next.delete(key)
   return next
 }
 
-/** Who proctored an assessment is said by its proctor or by its parts. */
+/** The proctor of an assessment is given by proctor_id or by parts: a line with either replaces both. */
 function merged(stored: Line | undefined, line: Line): Line {
   const { proctor_id, parts, ...others } = stored ?? line
   return { ...others, ...(line.proctor_id || line.parts ? {} : { proctor_id, parts }), ...line }
@@ -135,7 +138,7 @@ function fits(world: World): boolean {
   return true
 }
 
-/** Both in one form: the world, and what the source tables hold. */
+/** The world as text, in the same form as `stored`. */
 const shown = (world: World) =>
   [...world.values()]
     .map(line =>
@@ -161,7 +164,7 @@ async function stored(sql: Sql): Promise<string[]> {
   return rows.map(row => row.line).sort()
 }
 
-/** So few ids that lines meet each other often. */
+/** Few ids, so that lines often collide. */
 const upTo = (most: number) => fc.integer({ min: 1, max: most })
 const type = fc.constantFrom('organization', 'product', 'user', 'assessment')
 const named = fc.record(
@@ -212,7 +215,7 @@ const line = fc.oneof(
   { arbitrary: parted, weight: 4 },
   { arbitrary: removal, weight: 2 },
 ) as fc.Arbitrary<Line>
-/** Most say something once; some repeat a line, and some hold whatever comes. */
+/** Most files have one line for each id; some repeat a line; some are random. */
 const file = fc.oneof(
   { arbitrary: fc.uniqueArray(line, { minLength: 1, maxLength: 5, selector: keyOf }), weight: 4 },
   { arbitrary: line.map(repeated => [repeated, repeated]), weight: 1 },
@@ -231,10 +234,10 @@ const FIRST = [1, 2].flatMap((id): Line[] =>
 
 const onWait = () => {}
 
-describe.each(BACKENDS_OF_TIER)('on %s', backend => {
+describe.each(BACKENDS_OF_TIER)('an import into %s', backend => {
   const database = useDatabase(backend)
 
-  test('any files one after the other leave what the format says, or are refused and leave everything', async () => {
+  test('of any sequence of files follows the model, or is refused and changes nothing', async () => {
     const { sql } = database
     let loadedOnes = 0
     let refusedOnes = 0
@@ -274,7 +277,7 @@ describe.each(BACKENDS_OF_TIER)('on %s', backend => {
       }
     })
     await holds(property, { runs: 20, thorough: 250 })
-    // The fixed seed has files of all sorts; another one may have few of a sort.
+    // With the fixed seed there are files of all three sorts; another seed may draw few of one sort.
     if (thorough) return
     expect(loadedOnes).toBeGreaterThan(10)
     expect(refusedOnes).toBeGreaterThan(3)

@@ -13,13 +13,13 @@ const platform = usePlatform()
 const fed = useDatabase('postgres')
 const loaded = useDatabase('postgres')
 
-/** Seconds; no transaction of this test is open for so long. */
+/** In seconds. No transaction of this test stays open that long. */
 const OVERLAP = 120
 
 type Change = [what: string, id: number, text: string]
 type Step = { change: Change } | { commit: number } | 'round'
 
-/** What a user of the platform does; the row that it locks is the one that it names. */
+/** The changes that users of the platform make. Each locks the row with the given id. */
 const CHANGES: Record<string, (sql: ReservedSql, id: number, text: string) => PromiseLike<unknown>> = {
   'person renamed': (sql, id, text) => sql`update people set family = ${text} where person_no = ${id}`,
   'person left': (sql, id) => sql`update people set left_on = '2026-11-20' where person_no = ${id}`,
@@ -51,7 +51,9 @@ const step: fc.Arbitrary<Step> = fc.oneof(
   { weight: 2, arbitrary: fc.constant('round' as const) },
 )
 
-/** Runs the steps: each change in a transaction of its own, which is open until a later step commits it. */
+/**
+ * Runs the steps: each change runs in its own transaction, which stays open until a later step commits it.
+ */
 async function run(sql: Sql, steps: Step[]): Promise<void> {
   const open: { locks: string; session: ReservedSql }[] = []
   const commit = async (at: number) => {
@@ -66,7 +68,7 @@ async function run(sql: Sql, steps: Step[]): Promise<void> {
     else {
       const [what, id, text] = step.change
       const locks = `${what.split(' ')[0]} ${id % 5 === 0 || !what.startsWith('district') ? id : id % 5}`
-      // It would wait for a transaction that this very test has open.
+      // This change would wait for a transaction that this test holds open.
       if (open.length === 4 || open.some(one => one.locks === locks)) continue
       const session = await sql.reserve()
       await session`begin`
@@ -77,7 +79,7 @@ async function run(sql: Sql, steps: Step[]): Promise<void> {
   while (open.length > 0) await commit(0)
 }
 
-test('whatever changes, and however long after it was stamped it is committed, the next round leaves what a full load would', async () => {
+test('after any changes, committed in any order, the next round leaves the same rows as a full load', async () => {
   const sql = postgres(platform.url, { max: 5, onnotice: () => {} })
   let changed = 0
   await holds(

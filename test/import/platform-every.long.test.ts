@@ -26,7 +26,7 @@ import { folderOf } from './csv-files.ts'
 
 setDefaultTimeout(120_000)
 
-/** A query that waits while somebody holds the lock 42 of the platform. */
+/** A query that waits while a session holds the advisory lock 42 of the platform. */
 const HELD = `select person_no as id, given as name from people where pg_advisory_xact_lock_shared(42) is not null`
 
 describe('axport import --every', () => {
@@ -81,7 +81,7 @@ describe('axport import --every', () => {
     expect(now.length).toBeGreaterThan(100)
   }
 
-  /** Holds every round in the middle of its reading until it is released. */
+  /** Blocks every round in the middle of its reading until the returned function is called. */
   async function hold(): Promise<() => Promise<void>> {
     const session = await sql.reserve()
     await session`select pg_advisory_lock(42)`
@@ -100,7 +100,7 @@ describe('axport import --every', () => {
       60_000,
     )
 
-  test('follows what changes, goes on when the platform has been away, and shows all of it to operators', async () => {
+  test('loads changes, resumes after an outage of the platform, and reports both to operators', async () => {
     const port = await freePort()
     const fed = await feed({ ADMIN_PORT: String(port) })
     await fed.shows(/^\S+Z loaded \d+ rows in [\d.]+ s: \d+ inserted, 0 updated/)
@@ -139,7 +139,7 @@ describe('axport import --every', () => {
     await isSame()
   })
 
-  test('that is killed in the middle of a round has loaded nothing of it; the next one loads all', async () => {
+  test('that is killed in the middle of a round has loaded nothing of it; the next round loads all', async () => {
     const release = await hold()
     const fed = await feed()
     await isHeld()
@@ -153,7 +153,7 @@ describe('axport import --every', () => {
     await isSame()
   })
 
-  test('says in JSON what failed: a query, a platform that goes away, and its own database that does', async () => {
+  test('prints the error as JSON if the platform or its own database ends the connection', async () => {
     const release = await hold()
     const fed = await feed({}, '--json')
     const lines = () =>
@@ -189,7 +189,7 @@ describe('axport import --every', () => {
     await isSame()
   })
 
-  test('of which two run for one feed takes turns with the other, and loses nothing', async () => {
+  test('takes turns with a second process for the same feed, and loses no change', async () => {
     const release = await hold()
     const first = await feed()
     await isHeld()
@@ -208,7 +208,7 @@ describe('axport import --every', () => {
     await isSame()
   })
 
-  test('ends at SIGTERM with 0: at once between two rounds, and in the middle of one after SHUTDOWN_TIMEOUT', async () => {
+  test('exits with 0 at SIGTERM: immediately between two rounds, and after SHUTDOWN_TIMEOUT within one', async () => {
     const release = await hold()
     const fed = await feed({ SHUTDOWN_TIMEOUT: '1' })
     await isHeld()
@@ -227,16 +227,16 @@ describe('axport import --every', () => {
     await release()
   })
 
-  test('waits for longer than a timer can be set to', async () => {
+  test('accepts an interval longer than the longest timer', async () => {
     const fed = await feed({}, '--every', '30d')
     await fed.shows(/^\S+Z loaded .*\n/)
-    // Takes longer than rounds would that follow at once.
+    // This command takes longer than a second round would need to start, if the interval were ignored.
     expect(await axport(['import', '--help'])).toMatchObject({ code: 0 })
     fed.signal('SIGTERM')
     expect(await fed.finished).toMatchObject({ code: 0, stdout: expect.stringMatching(/^.*\n$/) })
   })
 
-  test('reads a standby too, and misses nothing of what reached that late', async () => {
+  test('reads a standby, and misses no change that was replayed late', async () => {
     await sql.end({ timeout: 1 })
     const standby = await cluster.startStandby()
     sql = connect()
@@ -258,7 +258,7 @@ describe('axport import --every', () => {
     await standby.stop()
   })
 
-  test('that begins with what no round can mend ends at once', async () => {
+  test('exits immediately for an error that no later round can resolve', async () => {
     const run = (given: string[], env: Record<string, string> = { DATABASE_URL: database.url }) =>
       axport(['import', '--every', '1s', ...given], { env })
     const failed = (stderr: RegExp) => ({ code: 1, stdout: '', stderr: expect.stringMatching(stderr) })
@@ -272,7 +272,7 @@ describe('axport import --every', () => {
     expect(await run([...from, '--queries', queries], {})).toEqual(failed(/^axport: DATABASE_URL is not set/))
   })
 
-  test('notices a platform that is gone without a word, and leaves one alone that is slow', async () => {
+  test('notices a platform that silently disappeared, and does not interrupt a slow one', async () => {
     const proxy = await FlakyProxy.start(cluster.url())
     const url = readPostgresUrl(proxy.url)
     const connectThrough = () => openFirst(url, 5000)
@@ -304,7 +304,7 @@ describe('axport import --every', () => {
   })
 })
 
-test('an ordinary role learns that a server vacuums by itself', async () => {
+test('an ordinary role can find out that a server has autovacuum on', async () => {
   const vacuumed = await startCluster({ settings: { autovacuum: 'on' } })
   const admin = postgres(vacuumed.url(), { max: 1, onnotice: () => {} })
   await admin`create role plain login password 'plain'`

@@ -3,7 +3,7 @@ import { queryFailure } from '../../src/import/platform/failure.ts'
 
 const QUERY = { file: 'users.sql', type: 'user', text: 'select 1', digest: '' } as const
 
-/** What is said of an error that the platform's server raises with this code and message. */
+/** The message for an error of the platform's server with this code and message. */
 const said = (code: string, message: string) =>
   (queryFailure({ name: 'PostgresError', code, message }, QUERY, '') as Error).message
 
@@ -19,7 +19,7 @@ test.each([
   ['la valeur « Ada King » est en dehors des limites', 'la valeur … est en dehors des limites'],
   ['型integerの不正な入力構文："Ada King"', '型integerの不正な入力構文'],
 ])(
-  'an error in data is told without the value of the row, in the language of the server: %s',
+  'an error in data is reported without the value of the row, in the language of the server: %s',
   (message, shown) => {
     const told = said('22P02', message)
     expect(told).not.toContain('Ada')
@@ -27,7 +27,7 @@ test.each([
   },
 )
 
-test('an error that a function of the platform raises is told by its code alone, and one in the query with its words', () => {
+test('an error raised by a function of the platform shows its code alone; an error in the query shows its text', () => {
   expect(said('P0001', 'Ada King has no email')).toBe('users.sql: the platform refused (SQLSTATE P0001)')
   expect(said('42703', 'column "given" does not exist')).toBe(
     'users.sql: column "given" does not exist (SQLSTATE 42703)',

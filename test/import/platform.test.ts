@@ -14,7 +14,7 @@ import { folderOf } from './csv-files.ts'
 
 afterAll(cleanUp)
 
-/** The queries of the example, with others in place of some; undefined leaves one out. */
+/** The queries of the example with some replaced; undefined removes one. */
 function queriesWith(others: Record<string, string | undefined>): string {
   const files = readdirSync(QUERIES).map(name => [name, readFileSync(join(QUERIES, name), 'utf8')])
   const all = Object.entries({ ...Object.fromEntries(files), ...others })
@@ -38,7 +38,7 @@ describe.each(BACKENDS_OF_TIER)('a feed from a platform into %s', backend => {
   const failure = (files: Record<string, string | undefined>) =>
     messageOf(feed({ queries: queriesWith(files) }))
 
-  test('loads all at first, then what has changed, and removes what was removed softly', async () => {
+  test('loads everything first, then only changes, and removes softly deleted rows', async () => {
     const first = await feed()
     expect(first).toMatchObject({ loaded: true, since: '-infinity', rejected: 0 })
     expect(first.loaded && first.summary.assessments?.inserted).toBe(180)
@@ -67,7 +67,7 @@ describe.each(BACKENDS_OF_TIER)('a feed from a platform into %s', backend => {
     expect(await staleRecords(database.sql)).toBeEmpty()
   })
 
-  test('reads again what was stamped within the overlap', async () => {
+  test('reads rows again whose time of change is within the overlap', async () => {
     await feed()
     const [before] = await database.sql<{ at: string }[]>`
       select (snapshot_at - interval '1 hour')::text as at from feeds`
@@ -76,7 +76,7 @@ describe.each(BACKENDS_OF_TIER)('a feed from a platform into %s', backend => {
     expect(lines).toBeGreaterThan(100)
   })
 
-  test('reads all with --full, under another name, and when a query has changed or is gone', async () => {
+  test('reads everything with --full, for a new feed name, and after a query was changed or removed', async () => {
     await feed()
     expect((await feed()).since).not.toBe('-infinity')
     expect((await feed({ isFull: true })).since).toBe('-infinity')
@@ -91,7 +91,7 @@ describe.each(BACKENDS_OF_TIER)('a feed from a platform into %s', backend => {
     expect(fewer.since).toBe('-infinity')
   })
 
-  test('reads all when the URL leads to another database', async () => {
+  test('reads everything after its URL names another database', async () => {
     await feed()
     await database.sql`update feeds set platform = 'another'`
     expect(await feed()).toMatchObject({
@@ -100,14 +100,14 @@ describe.each(BACKENDS_OF_TIER)('a feed from a platform into %s', backend => {
     })
   })
 
-  test('goes back behind a clock that was set back', async () => {
+  test('reads back to before the present if the clock of the platform was set back', async () => {
     await feed()
     await database.sql`update feeds set snapshot_at = snapshot_at + interval '5 hours'`
     const { since } = await feed()
     expect(Date.parse(since as string)).toBeLessThan(Date.now() - 800_000)
   })
 
-  test('remembers nothing of a dry run, and nothing of a round that left rows out', async () => {
+  test('does not advance after a dry run or after a round that rejected rows', async () => {
     await feed({}, { dryRun: true })
     expect(await database.sql`select from feeds`).toBeEmpty()
     const queries = queriesWith({
@@ -125,7 +125,7 @@ describe.each(BACKENDS_OF_TIER)('a feed from a platform into %s', backend => {
     expect(await database.sql`select from feeds`).toBeEmpty()
   })
 
-  test('with --sync removes what is not there any more, and no more than it may', async () => {
+  test('with --sync removes rows that the platform no longer has, up to the limit', async () => {
     await feed()
     await database.sql`insert into organizations (id, name) values (99, 'gone')`
     const sync = (percent: number) => feed({ isFull: true }, { sync: { percent } })
@@ -134,7 +134,7 @@ describe.each(BACKENDS_OF_TIER)('a feed from a platform into %s', backend => {
     expect(await idsOf(database.sql, 'organizations')).toEqual([1, 2, 3, 4, 5])
   })
 
-  test('leaves alone what has no query, and what has no column', async () => {
+  test('leaves types without a query and fields without a column unchanged', async () => {
     await feed()
     await database.sql`update users set email = 'kept' where id = 7`
     const queries = queriesWith({
@@ -151,7 +151,7 @@ describe.each(BACKENDS_OF_TIER)('a feed from a platform into %s', backend => {
     expect((await idsOf(database.sql, 'assessments')).length).toBeGreaterThan(100)
   })
 
-  test('refuses an assessment that had parts, and is given without any and without a proctor', async () => {
+  test('refuses an assessment that had parts and now has neither parts nor a proctor', async () => {
     await feed()
     const parts = readFileSync(join(QUERIES, 'assessment_parts.sql'), 'utf8')
     const queries = queriesWith({ 'assessment_parts.sql': parts.replace(/;\s*$/, ' and false;') })
@@ -161,7 +161,7 @@ describe.each(BACKENDS_OF_TIER)('a feed from a platform into %s', backend => {
     )
   })
 
-  test('refuses a part without its assessment: the parts that are stored would go', async () => {
+  test('refuses a part whose assessment the queries do not return, and keeps the stored parts', async () => {
     await feed()
     const queries = queriesWith({
       'assessments.sql': 'select observation_no as id from observations where false',
@@ -171,7 +171,7 @@ describe.each(BACKENDS_OF_TIER)('a feed from a platform into %s', backend => {
     expect(await staleRecords(database.sql)).toBeEmpty()
   })
 
-  test('says which file is wrong and where, loads nothing, and lets go of the platform', async () => {
+  test('reports the file and line of an error in a query, loads nothing, and closes its connection', async () => {
     await feed()
     const before = await everything(database.sql)
     expect(await failure({ 'users.sql': 'select person_no as id,\n  name\nfrom people' })).toBe(
@@ -203,7 +203,7 @@ describe.each(BACKENDS_OF_TIER)('a feed from a platform into %s', backend => {
     })
   })
 
-  test('names the row and the id of what cannot be loaded', async () => {
+  test('names the row and the id of a row that cannot be loaded', async () => {
     const local = 'select observation_no as id, finished_at::timestamp as certified_at from observations'
     const result = await feed({ queries: queriesWith({ 'assessments.sql': local }) })
     if (result.loaded) throw new Error('it was loaded')
@@ -212,7 +212,7 @@ describe.each(BACKENDS_OF_TIER)('a feed from a platform into %s', backend => {
     expect(problem?.reason).toMatch(/^id \d+: certified_at (must be a day|is missing)/)
   })
 
-  test('refuses a URL and a folder that are none, without a word of the URL', async () => {
+  test('refuses an invalid URL and an unusable folder, and prints nothing of the URL', async () => {
     const at = (url: string) => messageOf(round(database.sql, url))
     expect(await at('mysql://u:geheim@h/d')).toBe('--from must be postgres://user:password@host:port/name')
     expect(await at('postgres://u:geheim@127.0.0.1:1/d')).toBe(
@@ -227,11 +227,11 @@ describe.each(BACKENDS_OF_TIER)('a feed from a platform into %s', backend => {
   })
 })
 
-describe('the platform', () => {
+describe('the platform of a feed', () => {
   const database = useDatabase('postgres')
   const platform = usePlatform()
 
-  test('is explained without running a query: columns that are found, missing, left out and unknown', async () => {
+  test('is explained without running a query: the columns found, missing, left out and unknown', async () => {
     const queries = queriesWith({
       'organizations.sql': `select 1 as "ID", pg_sleep(1000)::text as name, 'x' as colour`,
       'products.sql': 'select name from rubrics',
@@ -268,7 +268,7 @@ describe('the platform', () => {
     ])
   })
 
-  test('is read as of one moment, whatever is committed meanwhile, by a role that may only read', async () => {
+  test('is read in one snapshot by a role that may only read', async () => {
     const { sql } = platform
     await sql`drop role if exists axport_reads`
     await sql`create role axport_reads login password 'reads'`
@@ -301,13 +301,13 @@ describe('the platform', () => {
     await sql`drop role axport_reads`
   })
 
-  test('may be slower than its own timeouts allow', async () => {
+  test('may be slower than the timeouts in its URL', async () => {
     const url = `${platform.url}?statement_timeout=100&idle_in_transaction_session_timeout=100&lock_timeout=100`
     const queries = folderOf({ 'organizations.sql': `select 1 as id, 'x' || pg_sleep(0.3)::text as name` })
     expect(await messageOf(round(database.sql, url, { queries, feed: 'slow' }))).toBe('it was loaded')
   })
 
-  test('may be in another encoding, and is refused where a text is in none', async () => {
+  test('may have another encoding; a text that its encoding does not allow is refused', async () => {
     const admin = postgres((await cluster()).url(), { max: 1, onnotice: () => {} })
     const inEncoding = async (encoding: string, text: string) => {
       const name = `${new URL(platform.url).pathname.slice(1)}_${encoding.toLowerCase()}`

@@ -23,7 +23,9 @@ const missing = (column: string, what: string) =>
 describe.each(BACKENDS_OF_TIER)('an import into %s', backend => {
   const database = useDatabase(backend)
 
-  /** Loads PEOPLE and `before`; the reasons against `lines`, which leave everything as it was. */
+  /**
+   * Loads PEOPLE and `before`, then `lines`. Returns the reasons, and checks that `lines` changed nothing.
+   */
   async function refused(before: Line[], lines: (object | string)[]): Promise<string[]> {
     expect(await importLines(database.sql, ...PEOPLE, ...before)).toMatchObject({ loaded: true })
     const state = await everything(database.sql)
@@ -32,7 +34,7 @@ describe.each(BACKENDS_OF_TIER)('an import into %s', backend => {
     return found
   }
 
-  test('refuses a reference to what is neither in the file nor in the database, of every kind', async () => {
+  test('refuses a reference to a row that is neither in the file nor in the database, for every column', async () => {
     const lines = [
       assessment(10, { user_id: 91 }),
       assessment(11, { organization_id: 92 }),
@@ -50,7 +52,7 @@ describe.each(BACKENDS_OF_TIER)('an import into %s', backend => {
     ])
   })
 
-  test('refuses a reference to what the same file deletes, before or after', async () => {
+  test('refuses a reference to a row that the same file deletes, before or after it', async () => {
     const before = [removal('user', PROCTOR), removal('organization', ORGANIZATION)]
     expect(await refused([], [...before, assessment(10), removal('product', PRODUCT)])).toEqual([
       '3: organization_id: organization 10 is deleted by line 2',
@@ -59,7 +61,7 @@ describe.each(BACKENDS_OF_TIER)('an import into %s', backend => {
     ])
   })
 
-  test('refuses to delete what an assessment of the database needs', async () => {
+  test('refuses to delete a row that a stored assessment needs', async () => {
     const before = [educator(3), assessment(10), multiPart(20, [part(21, { proctor_id: 3 })])]
     const removals = [
       removal('user', 3),
@@ -78,7 +80,7 @@ describe.each(BACKENDS_OF_TIER)('an import into %s', backend => {
   const IS_ASSESSMENT = (id: number) => `part ${id} has the id of an assessment`
   const ALSO_OF_10 = (id: number) => `part ${id} is also a part of assessment 10`
   const OF_20 = (id: number) => `assessment ${id} has the id of a part of assessment 20`
-  // Other reasons may be given besides, against the line that it collides with too.
+  // More reasons may be reported, also against the other line with the same id.
   test.each<[string, Line[], Line[], string[]]>([
     ['a part, an assessment', [], [parted(10, 11, 12), assessment(12)], [`1: ${IS_ASSESSMENT(12)}`]],
     ['an assessment, a part', [], [parted(12, 13), parted(10, 11, 12)], [`2: ${IS_ASSESSMENT(12)}`]],
@@ -93,13 +95,13 @@ describe.each(BACKENDS_OF_TIER)('an import into %s', backend => {
     expect(await refused(before, lines)).toEqual(expect.arrayContaining(expected))
   })
 
-  test('refuses a part shared by many at every line that repeats it', async () => {
+  test('refuses a part of several assessments at every line that repeats it', async () => {
     const lines = [10, 20, 30, 40].map(id => parted(id, 5))
     const reported = (await refused([], lines)).map(text => text.split(':')[0])
     expect([...new Set(reported)]).toEqual(['2', '3', '4'])
   })
 
-  test('reports all bad lines in order, of every kind, with the numbers that an editor shows', async () => {
+  test('reports all bad lines in order, with the line numbers that an editor shows', async () => {
     const lines = [
       '\ufeff{"type":"user","id":5,"name":"x"}\r',
       'nonsense\r',
@@ -119,7 +121,7 @@ describe.each(BACKENDS_OF_TIER)('an import into %s', backend => {
     ])
   })
 
-  test('loads nothing when the last of many lines is bad', async () => {
+  test('loads nothing if only the last of 12,000 lines is bad', async () => {
     const many = range(12_000, index => assessment(1000 + index))
     const lines = [...PEOPLE, assessment(10, { proctor_id: EDUCATOR }), ...many, 'nonsense']
     expect(await refused([assessment(10)], lines)).toEqual(['12006: not valid JSON'])

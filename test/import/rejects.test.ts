@@ -12,7 +12,7 @@ import { BACKENDS_OF_TIER } from '../support/service.ts'
 const missing = (column: string, what: string) =>
   `${column}: ${what} is neither in the file nor in the database`
 
-test('the file of rejects is begun anew where a killed process of the same number has left its draft', () => {
+test('the file of rejects replaces the temporary file of a killed process with the same id', () => {
   const folder = mkdtempSync(join(tmpdir(), 'axport-rejects-'))
   const path = join(folder, 'bad.ndjson')
   writeFileSync(`${path}.${process.pid}.tmp`, 'left behind')
@@ -23,7 +23,7 @@ test('the file of rejects is begun anew where a killed process of the same numbe
   rmSync(folder, { recursive: true })
 })
 
-describe.each(BACKENDS_OF_TIER)('an import into %s that leaves bad lines out', backend => {
+describe.each(BACKENDS_OF_TIER)('an import into %s with --rejects', backend => {
   const database = useDatabase(backend)
 
   async function load(...lines: (object | string)[]) {
@@ -36,7 +36,7 @@ describe.each(BACKENDS_OF_TIER)('an import into %s that leaves bad lines out', b
     return { result, rejects, texts, reasons: rejects.map(one => `${describePlace(one)}: ${one.reason}`) }
   }
 
-  test('loads the others, and tells each bad one with its reason and its text', async () => {
+  test('loads the good lines, and reports each bad one with its reason and text', async () => {
     const { result, rejects, texts } = await load(
       ...PEOPLE,
       'nonsense',
@@ -52,7 +52,7 @@ describe.each(BACKENDS_OF_TIER)('an import into %s that leaves bad lines out', b
     expect(result).toMatchObject({ lines: 8, rejected: 2, summary: { assessments: { inserted: 2 } } })
   })
 
-  test('leaves out what refers to a line that is left out', async () => {
+  test('rejects a line that refers to a rejected line', async () => {
     const { reasons } = await load(
       ...PEOPLE,
       educator(5, { name: '' }),
@@ -68,16 +68,17 @@ describe.each(BACKENDS_OF_TIER)('an import into %s that leaves bad lines out', b
     expect(await idsOf(database.sql, 'assessments')).toEqual([12])
   })
 
-  test('keeps what refers to a row of the database whose new line is bad', async () => {
+  test('keeps a stored row whose new line is bad, and accepts references to it', async () => {
     await importLines(database.sql, ...PEOPLE)
     const { reasons } = await load(educator(EDUCATOR, { name: 5 }), assessment(10))
     expect(reasons).toEqual(['line 1: name must be a string'])
     expect(await idsOf(database.sql, 'assessments')).toEqual([10])
   })
 
-  test('goes on until what is left fits together', async () => {
+  test('rejects lines until the remaining ones are consistent', async () => {
     await importLines(database.sql, ...PEOPLE, multiPart(10, [11]), multiPart(20, [21]), multiPart(30, [31]))
-    // 30 cannot be loaded; so it keeps part 31, which 20 cannot have; so it keeps 21, which 10 cannot have.
+    // 30 cannot be loaded and keeps part 31. So 20 cannot have part 31 and keeps 21. So 10 cannot have part
+    // 21.
     const { reasons } = await load(
       multiPart(10, [21]),
       multiPart(20, [31]),
@@ -94,7 +95,7 @@ describe.each(BACKENDS_OF_TIER)('an import into %s that leaves bad lines out', b
     expect(await idsOf(database.sql, 'assessment_parts')).toEqual([11, 21, 31])
   })
 
-  test('does not delete what is still needed', async () => {
+  test('does not delete a row that a remaining row needs', async () => {
     await importLines(database.sql, ...PEOPLE, educator(3), assessment(10, { user_id: 3 }))
     const { reasons } = await load(removal('user', 3), assessment(10, { user_id: 99 }), educator(4))
     expect(reasons).toEqual([
@@ -104,7 +105,7 @@ describe.each(BACKENDS_OF_TIER)('an import into %s that leaves bad lines out', b
     expect(await idsOf(database.sql, 'users')).toEqual([3, 4, PROCTOR, EDUCATOR])
   })
 
-  test('gives all reasons against a line at once, and the place of the other line', async () => {
+  test('reports all reasons against a line at once, with the number of the other line', async () => {
     const { reasons } = await load(
       ...PEOPLE,
       removal('user', 5),
@@ -115,7 +116,7 @@ describe.each(BACKENDS_OF_TIER)('an import into %s that leaves bad lines out', b
     ])
   })
 
-  test('tells lines without their text that are too long, and any other with every character of it', async () => {
+  test('reports a line that is too long without its text, and every other with its exact text', async () => {
     const strange = '{"name":"a\u0000b \\ud800 \u2028 \\" 👩‍🏫"\t}'
     const { rejects } = await load('x'.repeat(1_100_000), strange)
     expect(rejects).toEqual([
@@ -131,7 +132,7 @@ describe('the file of rejects', () => {
   const path = join(folder, 'rejects.ndjson')
   const reject = { line: 3, reason: 'not valid JSON', text: 'x' }
 
-  test('comes into being when it is kept, as NDJSON, readable for its owner alone', () => {
+  test('is created when it is kept, as NDJSON, readable only by its owner', () => {
     const file = new RejectsFile(path)
     file.write(reject)
     file.write({ file: 'users.csv', line: 4, reason: 'longer', text: undefined })
@@ -144,7 +145,7 @@ describe('the file of rejects', () => {
     )
   })
 
-  test('of an import that fails is not there, and the one before stays', () => {
+  test('is not written if the import fails, and an older file stays', () => {
     writeFileSync(path, 'before')
     const file = new RejectsFile(path)
     file.write(reject)
@@ -153,7 +154,7 @@ describe('the file of rejects', () => {
     expect(readdirSync(folder)).toEqual(['rejects.ndjson'])
   })
 
-  test('is refused where there can be none, or something else is', () => {
+  test('is refused if its folder does not exist, or if its path is not a regular file', () => {
     expect(() => new RejectsFile(join(folder, 'none', 'x'))).toThrow(/^cannot write the rejects to /)
     expect(() => new RejectsFile(folder)).toThrow('it is not a file')
     expect(() => new RejectsFile('/dev/null')).toThrow('it is not a file')

@@ -20,7 +20,7 @@ const full = educator(5, { name: 'Ana' })
 describe.each(BACKENDS_OF_TIER)('lines for one id, imported into %s,', backend => {
   const database = useDatabase(backend)
 
-  test('are one where they say the same, in whatever order of keys and form', async () => {
+  test('count as one if they are equal, in any order of keys and any form of values', async () => {
     const { sql } = database
     const instants = ['2026-03-01T18:20:00Z', '2026-03-01T19:20:00+01:00']
     const twice = [
@@ -46,21 +46,41 @@ describe.each(BACKENDS_OF_TIER)('lines for one id, imported into %s,', backend =
   })
 
   test.each<[string, string, object, object]>([
-    ['user 5', 'is said shortly and fully', short, full],
-    ['user 5', 'is cleared', full, { ...full, seid: null }],
-    ['user 5', 'is removed', removal('user', 5), full],
-    ['organization 5', 'is renamed', organization(5), organization(5, 'x')],
+    ['is given in short and in full', 'is said shortly and fully', short, full],
+    ['has a field cleared in one', 'is cleared', full, { ...full, seid: null }],
+    ['is removed by one', 'is removed', removal('user', 5), full],
+    ['has two names', 'is renamed', organization(5), organization(5, 'x')],
     [
       'assessment 5',
-      'has a value that the other leaves',
+      'has a value that the other line omits',
       assessment(5),
       assessment(5, { legacy_record: false }),
     ],
-    ['assessment 5', 'has its parts in another order', multiPart(5, [11, 12]), multiPart(5, [12, 11])],
-    ['assessment 5', 'has a part renamed', multiPart(5, [11]), multiPart(5, [part(11, { name: 'x' })])],
-    ['assessment 5', 'has parts and a proctor', multiPart(5, [11]), assessment(5)],
-    ['assessment 5', 'has parts and leaves them', multiPart(5, [11]), { type: 'assessment', id: 5 }],
-  ])('are bad where they differ, and each names the other: %s %s', async (what, _, one, other) => {
+    [
+      'has its parts in two orders',
+      'has its parts in another order',
+      multiPart(5, [11, 12]),
+      multiPart(5, [12, 11]),
+    ],
+    [
+      'has two names for a part',
+      'has a part renamed',
+      multiPart(5, [11]),
+      multiPart(5, [part(11, { name: 'x' })]),
+    ],
+    [
+      'has parts in one and a proctor in the other',
+      'has parts and a proctor',
+      multiPart(5, [11]),
+      assessment(5),
+    ],
+    [
+      'has parts that the other line omits',
+      'has parts and leaves them',
+      multiPart(5, [11]),
+      { type: 'assessment', id: 5 },
+    ],
+  ])('are bad if they differ, and each reason names the other line: %s %s', async (what, _, one, other) => {
     await importLines(database.sql, ...PEOPLE, assessment(5))
     const before = await everything(database.sql)
     expect(problems(await importLines(database.sql, one, proctor(99), other))).toEqual([
@@ -70,7 +90,7 @@ describe.each(BACKENDS_OF_TIER)('lines for one id, imported into %s,', backend =
     expect(await everything(database.sql)).toEqual(before)
   })
 
-  test('are all left out where they differ or one is bad, and what needs them is named no second time', async () => {
+  test('are all rejected if they differ or one is bad, and lines that refer to them are rejected too', async () => {
     const { sql } = database
     const lines = [
       ...PEOPLE,
@@ -100,7 +120,7 @@ describe.each(BACKENDS_OF_TIER)('lines for one id, imported into %s,', backend =
     expect(await idsOf(sql, 'assessments')).toEqual([22])
   })
 
-  test('that differ are not removed by --sync', async () => {
+  test('that differ do not make --sync remove the record', async () => {
     const { sql } = database
     await importLines(sql, ...PEOPLE, full, educator(7))
     const options = { sync: { percent: 100 }, onReject: () => {} }
@@ -108,7 +128,7 @@ describe.each(BACKENDS_OF_TIER)('lines for one id, imported into %s,', backend =
     expect(await idsOf(sql, 'users')).toEqual([5, 77, EDUCATOR])
   })
 
-  test('are told apart though there are 20,000 of one id', async () => {
+  test('are compared in reasonable time even if there are 20,000', async () => {
     const many = Array.from({ length: 20_000 }, (_, at) => organization(ORGANIZATION, `Organization ${at}`))
     expect(await importLines(database.sql, ...many)).toMatchObject({ loaded: false, total: 20_000 })
   })

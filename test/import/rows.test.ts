@@ -36,7 +36,7 @@ const multi = { ...withoutProctor, parts: [part, { ...part, id: 9102, name: 'Par
 const readLine = (text: string) => rows.readRow(rows.readObject(text))
 const readObject = (object: unknown) => readLine(JSON.stringify(object))
 
-/** The message of the BadLine that reading throws. */
+/** The message of the BadLine that reading the object throws. */
 function reason(object: unknown): string {
   return reasonOfText(JSON.stringify(object))
 }
@@ -55,7 +55,7 @@ const TYPES = 'organization, product, user or assessment'
 const ID = 'must be a whole number from 1 to 9007199254740991'
 const INSTANT = 'must be a day as 2026-03-01, or an instant with its offset as 2026-03-01T18:20:00Z'
 
-describe('a good line', () => {
+describe('a valid line', () => {
   test('of an organization or a product is a row of id and name', () => {
     expect(readObject(valid.organization)).toEqual({
       type: 'organization',
@@ -65,12 +65,12 @@ describe('a good line', () => {
     expect(readObject(valid.product).row).toEqual({ id: 7, deleted: false, name: 'Reading Observation' })
   })
 
-  test('of a user is a row of all its fields', () => {
+  test('of a user is a row of all fields', () => {
     const { type: _, ...fields } = valid.user
     expect(readObject(valid.user)).toEqual({ type: 'user', row: { ...fields, deleted: false }, parts: [] })
   })
 
-  test('says nothing of a field that it lacks, and clears one that is null', () => {
+  test('leaves a field unset that it omits, and clears a field that is null', () => {
     const row = { id: 77, deleted: false, name: 'Pat' }
     expect(readObject({ type: 'user', id: 77, name: 'Pat' }).row).toEqual(row)
     const nulls = { first_name: null, last_name: null, email: null, seid: null, record_status: null }
@@ -89,7 +89,7 @@ describe('a good line', () => {
     })
   })
 
-  test('of an assessment with parts has them in their order', () => {
+  test('of an assessment with parts has the parts in their order', () => {
     expect(readObject({ ...multi, proctor_id: null }).parts).toEqual([
       { ...part, position: 1 },
       { ...part, id: 9102, name: 'Part 2', position: 2 },
@@ -102,11 +102,11 @@ describe('a good line', () => {
     [null, false],
     [false, false],
     [true, true],
-  ])('has a legacy_record of %p as %p', (legacy_record, expected) => {
+  ])('with a legacy_record of %p is read as %p', (legacy_record, expected) => {
     expect(readObject({ ...valid.assessment, legacy_record }).row.legacy_record).toBe(expected)
   })
 
-  test('that deletes needs no more than type and id', () => {
+  test('with deleted needs only type and id', () => {
     for (const type of ['organization', 'product', 'user', 'assessment'])
       expect(readLine(`{"type":"${type}","id":5,"deleted":true}`)).toEqual({
         type: type as 'user',
@@ -120,7 +120,7 @@ describe('a good line', () => {
       expect(readObject({ ...valid.product, deleted }).row.deleted).toBe(false)
   })
 
-  test('may hold fields that mean nothing, which are told', () => {
+  test('may have unknown fields, which are reported', () => {
     const told: string[] = []
     const readTelling = (object: Fields) =>
       rows.readRow(object, (kind, key) => void told.push(`${kind} ${key}`))
@@ -133,13 +133,13 @@ describe('a good line', () => {
     expect(readLine('{"__proto__":{"name":"x"},"type":"product","id":7,"name":"y"}').row.name).toBe('y')
   })
 
-  test('may end in a carriage return and hold white space between its tokens', () => {
+  test('may end in a carriage return and have white space between its tokens', () => {
     expect(readLine(`  ${JSON.stringify(valid.user, null, ' ').replaceAll('\n', ' ')}\r`)).toEqual(
       readObject(valid.user),
     )
   })
 
-  test('clears a seid by one that is blank, and leading zeros in it stay', () => {
+  test('with a blank seid clears the seid; leading zeros of a seid stay', () => {
     for (const seid of ['', '  ', '\t']) expect(readObject({ ...valid.user, seid }).row.seid).toBe('')
     expect(readObject({ ...valid.user, seid: '0012' }).row.seid).toBe('0012')
   })
@@ -147,12 +147,12 @@ describe('a good line', () => {
   test.each([
     ...['2026-03-01', '2024-02-29', '2026-03-01T18:20:00Z', '2026-03-01T18:20Z', '2026-03-01t18:20:00z'],
     ...['2026-03-01 18:20:00+05:30', '2026-03-09T00:10:00-0500', '2026-03-01T23:59:59.123456Z'],
-  ])('has %s for a time of completion', certified_at => {
+  ])('may have the time of completion %s', certified_at => {
     expect(readObject({ ...valid.assessment, certified_at }).row.certified_at).toBe(certified_at)
   })
 
-  // Export programs of a well-known kind write seven digits; Postgres keeps six and rounds the rest.
-  test('never comes to lie on the next day because its fraction of a second is rounded', () => {
+  // SQL Server exports seven digits. Postgres keeps six and rounds the rest.
+  test('stays on its day if Postgres rounds the fraction of its second', () => {
     const read = readObject({ ...valid.assessment, certified_at: '2026-03-01T23:59:59.9999999Z' })
     expect(read.row.certified_at as string).toMatch(/^2026-03-01T23:59:59(\.\d{1,6})?Z$/)
   })
@@ -172,7 +172,7 @@ describe('a bad line', () => {
     ['"user"', 'not a JSON object'],
     ['5', 'not a JSON object'],
     ['{}', 'type must be organization, product, user or assessment'],
-  ])('%p is one: %s', (text, message) => {
+  ])('%p is refused: %s', (text, message) => {
     expect(reasonOfText(text)).toBe(message)
   })
 
@@ -184,22 +184,22 @@ describe('a bad line', () => {
       field,
     ]),
   ]
-  test.each(requiredFields)('of type %s clears its %s', (type, field) => {
+  test.each(requiredFields)('of type %s clears the required %s', (type, field) => {
     expect(reason({ ...valid[type], [field]: null })).toBe(`${field} is missing`)
   })
 
-  test('lacks an id, or has parts of null and no proctor', () => {
+  test('lacks an id, or has null parts and no proctor', () => {
     expect(reason({ type: 'user', name: 'Pat' })).toBe('id is missing')
     expect(reason({ ...withoutProctor, parts: null })).toBe('proctor_id is missing')
   })
 
   const wrongIds = [0, -1, 1.5, 9007199254740992, '12', '', true, [1], {}]
-  test.each(['id', 'user_id', 'organization_id', 'product_id', 'proctor_id'])('has a wrong %s', field => {
+  test.each(['id', 'user_id', 'organization_id', 'product_id', 'proctor_id'])('has an invalid %s', field => {
     for (const id of wrongIds) expect(reason({ ...valid.assessment, [field]: id })).toBe(`${field} ${ID}`)
     expect(reasonOfText(`{"type":"user","id":1e400,"name":"x"}`)).toBe(`id ${ID}`)
   })
 
-  test.each(['name', 'first_name', 'last_name', 'email', 'seid'])('has a wrong %s', field => {
+  test.each(['name', 'first_name', 'last_name', 'email', 'seid'])('has an invalid %s', field => {
     for (const value of [5, true, [], {}])
       expect(reason({ ...valid.user, [field]: value })).toBe(`${field} must be a string`)
     for (const value of ['x'.repeat(501), '𝄞'.repeat(501)])
@@ -210,7 +210,7 @@ describe('a bad line', () => {
       )
   })
 
-  test('has a seid that no filter can ask for', () => {
+  test('has a seid with a character that no filter can contain', () => {
     for (const character of ['\n', '\t', '\x01', '\x7f', '\x85', '\ufffd'])
       expect(reason({ ...valid.user, seid: `1${character}2` })).toBe(
         'seid holds a character that no filter can ask for',
@@ -223,7 +223,7 @@ describe('a bad line', () => {
       expect(reason({ ...valid[type], name })).toBe('name is blank')
   })
 
-  // A deleted that is no boolean would else be loaded instead of removed.
+  // If a deleted that is not a boolean were ignored, the row would be loaded instead of removed.
   const lines = { ...valid, parted: multi }
   test.each<[keyof typeof lines, string, unknown[], string]>([
     ['user', 'type', ['User', 'toString', '__proto__', 'part', '', null, 5, ['user'], {}], TYPES],
@@ -231,7 +231,7 @@ describe('a bad line', () => {
     ['assessment', 'legacy_record', ['true', 1, 0, '', []], 'true or false'],
     ['user', 'deleted', ['true', 'yes', 1, 0, '', []], 'true or false'],
     ['parted', 'parts', [[], {}, 'x', 5, true], 'a list of at least one part'],
-  ])('(%s) has a wrong %s', (type, field, values, what) => {
+  ])('(%s) has an invalid %s', (type, field, values, what) => {
     for (const value of values)
       expect(reason({ ...lines[type], [field]: value })).toBe(`${field} must be ${what}`)
   })
@@ -241,11 +241,11 @@ describe('a bad line', () => {
     ...['2026-03-01T18:20:00', '2026-03-01T24:00:00Z', '2026-03-01T18:60:00Z', '2026-03-01T18:20:60Z'],
     ...['2026-03-01T18:20:00+15:00', '2026-03-01T18:20:00 Europe/Berlin', '2026-03-01T', ' 2026-03-01'],
     ...['2026-03-01\n', '+010000-01-01', 'infinity', 'now'],
-  ])('has %p for a time of completion', certified_at => {
+  ])('has the time of completion %p', certified_at => {
     expect(reason({ ...valid.assessment, certified_at })).toBe(`certified_at ${INSTANT}`)
   })
 
-  test('has a time of completion that is no text, or outside the years 1 to 9999', () => {
+  test('has a time of completion that is not a string, or outside the years 1 to 9999', () => {
     for (const certified_at of [1772389200, true, ['2026-03-01'], {}])
       expect(reason({ ...valid.assessment, certified_at })).toBe(`certified_at ${INSTANT}`)
     for (const certified_at of ['0000-12-31', '0000-01-01T00:00:00Z'])
@@ -254,12 +254,12 @@ describe('a bad line', () => {
       )
   })
 
-  test('has parts that hold something that is no object', () => {
+  test('has an element of parts that is not an object', () => {
     for (const wrong of [null, 5, [], 'x'])
       expect(reason({ ...multi, parts: [part, wrong] })).toBe('parts[1] must be an object')
   })
 
-  test('names the part and the field that is wrong', () => {
+  test('is refused with the part and the field that is wrong', () => {
     const second = (fields: Fields) => reason({ ...multi, parts: [part, { ...part, id: 9102, ...fields }] })
     for (const field of ['id', 'name', 'certified_at', 'proctor_id'])
       expect(second({ [field]: null })).toBe(`parts[1].${field} is missing`)
@@ -269,7 +269,7 @@ describe('a bad line', () => {
     expect(second({ certified_at: '1.3.2026' })).toBe(`parts[1].certified_at ${INSTANT}`)
   })
 
-  test('has parts and a proctor of its own', () => {
+  test('has both parts and a proctor of its own', () => {
     const message = 'proctor_id and parts are both given: each part names its own proctor'
     expect(reason({ ...multi, proctor_id: 77 })).toBe(message)
   })

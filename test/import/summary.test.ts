@@ -34,7 +34,7 @@ describe.each(BACKENDS_OF_TIER)('the summary of an import into %s', backend => {
     return result.summary
   }
 
-  test('counts what is new, by type, and the one part of an assessment without parts', async () => {
+  test('counts inserted rows by type; an assessment without parts counts one part', async () => {
     expect(await summaryOf(...PEOPLE, assessment(10), multiPart(20, [21, 22]))).toEqual({
       organizations: counts(1, 0, 0, 0),
       products: counts(1, 0, 0, 0),
@@ -44,7 +44,7 @@ describe.each(BACKENDS_OF_TIER)('the summary of an import into %s', backend => {
     })
   })
 
-  test('tells changed rows from those that are as they were', async () => {
+  test('counts changed rows and unchanged rows separately', async () => {
     await summaryOf(
       ...PEOPLE,
       product(2),
@@ -76,11 +76,11 @@ describe.each(BACKENDS_OF_TIER)('the summary of an import into %s', backend => {
   })
 
   test.each([
-    ['a part is added', multiPart(20, [21, 22, 23]), counts(1, 0, 2, 0)],
-    ['a part is gone', multiPart(20, [21]), counts(0, 0, 1, 1)],
+    ['it gains a part', multiPart(20, [21, 22, 23]), counts(1, 0, 2, 0)],
+    ['it loses a part', multiPart(20, [21]), counts(0, 0, 1, 1)],
     ['a part has another name', multiPart(20, [part(21), part(22, { name: 'x' })]), counts(0, 1, 1, 0)],
     ['its parts become one', assessment(20), counts(1, 0, 0, 2)],
-  ])('counts an assessment as updated when %s, and its parts', async (_, changed, parts) => {
+  ])('counts an assessment as updated if %s, and counts its parts', async (_, changed, parts) => {
     await summaryOf(...PEOPLE, multiPart(20, [21, 22]))
     const first = await summaryOf(changed)
     expect([first.assessments, first.assessment_parts]).toEqual([counts(0, 1, 0, 0), parts])
@@ -90,12 +90,12 @@ describe.each(BACKENDS_OF_TIER)('the summary of an import into %s', backend => {
     expect([again.assessments, again.assessment_parts]).toEqual([counts(0, 0, 1, 0), same])
   })
 
-  test('counts several lines for one id as one', async () => {
+  test('counts equal lines for one id once', async () => {
     const summary = await summaryOf(...PEOPLE, assessment(10), assessment(10), educator(EDUCATOR))
     expect([summary.users, summary.assessments]).toEqual([counts(2, 0, 0, 0), counts(1, 0, 0, 0)])
   })
 
-  test('counts deletions, and those of what is not there as unchanged', async () => {
+  test('counts deleted rows, and the deletion of an absent row as unchanged', async () => {
     await summaryOf(...PEOPLE, educator(3), assessment(10))
     expect(await summaryOf(removal('assessment', 10), removal('user', 3), removal('user', 404))).toEqual({
       organizations: none,

@@ -32,7 +32,7 @@ describe.each(BACKENDS_OF_TIER)('an import into %s with --sync', backend => {
   const load = (options: ImportOptions, ...lines: (object | string)[]) =>
     importWith(database.sql, options, ...lines)
 
-  test('removes it, of every type, and counts it', async () => {
+  test('removes rows of every type that the source lacks, and counts them', async () => {
     await importLines(
       database.sql,
       ...PEOPLE,
@@ -58,7 +58,7 @@ describe.each(BACKENDS_OF_TIER)('an import into %s with --sync', backend => {
     expect(await staleRecords(database.sql)).toBeEmpty()
   })
 
-  test('that contains everything writes nothing', async () => {
+  test('writes nothing if the source contains every row', async () => {
     await importLines(database.sql, ...PEOPLE, assessment(10))
     const before = await everything(database.sql)
     await load({ sync: { percent: 0 } }, assessment(10), ...PEOPLE)
@@ -69,7 +69,7 @@ describe.each(BACKENDS_OF_TIER)('an import into %s with --sync', backend => {
     ['a tenth', { percent: 10 }, 2, 3],
     ['a quarter', { percent: 25 }, 5, 6],
     ['three', { count: 3 }, 3, 4],
-  ] as const)('removes at most %s', async (_, sync, allowed, refused) => {
+  ] as const)('removes at most %s of a type', async (_, sync, allowed, refused) => {
     await importLines(database.sql, ...range(1, 20).map(id => educator(id)))
     const before = await everything(database.sql)
     const limit = 'percent' in sync ? `${sync.percent}%` : sync.count
@@ -86,14 +86,14 @@ describe.each(BACKENDS_OF_TIER)('an import into %s with --sync', backend => {
     expect(await idsOf(database.sql, 'users')).toEqual(range(allowed + 1, 20))
   })
 
-  test('names every type of which it would remove too much', async () => {
+  test('names every type that exceeds the limit', async () => {
     await importLines(database.sql, ...PEOPLE, assessment(10))
     await expect(load({ sync: { percent: 10 } }, organization(2))).rejects.toThrow(
       '1 of 1 organizations and 1 of 1 products and 2 of 2 users and 1 of 1 assessments, more than 10%',
     )
   })
 
-  test('removes the parts that an assessment no longer lists, no more than it may, and counts them', async () => {
+  test('removes and counts the parts that an assessment no longer lists, up to the limit', async () => {
     await importLines(
       database.sql,
       ...PEOPLE,
@@ -115,7 +115,7 @@ describe.each(BACKENDS_OF_TIER)('an import into %s with --sync', backend => {
     expect(await partsOf(database.sql)).toEqual({ 10: [11], 20: [21, 13], 30: [30] })
   })
 
-  test('takes an assessment without proctor and parts for a bad line, which it is not otherwise', async () => {
+  test('refuses an assessment without proctor and parts, which an import without --sync accepts', async () => {
     await importLines(database.sql, ...PEOPLE, assessment(10), multiPart(20, [21]))
     const short = [10, 20].map(id => ({ type: 'assessment', id, legacy_record: true }))
     expect(problems(await load(all, ...PEOPLE, ...short))).toEqual([
@@ -125,14 +125,14 @@ describe.each(BACKENDS_OF_TIER)('an import into %s with --sync', backend => {
     expect(await load({}, ...PEOPLE, ...short)).toMatchObject({ summary: { assessments: { updated: 2 } } })
   })
 
-  test('takes a reference to what it would remove for a bad line', async () => {
+  test('refuses a reference to a row that would be removed', async () => {
     await importLines(database.sql, ...PEOPLE, educator(2))
     expect(problems(await load(all, ...PEOPLE, assessment(10, { user_id: 2 })))).toEqual([
       '5: user_id: user 2 is no longer in the source',
     ])
   })
 
-  test('keeps what a bad line is about, and what that needs', async () => {
+  test('keeps the rows of rejected lines, and the rows that those need', async () => {
     await importLines(
       database.sql,
       ...PEOPLE,
@@ -155,7 +155,7 @@ describe.each(BACKENDS_OF_TIER)('an import into %s with --sync', backend => {
     expect(await idsOf(database.sql, 'assessments')).toEqual([10])
   })
 
-  test('removes nothing but parts, no more than it may, when a bad line does not tell whose it is', async () => {
+  test('removes only parts, up to the limit, if a rejected line does not say its id', async () => {
     await importLines(database.sql, ...PEOPLE, educator(2), multiPart(10, [11, 12]))
     const lines = [...PEOPLE, 'nonsense', educator(3), multiPart(10, [11])]
     const onReject = () => {}

@@ -24,7 +24,7 @@ const STORED = {
   record_status: 'archived',
 }
 
-describe.each(BACKENDS_OF_TIER)('what a line does not say, imported into %s,', backend => {
+describe.each(BACKENDS_OF_TIER)('a field that a line omits, imported into %s,', backend => {
   const database = useDatabase(backend)
 
   const loaded = async (...lines: object[]) => {
@@ -41,17 +41,17 @@ describe.each(BACKENDS_OF_TIER)('what a line does not say, imported into %s,', b
   }
 
   test.each<[string, object, object]>([
-    ['all but the id', {}, {}],
-    ['a field', { email: 'a@b' }, { email: 'a@b' }],
+    ['only the id', {}, {}],
+    ['one field', { email: 'a@b' }, { email: 'a@b' }],
     ['several fields', { name: 'x', record_status: 'active' }, { name: 'x', record_status: 'active' }],
-  ])('stays as it is stored: a user by a line that says %s', async (_, said, changed) => {
+  ])('stays as stored if the line of a user has %s', async (_, said, changed) => {
     await loaded(...world(), assessment(10))
     await loaded(user({ record_status: 'archived' }))
     await loaded(user(said))
     expect(await storedUser()).toEqual({ ...STORED, ...changed })
   })
 
-  test('stays of all kinds, and a file of ids alone writes nothing', async () => {
+  test('stays as stored for all types, and a file of only ids writes nothing', async () => {
     await loaded(...PEOPLE, assessment(10, { legacy_record: true }), multiPart(20, [21, 22]))
     const ids = [...PEOPLE, assessment(10), assessment(20)].map(({ type, id }) => ({ type, id }))
     const summary = await loaded(...ids)
@@ -66,13 +66,13 @@ describe.each(BACKENDS_OF_TIER)('what a line does not say, imported into %s,', b
     expect(await partsOf(database.sql)).toEqual({ 10: [10], 20: [21, 22] })
   })
 
-  test('is the default for a new record', async () => {
+  test('gets its default value in a new record', async () => {
     await loaded({ type: 'user', id: 5, name: 'Pat' })
     const empty = { first_name: '', last_name: '', email: '', seid: null, record_status: 'active' }
     expect(await storedUser(5)).toEqual({ name: 'Pat', ...empty })
   })
 
-  test('differs from null, which clears', async () => {
+  test('differs from a field that is null, which is cleared', async () => {
     await loaded(...world())
     await loaded(user({ record_status: 'archived' }))
     await loaded(user({ first_name: null, last_name: null, email: null, seid: null, record_status: null }))
@@ -80,7 +80,7 @@ describe.each(BACKENDS_OF_TIER)('what a line does not say, imported into %s,', b
     expect(await storedUser()).toEqual({ name: STORED.name, ...empty })
   })
 
-  test('makes a bad line of a new record where the contract requires the value', async () => {
+  test('makes a line bad if the record is new and the field is required', async () => {
     await loaded(...PEOPLE)
     const lines = [
       { type: 'organization', id: 5 },
@@ -102,7 +102,7 @@ describe.each(BACKENDS_OF_TIER)('what a line does not say, imported into %s,', b
     expect(rejects).toEqual([1, 2, 3, 4, 5, 6])
   })
 
-  test('is the parts too: those that are said replace all, and those that are not stay', async () => {
+  test('may be parts: given parts replace all stored ones, and omitted parts stay', async () => {
     await loaded(...PEOPLE, assessment(10), multiPart(20, [21, 22]))
     await loaded(
       { type: 'assessment', id: 10, parts: [part(11), part(12)] },
@@ -111,7 +111,7 @@ describe.each(BACKENDS_OF_TIER)('what a line does not say, imported into %s,', b
     expect(await partsOf(database.sql)).toEqual({ 10: [11, 12], 20: [20] })
   })
 
-  test('keeps parts by a proctor_id of null, which no assessment without parts may have', async () => {
+  test('may be proctor_id: null keeps the parts, and is refused for an assessment without parts', async () => {
     await loaded(...PEOPLE, assessment(10), multiPart(20, [21, 22]))
     await loaded({ type: 'assessment', id: 20, proctor_id: null, legacy_record: true })
     expect(await partsOf(database.sql)).toEqual({ 10: [10], 20: [21, 22] })
@@ -122,7 +122,7 @@ describe.each(BACKENDS_OF_TIER)('what a line does not say, imported into %s,', b
     ])
   })
 
-  test('is listed all the same, as --sync sees it', async () => {
+  test('does not matter to --sync, which keeps every record whose id is listed', async () => {
     await loaded(...PEOPLE, { type: 'product', id: 2, name: 'x' })
     const ids = PEOPLE.map(({ type, id }) => ({ type, id }))
     const result = await importWith(database.sql, { sync: { percent: 100 } }, ...ids)

@@ -15,7 +15,7 @@ describe.each(BACKENDS_OF_TIER)('an import into %s', backend => {
   const load = (lines: (object | string)[], options: Parameters<typeof importText>[2] = {}) =>
     importText(database.sql, ndjsonOf(lines), options)
 
-  /** Why an import loads nothing, which leaves everything as it was. */
+  /** The reason why an import loads nothing. Checks that the database is unchanged. */
   async function refusal(importing: () => Promise<ImportResult>): Promise<string> {
     const before = await everything(database.sql)
     const error = await importing().catch((error: Error) => error)
@@ -27,13 +27,13 @@ describe.each(BACKENDS_OF_TIER)('an import into %s', backend => {
     ['no line', []],
     ['blank lines', ['', ' \r']],
     ['an end line', [end(0)]],
-  ])('of nothing but %s fails', async (_, lines) => {
+  ])('of only %s fails', async (_, lines) => {
     await importLines(database.sql, ...TWO)
     expect(await refusal(() => load(lines))).toBe('nothing was loaded: there is no record in the data')
     expect(await refusal(() => load(lines, { sync }))).toMatch(/no record/)
   })
 
-  test('counts the end line as no record, and takes blank lines after it', async () => {
+  test('does not count the end line as a record, and accepts blank lines after it', async () => {
     expect(await load([TWO[0] as object, '', TWO[1] as object, end(2), '', ' '])).toMatchObject({
       loaded: true,
       lines: 2,
@@ -42,21 +42,21 @@ describe.each(BACKENDS_OF_TIER)('an import into %s', backend => {
   })
 
   test.each<[string, object[], string]>([
-    ['another number', [...TWO, end(3)], 'line 3: the end line says 3 lines, and 2 stand before it'],
+    ['a wrong number', [...TWO, end(3)], 'line 3: the end line says 3 lines, and 2 stand before it'],
     [
       'no number',
       [...TWO, end('2')],
       'line 3: the end line must say how many lines stand before it: {"type":"end","lines":2}',
     ],
     ['lines after it', [...TWO, end(2), organization(3)], 'line 4: lines follow the end line'],
-    ['another end line', [...TWO, end(2), end(3)], 'line 4: lines follow the end line'],
-  ])('of an end line with %s fails, with --rejects too', async (_, lines, message) => {
+    ['a second end line', [...TWO, end(2), end(3)], 'line 4: lines follow the end line'],
+  ])('fails if the end line has %s, with --rejects too', async (_, lines, message) => {
     const expected = `nothing was loaded: the data ${message}; is the source whole?`
     expect(await refusal(() => load(lines))).toBe(expected)
     expect(await refusal(() => load(lines, { onReject: () => {} }))).toBe(expected)
   })
 
-  test('with --sync from a stream needs the end line, which a file does not', async () => {
+  test('with --sync needs the end line from a stream, but not from a file', async () => {
     await importLines(database.sql, ...TWO, organization(3))
     const stream = { sync, isStream: true }
     expect(await refusal(() => load(TWO, stream))).toBe(
@@ -75,11 +75,11 @@ describe.each(BACKENDS_OF_TIER)('an import into %s', backend => {
     ...Array(count).fill('nonsense'),
   ]
   test.each<[string, object, [number, number], [number, number]]>([
-    ['a share of 1 %', {}, [20, 2000], [21, 2000]],
-    ['ten of a few', {}, [10, 12], [11, 12]],
-    ['a share', { maxRejected: { percent: 50 } }, [30, 60], [31, 60]],
-    ['a number', { maxRejected: { count: 3 } }, [3, 400], [4, 400]],
-  ])('that leaves bad lines out stops beyond %s', async (_, limit, allowed, refused) => {
+    ['1 % of the lines by default', {}, [20, 2000], [21, 2000]],
+    ['ten of a few lines', {}, [10, 12], [11, 12]],
+    ['a given share', { maxRejected: { percent: 50 } }, [30, 60], [31, 60]],
+    ['a given number', { maxRejected: { count: 3 } }, [3, 400], [4, 400]],
+  ])('with --rejects fails if it rejects more than %s', async (_, limit, allowed, refused) => {
     const options = { onReject: () => {}, ...limit }
     expect(await load(bad(...allowed), options)).toMatchObject({ loaded: true, rejected: allowed[0] })
     const before = await everything(database.sql)

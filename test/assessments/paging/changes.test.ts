@@ -6,7 +6,7 @@ import { importLines } from '../../support/import.ts'
 import { holds } from '../../support/property.ts'
 import { anyWrite, ORGANIZATIONS, reset, write } from './world.ts'
 
-/** What the log of changes holds for whoever remembers something of one of its positions. */
+/** The contents of the log of changes, by which hints are corrected. */
 
 const database = useTestDatabase()
 beforeEach(() => reset(database.sql, 120))
@@ -26,14 +26,16 @@ const log = async (sql: Sql = database.sql) => [
     from export_changes order by position`),
 ]
 
-/** The rows that `work` has added to the log. */
+/** The rows of the log that `work` added. */
 async function loggedBy(work: () => Promise<unknown>): Promise<Logged[]> {
   const before = new Set((await log()).map(row => row.position))
   await work()
   return (await log()).filter(row => !before.has(row.position))
 }
 
-/** The organizations in which `work` has changed a record; a delta of 0 stands for a document. */
+/**
+ * The organizations that `work` logged; 0 stands for all. A delta of 0 means that only a document changed.
+ */
 async function changedBy(work: () => Promise<unknown>): Promise<number[]> {
   const rows = (await loggedBy(work)).filter(row => row.delta !== 0)
   return [...new Set(rows.map(row => row.organization ?? 0))].sort()
@@ -41,32 +43,56 @@ async function changedBy(work: () => Promise<unknown>): Promise<number[]> {
 
 const run = (statement: string) => () => database.sql.unsafe(statement)
 
-describe('the organizations of the records that are logged are', () => {
+describe('the log of changes names', () => {
   test.each<[string, number[], string]>([
-    ['that of a changed record', [2], `update assessments set certified_at = now() where id = 10`],
-    ['that of a deleted one', [3], 'delete from assessments where id = 20'],
-    ['that of a record whose last part is deleted', [4], 'delete from assessment_parts where id = 30'],
-    ['those of both when a record moves', [2, 6], 'update assessments set organization_id = 6 where id = 10'],
-    ['those of all that show a product', [1, 2, 3], `update products set name = 'New' where id = 1`],
-    ['none when another document is all that changes', [], `update organizations set name = 'New'`],
-    ['none when a rename changes nothing', [], 'update users set name = name'],
-    ['none when no record changes', [], 'update assessments set user_id = user_id'],
-    ['none when there is nothing to change', [], 'delete from assessments where id = -1'],
-    ['that of one written straight', [2], 'update export_records set certified_on = now() where id = 10'],
     [
-      'those of records that are merged',
+      'the organization of a changed record',
+      [2],
+      `update assessments set certified_at = now() where id = 10`,
+    ],
+    ['the organization of a deleted record', [3], 'delete from assessments where id = 20'],
+    [
+      'the organization of a record whose last part is deleted',
+      [4],
+      'delete from assessment_parts where id = 30',
+    ],
+    [
+      'both organizations of a record that moves',
+      [2, 6],
+      'update assessments set organization_id = 6 where id = 10',
+    ],
+    [
+      'all organizations with records of a renamed product',
+      [1, 2, 3],
+      `update products set name = 'New' where id = 1`,
+    ],
+    ['no organization if only the documents change', [], `update organizations set name = 'New'`],
+    ['no organization if a rename changes nothing', [], 'update users set name = name'],
+    ['no organization if no record changes', [], 'update assessments set user_id = user_id'],
+    ['no organization if no row matches', [], 'delete from assessments where id = -1'],
+    [
+      'the organization of a record updated in the read model itself',
+      [2],
+      'update export_records set certified_on = now() where id = 10',
+    ],
+    [
+      'the organizations of records changed by merge',
       [2, 3],
       `merge into export_records r using (values (10), (20)) as of (id) on r.id = of.id
       when matched and r.id = 10 then delete when matched then update set certified_on = certified_on + 1`,
     ],
-    ['all of them (0) when the read model is emptied', [0], 'truncate export_records'],
-    ['all of them when the source is', ORGANIZATIONS, 'truncate assessments cascade'],
-    ['all of them when the zone moves', ORGANIZATIONS, `update export_state set time_zone = 'Pacific/Niue'`],
+    ['all organizations (0) if the read model is truncated', [0], 'truncate export_records'],
+    ['all organizations if the source tables are truncated', ORGANIZATIONS, 'truncate assessments cascade'],
+    [
+      'all organizations if the time zone changes',
+      ORGANIZATIONS,
+      `update export_state set time_zone = 'Pacific/Niue'`,
+    ],
   ])('%s', async (_, organizations, statement) => {
     expect(await changedBy(run(statement))).toEqual(organizations)
   })
 
-  test('those of the lines of an import that differ', async () => {
+  test('the organizations of the lines of an import that differ from the stored rows', async () => {
     const line = { type: 'assessment', user_id: 1, product_id: 1, certified_at: '2025-05-05', proctor_id: 1 }
     const load = () =>
       importLines(
@@ -78,7 +104,7 @@ describe('the organizations of the records that are logged are', () => {
     expect(await changedBy(load)).toEqual([])
   })
 
-  test('none when it is undone', async () => {
+  test('no organization if the transaction is rolled back', async () => {
     const undone = () =>
       database.sql
         .begin(async sql => {
@@ -90,8 +116,8 @@ describe('the organizations of the records that are logged are', () => {
   })
 })
 
-describe('what is logged', () => {
-  test('is the old and the new row: a person who is renamed leaves one search and enters another', async () => {
+describe('the log of changes', () => {
+  test('has the old and the new row, so that a renamed person leaves one search and enters another', async () => {
     const rows = await loggedBy(
       run(`update users set first_name = 'ZOË', last_name = E'Two\nLines' where id = 1`),
     )
@@ -101,7 +127,7 @@ describe('what is logged', () => {
     expect(rows.filter(row => row.delta === 1)).toHaveLength(rows.length / 2)
   })
 
-  test('equals the difference of the read model, whatever is written', async () => {
+  test('equals the difference of the read model, for any write', async () => {
     const columns = `id, organization_id, product_id, user_id, seid, is_archived, legacy_record, proctor_ids,
       certified_on, user_name_key, proctor_name_key, product_name_key`
     const records = async () =>
@@ -129,7 +155,7 @@ describe('what is logged', () => {
     await holds(property, { runs: 20, thorough: 120 })
   })
 
-  test('of 1,000 changes and more is a row for each organization', async () => {
+  test('has one row per organization for 1,000 or more changes', async () => {
     const load = (records: number) =>
       run(`insert into export_records
         select 100000 * ${records} + n, 1 + n % 2, product_id, user_id, seid, is_archived, legacy_record, proctor_ids, certified_on,
@@ -143,7 +169,7 @@ describe('what is logged', () => {
     ])
   })
 
-  test('is 10,000 rows at most, the newest', async () => {
+  test('keeps only the newest 10,000 rows', async () => {
     await database.sql`
       insert into export_changes (organization_id) select 1 from generate_series(1, 10500)`
     await run('update assessments set legacy_record = not legacy_record where id = 10')()
@@ -152,20 +178,20 @@ describe('what is logged', () => {
     expect(rows.at(-1)).toMatchObject({ delta: 1, id: '10' })
   })
 
-  test('has a random tag', async () => {
+  test('has a random tag in each row', async () => {
     await run('update assessments set legacy_record = not legacy_record')()
     const tags = (await log()).map(row => row.tag)
     expect(new Set(tags).size).toBe(tags.length)
   })
 
-  test('is committed in the order of positions, for every table', async () => {
+  test('is committed in the order of positions, by writers of any table', async () => {
     const order: bigint[] = []
     const writers = [1, 2, 3, 4, 5].map(organization =>
       database.sql.begin(async sql => {
         await sql`update assessments set legacy_record = not legacy_record where organization_id = ${organization}`
         const newest = BigInt((await log(sql as unknown as Sql)).at(-1)?.position ?? 0)
         order.push(newest)
-        // Nobody else logs anything before this one is committed; a while, so that somebody could.
+        // No other writer logs a change before this commit. The pause would let another writer do so.
         await sql`select pg_sleep(0.01)`
         expect(order.at(-1)).toBe(newest)
       }),
@@ -175,7 +201,7 @@ describe('what is logged', () => {
   })
 })
 
-test('the log is written with the privileges of its owner: a writer needs none on it', async () => {
+test('a writer needs no privilege on the log of changes, which is written with the privileges of its owner', async () => {
   const undone = new Error('undone')
   const writing = database.sql.begin(async sql => {
     await sql.unsafe(`create role log_writer;

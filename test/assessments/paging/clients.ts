@@ -9,7 +9,7 @@ import type { Scope } from '../../support/oracle.ts'
 import { type Answer, provision } from './servers.ts'
 import { EMPTY } from './world.ts'
 
-/** Who presents a token, and what the rules say that it may have at this moment. */
+/** The scope of a token, and whether the token is valid, by the rules. */
 export interface Access extends Scope {
   isLive: boolean
 }
@@ -17,11 +17,11 @@ export interface Access extends Scope {
 interface Token {
   text: string
   isRevoked: boolean
-  /** The secret that it was issued under, counted from the first. */
+  /** The number of the secret that issued the token; the first secret is 1. */
   secret: number
 }
 
-/** A change of what an integration may do. */
+/** A change of an integration's access. */
 export interface AccessChange {
   kind: 'scope' | 'rotate' | 'grace' | 'endGrace' | 'disable' | 'enable' | 'revoke' | 'expire' | 'renew'
   a: number
@@ -40,7 +40,7 @@ export const anyAccessChange: fc.Arbitrary<AccessChange> = fc.record({
   b: fc.nat(999),
 })
 
-/** Both sets, each from the widest to nothing. */
+/** Ids for either set of a scope, from all to none. */
 const SCOPES = [[1, 2, 3, 4, 5, 6], [1, 2, 3, 4, 5], [1, 2, 3, 4], [2, 3, 4], [3], [6], [2, 3, ...EMPTY], []]
 
 const scopeAt = (a: number, b: number): Scope => ({
@@ -48,11 +48,11 @@ const scopeAt = (a: number, b: number): Scope => ({
   products: (SCOPES[b % SCOPES.length] ?? []).filter(id => id <= 4),
 })
 
-/** An integration, and a model of its secrets and tokens that is kept beside the database. */
+/** An integration with a model of its secrets and tokens, kept in memory beside the database. */
 export class Client {
   private readonly tokens: Token[] = []
   private secrets = 1
-  /** Of the secret before the newest one. */
+  /** Whether the previous secret is within its grace. */
   private isInGrace = false
   private isDisabled = false
 
@@ -71,13 +71,13 @@ export class Client {
     return client
   }
 
-  /** The newest token, or one before it. */
+  /** The newest token, or an older one (`age` counts back from the newest). */
   token(age: number): { text: string; access: Access } {
     const token = this.tokens.at(-1 - Math.min(age, this.tokens.length - 1)) as Token
     return { text: token.text, access: this.accessOf(token.text) }
   }
 
-  /** What the bearer of one of its tokens may do at this moment. */
+  /** The current access of one of the integration's tokens. */
   accessOf(text: string): Access {
     const token = this.tokens.find(token => token.text === text)
     return { ...this.scope, isLive: token !== undefined && this.isLive(token) }
@@ -112,7 +112,7 @@ export class Client {
     await changeScope(this.db, this.clientId, { replace: some }, { replace: others })
   }
 
-  /** The same as a part of a transaction. */
+  /** Changes the scope within a transaction. */
   async changeScopeWithin(sql: TransactionSql, a: number, b: number): Promise<void> {
     this.scope = scopeAt(a, b)
     const { organizations, products } = this.scope
@@ -129,7 +129,7 @@ export class Client {
     this.secrets += 1
   }
 
-  /** The deadline is brought to the present, in the place of waiting for it. */
+  /** Ends the grace by setting its deadline to now. */
   private async endGrace(): Promise<void> {
     await this.db`
       update integration_secrets set expires_at = now()
@@ -161,7 +161,7 @@ export class Client {
 
 const INVALID_TOKEN = '{"error":"invalid_token","error_description":"The access token is invalid"}'
 
-/** The answer that a request gets because of who asks, whatever it asks for; undefined when it is let through. */
+/** The refusal for a token with this access, for any request; undefined if the request is allowed. */
 export function refusal({ isLive, organizations, products }: Access): Answer | undefined {
   if (!isLive) return { status: 401, body: INVALID_TOKEN }
   const missing = organizations.length === 0 ? 'tenant' : products.length === 0 ? 'product' : undefined

@@ -9,13 +9,16 @@ import { type Answer, ask, useTwoServers } from './servers.ts'
 import { anyWrite, moveRecords, PRODUCTS, reset, type Write, write } from './world.ts'
 
 /**
- * A writer at work while several clients read over two servers: every answer is the right one for one state
- * between the request's start and its end, of the data and of the integration's access alike.
+ * One writer runs while four clients read over two services. Every answer must be right for one state between
+ * the start and the end of its request, for the data and for the integration's access together.
  */
 
 const number = fc.nat(99)
 
-/** The third kind changes data and access in one transaction: nobody may see the one without the other. */
+/**
+ * A step of kind "both" changes data and access in one transaction: no answer may show only one of the
+ * changes.
+ */
 type Step =
   | { kind: 'write'; write: Write }
   | { kind: 'access'; change: AccessChange }
@@ -32,25 +35,25 @@ const step: fc.Arbitrary<Step> = fc.oneof(
 
 const asked = anyAsked(fc.constantFrom(50, 60, 100))
 
-/** A client reads one question after the other, page by page, for as long as the writer writes. */
+/** Each client walks through these requests page by page, until the writer ends. */
 const questions = fc.array(asked, { minLength: 1, maxLength: 4 })
 
 const two = useTwoServers()
 
-/** What holds from one step to the next: one snapshot of the data, and of what the changing client may do. */
+/** The state after a step: the data, and the access of the integration that changes. */
 interface State {
   oracle: Oracle
   access: Access
 }
 
-/** An answer, and the numbers of the first and of the last step that its request may have met. */
+/** An answer, with the numbers of the first and the last step that may have been visible to its request. */
 interface Met {
   asked: Asked
   offset: number
   answer: Answer
   from: number
   to: number
-  /** Of a client whose access never changes. */
+  /** The access of a client whose access never changes; undefined for the client whose access changes. */
   fixed: Access | undefined
 }
 
@@ -60,12 +63,12 @@ function isRight({ asked, offset, answer, fixed }: Met, { oracle, access }: Stat
   return answer.status === right.status && answer.body === right.body
 }
 
-/** Everything that happens in one run: steps are done one after the other, and counted. */
+/** One run of the property. The steps run one after the other and are numbered. */
 class Run {
   readonly met: Met[] = []
-  /** By step. */
+  /** The state after each step. */
   private readonly states: State[] = []
-  /** The last step that may be committed. */
+  /** The number of the last step that may be committed. */
   private begun = 0
   private isOver = false
 
@@ -97,7 +100,7 @@ class Run {
     this.states.push({ oracle: await readOracle(two.db), access: this.changing.accessOf(this.token) })
   }
 
-  /** Reads with a token whose access never changes unless it is the changing one. */
+  /** Reads pages until the writer ends. `fixed` is undefined for the token whose access changes. */
   async read(token: string, fixed: Access | undefined, questions: Asked[], server: number): Promise<void> {
     for (let turn = 0; !this.isOver; turn++) {
       const asked = questions[turn % questions.length] as Asked
@@ -110,7 +113,7 @@ class Run {
     }
   }
 
-  /** To be called when all is over: only then is every step's state known. */
+  /** Call this after all requests: only then is the state after every step known. */
   check(): void {
     for (const met of this.met) {
       const states = this.states.slice(met.from, met.to + 1)
@@ -120,7 +123,7 @@ class Run {
   }
 }
 
-test('while others write, an answer fits the data and the access of one moment during the request', async () => {
+test('during concurrent writes, an answer equals one state of data and access during its request', async () => {
   const property = fc.asyncProperty(
     fc.array(step, { minLength: 30, maxLength: 50, size: 'max' }),
     fc.array(questions, { minLength: 4, maxLength: 4 }),
@@ -147,6 +150,6 @@ test('while others write, an answer fits the data and the access of one moment d
       run.check()
     },
   )
-  // What happens is never the same twice: a failure is as small as it will ask, and shrinking would lose it.
+  // Concurrent runs are not repeatable, so shrinking could lose the failure. The inputs are small anyway.
   await holds(property, { runs: 2, thorough: 20, shrink: false })
 })

@@ -8,7 +8,7 @@ import { useTestDatabase } from '../../support/hooks.ts'
 import { issueTokens, SORTED, tokenOf } from './questions.ts'
 import { PRODUCTS, reset } from './world.ts'
 
-/** What is remembered of a page and corrected by the log of changes gives the same as what is read anew. */
+/** A page read with hints that the log of changes corrects equals the same page read without hints. */
 
 const db = useTestDatabase()
 let pool: ServingDatabase
@@ -22,7 +22,7 @@ beforeAll(async () => {
 })
 afterAll(() => pool?.close())
 
-/** Two pages, then a change, then the third: by what is remembered, and anew. */
+/** Reads two pages, makes the change, and compares the third page read with hints and without. */
 async function expectCorrected(query: string, change: (last: string) => Promise<unknown>): Promise<void> {
   const counters = newCounters()
   const memory = new PageMemory(counters)
@@ -58,7 +58,7 @@ describe.each(SORTED)('a walk by $sort $order', ({ sort, order }) => {
   })
 })
 
-// Nobody has these as a phrase: only the first name and the last name, taken together, hold the two words.
+// No name or product contains these texts as a phrase; only first and last name together contain both words.
 describe.each([
   ['a part of a name', 'uiz'],
   ['a short part of a name', 'ui'],
@@ -79,7 +79,7 @@ describe.each([
 })
 
 describe('a hint', () => {
-  /** Whether the second of two pages is read by what was remembered of the first, when this was done in between. */
+  /** Whether the second of two pages is read with hints from the first if this statement runs in between. */
   async function isUsedAfter(statement: string): Promise<boolean> {
     const counters = newCounters()
     const memory = new PageMemory(counters)
@@ -91,12 +91,12 @@ describe('a hint', () => {
     return counters.pageMemoryHits === 1
   }
 
-  test('is used while nothing changes, or only records outside the scope', async () => {
+  test('is used if nothing changes, or only records outside the scope', async () => {
     expect(await isUsedAfter('select 1')).toBe(true)
     expect(await isUsedAfter('insert into export_changes (organization_id) values (5)')).toBe(true)
   })
 
-  test('is not used after a number of changes that is not logged one by one, everywhere or in the scope', async () => {
+  test('is not used after a change that is logged as a summary, for everything or for an organization of the scope', async () => {
     expect(await isUsedAfter('insert into export_changes default values')).toBe(false)
     expect(await isUsedAfter('insert into export_changes (organization_id) values (4)')).toBe(false)
   })

@@ -3,17 +3,20 @@ import postgres, { type Sql } from 'postgres'
 import { openTestDatabase } from '../../support/service.ts'
 import { reset } from './world.ts'
 
-/** A database of its own for the tests of a file. */
+/** The database of one test file. */
 export interface PagingDatabase {
-  /** For writers, and for the truth. */
+  /** For the writers and for the oracle. */
   sql: Sql
   url: string
-  /** A single connection, which notes the texts of its statements in `sent`. */
+  /** One connection that records the texts of its statements in `sent`. */
   pool: Sql
   sent: string[]
 }
 
-/** Opens it before the tests, with `records` of world.ts where that is given, and closes it after them. */
+/**
+ * Opens the database before the tests, with `records` assessments of world.ts if given, and closes it after
+ * them.
+ */
 export function useDatabase(records?: number): PagingDatabase {
   const db = { sent: [] as string[] } as PagingDatabase
   let close: () => Promise<void>

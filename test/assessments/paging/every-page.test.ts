@@ -9,17 +9,17 @@ import { partsOf, wayOf } from './statements.ts'
 import { EMPTY, PRODUCTS } from './world.ts'
 
 /**
- * Every page in every order, found in each way and entered from everywhere: whatever is known,
- * the answer is the right one.
+ * Every page in every order equals the oracle, for each way to find records, each end or place to start at,
+ * and any hints.
  */
 
 const RECORDS = 201
 
-/** Sizes of pages, and of the steps from one page to another that is nowhere near. */
+/** Page sizes, and the distance between two pages. */
 const SIZES = thorough ? [1, 7, 50, 60, 100] : [7, 60]
 const STEP = thorough ? 5 : 15
 
-/** A scope for each way to a page once its count is known. */
+/** A scope for which the service takes each way, once the count is known. */
 const WAYS: { way: ReturnType<typeof wayOf>; scope: Scope }[] = [
   { way: 'few', scope: { organizations: [2, 5], products: [1, 2, 3] } },
   { way: 'whole', scope: { organizations: [1, 2, 3, 4, 6], products: [1, 2, 4] } },
@@ -37,7 +37,7 @@ beforeAll(async () => {
   oracle = await readOracle(db.sql)
 })
 
-/** What a page asked of the database, after it was compared with the right one. */
+/** Compares a page with the oracle, and returns the statements that read the page. */
 async function compare(memory: PageMemory, scope: Scope, asked: Asked, offset: number): Promise<string[]> {
   db.sent = []
   const body = await readBody(db.pool, memory, scope, asked, offset)
@@ -46,30 +46,27 @@ async function compare(memory: PageMemory, scope: Scope, asked: Asked, offset: n
   return texts
 }
 
-describe.each(WAYS)('by the way "$way"', ({ way, scope }) => {
+describe.each(WAYS)('by the way "$way",', ({ way, scope }) => {
   let count: number
   beforeAll(() => {
     count = oracle.documents(scope, { lists: {} }).length
   })
 
-  test.each(EACH_SORT)(
-    'each page by $sort $order is right, from an empty memory',
-    async ({ sort, order }) => {
-      for (const size of SIZES.filter(size => size > 1)) {
-        for (let offset = 0; offset <= count + size; offset += size) {
-          const texts = await compare(new PageMemory(), scope, { sort, order, filter: 0, size }, offset)
-          expect(partsOf(texts)).toEqual(['start and count'])
-        }
+  test.each(EACH_SORT)('every page by $sort $order is right without hints', async ({ sort, order }) => {
+    for (const size of SIZES.filter(size => size > 1)) {
+      for (let offset = 0; offset <= count + size; offset += size) {
+        const texts = await compare(new PageMemory(), scope, { sort, order, filter: 0, size }, offset)
+        expect(partsOf(texts)).toEqual(['start and count'])
       }
-    },
-  )
+    }
+  })
 
-  test.each(SORTED)('each page by $sort $order is right, when the count alone is known', async asked => {
+  test.each(SORTED)('every page by $sort $order is right if only the count is known', async asked => {
     const ways = new Set<string>()
     for (const size of SIZES) {
       for (let offset = 0; offset <= count + STEP; offset += STEP) {
         const memory = new PageMemory()
-        // Another order knows the count, and no place in this one.
+        // A request in the other order leaves the count as a hint, but no place in this order.
         const other = { ...asked, order: asked.order === 'ASC' ? ('DESC' as const) : ('ASC' as const) }
         await readBody(db.pool, memory, scope, { ...other, filter: 0, size: 100 }, 0)
         const texts = await compare(memory, scope, { ...asked, filter: 0, size }, offset)
@@ -82,20 +79,20 @@ describe.each(WAYS)('by the way "$way"', ({ way, scope }) => {
     expect(ways).toContain(way)
   })
 
-  test.each(SORTED)('a walk by $sort $order is right, forward and back', async ({ sort, order }) => {
+  test.each(SORTED)('a walk by $sort $order is right, forward and backward', async ({ sort, order }) => {
     for (const size of SIZES) {
       const memory = new PageMemory()
       const asked = { sort, order, filter: 0, size }
       const offsets = Array.from({ length: Math.ceil(count / size) + 1 }, (_, page) => page * size)
       for (const offset of offsets) await compare(memory, scope, asked, offset)
       for (const offset of offsets.reverse()) await compare(memory, scope, asked, offset)
-      // Between the remembered places.
+      // Offsets between the remembered places.
       for (const offset of offsets) await compare(memory, scope, asked, offset + 3)
     }
   })
 
   test.each(EACH_SORT)(
-    'what a page from the end by $sort $order leaves is right for the next',
+    'the next page is right after a page by $sort $order that was read from the end',
     async asked => {
       for (const size of [50, 60]) {
         const memory = new PageMemory()
@@ -111,9 +108,9 @@ describe.each(WAYS)('by the way "$way"', ({ way, scope }) => {
 })
 
 describe('a filter', () => {
-  // Of FILTERS: one with an index of its own, days, and a search.
+  // Indexes of FILTERS: filters with an index of their own, days, and a search.
   test.each([5, 2, 4, 6, 12, 13, 14])(
-    '(number %d) gives the right pages from the start, behind and from the end',
+    '(number %d) gives right pages from the start, from a place and from the end',
     async filter => {
       const parts = new Set<string>()
       for (const { sort, order } of EACH_SORT) {

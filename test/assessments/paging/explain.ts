@@ -7,7 +7,7 @@ import { SERVING } from '../../../src/postgres/database.ts'
 import type { Scope } from '../../support/oracle.ts'
 import { issueTokens, tokenOf } from './questions.ts'
 
-/** A node of a plan, as far as the tests look at it. */
+/** A node of a plan, with the fields that tests read. */
 export interface Plan {
   'Node Type': string
   'Subplan Name'?: string
@@ -23,18 +23,18 @@ export interface Plan {
   Plans?: Plan[]
 }
 
-/** The plan of a statement, from the root down: the text it is of, and all of its nodes. */
+/** The plan of a statement: its text, and all nodes from the root down. */
 export interface Explained {
   text: string
   whole: Plan[]
 }
 
-/** The plan of a page statement, and of its nodes those that choose the page. */
+/** The plan of a page statement; `page` has the nodes that select the records of the page. */
 export interface ExplainedPage extends Explained {
   page: Plan[]
 }
 
-/** Scans of a table. */
+/** The number of scans of a table. */
 export interface Scans {
   table: string
   all: number
@@ -43,10 +43,10 @@ export interface Scans {
 
 export const PAGE = 100
 
-/** What a server asks for, and at which offsets it has asked before. */
+/** A requested offset, and the offsets that the service has read before. */
 export type Place = [offset: number, visited: number[]]
 
-/** The index that has all records in the order of a sort. */
+/** The index with all records in the order of each sort. */
 export const INDEX: Record<Sort, string> = {
   certified_on: 'export_records_certified_on',
   user_name: 'export_records_user_name',
@@ -54,7 +54,7 @@ export const INDEX: Record<Sort, string> = {
   product_name: 'export_records_product_name',
 }
 
-/** Shows how the database goes about the statements that the service really sends, with the values it sends. */
+/** Explains the statements that the service really sends, with their values. */
 export class Explainer {
   private sent: { text: string; parameters: unknown[] }[] = []
   private readonly pool: Sql
@@ -68,7 +68,7 @@ export class Explainer {
     })
   }
 
-  /** On a connection that is set up like those of requests, and by `further` settings. */
+  /** Connects with the settings of the service's connections, and with `further` settings. */
   static create(url: string, further: Record<string, string> = {}): Explainer {
     return new Explainer(url, { ...SERVING, TimeZone: 'UTC', ...further })
   }
@@ -77,7 +77,7 @@ export class Explainer {
     await this.pool.end()
   }
 
-  /** The plan of the statement for a page by a server that has seen the pages at `visited` before. */
+  /** The plan of the statement for a page, on a service that has read the pages at `visited` before. */
   async explain(scope: Scope, query: Partial<ListQuery>, visited: number[] = []): Promise<ExplainedPage> {
     const memory = new PageMemory()
     await issueTokens(this.pool, scope)
@@ -94,7 +94,7 @@ export class Explainer {
     return { ...plan, page: nodes(page) }
   }
 
-  /** The plans of whatever statements `work` sends, with the values that it sends. */
+  /** The plans of all statements that `work` sends, with their values. */
   async explainSent(work: (sql: Sql) => Promise<unknown>): Promise<Explained[]> {
     await this.pool`select 1`
     this.sent = []
@@ -110,10 +110,10 @@ export class Explainer {
     return plans
   }
 
-  /** How often `work` read through each table, and how often it looked into one of its indexes. */
+  /** The numbers of sequential scans and of index scans that `work` caused, by table. */
   async scansOf(work: (sql: Sql) => Promise<unknown>): Promise<Scans[]> {
     const scans = await this.pool.begin(async sql => {
-      // What a backend has not reported yet of earlier transactions is counted as well.
+      // The view also counts what this backend has not yet reported from earlier transactions.
       const soFar = () => sql<Scans[]>`
         select relname as table, seq_scan::integer as "all", idx_scan::integer as "byIndex"
         from pg_stat_xact_user_tables order by relname`
@@ -129,7 +129,7 @@ export class Explainer {
   }
 }
 
-/** Reads a page; what is not asked for is the default. */
+/** Reads a page. Parameters that `query` lacks have their defaults. */
 export async function read(
   sql: Sql,
   memory: PageMemory,
@@ -148,11 +148,11 @@ export function nodes(plan: Plan): Plan[] {
 export const types = (plans: Plan[]): string[] => plans.map(node => node['Node Type'])
 export const indexes = (plans: Plan[]): string[] => plans.flatMap(node => node['Index Name'] ?? [])
 
-/** The indexes by which records are read, and not who asks for them. */
+/** The indexes through which records are read, without those of tokens and scopes. */
 export const indexesOfRecords = (plans: Plan[]): string[] =>
   indexes(plans).filter(name => name.startsWith('export_records_'))
 
-/** Whether all records were read through without an index: a plan may hold a scan that never began. */
+/** Whether a sequential scan read all records. A plan may contain a scan that never ran. */
 export const readsAll = (plans: Plan[]): boolean =>
   plans.some(
     node =>
@@ -161,11 +161,11 @@ export const readsAll = (plans: Plan[]): boolean =>
       node['Actual Loops'] > 0,
   )
 
-/** Look-ups in the table for what an index could not answer alone. */
+/** The number of rows that index-only scans had to fetch from the table. */
 export const heapFetches = (plans: Plan[]): number =>
   plans.reduce((sum, node) => sum + (node['Heap Fetches'] ?? 0), 0)
 
-/** How many records the scans of a plan looked at, those included that they then dropped. */
+/** The number of records that the scans of a plan read, including those that they filtered out. */
 export function recordsRead(plans: Plan[]): number {
   const scans = plans.filter(node => node['Relation Name'] === 'export_records')
   const looked = scans.map(

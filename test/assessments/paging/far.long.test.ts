@@ -7,9 +7,9 @@ import { type Asked, issueTokens, readBody, rightPage, SORTED } from './question
 import { partsOf } from './statements.ts'
 import { EMPTY, PRODUCTS } from './world.ts'
 
-/** Pages beyond the reach of the statements that are kept. */
+/** Pages beyond the offsets that prepared statements are used for. */
 
-/** Of which the scopes have five sixths. */
+/** The scopes contain five sixths of these records. */
 const RECORDS = 13_200
 const COUNT = (RECORDS * 5) / 6
 const SCOPES: Scope[] = [
@@ -28,7 +28,7 @@ beforeAll(async () => {
 const OFFSETS = [9_999, 10_000, 10_001, 10_555, COUNT - 100, COUNT - 37, COUNT - 1, COUNT, COUNT + 1]
 
 test.each(SORTED)(
-  'far pages by $sort $order are right, from an empty memory and then from its places',
+  'far pages by $sort $order are right, first without hints and then from remembered places',
   async order => {
     const asked: Asked = { ...order, filter: 0, size: 100 }
     for (const scope of SCOPES) {

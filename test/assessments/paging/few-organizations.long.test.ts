@@ -5,17 +5,21 @@ import { RECORDS, scopeOf, useManyRecords } from './many-records.ts'
 import { EACH_SORT, SORTED } from './questions.ts'
 
 /**
- * A few of 500 organizations: what is read must depend on the few, not on the whole. Three are the hard middle, too
- * many for one index entry after the other and too few for a walk through everybody's records.
+ * For a scope of a few of 500 organizations, the number of records read must depend on the scope and not on
+ * the whole. Three organizations are the hardest case: too many to read their index entries one by one, and
+ * too few to walk an index with the records of all.
  */
 
 const many = useManyRecords()
 const few = (number: number, rank: number) => scopeOf(many, many.organizations.slice(rank, rank + number))
 
-/** Postgres rounds what the loops of each organization read on average. */
+/** The possible error of the sum: Postgres rounds the average number of rows per loop. */
 const roundingOf = (number: number) => (number === 1 ? 0 : number)
 
-/** How many organizations, the rank in size of the first, and whether no record of others may be read. */
+/**
+ * The number of organizations, the rank by size of the first, and whether no record of other organizations
+ * may be read.
+ */
 const FEW: [number: number, rank: number, isExact: boolean][] = [
   ...[0, 300].map((rank): [number, number, boolean] => [1, rank, true]),
   ...[20, 100, 490].map((rank): [number, number, boolean] => [3, rank, true]),
@@ -24,7 +28,7 @@ const FEW: [number: number, rank: number, isExact: boolean][] = [
 
 describe.each(SORTED)('by $sort $order', asked => {
   test.each(FEW)(
-    '%d organizations from rank %d on are read without the others, from the start, behind and from the end',
+    '%d organizations from rank %d on are read without the records of others, from the start, a place and the end',
     async (number, rank, isExact) => {
       const { scope, records, all } = await few(number, rank)
       const middle = Math.floor(records / 2)
@@ -34,7 +38,7 @@ describe.each(SORTED)('by $sort $order', asked => {
         [middle, [Math.max(0, middle - PAGE)]],
         [records - 7, [0]],
       ]
-      // Of many organizations, a far page of which nothing is known is walked to among everybody's records.
+      // For many organizations, a far page without hints walks an index with the records of all.
       if (isExact) places.push([middle, []])
       for (const [offset, visited] of places) {
         const { whole, page } = await many.explainer.explain(scope, { ...asked, offset }, visited)
@@ -46,13 +50,13 @@ describe.each(SORTED)('by $sort $order', asked => {
         }
         expect([...new Set(indexes(page))].join()).toMatch(/^export_records_organization_\w+$/)
         expect(recordsRead(page)).toBeLessThanOrEqual(all + roundingOf(number))
-        // The page and its documents: the count reads no record.
+        // Only the records and documents of the page are read: the count reads no record.
         expect(recordsRead(whole)).toBeLessThanOrEqual(all + PAGE + roundingOf(number))
       }
     },
   )
 
-  test('the largest organization ends where the page is full, three of the largest never take a tenth of all', async () => {
+  test('the scan of the largest organization stops at a full page, and three large ones read less than a tenth of all', async () => {
     const largest = await few(1, 0)
     const { page } = await many.explainer.explain(largest.scope, asked)
     expect(recordsRead(page)).toBeLessThan(2 * PAGE)
@@ -65,7 +69,7 @@ describe.each(SORTED)('by $sort $order', asked => {
   })
 })
 
-describe('within three of 500 organizations, whatever else is asked,', () => {
+describe('within three of 500 organizations, any filter reads only the records of these:', () => {
   test.each<[string, Filter]>([
     ['days', { start_date: '2018-01-01', end_date: '2018-12-31' }],
     ['a user', { user_ids: ['77'] }],
@@ -76,7 +80,7 @@ describe('within three of 500 organizations, whatever else is asked,', () => {
     ['a rare search', { search: 'zzz' }],
     ['a common search', { search: 'product' }],
     ['a product', { product_ids: ['7'] }],
-  ])('%s: no more is read than these hold', async (_, filter) => {
+  ])('%s', async (_, filter) => {
     const { scope, all } = await few(3, 100)
     for (const asked of EACH_SORT) {
       const { whole } = await many.explainer.explain(scope, { ...asked, filter })

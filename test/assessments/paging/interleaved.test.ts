@@ -9,24 +9,24 @@ import { type Answer, ask, useTwoServers } from './servers.ts'
 import { anyWrite, EMPTY, PRODUCTS, reset, type Write, write } from './world.ts'
 
 /**
- * Writes and pages one after the other, over two servers whose memories know nothing of each other: every
- * answer is the right one for the data, and for the access of the token, at that moment.
- * Between two writes several clients read at once.
+ * Writes and pages one after the other, over two services that share no memory. Every answer must be right
+ * for the data and the access of its token at that moment. Between two writes several clients read
+ * concurrently.
  */
 
-/** Where a client goes from the page it has just read. */
+/** The next request of a client, relative to the page that it has just read. */
 type Move =
   | { kind: 'next' | 'back' | 'again' | 'last' | 'beyond' | 'unreadable' }
   | { kind: 'jump'; offset: number }
   | { kind: 'ask'; asked: Asked }
-  /** The same place in another order of the same records. */
+  /** The same offset in the opposite direction of the sort. */
   | { kind: 'turn' }
   | { kind: 'sort'; sort: Asked['sort'] }
   | { kind: 'retrieve'; id: number }
 
 interface Walk {
   client: number
-  /** Seldom an older token than the newest. */
+  /** How many tokens before the newest one; 0 in most cases. */
   age: number
   moves: { move: Move; server: 0 | 1 }[]
 }
@@ -81,7 +81,7 @@ const step: fc.Arbitrary<Step> = fc.oneof(
 
 const two = useTwoServers()
 
-/** A client with the page that it is at. */
+/** A client and its current page. */
 interface Reader {
   client: Client
   asked: Asked
@@ -104,7 +104,7 @@ async function startReaders(): Promise<Reader[]> {
   )
 }
 
-/** Makes a move and compares the answer. */
+/** Makes a move and compares the answer with the oracle. */
 async function read(oracle: Oracle, reader: Reader, age: number, move: Move, server: 0 | 1): Promise<void> {
   const { text, access } = reader.client.token(age)
   const refused = refusal(access)
@@ -137,11 +137,11 @@ function go(reader: Reader, move: Move): void {
     reader.asked = { ...reader.asked, order: reader.asked.order === 'ASC' ? 'DESC' : 'ASC' }
   else if (move.kind === 'sort') reader.asked = { ...reader.asked, sort: move.sort }
   else if (move.kind === 'ask') Object.assign(reader, { asked: move.asked, offset: 0 })
-  // A client that is beyond the end begins anew.
+  // A client far beyond the end starts from the first page.
   if (move.kind === 'next' && reader.offset > 400) reader.offset = 0
 }
 
-test('every answer fits the data and the access of its moment, on both of two servers', async () => {
+test('on both of two services, every answer equals the oracle for the data and the access of its moment', async () => {
   const property = fc.asyncProperty(
     fc.integer({ min: 0, max: 320 }),
     several(step, 40),
@@ -160,7 +160,7 @@ test('every answer fits the data and the access of its moment, on both of two se
           const now = oracle
           await Promise.all(
             step.walks.map(async ({ client, age, moves }) => {
-              // Walks of one client share its integration and nothing else.
+              // Concurrent walks of one client share its integration, but not their positions.
               const reader = { ...(readers[client] as Reader) }
               for (const { move, server } of moves) await read(now, reader, age, move, server)
               readers[client] = reader

@@ -6,11 +6,11 @@ import { holds } from '../../support/property.ts'
 import { until } from '../../support/until.ts'
 import { useDatabase } from './database.ts'
 
-/** Who a token is good for, and under which scope, as the database says it. */
+/** The rules of the database for valid tokens and secrets, and for the digest of a scope. */
 
 const db = useDatabase()
 
-describe('the digest of a scope', () => {
+describe('the scope digest', () => {
   const digest = async (organizations: bigint[], products: bigint[]): Promise<string> => {
     const [row] = await db.sql<{ digest: string }[]>`
       select scope_digest(${organizations.map(String)}::bigint[], ${products.map(String)}::bigint[]) as digest`
@@ -21,7 +21,7 @@ describe('the digest of a scope', () => {
   const ids = fc.uniqueArray(id, { maxLength: 6 })
   const scope = fc.tuple(ids, ids)
 
-  test('is equal for equal sets and for no others', async () => {
+  test('is equal for equal sets, and different for all others', async () => {
     const seen = new Map<string, string>()
     const property = fc.asyncProperty(scope, async ([organizations, products]) => {
       const text = `${organizations.join()} ${products.join()}`
@@ -40,11 +40,11 @@ describe('the digest of a scope', () => {
     ['one id and two with the same digits', [[12n], [3n]], [[1n, 2n], [3n]]],
     ['digits that go over to the next set', [[1n], [23n]], [[12n], [3n]]],
     ['a sign', [[1n], [1n]], [[-1n], [1n]]],
-  ])('tells apart %s', async (_, one, other) => {
+  ])('differs for %s', async (_, one, other) => {
     expect(await digest(...one)).not.toBe(await digest(...other))
   })
 
-  test('is stored with every integration, for sorted sets without repeated ids, and follows each change', async () => {
+  test('is stored with every integration, for sorted sets without repeated ids, and follows every change', async () => {
     const { sql } = db
     await sql`
       insert into integrations (client_id, name, organization_ids, product_ids)
@@ -67,7 +67,7 @@ describe('the digest of a scope', () => {
   })
 })
 
-describe('what is live', () => {
+describe('a live secret and a live token', () => {
   const TOKEN = sha256('token')
   const SECRET = sha256('secret')
 
@@ -87,7 +87,7 @@ describe('what is live', () => {
   const token = async () => await db.sql`select * from live_tokens where digest = ${TOKEN}`
   const LIVE = { client_id: 'one', organization_ids: ['5', '7'], product_ids: ['9'] }
 
-  test('names the client and its scope, by the view, the function and the service alike', async () => {
+  test('have the client id and the scope of their integration in the view, the function and the service', async () => {
     expect(await secret()).toMatchObject([LIVE])
     expect(await token()).toMatchObject([LIVE])
     expect([...(await db.sql`select * from live_token(${TOKEN})`)]).toEqual([...(await token())])
@@ -100,16 +100,31 @@ describe('what is live', () => {
 
   const DISABLED = 'update integrations set disabled_at ='
   test.each<[string, string, boolean, boolean]>([
-    ['at the beginning', 'select 1', true, true],
-    ['when its integration is disabled', `${DISABLED} now()`, false, false],
-    ['when it was disabled and enabled', `${DISABLED} now(); ${DISABLED} null`, true, true],
-    ['within a grace', `update integration_secrets set expires_at = now() + interval '1 minute'`, true, true],
-    ['at the end of a grace', 'update integration_secrets set expires_at = now()', false, false],
-    ['when the token has expired', 'update access_tokens set expires_at = now()', true, false],
-    ['when the token is deleted', 'delete from access_tokens', true, false],
-    ['when the secret is deleted', 'delete from integration_secrets', false, false],
-    ['when the integration is deleted', 'delete from integrations', false, false],
-    ['when another is disabled', `${DISABLED} now() where client_id = 'other'`, true, true],
+    ['are found after their creation', 'select 1', true, true],
+    ['are not found while the integration is disabled', `${DISABLED} now()`, false, false],
+    ['are found after the integration is enabled again', `${DISABLED} now(); ${DISABLED} null`, true, true],
+    [
+      'are found within a grace',
+      `update integration_secrets set expires_at = now() + interval '1 minute'`,
+      true,
+      true,
+    ],
+    ['are not found after a grace', 'update integration_secrets set expires_at = now()', false, false],
+    [
+      'differ after the token has expired: only the secret is live',
+      'update access_tokens set expires_at = now()',
+      true,
+      false,
+    ],
+    ['differ after the token is deleted: only the secret is live', 'delete from access_tokens', true, false],
+    ['are not found after the secret is deleted', 'delete from integration_secrets', false, false],
+    ['are not found after the integration is deleted', 'delete from integrations', false, false],
+    [
+      'are found while another integration is disabled',
+      `${DISABLED} now() where client_id = 'other'`,
+      true,
+      true,
+    ],
   ])('%s', async (_, statement, isSecretLive, isTokenLive) => {
     await db.sql.unsafe(statement)
     expect((await secret()).length > 0).toBe(isSecretLive)
@@ -122,7 +137,7 @@ describe('what is live', () => {
     expect(status).toBe(isTokenLive ? 200 : 401)
   })
 
-  test('is read in the snapshot of the statement, whatever changes meanwhile', async () => {
+  test('are read in the snapshot of the statement, even if the token is deleted meanwhile', async () => {
     const { sql } = db
     const other = await sql.reserve()
     try {

@@ -4,22 +4,22 @@ import { useTestDatabase } from '../../support/hooks.ts'
 import type { TestDatabase } from '../../support/service.ts'
 import { Explainer } from './explain.ts'
 
-/** How many records `fillReadModel` makes, of how many organizations. */
+/** The numbers of records and organizations that `fillReadModel` makes. */
 export const RECORDS = 60_000
 export const ORGANIZATIONS = 500
 
-/** 35 of its 40 products. */
+/** The ids of 35 of the 40 products. */
 export const PRODUCTS_35 = Array.from({ length: 35 }, (_, n) => n + 1)
 
-/** A database on which a plan shows whether it is a good one: on a few rows every plan is. */
+/** A database large enough for realistic plans. On few rows, every plan is cheap. */
 export interface ManyRecords {
   database: TestDatabase
   explainer: Explainer
-  /** Ids with their records, the largest first. */
+  /** The organizations with their numbers of records, the largest first. */
   organizations: { id: number; records: number }[]
 }
 
-/** A database for the tests of a file that explain plans, filled before them. */
+/** The database for the tests of a file that explain plans, filled before the tests. */
 export function useManyRecords(fill: (sql: Sql) => Promise<unknown> = fillReadModel): ManyRecords {
   const database = useTestDatabase()
   const many = { database } as ManyRecords
@@ -34,7 +34,10 @@ export function useManyRecords(fill: (sql: Sql) => Promise<unknown> = fillReadMo
   return many
 }
 
-/** Organizations with 35 of the 40 products: how many records that scope has, and how many all of its organizations have. */
+/**
+ * A scope of these organizations and 35 of 40 products, the number of its records, and of all records of the
+ * organizations.
+ */
 export async function scopeOf({ database }: ManyRecords, organizations: ManyRecords['organizations']) {
   const scope = { organizations: organizations.map(row => row.id), products: PRODUCTS_35 }
   const [row] = await database.sql<{ count: number }[]>`
@@ -44,9 +47,9 @@ export async function scopeOf({ database }: ManyRecords, organizations: ManyReco
   return { scope, records: row?.count ?? 0, all }
 }
 
-/** Vacuumed and analyzed. Straight into the read model: the plans depend on nothing else. */
+/** Fills the read model itself, vacuumed and analyzed. Plans of pages depend on no other table. */
 async function fillReadModel(sql: Sql): Promise<void> {
-  // Sizes differ as districts' do.
+  // The organizations differ in size as districts do.
   await sql.unsafe(`
     insert into export_records
     select n, organization, 1 + hash % 40, 1 + n / 3, 'S-' || n / 3,

@@ -12,7 +12,7 @@ import { until } from '../../support/until.ts'
 import { ask, provision } from './servers.ts'
 import { reset } from './world.ts'
 
-/** How many statements a request costs: in the steady state one, whatever it asks for. */
+/** The number of statements per request. A request of a known token needs one, whatever its parameters. */
 
 const database = useTestDatabase()
 let server: ReturnType<typeof listen>
@@ -25,7 +25,7 @@ let token: string
 beforeAll(() => reset(database.sql, 300))
 afterAll(() => server?.stop())
 
-/** The pool, with the text of every statement noted. */
+/** The pool, which records the text of every statement. */
 function counting(pool: ServingDatabase): ServingDatabase {
   const forRequest = pool.forRequest.bind(pool)
   pool.forRequest = (requester): Runner => ({
@@ -42,7 +42,7 @@ function counting(pool: ServingDatabase): ServingDatabase {
   return pool
 }
 
-/** A server that knows nothing yet, and a token that it has never seen. */
+/** A service with an empty page memory, and a token that the service has not seen. */
 beforeEach(async () => {
   await server?.stop()
   server = listen({ pool: (...asked) => counting(database.pool(...asked)) }, pino({ level: 'silent' }))
@@ -50,43 +50,43 @@ beforeEach(async () => {
   token = await newToken(server.url, credentials)
 })
 
-/** The status of a request, and how many statements were run for it. */
+/** The status of a request, and the number of statements that were run for it. */
 async function cost(rest: string, of = token): Promise<[status: number, statements: number]> {
   sent = []
   const { status } = await ask(server.url, of, rest)
   return [status, sent.length]
 }
 
-describe('for a token that the page memory has', () => {
+describe('for a token in the page memory', () => {
   beforeEach(async () => {
     expect(await cost('?page=50')).toEqual([200, 2])
   })
 
   const walk = [0, 50, 100, 150, 200].map(offset => `?page=50&offset=${offset}`)
-  // Record 50 is of an organization and record 70 of a product outside the scope.
+  // Record 50 is outside the scope by its organization, record 70 by its product.
   test.each<[number, string[]]>([
     [200, [...walk, ...walk.map(page => `${page}&sort=user_name&order=DESC`)]],
     [200, ['?filter[search]=ana', '?filter[user_ids][]=1&offset=20', '?sort=proctor_name&offset=101', '/10']],
     [404, ['/999999999', '/50', '/70', '/none', '/99999999999999999999']],
     [400, ['?page=none']],
-  ])('one statement is sent for each %d: %j', async (status, requests) => {
+  ])('a request with the answer %d takes one statement: %j', async (status, requests) => {
     for (const rest of requests) expect([rest, ...(await cost(rest))]).toEqual([rest, status, 1])
   })
 
-  test('a changed scope costs one more statement, once', async () => {
+  test('the first request after a change of the scope takes one more statement', async () => {
     await changeScope(database.sql, credentials.clientId, { replace: ['4'] }, {})
     expect(await cost('?page=50')).toEqual([200, 2])
     expect(await cost('?page=50')).toEqual([200, 1])
   })
 
-  test('a write costs no more statements, inside the scope or outside', async () => {
+  test('the first request after a write takes no more statements, for writes inside and outside the scope', async () => {
     await database.sql`update users set name = name || ' II' where id = 1`
     expect(await cost('?page=50')).toEqual([200, 1])
     await database.sql`update assessments set legacy_record = not legacy_record where organization_id = 5`
     expect(await cost('?page=50')).toEqual([200, 1])
   })
 
-  test('a token that has ended, or whose integration is disabled, is refused by one statement, every time', async () => {
+  test('every request with an ended token or of a disabled integration is refused by one statement', async () => {
     await setDisabled(database.sql, credentials.clientId, true)
     expect(await cost('/10')).toEqual([401, 1])
     await setDisabled(database.sql, credentials.clientId, false)
@@ -95,22 +95,22 @@ describe('for a token that the page memory has', () => {
     for (let time = 0; time < 3; time++) expect(await cost('?page=50')).toEqual([401, 1])
   })
 
-  test('an empty scope is refused by one statement', async () => {
+  test('a request with an empty scope is refused by one statement', async () => {
     await changeScope(database.sql, credentials.clientId, { replace: [] }, {})
     expect((await cost('?page=50'))[0]).toBe(400)
     expect(await cost('?page=50')).toEqual([400, 1])
   })
 })
 
-describe('for a token that the page memory does not have', () => {
-  test('the token is looked up before a page, and in the statement of a single record', async () => {
+describe('for a token that is not in the page memory', () => {
+  test('a page takes a statement for the token first, and a single record does not', async () => {
     expect(await cost('/10')).toEqual([200, 1])
     const second = await newToken(server.url, credentials)
     expect(await cost('?page=50', second)).toEqual([200, 2])
     expect(await cost('?page=50&offset=50', second)).toEqual([200, 1])
   })
 
-  test('hints from another token of the same scope are used', async () => {
+  test('the hints of another token with the same scope are used', async () => {
     await cost('?page=50')
     const second = await newToken(server.url, credentials)
     await cost('?page=50&offset=50', second)
@@ -123,7 +123,7 @@ describe('for a token that the page memory does not have', () => {
   })
 })
 
-test('a token is issued, or refused, by one statement', async () => {
+test('the token endpoint issues or refuses a token by one statement', async () => {
   sent = []
   await newToken(server.url, credentials)
   expect(sent).toHaveLength(1)
@@ -132,7 +132,7 @@ test('a token is issued, or refused, by one statement', async () => {
   expect(sent).toHaveLength(1)
 })
 
-test('the use of a token is noted with the first request and not with the next ones', async () => {
+test("the time of a token's use is recorded by its first request, and not by the next ones", async () => {
   await cost('?page=50')
   const used = () =>
     database.sql<{ at: string | null }[]>`
@@ -146,7 +146,7 @@ test('the use of a token is noted with the first request and not with the next o
   }
 })
 
-test('no use is noted of a token that is refused, however old the last note is', async () => {
+test('the time of use is never recorded for a refused token', async () => {
   await cost('?page=50')
   await setDisabled(database.sql, credentials.clientId, true)
   const now = performance.now.bind(performance)

@@ -16,10 +16,10 @@ import {
 import { PRODUCTS_35, RECORDS, scopeOf, useManyRecords } from './many-records.ts'
 import { EACH_SORT, ORDERS, SORTED } from './questions.ts'
 
-/** How the database goes about pages at any depth, once a server knows something. */
+/** The plans of pages at any depth, with and without hints. */
 
 const many = useManyRecords()
-/** 400 of 500 organizations. */
+/** A scope of 400 of 500 organizations. */
 let broad: Awaited<ReturnType<typeof scopeOf>>
 
 beforeAll(async () => {
@@ -27,47 +27,50 @@ beforeAll(async () => {
   broad = await scopeOf(many, organizations)
 })
 
-/** Nothing is sorted to find the page, which is what makes it end where it is full. */
+/** Whether records are sorted to find the page. A scan without a sort stops at a full page. */
 const isSorted = (plans: Plan[]) => types(plans).some(type => type.includes('Sort'))
 
 interface Case {
   what: string
-  /** An offset in the scope's records, and where a server has been before. */
+  /** An offset, and the offsets of pages that the service has read before. */
   at(records: number): Place
   isBackward?: true
-  /** How many records are sent or skipped; a page unless given. */
+  /** The number of records that are sent or skipped; by default one page. */
   length?(records: number): number
-  /** How the documents are found: in the table on the way along the index, or after it by their key. */
+  /**
+   * How documents are read: from the table during the index scan, or afterwards by key; "counted" is not
+   * checked.
+   */
   documents: 'on the way' | 'by key' | 'counted'
 }
 
 const share = (part: number) => (records: number) => Math.floor(records * part)
 
 const CASES: Case[] = [
-  { what: 'the first page, counted,', at: () => [0, []], documents: 'counted' },
-  { what: 'the first page when the count is known', at: () => [0, [0]], documents: 'on the way' },
+  { what: 'the first page with its count', at: () => [0, []], documents: 'counted' },
+  { what: 'the first page with a known count', at: () => [0, [0]], documents: 'on the way' },
   ...[0.2, 0.9].map(
     (depth): Case => ({
-      what: `a page behind a remembered one (at ${depth})`,
+      what: `a page after a remembered place (at ${depth})`,
       at: records => [share(depth)(records), [share(depth)(records) - PAGE]],
       documents: 'on the way',
     }),
   ),
   {
-    what: 'a jump behind the nearest remembered page',
+    what: 'a jump after the nearest remembered place',
     at: records => [share(0.4)(records), [0]],
     length: share(0.4),
     documents: 'by key',
   },
   {
-    what: 'a jump to the far half, from the end,',
+    what: 'a jump into the far half, from the end,',
     at: records => [share(0.8)(records), [0]],
     length: records => records - share(0.8)(records),
     isBackward: true,
     documents: 'by key',
   },
   {
-    what: 'the last page, which is not a full one, from the end,',
+    what: 'the last page, which is not full, from the end,',
     at: records => [records - 37, [0]],
     length: () => 37,
     isBackward: true,
@@ -75,8 +78,11 @@ const CASES: Case[] = [
   },
 ]
 
-describe.each(SORTED)('400 of 500 organizations by $sort $order:', asked => {
-  /** Along the index of the sort key, in one direction, and no more of it than some times what is sent or skipped. */
+describe.each(SORTED)('for a scope of 400 of 500 organizations by $sort $order,', asked => {
+  /**
+   * Expects a scan of the index of the sort in one direction that reads at most three times the records sent
+   * or skipped.
+   */
   function expectAlong(
     { page, whole }: ExplainedPage,
     isBackward: boolean,
@@ -87,12 +93,12 @@ describe.each(SORTED)('400 of 500 organizations by $sort $order:', asked => {
     const direction = (asked.order === 'ASC') === isBackward ? 'Backward' : 'Forward'
     const scan = page.find(node => 'Index Name' in node)
     expect(scan).toMatchObject({ 'Index Name': INDEX[asked.sort], 'Scan Direction': direction })
-    // Products that are not in the scope stand together, at either end.
+    // Products outside the scope are adjacent in this order, at one end.
     expect(recordsRead(page)).toBeLessThan(3 * length)
     return scan
   }
 
-  test.each(CASES)('$what walks the index of the sort and no further than it must', async of => {
+  test.each(CASES)('$what reads the index of the sort, and few more entries than necessary', async of => {
     const [offset, visited] = of.at(broad.records)
     const explained = await many.explainer.explain(broad.scope, { ...asked, offset }, visited)
     const { page, whole } = explained
@@ -104,22 +110,22 @@ describe.each(SORTED)('400 of 500 organizations by $sort $order:', asked => {
     if (of.documents === 'by key') {
       expect(types(page)).toContain('Index Only Scan')
       expect(heapFetches(page)).toBe(0)
-      // Whose they are is looked up only where answers are recorded.
+      // Users of records are looked up only while disclosures are recorded.
       const byKey = whole.filter(
         node => node['Index Name'] === 'export_records_pkey' && node['Actual Loops'] > 0,
       )
       expect(byKey).toMatchObject([{ 'Actual Loops': PAGE }])
     }
-    // It begins at the remembered place.
+    // The scan starts at the remembered place.
     if (visited.some(place => place > 0)) expect(scan?.['Index Cond']).toContain('ROW(')
   })
 
-  test('a far page without hints is counted and reached by one statement', async () => {
+  test('a far page without hints is counted and read by one statement', async () => {
     const offset = share(0.95)(broad.records)
     expectAlong(await many.explainer.explain(broad.scope, { ...asked, offset }), false, offset)
   })
 
-  test('a page beyond the end reads no record', async () => {
+  test('a page after the end reads no record', async () => {
     const offset = broad.records + PAGE
     const { page } = await many.explainer.explain(broad.scope, { ...asked, offset }, [0])
     expect(recordsRead(page)).toBe(0)
@@ -128,16 +134,16 @@ describe.each(SORTED)('400 of 500 organizations by $sort $order:', asked => {
 
 test.each<[string, Filter]>([
   ['400 of 500 organizations', {}],
-  ['250 of them', { organization_ids: Array.from({ length: 250 }, (_, n) => `${2 * n}`) }],
-  ['a product of them', { product_ids: ['7'] }],
-])('the count of %s is a sum of counts, for which no record is read', async (_, filter) => {
+  ['250 of these organizations', { organization_ids: Array.from({ length: 250 }, (_, n) => `${2 * n}`) }],
+  ['one product of these organizations', { product_ids: ['7'] }],
+])('the count of %s is a sum of export_counts and reads no record', async (_, filter) => {
   const { whole, page } = await many.explainer.explain(broad.scope, { filter })
   expect(recordsRead(whole.filter(node => !page.includes(node)))).toBe(PAGE)
   expect(indexes(whole)).toContain('export_counts_pkey')
 })
 
-describe('within 400 of 500 organizations,', () => {
-  /** Filters that an index of their own finds: name, filter, and how many records at most they leave. */
+describe('within a scope of 400 of 500 organizations,', () => {
+  /** Filters with few matches and an index of their own: name, filter, index. */
   const narrow: [string, Filter, string][] = [
     ['a user', { user_ids: ['77'] }, 'export_records_user_id'],
     ['50 users', { user_ids: Array.from({ length: 50 }, (_, n) => `${n * 300}`) }, 'export_records_user_id'],
@@ -147,7 +153,7 @@ describe('within 400 of 500 organizations,', () => {
     ['a search of two words', { search: 'abcd cdef' }, 'export_records_user_id'],
   ]
   test.each(narrow)(
-    '%s: the records that have it are read by its index, and no others',
+    'the filter by %s reads its matches through an index, and few other records',
     async (_, filter, index) => {
       for (const asked of EACH_SORT) {
         const { whole } = await many.explainer.explain(broad.scope, { ...asked, filter })
@@ -158,7 +164,7 @@ describe('within 400 of 500 organizations,', () => {
     },
   )
 
-  /** Filters that leave many: the page is found in the order of the sort. */
+  /** Filters with many matches: the page is read in the order of the sort. */
   const wide: [string, Filter][] = [
     ['active educators', { user_record_status: ['active'] }],
     ['native records', { legacy_record: [false] }],
@@ -167,7 +173,7 @@ describe('within 400 of 500 organizations,', () => {
     ['most organizations', {}],
   ]
   test.each(wide)(
-    '%s: a page reads little more than it sends, from the start and behind',
+    'the filter by %s reads few more records than a page has, from the start and from a place',
     async (_, filter) => {
       for (const asked of EACH_SORT) {
         for (const [offset, visited] of [
@@ -183,7 +189,7 @@ describe('within 400 of 500 organizations,', () => {
     },
   )
 
-  test('days: by the index of days, whatever the depth', async () => {
+  test('the filter by days reads the index of days at any depth', async () => {
     const filter = { start_date: '2018-01-01', end_date: '2018-01-31' }
     for (const order of ORDERS) {
       for (const [offset, visited] of [
@@ -200,7 +206,7 @@ describe('within 400 of 500 organizations,', () => {
     }
   })
 
-  test('archived educators: never all of the records', async () => {
+  test('the filter by archived educators never reads all records', async () => {
     const filter: Filter = { user_record_status: ['archived'] }
     for (const asked of EACH_SORT) {
       const { whole, page } = await many.explainer.explain(broad.scope, { ...asked, filter }, [0])

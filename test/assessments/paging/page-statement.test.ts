@@ -13,19 +13,19 @@ import type { Scope } from '../../support/oracle.ts'
 import { issueTokens, SORTED, tokenOf } from './questions.ts'
 import { EMPTY, PRODUCTS, reset } from './world.ts'
 
-/** The texts of page statements, and which of them a connection keeps, with what kind of plan. */
+/** The texts of page statements, whether connections keep them prepared, and with which kind of plan. */
 
-/** A page of the whole scope, from the start. */
+/** The first page of the whole scope. */
 const FIRST: Shape = {
   ...{ sort: 'certified_on', order: 'ASC', filters: [], narrowed: [] },
   ...{ way: 'whole', from: 'start', isCounted: false, reach: 1000 },
 }
 
-/** A text of each way. TEST_UPDATE_STATEMENTS=1 writes them anew. */
+/** One statement of each kind. TEST_UPDATE_STATEMENTS=1 writes the files. */
 test.each<[string, Shape]>([
   ['next-page', { ...FIRST, from: 'place', sort: 'user_name', order: 'DESC' }],
   ['picked', { ...FIRST, way: 'picked', filters: ['user_ids'], isCounted: true }],
-])('statements/%s.sql is what the service sends', async (name, shape) => {
+])('statements/%s.sql equals the statement that the service sends', async (name, shape) => {
   const file = Bun.file(`${import.meta.dir}/../statements/${name}.sql`)
   const text = `${new PgDialect().sqlToQuery(pageSql(shape)).sql.trim()}\n`
   if (process.env.TEST_UPDATE_STATEMENTS) await file.write(text)
@@ -50,7 +50,7 @@ beforeAll(async () => {
 })
 afterAll(() => pool?.close())
 
-/** The page that a query string asks for, as the bearer of a scope's token gets it. */
+/** Reads the page of a query string with the token of a scope. */
 const page = (memory: PageMemory, scope: Scope, query: string) =>
   readPage(pool, memory, tokenOf(scope), parseListQuery(query))
 
@@ -69,7 +69,7 @@ const keptPages = async () => {
   return rows.filter(({ statement }) => statement.includes('export_records'))
 }
 
-test('the statements of a walk get one plan for all values', async () => {
+test('the statements of a walk get one generic plan for all values', async () => {
   const memory = new PageMemory()
   for (const scope of SCOPES) {
     for (const { sort, order } of SORTED.slice(0, 4)) {
@@ -82,12 +82,12 @@ test('the statements of a walk get one plan for all values', async () => {
   for (let time = 0; time < 20; time++)
     await readRecord(pool, tokenOf({ organizations: [3], products: PRODUCTS }), '10')
   const kept = await keptPages()
-  // Postgres plans for the values five times before it believes that it need not.
+  // Postgres makes five custom plans before it considers a generic plan.
   expect(kept.filter(({ custom }) => custom > 5)).toEqual([])
   expect(kept.filter(({ generic }) => generic >= 14).length).toBeGreaterThan(4)
 })
 
-test('statements with filters, and of far pages, are not prepared', async () => {
+test('statements with filters and statements of far pages are not prepared', async () => {
   const memory = new PageMemory()
   const before = await keptPages()
   const filters = [
@@ -104,7 +104,7 @@ test('statements with filters, and of far pages, are not prepared', async () => 
   expect((await keptPages()).length).toBe(before.length)
 })
 
-test('a statement reaches to the far end of its page', async () => {
+test('a statement accepts places up to the far end of its page', async () => {
   const reached = async (offset: number) => {
     const sent: string[] = []
     const recording: Runner = {
@@ -121,7 +121,7 @@ test('a statement reaches to the far end of its page', async () => {
   expect(await reached(99_901)).toEqual(['10000000'])
 })
 
-test('a statement with a count also returns an estimate of all records', async () => {
+test('a statement with a count also returns an estimate of the number of all records', async () => {
   await database.sql`analyze export_records`
   const memory = new PageMemory()
   await page(memory, SCOPES[2], '')
@@ -129,7 +129,7 @@ test('a statement with a count also returns an estimate of all records', async (
   expect(memory.selectionOf(scope, parseListQuery('').filter)?.total).toBe(400)
 })
 
-test('a statement that is not prepared takes one round trip, and its values arrive as they are', async () => {
+test('a statement that is not prepared takes one round trip, and its values arrive unchanged', async () => {
   await requireAccess(pool, tokenOf(SCOPES[0]))
   const found = await page(
     new PageMemory(),

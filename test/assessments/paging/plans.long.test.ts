@@ -8,8 +8,8 @@ import { useManyRecords } from './many-records.ts'
 import { EACH_SORT, SORTED } from './questions.ts'
 
 /**
- * How the database goes about a page on data as an import leaves them: analyzed, and not vacuumed. What is explained
- * is what the service really sends, with the values it sends, on a connection set up alike.
+ * The plans of pages on data right after an import: analyzed, but not vacuumed. The explained statements are
+ * those that the service really sends, with their values and on a connection with the same settings.
  */
 
 const ASSESSMENTS = 50_000
@@ -26,7 +26,7 @@ beforeAll(async () => {
 })
 
 test.each(SORTED)(
-  'a first page of the whole platform by $sort $order is the first entries of one index, unsorted and without the table',
+  'the first page of the whole platform by $sort $order is read from one index, without a sort and without the table',
   async ({ sort, order }) => {
     const { page } = await many.explainer.explain(everything, { sort, order })
     expect(types(page).filter(type => type !== 'CTE Scan')).toEqual(['Limit', 'Limit', 'Index Only Scan'])
@@ -36,7 +36,7 @@ test.each(SORTED)(
   },
 )
 
-/** Values of a few records out of all. */
+/** The rarest values of a column. */
 async function some(column: 'user_id' | 'seid' | 'proctor_ids[1]', length: number): Promise<string[]> {
   const rows = await many.database.sql.unsafe<{ value: string }[]>(
     `select ${column} as value from export_records where ${column} is not null
@@ -46,12 +46,12 @@ async function some(column: 'user_id' | 'seid' | 'proctor_ids[1]', length: numbe
   return rows.map(row => row.value)
 }
 
-describe('a filter that picks few records reads these by its own index, for the page and for the count:', () => {
+describe('a filter with few matches reads its own index for the page and for the count:', () => {
   async function expectIndex(filter: Filter, index: string): Promise<void> {
     for (const { sort, order } of EACH_SORT) {
       const { whole } = await many.explainer.explain(everything, { sort, order, filter })
       expect(readsAll(whole)).toBe(false)
-      // By their primary key, only the documents of the page are fetched.
+      // The primary key is used only to read the documents of the page.
       expect(new Set(indexesOfRecords(whole))).toEqual(new Set(['export_records_pkey', index]))
       expect(recordsRead(whole)).toBeLessThan(ASSESSMENTS / 10)
     }
@@ -85,7 +85,7 @@ test.each([
   ['thirty proctors', 30, 'proctor_name', 'proctor_ids', 'proctor_ids[1]'],
   ['six hundred educators', 600, 'user_name', 'user_ids', 'user_id'],
 ] as const)(
-  '%s whose names come last are not searched for from the first name on',
+  'a filter by %s whose names are last in the order does not walk the order from its start',
   async (_, length, sort, filter, id) => {
     const rows = await many.database.sql.unsafe<{ id: string }[]>(
       `select ${id} as id from export_records where cardinality(proctor_ids) = 1
@@ -98,7 +98,7 @@ test.each([
   },
 )
 
-test('a day out of all is read by an index, not by walking up to it', async () => {
+test('a filter by one day reads an index, and does not walk to that day', async () => {
   const [row] = await many.database.sql<{ day: string }[]>`
     select certified_on::text as day from export_records
     where certified_on > (select avg(certified_on - date '2000-01-01')::integer + date '2000-01-01' from export_records)
@@ -110,7 +110,7 @@ test('a day out of all is read by an index, not by walking up to it', async () =
 })
 
 test.each(['q', '王', 'q x'])(
-  'a search without three letters in a row, "%s", can use no index of names',
+  'a search for "%s", which has no three letters in a row, uses no index of names',
   async search => {
     const explainer = Explainer.create(many.database.url, { enable_seqscan: 'off', enable_indexscan: 'off' })
     const { whole } = await explainer.explain(everything, { filter: { search } })

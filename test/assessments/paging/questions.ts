@@ -8,11 +8,11 @@ import { sha256 } from '../../../src/random.ts'
 import { type Oracle, parseRequest, type Scope } from '../../support/oracle.ts'
 import type { Answer } from './servers.ts'
 
-/** What is asked of the list, as a client would put it. */
+/** The parameters of a list request, as a client sends them. */
 export interface Asked {
   sort: (typeof SORTS)[number]
   order: (typeof ORDERS)[number]
-  /** An index of FILTERS. */
+  /** An index into FILTERS. */
   filter: number
   size: number
 }
@@ -20,13 +20,13 @@ export interface Asked {
 export const SORTS = ['certified_on', 'user_name', 'proctor_name', 'product_name'] as const
 export const ORDERS = ['ASC', 'DESC'] as const
 
-/** Every sort in either order. */
+/** Every sort in both orders. */
 export const SORTED = SORTS.flatMap(sort => ORDERS.map(order => ({ sort, order })))
 
-/** Every sort in one of the orders, for what does not depend on the order. */
+/** Every sort in one of the orders, for tests that do not depend on the order. */
 export const EACH_SORT = SORTS.map((sort, at) => ({ sort, order: ORDERS[at % 2] ?? 'ASC' }))
 
-/** The first ones are no filter at all. */
+/** The first entries are no filter. */
 export const FILTERS = [
   '',
   '',
@@ -45,7 +45,7 @@ export const FILTERS = [
   'filter[search]=an',
 ]
 
-/** Half of them without a filter. */
+/** Half of the values are no filter. */
 export const anyAsked = (size: fc.Arbitrary<number>): fc.Arbitrary<Asked> =>
   fc.record({
     sort: fc.constantFrom(...SORTS),
@@ -59,12 +59,12 @@ export function queryString({ sort, order, filter, size }: Asked, offset: number
   return `sort=${sort}&order=${order}&page=${size}&offset=${offset}&${FILTERS[filter]}`
 }
 
-/** The body of a page as it has to be. */
+/** The expected body of a page. */
 export function rightPage(oracle: Oracle, scope: Scope, asked: Asked, offset: number): string {
   return oracle.list(scope, parseRequest(queryString(asked, offset)))
 }
 
-/** The answer to a request for a single record as it has to be. */
+/** The expected answer to a request for a single record. */
 export function rightRecord(oracle: Oracle, scope: Scope, id: number): Answer {
   const body = oracle.document(scope, id)
   if (body !== undefined) return { status: 200, body }
@@ -92,7 +92,7 @@ export async function issueTokens(db: Sql, ...scopes: Scope[]): Promise<void> {
   }
 }
 
-/** The body of a page as the service would send it, read without HTTP by a token of issueTokens(). */
+/** The body of a page as the service sends it, read without HTTP, with a token of issueTokens(). */
 export async function readBody(
   db: Runner,
   memory: PageMemory,

@@ -10,9 +10,9 @@ import { type Asked, issueTokens, readBody, rightPage, SORTS } from './questions
 import { anyWrite, EMPTY, PRODUCTS, reset, type Write, write } from './world.ts'
 
 /**
- * Several requests and a writer on one memory, statement by statement in any order: between any two
- * statements of a request, and between a statement and the arrival of its rows, the others do whatever they
- * like. Each answer must be the right one for some state between the request's start and its end.
+ * Several requests and a writer share one page memory, and run statement by statement in a random order.
+ * Between two statements of a request, and between a statement and the arrival of its rows, any others may
+ * run. Each answer must be right for some state between the start and the end of its request.
  */
 
 interface Question {
@@ -26,7 +26,7 @@ const SCOPES: Scope[] = [[1, 2, 3, 4, 5], [3], [1, 6], [2, 4, ...EMPTY]].map(org
   products: PRODUCTS,
 }))
 
-/** Few different ones, so that requests meet in what they remember. */
+/** Few different requests, so that they often share hints. */
 const question: fc.Arbitrary<Question> = fc.record({
   scope: fc.nat(SCOPES.length - 1),
   asked: fc.record({
@@ -57,7 +57,7 @@ const anyRace = fc.record({
 
 const db = useDatabase()
 
-/** Does `work` when its turn comes, and nobody else's turn comes before it has been done. */
+/** Runs `work` when the scheduler selects it, and lets nothing else run until it ends. */
 async function whenReleased<Result>(scheduler: fc.Scheduler, work: () => Promise<Result>): Promise<Result> {
   let done: Promise<Result> = Promise.reject(new Error('was never released'))
   done.catch(() => {})
@@ -71,7 +71,7 @@ async function whenReleased<Result>(scheduler: fc.Scheduler, work: () => Promise
   return await done
 }
 
-/** A pool whose statements, and whose answers, wait for their turn. */
+/** A pool whose statements and answers wait for the scheduler. */
 function racing(scheduler: fc.Scheduler): Runner {
   const unsafe: Runner['unsafe'] = async (text, parameters, options) => {
     const rows = await whenReleased(scheduler, async () => {
@@ -83,18 +83,18 @@ function racing(scheduler: fc.Scheduler): Runner {
   return { unsafe }
 }
 
-/** An answer, and the states that the data were in between its question and itself. */
+/** An answer, and the states of the data during its request. */
 interface Answered {
   question: Question
   body: string
   during: Oracle[]
 }
 
-test('an answer fits one moment during its request, however statements and writes interleave', async () => {
+test('an answer equals one state during its request, for any order of statements and writes', async () => {
   const property = fc.asyncProperty(fc.scheduler(), anyRace, async (scheduler, { readers, writes }) => {
     await reset(db.sql, 190)
     await issueTokens(db.sql, ...SCOPES)
-    // By step; the last one is what holds now.
+    // The state after each step; the last one is the current state.
     const states: Oracle[] = [await readOracle(db.sql)]
     const racer = racing(scheduler)
     const memory = new PageMemory()

@@ -7,18 +7,21 @@ import { get, LIST } from '../../support/http.ts'
 import type { Scope } from '../../support/oracle.ts'
 import { listen, openTestDatabase } from '../../support/service.ts'
 
-/** Two services over one database, as two processes behind a balancer: own pools, own memories. */
+/**
+ * Two services on one database, as two processes behind a load balancer: each has its own pool and page
+ * memory.
+ */
 export interface TwoServers {
-  /** For the writers and for the truth; none of the servers uses it. */
+  /** For the writers and for the oracle; no service uses this connection. */
   db: Sql
   urls: [string, string]
-  /** What both have logged, a line each. */
+  /** The lines that both services have logged. */
   logged(): Record<string, unknown>[]
-  /** Begins anew with empty memories. */
+  /** Restarts both services with empty page memories. */
   restart(): Promise<void>
 }
 
-/** Two servers that are there while the tests of a file run. */
+/** Two services that run during the tests of a file. */
 export const useTwoServers = (): TwoServers =>
   use(async () => {
     const database = await openTestDatabase('postgres')
@@ -47,7 +50,7 @@ export const useTwoServers = (): TwoServers =>
     return { db: database.sql, urls, logged, restart, close }
   })
 
-/** The credentials of an integration that may read a scope. */
+/** The credentials of an integration with this scope. */
 export async function provision(
   db: Sql,
   { organizations, products }: Scope,
@@ -55,13 +58,13 @@ export async function provision(
   return await createIntegration(db, 'Test', organizations.map(String), products.map(String))
 }
 
-/** An answer, as far as it is compared. */
+/** The compared parts of an answer. */
 export interface Answer {
   status: number
   body: string
 }
 
-/** GET /api/v1/ax/assessments and what follows it in the URL. */
+/** GET /api/v1/ax/assessments with `rest` appended. */
 export async function ask(url: string, token: string, rest: string): Promise<Answer> {
   const { status, text } = await get(url, token, LIST + rest)
   return { status, body: text }

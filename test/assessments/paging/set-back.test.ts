@@ -7,7 +7,10 @@ import { useDatabase } from './database.ts'
 import { type Asked, issueTokens, readBody, rightPage } from './questions.ts'
 import { PRODUCTS, reset } from './world.ts'
 
-/** What a server remembers must not outlive what it was true of, whatever an operator does to the database. */
+/**
+ * A hint must not be used after the state that it describes has gone, whatever an operator does to the
+ * database.
+ */
 
 const ASKED: Asked = { sort: 'certified_on', order: 'ASC', filter: 0, size: 50 }
 const ORGANIZATIONS = [1, 2, 3]
@@ -34,7 +37,10 @@ const change = (number: number) =>
     update assessments set certified_at = timestamptz '2025-02-01' - id * interval '1 hour', organization_id = 1
     where id % ${number} = 0`
 
-/** Takes a copy of all tables; the function puts it back as a restore does: without triggers, versions and all. */
+/**
+ * Copies all tables. The returned function restores them as pg_restore does: without triggers, with all
+ * positions.
+ */
 async function backup(): Promise<() => Promise<void>> {
   const tables = [
     'assessments',
@@ -60,10 +66,10 @@ async function backup(): Promise<() => Promise<void>> {
   }
 }
 
-describe('a database that was set back to an older state (a backup, a standby, a commit lost in a crash)', () => {
+describe('a database that was set back (by a backup, by a failover, by a crash that lost a commit)', () => {
   test.each([
-    ['is read as it is now', []],
-    ['is read as it is when as many changes have followed as were lost, and others', [3]],
+    ['is read in its current state', []],
+    ['is read in its current state after other changes have reached the same positions', [3]],
   ])('%s', async (_, followed) => {
     const restore = await backup()
     await change(2)
@@ -74,7 +80,7 @@ describe('a database that was set back to an older state (a backup, a standby, a
   })
 })
 
-test('a read model that is emptied and rendered anew is read as it is at each moment', async () => {
+test('a read model that is truncated and rendered again is read in its current state each time', async () => {
   await expectRight()
   await db.sql`truncate export_records`
   expect(await read(0)).toBe('{"data":[],"meta":{"count":0,"offset":0,"page":50}}')
@@ -82,7 +88,7 @@ test('a read model that is emptied and rendered anew is read as it is at each mo
   await expectRight()
 })
 
-test('a database whose log of changes is emptied is read as it is, also while others write', async () => {
+test('a database whose log of changes is emptied is read in its current state, also after further writes', async () => {
   await expectRight()
   await db.sql`delete from export_changes`
   await expectRight()
@@ -90,7 +96,7 @@ test('a database whose log of changes is emptied is read as it is, also while ot
   await expectRight()
 })
 
-test('records that are written straight into the read model are noticed', async () => {
+test('records that are written into the read model itself are noticed', async () => {
   await expectRight()
   await db.sql`delete from export_records where id % 3 = 0 and organization_id = 1`
   await db.sql`update export_records set organization_id = 6 where organization_id = 2`
@@ -103,7 +109,7 @@ test('records that are written straight into the read model are noticed', async 
   await expectRight()
 })
 
-test('connections that write days in different ways agree on where a page ended', async () => {
+test('connections with different datestyle settings read the same pages from a remembered place', async () => {
   const name = new URL(db.url).pathname.slice(1)
   for (const style of ['SQL, DMY', 'SQL, MDY', 'German', 'ISO, YMD']) {
     await db.sql.unsafe(`alter database ${name} set datestyle = '${style}'`)

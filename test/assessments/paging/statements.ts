@@ -1,6 +1,6 @@
 /**
- * What page statements that were sent are made of: where the page is entered (the start, a remembered place, or the
- * end), and whether all that match are counted. Others are left out.
+ * The kinds of the page statements among the sent statements: where reading starts (the start, a remembered
+ * place or the end), and whether the matches are counted. Other statements are ignored.
  */
 export function partsOf(sent: string[]): string[] {
   return sent
@@ -12,7 +12,7 @@ export function partsOf(sent: string[]): string[] {
     })
 }
 
-/** How a page's records are found; see Way in src/assessments/page-statement.ts. */
+/** The way by which the records of a page are found; see Way in src/assessments/page-statement.ts. */
 export function wayOf(text: string): 'whole' | 'along' | 'few' | 'picked' {
   if (text.includes('cross join lateral')) return 'few'
   if (text.includes('picked as materialized')) return 'picked'

@@ -7,14 +7,14 @@ import type { Scope } from '../../support/oracle.ts'
 import { read } from './explain.ts'
 import { scopeOf, useManyRecords } from './many-records.ts'
 
-/** How the database looks up a token, and a single record. */
+/** The plans for looking up a token and a single record. */
 
 const many = useManyRecords()
-/** 400 of 500 organizations and 35 of 40 products. */
+/** A scope of 400 of 500 organizations and 35 of 40 products. */
 let broad: Scope
 
 beforeAll(async () => {
-  // As many integrations and live tokens as make a look through all of them dear.
+  // So many integrations and live tokens that a scan of all would be expensive.
   await many.database.sql.unsafe(`
     insert into integrations (client_id, name, organization_ids, product_ids)
     select 'client' || n, 'Client ' || n, '{1,2,3}', '{1,2}' from generate_series(1, 2000) n;
@@ -24,7 +24,7 @@ beforeAll(async () => {
     select sha256(('token' || n)::bytea), s.id, now() + interval '1 hour'
     from integration_secrets s cross join generate_series(1, 5) m, lateral (select s.id * 10 + m as n) as numbered;
     analyze integrations, integration_secrets, access_tokens`)
-  // The look-up is planned once a connection, and a planner looks into indexes, too.
+  // Each connection plans the look-up first, and the planner reads indexes as well.
   for (let time = 0; time < 10; time++) {
     await many.explainer.scansOf(sql => requireAccess(sql, Buffer.alloc(32)).catch(() => {}))
     await many.explainer.scansOf(sql => readRecord(sql, Buffer.alloc(32), '1').catch(() => {}))
@@ -33,7 +33,7 @@ beforeAll(async () => {
   broad = (await scopeOf(many, organizations)).scope
 })
 
-describe('a token is found by three keys and nothing else', () => {
+describe('a token is looked up by three keys', () => {
   const token = () => Buffer.from(new Bun.CryptoHasher('sha256').update('token1001').digest())
   const BY_KEYS = [
     { table: 'access_tokens', all: 0, byIndex: 1 },
@@ -41,14 +41,14 @@ describe('a token is found by three keys and nothing else', () => {
     { table: 'integrations', all: 0, byIndex: 1 },
   ]
 
-  test('before a page, and with it', async () => {
+  test('before a page, and again in the statement of the page', async () => {
     const scans = await many.explainer.scansOf(sql => read(sql, new PageMemory(), broad, {}, token()))
     expect(scans.filter(scan => BY_KEYS.some(({ table }) => table === scan.table))).toEqual(
       BY_KEYS.map(scan => ({ ...scan, byIndex: 2 })),
     )
   })
 
-  test('with a single record, which is found by its key, in one statement', async () => {
+  test('in the statement of a single record, which is read by its own key', async () => {
     const [row] = await many.database.sql<{ id: string }[]>`
       select id from export_records where organization_id = 1 and product_id = 1 limit 1`
     for (const [id, isThere] of [
@@ -60,7 +60,7 @@ describe('a token is found by three keys and nothing else', () => {
         expect(found.document !== undefined).toBe(isThere)
       }
       expect(await many.explainer.explainSent(work)).toHaveLength(1)
-      // Whether answers are recorded is one row beside that.
+      // The statement also reads the one row that says whether disclosures are recorded.
       const scans = await many.explainer.scansOf(work)
       expect(scans.filter(({ table }) => table !== 'disclosure_state')).toEqual([
         ...BY_KEYS.slice(0, 1),
@@ -70,7 +70,7 @@ describe('a token is found by three keys and nothing else', () => {
     }
   })
 
-  test('when the page memory does not have the token', async () => {
+  test('if the page memory does not have the token', async () => {
     const scans = await many.explainer.scansOf(async sql => {
       expect(await requireAccess(sql, token())).toMatchObject({
         clientId: expect.stringMatching(/^client\d+$/),
@@ -79,7 +79,7 @@ describe('a token is found by three keys and nothing else', () => {
     expect(scans).toEqual(BY_KEYS)
   })
 
-  test('when there is no such token, by one key', async () => {
+  test('and by one key if the token does not exist', async () => {
     const scans = await many.explainer.scansOf(async sql => {
       expect(await requireAccess(sql, Buffer.alloc(32)).catch(error => error)).toMatchObject({
         httpStatus: 401,

@@ -8,8 +8,9 @@ import { type Answer, ask, useTwoServers } from './servers.ts'
 import { PRODUCTS, reset } from './world.ts'
 
 /**
- * The page is read for the remembered access, and the same statement says whether it is still the same:
- * whatever changed about an integration, the very next request on every server must show it, and nothing of that page.
+ * A page is read with the remembered access, and the same statement verifies that access. After any change of
+ * an integration, the next request on every service must show the change, and no record that the change took
+ * away.
  */
 
 const ASKED: Asked = { sort: 'user_name', order: 'ASC', filter: 0, size: 60 }
@@ -29,13 +30,13 @@ beforeAll(async () => {
 })
 afterAll(() => void process.off('unhandledRejection', noteUnhandled))
 
-/** Both servers remember the access, its count and two places in the order. */
+/** Fills the memory of both services with the access, the count and two places. */
 beforeEach(async () => {
   client = await Client.create(two.db, two.urls, { organizations: [1, 2, 3], products: PRODUCTS })
   for (const url of two.urls) for (const offset of [0, 60]) await expectRight(url, offset)
 })
 
-/** What the rules say to a request for a page. */
+/** The expected answer to a request for a page with this access. */
 function right(access: Access, offset: number): Answer {
   return refusal(access) ?? { status: 200, body: rightPage(oracle, access, ASKED, offset) }
 }
@@ -47,7 +48,7 @@ async function expectRight(url: string, offset: number): Promise<void> {
 
 const change = (kind: AccessChange['kind'], a = 0, b = 0): AccessChange => ({ kind, a, b })
 
-/** Names of changes, the changes, and the answer's status after the last of them. */
+/** The name of a change, the changes, and the status after the last of them. */
 const CHANGES: [string, AccessChange[], number][] = [
   ['a revoked token', [change('revoke')], 401],
   ['an expired token', [change('expire')], 401],
@@ -67,7 +68,7 @@ const CHANGES: [string, AccessChange[], number][] = [
   ['a scope that is emptied and restored', [change('scope', 7, 7), change('scope', 2, 2)], 200],
 ]
 
-test.each(CHANGES)('%s is honoured by the very next request on both servers', async (_, changes, status) => {
+test.each(CHANGES)('%s applies to the very next request on both services', async (_, changes, status) => {
   for (const next of changes) {
     await client.change(next)
     await Promise.all(two.urls.map(url => expectRight(url, 60)))
@@ -78,11 +79,11 @@ test.each(CHANGES)('%s is honoured by the very next request on both servers', as
 
 const DEAD = { isLive: false, organizations: [1, 2, 3], products: PRODUCTS }
 const live = (...organizations: number[]): Access => ({ isLive: true, organizations, products: PRODUCTS })
-/** Before the request began, whose statement has the time of its beginning. */
+/** A time before the request began: the statement compares with the time of its start. */
 const OVER = `expires_at = now() - interval '1 minute'`
 const SCOPE = 'update integrations set organization_ids ='
 
-/** What the rules say after these statements of an operator. */
+/** A change by an operator during a request, and the access after it. */
 const MEANWHILE: [string, string, Access][] = [
   ['is revoked', 'delete from access_tokens', DEAD],
   ['expires', `update access_tokens set ${OVER}`, DEAD],
@@ -95,9 +96,9 @@ const MEANWHILE: [string, string, Access][] = [
   ['gets an empty scope', `${SCOPE} '{}'`, live()],
 ]
 
-// A statement takes its snapshot when it has got its locks, so that it sees what was done while it waited.
+// A statement takes its snapshot after it has acquired its locks, so it sees changes made while it waited.
 test.each(MEANWHILE)(
-  'a token that %s while its answer waits for the database gets no page and no record that it had a right to before',
+  'a token that %s while its request waits for a lock gets the answer for its new access',
   async (_, statement, access) => {
     const [record] = await two.db<{ id: number }[]>`
       select id::integer from assessments where organization_id = 3 order by id limit 1`
@@ -118,10 +119,10 @@ describe('an error of the database', () => {
   test.each<[string, string[], AccessChange[]]>([
     ['while the page is read', ['export_records'], []],
     ['while the token is verified', ['live_tokens'], []],
-    ['in both questions', ['export_records', 'live_tokens'], []],
+    ['while both are read', ['export_records', 'live_tokens'], []],
     ['while the page is read for an ended token', ['export_records'], [change('revoke')]],
     ['while the page is read for a changed scope', ['export_records'], [change('scope', 4, 0)]],
-  ])('%s is one 500, logged once', async (_, tables, changes) => {
+  ])('%s gives one 500, and is logged once', async (_, tables, changes) => {
     const before = two.logged().length
     for (const next of changes) await client.change(next)
     const rename = (from: string, to: string) => two.db.unsafe(`alter table ${from} rename to ${to}`)
@@ -135,7 +136,7 @@ describe('an error of the database', () => {
   })
 
   afterAll(() => {
-    // Every test above has made further requests since; a rejection that nobody handles is known by now.
+    // All tests above have sent further requests, so an unhandled rejection would have been recorded by now.
     expect(unhandled).toEqual([])
   })
 })

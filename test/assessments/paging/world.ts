@@ -3,18 +3,19 @@ import type { Sql, TransactionSql } from 'postgres'
 import { setTimeZone } from '../../../src/postgres/schema/time-zone.ts'
 import { importLines } from '../../support/import.ts'
 
-/** Ids of the small platform below; the last organization begins outside most scopes. */
+/** Ids of the small platform below. The last organization is outside most scopes at the start. */
 export const ORGANIZATIONS = [1, 2, 3, 4, 5, 6]
 export const PRODUCTS = [1, 2, 3, 4]
-/** Organizations without any record: with them a scope is no longer one of a few organizations. */
+/** Organizations without records: a scope with them is not read organization by organization. */
 export const EMPTY = Array.from({ length: 20 }, (_, n) => 100 + n)
 
 const NAMES = `array['Ana Ruiz', 'ana ruiz', 'Bo Ek', 'Élodie Roy', 'élodie roy', 'Zoë Ek', 'Öz', '李', 'O''Neil']`
 const ZONES = ['UTC', 'Pacific/Kiritimati', 'Pacific/Niue', 'America/New_York']
 
 /**
- * Replaces the data: `records` assessments, many ties in every sort key, days that depend on the time zone.
- * An odd number is not analyzed: then nobody knows how many records there are in all.
+ * Replaces the data by `records` assessments with many ties in every sort key and with days that depend on
+ * the time zone. If the number is odd, the table is not analyzed, so that the number of all records is
+ * unknown.
  */
 export async function reset(db: Sql, records: number): Promise<void> {
   await db.begin(async sql => {
@@ -35,12 +36,12 @@ export async function reset(db: Sql, records: number): Promise<void> {
   })
 }
 
-/** A row of assessments, determined by a number. */
+/** The columns of an assessment, derived from a number. */
 const drawnAssessment = (id: string, n: string) => `
   ${id}, 1 + ${n} * 7 % 9, 1 + ${n} % 6, 1 + ${n} / 3 % 4,
   timestamptz '2025-01-01 01:00Z' + ${n} % 13 * interval '1 day' + ${n} % 5 * interval '5 hours', ${n} % 7 = 0`
 
-/** One change of the data: what kind, and three numbers to choose what it touches. */
+/** A change of the data: its kind, and three numbers that select the changed rows. */
 export interface Write {
   kind: WriteKind
   a: number
@@ -48,11 +49,11 @@ export interface Write {
   c: number
 }
 
-/** The n-th assessment there is, counted round and round. */
+/** The id of the n-th assessment, modulo their number. */
 const nth = (n: string) =>
   `(select id from assessments order by id offset ${n}::integer % greatest(1, (select count(*) from assessments)) limit 1)`
 
-/** The n-th and some that follow it. */
+/** The ids of the n-th assessment and up to 19 that follow. */
 const several = (n: string, many: string) => `
   (select id from assessments order by id
    offset ${n}::integer % greatest(1, (select count(*) from assessments)) limit 1 + ${many}::integer % 20)`
@@ -93,11 +94,11 @@ const STATEMENTS = {
     update products set name = 'Product ' || $2::integer % 5 where id = 1 + $1::integer % 4 and $3::integer >= 0`,
   renameOrganization: `
     update organizations set name = 'Organization ' || $2::integer % 50 where id = 1 + $1::integer % 6 and $3::integer >= 0`,
-  /** Of one organization, which most of the small scopes do not hold. */
+  /** Changes in one organization, which is outside most of the small scopes. */
   within: `
     update assessments set user_id = 1 + (user_id + $2::integer) % 9, certified_at = timestamptz '2025-01-01' + $3::integer * interval '1 hour'
     where organization_id = 1 + $1::integer % 6 and id % 3 = 0`,
-  /** What no scope holds at first. */
+  /** Changes in an organization that no scope contains at the start. */
   elsewhere: `
     update assessments set user_id = 1 + $2::integer % 9, certified_at = timestamptz '2025-01-01' + $3::integer * interval '1 minute'
     where organization_id = 6 and id % 7 = $1::integer % 7`,
@@ -107,7 +108,7 @@ type WriteKind = keyof typeof STATEMENTS | 'together' | 'undone' | 'timeZone' | 
 
 const statementKinds = Object.keys(STATEMENTS) as (keyof typeof STATEMENTS)[]
 
-/** Any write; those that change everything are rare, and so is whatever empties the platform. */
+/** Any write. Writes that change every record, or empty the tables, are rare. */
 export const anyWrite: fc.Arbitrary<Write> = fc.record({
   kind: fc.oneof(
     { weight: 40, arbitrary: fc.constantFrom<WriteKind[]>(...statementKinds) },
@@ -121,7 +122,7 @@ export const anyWrite: fc.Arbitrary<Write> = fc.record({
   c: fc.nat(999),
 })
 
-/** Carries out a write and returns when it is committed, or, for `undone`, rolled back. */
+/** Makes a write and returns after its commit, or after its rollback for `undone`. */
 export async function write(db: Sql, { kind, a, b, c }: Write): Promise<void> {
   if (kind === 'timeZone') {
     await setTimeZone(db, ZONES[a % ZONES.length] ?? 'UTC')
@@ -141,12 +142,12 @@ export async function write(db: Sql, { kind, a, b, c }: Write): Promise<void> {
   }
 }
 
-/** Some records go to another organization, as a part of a transaction. */
+/** Moves some records to another organization, within a transaction. */
 export async function moveRecords(sql: TransactionSql, a: number, b: number, c: number): Promise<void> {
   await sql.unsafe(STATEMENTS.moveOrganization, [a, b, c])
 }
 
-/** Three statements, each with a version of its own of which only the last is ever seen. */
+/** Three statements in one transaction. Readers see only the state after the last. */
 async function several3(sql: TransactionSql, a: number, b: number, c: number): Promise<void> {
   for (const number of [a, b, c]) {
     const kind = statementKinds[number % statementKinds.length] ?? 'insert'
@@ -156,7 +157,7 @@ async function several3(sql: TransactionSql, a: number, b: number, c: number): P
 
 class Undone extends Error {}
 
-/** A part of a transaction, or the whole of it, takes back its changes together with their versions. */
+/** Rolls back a whole transaction, or a part of one. */
 async function undone(db: Sql, a: number, b: number, c: number): Promise<void> {
   const undo = async (sql: TransactionSql) => {
     await several3(sql, a, b, c)
@@ -172,7 +173,7 @@ async function undone(db: Sql, a: number, b: number, c: number): Promise<void> {
   })
 }
 
-/** As an operator does it every night: some lines as they were, some changed, new, or deleted. */
+/** A nightly import: some lines are unchanged, some changed, new, or deletions. */
 async function importAgain(db: Sql, a: number, b: number, c: number): Promise<void> {
   const ids = [...new Set([a, b, c, a + b, b + c].map(n => (1 + (n % 320)) * 10))]
   const [gone, ...kept] = ids
