@@ -37,7 +37,7 @@ async function bytesOf(...lines: object[]): Promise<Buffer> {
   return Buffer.concat(chunks)
 }
 
-/** Why a file with these bytes is refused; undefined where it is not. */
+/** The reason why a file with these bytes is refused; undefined if the file is accepted. */
 async function refusal(bytes: Uint8Array): Promise<string | undefined> {
   await writeFile(path, bytes)
   return await checkArchive(path).then(
@@ -54,20 +54,20 @@ beforeAll(async () => {
   whole = await bytesOf(HEADER, ...BATCHES)
 })
 
-describe('the file of a backup', () => {
-  test('is read as it was written', async () => {
+describe('a backup file', () => {
+  test('is read with its original contents', async () => {
     await writeFile(path, whole)
     expect(await checkArchive(path)).toEqual(HEADER)
     expect(await Array.fromAsync(readBatches(path))).toEqual(BATCHES)
   })
 
-  test('is refused where it was cut short, at whatever byte', async () => {
+  test('is refused if it is truncated after any byte', async () => {
     for (let length = 4; length < whole.length; length++)
       expect([length, await refusal(whole.subarray(0, length))]).toEqual([length, DAMAGED])
     for (let length = 0; length < 4; length++) expect(await refusal(whole.subarray(0, length))).toBe(NOT_ONE)
   })
 
-  test('is refused where any bytes are others, or more follow', async () => {
+  test('is refused if any of its bytes change, or if bytes follow its end', async () => {
     const places = fc.array(fc.nat(whole.length - 1), { minLength: 1, maxLength: 3 })
     const damage = fc.record({ places, by: fc.integer({ min: 1, max: 255 }), more: fc.nat(100) })
     await holds(
@@ -81,7 +81,7 @@ describe('the file of a backup', () => {
     expect(await refusal(Buffer.concat([whole, whole]))).toBe(DAMAGED)
   })
 
-  test('is refused when it changes between its check and its last byte', async () => {
+  test('is refused if it changes while it is read', async () => {
     await writeFile(path, whole)
     await checkArchive(path)
     const other = await bytesOf(HEADER, ...BATCHES, ...BATCHES)
@@ -92,13 +92,13 @@ describe('the file of a backup', () => {
   test.each([
     ['schema 9999_future', { schema: '9999_future' }],
     ['format 2', { axport_backup: 2 }],
-  ])('of a newer axport, with %s, is refused and named', async (what, newer) => {
+  ])('of a newer axport, with %s, is refused with the version that wrote it', async (what, newer) => {
     expect(await refusal(await bytesOf({ ...HEADER, ...newer }))).toBe(
       `FILE was made by axport 7.8.9 and has ${what}, which this axport does not know: run a newer axport`,
     )
   })
 
-  test('that is another file is refused as one', async () => {
+  test('is refused if it is another kind of file', async () => {
     const text = Buffer.from('{"type":"organization","id":1}\n')
     for (const bytes of [text, gzipSync(text), Buffer.alloc(500)]) expect(await refusal(bytes)).toBe(NOT_ONE)
     expect(await refusal(zstdCompressSync(text))).toBe(DAMAGED)
@@ -107,7 +107,7 @@ describe('the file of a backup', () => {
     expect(await refusal(sealed)).toBe(NOT_ONE)
   })
 
-  test('that is none is refused with the reason', async () => {
+  test('is refused with the reason if it does not exist or is a folder', async () => {
     const folder = emptyFolder()
     const why = (name: string) => checkArchive(join(folder, name)).catch(error => error.message)
     expect(await why('nothing')).toBe(`cannot read ${folder}/nothing: there is no such file`)

@@ -18,7 +18,10 @@ import { backUpTo, contents, fill, type Integrations, restoreFrom } from './worl
 const file = join(emptyFolder(), 'axport.backup')
 const source = useTestDatabase()
 let integrations: Integrations
-/** Of the source when it was backed up: a token that is asked for is noted there. */
+/**
+ * The contents of the source at the time of its backup. A later token request would change the time of its
+ * use.
+ */
 let original: unknown
 beforeAll(async () => {
   integrations = await fill(source.sql)
@@ -27,13 +30,15 @@ beforeAll(async () => {
 })
 afterAll(cleanUp)
 
-/** Of an integration in form-1.backup, which fill() and backUpTo() made when the form was new. */
+/** The credentials of an integration in form-1.backup, which an earlier version of backUpTo() wrote. */
 const OF_FORM_1 = {
   clientId: 'zrmpYhKhiSOerst3s03YOzZf',
   clientSecret: 'KSPMlD8yGi63Q04woY35oZuHwrSP5jqPDk5bOgXW69d',
 }
 
-/** What each integration gets of a database: its whole export, or why it gets none. */
+/**
+ * For each integration, the export that it reads from a database, or the status of the refused token request.
+ */
 async function exports(
   database: Pick<TestDatabase, 'pool'>,
   of: Partial<Integrations> = integrations,
@@ -49,13 +54,13 @@ async function exports(
   return got
 }
 
-/** A database with a current schema and nothing in it. */
+/** Calls `work` with an empty database that has the current schema. */
 async function withEmpty(work: (database: TestDatabase) => Promise<void>): Promise<void> {
   const database = await openTestDatabase('postgres')
   await work(database).finally(database.close)
 }
 
-/** A database without a schema. */
+/** Calls `work` with a database without a schema. */
 async function withoutSchema(work: (database: Database) => Promise<void>): Promise<void> {
   const { url, drop } = await emptyDatabase()
   const database = await openDatabase(url, 3)
@@ -63,7 +68,7 @@ async function withoutSchema(work: (database: Database) => Promise<void>): Promi
   await drop()
 }
 
-test('every table of the schema is kept in a backup, or left out for a reason', async () => {
+test('every table of the schema is either in a backup or in the list of omitted tables', async () => {
   const rows = await source.sql<{ name: string }[]>`
     select relname as name from pg_class
     where relnamespace = 'public'::regnamespace and relkind in ('r', 'p', 'm') order by 1`
@@ -72,15 +77,15 @@ test('every table of the schema is kept in a backup, or left out for a reason', 
   for (const reason of Object.values(LEFT_OUT)) expect(reason).toMatch(/^(is|live|belongs) /)
 })
 
-test('a backup is for its owner alone', () => {
+test('a backup is readable only by its owner', () => {
   expect((statSync(file).mode & 0o777).toString(8)).toBe('600')
 })
 
-test('a backup is of one snapshot, whatever is committed while it is written', async () => {
+test('a backup has one snapshot, even if other writers commit while it is written', async () => {
   const busy = `${file}.busy`
   await withEmpty(async ({ sql }) => {
     await restoreFrom(file, sql)
-    // More than the compression holds back, and in a table that comes before the assessments.
+    // More text than the compressor buffers, in a table that is written before the assessments.
     await sql`
       insert into organizations select 1000 + i, md5(i::text) || md5('x' || i) from generate_series(1, 12000) i`
     let isFirst = true
@@ -99,19 +104,19 @@ describe.each(BACKENDS)('a backup that is restored into an empty %s database', b
   const target = useTestDatabase(backend)
   beforeAll(() => restoreFrom(file, target.sql))
 
-  test('brings back every row and the time zone, and renders every record', async () => {
+  test('has every row and the time zone, and renders every record', async () => {
     expect(await contents(target.sql)).toEqual(original)
     expect(await staleRecords(target.sql)).toBeEmpty()
   })
 
-  test('gives every integration what it got before, for the same credentials', async () => {
+  test('gives every integration the same answers for the same credentials', async () => {
     const got = await exports(target)
     expect(got).toEqual(await exports(source))
     expect(got.disabled).toBe('401')
     expect(JSON.parse(got.wide as string).meta.count).toBe(4)
   })
 
-  test('can be backed up and restored once more, and is the same', async () => {
+  test('can be backed up and restored again with the same contents', async () => {
     const again = `${file}.again`
     await backUpTo(again, target.sql)
     await withEmpty(async ({ sql }) => {
@@ -120,14 +125,14 @@ describe.each(BACKENDS)('a backup that is restored into an empty %s database', b
     })
   })
 
-  test('numbers what is added behind what came back', async () => {
+  test('gives new rows ids after the restored ones', async () => {
     await createIntegration(target.sql, 'Newer', ['10'], ['1'])
     const [row] = await target.sql`
       select (select count(*) from integrations) = 4 and (select max(id) from integrations) > 3 as ok`
     expect(row?.ok).toBe(true)
   })
 
-  test('is refused a second time, and nothing is changed', async () => {
+  test('is refused a second time, and the database stays unchanged', async () => {
     const before = await contents(target.sql)
     expect(await restoreFrom(file, target.sql).catch(error => error.message)).toBe(
       'nothing was restored: the database is not empty, integrations has rows: create a new one to restore into',
@@ -137,7 +142,7 @@ describe.each(BACKENDS)('a backup that is restored into an empty %s database', b
 })
 
 describe('a restore', () => {
-  test('is refused where there is anything at all', async () => {
+  test('is refused if the database has any rows', async () => {
     await withoutSchema(async ({ sql }) => {
       await sql`create table organizations (id bigint)`
       await sql`insert into organizations values (1)`
@@ -146,7 +151,7 @@ describe('a restore', () => {
     })
   })
 
-  test('of the form 1 brings back what the schema 0005 had, in whatever schema there is now', async () => {
+  test('of format 1 restores all rows of schema 0005 into the current schema', async () => {
     await withoutSchema(async database => {
       await restoreFrom(join(import.meta.dir, 'form-1.backup'), database.sql)
       expect(await staleRecords(database.sql)).toBeEmpty()
@@ -157,7 +162,7 @@ describe('a restore', () => {
     })
   })
 
-  test('leaves out whom the database has a tombstone of, and so does a restore of what is backed up then', async () => {
+  test('leaves out people whose tombstone the database has, and a backup of the result leaves them out too', async () => {
     const again = `${file}.erased`
     const people = (sql: TestDatabase['sql']) => sql`select id, name, email, seid from users order by id`
     await withEmpty(async ({ sql }) => {
@@ -186,7 +191,7 @@ describe('a restore', () => {
     })
   })
 
-  test('that ends before its end leaves the database empty, and the next one fills it', async () => {
+  test('that is interrupted leaves the database empty, and the next one fills it', async () => {
     await withEmpty(async ({ url }) => {
       const first = await openDatabase(url, 1)
       const ended = restoreFrom(file, first.sql, new AbortController())
@@ -205,7 +210,7 @@ describe('a restore', () => {
     })
   })
 
-  test('ends what a server remembers of the history before it', async () => {
+  test('invalidates the hints of a running service', async () => {
     await withEmpty(async database => {
       const { sql } = database
       await restoreFrom(file, sql)

@@ -9,7 +9,7 @@ import { setTimeZone } from '../../src/postgres/schema/time-zone.ts'
 import { assessment, educator, multiPart, organization, part, proctor, product } from '../support/fixtures.ts'
 import { load } from '../support/service.ts'
 
-/** Names that a text of any format could trip over, and times at both ends. */
+/** Names with characters that are special in some text format, and the earliest and latest times. */
 const LINES = [
   organization(10, 'Lakeside "District", {Ü} \\N'),
   organization(11, "O'Hara, NULL"),
@@ -25,7 +25,7 @@ const LINES = [
   multiPart(9100, [part(9101, { name: 'Part, "1"' }), part(9102, { proctor_id: 502 })], { product_id: 2 }),
 ]
 
-/** The integrations of a world, by what became of them. */
+/** The credentials of the integrations in a world, by their state. */
 export interface Integrations {
   wide: { clientId: string; clientSecret: string }
   narrow: { clientId: string; clientSecret: string }
@@ -36,7 +36,7 @@ export interface Integrations {
 export async function fill(sql: Sql): Promise<Integrations> {
   await setTimeZone(sql, 'America/New_York')
   await load(sql, LINES)
-  // What the import does not make, and somebody's own SQL may.
+  // Rows that an import never writes, but an operator's own SQL may.
   await sql`update users set name = E'line\nbreak' where id = 502`
   const wide = await createIntegration(sql, 'Wide "open"', 'all', 'all')
   const narrow = await createIntegration(sql, 'Narrow', ['11', '12'], ['1'])
@@ -51,7 +51,7 @@ export async function fill(sql: Sql): Promise<Integrations> {
   return { wide, narrow, disabled }
 }
 
-/** Everything that a backup is to bring back, as text. */
+/** Everything that a backup must restore, as text. */
 export async function contents(sql: Sql): Promise<unknown> {
   const tables: Record<string, unknown> = {}
   for (const table of [
@@ -69,7 +69,7 @@ export async function contents(sql: Sql): Promise<unknown> {
 
 const unwatched = { signal: new AbortController().signal }
 
-/** Writes a backup to a file; `before` is waited for before each piece is written. */
+/** Writes a backup to a file, and waits for `before` before each piece. */
 export async function backUpTo(path: string, sql: Sql, before = async () => {}): Promise<void> {
   const file = new BackupFile(path)
   const write = async (bytes: Uint8Array) => {
@@ -80,7 +80,10 @@ export async function backUpTo(path: string, sql: Sql, before = async () => {}):
   await file.keep()
 }
 
-/** Restores a file; `halfway` runs when some rows are there. Returns how many erased people were left out. */
+/**
+ * Restores a file, and calls `halfway` when some rows are restored. Returns the number of erased people left
+ * out.
+ */
 export async function restoreFrom(path: string, sql: Sql, halfway?: AbortController): Promise<number> {
   return await restore(sql, path, await checkArchive(path), {
     signal: halfway?.signal ?? unwatched.signal,

@@ -41,7 +41,7 @@ const makeRole = useRoles()
 
 const inTarget = (...args: string[]) => axport(args, { env: { DATABASE_URL: target.url } })
 
-test('axport backup writes a file, and replaces it as a whole', async () => {
+test('axport backup writes a file, and replaces an existing file only when complete', async () => {
   writeFileSync(file, 'of yesterday', { mode: 0o644 })
   const { stdout } = await axport(['backup', file], { env: { DATABASE_URL: from } })
   expect(stdout).toMatch(/^\/.*axport\.backup has 3 assessments and 1 integration as of \S+Z, in 0\.0 MB\n$/)
@@ -52,7 +52,7 @@ test('axport backup writes a file, and replaces it as a whole', async () => {
   expect(Math.abs(json.bytes - sealed.length)).toBeLessThan(50)
 })
 
-test('axport backup - writes it to standard output, and the rest to standard error', async () => {
+test('axport backup - writes the backup to standard output, and messages to standard error', async () => {
   const { stderr } = await shell('"$AXPORT" backup - > copy', { env: { DATABASE_URL: from }, cwd: folder })
   expect(stderr).toMatch(/^the backup has 3 assessments and 1 integration as of /m)
   const { code, stdout } = await axport(['restore', '--check', join(folder, 'copy')])
@@ -62,7 +62,7 @@ test('axport backup - writes it to standard output, and the rest to standard err
   ])
 })
 
-test('axport restore refuses a file that was cut short before it opens the database', async () => {
+test('axport restore refuses a truncated file before it opens the database', async () => {
   const short = join(folder, 'short')
   writeFileSync(short, readFileSync(file).subarray(0, -1))
   const env = { DATABASE_URL: `embedded:${join(folder, 'data')}` }
@@ -76,7 +76,7 @@ describe('axport restore into Postgres', () => {
     lock = await db.sql.reserve()
   })
 
-  /** Holds the restore up when it has written what comes before the users. */
+  /** Blocks the restore after it has written the rows that come before the users. */
   const heldUp = async () => {
     await lock`begin`
     await lock`lock table users in exclusive mode`
@@ -98,7 +98,7 @@ describe('axport restore into Postgres', () => {
     return row?.yes as boolean
   }
 
-  test('leaves the database empty when it is interrupted, or killed', async () => {
+  test('leaves the database empty if it is interrupted or killed', async () => {
     await inTarget('migrate')
     for (const signal of ['SIGINT', 'SIGKILL'] as const) {
       const running = await heldUp()
@@ -117,7 +117,7 @@ describe('axport restore into Postgres', () => {
     lock.release()
   })
 
-  test('brings everything back, says how old it is, and what is as it was then', async () => {
+  test('restores everything, and prints the age and the state of the backup', async () => {
     lock.release()
     const { code, stdout, stderr } = await inTarget('restore', file)
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
@@ -131,7 +131,7 @@ describe('axport restore into Postgres', () => {
     expect(complaint(await inTarget('restore', file), 1)).toContain('the database is not empty')
   })
 
-  test('makes a database that roles without all of it cannot back up, but a member of pg_read_all_data can', async () => {
+  test('grants nothing: a limited role cannot back up, but a member of pg_read_all_data can', async () => {
     lock.release()
     const role = await makeRole()
     const out = join(folder, 'of-role')
@@ -146,7 +146,7 @@ describe('axport restore into Postgres', () => {
   })
 })
 
-test('axport backup that is interrupted leaves nothing behind', async () => {
+test('axport backup leaves no file if it is interrupted', async () => {
   const lock = await db.sql.reserve()
   await lock`begin`
   await lock`lock table users in access exclusive mode`

@@ -26,7 +26,7 @@ beforeAll(async () => {
 })
 afterAll(cleanUp)
 
-/** Where the script of a shell is; zsh finds its functions by the names of their files. */
+/** The path of a shell's script. zsh finds functions by the names of their files. */
 function file(shell: Shell): string {
   const place = join(folder, shell)
   mkdirSync(place, { recursive: true })
@@ -34,7 +34,7 @@ function file(shell: Shell): string {
 }
 
 async function run(command: string[]): Promise<string> {
-  // A folder with nothing in it: no file is ever offered.
+  // The folder is empty, so that no shell offers files.
   const child = Bun.spawn(command, {
     cwd: emptyFolder(),
     env: { PATH: `${join(folder, 'bin')}:${process.env.PATH}`, HOME: folder },
@@ -48,14 +48,14 @@ async function run(command: string[]): Promise<string> {
 }
 
 /**
- * In each shell: loads the script as its users do, and `ask` prints what it offers, a line each: in zsh and fish with a
- * tab and its description.
+ * For each shell, code that loads the script as users do, and a function `ask` that prints one offered word a
+ * line, in zsh and fish with a tab and the description.
  */
 const HARNESS: Record<Shell, string> = {
   bash: `
     source "$1"
     ask() { COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); COMPREPLY=(); _axport; printf '%s\\n' "\${COMPREPLY[@]}"; }`,
-  // The completion system is stood in for by functions that print what they are given.
+  // The functions of zsh's completion system are replaced by functions that print their arguments.
   zsh: `
     fpath=("\${1:h}" $fpath)
     compdef() { }
@@ -72,7 +72,7 @@ const HARNESS: Record<Shell, string> = {
     function ask; complete -C (string join ' ' -- $argv); true; end`,
 }
 
-/** What a shell shows for each of these lines, the last word of which is being typed. */
+/** The output of a shell for each of these command lines. The last word of a line is being typed. */
 async function shownFrom(shell: Shell, lines: string[][]): Promise<string[][]> {
   const quote = (word: string) => `'${word}'`
   const asks = lines.map(words => `ask axport ${words.map(quote).join(' ')}; echo '(end)'`)
@@ -86,13 +86,16 @@ async function shownFrom(shell: Shell, lines: string[][]): Promise<string[][]> {
     .map(text => text.split('\n').filter(line => line !== ''))
 }
 
-/** The words of these. */
+/** The offered words for each of these command lines. */
 async function offeredFrom(shell: Shell, lines: string[][]): Promise<string[][]> {
   const shown = await shownFrom(shell, lines)
   return shown.map(found => found.map(line => line.split('\t')[0] as string))
 }
 
-/** The same, without the first time, which is a test of its own: zsh loads the script only then. */
+/**
+ * The same after a first completion, in which zsh only loads the script. Another test covers the first
+ * completion.
+ */
 async function offers(shell: Shell, lines: string[][]): Promise<string[][]> {
   return (await offeredFrom(shell, [[''], ...lines])).slice(1)
 }
@@ -103,7 +106,7 @@ const sorted = (words: string[]) => [...words].sort()
 describe.each([...SHELLS])('the completion for %s', shell => {
   const inShell = requires(program(shell)).test
 
-  /** Fish offers options only to who has begun one; the others offer everything. */
+  /** Fish offers options only after a dash; the other shells offer everything. */
   const expected = (level: CommandLevel, word: '' | '--') => {
     if (word === '--') return sorted(level.options)
     return sorted(shell === 'fish' ? [...level.commands, ...level.choices] : allWords(level))
@@ -159,8 +162,8 @@ describe.each([...SHELLS])('the completion for %s', shell => {
 
   inShell('leaves the file of axport import to the shell', async () => {
     const [found = []] = await offers(shell, [['import', 'exp']])
-    // In zsh a function has to ask for files, and what does not fit is left out by zsh itself; bash and fish
-    // fall back to files where no word fits.
+    // zsh needs a function that asks for files, and filters the words itself. bash and fish complete files if
+    // no word matches.
     if (shell === 'zsh') expect(found).toContain('(files)')
     else expect(found).toEqual([])
     if (shell === 'bash') expect(scripts.bash).toMatch(/^complete -o (bash)?default /m)

@@ -9,7 +9,7 @@ beforeAll(async () => {
 afterAll(cleanUp)
 
 describe('axport completion', () => {
-  test('sees every level of the command line', () => {
+  test('has the tests check every level of the command line', () => {
     const paths = tree.map(level => level.path.join(' '))
     const some = ['', 'serve', 'completion', 'integration', 'integration rotate', 'migrate', 'doctor']
     expect(paths).toEqual(expect.arrayContaining(some))
@@ -17,7 +17,7 @@ describe('axport completion', () => {
     expect(tree.find(level => level.path[0] === 'completion')?.choices).toEqual(['bash', 'zsh', 'fish'])
   })
 
-  test('prints a short script for each shell, which asks axport __complete', async () => {
+  test('prints a short script for each shell that calls axport __complete', async () => {
     for (const shell of ['bash', 'zsh', 'fish']) {
       const { code, stdout, stderr } = await axport(['completion', shell])
       expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
@@ -26,12 +26,12 @@ describe('axport completion', () => {
     }
   })
 
-  test('has no __complete in any help text', () => {
+  test('mentions __complete in no help text', () => {
     for (const { help } of tree) expect(help).not.toContain('__complete')
   })
 })
 
-/** What axport __complete prints for words, the last of which is being typed. */
+/** The output of axport __complete for these words. The last word is being typed. */
 async function complete(...words: string[]): Promise<string[]> {
   const env = { DATABASE_URL: 'postgres://127.0.0.1:1/x', PORT: 'no port' }
   const { code, stdout, stderr } = await axport(['__complete', '--', ...words], { env })
@@ -42,7 +42,7 @@ async function complete(...words: string[]): Promise<string[]> {
 const names = (lines: string[]) => lines.map(line => line.split('\t')[0])
 
 describe('axport __complete', () => {
-  test('prints every command, option and choice of every level, without database and with wrong settings', async () => {
+  test('prints every command, option and choice of every level, without a database and despite invalid settings', async () => {
     for (const { path, commands, options, choices, help } of tree) {
       const takesFile = /^ {2}file /m.test(help)
       const found = [...(await complete(...path, '')), ...(takesFile ? await complete(...path, '-') : [])]
@@ -54,7 +54,7 @@ describe('axport __complete', () => {
     }
   })
 
-  test('prints the description of each, after a tab', async () => {
+  test('prints the description of each word after a tab', async () => {
     expect(await complete('integration', 'rota')).toEqual([
       expect.stringMatching(/^rotate\tReplace the secret\. .*\.$/),
     ])
@@ -62,7 +62,7 @@ describe('axport __complete', () => {
     for (const line of await complete('pull', '')) expect(line).toMatch(/^--[a-z-]+\t\S.*$/)
   })
 
-  test('asks the shell for files for an argument or a value that is one, and prints nothing for other values', async () => {
+  test('asks the shell for files where an argument or value is a file, and prints nothing for other values', async () => {
     for (const words of [
       ['import', 'exp'],
       ['restore', ''],
@@ -78,7 +78,7 @@ describe('axport __complete', () => {
       expect(await complete(...words)).toEqual([])
   })
 
-  test('prints no command after an argument', async () => {
+  test('prints no commands after an argument', async () => {
     expect(names(await complete('integration', 'nothing', ''))).toEqual(['--help'])
   })
 })

@@ -9,14 +9,14 @@ afterAll(cleanUp)
 const NAMES = Object.keys(SETTINGS)
 const SECRET = 'S3cret'
 
-/** What `axport config --json` prints in this environment, which never makes it fail. */
+/** The output of `axport config --json` in this environment. The command must succeed. */
 async function config(env: Record<string, string> = {}): Promise<DescribedSetting[]> {
   const { code, stdout, stderr } = await axport(['config', '--json'], { env })
   expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
   return JSON.parse(stdout) as DescribedSetting[]
 }
 
-/** What `axport config` prints, a line a setting, as its columns. */
+/** The columns of each line of `axport config`. */
 async function table(env: Record<string, string> = {}): Promise<string[][]> {
   const { code, stdout, stderr } = await axport(['config'], { env })
   expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
@@ -30,7 +30,7 @@ const described = (name: string, env: Record<string, string>) =>
   describeSettings(env).find(setting => setting.name === name)
 
 describe('axport config', () => {
-  test('lists every setting, with nothing set: defaults, and what each means', async () => {
+  test('lists every setting with its default and its meaning', async () => {
     const settings = await config()
     expect(settings.map(setting => setting.name)).toEqual(NAMES)
     for (const { name, value, source, default: fallback, meaning, ...more } of settings) {
@@ -44,7 +44,7 @@ describe('axport config', () => {
     }
   })
 
-  test('prints the same as a table, a line each', async () => {
+  test('prints the same as a table with one line for each setting', async () => {
     const [heading, ...rows] = await table({ PORT: '8080' })
     expect(heading).toEqual(['setting', 'value', 'from', 'default', 'meaning'])
     expect(rows.map(([name]) => name)).toEqual(NAMES)
@@ -54,7 +54,7 @@ describe('axport config', () => {
     expect(row('DATABASE_URL')?.slice(1, 4)).toEqual(['(not set)', 'not set', '-'])
   })
 
-  test('says where each value came from; an empty value counts as not set', async () => {
+  test('names the source of each value, and treats an empty value as not set', async () => {
     const env = { HOST: '0.0.0.0', PORT: '  ', LOG_LEVEL: '', DATABASE_POOL_SIZE: ' 10 ', OTHER: 'x' }
     const settings = new Map((await config(env)).map(({ name, value, source }) => [name, [value, source]]))
     expect(settings.get('DATABASE_POOL_SIZE')).toEqual(['10', 'environment'])
@@ -65,7 +65,7 @@ describe('axport config', () => {
     expect(settings.has('OTHER')).toBe(false)
   })
 
-  test('reports wrong values in their place and does not fail for them', async () => {
+  test('reports invalid values in place of the values, and succeeds', async () => {
     const env = { DATABASE_POOL_SIZE: '0', PORT: '65536', LOG_LEVEL: 'INFO' }
     const problems = (await config(env)).filter(setting => setting.problem !== undefined)
     expect(problems.map(({ name, value, source, problem }) => [name, value, source, problem])).toEqual([
@@ -90,7 +90,7 @@ describe('axport config', () => {
   })
 })
 
-test('the secret of an integration is masked', () => {
+test('the client secret is masked by axport config', () => {
   expect(described('AXPORT_CLIENT_SECRET', { AXPORT_CLIENT_SECRET: SECRET })?.value).toBe('***')
 })
 
@@ -101,10 +101,13 @@ describe('the password in DATABASE_URL', () => {
     [`postgres://db/axport?user=a&password=${SECRET}`, 'postgres://db/axport?user=a&password=***'],
     ['embedded:./data', 'embedded:./data'],
     ['postgres://axport@db:5432/axport?sslmode=require', 'postgres://axport@db:5432/axport?sslmode=require'],
-  ])('is masked, in the table and as JSON, and the rest is shown: %s', async (DATABASE_URL, shown) => {
-    expect((await config({ DATABASE_URL }))[0]?.value).toBe(shown)
-    expect((await table({ DATABASE_URL }))[1]?.[1]).toBe(shown)
-  })
+  ])(
+    'is masked in the table and in JSON, and the rest of the URL is shown: %s',
+    async (DATABASE_URL, shown) => {
+      expect((await config({ DATABASE_URL }))[0]?.value).toBe(shown)
+      expect((await table({ DATABASE_URL }))[1]?.[1]).toBe(shown)
+    },
+  )
 
   test.each([
     ...['postgres://u:S3cret@h/d', 'postgresql://u:S3cret@h/d', 'postgres://u:S3cret%40%2F@h/d'],
@@ -114,14 +117,15 @@ describe('the password in DATABASE_URL', () => {
     ...['postgres://h/d?password=x&password=S3cret', 'postgres://u:x@h/d?a=b&password=S3cret'],
     ...['postgres://u:a#S3cret@h/d', 'postgres://u:a/S3cret@h/d', 'postgres://u:a?S3cret@h/d'],
     ...['host=h user=u password=S3cret', 'mysql://u:S3cret@h/d', '//u:S3cret@h/d', 'S3cret'],
-    // These are URLs of another meaning than was meant: what stands behind the user is a port, or a path.
+    // These are valid URLs that were meant differently: the text after the user is parsed as a port or a
+    // path.
     ...['postgres://u:1/S3cret@h/d', 'postgres://u:1#S3cret@h/d', 'postgres://u:1?S3cret@h/d'],
     ...['u:S3cret@h/d', 'axport:S3cret', 'postgres:u:S3cret@h/d', 'postgres:/u:S3cret@h/d/x'],
-  ])('is masked in %s', url => {
+  ])('is masked in the malformed or unusual value %s', url => {
     expect(JSON.stringify(describeSettings({ DATABASE_URL: url }))).not.toContain(SECRET)
   })
 
-  test('is not shown if DATABASE_URL_FILE is set to the URL itself', async () => {
+  test('is not shown if DATABASE_URL_FILE contains the URL itself', async () => {
     const env = { DATABASE_URL_FILE: `postgres://u:${SECRET}@h/d` }
     const outputs = [await axport(['config'], { env }), await axport(['integration', 'list'], { env })]
     expect(JSON.stringify(outputs)).not.toContain(SECRET)

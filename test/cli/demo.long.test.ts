@@ -5,8 +5,8 @@ import { until } from '../support/until.ts'
 
 afterAll(cleanUp)
 
-describe('demo', () => {
-  test('prints curl lines that work when they are pasted as they are, and removes its folder after Ctrl-C', async () => {
+describe('axport demo', () => {
+  test('prints curl commands that work when pasted, and removes its folder after Ctrl-C', async () => {
     // demo ignores these settings.
     const foreign = { DATABASE_URL: 'nonsense', DATABASE_URL_FILE: '/nowhere' }
     const temporary = emptyFolder()
@@ -40,7 +40,7 @@ describe('demo', () => {
     expect(readdirSync(temporary)).toEqual([])
   })
 
-  test('removes its folder too when it is interrupted while it prepares', async () => {
+  test('removes its folder if it is interrupted during the preparation', async () => {
     const temporary = emptyFolder()
     const running = await start(['demo'], { env: { PORT: '0', TMPDIR: temporary } })
     await running.shows(/Preparing/)

@@ -11,7 +11,7 @@ setDefaultTimeout(TEST_TIMEOUT_MS)
 
 const world = useServedWorld()
 
-/** Of this program's migrations, those that one of before the record knows. */
+/** The migrations that a program older than the recording of disclosures knows. */
 const OLDER = MIGRATIONS.filter(({ name }) => name < '0008')
 
 const url = () => world.env.DATABASE_URL as string
@@ -21,7 +21,7 @@ const older = async () => {
   return await compareSchema(sql, OLDER).finally(close)
 }
 
-test('migrate switches the record on and off, and config, doctor and the line of the start say which', async () => {
+test('migrate switches recording on and off, and config, doctor and the first log line of serve show its state', async () => {
   const starts = async () => {
     const running = await world.serve()
     const line = running.log().find(({ msg }) => msg === 'listening')
@@ -53,7 +53,7 @@ test('migrate switches the record on and off, and config, doctor and the line of
   expect(await detailOf(url(), 'disclosures')).toBe('off, kept for ever')
 })
 
-test('a program that would not record refuses the database while the record is on, and serves it otherwise', async () => {
+test('a program that cannot record disclosures refuses the database while recording is on, and serves it otherwise', async () => {
   expect((await older()).ahead).toContain('0008_disclosures')
   await migrate('--disclosures', 'on')
   await expect(older()).rejects.toThrow(
@@ -67,6 +67,6 @@ test.each([
   [['--disclosures', 'perhaps'], 'Give one of on, off'],
   [['--disclosures-keep', '12h'], 'Give a number of days, as 400d, or forever'],
   [['--disclosures-keep', '0d'], 'Give a number of days, as 400d, or forever'],
-])('migrate %j is a wrong call', async (args, why) => {
+])('axport migrate %j is a wrong call', async (args, why) => {
   expect(complaint(await axport(['migrate', ...args], { env: world.env }), 2)).toContain(why)
 })

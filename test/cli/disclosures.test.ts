@@ -17,7 +17,7 @@ describe.each(BACKENDS_OF_TIER)('while services run on %s, axport disclosures', 
     await succeed(services.url, 'integration', 'describe', integration.clientId, '--purpose', 'Renewal')
   })
 
-  test('says on standard error that nothing is recorded, and how that begins', async () => {
+  test('says on standard error that recording is off, and how to switch it on', async () => {
     const { code, stdout, stderr } = await axport(['disclosures'], { env: { DATABASE_URL: services.url } })
     expect([code, stdout, stderr]).toEqual([
       0,
@@ -27,7 +27,7 @@ describe.each(BACKENDS_OF_TIER)('while services run on %s, axport disclosures', 
     expect([await disclosures('--json'), await disclosures('--each', '--json')]).toEqual(['[]\n', '[]\n'])
   })
 
-  test('answers who was shown whose record, in all its forms', async () => {
+  test('prints which record was shown to which integration, as a table, as CSV and as JSON', async () => {
     await succeed(services.url, 'migrate', '--disclosures', 'on')
     for (const baseUrl of services.baseUrls) await getList(baseUrl, await newToken(baseUrl, integration))
     const { clientId, name } = integration

@@ -25,7 +25,7 @@ const load = async (...args: string[]) => {
   return (await axport(['import', ...args, '-'], { env, stdin: { text: ndjsonOf(WORLD) } })).stdout
 }
 
-/** An integration that was shown the one record of its scope, three times. */
+/** An integration that was shown the only record of its scope three times. */
 async function showed(): Promise<{ clientId: string; name: string }> {
   const { url, stop } = listen(database, pino({ level: 'silent' }))
   const integration = await provision(database.sql, ['11'], ['1'])
@@ -36,7 +36,7 @@ async function showed(): Promise<{ clientId: string; name: string }> {
 }
 
 describe('axport erase', () => {
-  test('says what it would remove, removes it, and the next import says who was left out', async () => {
+  test('prints what it would remove, removes it, and the next import reports the person as left out', async () => {
     expect(await run('erase', '501', '--dry-run')).toMatch(/^shown to {5}not known\n.*not recorded/m)
     await setDisclosing(database.sql, { isOn: true })
     const { clientId, name } = await showed()
@@ -56,7 +56,7 @@ describe('axport erase', () => {
     })
   })
 
-  test('prints one object with --json, also for --undo, after which an import brings the person back', async () => {
+  test('prints one object with --json, also for --undo, after which an import loads the person again', async () => {
     await setDisclosing(database.sql, { isOn: false })
     const again = JSON.parse(await run('erase', '501', '--json'))
     expect(again).toMatchObject({
@@ -79,7 +79,7 @@ describe('axport erase', () => {
     expect((await database.sql`select from export_records`).count).toBe(3)
   })
 
-  test('refuses what is no id, and a role that is not the owner', async () => {
+  test('refuses an argument that is not an id, and a role that does not own the tables', async () => {
     const env = { DATABASE_URL: database.url }
     const wrong = await axport(['erase', 'ana@example.org'], { env })
     expect(complaint(wrong, 2)).toContain('Give the id as a whole number, as 501.')

@@ -7,8 +7,8 @@ import { provision, walk } from '../support/walk.ts'
 
 afterAll(cleanUp)
 
-describe.each(BACKENDS_OF_TIER)('on %s', backend => {
-  test('the whole path from migrate to a walk of all pages finds every assessment once, and goes on while serve runs', async () => {
+describe.each(BACKENDS_OF_TIER)('an installation on %s', backend => {
+  test('returns every assessment once in a walk after migrate and import, and accepts commands while serve runs', async () => {
     const cwd = emptyFolder()
     const { url, drop } = await (backend === 'postgres'
       ? emptyDatabase()
@@ -38,7 +38,7 @@ describe.each(BACKENDS_OF_TIER)('on %s', backend => {
     const days = records.map(record => record.certified_on)
     expect(days).toEqual([...days].sort())
 
-    // On the embedded database these go through the process that serves.
+    // With the embedded database, these commands connect through the serving process.
     const removal = { text: `{"type":"assessment","id":${expected[0]},"deleted":true}` }
     const removed = await axport(['import', '-'], { env, stdin: removal })
     expect(removed).toMatchObject({ code: 0, stdout: expect.stringMatching(/^assessments +0 +0 +0 +1$/m) })
@@ -49,7 +49,7 @@ describe.each(BACKENDS_OF_TIER)('on %s', backend => {
     expect(await walk(server.url, credentials)).toHaveLength(344)
     await server.end()
 
-    // What was written while it ran is there for the next.
+    // The next process finds the rows written while the first process ran.
     const next = await serveWith([], env)
     expect(await walk(next.url, credentials)).toHaveLength(344)
     await next.end()
@@ -57,7 +57,7 @@ describe.each(BACKENDS_OF_TIER)('on %s', backend => {
   })
 })
 
-test('serve refuses an embedded database that another process holds, since it would end with that process', async () => {
+test('serve refuses an embedded database that another process runs, because the database would end with that process', async () => {
   const held = await openTestDatabase('embedded')
   try {
     const finished = await axport(['serve'], {

@@ -10,7 +10,7 @@ beforeAll(async () => {
 })
 afterAll(cleanUp)
 
-test('axport --help names all commands, without any setting, and has an example', () => {
+test('axport --help lists all commands and has an example, without any setting', () => {
   expect(tree[0]?.commands).toEqual(
     expect.arrayContaining(['demo', 'serve', 'migrate', 'import', 'integration', 'sample']),
   )
@@ -18,7 +18,7 @@ test('axport --help names all commands, without any setting, and has an example'
   expect(tree.map(level => level.path.join(' '))).toContain('integration create')
 })
 
-test('the help of every command begins with how it is called and contains an example that calls it', () => {
+test('the help of every command starts with its usage and contains an example of its call', () => {
   for (const { path, help, commands } of tree.slice(1)) {
     const name = `axport ${path.join(' ')}`
     expect(help).toStartWith(`Usage: ${name} `)
@@ -27,7 +27,7 @@ test('the help of every command begins with how it is called and contains an exa
   }
 })
 
-test('the help of every command fits a screen: at most 40 lines of 100 columns', () => {
+test('the help of every command fits a screen of 40 lines and 100 columns', () => {
   const sizes = tree.map(({ path, help }) => {
     const lines = help.trimEnd().split('\n')
     return { path, lines: lines.length, columns: Math.max(...lines.map(line => Bun.stringWidth(line))) }
@@ -35,7 +35,7 @@ test('the help of every command fits a screen: at most 40 lines of 100 columns',
   expect(sizes.filter(({ lines, columns }) => lines > 40 || columns > 100)).toEqual([])
 })
 
-test('-h and help print what --help prints, of any command', async () => {
+test('-h and help print the same text as --help for every command', async () => {
   for (const path of [[], ['serve'], ['integration', 'create']]) {
     const expected = await axport([...path, '--help'])
     expect(await axport([...path, '-h'])).toEqual(expected)
@@ -43,12 +43,12 @@ test('-h and help print what --help prints, of any command', async () => {
   }
 })
 
-test('axport version prints the version and the commit; as JSON also the Bun inside and the schema that it needs', async () => {
+test('axport version prints the version and the commit, and with --json also the version of Bun and of the schema', async () => {
   const { stdout } = await axport(['version', '--json'])
   const { version } = packageJson
   const { commit, ...others } = JSON.parse(stdout)
   expect(others).toEqual({ version, bun: Bun.version, schema: MIGRATIONS.at(-1)?.name })
-  // Built where there is no repository, it has none.
+  // An executable that was built outside a repository has no commit.
   if (commit !== null) expect(commit).toMatch(/^[0-9a-f]{7,40}$/)
   const line = commit === null ? `${version}\n` : `${version} (${commit})\n`
   for (const args of [['version'], ['--version'], ['-v']])

@@ -7,7 +7,7 @@ setDefaultTimeout(TEST_TIMEOUT_MS)
 
 const world = useServedWorld({ ADMIN_PORT: '0' })
 
-test('a worker that hangs is ended and replaced, the others are not, and the service is ready again', async () => {
+test('a worker that hangs is replaced, the others keep running, and the service becomes ready again', async () => {
   const running = await world.serve(['--workers', '2'])
   const listening = () => running.log().filter(({ msg }) => msg === 'worker listening')
   const hung = listening().find(({ worker }) => worker === 2)?.pid as number

@@ -23,7 +23,10 @@ describe.each(BACKENDS_OF_TIER)('axport import into %s', backend => {
     return running
   }
 
-  /** On Postgres its lock shows, on the embedded database it holds everybody else up. */
+  /**
+   * On Postgres the lock of an import is visible; on the embedded database the import blocks all other
+   * statements.
+   */
   const hasBegun = (isTrue = true) =>
     until(`the import ${isTrue ? 'has begun' : 'is over'}`, async () => {
       const { sql } = database
@@ -38,7 +41,7 @@ describe.each(BACKENDS_OF_TIER)('axport import into %s', backend => {
     })
 
   test.each(['SIGINT', 'SIGTERM', 'SIGKILL'] as const)(
-    'leaves the database as it was when %s comes while it reads, and does not hold up the next',
+    'leaves the database unchanged after %s during its reading, and the next import runs',
     async signal => {
       await importLines(database.sql, organization(1))
       const before = await everything(database.sql)
@@ -57,7 +60,7 @@ describe.each(BACKENDS_OF_TIER)('axport import into %s', backend => {
     },
   )
 
-  test('says that it waits for another import, and goes on when that has ended', async () => {
+  test('prints that it waits for another import, and continues after the end of that import', async () => {
     const first = await begin(['-'], TWO)
     await hasBegun()
     const second = await begin(['-'], TWO)

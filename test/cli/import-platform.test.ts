@@ -11,7 +11,7 @@ afterAll(cleanUp)
 const platform = usePlatform()
 const database = useDatabase('postgres')
 
-/** With the URL in a file. */
+/** Runs an import from a platform whose URL is in a file. */
 function run(queries: string, ...args: string[]) {
   const file = join(emptyFolder(), 'platform-url')
   writeFileSync(file, `${platform.url}\n`)
@@ -19,7 +19,7 @@ function run(queries: string, ...args: string[]) {
   return axport(['import', '--from-file', file, '--queries', queries, ...args], { env })
 }
 
-test('axport import --from-file loads the platform, and says what it did as for a file', async () => {
+test('axport import --from-file loads the platform, and prints the same summary as for a file', async () => {
   expect(await run(QUERIES, '--dry-run')).toMatchObject({
     code: 0,
     stdout: expect.stringMatching(/^would have loaded \d+ rows\n/),
@@ -31,7 +31,7 @@ test('axport import --from-file loads the platform, and says what it did as for 
   expect(again).toMatchObject({ loaded: true, assessments: { inserted: 0, updated: 0 } })
 })
 
-test('axport import --from-file reports a wrong query, and wrong rows, with exit code 1', async () => {
+test('axport import --from-file reports an invalid query and bad rows with exit code 1', async () => {
   const wrong = folderOf({ 'users.sql': 'select person_no as id,\nname from people' })
   expect(complaint(await run(wrong), 1)).toBe(
     'users.sql line 2: column "name" does not exist (SQLSTATE 42703)',
@@ -48,7 +48,7 @@ test('axport import --from-file reports a wrong query, and wrong rows, with exit
   })
 })
 
-test('axport import --explain shows the columns of each query, and needs no database of its own', async () => {
+test('axport import --explain shows the columns of each query, and needs no DATABASE_URL', async () => {
   const queries = folderOf({
     'organizations.sql': `select district_no as id, title as name, 1 as colour from districts`,
     'users.sql': 'select given as name from people',

@@ -25,7 +25,7 @@ describe.each(BACKENDS_OF_TIER)('axport import into %s', backend => {
   const names = async () =>
     (await database.sql<{ name: string }[]>`select name from organizations`).map(({ name }) => name)
 
-  test('loads a file and says what it did, and loads it again without a change', async () => {
+  test('loads a file and prints a summary, and loads the file again without a change', async () => {
     const windows = `\ufeff${TWO.trimEnd().replaceAll('\n', '\r\n')}`
     expect(await run(fileOf('windows.ndjson', windows))).toEqual({
       code: 0,
@@ -44,7 +44,7 @@ describe.each(BACKENDS_OF_TIER)('axport import into %s', backend => {
     }
   })
 
-  test('loads standard input, from a pipe or a file, plain or gzipped', async () => {
+  test('loads standard input from a pipe or a file, plain or gzipped', async () => {
     fileOf('two.gz', gzipSync(TWO))
     const file = join(cwd, fileOf('two', TWO))
     expect(await axport(['import', '-'], { ...options(), stdin: { text: TWO } })).toEqual(LOADED)
@@ -53,7 +53,7 @@ describe.each(BACKENDS_OF_TIER)('axport import into %s', backend => {
       expect(await shell(line, options())).toEqual(LOADED)
   })
 
-  test('loads a folder and a zip of CSV files, and notes what it ignores', async () => {
+  test('loads a folder and a zip of CSV files, and notes the ignored files and columns', async () => {
     const csv = join(cwd, 'csv')
     mkdirSync(csv)
     writeFileSync(join(csv, 'organizations.csv'), '\ufeffid,name\r\n12,"Lake\r\nside"\r\n')
@@ -84,7 +84,7 @@ describe.each(BACKENDS_OF_TIER)('axport import into %s', backend => {
     expect(await names()).toEqual(['Organization 12'])
   })
 
-  test('changes nothing in a dry run', async () => {
+  test('changes nothing with --dry-run', async () => {
     await run(fileOf('two', TWO))
     const before = await everything(database.sql)
     const { stdout } = await run('--dry-run', fileOf('dry', ndjsonOf([organization(12, 'x')])))
@@ -99,10 +99,10 @@ describe.each(BACKENDS_OF_TIER)('axport import into %s', backend => {
     expect(await everything(database.sql)).toEqual(before)
   })
 
-  test('lists bad lines on standard error, and on standard output as JSON, and loads nothing', async () => {
+  test('loads nothing if there are bad lines, and lists them on standard error, or on standard output with --json', async () => {
     await run(fileOf('two', TWO))
     const before = await everything(database.sql)
-    // The last one is bad in several ways, and counts once.
+    // The last line is bad for several reasons, and counts once.
     const bad = [organization(9), 'nope', '', { type: 'school', id: 1 }, organization(12, ''), assessment(1)]
     const file = fileOf('bad', ndjsonOf(bad))
     const reasons = [
@@ -128,7 +128,7 @@ describe.each(BACKENDS_OF_TIER)('axport import into %s', backend => {
     expect(await everything(database.sql)).toEqual(before)
   })
 
-  test('says as JSON all that it says as text', async () => {
+  test('prints with --json everything that it prints as text', async () => {
     await run(fileOf('two', TWO))
     const json = async (...args: string[]) => JSON.parse((await run('--json', ...args)).stdout)
     const file = fileOf('bad', ndjsonOf(['nope', { ...organization(12), colour: 'red' }]))
@@ -158,7 +158,7 @@ describe.each(BACKENDS_OF_TIER)('axport import into %s', backend => {
     expect(await json('nowhere')).toMatchObject({ loaded: false, error: expect.stringContaining('nowhere') })
   })
 
-  test('lists a hundred bad lines and counts the others', async () => {
+  test('lists the first hundred bad lines and counts the others', async () => {
     const { stderr } = await run(fileOf('many', 'nope\n'.repeat(250)))
     const lines = stderr.trimEnd().split('\n')
     const expected = Array.from({ length: 100 }, (_, index) => `line ${index + 1}: not valid JSON`)
@@ -167,7 +167,7 @@ describe.each(BACKENDS_OF_TIER)('axport import into %s', backend => {
     expect(lines.at(-1)).toMatch(/250 bad lines of 250/)
   })
 
-  test('writes bad lines to the file of --rejects, for its owner alone, and loads the others', async () => {
+  test('writes bad lines to the file of --rejects, readable only by its owner, and loads the others', async () => {
     const rejects = join(cwd, 'rejects.ndjson')
     const { code, stdout } = await run('--rejects', rejects, fileOf('bad', `nonsense\n${TWO}`))
     expect([code, stdout.split('\n')[0]]).toEqual([0, `loaded 2 lines, 1 rejected (written to ${rejects})`])
@@ -175,7 +175,7 @@ describe.each(BACKENDS_OF_TIER)('axport import into %s', backend => {
     expect(statSync(rejects).mode & 0o777).toBe(0o600)
   })
 
-  test('loads nothing when more lines are bad than may be left out, and lists them', async () => {
+  test('loads nothing if --rejects would reject more lines than allowed, and lists these lines', async () => {
     const file = fileOf('bad', `${'nonsense\n'.repeat(11)}${TWO}`)
     const rejects = fileOf('kept.ndjson', 'of the last time')
     const { code, stderr } = await run('--rejects', rejects, file)
@@ -191,7 +191,7 @@ describe.each(BACKENDS_OF_TIER)('axport import into %s', backend => {
       expect(await run('--rejects', rejects, '--max-rejected', limit, file)).toMatchObject({ code: 0 })
   })
 
-  test('removes by --sync from a pipe only if the last line confirms that the pipe is complete', async () => {
+  test('removes rows with --sync from a pipe only if the last line confirms that the pipe is complete', async () => {
     fileOf('two', ndjsonOf([organization(12), organization(13), { type: 'end', lines: 2 }]))
     const pipe = (tail: string) =>
       shell(`${tail} two | "$AXPORT" import --sync --max-removed 100% -`, options())
@@ -208,7 +208,7 @@ describe.each(BACKENDS_OF_TIER)('axport import into %s', backend => {
     expect(await names()).toEqual(['Organization 12', 'Organization 13'])
   })
 
-  test('removes with --sync what the file lacks, no more than it may', async () => {
+  test('removes with --sync the rows that the file lacks, up to the limit', async () => {
     await run(fileOf('two', TWO))
     const file = fileOf('one', ndjsonOf([proctor(77)]))
     expect(complaint(await run('--sync', file), 1)).toBe(
@@ -218,7 +218,7 @@ describe.each(BACKENDS_OF_TIER)('axport import into %s', backend => {
     expect(JSON.parse(stdout)).toMatchObject({ organizations: { deleted: 1 }, users: { unchanged: 1 } })
   })
 
-  test('says as JSON that all was loaded if the file of rejects cannot be renamed', async () => {
+  test('reports in JSON that all lines were loaded even if the file of rejects cannot be renamed', async () => {
     fileOf('two', TWO)
     const later = 'until ls taken.*.tmp >/dev/null 2>&1; do sleep 0.05; done; mkdir taken'
     const line = `{ cat two; ${later}; } | "$AXPORT" import --json --rejects taken -`
@@ -228,7 +228,7 @@ describe.each(BACKENDS_OF_TIER)('axport import into %s', backend => {
     expect(await names()).toEqual(['Lakeside'])
   })
 
-  test('says as JSON what the database refused', async () => {
+  test('reports in JSON an error of the database', async () => {
     await database.sql`
       create function refuse() returns trigger language plpgsql as $$ begin raise exception 'no more'; end $$`
     await database.sql`create trigger refuse before insert on organizations execute function refuse()`
@@ -252,11 +252,11 @@ describe.each(BACKENDS_OF_TIER)('axport import into %s', backend => {
       () => fileOf('cut', zipOf({ 'users.csv': TWO }).subarray(0, 90)),
       /^the zip is damaged/,
     ],
-  ])('answers %s in one line', async (_, path, message) => {
+  ])('reports %s in one line', async (_, path, message) => {
     expect(complaint(await run(path()), 1)).toMatch(message)
   })
 
-  test('refuses a zip and a folder on standard input in one line', async () => {
+  test('refuses a zip or a folder on standard input in one line', async () => {
     const file = join(cwd, fileOf('a.zip', zipOf({ 'users.csv': 'id,name\n' })))
     expect(complaint(await axport(['import', '-'], { ...options(), stdin: { file } }), 1)).toBe(
       'a zip cannot be read from a pipe: give the name of its file',
@@ -267,6 +267,6 @@ describe.each(BACKENDS_OF_TIER)('axport import into %s', backend => {
   })
 })
 
-test('axport import says what is wrong with the file before it asks for the database', async () => {
+test('axport import checks the file before it connects to the database', async () => {
   expect(complaint(await axport(['import', 'missing.ndjson']), 1)).toMatch(/missing\.ndjson/)
 })

@@ -24,7 +24,7 @@ describe.each(BACKENDS_OF_TIER)('while two services run, on %s, axport integrati
   const refused = (...args: string[]) => refusal(services.url, 'integration', ...args)
   const show = async (id: string) => JSON.parse(await integration('show', id, '--json'))
 
-  test('create prints the credentials once, and they work at once on every service', async () => {
+  test('create prints the credentials once, and they work immediately on every service', async () => {
     const scope = ['--organizations', ' 11, 10,10,', '--products', 'all']
     const args = ['integration', 'create', " Łódź's «nightly export» 李 \n", ...scope]
     const { code, stdout, stderr } = await axport(args, { env: { DATABASE_URL: services.url } })
@@ -41,7 +41,7 @@ describe.each(BACKENDS_OF_TIER)('while two services run, on %s, axport integrati
     expect(report).not.toContain(clientSecret)
   })
 
-  test('create --json prints one object, and takes empty sets', async () => {
+  test('create --json prints one object, and accepts empty sets', async () => {
     const credentials = JSON.parse(await integration('create', 'Empty', '--json'))
     expect(credentials).toEqual({
       client_id: expect.stringMatching(/^\w{24}$/),
@@ -50,17 +50,17 @@ describe.each(BACKENDS_OF_TIER)('while two services run, on %s, axport integrati
     expect(await show(credentials.client_id)).toMatchObject({ organizations: [], products: [] })
   })
 
-  test('create makes credentials of its own for every integration, also under the same name', async () => {
+  test('create makes different credentials for every integration, also for equal names', async () => {
     const twins = await Promise.all([1, 2, 3].map(() => integration('create', 'Twin', '--json')))
     expect(new Set(twins.flatMap(json => Object.values(JSON.parse(json)))).size).toBe(6)
   })
 
-  test.each(['x'.repeat(500), '-n'])('create takes %s for a name', async name => {
+  test.each(['x'.repeat(500), '-n'])('create accepts %s as a name', async name => {
     const { client_id } = JSON.parse(await integration('create', '--json', '--', name))
     expect(await show(client_id)).toMatchObject({ name })
   })
 
-  test('create stores the secret nowhere in the database, in no form that can be read', async () => {
+  test('create does not store the secret in any column of any table', async () => {
     const { client_id, client_secret } = JSON.parse(await integration('create', 'Secretive', '--json'))
     const tables = await services.sql<{ name: string }[]>`
       select format('%I.%I', table_schema, table_name) as name from information_schema.tables
@@ -68,7 +68,7 @@ describe.each(BACKENDS_OF_TIER)('while two services run, on %s, axport integrati
     const hits = async (text: string) => {
       const found: string[] = []
       for (const { name } of tables) {
-        // Every column of every row as text; bytea as hexadecimal digits.
+        // Every column of every row as text; bytea is hexadecimal.
         const rows = await services.sql.unsafe(`select from ${name} as t where t::text like $1`, [
           `%${text}%`,
         ])
@@ -81,7 +81,7 @@ describe.each(BACKENDS_OF_TIER)('while two services run, on %s, axport integrati
     expect((await hits(client_id)).sort()).toEqual(['public.integration_history', 'public.integrations'])
   })
 
-  test('list prints a table of all', async () => {
+  test('list prints a table of all integrations', async () => {
     const { clientId, name } = await provision(services.sql, ['10', '11'], ['1'])
     const lines = (await integration('list')).split('\n')
     expect(lines[0]).toMatch(/^client id +name +state +organizations +products +live tokens +last used$/)
@@ -90,7 +90,7 @@ describe.each(BACKENDS_OF_TIER)('while two services run, on %s, axport integrati
     )
   })
 
-  test('show prints all there is to know, a line or more each', async () => {
+  test('show prints everything known about an integration', async () => {
     const { clientId, name, ...secret } = await provision(services.sql, ['10', '11'], ['1'])
     await newToken(services.baseUrls[0], { clientId, ...secret })
     await services.sql`update integration_secrets set last_used_at = '2026-01-02 03:04:05Z'`
@@ -112,7 +112,7 @@ describe.each(BACKENDS_OF_TIER)('while two services run, on %s, axport integrati
     )
   })
 
-  test('show marks what is not in the data, and lists every reason for 400 and 401', async () => {
+  test('show marks ids without data, and lists every reason for a 400 or 401', async () => {
     const { clientId } = await provision(services.sql, ['10'], [])
     await services.sql`
       update integrations set organization_ids = '{10, 99}', disabled_at = '2026-01-02 03:04:05Z'
@@ -131,7 +131,7 @@ describe.each(BACKENDS_OF_TIER)('while two services run, on %s, axport integrati
     ])
   })
 
-  test('list, show, delete and doctor print control characters in names as escapes, and JSON has them as they are', async () => {
+  test('list, show, delete and doctor print control characters in names as escapes, and JSON has them unchanged', async () => {
     const odd = 'Red\x1b[31m\x9b2J\nnext\u2028line\u202eesrever'
     const escapes = 'Red\\u{1b}[31m\\u{9b}2J\\u{a}next\\u{2028}line\\u{202e}esrever'
     await services.sql`insert into organizations values (66, ${odd})`
@@ -155,7 +155,7 @@ describe.each(BACKENDS_OF_TIER)('while two services run, on %s, axport integrati
     await services.sql`delete from organizations where id = 66`
   })
 
-  test('scope says how both sets look now, in words and as JSON', async () => {
+  test('scope prints both resulting sets, as text and as JSON', async () => {
     const { clientId } = await provision(services.sql, ['10'], ['1'])
     expect(await integration('scope', clientId, '--add-organizations', '11,12', '--products', '2,1')).toBe(
       'organizations  3 (2 added, 0 removed)\nproducts       2 (1 added, 0 removed)\n',
@@ -168,7 +168,7 @@ describe.each(BACKENDS_OF_TIER)('while two services run, on %s, axport integrati
     })
   })
 
-  test('show lists what was loaded since a set was given as all, and scope --add-new adds it', async () => {
+  test('show lists ids loaded since a set was given as "all", and scope --add-new adds them', async () => {
     const { clientId } = await provision(services.sql, 'all', 'all')
     const [meant] = /^meant as all.*\n.*\n/m.exec(await integration('show', clientId)) ?? []
     expect(meant).toBe(
@@ -194,7 +194,7 @@ describe.each(BACKENDS_OF_TIER)('while two services run, on %s, axport integrati
     await services.sql`delete from organizations where id in (13, 14)`
   })
 
-  test('reads and prints ids up to the largest bigint exactly', async () => {
+  test('commands read and print ids exactly up to the largest bigint', async () => {
     const [odd, last] = ['9007199254740993', '9223372036854775807']
     await services.sql`insert into organizations (id, name) values (${odd}, 'Odd'), (${last}, 'Last')`
     const { clientId } = await provision(services.sql, [], ['1'])
@@ -206,7 +206,7 @@ describe.each(BACKENDS_OF_TIER)('while two services run, on %s, axport integrati
     await services.sql`delete from organizations where id in (${odd}, ${last})`
   })
 
-  test('rotate prints the new credentials, and says on standard error until when the old ones work', async () => {
+  test('rotate prints the new credentials, and on standard error how long the old ones work', async () => {
     const old = await provision(services.sql)
     const run = (...options: string[]) =>
       axport(['integration', 'rotate', old.clientId, ...options], { env: { DATABASE_URL: services.url } })
@@ -236,7 +236,7 @@ describe.each(BACKENDS_OF_TIER)('while two services run, on %s, axport integrati
     await newToken(services.baseUrls[0], forced)
   })
 
-  test('disable, enable and delete say what they did, and to repeat them is harmless', async () => {
+  test('disable, enable and delete print their effect, and are harmless if repeated', async () => {
     const { clientId, name } = await provision(services.sql)
     for (const [command, state] of [
       ['disable', 'disabled'],
@@ -254,7 +254,7 @@ describe.each(BACKENDS_OF_TIER)('while two services run, on %s, axport integrati
     expect(await refused('delete', clientId, '--yes')).toContain(`there is no integration ${clientId}`)
   })
 
-  test('delete asks for the client id again on a terminal, and needs --yes elsewhere', async () => {
+  test('delete asks for the client id on a terminal, and needs --yes elsewhere', async () => {
     const { clientId, name } = await provision(services.sql)
     const env = { DATABASE_URL: services.url }
     const args = ['integration', 'delete', clientId]
@@ -316,7 +316,7 @@ describe.each(BACKENDS_OF_TIER)('while two services run, on %s, axport integrati
     expect(await refused('history', 'Nobody1')).toStartWith('the history has no integration Nobody1: ')
   })
 
-  test('refuses an unknown integration or organization, and names it', async () => {
+  test('commands refuse an unknown integration or organization and name it', async () => {
     const all = () => services.sql`select * from integrations order by id`
     const before = await all()
     const nobody = 'there is no integration Nobody1: axport integration list shows those there are'
@@ -329,7 +329,7 @@ describe.each(BACKENDS_OF_TIER)('while two services run, on %s, axport integrati
   })
 })
 
-test('axport integration list says that there are none yet and how to make one; as JSON it is an empty array', async () => {
+test('axport integration list says that there is no integration yet and how to create one; with --json it prints []', async () => {
   const { url, close } = await openTestDatabase('postgres')
   expect(await succeed(url, 'integration', 'list')).toBe(
     'There are no integrations yet: axport integration create NAME makes one.\n',
@@ -338,7 +338,7 @@ test('axport integration list says that there are none yet and how to make one; 
   await close()
 })
 
-test('a command opens the embedded database while no service runs, and closes it again', async () => {
+test('axport integration opens the embedded database if no service runs, and closes it again', async () => {
   const url = `embedded:${await embeddedWorld(WORLD)}`
   const created = await succeed(url, 'integration', 'create', 'Alone', '--products', 'all', '--json')
   const { client_id } = JSON.parse(created)

@@ -9,7 +9,7 @@ import { until } from '../support/until.ts'
 setDefaultTimeout(TEST_TIMEOUT_MS)
 afterAll(cleanUp)
 
-test('migrate says on standard error whose locks it waits for, and goes on when they are free', async () => {
+test('migrate prints on standard error which sessions hold the locks it waits for, and continues when they are released', async () => {
   const { url, drop } = await emptyDatabase()
   const sql = postgres(url, { max: 2, onnotice: () => {} })
   await migrate(sql, MIGRATIONS.slice(0, 3))

@@ -8,7 +8,7 @@ test.concurrent.each([
   ['speaks HTTP', 'HTTP/1.1 400 Bad Request\r\n\r\n'],
   ['takes connections and closes them, as a load balancer without a Postgres does', ''],
 ])(
-  'serve and doctor ask whether it is Postgres that %s',
+  'serve and doctor ask whether the server is Postgres if it %s',
   async (_, answer) => {
     const other = createServer(socket => {
       socket.on('error', () => {}).on('data', () => socket.end(answer))

@@ -2,121 +2,109 @@ import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from '
 import { mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { selfSigned } from '../support/certificate.ts'
-import { axport, cleanUp, complaint, emptyFolder, shell, TEST_TIMEOUT_MS } from '../support/executable.ts'
-import { type Front, linesOf, type PullStage, startFront, startPullStage } from '../support/pull.ts'
+import { axport, complaint, emptyFolder, shell, TEST_TIMEOUT_MS } from '../support/executable.ts'
+import { type Front, linesOf, startFront, usePullStage } from '../support/pull.ts'
 
 setDefaultTimeout(TEST_TIMEOUT_MS)
 
-let stage: PullStage
-let front: Front
-let expected: string[]
-let env: Record<string, string>
-let pulling: PullStage['pulling']
-
-beforeAll(async () => {
-  stage = await startPullStage()
-  ;({ front, expected, env, pulling } = stage)
-})
-afterAll(async () => {
-  await stage?.stop()
-  await cleanUp()
-})
+const stage = usePullStage()
 
 describe('axport pull', () => {
-  test('makes a file by its ending, or as --format says, and needs no database', async () => {
+  test('chooses the format by the ending of the file or by --format, and needs no database', async () => {
     const folder = emptyFolder()
     for (const name of ['a.ndjson', 'a.jsonl', 'a.csv', 'a.parquet', 'b.txt']) {
       const out = join(folder, name)
-      const args = pulling(out, ...(name === 'b.txt' ? ['--format', 'ndjson'] : []))
-      expect(await axport(args, { env })).toEqual({
+      const args = stage.pulling(out, ...(name === 'b.txt' ? ['--format', 'ndjson'] : []))
+      expect(await axport(args, { env: stage.env })).toEqual({
         code: 0,
         stdout: `wrote 1000 assessments to ${out}\n`,
         stderr: '',
       })
     }
     expect(readdirSync(folder).sort()).toEqual(['a.csv', 'a.jsonl', 'a.ndjson', 'a.parquet', 'b.txt'])
-    for (const name of ['a.ndjson', 'a.jsonl', 'b.txt']) expect(linesOf(join(folder, name))).toEqual(expected)
+    for (const name of ['a.ndjson', 'a.jsonl', 'b.txt'])
+      expect(linesOf(join(folder, name))).toEqual(stage.expected)
     expect(linesOf(join(folder, 'a.csv'))[0]).toStartWith('id,seid,')
     expect(readFileSync(join(folder, 'a.parquet')).subarray(0, 4).toString()).toBe('PAR1')
   })
 
   test('takes the secret from a file, and prints its result as JSON', async () => {
     const cwd = emptyFolder()
-    writeFileSync(join(cwd, 'secret'), `${env.AXPORT_CLIENT_SECRET}\n`)
-    const args = pulling('x.ndjson', '--client-secret-file', 'secret', '--json')
+    writeFileSync(join(cwd, 'secret'), `${stage.env.AXPORT_CLIENT_SECRET}\n`)
+    const args = stage.pulling('x.ndjson', '--client-secret-file', 'secret', '--json')
     const result = { records: 1000, file: 'x.ndjson', format: 'ndjson', resumed: 0, restarts: 0 }
     expect(JSON.parse((await axport(args, { cwd })).stdout)).toEqual(result)
   })
 
-  test('compresses NDJSON and CSV when the name says so, into a file and into a device', async () => {
+  test('compresses NDJSON and CSV if the name ends in .gz or .zst, into a file and into a device', async () => {
     const cwd = emptyFolder()
     const unpacked = async (name: string) => {
-      const { stdout } = await axport(pulling(name), { env, cwd })
+      const { stdout } = await axport(stage.pulling(name), { env: stage.env, cwd })
       expect(stdout).toBe(`wrote 1000 assessments to ${name}\n`)
       const bytes = readFileSync(join(cwd, name))
       const plain = name.endsWith('.zst') ? Bun.zstdDecompressSync(bytes) : Bun.gunzipSync(bytes)
       return Buffer.from(plain).toString()
     }
-    const lines = expected.map(line => `${line}\n`).join('')
+    const lines = stage.expected.map(line => `${line}\n`).join('')
     expect(await unpacked('a.ndjson.zst')).toBe(lines)
     const csv = await unpacked('a.csv.zst')
     expect(csv).toStartWith('id,seid,')
     expect(await unpacked('a.csv.GZ')).toBe(csv)
-    // One stream, as the program itself takes it.
-    const piped = `mkfifo a.jsonl.gz; gzip -dc < a.jsonl.gz > plain & "$AXPORT" ${pulling('a.jsonl.gz').join(' ')}; wait`
-    expect((await shell(piped, { env, cwd })).code).toBe(0)
+    // The command writes into a named pipe, which gzip reads at the same time.
+    const piped = `mkfifo a.jsonl.gz; gzip -dc < a.jsonl.gz > plain & "$AXPORT" ${stage.pulling('a.jsonl.gz').join(' ')}; wait`
+    expect((await shell(piped, { env: stage.env, cwd })).code).toBe(0)
     expect(readFileSync(join(cwd, 'plain'), 'utf8')).toBe(lines)
   })
 
-  test('prints no summary on standard output beside the records', async () => {
+  test('prints no summary to standard output if the records go there', async () => {
     for (const out of ['/dev/stdout', '/dev/fd/1', '/proc/self/fd/1'])
-      expect(await axport(pulling(out), { env })).toEqual({
+      expect(await axport(stage.pulling(out), { env: stage.env })).toEqual({
         code: 0,
-        stdout: expected.map(line => `${line}\n`).join(''),
+        stdout: stage.expected.map(line => `${line}\n`).join(''),
         stderr: '',
       })
   })
 
-  test('writes to standard output, and ends without an error when the reader closes it', async () => {
-    const { code, stdout, stderr } = await axport(pulling('-'), { env })
+  test('writes to standard output, and ends without an error when the reader closes the pipe', async () => {
+    const { code, stdout, stderr } = await axport(stage.pulling('-'), { env: stage.env })
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
-    expect(stdout).toBe(expected.map(line => `${line}\n`).join(''))
-    const piped = `("$AXPORT" ${pulling('-').join(' ')}; echo $? >&2) | head -n 2`
-    expect(await shell(piped, { env })).toEqual({
+    expect(stdout).toBe(stage.expected.map(line => `${line}\n`).join(''))
+    const piped = `("$AXPORT" ${stage.pulling('-').join(' ')}; echo $? >&2) | head -n 2`
+    expect(await shell(piped, { env: stage.env })).toEqual({
       code: 0,
-      stdout: `${expected[0]}\n${expected[1]}\n`,
-      // Quietly, and not as if all had been taken.
+      stdout: `${stage.expected[0]}\n${stage.expected[1]}\n`,
+      // No message may claim that all records were read.
       stderr: '130\n',
     })
   })
 
-  test('into a pipe that is not read any more ends at a signal', async () => {
+  test('into a pipe that is no longer read ends at a signal', async () => {
     const lines = [
       'mkfifo pipe',
-      `"$AXPORT" ${pulling('pipe', '--format', 'ndjson').join(' ')} & pull=$!`,
-      // It writes from then on, and waits when the pipe is full.
+      `"$AXPORT" ${stage.pulling('pipe', '--format', 'ndjson').join(' ')} & pull=$!`,
+      // The pull writes from then on, and blocks when the pipe is full.
       'exec 3< pipe; head -c 1 <&3 > /dev/null',
       'kill -TERM $pull; wait $pull; echo $?',
     ]
-    expect(await shell(lines.join('\n'), { env, cwd: emptyFolder() })).toEqual({
+    expect(await shell(lines.join('\n'), { env: stage.env, cwd: emptyFolder() })).toEqual({
       code: 0,
       stdout: '130\n',
       stderr: 'axport: interrupted: the output is incomplete\n',
     })
   })
 
-  test('writes through a symbolic link into its file', async () => {
+  test('writes through a symbolic link into its target', async () => {
     const folder = emptyFolder()
     mkdirSync(join(folder, 'there'))
     writeFileSync(join(folder, 'there', 'real.ndjson'), 'earlier')
     symlinkSync(join('there', 'real.ndjson'), join(folder, 'link.ndjson'))
-    await axport(pulling('link.ndjson'), { env, cwd: folder })
-    expect(linesOf(join(folder, 'there', 'real.ndjson'))).toEqual(expected)
+    await axport(stage.pulling('link.ndjson'), { env: stage.env, cwd: folder })
+    expect(linesOf(join(folder, 'there', 'real.ndjson'))).toEqual(stage.expected)
     expect(readdirSync(folder).sort()).toEqual(['link.ndjson', 'there'])
   })
 
-  test('sends every option as the parameter of the spec, and a list option once for each value', async () => {
-    front.lists = []
+  test('sends every option as the parameter of the specification, and a list option once for each value', async () => {
+    stage.front.lists = []
     const options = [
       ...['--search', 'reading obs', '--start-date', '2024-02-28', '--end-date', '2024-02-29'],
       ...['--product-ids', '1,2', '--user-ids', '9223372036854775807', '--user-ids', '3'],
@@ -124,20 +112,22 @@ describe('axport pull', () => {
       ...['--user-record-status', 'active,archived', '--legacy-record', 'true'],
       ...['--sort', 'user_name', '--order', 'desc'],
     ]
-    expect((await axport(pulling('x.ndjson', ...options), { env })).code).toBe(0)
-    expect([...new URLSearchParams(front.lists[0])].map(([name, value]) => `${name}=${value}`)).toEqual([
-      ...['page=100', 'sort=user_name', 'order=DESC', 'filter[search]=reading obs'],
-      ...['filter[start_date]=2024-02-28', 'filter[end_date]=2024-02-29'],
-      ...['filter[product_ids][]=1', 'filter[product_ids][]=2'],
-      ...['filter[user_ids][]=9223372036854775807', 'filter[user_ids][]=3'],
-      ...['filter[seids][]=Ruiz, A b', 'filter[seids][]=0012', 'filter[proctor_ids][]=101'],
-      ...['filter[organization_ids][]=1', 'filter[user_record_status][]=active'],
-      ...['filter[user_record_status][]=archived', 'filter[legacy_record][]=true', 'offset=0'],
-    ])
+    expect((await axport(stage.pulling('x.ndjson', ...options), { env: stage.env })).code).toBe(0)
+    expect([...new URLSearchParams(stage.front.lists[0])].map(([name, value]) => `${name}=${value}`)).toEqual(
+      [
+        ...['page=100', 'sort=user_name', 'order=DESC', 'filter[search]=reading obs'],
+        ...['filter[start_date]=2024-02-28', 'filter[end_date]=2024-02-29'],
+        ...['filter[product_ids][]=1', 'filter[product_ids][]=2'],
+        ...['filter[user_ids][]=9223372036854775807', 'filter[user_ids][]=3'],
+        ...['filter[seids][]=Ruiz, A b', 'filter[seids][]=0012', 'filter[proctor_ids][]=101'],
+        ...['filter[organization_ids][]=1', 'filter[user_record_status][]=active'],
+        ...['filter[user_record_status][]=archived', 'filter[legacy_record][]=true', 'offset=0'],
+      ],
+    )
   })
 })
 
-describe('over HTTPS', () => {
+describe('axport pull over HTTPS', () => {
   const certificate = selfSigned('ours')
   let secure: Front
   let trusting: Record<string, string>
@@ -145,33 +135,33 @@ describe('over HTTPS', () => {
     secure = startFront(stage.service, certificate)
     const authority = join(emptyFolder(), 'authority.pem')
     writeFileSync(authority, certificate.cert)
-    trusting = { ...env, NODE_EXTRA_CA_CERTS: authority }
+    trusting = { ...stage.env, NODE_EXTRA_CA_CERTS: authority }
   })
   afterAll(async () => {
     await secure?.stop()
   })
 
-  test('it reads from a service whose authority NODE_EXTRA_CA_CERTS names, and from no other', async () => {
+  test('accepts a service whose certificate authority NODE_EXTRA_CA_CERTS names, and no other service', async () => {
     const out = join(emptyFolder(), 'out.ndjson')
-    const args = pulling(out, '--base-url', secure.baseUrl)
+    const args = stage.pulling(out, '--base-url', secure.baseUrl)
     expect(await axport(args, { env: trusting })).toMatchObject({ code: 0, stderr: '' })
-    expect(linesOf(out)).toEqual(expected)
-    expect(complaint(await axport(args, { env }), 1)).toBe(
+    expect(linesOf(out)).toEqual(stage.expected)
+    expect(complaint(await axport(args, { env: stage.env }), 1)).toBe(
       `the certificate of ${secure.baseUrl} is not trusted (DEPTH_ZERO_SELF_SIGNED_CERT): name the file of its authority in NODE_EXTRA_CA_CERTS`,
     )
   })
 
-  test('a certificate for another name is reported', async () => {
+  test('reports a certificate for another host name', async () => {
     const elsewhere = secure.baseUrl.replace('127.0.0.1', '0.0.0.0')
-    const args = pulling('x.ndjson', '--base-url', elsewhere)
+    const args = stage.pulling('x.ndjson', '--base-url', elsewhere)
     expect(complaint(await axport(args, { env: trusting }), 1)).toBe(
       `the certificate of ${elsewhere} is for another name: give that name as --base-url`,
     )
   })
 })
 
-test('a wrong secret is reported in one line, which never has the secret', async () => {
-  const finished = await axport(pulling('x.ndjson'), { env: { AXPORT_CLIENT_SECRET: 'Wr0ngSecret' } })
+test('axport pull reports a wrong secret in one line without the secret', async () => {
+  const finished = await axport(stage.pulling('x.ndjson'), { env: { AXPORT_CLIENT_SECRET: 'Wr0ngSecret' } })
   expect(complaint(finished, 1)).toBe(
     'the service refuses the client id or its secret: check both, or ask its operator',
   )

@@ -11,7 +11,7 @@ afterAll(cleanUp)
 describe.each(BACKENDS_OF_TIER)('axport refresh, on %s,', backend => {
   const database = useTestDatabase(backend)
 
-  test('says what it compared and what differed, in a table and as JSON', async () => {
+  test('prints how many records it compared and how many differed, as a table and as JSON', async () => {
     await load(database.sql, WORLD)
     const behind = () =>
       withoutTriggers(database.sql, `update users set first_name = first_name || 'x' where id = 501`)
@@ -31,7 +31,7 @@ describe.each(BACKENDS_OF_TIER)('axport refresh, on %s,', backend => {
   })
 })
 
-test('axport refresh takes ids alone, and a schema that is current', async () => {
+test('axport refresh accepts only ids, and needs the current schema', async () => {
   expect(complaint(await axport(['refresh', '--organizations', 'x']), 2)).toContain('"x" is not an id')
   const { url, drop } = await emptyDatabase()
   expect(await refusal(url, 'refresh')).toEndWith('run axport migrate')

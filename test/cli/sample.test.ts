@@ -7,7 +7,7 @@ afterAll(cleanUp)
 describe('axport sample', () => {
   const database = useDatabase('postgres')
 
-  test('writes the same bytes every time, which import loads', async () => {
+  test('writes the same bytes every time, and axport import loads them', async () => {
     const [first, second] = await Promise.all([axport(['sample', '1000']), axport(['sample', '1000'])])
     expect(first).toMatchObject({ code: 0, stderr: '' })
     expect(second.stdout).toBe(first.stdout)
@@ -26,9 +26,12 @@ describe('axport sample', () => {
     expect(stdout.match(/"type":"assessment"/g)).toHaveLength(1)
   })
 
-  test.each([100, 1_000_000])('of %d ends without an error when its reader closes the pipe', async count => {
-    const { stdout, stderr } = await shell(`"$AXPORT" sample ${count} | head -1`)
-    expect(JSON.parse(stdout)).toMatchObject({ type: 'organization' })
-    expect(stderr).toBe('')
-  })
+  test.each([100, 1_000_000])(
+    'with %d assessments ends without an error when its reader closes the pipe',
+    async count => {
+      const { stdout, stderr } = await shell(`"$AXPORT" sample ${count} | head -1`)
+      expect(JSON.parse(stdout)).toMatchObject({ type: 'organization' })
+      expect(stderr).toBe('')
+    },
+  )
 })

@@ -9,7 +9,7 @@ setDefaultTimeout(TEST_TIMEOUT_MS)
 const world = useServedWorld()
 const OWN = schemaNumber(MIGRATIONS)
 
-/** A newer program migrates. */
+/** Migrates as a newer program would. */
 const upgrade = (compatibleWith: number) =>
   world.sql`insert into schema_migrations (name, sha256, compatible_with) values ('9999_future', 'x', ${compatibleWith})`
 afterEach(async () => {
@@ -18,8 +18,8 @@ afterEach(async () => {
 
 const run = (...args: string[]) => axport(args, { env: world.env })
 
-describe('after a newer axport has migrated, this one', () => {
-  test('serves, replaces workers and provisions where the migration is compatible', async () => {
+describe('after a newer axport has migrated, this program', () => {
+  test('serves, replaces workers and provisions if the migration is compatible', async () => {
     const running = await world.serve(['--workers', '2'])
     await upgrade(OWN)
     const listening = () => running.log().filter(line => line.msg === 'worker listening')
@@ -34,13 +34,13 @@ describe('after a newer axport has migrated, this one', () => {
     expect((await run('doctor')).stdout).toMatch(/schema +warning +ahead by 1 \(9999_future\)/)
   })
 
-  test('neither migrates nor imports, even where the migration is compatible', async () => {
+  test('neither migrates nor imports, even if the migration is compatible', async () => {
     await upgrade(OWN)
     for (const args of [['migrate'], ['import', '-']])
       expect(complaint(await run(...args), 1)).toMatch(/9999_future.*run a newer axport/)
   })
 
-  test('does nothing where the migration is not', async () => {
+  test('refuses every command if the migration is not compatible', async () => {
     await upgrade(OWN + 1)
     for (const args of [['serve'], ['integration', 'list'], ['migrate'], ['import', '-']])
       expect(complaint(await run(...args), 1)).toMatch(/9999_future.*run a newer axport/)

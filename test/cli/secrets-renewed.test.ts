@@ -8,7 +8,7 @@ import { until } from '../support/until.ts'
 
 const world = useServedWorld()
 
-/** The service as a role of its own, by a file that holds DATABASE_URL; `rotate` gives the role another password. */
+/** Starts a service with a role of its own and DATABASE_URL_FILE. `rotate` gives the role a new password. */
 async function serveAsRole(args: string[] = []) {
   const folder = mkdtempSync(join(tmpdir(), 'axport-secret-'))
   const file = join(folder, 'url')
@@ -23,7 +23,7 @@ async function serveAsRole(args: string[] = []) {
   const served = await serveWith(args, { DATABASE_URL_FILE: file, DATABASE_POOL_SIZE: '2' })
   return {
     ...served,
-    /** As an operator does: the password, the file, and the end of the connections that are open. */
+    /** Changes the password and the file, then ends all open connections, as an operator would. */
     rotate: async () => {
       await world.sql.unsafe(`alter role ${url.username} password 'second'`)
       write('second')
@@ -38,7 +38,7 @@ async function serveAsRole(args: string[] = []) {
 }
 
 test.each([[[]], [['--workers', '2']]])(
-  'serve %p goes on with the password that DATABASE_URL_FILE has by then',
+  'serve %p connects with the new password after DATABASE_URL_FILE has changed',
   async args => {
     const served = await serveAsRole(args)
     expect((await world.list(served)).status).toBe(200)
@@ -51,10 +51,13 @@ test.each([[[]], [['--workers', '2']]])(
   },
 )
 
-test.each([[[]], [['--workers', '2']]])('serve %p without TLS goes on after SIGHUP', async args => {
-  const served = await world.serve(args)
-  served.signal('SIGHUP')
-  await until('the log says so', () => served.log().some(({ msg }) => msg.includes('no certificate')))
-  expect((await world.list(served)).status).toBe(200)
-  await served.end()
-})
+test.each([[[]], [['--workers', '2']]])(
+  'serve %p without TLS connects with the new password after SIGHUP',
+  async args => {
+    const served = await world.serve(args)
+    served.signal('SIGHUP')
+    await until('the log says so', () => served.log().some(({ msg }) => msg.includes('no certificate')))
+    expect((await world.list(served)).status).toBe(200)
+    await served.end()
+  },
+)

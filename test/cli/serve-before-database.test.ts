@@ -20,7 +20,7 @@ afterAll(async () => {
 
 const WAITING = /"reason":"nothing listens there".*"waiting for the database"/
 
-/** `axport serve ARGS` on the cluster while that is away, as soon as it waits. */
+/** Starts `axport serve ARGS` while the cluster is down, and returns when the process waits for it. */
 async function startEarly(args: string[], settings: Record<string, string> = {}) {
   await cluster.crash()
   const [port, adminPort] = [await freePort(), await freePort()]
@@ -36,7 +36,7 @@ async function startEarly(args: string[], settings: Record<string, string> = {})
 }
 
 describe.each([[[]], [['--workers', '2']]])('serve %p that starts before its database', args => {
-  test('is live and not ready while it waits, and serves as soon as the database can be reached', async () => {
+  test('is live but not ready while it waits, and serves when the database can be reached', async () => {
     const running = await startEarly(args)
     expect((await running.state('/live')).status).toBe(200)
     expect((await running.state('/metrics')).status).toBe(200)
@@ -61,7 +61,7 @@ describe.each([[[]], [['--workers', '2']]])('serve %p that starts before its dat
     expect(await running.finished).toMatchObject({ code: 0, stderr: '' })
   })
 
-  test('gives up with one line after DATABASE_START_WAIT', async () => {
+  test('exits with one line after DATABASE_START_WAIT', async () => {
     const running = await startEarly(args, { DATABASE_START_WAIT: '1' })
     expect(await running.finished).toMatchObject({
       code: 1,
@@ -69,7 +69,7 @@ describe.each([[[]], [['--workers', '2']]])('serve %p that starts before its dat
     })
   })
 
-  test('ends with exit code 0 at a signal, and goes on after SIGHUP', async () => {
+  test('exits with 0 at a signal, and keeps waiting after SIGHUP', async () => {
     const running = await startEarly(args)
     running.signal('SIGHUP')
     expect((await running.state('/live')).status).toBe(200)

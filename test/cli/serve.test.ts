@@ -8,21 +8,18 @@ import { until } from '../support/until.ts'
 
 const world = useServedWorld()
 
-describe('serve', () => {
-  test.each(['SIGTERM', 'SIGINT'] as const)(
-    'ends with exit code 0 after %s, as soon as it listens',
-    async signal => {
-      for (let run = 0; run < 3; run++) {
-        const server = await world.serve()
-        server.signal(signal)
-        expect(await server.finished).toMatchObject({ code: 0, stderr: '' })
-        expect(server.log().at(-1)).toMatchObject({ msg: 'stopping', signal })
-        expect(await fetch(server.url).catch(error => error.code)).toBe('ECONNREFUSED')
-      }
-    },
-  )
+describe('axport serve', () => {
+  test.each(['SIGTERM', 'SIGINT'] as const)('exits with 0 after %s, as soon as it listens', async signal => {
+    for (let run = 0; run < 3; run++) {
+      const server = await world.serve()
+      server.signal(signal)
+      expect(await server.finished).toMatchObject({ code: 0, stderr: '' })
+      expect(server.log().at(-1)).toMatchObject({ msg: 'stopping', signal })
+      expect(await fetch(server.url).catch(error => error.code)).toBe('ECONNREFUSED')
+    }
+  })
 
-  test('ends although connections stay open, also in the middle of a request', async () => {
+  test('exits at SIGTERM even if connections stay open, also in the middle of a request', async () => {
     const post =
       'POST /oauth/token HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ncontent-length: 99\r\n\r\n'
     const [request, idle] = ['GET / HTTP/1.1\r\nhost:', 'GET / HTTP/1.1\r\nhost: x\r\n\r\n']
@@ -34,13 +31,13 @@ describe('serve', () => {
       return socket
     })
     const open = await Promise.all(sockets)
-    // A request behind them, so that the server has surely seen them.
+    // A later request on another connection, so that the server has certainly read the earlier ones.
     await send(server.url, '/')
     await server.end()
     for (const socket of open) socket.destroy()
   })
 
-  test('keeps to LOG_LEVEL', async () => {
+  test('logs nothing below LOG_LEVEL', async () => {
     const port = String(await freePort())
     const server = await start(['serve'], { env: { ...world.env, LOG_LEVEL: 'warn', PORT: port } })
     await until('it answers', () => fetch(`http://127.0.0.1:${port}`))
@@ -48,7 +45,7 @@ describe('serve', () => {
     expect(await server.finished).toEqual({ code: 0, stdout: '', stderr: '' })
   })
 
-  test('listens on every address, or on IPv6, where HOST says so', async () => {
+  test('listens on every address or on IPv6 if HOST says so', async () => {
     for (const HOST of ['0.0.0.0', '::1']) {
       const server = await world.serve([], { HOST })
       const { port } = new URL(server.url)

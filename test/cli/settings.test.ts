@@ -24,7 +24,7 @@ afterAll(async () => {
   await empty.drop()
 })
 
-/** The database's URL with some of it changed. */
+/** The database's URL with some parts replaced. */
 function urlWith(
   changes: Partial<Record<'username' | 'password' | 'pathname' | 'hostname' | 'port', string>>,
 ): string {
@@ -33,7 +33,7 @@ function urlWith(
   return Object.assign(url, changes).href
 }
 
-/** What `serve` has to say with this environment; never the password. */
+/** The error message of `serve` with this environment. The output must not contain the password. */
 async function complaintWith(env: Record<string, string>): Promise<string> {
   const finished = await axport(['serve'], { env: { PORT: '0', ...env }, cwd: folder })
   expect(finished.stdout + finished.stderr).not.toContain(SECRET)
@@ -44,7 +44,7 @@ async function complaintWith(env: Record<string, string>): Promise<string> {
 describe('DATABASE_URL', () => {
   const CHOICES = /postgres:\/\/.*embedded:DIR/
 
-  test('that is not set, or blank, ends every command that needs it with both choices', async () => {
+  test('that is unset or blank ends every command that needs it, with an error that names both kinds of URL', async () => {
     const commands = [['serve'], ['migrate'], ['import', '-'], ['integration', 'create', 'x']]
     const calls = commands.map(args => axport(args, { cwd: folder }))
     const blanks = ['', '  '].map(DATABASE_URL => axport(['serve'], { env: { DATABASE_URL }, cwd: folder }))
@@ -56,7 +56,7 @@ describe('DATABASE_URL', () => {
   test.each([
     ...['nonsense', 'postgres:/host/name', 'Embedded:./data', `mysql://user:${SECRET}@127.0.0.1/x`],
     ...[`postgres://user:${SECRET}#x@127.0.0.1/x`, `postgres://user:${SECRET}@127.0.0.1:99999/x`],
-  ])('that is no URL of a database says what one is: %s', async url => {
+  ])('that is not the URL of a database is refused with both kinds of URL: %s', async url => {
     expect(await complaintWith({ DATABASE_URL: url })).toMatch(CHOICES)
   })
 
@@ -72,8 +72,8 @@ describe('DATABASE_URL', () => {
       () => urlWith({ password: passwordOf(), pathname: '/nowhere' }),
       /no database.*createdb/,
     ],
-  ])('with %s says so at once, and what to do', async (_, url, message) => {
-    // Nothing is logged before: it does not wait.
+  ])('with %s is refused immediately, with advice', async (_, url, message) => {
+    // The log is empty: serve does not wait for the database.
     expect(await complaintWith({ DATABASE_URL: url() })).toMatch(message)
   })
 
@@ -85,11 +85,11 @@ describe('DATABASE_URL', () => {
       /nothing listens there.*host and port/,
     ],
     ['a server without encryption', () => `${database.url}?sslmode=require`, /ssl|tls|encrypt/i],
-  ])('with %s says so when the wait is over, and what to do', async (_, url, message) => {
+  ])('with %s is refused after DATABASE_START_WAIT, with advice', async (_, url, message) => {
     expect(await complaintWith({ DATABASE_URL: await url(), DATABASE_START_WAIT: '0' })).toMatch(message)
   })
 
-  test('of an embedded database needs a folder, and makes none where something else is', async () => {
+  test('of an embedded database must name a folder that is empty or a database', async () => {
     expect(await complaintWith({ DATABASE_URL: 'embedded:' })).toMatch(/embedded:\.\/data/)
     writeFileSync(join(folder, 'file'), 'x')
     mkdirSync(join(folder, 'mine'))
@@ -107,7 +107,7 @@ describe('DATABASE_URL_FILE', () => {
     return path
   }
 
-  test('is the file that the URL is read from, trimmed', async () => {
+  test('names a file that contains the URL, which is trimmed', async () => {
     const { code } = await axport(['integration', 'create', 'x'], {
       env: { DATABASE_URL_FILE: file(`\n ${database.url}\r\n\n`) },
     })
@@ -116,15 +116,15 @@ describe('DATABASE_URL_FILE', () => {
 
   test.each<[string, () => Record<string, string>, RegExp]>([
     [
-      'is not there',
+      'does not exist',
       () => ({ DATABASE_URL_FILE: '/nowhere/url' }),
       /^DATABASE_URL_FILE names .*cannot be read/,
     ],
     ['is a folder', () => ({ DATABASE_URL_FILE: folder }), /^DATABASE_URL_FILE names .*cannot be read/],
     ['is blank', () => ({ DATABASE_URL_FILE: file(' \n') }), /^DATABASE_URL_FILE names .*empty/],
-    ['holds no URL', () => ({ DATABASE_URL_FILE: file(`user:${SECRET}@host`) }), /DATABASE_URL_FILE/],
-    ['stands beside DATABASE_URL', () => ({ DATABASE_URL: 'x', DATABASE_URL_FILE: file('x') }), /both set/],
-  ])('that %s is named with the reason', async (_, env, message) => {
+    ['contains no URL', () => ({ DATABASE_URL_FILE: file(`user:${SECRET}@host`) }), /DATABASE_URL_FILE/],
+    ['is set beside DATABASE_URL', () => ({ DATABASE_URL: 'x', DATABASE_URL_FILE: file('x') }), /both set/],
+  ])('that %s is refused with the reason', async (_, env, message) => {
     expect(await complaintWith(env())).toMatch(message)
   })
 })
@@ -133,7 +133,7 @@ describe('DATABASE_READ_URL', () => {
   const postgres = { DATABASE_URL: 'postgres://127.0.0.1:1/x' }
   test.each<[string, Record<string, string>, RegExp]>([
     [
-      'beside the built-in database',
+      'beside an embedded database',
       { DATABASE_URL: 'embedded:./data', DATABASE_READ_URL: `postgres://u:${SECRET}@h/d` },
       /^DATABASE_READ_URL goes with a Postgres in DATABASE_URL: unset it/,
     ],
@@ -143,7 +143,7 @@ describe('DATABASE_READ_URL', () => {
       /^DATABASE_READ_URL and DATABASE_READ_URL_FILE are both set: unset one of them/,
     ],
     [
-      'in a file that is not there',
+      'in a file that does not exist',
       { ...postgres, DATABASE_READ_URL_FILE: '/nowhere/url' },
       /^DATABASE_READ_URL_FILE names \/nowhere\/url, which cannot be read/,
     ],
@@ -152,13 +152,13 @@ describe('DATABASE_READ_URL', () => {
       { ...postgres, DATABASE_READ_URL: `postgres://u:${SECRET}@h/d?target_session_attrs=read-write` },
       /in DATABASE_READ_URL asks for a primary: remove it/,
     ],
-  ])('%s ends serve at once with the reason', async (_, env, message) => {
+  ])('%s ends serve immediately with the reason', async (_, env, message) => {
     expect(await complaintWith(env)).toMatch(message)
   })
 })
 
-describe('the schema', () => {
-  test('that is missing ends every command but migrate, and the error names migrate', async () => {
+describe('a database', () => {
+  test('without a schema is refused by every command except migrate, and the error names migrate', async () => {
     for (const args of [['serve'], ['import', '-'], ['integration', 'create', 'x']]) {
       const finished = await axport(args, { env: { DATABASE_URL: empty.url, PORT: '0' } })
       expect(complaint(finished, 1)).toMatch(/schema.*run axport migrate/)
@@ -180,7 +180,7 @@ describe('a setting', () => {
     ['SHUTDOWN_TIMEOUT', ['0', '5s'], 'must be a whole number from 1 to 3600'],
     ['LOG_LEVEL', ['loud', 'INFO', '30'], 'must be one of debug, info, warn, error, silent'],
     ['DATABASE_POOL_SIZE', ['0', '-1', '1001', 'many'], 'must be a whole number from 1 to 1000'],
-  ])('%s that is wrong is named with what it takes', async (name, values, problem) => {
+  ])('with an invalid %s is reported with the allowed values', async (name, values, problem) => {
     for (const value of values)
       expect(describeSettings({ [name]: value }).find(setting => setting.name === name)?.problem).toBe(
         problem,
@@ -190,14 +190,14 @@ describe('a setting', () => {
   })
 
   test.each(['192.0.2.1', 'host.invalid', 'a b'])(
-    'HOST that is no address of this machine is named: %s',
+    'HOST that is not an address of this machine is reported: %s',
     async HOST => {
       const message = /is not an address of this machine: set HOST/
       expect(await complaintWith({ DATABASE_URL: database.url, HOST })).toMatch(message)
     },
   )
 
-  test('that is wrong is named by demo before it prepares anything', async () => {
+  test('that is invalid is reported by demo before it prepares anything', async () => {
     const finished = await axport(['demo'], { env: { PORT: 'nonsense', TMPDIR: folder } })
     expect(complaint(finished, 1)).toMatch(/^PORT must be /)
   })

@@ -6,16 +6,18 @@ import { until } from '../support/until.ts'
 
 const world = useServedWorld({ DATABASE_POOL_SIZE: '4', ADMIN_PORT: '0' })
 
-/** What a client that keeps one connection busy met: answers, and requests that were never answered. */
+/**
+ * The results of a client that keeps one connection busy: its answers, and the requests without an answer.
+ */
 interface Met {
   answers: number
   cut: number
 }
 
 /**
- * Sends request after request, each as soon as the one before is answered, and connects again when an answer
- * asks for that; ends when nobody listens any more. The first request of a connection may go unanswered: the
- * kernel took it for a server that has just stopped to accept.
+ * Sends requests one after the other, and reconnects if an answer has Connection: close, until nothing
+ * listens any more. The first request of a connection may stay unanswered, if the kernel accepted the
+ * connection for a server that no longer accepts.
  */
 async function busyClient(url: string): Promise<Met> {
   const met: Met = { answers: 0, cut: 0 }
@@ -35,8 +37,8 @@ async function busyClient(url: string): Promise<Met> {
   return met
 }
 
-describe.each([[[]], [['--workers', '2']]])('serve %p, at a signal,', args => {
-  test('fails /ready first and serves on for SHUTDOWN_DELAY, with Connection: close', async () => {
+describe.each([[[]], [['--workers', '2']]])('serve %p, at SIGTERM,', args => {
+  test('first fails /ready and serves for SHUTDOWN_DELAY, with Connection: close', async () => {
     const running = await world.serve(args, { SHUTDOWN_DELAY: '1' })
     const before = await world.list(running)
     expect([before.status, before.headers.get('connection')]).toEqual([200, null])
@@ -48,7 +50,7 @@ describe.each([[[]], [['--workers', '2']]])('serve %p, at a signal,', args => {
     const { checks } = (await ready.json()) as { checks: object[] }
     expect(checks[0]).toEqual({ check: 'service', status: 'wrong', detail: 'it is stopping' })
     expect((await fetch(`${running.admin}/live`)).status).toBe(200)
-    // A worker learns of it a moment after its supervisor.
+    // A worker learns of the shutdown shortly after its supervisor.
     const answer = await until('an answer asks to close', async () => {
       const answer = await world.list(running)
       return answer.headers.get('connection') === 'close' && answer
@@ -58,7 +60,7 @@ describe.each([[[]], [['--workers', '2']]])('serve %p, at a signal,', args => {
     expect(performance.now() - signalled).toBeGreaterThan(900)
   })
 
-  test('cuts no request of clients that are busy on open connections', async () => {
+  test('answers every request of clients that are busy on open connections', async () => {
     const running = await world.serve(args, { SHUTDOWN_DELAY: '1' })
     const clients = Array.from({ length: 8 }, () => busyClient(running.url))
     await until(
@@ -74,7 +76,7 @@ describe.each([[[]], [['--workers', '2']]])('serve %p, at a signal,', args => {
   })
 
   test.each(['SIGTERM', 'SIGINT'] as const)(
-    '%s, answers what is in flight with Connection: close, however long it took, and accepts no more',
+    '%s, answers all open requests with Connection: close, however slow, and accepts no connections',
     async signal => {
       const running = await world.serve(args)
       let inFlight: ReturnType<typeof world.list>[] = []
@@ -95,7 +97,7 @@ describe.each([[[]], [['--workers', '2']]])('serve %p, at a signal,', args => {
     },
   )
 
-  test('cuts what is not finished after SHUTDOWN_TIMEOUT, and says so', async () => {
+  test('cuts unfinished requests after SHUTDOWN_TIMEOUT, and logs their number', async () => {
     const running = await world.serve(args, { SHUTDOWN_TIMEOUT: '1' })
     await whileBlocked(world.sql, async waiting => {
       const inFlight = world.list(running).catch(error => error)
@@ -107,7 +109,7 @@ describe.each([[[]], [['--workers', '2']]])('serve %p, at a signal,', args => {
     expect(running.stdout()).toMatch(/"requests":1,"msg":"SHUTDOWN_TIMEOUT is over/)
   })
 
-  test('ends at once when a second signal comes', async () => {
+  test('exits immediately at a second signal', async () => {
     const running = await world.serve(args, { SHUTDOWN_DELAY: '600' })
     running.signal('SIGTERM')
     await running.shows(/"stopping"/)
@@ -117,7 +119,7 @@ describe.each([[[]], [['--workers', '2']]])('serve %p, at a signal,', args => {
   })
 })
 
-test('a worker that hangs is killed after the deadline, and one line says so', async () => {
+test('a worker that hangs is killed after the deadline, and logged once', async () => {
   const running = await world.serve(['--workers', '2'], { SHUTDOWN_TIMEOUT: '1' })
   const [, pid] = /"worker":2,"pid":(\d+)/.exec(running.stdout()) ?? []
   process.kill(Number(pid), 'SIGSTOP')

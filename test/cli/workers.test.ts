@@ -10,15 +10,15 @@ import { until } from '../support/until.ts'
 const world = useServedWorld({ DATABASE_POOL_SIZE: '3' })
 const serve = (...workers: string[]) => world.serve(['--workers', ...workers])
 
-/** On a new connection each, so that each may reach another worker. */
+/** Sends requests on new connections, so that different workers may answer. */
 const list = (url: string) => send(url, LIST, { headers: { ...bearer(world.token), connection: 'close' } })
 
-/** The process that listened last as worker `number`. */
+/** The id of the last process that listened as worker `number`. */
 const workerOf = (running: Served, number: number) =>
   running.log().findLast(line => line.msg === 'worker listening' && line.worker === number)?.pid as number
 
 describe('serve --workers', () => {
-  test('serves from all of its workers, and numbers the lines of each', async () => {
+  test('serves from all of its workers, and numbers the log lines of each', async () => {
     const running = await serve('2')
     expect(running.url).toMatch(/^http:\/\/127\.0\.0\.1:[1-9]\d*$/)
     const served = () => new Set(running.log().flatMap(line => (line.msg === 'request' ? [line.worker] : [])))
@@ -31,14 +31,14 @@ describe('serve --workers', () => {
     for (const line of running.log()) expect(line.time).toBeString()
   })
 
-  test('with auto starts a worker a core', async () => {
+  test('with auto starts one worker per core', async () => {
     const running = await serve('auto')
     const workers = running.log().filter(line => line.msg === 'worker listening').length
     expect(workers).toBe(navigator.hardwareConcurrency)
     await running.end()
   })
 
-  test('replaces a worker that is killed, and serves on', async () => {
+  test('replaces a killed worker, and keeps serving', async () => {
     const running = await serve('2')
     const before = workerOf(running, 1)
     process.kill(before, 'SIGKILL')
@@ -49,7 +49,7 @@ describe('serve --workers', () => {
     await running.end()
   })
 
-  test('leaves no worker behind when it is killed with -9: nobody listens, nor is connected to the database', async () => {
+  test('leaves no worker behind if it is killed by SIGKILL: all sockets and database connections are closed', async () => {
     const connected = async () =>
       (
         await world.sql`
@@ -65,7 +65,7 @@ describe('serve --workers', () => {
     await until('no worker is connected', async () => (await connected()) <= before)
   })
 
-  test('ends in one line when its port is in use, by one process or by workers', async () => {
+  test('exits with one line if its port is in use by another process or by workers', async () => {
     const WORKERS = ['--workers', '2']
     const cases: [host: string, first: string[], second: string[]][] = [
       ['127.0.0.1', WORKERS, WORKERS],
@@ -84,7 +84,7 @@ describe('serve --workers', () => {
     }
   })
 
-  test('ends in one line when its workers cannot start', async () => {
+  test('exits with one line if its workers cannot start', async () => {
     const port = await freePort()
     const DATABASE_URL = `postgres://postgres@127.0.0.1:${port}/x`
     const env = { ...world.env, DATABASE_URL, DATABASE_START_WAIT: '0' }
@@ -92,7 +92,7 @@ describe('serve --workers', () => {
     expect(complaint(run, 1)).toStartWith('cannot reach the database: nothing listens there')
   })
 
-  test('refuses more than one process on the embedded database', async () => {
+  test('refuses several processes on the embedded database', async () => {
     const DATABASE_URL = 'embedded:./data'
     const run = await axport(['serve', '--workers', '2'], { env: { DATABASE_URL } })
     expect(complaint(run, 2)).toStartWith('the embedded database serves from one process')
@@ -107,7 +107,7 @@ describe('serve --workers', () => {
     await running.end()
   })
 
-  test('works from source', async () => {
+  test('runs from the sources', async () => {
     const main = new URL('../../src/main.ts', import.meta.url).pathname
     const command = [process.execPath, main, 'serve', '--workers', '2']
     const running = launch(command, { env: { ...world.env, PORT: '0' } })

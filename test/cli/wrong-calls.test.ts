@@ -11,7 +11,7 @@ const NOT_A_COUNT = (text: string) =>
 const NOT_A_GRACE = /Give a duration as 30m, 24h or 7d, at most 90d\.$/
 const CONTROL = /control characters/
 
-/** A call, and the line that it gets. */
+/** A call, and its error line. */
 const CALLS: [args: string[], line: RegExp | string][] = [
   [['bogus'], "unknown command 'bogus' (see axport --help)"],
   [['servee'], /^unknown command 'servee'.*serve/],
@@ -97,7 +97,7 @@ const CALLS: [args: string[], line: RegExp | string][] = [
 ]
 
 const PULLING = ['pull', '--base-url', 'http://127.0.0.1:1', '--client-id', 'id', '--out', 'x.ndjson']
-/** What is wrong with one option of a pull. */
+/** An invalid option of a pull, and its error line. */
 const PULLS: [options: string[], line: RegExp][] = [
   [['--base-url', 'localhost:3000'], /Give it as https:\/\/host or http:\/\/host\.$/],
   [['--base-url', 'https://id:secret@host'], /Give scheme, host and path alone\.$/],
@@ -128,7 +128,7 @@ const PULLS: [options: string[], line: RegExp][] = [
 describe('a wrong call', () => {
   const pulls = PULLS.map(([options, line]): [string[], RegExp] => [[...PULLING, ...options], line])
   test.each([...CALLS, ...pulls])(
-    'ends with exit code 2 and one line that says what is wrong: %p',
+    'exits with 2 and one line that names the error: %p',
     async (args, line) => {
       const said = complaint(await axport(args), 2)
       if (typeof line === 'string') expect(said).toBe(line)
@@ -142,7 +142,7 @@ describe('a wrong call', () => {
       complaint(await axport(args, { env }), 2)
   })
 
-  test('without a command gets the help, as an error', async () => {
+  test('without a command prints the help to standard error', async () => {
     for (const args of [[], ['integration']]) {
       const { code, stdout, stderr } = await axport(args)
       expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
@@ -151,17 +151,17 @@ describe('a wrong call', () => {
   })
 })
 
-test('a grace may be of seconds, minutes, hours and days, up to 90 days', async () => {
+test('--grace accepts seconds, minutes, hours and days up to 90 days', async () => {
   const graces = ['1s', '90s', '30m', '24h', '7d', '90d', '2160h', '7776000s', ' 24h ', '007d']
-  // The next thing that is wrong is the database.
+  // The next error is the missing database, which shows that the option was accepted.
   const env = { DATABASE_URL_FILE: '/nowhere' }
   const runs = graces.map(grace => axport(['integration', 'rotate', 'x', `--grace=${grace}`], { env }))
   for (const run of await Promise.all(runs))
     expect(complaint(run, 1)).toStartWith('DATABASE_URL_FILE names /nowhere')
 })
 
-describe('a pull', () => {
-  test('without a secret says where it comes from', async () => {
+describe('axport pull', () => {
+  test('without a secret says how to pass one', async () => {
     expect(complaint(await axport(PULLING), 1)).toBe(
       'there is no secret: set AXPORT_CLIENT_SECRET, or name its file with --client-secret-file',
     )
@@ -176,7 +176,7 @@ describe('a pull', () => {
     }
   })
 
-  test('from a port that nothing listens on ends after --retry-for', async () => {
+  test('from a port without a listener gives up after --retry-for', async () => {
     const args = [...PULLING, '--base-url', `http://127.0.0.1:${await freePort()}`, '--retry-for', '1s']
     expect(complaint(await axport(args, { env: { AXPORT_CLIENT_SECRET: 'x' } }), 1)).toMatch(
       /^nothing listens at .*; gave up after \d attempts?$/,

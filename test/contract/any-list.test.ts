@@ -9,18 +9,18 @@ import { holds } from '../support/property.ts'
 import { BACKENDS } from '../support/service.ts'
 import { provisionScopes } from '../support/stored-platform.ts'
 
-/** How a list is written; the design takes them all for the same. */
+/** The spellings of an array parameter, which are equivalent. */
 type Spelling = 'brackets' | 'indexes' | 'bare' | 'encoded'
 
 interface Question {
   asked: ListRequest
   scope: number
   spelling: Spelling
-  /** A first value of each scalar, which the second overrides, and parameters that nobody knows. */
+  /** Earlier values of scalar parameters, which the later value overrides, and unknown parameters. */
   noise: boolean
 }
 
-/** What a request is made of, before there are data to take its values from. */
+/** The parts of a request, before its values are taken from the data. */
 const seldom = <T>(arbitrary: fc.Arbitrary<T>, weight = 5) =>
   fc.oneof({ weight, arbitrary: fc.constant(undefined) }, { weight: 1, arbitrary })
 const often = <T>(arbitrary: fc.Arbitrary<T>) => seldom(arbitrary, 1)
@@ -60,7 +60,7 @@ const draft = fc.record({
 
 type Draft = typeof draft extends fc.Arbitrary<infer T> ? T : never
 
-/** Values from the data, so that most requests find something, and some from outside. */
+/** Mostly values from the data, so that most requests match something; some values are not in the data. */
 function settle(data: Platform, drawn: Draft): Question {
   const pools: Record<ListFilter, string[]> = {
     product_ids: data.products.map(row => String(row.id)),
@@ -86,7 +86,7 @@ function settle(data: Platform, drawn: Draft): Question {
   const lists = Object.fromEntries(
     LIST_FILTERS.map(filter => {
       const values = drawn[filter]?.map(chosen => value(filter, chosen))
-      // Only one value can be sent without brackets.
+      // Without brackets a parameter can have only one value.
       return [filter, drawn.spelling === 'bare' ? values?.slice(0, 1) : values]
     }),
   )
@@ -100,12 +100,14 @@ function settle(data: Platform, drawn: Draft): Question {
 
 function someDay({ assessments, zone }: Platform, { at, variant }: Pick): string {
   const around = assessments[at % Math.max(assessments.length, 1)]?.micros ?? 0
-  // The day itself, the one before, the one after, or one far away.
+  // A day of a record, the day before, the day after, or a distant day.
   if (variant === 11) return at % 2 ? '0001-01-01' : '9999-12-31'
   return dayOf(around + ((variant % 3) - 1) * 86_400_000_000, zone)
 }
 
-/** A stretch of a name in another case, or of a first and a last name, or of what stands on two sides of a border. */
+/**
+ * A part of a name in another case, of first and last name together, or across the boundary of two fields.
+ */
 function someNeedle({ assessments, users, products }: Platform, { at, variant, length }: Pick): string {
   const one = assessments[at % Math.max(assessments.length, 1)]
   const user = users.find(row => row.id === one?.user_id) ?? users[0]
@@ -125,7 +127,7 @@ function someNeedle({ assessments, users, products }: Platform, { at, variant, l
   return [needle, needle.toUpperCase(), needle.toLowerCase()][at % 3] as string
 }
 
-/** The request's query string. */
+/** The query string of the request. */
 function encode({ asked, spelling, noise }: Question): string {
   const pairs: string[] = []
   const add = (key: string, value: string) => {
@@ -162,10 +164,10 @@ const RUNS = {
   embedded: { runs: 5, thorough: 80 },
 }
 
-describe.each(BACKENDS)('any request for a list on %s', backend => {
+describe.each(BACKENDS)('any list request on %s', backend => {
   const service = useService(backend)
 
-  /** The texts of all records, page after page until the count is reached, as spec 4.2 tells integrations to. */
+  /** The texts of all records, read page by page until the count is reached (spec 4.2, paging rule). */
   async function walk(token: string, { asked, ...question }: Question, size: number): Promise<string[]> {
     const records: object[] = []
     for (let offset = 0, count = 1; offset < count; offset += size) {
@@ -177,7 +179,7 @@ describe.each(BACKENDS)('any request for a list on %s', backend => {
     return records.map(record => JSON.stringify(record))
   }
 
-  test('is answered with what the specification says, page by page and as a whole', async () => {
+  test('gets the answer of the oracle, for each page and for the whole walk', async () => {
     const property = fc.asyncProperty(
       platform,
       fc.array(draft, { minLength: 1, maxLength: 40, size: 'max' }),

@@ -13,15 +13,15 @@ const RUNS = {
   embedded: { runs: 3, thorough: 40 },
 }
 
-/** Ids that no random platform has. */
+/** Ids that no record of any random platform has. */
 const NOBODYS = ['0', '-1', '9007199254740993', '9223372036854775807', '9223372036854775808']
 
 const NOT_FOUND = '404 {"errors":[{"message":"Assessment not found"}]}'
 
-describe.each(BACKENDS)('any single record on %s', backend => {
+describe.each(BACKENDS)('any retrieve request on %s', backend => {
   const service = useService(backend)
 
-  test('is answered by the id of an overall assessment within the scope, and by no other id', async () => {
+  test('gets the record for the id of an overall assessment in the scope, and 404 for any other id', async () => {
     const property = fc.asyncProperty(platform, async data => {
       const oracle = new Oracle(data)
       const ids = new Set(data.assessments.flatMap(({ id, parts }) => [id, ...parts.map(part => part.id)]))

@@ -9,7 +9,7 @@ const setup = {
 const PATHS = [LIST, `${LIST}/9001`]
 
 contract('The bearer token', setup, api => {
-  /** What everybody without a valid token is told. */
+  /** The body of the 401 for a missing or invalid token. */
   const refusal = async () => {
     const { status, body, text } = await api.request(LIST)
     const description = expect.stringMatching(/token.*invalid|invalid.*token/i)
@@ -28,7 +28,10 @@ contract('The bearer token', setup, api => {
     }
   }
 
-  /** As `expectRefused`, for something that stands where a token belongs: the challenge says why. */
+  /**
+   * Like `expectRefused`, for a text in place of a token: the challenge also has the error and its
+   * description.
+   */
   const expectInvalid = async (token: string) => {
     await expectRefused(`Bearer ${token}`)
     const { error_description: description } = JSON.parse(await refusal()) as { error_description: string }
@@ -40,7 +43,7 @@ contract('The bearer token', setup, api => {
   }
 
   // rule: 5 bearer header
-  test.each(['Bearer', 'bearer', 'BEARER', 'bEaReR'])('is taken after the scheme word %s', async scheme => {
+  test.each(['Bearer', 'bearer', 'BEARER', 'bEaReR'])('is accepted after the scheme %s', async scheme => {
     for (const path of PATHS) {
       const headers = { authorization: `${scheme} ${api.clients.main.token}` }
       expect((await api.request(path, { headers })).status).toBe(200)
@@ -48,7 +51,7 @@ contract('The bearer token', setup, api => {
   })
 
   // rule: 7.1 invalid_token; 7.2 unauthorized
-  test('that is missing is 401 invalid_token, with a challenge of the realm alone', async () => {
+  test('gets 401 invalid_token if it is missing, with a challenge that has only the realm', async () => {
     const expected = await refusal()
     for (const path of PATHS) {
       const { status, text, headers } = await api.request(path)
@@ -60,7 +63,7 @@ contract('The bearer token', setup, api => {
   })
 
   // rule: 7.1 invalid_token; 7.2 unauthorized
-  test('that is malformed gets the same body', async () => {
+  test('gets the same 401 body if it is malformed', async () => {
     const { token } = api.clients.main
     for (const authorization of [
       ...['Bearer', 'Bearer ', `Bearer${token}`, `Bearer:${token}`, `Bearer, ${token}`, `Bearer ${token} x`],
@@ -71,7 +74,7 @@ contract('The bearer token', setup, api => {
     }
   })
 
-  test('that is unknown gets the same body, and a challenge that says so', async () => {
+  test('gets the same 401 body if it is unknown, and the challenge describes the error', async () => {
     const { token, clientSecret, clientId } = api.clients.main
     const swapped = token.replace(/[a-z]/gi, char => (char < 'a' ? char.toLowerCase() : char.toUpperCase()))
     for (const unknown of ['x', '0', token.slice(1), token.slice(0, -1), `${token}x`, swapped]) {
@@ -82,7 +85,7 @@ contract('The bearer token', setup, api => {
     }
   })
 
-  test('is never 500 for bytes that no token has', async () => {
+  test('never causes a 500, even with bytes that no token contains', async () => {
     for (const bytes of ['\x80\xff', '\xc3\xa9', '\t', 'a\tb']) {
       const { status, text } = await api.raw([`GET ${LIST} HTTP/1.1`, `Authorization: Bearer ${bytes}`])
       expect([bytes, status, text]).toEqual([bytes, 401, await refusal()])
@@ -90,7 +93,7 @@ contract('The bearer token', setup, api => {
   })
 
   // rule: 5 lifetime; 7.1 invalid_token; 7.2 unauthorized
-  test('that has expired gets the same body; a fresh one is issued the same way', async () => {
+  test('gets the same 401 body after it expires, and a new token is issued in the same way', async () => {
     const bearer = await api.newToken()
     expect((await api.tryList('', { bearer })).status).toBe(200)
     await api.expire(bearer)
@@ -99,14 +102,14 @@ contract('The bearer token', setup, api => {
   })
 
   // rule: 5 lifetime
-  test('that is about to expire is still good', async () => {
+  test('is valid until it expires', async () => {
     const bearer = await api.newToken()
     await api.expire(bearer, 300)
     expect((await api.tryList('', { bearer })).status).toBe(200)
   })
 
   // rule: 5 rotation
-  test('ends with the secret it was issued under, and gets the same body', async () => {
+  test('ends with the secret that issued it, and then gets the same 401 body', async () => {
     const bearer = await api.newToken('other')
     const { sql } = api.service
     const id = sql`select id from integrations where client_id = ${api.clients.other.clientId}`
@@ -149,7 +152,7 @@ contract('The bearer token', setup, api => {
     await expectRefused(api.basic().authorization)
   })
 
-  test('comes before the parameters and the look-up', async () => {
+  test('is checked before the parameters and before the record is read', async () => {
     const expected = await refusal()
     for (const path of [`${LIST}?page=abc`, `${LIST}?filter[search]=%FF`, `${LIST}/0`, `${LIST}/abc`]) {
       const { status, text } = await api.get(path, { bearer: 'x' })
@@ -158,7 +161,7 @@ contract('The bearer token', setup, api => {
   })
 
   // rule: 5 no scopes
-  test('reaches what the integration behind it may read now', async () => {
+  test('gives access to the current scope of its integration', async () => {
     const { sql } = api.service
     const { clientId } = api.clients.other
     expect(await api.ids('', 'other')).toEqual([9001])
@@ -174,7 +177,7 @@ contract('The bearer token', setup, api => {
   })
 
   // rule: 5 no scopes
-  test('reaches what its integration may read, whatever scope was asked for', async () => {
+  test('gives access to the scope of its integration, whatever scope was requested', async () => {
     const { body } = await api.tokenByForm({ ...api.credentials(), scope: 'none' })
     const { access_token: bearer } = body as { access_token: string }
     expect(await api.ids('', { bearer })).toEqual([9001])

@@ -12,7 +12,7 @@ const setup = {
     at(2, '2026-03-01T05:00:00Z'),
     at(3, '2026-03-02T04:59:59.999999Z'),
     at(4, '2026-03-02T05:00:00Z'),
-    // New York: 8 March has 23 hours, 1 November has 25.
+    // In New York, 8 March 2026 has 23 hours and 1 November has 25.
     at(5, '2026-03-08T04:59:59Z'),
     at(6, '2026-03-08T05:00:00Z'),
     at(7, '2026-03-09T03:59:59.999999Z'),
@@ -36,7 +36,7 @@ const setup = {
 contract('The dates', setup, api => {
   const between = (start: string, end: string) =>
     api.ids(`filter[start_date]=${start}&filter[end_date]=${end}`)
-  /** Puts the platform into another time zone, which renders every record anew. */
+  /** Sets the time zone of the platform, which renders every record again. */
   const moveTo = async (timeZone: string) => {
     await api.service.sql`update export_state set time_zone = ${timeZone}`
   }
@@ -46,35 +46,35 @@ contract('The dates', setup, api => {
     return [record.certified_on, ...record.results.map(part => part.certified_on)]
   }
 
-  describe('filter', () => {
+  describe('in filters', () => {
     // rule: 4.2 start_date
-    test('start_date has that day and later ones', async () => {
+    test('start_date matches that day and later days', async () => {
       expect(await api.ids('filter[start_date]=2026-11-01')).toEqual([9, 10, 11, 12, 20])
       expect(await api.ids('filter[start_date]=2026-11-02')).toEqual([11, 12, 20])
       expect(await api.ids('filter[start_date]=2027-01-02')).toEqual([])
     })
 
     // rule: 4.2 end_date
-    test('end_date has that day, all of it, and earlier ones', async () => {
+    test('end_date matches all of that day, and earlier days', async () => {
       expect(await api.ids('filter[end_date]=2026-03-01')).toEqual([1, 2])
       expect(await api.ids('filter[end_date]=2026-03-02')).toEqual([1, 2, 3, 4])
       expect(await api.ids('filter[end_date]=2026-02-28')).toEqual([])
     })
 
-    test('goes by UTC unless the platform is told otherwise', async () => {
+    test('are days in UTC by default', async () => {
       expect(await dayOf(1)).toEqual(['2026-03-01', '2026-03-01'])
       expect(await between('2026-03-01', '2026-03-01')).toEqual([1, 2])
     })
 
-    test('both with the same day have that day', async () => {
+    test('start_date and end_date with the same day match that day', async () => {
       expect(await between('2026-03-02', '2026-03-02')).toEqual([3, 4])
     })
 
-    test('a start after the end is an empty list, no error', async () => {
+    test('a start_date after the end_date gives an empty list and no error', async () => {
       expect(await between('2026-03-02', '2026-03-01')).toEqual([])
     })
 
-    test('goes by the overall assessment, not by its parts', async () => {
+    test('are compared with the overall assessment, not with its parts', async () => {
       const early = part(31, { certified_at: '2020-01-01' })
       await load(api.service.sql, [multiPart(30, [early], { certified_at: '2030-01-01' })])
       try {
@@ -85,7 +85,7 @@ contract('The dates', setup, api => {
       }
     })
 
-    test('takes every real day, leap days and the ends of the calendar', async () => {
+    test('may be any real day, including leap days and the first and last day of the calendar', async () => {
       for (const day of ['2024-02-29', '2000-02-29', '0001-01-01', '1969-12-31']) {
         expect([day, await api.ids(`filter[end_date]=${day}`)]).toEqual([day, []])
       }
@@ -98,7 +98,7 @@ contract('The dates', setup, api => {
     afterAll(() => moveTo('UTC'))
 
     // rule: 4.2 filter rule 3
-    test('begin and end at midnight there, to the microsecond, and have 23 and 25 hours when the clocks change', async () => {
+    test('start and end at local midnight, to the microsecond, and have 23 and 25 hours when the clocks change', async () => {
       const winter = { '2026-02-28': [1], '2026-03-01': [2, 3], '2026-03-02': [4], '2026-03-07': [5] }
       const changes = { '2026-03-08': [6, 7], '2026-03-09': [8], '2026-11-01': [10, 11], '2026-11-02': [12] }
       for (const [day, ids] of Object.entries({ ...winter, ...changes, '2026-10-31': [9] }))
@@ -107,12 +107,12 @@ contract('The dates', setup, api => {
     })
 
     // rule: 2.1 certified_on; 2.2 parts
-    test('are shown as they are there, of the assessment and of each part', async () => {
+    test('are local days, of the assessment and of each part', async () => {
       expect(await dayOf(1)).toEqual(['2026-02-28', '2026-02-28'])
       expect(await dayOf(20)).toEqual(['2027-01-01', '2026-12-31', '2027-01-01'])
     })
 
-    test('without a time are the start of the day there', async () => {
+    test('without a time mean the start of the local day', async () => {
       await load(api.service.sql, [at(40, '2026-06-10')])
       expect(await between('2026-06-10', '2026-06-10')).toEqual([40])
       await moveTo('America/Chicago')

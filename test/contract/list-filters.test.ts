@@ -11,7 +11,7 @@ import {
 } from '../support/fixtures.ts'
 import { contract } from './support/contract.ts'
 
-/** Days are the order of the ids, so that a list in its default order is in the order of ids. */
+/** Days in the order of the ids, so that the default order is the order of ids. */
 const day = (n: number) => ({ certified_at: `2026-01-0${n}T12:00:00Z` })
 
 const setup = {
@@ -47,13 +47,13 @@ const setup = {
   },
 } as const
 
-/** Of the integration `main`. */
+/** The ids in the scope of the integration `main`. */
 const ALL = [1, 2, 3, 4, 5]
 
 contract('The list', setup, api => {
   describe('without filters', () => {
     // rule: 1 scope
-    test('holds what is in the organizations and in the assessments of the integration', async () => {
+    test('has the records whose organization and product are in the scope of the integration', async () => {
       expect(await api.ids()).toEqual([1, 2, 3, 4, 5])
       expect(await api.ids('', 'all')).toEqual([1, 2, 3, 4, 5, 6, 7])
       expect(await api.ids('', 'one')).toEqual([6])
@@ -64,52 +64,100 @@ contract('The list', setup, api => {
   describe('filtered', () => {
     const facts: [fact: string, query: string, ids: number[]][] = [
       // rule: 4.2 product_ids
-      ['by product_ids has these assessments', 'filter[product_ids][]=2', [3, 4]],
-      ['by several product_ids has any of them', 'filter[product_ids][]=2&filter[product_ids][]=1', ALL],
+      ['by product_ids has the assessments of these products', 'filter[product_ids][]=2', [3, 4]],
+      [
+        'by several product_ids has the assessments of any of them',
+        'filter[product_ids][]=2&filter[product_ids][]=1',
+        ALL,
+      ],
       // rule: 4.2 user_ids
-      ['by user_ids has these educators', 'filter[user_ids][]=503', [3]],
-      ['by several user_ids has any of them', 'filter[user_ids][]=503&filter[user_ids][]=502', [2, 3]],
-      ['by user_ids does not mean proctors', 'filter[user_ids][]=78', []],
+      ['by user_ids has the assessments of these educators', 'filter[user_ids][]=503', [3]],
+      [
+        'by several user_ids has the assessments of any of them',
+        'filter[user_ids][]=503&filter[user_ids][]=502',
+        [2, 3],
+      ],
+      ['by user_ids does not match proctors', 'filter[user_ids][]=78', []],
       // rule: 4.2 seids
-      ['by seids has these educators', 'filter[seids][]=1234567890', [1, 4]],
-      ['by several seids has any of them', 'filter[seids][]=123&filter[seids][]=1234567890', [1, 4, 5]],
-      ['by seids takes them as text: leading zeros count', 'filter[seids][]=00123', [3]],
-      ['by seids takes them whole', 'filter[seids][]=12345&filter[seids][]=23&filter[seids][]=%25', []],
-      ['by an unknown seid has nothing', 'filter[seids][]=nobody', []],
+      ['by seids has the assessments of these educators', 'filter[seids][]=1234567890', [1, 4]],
+      [
+        'by several seids has the assessments of any of them',
+        'filter[seids][]=123&filter[seids][]=1234567890',
+        [1, 4, 5],
+      ],
+      ['by seids compares texts, including leading zeros', 'filter[seids][]=00123', [3]],
+      ['by seids compares whole seids', 'filter[seids][]=12345&filter[seids][]=23&filter[seids][]=%25', []],
+      ['by an unknown seid is empty', 'filter[seids][]=nobody', []],
       // rule: 4.2 filter rule 5
-      ['by seids never matches an educator without one', 'filter[seids][]=null&filter[user_ids][]=502', []],
-      ['by seids has known ones next to unknown ones', 'filter[seids][]=nobody&filter[seids][]=123', [5]],
+      [
+        'by seids never matches an educator without a seid',
+        'filter[seids][]=null&filter[user_ids][]=502',
+        [],
+      ],
+      [
+        'by a known and an unknown seid has the records of the known one',
+        'filter[seids][]=nobody&filter[seids][]=123',
+        [5],
+      ],
       // rule: 4.2 proctor_ids
-      ['by proctor_ids has these proctors', 'filter[proctor_ids][]=77', [1, 3, 5]],
-      ['by proctor_ids has what its first part was supervised by', 'filter[proctor_ids][]=79', [4]],
+      ['by proctor_ids has the assessments of these proctors', 'filter[proctor_ids][]=77', [1, 3, 5]],
+      ['by proctor_ids matches the proctor of a first part', 'filter[proctor_ids][]=79', [4]],
       // rule: 4.2 proctor_ids
-      ['by proctor_ids has what any other part was supervised by', 'filter[proctor_ids][]=78', [2, 4]],
-      ['by proctor_ids of two parts, once', 'filter[proctor_ids][]=78&filter[proctor_ids][]=79', [2, 4]],
-      ['by proctor_ids does not mean educators', 'filter[proctor_ids][]=501', []],
+      ['by proctor_ids matches the proctor of any other part', 'filter[proctor_ids][]=78', [2, 4]],
+      [
+        'by proctor_ids of two of its parts has a record once',
+        'filter[proctor_ids][]=78&filter[proctor_ids][]=79',
+        [2, 4],
+      ],
+      ['by proctor_ids does not match educators', 'filter[proctor_ids][]=501', []],
       // rule: 4.2 organization_ids
-      ["by organization_ids goes by the assessment's", 'filter[organization_ids][]=20', [2, 4]],
-      ['by two organizations', 'filter[organization_ids][]=20&filter[organization_ids][]=10', ALL],
-      ['by an organization without assessments has nothing', 'filter[organization_ids][]=40', []],
+      [
+        'by organization_ids has the assessments of these organizations',
+        'filter[organization_ids][]=20',
+        [2, 4],
+      ],
+      [
+        'by several organization_ids has the assessments of any of them',
+        'filter[organization_ids][]=20&filter[organization_ids][]=10',
+        ALL,
+      ],
+      ['by an organization without assessments is empty', 'filter[organization_ids][]=40', []],
       // rule: 4.2 user_record_status
-      ['by the status active', 'filter[user_record_status][]=active', [1, 2, 4, 5]],
+      [
+        'by the status active has the records of active educators',
+        'filter[user_record_status][]=active',
+        [1, 2, 4, 5],
+      ],
       // rule: 4.2 user_record_status
-      ['by the status archived', 'filter[user_record_status][]=archived', [3]],
-      ['by both', 'filter[user_record_status][]=archived&filter[user_record_status][]=active', ALL],
+      [
+        'by the status archived has the records of archived educators',
+        'filter[user_record_status][]=archived',
+        [3],
+      ],
+      [
+        'by both statuses has all records',
+        'filter[user_record_status][]=archived&filter[user_record_status][]=active',
+        ALL,
+      ],
       // rule: 4.2 legacy_record
       ['by legacy_record true has migrated records', 'filter[legacy_record][]=true', [3, 4]],
       // rule: 4.2 legacy_record
       ['by legacy_record false has native records', 'filter[legacy_record][]=false', [1, 2, 5]],
-      ['by legacy_record in any case', 'filter[legacy_record][]=TRUE', [3, 4]],
-      ['by legacy_record 1', 'filter[legacy_record][]=1', [3, 4]],
-      ['by legacy_record 0', 'filter[legacy_record][]=0', [1, 2, 5]],
+      ['by legacy_record accepts true in any case', 'filter[legacy_record][]=TRUE', [3, 4]],
+      ['by legacy_record accepts 1 as true', 'filter[legacy_record][]=1', [3, 4]],
+      ['by legacy_record accepts 0 as false', 'filter[legacy_record][]=0', [1, 2, 5]],
       ['by one value twice has each record once', 'filter[seids][]=123&filter[seids][]=123', [5]],
-      ['by both values of legacy_record', 'filter[legacy_record][]=true&filter[legacy_record][]=false', ALL],
+      [
+        'by both values of legacy_record has all records',
+        'filter[legacy_record][]=true&filter[legacy_record][]=false',
+        ALL,
+      ],
     ]
     test.each(facts)('%s', async (_, query, ids) => {
       expect(await api.ids(query)).toEqual(ids)
     })
 
-    test('by values that nothing has, in any size, has nothing', async () => {
+    test('by ids that no row has is empty, for numbers of any size', async () => {
       const far = ['9223372036854775807', '9223372036854775808', '9'.repeat(100), `-${'9'.repeat(100)}`]
       for (const name of ['product_ids', 'user_ids', 'proctor_ids', 'organization_ids'])
         for (const value of [...far, '-1', '0'])
@@ -139,16 +187,16 @@ contract('The list', setup, api => {
     })
   })
 
-  describe('never goes beyond the scope', () => {
+  describe('never exceeds the scope', () => {
     // rule: 4.2 filter rule 4; 7.3 empty
-    test('by an organization outside: no records and no error', async () => {
+    test('for an organization outside the scope: no records and no error', async () => {
       const { status, text } = await api.tryList('filter[organization_ids][]=30')
       expect(status).toBe(200)
       expect(text).toBe('{"data":[],"meta":{"count":0,"offset":0,"page":50}}')
     })
 
     // rule: 1 scope; 4.2 filter rule 4
-    test('by organizations inside and outside: those inside', async () => {
+    test('for organizations inside and outside the scope: only those inside', async () => {
       const query =
         'filter[organization_ids][]=30&filter[organization_ids][]=20&filter[organization_ids][]=999'
       expect(await api.ids(query)).toEqual([2, 4])
@@ -163,13 +211,13 @@ contract('The list', setup, api => {
       ['filter[proctor_ids][]=79', [4], [4, 6]],
       ['filter[search]=Outside', [], [7]],
       ['filter[start_date]=2026-01-05', [5], [5, 6, 7]],
-    ])('by %s', async (query, inside, everything) => {
+    ])('for %s', async (query, inside, everything) => {
       expect(await api.ids(query)).toEqual(inside)
       expect(await api.ids(query, 'all')).toEqual(everything)
     })
 
     // rule: 4.2 filter rule 5
-    test('by a seid: no assessments, outside the scope and never recorded look alike', async () => {
+    test('for seids: the answer is the same for a seid without matches, outside the scope and never recorded', async () => {
       const texts = []
       for (const query of ['nobody', '123&filter[organization_ids][]=20', 'null&filter[user_ids][]=502']) {
         texts.push((await api.tryList(`filter[seids][]=${query}`)).text)

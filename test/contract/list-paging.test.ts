@@ -13,7 +13,7 @@ const setup = {
     product(2),
     proctor(78),
     educator(502, { record_status: 'archived' }),
-    // Few different values of every sort key, so that pages break inside ties.
+    // Few distinct values of every sort key, so that page boundaries fall inside ties.
     ...numbers.map(id =>
       assessment(id, {
         certified_at: `2026-01-0${1 + (id % 3)}`,
@@ -30,8 +30,8 @@ const setup = {
   },
 } as const
 
-contract('The paging', setup, api => {
-  /** As a client does it: offset grows by the page size until it reaches meta.count. */
+contract('Paging', setup, api => {
+  /** Walks as clients do: offset grows by the page size until it reaches meta.count. */
   const walk = async (query: string, page: number) => {
     const ids: number[] = []
     for (let [offset, count] = [0, 1]; offset < count; offset += page) {
@@ -44,9 +44,9 @@ contract('The paging', setup, api => {
     return ids
   }
 
-  describe('page', () => {
+  describe('the page size', () => {
     // rule: 4.2 page; 4.2 offset; 8 limits
-    test('is 50 unless given, from offset 0', async () => {
+    test('is 50 by default, from offset 0', async () => {
       for (const query of ['', 'page=', 'page=&offset=', 'page=%20', 'offset=0']) {
         const { data, meta } = await api.list(query)
         expect(data).toHaveLength(50)
@@ -65,7 +65,7 @@ contract('The paging', setup, api => {
     )
 
     // rule: 4.2 filter rule 6
-    test('is capped under every filter', async () => {
+    test('is at most 100 with any filter', async () => {
       for (const filter of [
         'filter[search]=reading',
         'filter[start_date]=2026-01-01',
@@ -85,7 +85,7 @@ contract('The paging', setup, api => {
     })
   })
 
-  describe('offset', () => {
+  describe('the offset', () => {
     // rule: 4.2 offset
     test('skips that many records', async () => {
       const all = await walk('', 100)
@@ -96,7 +96,7 @@ contract('The paging', setup, api => {
       }
     })
 
-    test('at or past the end is an empty page with the same count', async () => {
+    test('at or after the end gives an empty page with the same count', async () => {
       for (const offset of [130, 131, 2_147_483_648, Number.MAX_SAFE_INTEGER])
         expect(await api.list(`offset=${offset}`)).toEqual({
           data: [],
@@ -104,7 +104,7 @@ contract('The paging', setup, api => {
         })
     })
 
-    test('beyond any count is an empty page, however long the number', async () => {
+    test('greater than any count gives an empty page, for a number of any length', async () => {
       for (const offset of ['9223372036854775808', '9'.repeat(5000)]) {
         const { data, meta } = await api.list(`offset=${offset}`)
         expect(data).toEqual([])
@@ -115,23 +115,23 @@ contract('The paging', setup, api => {
   })
 
   test.each([...'0 -1 abc 1.5 50.0 1e1 0x10 1,2 ٥ NaN Infinity 5x'.split(' '), `-${'9'.repeat(50)}`])(
-    '%s is no page and, but for 0, no offset: 400, and says so',
+    'is 400 for page=%s, and for the same offset unless it is 0',
     async value => {
       expectUnreadable(await api.tryList([['page', value]]), 'page')
       if (value !== '0') expectUnreadable(await api.tryList([['offset', value]]), 'offset')
     },
   )
 
-  describe('count', () => {
+  describe('the count', () => {
     // rule: 2.3 meta
-    test('is of what matches the filters, on whatever page', async () => {
+    test('is the number of records that match the filters, on every page', async () => {
       for (const query of ['page=1', 'page=1&offset=25', 'page=100', 'offset=26', 'offset=5000']) {
         const { meta } = await api.list(`filter[organization_ids][]=20&${query}`)
         expect(meta.count).toBe(26)
       }
     })
 
-    test('follows the data', async () => {
+    test('follows changes of the data', async () => {
       const { sql } = api.service
       expect((await api.list()).meta.count).toBe(COUNT)
       await sql`update assessments set organization_id = 10 where id = 1000`
@@ -163,7 +163,7 @@ contract('The paging', setup, api => {
       'page=7',
       'page=100&sort=user_name&order=DESC',
       'filter[organization_ids][]=20&filter%5Bsearch%5D=Reading+Obs&page=4&x=%22%3E',
-    ])('by Link, for %s, meets the same pages as one by offset, and ends', async query => {
+    ])('through Link for %s meets the same pages as one by offset, and ends', async query => {
       const page = Number(/page=(\d+)/.exec(query)?.[1])
       const ids: number[] = []
       let url: URL | undefined = new URL(`${LIST}?${query}`, api.service.baseUrl)
@@ -179,7 +179,7 @@ contract('The paging', setup, api => {
       expect(ids).toEqual(await walk(query.replace(/page=\d+/, ''), page))
     })
 
-    test('has the same Link for HEAD and in every coding, and none on errors and single records', async () => {
+    test('gets the same Link for HEAD and with any content coding, and none for errors and single records', async () => {
       const expected = '<assessments?page=9&offset=14>; rel="next"'
       for (const method of ['GET', 'HEAD'])
         for (const coding of ['identity', 'gzip', 'zstd']) {

@@ -20,7 +20,7 @@ const EDUCATOR_OF_FAR = {
   last_name: `Last ${FAR}`,
   email: 'ñ@example.org',
 }
-/** No seid has control characters, which no filter could ask for. */
+/** Control characters are excluded from seids, because no filter could contain them. */
 const ODD_SEID = ODD.replaceAll(/\p{Cc}/gu, '')
 const EDUCATOR_OF_ODD = { seid: ODD_SEID, name: ODD, first_name: ODD, last_name: ODD, email: ODD }
 
@@ -88,21 +88,21 @@ contract('The list', setup, api => {
     return record
   }
 
-  describe('record', () => {
+  describe('a record', () => {
     // rule: 2.1 fields
-    test('has exactly the fields of the specification, in its order, in compact JSON', async () => {
+    test('has exactly the fields of the specification in their order, as compact JSON', async () => {
       const { text } = await api.tryList('filter[user_ids][]=501&filter[product_ids][]=1&page=1')
       const body = { data: [SINGLE], meta: { count: 3, offset: 0, page: 1 } }
       expect(text).toBe(JSON.stringify(body))
     })
 
     // rule: 2.2 without parts
-    test('without separate parts has one result, which describes itself', async () => {
+    test('without separate parts has one result, which describes the assessment itself', async () => {
       expect((await recordOf(9001)).results).toEqual(SINGLE.results)
     })
 
     // rule: 2.2 parts
-    test('of several parts lists each, in the order in which they were imported', async () => {
+    test('of several parts lists all parts in the order of their import', async () => {
       const { data } = await api.list('sort=certified_on&order=DESC&page=1')
       const expected = {
         ...SINGLE,
@@ -118,14 +118,14 @@ contract('The list', setup, api => {
     })
 
     // rule: 2.2 parts
-    test('of one separate part lists that part, whose id is not its own', async () => {
+    test("of one separate part lists that part with the part's own id", async () => {
       expect((await recordOf(9200)).results).toEqual([
         part(9201, 'The only part', '2026-02-28', 77, 'Paul Proctor'),
       ])
     })
 
     // rule: 2.1 seid
-    test('has a seid of null where none was ever recorded', async () => {
+    test('has a null seid if no seid was ever recorded', async () => {
       expect((await recordOf(9002)).seid).toBeNull()
       expect((await recordOf(9004)).seid).toBeNull()
     })
@@ -141,19 +141,19 @@ contract('The list', setup, api => {
         { id: 9003, ...EDUCATOR_OF_ODD, organization_id: 10, organization_name: 'Lakeside District' },
         part(9003, ODD, '2026-03-01', 79, ODD),
       ],
-    ])('keeps %s as they were loaded', async (_, fields, result) => {
+    ])('keeps %s unchanged', async (_, fields, result) => {
       const { assessment_name, certified_on } = result
       const record = { ...fields, assessment_name, certified_on, results: [result] }
       expect(await recordOf(fields.id)).toEqual(record)
     })
 
     // rule: 2.1 one record an assessment
-    test('appears once for each completed assessment of an educator', async () => {
+    test('is listed once for each completed assessment of an educator', async () => {
       expect(await api.ids('filter[user_ids][]=501')).toEqual([9001, 9200, 9100])
     })
 
     // rule: 2.1 id
-    test('has ids that are exact up to the largest', async () => {
+    test('has exact ids up to the largest', async () => {
       const { sql } = api.service
       const ids = ['9007199254740993', '9223372036854775807']
       try {
@@ -176,9 +176,9 @@ contract('The list', setup, api => {
     })
   })
 
-  describe('body', () => {
+  describe('the body', () => {
     // rule: 2.3 meta; 4.2 response
-    test('has exactly data and meta, and meta exactly count, offset and page', async () => {
+    test('has exactly data and meta, and meta has exactly count, offset and page', async () => {
       const { status, body, headers } = await api.tryList('page=2&offset=1')
       expect(status).toBe(200)
       expect(headers.get('content-type')).toMatch(/^application\/json(;|$)/)
@@ -188,14 +188,14 @@ contract('The list', setup, api => {
     })
 
     // rule: 7.3 empty
-    test('is a 200 with empty data and a count of 0 where nothing matches', async () => {
+    test('has empty data and a count of 0 with status 200 if nothing matches', async () => {
       const { status, text } = await api.tryList('filter[seids][]=nobody')
       expect(status).toBe(200)
       expect(text).toBe('{"data":[],"meta":{"count":0,"offset":0,"page":50}}')
     })
 
     // rule: 1 scope is hidden
-    test('shows nothing of the scope: a record is the same under a narrow one', async () => {
+    test('does not depend on the scope: a record is the same for a narrower scope', async () => {
       const query = 'filter[user_ids][]=501'
       const wide = await api.tryList(query)
       const narrow = await api.tryList(query, 'narrow')

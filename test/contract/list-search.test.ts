@@ -11,7 +11,7 @@ const named = (id: number, first: string, last: string, name = `#${id}`) =>
     seid: `Qseid${id}`,
   })
 
-/** One assessment a person, by the person's id; the product's name matches no person. */
+/** One assessment for each person, with the person's id. The product's name does not match any person. */
 const people = [
   named(1, 'Ana', 'Ruiz', 'Dr. Ana M. Ruiz'),
   named(2, 'Ruizo', 'Anaru'),
@@ -50,9 +50,9 @@ const setup = {
 } as const
 
 contract('The search', setup, api => {
-  /** Ids in their order: all assessments are of one day, and ties go by id. */
+  /** The ids that a search finds. All assessments have the same day, so their order is that of the ids. */
   const search = (value: string) => api.ids([['filter[search]', value]])
-  /** Values by the ids that they find. */
+  /** One test for each value, with the ids that the value finds. */
   const table = (rows: [ids: number[], ...values: string[]][]) =>
     test.each(rows.flatMap(([ids, ...values]) => values.map((value): [string, number[]] => [value, ids])))(
       '%j',
@@ -60,7 +60,7 @@ contract('The search', setup, api => {
     )
 
   // rule: 4.2 search
-  describe('matches a part of the assessment name, the first name or the last name:', () => {
+  describe('finds a part of the assessment name, the first name or the last name:', () => {
     table([
       [[101], 'Observation', 'serva'],
       [[1, 2, 106], 'Ana', 'Ruiz'],
@@ -73,14 +73,14 @@ contract('The search', setup, api => {
   })
 
   // rule: 4.2 search
-  describe('matches no other field:', () => {
+  describe('finds no other field:', () => {
     table([
       [[], 'Dr.', 'M. Ruiz', 'zmail', 'Qseid1', 'Orgname', 'Procname', 'Partname', '501', '2026', 'active'],
     ])
   })
 
   // rule: 4.2 search
-  describe('of two words is the first name followed by the last, a part of each, or a phrase:', () => {
+  describe('for two words finds first name and last name, a part of each, or the phrase:', () => {
     table([
       [[1, 106], 'Ana Ruiz', 'na ui', 'AN RU', 'a u'],
       [[2], 'Ruiz Ana'],
@@ -92,21 +92,21 @@ contract('The search', setup, api => {
     ])
   })
 
-  describe('of three words or more is one phrase:', () => {
+  describe('for three or more words finds only the phrase:', () => {
     table([
       [[], 'Mary Jo Smith', 'Reading Level Two', 'Ana M. Ruiz', 'Ana x Ruiz'],
       [[101], 'Reading Observation Level', 'ding observation level tw'],
     ])
   })
 
-  describe('is trimmed, and words may be any white space apart:', () => {
+  describe('ignores white space around the text, and any white space separates words:', () => {
     table([
       [[1, 2, 106], '  Ana  '],
       [[1, 106], ' Ana Ruiz ', 'Ana   Ruiz', '\u00a0Ana\u2003Ruiz\ufeff'],
     ])
   })
 
-  describe('takes %, _ and \\ as they are:', () => {
+  describe('takes %, _ and \\ literally:', () => {
     table([
       [[5, 102], '%', '_'],
       [[7, 102], '\\'],
@@ -117,7 +117,7 @@ contract('The search', setup, api => {
     ])
   })
 
-  describe('takes quotes and separators as they are:', () => {
+  describe('takes quotes and separators literally:', () => {
     table([
       [[7], "O'Brien"],
       [[], "' or 1=1 --", "'; drop table users; --", '$1', 'a,b'],
@@ -127,12 +127,13 @@ contract('The search', setup, api => {
   })
 
   // rule: 4.2 search
-  describe('folds case, beyond ASCII too:', () => {
+  describe('ignores case, also beyond ASCII:', () => {
     table([
       [[1, 106], 'aNA rUIZ'],
       [[101], 'READING observation'],
       [[8], 'élodie', 'Élodie', 'MÜßIG', 'élo müß'],
-      // A sigma is written otherwise at the end of a word, but the end of the value is not one.
+      // A lower-case sigma has another form at the end of a word. The end of the search text is not the end
+      // of a word.
       [[9], 'ÖZGÜR', 'σίσυφ', 'ΣΊΣΥΦ', 'ΣΊΣΥΦΟΣ', 'σίσυφος', 'ΣΊΣ', 'σίσ', 'özg ΣΊΣ'],
       [[10], 'НАТАЛІЯ', 'талі 山'],
       [[102], 'möbel'],
@@ -141,7 +142,7 @@ contract('The search', setup, api => {
     ])
   })
 
-  describe('takes a line break inside a name for a space, and crosses none between two fields:', () => {
+  describe('takes a line break inside a name as a space, and does not match across two fields:', () => {
     table([
       [[14], 'Anna Maria Lou', 'Maria Vries', 'Vries Bo Ti', 'Lou De'],
       [[], 'Anna Lou', 'De Ti', 'Vries Anna', 'Maria Lou De', 'Ti Basic', 'Ruiz Upper', 'Half Upper'],
@@ -150,7 +151,7 @@ contract('The search', setup, api => {
     ])
   })
 
-  describe('takes one and two characters, ASCII and not:', () => {
+  describe('accepts one and two characters, ASCII or not:', () => {
     table([
       [[6, 103], 'x', 'x p'],
       [[12], 'Q'],
@@ -165,7 +166,7 @@ contract('The search', setup, api => {
     ])
   })
 
-  test('of any length is answered', async () => {
+  test('accepts a text of any length', async () => {
     expect(await search('x'.repeat(10_000))).toEqual([])
     expect(await search('x '.repeat(5000))).toEqual([])
     expect(await search('%'.repeat(3000))).toEqual([])

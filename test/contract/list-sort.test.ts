@@ -11,7 +11,7 @@ import {
 } from '../support/fixtures.ts'
 import { contract, LIST } from './support/contract.ts'
 
-/** In their order: lower-cased, then by code point. The two in one line are equal but for their case. */
+/** Names in the expected order: lower-cased, then by code point. Names on one line differ only in case. */
 const NAMES: string[][] = [
   ...['10 x', '9 x', 'a b', 'A_b', 'ab'].map(name => [name]),
   ['APPLE', 'apple'],
@@ -21,7 +21,7 @@ const NAMES: string[][] = [
 const FLAT = NAMES.flat()
 const COUNT = FLAT.length
 
-/** Which name assessment k has of each kind: three orders that have nothing to do with each other or with ids. */
+/** The name of assessment k for each sort. The three orders are unrelated to each other and to the ids. */
 const shuffled = {
   user_name: (k: number) => (k * 8) % COUNT,
   product_name: (k: number) => (k * 5 + 3) % COUNT,
@@ -32,7 +32,7 @@ type NameSort = keyof typeof shuffled
 const each = Array.from({ length: COUNT }, (_, k) => k)
 const rank = (name: string | undefined) => NAMES.findIndex(equal => equal.includes(name ?? ''))
 
-/** The ids 1… sorted by one kind of name, equal ones by id. */
+/** The ids from 1, sorted by one kind of name and then by id. */
 function expected(sort: NameSort): number[] {
   const rankOf = (k: number) => rank(FLAT[shuffled[sort](k)])
   return each.toSorted((a, b) => rankOf(a) - rankOf(b) || a - b).map(k => k + 1)
@@ -47,7 +47,7 @@ const setup = {
     organization(PARTED),
     organization(TIED),
     ...each.flatMap(k => [
-      // Neither first nor last name may decide.
+      // First and last names are not sort keys, so they have another order.
       educator(2000 + k, { name: FLAT[k], first_name: `F${9 - (k % 10)}`, last_name: `L${k % 3}` }),
       product(1000 + k, FLAT[k]),
       proctor(3000 + k, FLAT[k]),
@@ -65,7 +65,7 @@ const setup = {
     proctor(81, 'Abe'),
     proctor(82, 'mia'),
     proctor(83, 'Zed'),
-    // The first is neither the earliest nor the one with the least id.
+    // The first part is neither the earliest nor the one with the smallest id.
     ...[
       { id: 301, first: 83, second: 81 },
       { id: 302, first: 81, second: 83 },
@@ -88,36 +88,36 @@ contract('The sort', setup, api => {
 
   // rule: 4.2 sort; 4.2 order
   describe.each(['user_name', 'product_name', 'proctor_name'] as const)('by %s', sort => {
-    test('goes by lower-cased name, then code points, equal names by id', async () => {
+    test('compares lower-cased names by code point, then ids', async () => {
       expect(await inOrganization(NAMED, `sort=${sort}`)).toEqual(expected(sort))
       expect(await inOrganization(NAMED, `sort=${sort}&order=ASC`)).toEqual(expected(sort))
     })
 
-    test('goes exactly the other way with DESC, ids too', async () => {
+    test('is exactly reversed by DESC, also for equal names', async () => {
       expect(await inOrganization(NAMED, `sort=${sort}&order=DESC`)).toEqual(expected(sort).reverse())
     })
   })
 
   // rule: 4.2 sort
-  test('certified_on goes by day; on one day by id, whatever the time', async () => {
+  test('by certified_on compares days, then ids, at any time of day', async () => {
     expect(await inOrganization(DATED, 'sort=certified_on')).toEqual(byDate)
     expect(await inOrganization(DATED, 'sort=certified_on&order=DESC')).toEqual(byDate.toReversed())
   })
 
   // rule: 4.2 sort; 4.2 order
-  test('is by certified_on, ascending, unless asked otherwise', async () => {
+  test('is by certified_on and ascending by default', async () => {
     expect(await inOrganization(DATED, '')).toEqual(byDate)
     expect(await inOrganization(DATED, 'sort=&order=')).toEqual(byDate)
     expect(await inOrganization(DATED, 'order=DESC')).toEqual(byDate.toReversed())
   })
 
-  test('proctor_name goes by the first part', async () => {
+  test('by proctor_name compares the proctors of the first parts', async () => {
     expect(await inOrganization(PARTED, 'sort=proctor_name')).toEqual([302, 303, 301])
     expect(await inOrganization(PARTED, 'sort=proctor_name&order=DESC')).toEqual([301, 303, 302])
   })
 
   test.each(['certified_on', 'user_name', 'proctor_name', 'product_name', 'bogus'])(
-    '%s breaks ties by id as a number, in its own direction',
+    'by %s orders ties by id as a number, in the same direction',
     async sort => {
       expect(await inOrganization(TIED, `sort=${sort}`)).toEqual([401, 4002, 4010])
       expect(await inOrganization(TIED, `sort=${sort}&order=DESC`)).toEqual([4010, 4002, 401])
@@ -128,36 +128,42 @@ contract('The sort', setup, api => {
   test.each([
     ...['bogus', 'id', 'name', 'USER_NAME', 'user_name,id', '-user_name', 'user_name desc', "user_name' --"],
     ...['toString', 'constructor', '__proto__', 'user_name\0', 'x'.repeat(8000)],
-  ])('%s is not one, and falls back to certified_on', async sort => {
+  ])('by %s, which is unknown, falls back to certified_on', async sort => {
     const encoded = encodeURIComponent(sort)
     expect(await inOrganization(DATED, `sort=${encoded}`)).toEqual(byDate)
     expect(await inOrganization(DATED, `sort=${encoded}&order=DESC`)).toEqual(byDate.toReversed())
   })
 
   // rule: 4.2 order
-  test.each(['DESC', 'desc', 'Desc', 'dEsC', '+desc+', '%E2%80%83DESC'])('order %s descends', async order => {
-    expect(await inOrganization(DATED, `order=${order}`)).toEqual(byDate.toReversed())
-  })
+  test.each(['DESC', 'desc', 'Desc', 'dEsC', '+desc+', '%E2%80%83DESC'])(
+    'with order %s is descending',
+    async order => {
+      expect(await inOrganization(DATED, `order=${order}`)).toEqual(byDate.toReversed())
+    },
+  )
 
   // rule: 4.2 order; 7.3 sort and order
   test.each([
     ...['ASC', 'asc', 'Asc', 'descending', 'DESC,ASC', 'down', '-1', '1', 'constructor', "desc'"],
     ...['%20', '%01desc', 'desc%00', '%7F'],
-  ])('order %s ascends', async order => {
+  ])('with order %s is ascending', async order => {
     expect(await inOrganization(DATED, `order=${order}`)).toEqual(byDate)
   })
 
   // rule: 7.3 sort and order
-  describe.each(['sort', 'order'])('%s is never an error, and falls back, in the shape', name => {
-    test.each([
-      ...['=%FF', '=%C3%28', '=%ED%A0%80', '=%EF%BF%BD', '=100%', '[%FF]=desc', '=desc&NAME=%FF'],
-      ...['[x]=user_name', '[x][y]=desc', '[a][b][c][d]=1', '[__proto__]=desc', '[=desc', '', '=', '[]='],
-      ...[`${'[]'.repeat(2000)}=desc`, '[]=user_name&NAME[x]=desc', '=user_name&NAME=bogus'],
-    ])('%s', async shape => {
-      const query = name + shape.replaceAll('NAME', name)
-      expect(await inOrganization(DATED, query)).toEqual(byDate)
-    })
-  })
+  describe.each(['sort', 'order'])(
+    'falls back to the default, without an error, if %s has the form',
+    name => {
+      test.each([
+        ...['=%FF', '=%C3%28', '=%ED%A0%80', '=%EF%BF%BD', '=100%', '[%FF]=desc', '=desc&NAME=%FF'],
+        ...['[x]=user_name', '[x][y]=desc', '[a][b][c][d]=1', '[__proto__]=desc', '[=desc', '', '=', '[]='],
+        ...[`${'[]'.repeat(2000)}=desc`, '[]=user_name&NAME[x]=desc', '=user_name&NAME=bogus'],
+      ])('%s', async shape => {
+        const query = name + shape.replaceAll('NAME', name)
+        expect(await inOrganization(DATED, query)).toEqual(byDate)
+      })
+    },
+  )
 
   test.each([
     'order[]=desc',
@@ -166,18 +172,18 @@ contract('The sort', setup, api => {
     `${'order=asc&'.repeat(500)}order=desc`,
     'order=%FF&order=desc',
     'sort[]=certified_on&order=desc',
-  ])('order is the last of a list: %s', async query => {
+  ])('uses the last value of order in a list: %s', async query => {
     expect(await inOrganization(DATED, query)).toEqual(byDate.toReversed())
   })
 
   test.each(['sort%FF=1', 'order=desc&x=%FF', 'sort=%FF&filter[search]=%FF', '%FF=sort'])(
-    'what is no sort and no order stays an error: %s',
+    'does not hide an error of another parameter: %s',
     async query => {
       expect((await api.tryList(query)).status).toBe(400)
     },
   )
 
-  test('a bare byte that is not UTF-8 is none, and the Link to the next page keeps it', async () => {
+  test('ignores a byte that is not UTF-8, and the Link to the next page keeps the byte', async () => {
     const head = [`GET ${LIST}?sort=\xff&page=1 HTTP/1.1`, `Authorization: ${api.bearer().authorization}`]
     const { status, headers } = await api.raw(head)
     expect(status).toBe(200)

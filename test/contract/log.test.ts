@@ -58,7 +58,7 @@ contract('The log', setup, api => {
       await got(api.tryList(`filter[search]=${encodeURIComponent(value)}%00`))
       await got(api.tryList(`filter[search]=${encodeURIComponent(value)}%FF`))
       await got(api.tryList(`${encodeURIComponent(value)}=1`))
-      // A client's mistake: what belongs into a filter, as the id.
+      // A client's mistake: the text of a filter in place of the id.
       await got(api.get(`${LIST}/${encodeURIComponent(value)}`))
     }
     await got(api.get(`${LIST}/9001`))
@@ -68,13 +68,13 @@ contract('The log', setup, api => {
     return statuses
   }
 
-  test('holds no token, secret, name, email, seid or search text, whatever was asked', async () => {
+  test('has no token, secret, name, email, seid or search text of any request', async () => {
     const statuses = new Set(await traffic())
     expect([...statuses].toSorted((a, b) => a - b)).toEqual([200, 400, 401, 404, 405])
     expectNothingPersonal()
   })
 
-  test('and the answers hold nothing of the database, when the database fails', async () => {
+  test('and answers have nothing of the database if the database fails', async () => {
     const { sql } = api.service
     const leaking = /export_records|access_tokens|relation|select|postgres|sql|\bat \//i
     await sql`alter table export_records rename to export_records_away`

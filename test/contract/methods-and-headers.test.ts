@@ -13,10 +13,10 @@ contract('The API', setup, api => {
     api.raw([`${method} ${path} HTTP/1.1`, ...headers])
   const bearer = () => `Authorization: ${api.bearer().authorization}`
 
-  describe('with a method other than GET and HEAD', () => {
+  describe('for a method other than GET and HEAD', () => {
     // rule: 1 read-only
     test.each(['POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'TRACE', 'PROPFIND'])(
-      'answers 405 with Allow to %s, whoever asks',
+      'answers 405 with Allow for %s, with any token',
       async method => {
         for (const path of [...PATHS, `${LIST}/abc`, `${LIST}?page=abc`]) {
           for (const headers of [[], [bearer()], ['Authorization: Bearer x']]) {
@@ -43,7 +43,7 @@ contract('The API', setup, api => {
       expect((await api.tryList()).text).toBe(before.text)
     })
 
-    test('is refused whatever its body is', async () => {
+    test('answers 405 for any body', async () => {
       for (const path of [...PATHS, TOKEN])
         for (const type of ['application/json', 'multipart/form-data', 'text/plain']) {
           const request = { method: 'DELETE', headers: { 'content-type': type }, body: '{' }
@@ -52,13 +52,13 @@ contract('The API', setup, api => {
     })
   })
 
-  describe('with other paths', () => {
+  describe('for other paths', () => {
     // rule: 9 paths
     test.each([
       ...['/', '/api/v1/ax', '/api/v2/ax/assessments', '/api/ax/assessments', '/ax/assessments', `${LIST}/`],
       ...[`${LIST}.json`, '/API/v1/ax/assessments', '//api/v1/ax/assessments', '/api/v1//ax/assessments'],
       ...['/oauth', '/api/v1/oauth/token', `${TOKEN}/`, '/OAUTH/TOKEN'],
-    ])('is 404 for %s', async path => {
+    ])('answers 404 for %s', async path => {
       for (const method of ['GET', 'POST']) {
         const answer = await raw(method, path, [bearer()])
         expect([method, answer.status]).toEqual([method, 404])
@@ -68,8 +68,8 @@ contract('The API', setup, api => {
     })
   })
 
-  describe('with its headers', () => {
-    test('keeps data out of every cache, lets no browser guess, challenges on 401 alone, and answers HEAD alike', async () => {
+  describe('in its headers', () => {
+    test('forbids caching and content sniffing, has a challenge only with 401, and is the same for HEAD', async () => {
       const nobodys = 'Authorization: Bearer x'
       const cases: [path: string, headers: string[], status: number][] = [
         ...[...PATHS, `${LIST}?filter[seids][]=nobody`].map((path): [string, string[], number] => [
@@ -100,7 +100,7 @@ contract('The API', setup, api => {
       }
     })
 
-    test('lets no page of another origin read an answer', async () => {
+    test('does not let pages of other origins read answers', async () => {
       const origin = { origin: 'https://elsewhere.example' }
       const headers = { ...api.bearer(), ...origin }
       const preflight = { ...origin, 'access-control-request-method': 'GET' }
@@ -115,7 +115,7 @@ contract('The API', setup, api => {
       }
     })
 
-    test('does not change its answer for Accept or a content type', async () => {
+    test('does not depend on Accept or the content type of the request', async () => {
       const plain = await api.tryList()
       for (const more of [{ accept: 'text/html' }, { 'content-type': 'application/xml' }]) {
         const answer = await api.request(LIST, { headers: { ...api.bearer(), ...more } })

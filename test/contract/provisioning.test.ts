@@ -21,7 +21,7 @@ contract('An integration that is not fully provisioned', setup, api => {
     ['without organizations gets 400 about tenant ids', 'noOrganizations', TENANTS],
     // rule: 7.1 no assessments; 7.2 provisioning
     ['without assessments gets 400 about product ids', 'noProducts', PRODUCTS],
-    ['without either is told of the organizations first', 'nothing', TENANTS],
+    ['without either gets 400 about tenant ids', 'nothing', TENANTS],
   ] as const)('%s', async (_, integration, message) => {
     for (const path of PATHS) {
       const { status, body, headers } = await api.get(path, integration)
@@ -32,21 +32,21 @@ contract('An integration that is not fully provisioned', setup, api => {
     }
   })
 
-  test('is told so before its parameters are read or anything is looked up', async () => {
+  test('gets this 400 before its parameters or a record are checked', async () => {
     for (const path of [`${LIST}?page=abc`, `${LIST}?filter[seids][]=%00`, `${LIST}/0`, `${LIST}/abc`]) {
       expect((await api.get(path, 'noOrganizations')).body).toEqual(messageOnly(TENANTS))
       expect((await api.get(path, 'noProducts')).body).toEqual(messageOnly(PRODUCTS))
     }
   })
 
-  test('is told so only with a valid token', async () => {
+  test('gets this 400 only with a valid token', async () => {
     const bearer = await api.newToken('nothing')
     await api.expire(bearer)
     for (const path of PATHS) expect((await api.get(path, { bearer })).status).toBe(401)
   })
 
   // rule: 7.1 no organizations
-  test('is not cured by retrying, but by the operator', async () => {
+  test('gets this 400 until the operator completes the scope', async () => {
     const { sql } = api.service
     const { clientId } = api.clients.noOrganizations
     expect((await api.get(LIST, 'noOrganizations')).status).toBe(400)

@@ -9,12 +9,12 @@ const setup = {
 const MAX_QUERY = 16 * 1024
 
 contract('The query string', setup, api => {
-  /** Sent as it stands, byte by byte. */
+  /** Sends the query string byte by byte, unchanged. */
   const raw = (query: string) =>
     api.raw([`GET ${LIST}?${query} HTTP/1.1`, `Authorization: ${api.bearer().authorization}`])
   const notUtf8 = messageOnly(/UTF-8/)
 
-  describe('answers 400 that names it to a value that cannot be read:', () => {
+  describe('is 400, naming the parameter, for an invalid value of', () => {
     const ids = ['1 2', `${'9'.repeat(30)}x`, ..."abc 1.0 1.5 1e3 0x1 １２ --1 NaN 1;2 1'".split(' ')]
     const dates = [
       ...'yesterday today now infinity 2026-02-30 2025-02-29 1900-02-29 2026-13-01 2026-00-10'.split(' '),
@@ -51,7 +51,7 @@ contract('The query string', setup, api => {
       }
     })
 
-    test('several at once are each named', async () => {
+    test('several parameters: each is named', async () => {
       const { status, body } = await api.tryList('page=abc&filter[user_ids][]=x&filter[end_date]=y')
       const error = (parameter: string) => ({ message: expect.stringMatching(/\S/), parameter })
       expect(body).toEqual({ errors: ['page', 'filter[end_date]', 'filter[user_ids]'].map(error) })
@@ -59,8 +59,8 @@ contract('The query string', setup, api => {
     })
   })
 
-  describe('answers 400', () => {
-    test('to control characters in a value', async () => {
+  describe('is 400', () => {
+    test('for control characters in a value', async () => {
       for (const odd of ['%00', '%01', '%08', '%0A', '%0D', '%1B', '%1F', '%7F']) {
         expectUnreadable(await api.tryList(`filter[search]=a${odd}b`), 'filter[search]')
         expectUnreadable(await api.tryList(`filter[seids][]=a${odd}b`), 'filter[seids]')
@@ -73,7 +73,7 @@ contract('The query string', setup, api => {
       }
     })
 
-    test('to escapes that are not UTF-8', async () => {
+    test('for escapes that are not UTF-8', async () => {
       for (const odd of '%FF %C3%28 %C3 %E2%82 %ED%A0%80 %C0%80 %F5%80%80%80 a%80b %zz %'.split(' ')) {
         for (const name of ['filter[search]', 'filter[seids][]', 'page', 'x']) {
           const { status, body } = await api.tryList(`${name}=${odd}`)
@@ -83,8 +83,8 @@ contract('The query string', setup, api => {
       }
     })
 
-    test('to bytes that are not UTF-8, and to what stands for them', async () => {
-      // The server passes on U+FFFD in their place, and nobody can see what was sent.
+    test('for bytes that are not UTF-8, and for U+FFFD', async () => {
+      // The server passes on U+FFFD in place of such bytes, so the original bytes are unknown.
       for (const odd of ['filter[search]=\xff', 'filter[seids][]=a\xc3', '\xff=1', 'page=5&x=\xe2\x82']) {
         const { status, text } = await raw(odd)
         expect([odd, status, JSON.parse(text)]).toEqual([odd, 400, notUtf8])
@@ -93,7 +93,7 @@ contract('The query string', setup, api => {
       expect((await raw('filter[search]=\xc3\xa9')).status).toBe(200)
     })
 
-    test('to more than 16 KiB, and not to 16 KiB', async () => {
+    test('for more than 16 KiB, but not for 16 KiB', async () => {
       const padded = (length: number) => 'padding='.padEnd(length, 'x')
       const { status: accepted, text } = await api.tryList(padded(MAX_QUERY))
       expect(accepted).toBe(200)
@@ -102,7 +102,7 @@ contract('The query string', setup, api => {
       expect([status, body]).toEqual([400, messageOnly(/16384 bytes/)])
     })
 
-    test('or 431, by the HTTP server itself, to more than 64 KiB', async () => {
+    test('or 431, from the HTTP server itself, for more than 64 KiB', async () => {
       expect((await raw('x'.repeat(60_000))).status).toBe(400)
       for (const length of [70_000, 1_000_000]) expect((await raw('x'.repeat(length))).status).toBe(431)
     })

@@ -31,32 +31,35 @@ const ARRAYS: [name: string, value: string, ids: number[], other: string, both: 
 ]
 
 contract('The query string', setup, api => {
-  /** What is expected, and the queries that have it. */
+  /** The expected result, and the query strings that have it. */
   type Rows<Expected> = [expected: Expected, ...queries: string[]][]
   const each = <Expected>(rows: Rows<Expected>) =>
     test.each(rows.flatMap(([expected, ...queries]) => queries.map(query => ({ query, expected }))))
 
-  /** Queries by the ids that they have. */
+  /** Query strings by the ids that they return. */
   const table = (rows: Rows<number[]>) =>
-    each(rows)('$query has $expected', async ({ query, expected }) => {
+    each(rows)('$query returns $expected', async ({ query, expected }) => {
       expect(await api.ids(query)).toEqual(expected)
     })
-  /** Queries by the parameter that a 400 names. */
+  /** Query strings by the parameter that the 400 names. */
   const unreadable = (rows: Rows<string>) =>
     each(rows)('$query is 400 about $expected', async ({ query, expected }) => {
       expectUnreadable(await api.tryList(query), expected)
     })
-  /** Queries by the page and the offset that they have. */
+  /** Query strings by their page size and offset. */
   const paged = (rows: Rows<[page: number, offset: number]>) =>
-    each(rows)('$query is a page from an offset, $expected', async ({ query, expected: [page, offset] }) => {
-      expect((await api.list(query)).meta).toEqual({ count: 3, page, offset })
-    })
+    each(rows)(
+      '$query has the page size and the offset $expected',
+      async ({ query, expected: [page, offset] }) => {
+        expect((await api.list(query)).meta).toEqual({ count: 3, page, offset })
+      },
+    )
 
   // rule: 4.2 arrays
-  describe.each(ARRAYS)('takes filter[%s]', (name, value, ids, other, both) => {
+  describe.each(ARRAYS)('accepts filter[%s]', (name, value, ids, other, both) => {
     const f = `filter[${name}]`
     // rule: 4.2 filter rule 2
-    test('as if it were left out where it is blank', async () => {
+    test('with only blank values as if omitted', async () => {
       for (const blank of [
         '[]=',
         '[]',
@@ -98,8 +101,8 @@ contract('The query string', setup, api => {
     })
   })
 
-  test('takes 1,000 values of an array, and refuses 1,001', async () => {
-    // Only the shortest of the names leaves room for so many in 16 KiB.
+  test('accepts 1,000 values of an array, and refuses 1,001', async () => {
+    // Only the shortest name leaves room for 1,001 values in 16 KiB.
     const many = (count: number) => `${'filter[seids]=x&'.repeat(count - 1)}filter[seids]=S+C`
     expect(await api.ids(many(1000))).toEqual([3])
     expectUnreadable(await api.tryList(many(1001)), 'filter[seids]')
@@ -109,7 +112,7 @@ contract('The query string', setup, api => {
     ['search', 'nothing'],
     ['start_date', '2027-01-01'],
     ['end_date', '2025-01-01'],
-  ])('takes the scalar filter[%s]', (name, value) => {
+  ])('accepts the scalar filter[%s]:', (name, value) => {
     const f = `filter[${name}]`
     table([
       [ALL, ...['=', '', '=%20', '=+', '=%20+%20', '=%E2%80%83', '[x]='].map(blank => f + blank)],
@@ -119,7 +122,7 @@ contract('The query string', setup, api => {
   })
 
   // rule: 4.2 filter rule 2
-  describe('takes a filter without a name, as long as it is blank:', () => {
+  describe('accepts a filter without a name only if it is blank:', () => {
     table([
       [ALL, 'filter', 'filter=', 'filter=+', 'filter[]=', 'filter[][]=%20'],
       [[3], 'filter=&filter[search]=math', 'filter[search]=math&filter[]='],
@@ -128,7 +131,7 @@ contract('The query string', setup, api => {
   })
 
   // rule: 4.2 page; 4.2 sort; 4.2 order
-  describe('repeats a scalar, and the last one that is not blank wins:', () => {
+  describe('may repeat a scalar, and the last value that is not blank counts:', () => {
     paged([
       [[2, 0], 'page=7&page=2', 'page[]=7&page[]=2'],
       [[7, 0], 'page=7&page=', 'page=7&page=+&page', 'page=&page=7', 'page=abc&page=7'],
@@ -149,7 +152,7 @@ contract('The query string', setup, api => {
   })
 
   describe('is read', () => {
-    describe('with a plus as a space, %2B as a plus:', () => {
+    describe('with a plus as a space, and %2B as a plus:', () => {
       table([
         [[1], 'filter[search]=Ana+Ruiz', 'filter[search]=Ana%20Ruiz'],
         [[], 'filter[search]=Ana%2BRuiz'],
@@ -157,14 +160,14 @@ contract('The query string', setup, api => {
       ])
     })
 
-    describe('split on & only, and at the first = of a pair:', () => {
+    describe('split at & only, and at the first = of a pair:', () => {
       table([
         [[3], 'filter[search]=c;d', 'filter[search]=b=c;d%26e', '&&filter[search]=math&&page=9&'],
         [[], 'filter[search]=math;page=abc'],
       ])
     })
 
-    describe('without white space around numbers, ids, days, booleans and status, and with that of a seid:', () => {
+    describe('without white space around numbers, ids, days, booleans and statuses, but with that of seids:', () => {
       paged([
         [[2, 1], 'page=+2+&offset=%20%201%20', 'page=%C2%A02&offset=1%E2%80%83'],
         [[2, 1], 'page=%EF%BB%BF2&offset=+1', 'page=%2B2&offset=%2B1', 'page=002&offset=01'],
@@ -187,7 +190,7 @@ contract('The query string', setup, api => {
       ])
     })
 
-    describe('without lists by comma:', () => {
+    describe('without splitting values at commas:', () => {
       table([
         [[2], 'filter[seids][]=a,b'],
         [[], 'filter[seids][]=1234567890,S+C'],
@@ -202,14 +205,14 @@ contract('The query string', setup, api => {
       ])
     })
 
-    test('as if what nobody knows were not there', async () => {
+    test('without unknown parameters', async () => {
       const bare = (await api.tryList()).text
       const unknown = [
         'limit=1 per_page=1&fields=id q=nothing search=nothing seids[]=nobody filter[name]=nothing',
         'filter[Search]=nothing Filter[search]=nothing filters[search]=nothing filter[seid]=nobody',
         'filter[a][b][c]=1 filter.search=nothing filter] filter[ filter[search a[b][c][d][e][f][g]=1',
         `page_size=1&limit=abc PAGE=1 []=1 [ = =1 ? filter${'[a]'.repeat(2000)}=1`,
-        // Names that objects inherit.
+        // Names of inherited properties of objects.
         '__proto__=1 constructor=1 hasOwnProperty=1 toString=1&valueOf=1 __proto__[page]=1',
         '__proto__[filter][search]=nothing constructor[prototype][page]=1 filter[__proto__]=1',
         'filter[__proto__][search]=nothing filter[constructor]=1 filter[hasOwnProperty]=1',
@@ -222,7 +225,7 @@ contract('The query string', setup, api => {
       }
     })
 
-    describe('with brackets that are odd:', () => {
+    describe('with unbalanced or repeated brackets as follows:', () => {
       table([[[3], 'filter[search]]=math', 'filter[seids]x=S+C']])
       unreadable([
         ['filter', 'filter[[search]]=math'],

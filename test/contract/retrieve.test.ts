@@ -22,7 +22,7 @@ const setup = {
 } as const
 
 contract('Retrieve', setup, api => {
-  /** A 404, with the id that was asked for taken out of its text. */
+  /** The text of a 404 without the requested id. */
   const notFound = async (id: number, as: 'main' | 'other' = 'main') => {
     const { status, body, text } = await api.get(`${LIST}/${id}`, as)
     expect([status, body]).toEqual([404, messageOnly()])
@@ -30,7 +30,7 @@ contract('Retrieve', setup, api => {
   }
 
   // rule: 4.3 id; 4.3 response; 2.1 fields
-  test('answers with the record alone, byte for byte as the list has it', async () => {
+  test('returns exactly the record of the list, and nothing around it', async () => {
     const list = await api.tryList()
     for (const id of [9001, 9100, 9002]) {
       const { status, text, headers } = await api.get(`${LIST}/${id}`)
@@ -51,13 +51,13 @@ contract('Retrieve', setup, api => {
   })
 
   // rule: 7.2 not found
-  test("is 404 for a part's id, as for one that does not exist", async () => {
+  test('is 404 for the id of a part, as for an unknown id', async () => {
     const unknown = await notFound(777777)
     for (const id of [9101, 9102]) expect(await notFound(id)).toBe(unknown)
   })
 
   // rule: 1 scope; 7.2 not found
-  test('is 404 outside the scope, as for an id that does not exist', async () => {
+  test('is 404 outside the scope, as for an unknown id', async () => {
     const unknown = await notFound(777777)
     for (const id of [9300, 9301, 9302]) expect(await notFound(id)).toBe(unknown)
     expect(await notFound(9001, 'other')).toBe(unknown)
@@ -70,13 +70,13 @@ contract('Retrieve', setup, api => {
     ...['0', '-1', '-9001', '9223372036854775807', '9223372036854775808', '9'.repeat(40), '9'.repeat(8000)],
     ...['abc', '9001abc', '9001.0', '9001.5', '9e3', '0x2329', '9001,9002', '9_001', '9001;', '%C2%B9'],
     ...['９００１', "'", 'null', 'NaN', 'x'.repeat(8000), '9001/', '9001/results', '9001/9001'],
-  ])('is 404 for %j, which no record has as its id', async id => {
+  ])('is 404 for %j, which is not the id of any record', async id => {
     const { status, body } = await api.get(`${LIST}/${id}`)
     expect([status, body]).toEqual([404, messageOnly()])
   })
 
   test.each('%00 9001%00 %FF 9001% %zz %0A9001 9001%0A 9001%20 %2F9001 9001%2F %2e%2e'.split(' '))(
-    'is 404 for the escape %s as it is on the wire',
+    'is 404 for the unescaped path %s',
     async id => {
       const head = [`GET ${LIST}/${id} HTTP/1.1`, `Authorization: ${api.bearer().authorization}`]
       const { status, text } = await api.raw(head)
@@ -84,7 +84,7 @@ contract('Retrieve', setup, api => {
     },
   )
 
-  test('ignores query parameters, which it has none of', async () => {
+  test('ignores query parameters', async () => {
     const plain = await api.get(`${LIST}/9001`)
     for (const query of ['?', '?page=abc', '?filter[seids][]=nobody', '?id=9002']) {
       const { status, text } = await api.get(`${LIST}/9001${query}`)

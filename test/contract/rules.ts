@@ -1,7 +1,7 @@
 /**
- * The rules of the specification, by section and a word or two, in our own words. A comment `// rule: 4.2 page`
- * above a test, a group of tests or the row of a table says that it holds a rule; several are parted by semicolons.
- * scripts/rules.ts writes the table of rules and tests into test/README.md.
+ * The rules of the specification in our own words, by section and a keyword. A comment `// rule: 4.2 page`
+ * above a test, a group of tests or the row of a table says that the test holds this rule; semicolons
+ * separate several rules. scripts/rules.ts writes the table of rules and tests into test/README.md.
  */
 export const RULES = {
   '1 scope': 'a request narrows what was provisioned, and never widens it',

@@ -15,8 +15,8 @@ import {
 type Clients = 'main' | 'other'
 const setup = { lines: world(), integrations: { main: SCOPE, other: SCOPE } }
 
-contract('A token request', setup, api => {
-  describe('the client', () => {
+contract('The client', setup, api => {
+  describe('of a token request', () => {
     test('is not read from the query string', async () => {
       const { client_id, client_secret } = api.credentials()
       const by = (query: string, params: Record<string, string>) =>
@@ -28,7 +28,7 @@ contract('A token request', setup, api => {
     })
 
     // rule: 7.1 invalid_client
-    test('that is unknown, has a wrong secret, is disabled or lost its secret gets the very same answer', async () => {
+    test('gets exactly the same 401 if it is unknown, has a wrong secret or is disabled', async () => {
       const { sql } = api.service
       const { clientId, clientSecret } = api.clients.main
       const disabled = api.clients.other
@@ -66,7 +66,7 @@ contract('A token request', setup, api => {
       await expectToken(api, await api.tokenByForm(api.credentials('other')))
     })
 
-    test('must be named and proven: what is empty is missing', async () => {
+    test('must have an id and a secret: an empty value counts as missing', async () => {
       const { client_id, client_secret } = api.credentials()
       const attempts: Record<string, string>[] = [
         GRANT,
@@ -86,25 +86,25 @@ contract('A token request', setup, api => {
     })
 
     test.each(['Basic', 'Basic ', 'Basic !!!!', 'Basic bm9jb2xvbg==', 'Basic =', 'Basic w6k6/w=='])(
-      'is not known from the malformed header %j',
+      'is not accepted from the malformed header %j',
       async authorization => {
         expectOAuthError(await api.tokenByForm(GRANT, { authorization }), 401, 'invalid_client')
       },
     )
 
-    test.each(['basic', 'BASIC', 'bAsIc'])('may be sent under the scheme word %s', async scheme => {
+    test.each(['basic', 'BASIC', 'bAsIc'])('may be sent under the scheme %s', async scheme => {
       const authorization = api.basic().authorization.replace('Basic', scheme)
       await expectToken(api, await api.tokenByForm(GRANT, { authorization }))
     })
 
-    test('of Basic is split from its secret on the first colon only', async () => {
+    test('in a Basic header ends at the first colon', async () => {
       await withSecret(api, 'left:right:', async () => {
         const authorization = basic(api.clients.main.clientId, 'left:right:')
         await expectToken(api, await api.tokenByForm(GRANT, { authorization }))
       })
     })
 
-    test('of Basic is form-decoded, both halves', async () => {
+    test('in a Basic header is form-decoded, as is its secret', async () => {
       const { clientId, clientSecret } = api.clients.main
       const authorization = basic(percent(clientId), percent(clientSecret))
       await expectToken(api, await api.tokenByForm(GRANT, { authorization }))
@@ -115,7 +115,7 @@ contract('A token request', setup, api => {
     })
 
     test.each(['100%', '50%+x', 'a%zzb', '%4'])(
-      'of Basic is taken as it is where its percent signs make no sense: %j',
+      'in a Basic header is taken literally if percent signs do not form escapes: %j',
       async secret => {
         await withSecret(api, secret, async () => {
           const authorization = basic(api.clients.main.clientId, secret)
@@ -126,7 +126,7 @@ contract('A token request', setup, api => {
   })
 })
 
-/** Runs `use` while the main integration has a further secret of our choosing; only its digest is stored. */
+/** Calls `use` while the main integration also has this secret, of which the database has only the digest. */
 async function withSecret(api: Api<Clients>, secret: string, use: () => Promise<void>): Promise<void> {
   const { sql } = api.service
   const digest = createHash('sha256').update(secret).digest()

@@ -6,15 +6,15 @@ const setup = { lines: world(), integrations: { main: SCOPE, other: SCOPE } }
 const MAX_BODY = 16 * 1024
 const NAMES = ['grant_type', 'client_id', 'client_secret'] as const
 
-contract('A token request that makes no sense', setup, api => {
-  describe('with Basic and body together', () => {
-    /** Both kinds of body, beside good Basic credentials. */
+contract('An ambiguous or malformed token request', setup, api => {
+  describe('with both a Basic header and a body', () => {
+    /** The answers to both kinds of body beside a valid Basic header. */
     const both = async (params: Record<string, string>) => [
       await api.tokenByForm(params, api.basic()),
       await api.tokenByJson(params, api.basic()),
     ]
 
-    test('is invalid_request when both hold credentials, even the same', async () => {
+    test('is invalid_request if both contain credentials, even equal ones', async () => {
       const { client_secret, ...rest } = api.credentials()
       for (const params of [
         { ...rest, client_secret },
@@ -23,42 +23,45 @@ contract('A token request that makes no sense', setup, api => {
         for (const answer of await both(params)) expectOAuthError(answer, 400, 'invalid_request')
     })
 
-    test('is fine when the body only repeats the client_id, or both of its credentials are empty', async () => {
+    test('is valid if the body only repeats the client_id, or if its credentials are empty', async () => {
       for (const params of [{ client_id: api.clients.main.clientId }, { client_id: '', client_secret: '' }])
         for (const { status } of await both({ ...GRANT, ...params })) expect(status).toBe(200)
     })
 
-    test('is invalid_client when the body names another client_id', async () => {
+    test('is invalid_client if the body has another client_id', async () => {
       for (const client_id of ['nobody', api.clients.other.clientId])
         for (const answer of await both({ ...GRANT, client_id }))
           expectOAuthError(answer, 401, 'invalid_client')
     })
 
-    test('is unsupported_grant_type before anything else', async () => {
+    test('is unsupported_grant_type before any other error', async () => {
       for (const answer of await both({ ...api.credentials(), grant_type: 'password' }))
         expectOAuthError(answer, 400, 'unsupported_grant_type')
     })
   })
 
-  describe('malformed', () => {
-    test.each(NAMES)('is invalid_request with the parameter %s repeated, even alike', async name => {
-      const params = api.credentials()
-      for (const value of [params[name], 'x']) {
-        const answer = await api.tokenByForm([...Object.entries(params), [name, value]])
-        expectOAuthError(answer, 400, 'invalid_request')
-      }
-    })
+  describe('with invalid parameters', () => {
+    test.each(NAMES)(
+      'is invalid_request if the parameter %s is repeated, even with the same value',
+      async name => {
+        const params = api.credentials()
+        for (const value of [params[name], 'x']) {
+          const answer = await api.tokenByForm([...Object.entries(params), [name, value]])
+          expectOAuthError(answer, 400, 'invalid_request')
+        }
+      },
+    )
 
     test.each([
       ...['{', 'grant_type=client_credentials', '{"grant_type":"client_credentials",}', 'undefined', ''],
       ...['null', '[]', '"client_credentials"', '5', 'true', '[{"grant_type":"client_credentials"}]'],
-    ])('is invalid_request with a JSON content type and the body %j, which is no JSON object', async body => {
+    ])('is invalid_request if its content type is JSON and its body is not a JSON object: %j', async body => {
       expectOAuthError(await api.tokenByJson(body), 400, 'invalid_request')
       expectOAuthError(await api.tokenByJson(body, api.basic()), 400, 'invalid_request')
     })
 
     test.each(['null', '5', 'true', '["client_credentials"]', '{"toString":"x"}', '[]', '{}'])(
-      'is invalid_request with the JSON value %s where a string belongs',
+      'is invalid_request if a JSON value is not a string: %s',
       async value => {
         for (const name of NAMES) {
           const answer = await api.tokenByJson({ ...api.credentials(), [name]: JSON.parse(value) })
@@ -68,7 +71,7 @@ contract('A token request that makes no sense', setup, api => {
     )
 
     test.each(['[]', '[0]', '[x]', '[', '%5B%5D'])(
-      'lacks a parameter whose form key has the brackets %s',
+      'does not contain a parameter whose form key has the brackets %s',
       async brackets => {
         for (const name of NAMES) {
           const { [name]: value, ...rest } = api.credentials()
@@ -80,7 +83,7 @@ contract('A token request that makes no sense', setup, api => {
     )
 
     test.each('client_id=%FF client_id=% client_id=%zz client_id=a%00b =x &&& client_id %00=1'.split(' '))(
-      'is invalid_client with the form %j',
+      'is invalid_client for the form %j',
       async form => {
         const answer = await api.tokenByForm(`grant_type=client_credentials&client_secret=x&${form}`)
         expectOAuthError(answer, 401, 'invalid_client')
@@ -90,18 +93,18 @@ contract('A token request that makes no sense', setup, api => {
     test.each([
       ['application/json', 'invalid_request'],
       ['application/x-www-form-urlencoded', 'unsupported_grant_type'],
-    ])('with bytes that are not UTF-8 as %s is %s', async (contentType, error) => {
+    ])('is, for bytes that are not UTF-8 as %s, %s', async (contentType, error) => {
       const body = new Uint8Array([0x7b, 0xff, 0xfe, 0x00, 0x7d])
       const headers = { 'content-type': contentType }
       expectOAuthError(await api.request(TOKEN, { method: 'POST', headers, body }), 400, error)
     })
 
-    test('is invalid_client with lone surrogates in JSON', async () => {
+    test('is invalid_client for lone surrogates in JSON', async () => {
       const answer = await api.tokenByJson({ ...api.credentials(), client_id: '\ud800' })
       expectOAuthError(answer, 401, 'invalid_client')
     })
 
-    test('knows no parameter by the name of an inherited property', async () => {
+    test('contains no parameters from inherited properties', async () => {
       const inherited = `{"__proto__":${JSON.stringify(api.credentials())}}`
       expectOAuthError(await api.tokenByJson(inherited), 400, 'unsupported_grant_type')
       const form = '__proto__=1&constructor=2&hasOwnProperty=3&grant_type=client_credentials'
@@ -109,31 +112,31 @@ contract('A token request that makes no sense', setup, api => {
     })
   })
 
-  describe('its size', () => {
+  describe('with a body', () => {
     const head = [`POST ${TOKEN} HTTP/1.1`, 'Content-Type: application/x-www-form-urlencoded']
     const padded = (length: number) =>
       `${new URLSearchParams({ ...api.credentials(), padding: '' })}`.padEnd(length, 'x')
 
-    test('may be 16 KiB', async () => {
+    test('of 16 KiB is accepted', async () => {
       expect((await api.tokenByForm(padded(MAX_BODY))).status).toBe(200)
     })
 
-    test('of one byte more is 413, with an error of the usual shape', async () => {
+    test('of one byte more is 413 with an OAuth error', async () => {
       expectOAuthError(await api.tokenByForm(padded(MAX_BODY + 1)), 413, 'invalid_request')
       const json = { ...api.credentials(), x: 'x'.repeat(MAX_BODY) }
       expectOAuthError(await api.tokenByJson(json), 413, 'invalid_request')
     })
 
-    test('of several megabytes is 413 too, with an error of the usual shape', async () => {
+    test('of several megabytes is 413 with an OAuth error', async () => {
       const body = padded(3 * 1024 * 1024)
-      // Only the start is sent: an answer must not wait for the rest of a body that is too large anyway.
+      // Only the start of the body is sent: the answer must not wait for the rest.
       const start = body.slice(0, 2 * MAX_BODY)
       const { status, headers, text } = await api.raw([...head, `Content-Length: ${body.length}`], start)
       expect([status, JSON.parse(text)]).toEqual([413, oauthError('invalid_request')])
       expect(headers.get('cache-control')).toBe('no-store')
     })
 
-    test('counts where no Content-Length announces it', async () => {
+    test('is limited to the same size without Content-Length', async () => {
       const chunk = (text: string) => `${text.length.toString(16)}\r\n${text}\r\n`
       for (const [length, status] of [
         [MAX_BODY, 200],

@@ -14,28 +14,28 @@ const setup = { lines: world(), integrations: { main: SCOPE } } as const
 const FORM = 'application/x-www-form-urlencoded'
 
 contract('The token request', setup, api => {
-  describe('three ways to send credentials', () => {
+  describe('with credentials', () => {
     // rule: 4.1 form
-    test('takes form parameters', async () => {
+    test('accepts form parameters', async () => {
       await expectToken(api, await api.tokenByForm(api.credentials()))
     })
 
     // rule: 4.1 Basic
-    test('takes HTTP Basic with grant_type as a form parameter', async () => {
+    test('accepts HTTP Basic with grant_type as a form parameter', async () => {
       await expectToken(api, await api.tokenByForm(GRANT, api.basic()))
     })
 
     // rule: 4.1 JSON
-    test('takes a JSON body with the three fields', async () => {
+    test('accepts a JSON body with the three fields', async () => {
       await expectToken(api, await api.tokenByJson(api.credentials()))
     })
 
-    test('takes HTTP Basic with a JSON body that holds only grant_type', async () => {
+    test('accepts HTTP Basic with a JSON body that has only grant_type', async () => {
       await expectToken(api, await api.tokenByJson(GRANT, api.basic()))
     })
 
     test.each(['', ';charset=UTF-8', '; charset=utf-8'])(
-      'takes a form and JSON under their content types in any case, followed by %j',
+      'accepts the content types of forms and JSON in any case, followed by %j',
       async parameter => {
         const [form, json] = [FORM.toUpperCase() + parameter, `application/json${parameter}`]
         await expectToken(api, await api.tokenByForm(api.credentials(), { 'content-type': form }))
@@ -53,7 +53,7 @@ contract('The token request', setup, api => {
     )
 
     // rule: 4.1 no scope
-    test('ignores unknown parameters, and a scope, which it never echoes', async () => {
+    test('ignores unknown parameters and scope, and does not echo the scope', async () => {
       const params = { ...api.credentials(), audience: 'x', __proto__x: 'y', scope: 'everything openid' }
       for (const answer of [
         await api.tokenByForm(params),
@@ -65,13 +65,13 @@ contract('The token request', setup, api => {
       }
     })
 
-    test('does not take a bearer token for the credentials', async () => {
+    test('does not accept a bearer token as credentials', async () => {
       expectOAuthError(await api.tokenByForm(GRANT, api.bearer()), 401, 'invalid_client')
     })
   })
 
-  describe('grant_type', () => {
-    /** The parameters in each of the three ways, beside good credentials. */
+  describe('grant_type:', () => {
+    /** The answers for all three ways to send credentials, with valid credentials. */
     const everyWay = async (grant: Record<string, string>) => {
       const { client_id, client_secret } = api.credentials()
       return [
@@ -85,17 +85,17 @@ contract('The token request', setup, api => {
     test.each([
       ...['', ' ', 'password', 'authorization_code', 'refresh_token', 'CLIENT_CREDENTIALS'],
       ...['Client_Credentials', 'client_credentials ', ' client_credentials', 'client_credentials,password'],
-    ])('is matched exactly: %j is unsupported_grant_type', async grant_type => {
+    ])('any value other than client_credentials is unsupported_grant_type: %j', async grant_type => {
       for (const answer of await everyWay({ grant_type }))
         expectOAuthError(answer, 400, 'unsupported_grant_type')
     })
 
     // rule: 7.1 unsupported_grant_type
-    test('that is missing is unsupported_grant_type', async () => {
+    test('a missing grant_type is unsupported_grant_type', async () => {
       for (const answer of await everyWay({})) expectOAuthError(answer, 400, 'unsupported_grant_type')
     })
 
-    test('is checked before the client', async () => {
+    test('another value is refused before the client is checked', async () => {
       const client = { client_id: 'nobody', client_secret: 'nothing' }
       for (const answer of [
         await api.tokenByForm({ ...client, grant_type: 'password' }),
@@ -112,12 +112,12 @@ contract('The token request', setup, api => {
       'application/xml',
       'application/jsonp',
       'nonsense',
-    ])('is not found in a body of the content type %s', async contentType => {
+    ])('a value in a body of the content type %s is not read', async contentType => {
       const answer = await api.tokenByForm(api.credentials(), { 'content-type': contentType })
       expectOAuthError(answer, 400, 'unsupported_grant_type')
     })
 
-    test('is not found in a body without a content type', async () => {
+    test('a value in a body without a content type is not read', async () => {
       const body = new URLSearchParams(api.credentials()).toString()
       const { status, text } = await api.raw(
         [`POST ${TOKEN} HTTP/1.1`, `Content-Length: ${body.length}`],
@@ -126,7 +126,7 @@ contract('The token request', setup, api => {
       expect([status, JSON.parse(text)]).toEqual([400, oauthError('unsupported_grant_type')])
     })
 
-    test('is not found in an absent body, and not read from the query string', async () => {
+    test('a value in the query string is not read, and an absent body has none', async () => {
       const absent = await api.request(TOKEN, { method: 'POST', headers: api.basic() })
       const query = new URLSearchParams(api.credentials())
       const inQuery = await api.request(`${TOKEN}?${query}`, { method: 'POST' })

@@ -34,7 +34,7 @@ contract('The token response', setup, api => {
     expect(createdAt).toBeLessThanOrEqual(after)
   })
 
-  test('is the same for all three ways to send credentials, but for the token', async () => {
+  test('has the same form for all three ways to send credentials', async () => {
     for (const { status, body } of [
       await api.tokenByForm(api.credentials()),
       await api.tokenByForm(GRANT, api.basic()),
@@ -46,9 +46,9 @@ contract('The token response', setup, api => {
   })
 
   // rule: 5 lifetime; 8 limits
-  test('names a token of at least 256 random bits, of which the database keeps only the digest', async () => {
+  test('has a token of at least 256 random bits, of which the database stores only the digest', async () => {
     const token = await api.newToken()
-    // 43 characters of 62 kinds are 256 bits.
+    // 43 characters out of 62 have 256 bits.
     expect(token.length).toBeGreaterThanOrEqual(43)
     const rows = await api.service.sql<{ lifetime: number; row: string }[]>`
       select extract(epoch from expires_at - created_at)::float8 as lifetime, access_tokens::text as row
@@ -58,7 +58,7 @@ contract('The token response', setup, api => {
   })
 
   // rule: 5 lifetime
-  test('is a new token each time, and earlier ones stay valid', async () => {
+  test('has a new token each time, and earlier tokens stay valid', async () => {
     const tokens = [await api.newToken(), await api.newToken(), await api.newToken()]
     expect(new Set(tokens).size).toBe(3)
     for (const bearer of [...tokens, api.clients.main.token]) {
@@ -66,12 +66,12 @@ contract('The token response', setup, api => {
     }
   })
 
-  test('is a token for an integration with an empty scope as well', async () => {
+  test('has a token for an integration with an empty scope too', async () => {
     expect((await api.tokenByForm(api.credentials('empty'))).status).toBe(200)
   })
 
   test.each(answers)(
-    'to %s is uncacheable JSON, of exactly error and a printable description where it is one; 401 challenges for Basic',
+    'to %s is JSON without caching; errors have exactly error and error_description, and a 401 has a Basic challenge',
     async (_, ask, status, error) => {
       const { headers, body, ...answer } = await ask()
       expect(answer.status).toBe(status)
@@ -85,7 +85,7 @@ contract('The token response', setup, api => {
   )
 
   test.each(['GET', 'HEAD', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'])(
-    'to %s is 405 with Allow: POST, whoever asks',
+    'to %s is 405 with Allow: POST, with any credentials',
     async method => {
       for (const headers of [{}, { authorization: `Bearer ${api.clients.main.token}` }]) {
         const answer = await api.request(TOKEN, { method, headers })

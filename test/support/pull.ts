@@ -6,7 +6,8 @@ import type { PullProgress, PullResult } from '../../src/pull/job.ts'
 import { pull } from '../../src/pull/pull.ts'
 import type { Query } from '../../src/pull/query.ts'
 import { sampleNdjson } from '../../src/sample/generate.ts'
-import { emptyFolder } from './executable.ts'
+import { cleanUp, emptyFolder } from './executable.ts'
+import { use } from './hooks.ts'
 import { importText } from './import.ts'
 import { Oracle, parseRequest } from './oracle.ts'
 import { scopesOf } from './platform.ts'
@@ -20,8 +21,10 @@ export async function provisionSample(service: TestService) {
   return await authorize(service, organizations, products)
 }
 
-/** Starts a service with sample assessments and a front server, with the environment and arguments of `axport pull`. */
-export async function startPullStage() {
+/** A service with sample assessments and a front server, with the environment and arguments of `axport pull`. */
+export const usePullStage = () => use(startPullStage)
+
+async function startPullStage() {
   const service = await startService('postgres')
   const client = await provisionSample(service)
   const front = startFront(service)
@@ -37,13 +40,13 @@ export async function startPullStage() {
       ...['--base-url', front.baseUrl, '--client-id', client.clientId, '--out', out],
       ...more,
     ],
-    async stop() {
+    async close() {
       await front.stop()
       await service.close()
+      await cleanUp()
     },
   }
 }
-export type PullStage = Awaited<ReturnType<typeof startPullStage>>
 
 /** All records of a service as JSON that match a query in the spelling of spec 4.2, by the oracle. */
 export async function documents({ sql }: TestService, query = ''): Promise<string[]> {
