@@ -118,9 +118,9 @@ describe('remembered places', () => {
         { maxLength: 60 },
       ),
       fc.array(fc.nat(110_000), { maxLength: 40 }),
-      (offsets, asked) => {
+      (offsets, requested) => {
         const made = selection(...offsets)
-        for (const offset of asked) {
+        for (const offset of requested) {
           const skips = offsets.map(at => (at <= offset ? offset - at : Math.max(0, at - offset - 100)))
           expect(entered(made, offset).skip).toBe(Math.min(offset, 1_000_000 - offset - 100, ...skips))
         }

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { join } from 'node:path'
 import { ASSESSMENTS, definitions, SAMPLE } from '../import/large-load.ts'
-import { ailments } from '../support/doctor.ts'
+import { badFindings } from '../support/doctor.ts'
 import { cleanUp, emptyFolder, TEST_TIMEOUT_MS } from '../support/executable.ts'
 import { useTestDatabase } from '../support/hooks.ts'
 import { importText, staleRecords } from '../support/import.ts'
@@ -29,7 +29,7 @@ describe.each(BACKENDS)('a backup large enough for a bulk restore into an empty 
     expect(await staleRecords(target.sql)).toBeEmpty()
     const [row] = await target.sql`select count(*)::integer as records from export_records`
     expect(row?.records).toBe(ASSESSMENTS)
-    expect(await ailments(target.url, '--full')).toEqual([])
+    expect(await badFindings(target.url, '--full')).toEqual([])
   })
 })
 

@@ -46,9 +46,9 @@ export async function startService(
   }
   while (!(await isAnswering(url))) {
     if (child.exitCode !== null || performance.now() - started > 30_000) {
-      const complaint = readFileSync(errors, 'utf8').trim()
+      const message = readFileSync(errors, 'utf8').trim()
       await stop()
-      throw new Error(`the service did not start: ${complaint}`)
+      throw new Error(`the service did not start: ${message}`)
     }
     await Bun.sleep(2)
   }

@@ -3,13 +3,13 @@ import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { type Database, openDatabase } from '../../src/postgres/database.ts'
 import { emptyDatabase } from '../support/cluster.ts'
-import { ailments } from '../support/doctor.ts'
+import { badFindings } from '../support/doctor.ts'
 import { embeddedWorld } from '../support/embedded-world.ts'
 import {
   axport,
   cleanUp,
-  complaint,
   emptyFolder,
+  errorLine,
   shell,
   start,
   TEST_TIMEOUT_MS,
@@ -66,7 +66,7 @@ test('axport restore refuses a truncated file before it opens the database', asy
   const short = join(folder, 'short')
   writeFileSync(short, readFileSync(file).subarray(0, -1))
   const env = { DATABASE_URL: `embedded:${join(folder, 'data')}` }
-  expect(complaint(await axport(['restore', short], { env }), 1)).toContain('damaged or cut short')
+  expect(errorLine(await axport(['restore', short], { env }), 1)).toContain('damaged or cut short')
   expect(existsSync(join(folder, 'data'))).toBe(false)
 })
 
@@ -117,7 +117,7 @@ describe('axport restore into Postgres', () => {
     lock.release()
   })
 
-  test('restores everything, and prints the age and the state of the backup', async () => {
+  test('restores everything, and prints the age of the backup and which later changes it lacks', async () => {
     lock.release()
     const { code, stdout, stderr } = await inTarget('restore', file)
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
@@ -127,17 +127,17 @@ describe('axport restore into Postgres', () => {
     expect(stdout).toMatch(
       /\nassessments +3\n(?:\w+ +\d+\n)*secrets rotated and integrations disabled since then are as they were/,
     )
-    expect(await ailments(target.url, '--full')).toEqual([])
-    expect(complaint(await inTarget('restore', file), 1)).toContain('the database is not empty')
+    expect(await badFindings(target.url, '--full')).toEqual([])
+    expect(errorLine(await inTarget('restore', file), 1)).toContain('the database is not empty')
   })
 
-  test('grants nothing: a limited role cannot back up, but a member of pg_read_all_data can', async () => {
+  test('restores a database that only its owner and members of pg_read_all_data can back up', async () => {
     lock.release()
     const role = await makeRole()
     const out = join(folder, 'of-role')
     const run = () => axport(['backup', out], { env: { DATABASE_URL: role.url(target.url) } })
     await inTarget('migrate', '--grant-loader', role.name)
-    expect(complaint(await run(), 1)).toMatch(
+    expect(errorLine(await run(), 1)).toMatch(
       /permission denied for table integrations \(SQLSTATE 42501\); run this command as the owner of the tables, or as a member of pg_read_all_data$/,
     )
     expect(readdirSync(folder).filter(name => name.startsWith('of-role'))).toEqual([])

@@ -3,7 +3,7 @@ import { openDatabase } from '../../src/postgres/database.ts'
 import { MIGRATIONS } from '../../src/postgres/schema/migrations.ts'
 import { compareSchema } from '../../src/postgres/schema/schema-record.ts'
 import { detailOf } from '../support/doctor.ts'
-import { axport, complaint, TEST_TIMEOUT_MS } from '../support/executable.ts'
+import { axport, errorLine, TEST_TIMEOUT_MS } from '../support/executable.ts'
 import { succeed } from '../support/operator.ts'
 import { useServedWorld } from '../support/served.ts'
 
@@ -68,5 +68,5 @@ test.each([
   [['--disclosures-keep', '12h'], 'Give a number of days, as 400d, or forever'],
   [['--disclosures-keep', '0d'], 'Give a number of days, as 400d, or forever'],
 ])('axport migrate %j is a wrong call', async (args, why) => {
-  expect(complaint(await axport(['migrate', ...args], { env: world.env }), 2)).toContain(why)
+  expect(errorLine(await axport(['migrate', ...args], { env: world.env }), 2)).toContain(why)
 })

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import pino from 'pino'
 import { setDisclosing } from '../../src/postgres/disclosing.ts'
-import { axport, cleanUp, complaint, TEST_TIMEOUT_MS } from '../support/executable.ts'
+import { axport, cleanUp, errorLine, TEST_TIMEOUT_MS } from '../support/executable.ts'
 import { ndjsonOf } from '../support/fixtures.ts'
 import { getList, newToken, openWorld, provision, refusal, succeed, WORLD } from '../support/operator.ts'
 import { useRoles } from '../support/roles.ts'
@@ -82,7 +82,7 @@ describe('axport erase', () => {
   test('refuses an argument that is not an id, and a role that does not own the tables', async () => {
     const env = { DATABASE_URL: database.url }
     const wrong = await axport(['erase', 'ana@example.org'], { env })
-    expect(complaint(wrong, 2)).toContain('Give the id as a whole number, as 501.')
+    expect(errorLine(wrong, 2)).toContain('Give the id as a whole number, as 501.')
     const role = await newRole()
     await run('migrate', '--grant-loader', role.name)
     expect(await refusal(role.url(database.url), 'erase', '501')).toMatch(

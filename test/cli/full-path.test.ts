@@ -1,6 +1,6 @@
 import { afterAll, describe, expect, test } from 'bun:test'
 import { emptyDatabase } from '../support/cluster.ts'
-import { axport, cleanUp, complaint, emptyFolder, shell } from '../support/executable.ts'
+import { axport, cleanUp, emptyFolder, errorLine, shell } from '../support/executable.ts'
 import { serveWith } from '../support/served.ts'
 import { BACKENDS_OF_TIER, openTestDatabase } from '../support/service.ts'
 import { provision, walk } from '../support/walk.ts'
@@ -64,7 +64,7 @@ test('serve refuses an embedded database that another process runs, because the 
       env: { DATABASE_URL: held.url, PORT: '0' },
       timeoutMs: 15_000,
     })
-    expect(complaint(finished, 1)).toMatch(/another process/)
+    expect(errorLine(finished, 1)).toMatch(/another process/)
   } finally {
     await held.close()
   }

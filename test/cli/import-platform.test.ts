@@ -2,7 +2,7 @@ import { afterAll, expect, test } from 'bun:test'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { folderOf } from '../import/csv-files.ts'
-import { axport, cleanUp, complaint, emptyFolder } from '../support/executable.ts'
+import { axport, cleanUp, emptyFolder, errorLine } from '../support/executable.ts'
 import { useDatabase } from '../support/import.ts'
 import { QUERIES, usePlatform } from '../support/platform-example.ts'
 
@@ -33,7 +33,7 @@ test('axport import --from-file loads the platform, and prints the same summary 
 
 test('axport import --from-file reports an invalid query and bad rows with exit code 1', async () => {
   const wrong = folderOf({ 'users.sql': 'select person_no as id,\nname from people' })
-  expect(complaint(await run(wrong), 1)).toBe(
+  expect(errorLine(await run(wrong), 1)).toBe(
     'users.sql line 2: column "name" does not exist (SQLSTATE 42703)',
   )
   const bad = folderOf({

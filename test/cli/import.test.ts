@@ -2,7 +2,7 @@ import { afterAll, describe, expect, test } from 'bun:test'
 import { mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { gzipSync } from 'node:zlib'
-import { axport, cleanUp, complaint, emptyFolder, shell } from '../support/executable.ts'
+import { axport, cleanUp, emptyFolder, errorLine, shell } from '../support/executable.ts'
 import { assessment, ndjsonOf, organization, proctor } from '../support/fixtures.ts'
 import { everything, useDatabase } from '../support/import.ts'
 import { BACKENDS_OF_TIER } from '../support/service.ts'
@@ -196,13 +196,13 @@ describe.each(BACKENDS_OF_TIER)('axport import into %s', backend => {
     const pipe = (tail: string) =>
       shell(`${tail} two | "$AXPORT" import --sync --max-removed 100% -`, options())
     expect((await pipe('cat')).code).toBe(0)
-    expect(complaint(await pipe('head -n 1'), 1)).toBe(
+    expect(errorLine(await pipe('head -n 1'), 1)).toBe(
       'nothing was loaded: --sync from a stream needs a last line that says that nothing was cut off, {"type":"end","lines":1}',
     )
-    expect(complaint(await pipe('tail -n 2'), 1)).toBe(
+    expect(errorLine(await pipe('tail -n 2'), 1)).toBe(
       'nothing was loaded: standard input line 2: the end line says 2 lines, and 1 stand before it; is the source whole?',
     )
-    expect(complaint(await shell('"$AXPORT" import - < /dev/null', options()), 1)).toBe(
+    expect(errorLine(await shell('"$AXPORT" import - < /dev/null', options()), 1)).toBe(
       'nothing was loaded: there is no record in standard input',
     )
     expect(await names()).toEqual(['Organization 12', 'Organization 13'])
@@ -211,7 +211,7 @@ describe.each(BACKENDS_OF_TIER)('axport import into %s', backend => {
   test('removes with --sync the rows that the file lacks, up to the limit', async () => {
     await run(fileOf('two', TWO))
     const file = fileOf('one', ndjsonOf([proctor(77)]))
-    expect(complaint(await run('--sync', file), 1)).toBe(
+    expect(errorLine(await run('--sync', file), 1)).toBe(
       'nothing was loaded: --sync would remove 1 of 1 organizations, more than 10%; is the source complete? If so, allow it with --max-removed',
     )
     const { stdout } = await run('--sync', '--max-removed', '1', '--json', file)
@@ -253,20 +253,20 @@ describe.each(BACKENDS_OF_TIER)('axport import into %s', backend => {
       /^the zip is damaged/,
     ],
   ])('reports %s in one line', async (_, path, message) => {
-    expect(complaint(await run(path()), 1)).toMatch(message)
+    expect(errorLine(await run(path()), 1)).toMatch(message)
   })
 
   test('refuses a zip or a folder on standard input in one line', async () => {
     const file = join(cwd, fileOf('a.zip', zipOf({ 'users.csv': 'id,name\n' })))
-    expect(complaint(await axport(['import', '-'], { ...options(), stdin: { file } }), 1)).toBe(
+    expect(errorLine(await axport(['import', '-'], { ...options(), stdin: { file } }), 1)).toBe(
       'a zip cannot be read from a pipe: give the name of its file',
     )
-    expect(complaint(await shell('"$AXPORT" import - < .', options()), 1)).toMatch(
+    expect(errorLine(await shell('"$AXPORT" import - < .', options()), 1)).toMatch(
       /^(standard input is a folder|cannot read standard input)/,
     )
   })
 })
 
 test('axport import checks the file before it connects to the database', async () => {
-  expect(complaint(await axport(['import', 'missing.ndjson']), 1)).toMatch(/missing\.ndjson/)
+  expect(errorLine(await axport(['import', 'missing.ndjson']), 1)).toMatch(/missing\.ndjson/)
 })

@@ -1,6 +1,6 @@
 import { afterAll, describe, expect, test } from 'bun:test'
 import { embeddedWorld } from '../support/embedded-world.ts'
-import { axport, cleanUp, complaint } from '../support/executable.ts'
+import { axport, cleanUp, errorLine } from '../support/executable.ts'
 import {
   getList,
   ids,
@@ -227,7 +227,7 @@ describe.each(BACKENDS_OF_TIER)('while two services run, on %s, axport integrati
     const [former] = (await show(old.clientId)).secrets
     expect(former.ends_at).toBe(renewed.old_secret_ends_at)
 
-    expect(complaint(await run('--grace', '24h'), 1)).toBe(
+    expect(errorLine(await run('--grace', '24h'), 1)).toBe(
       `a rotation is under way: the older secret works until ${renewed.old_secret_ends_at} and has 0 live tokens; ` +
         'rotating now would end that secret and its tokens at once: wait, or repeat with --force',
     )
@@ -258,7 +258,7 @@ describe.each(BACKENDS_OF_TIER)('while two services run, on %s, axport integrati
     const { clientId, name } = await provision(services.sql)
     const env = { DATABASE_URL: services.url }
     const args = ['integration', 'delete', clientId]
-    expect(complaint(await axport(args, { env }), 2)).toBe(
+    expect(errorLine(await axport(args, { env }), 2)).toBe(
       `there is no terminal to confirm the client id on: axport integration delete ${clientId} --yes`,
     )
     const asks = 'Type its client id again: '
@@ -277,8 +277,8 @@ describe.each(BACKENDS_OF_TIER)('while two services run, on %s, axport integrati
   })
 
   test('describe changes name, purpose and contact, and history has the old values', async () => {
-    const said = ['--purpose', ' Recertification ', '--contact', 'hr@lakeside.example', '--json']
-    const { client_id: id } = JSON.parse(await integration('create', 'Described', ...said))
+    const options = ['--purpose', ' Recertification ', '--contact', 'hr@lakeside.example', '--json']
+    const { client_id: id } = JSON.parse(await integration('create', 'Described', ...options))
     const now = await integration('describe', id, '--name', 'Renamed', '--purpose', 'Audit', '--no-contact')
     expect(now).toBe('name           Renamed\npurpose        Audit\ncontact        none\n')
     const shown = { name: 'Renamed', purpose: 'Audit', contact: null }

@@ -1,6 +1,6 @@
 import { afterAll, expect, test } from 'bun:test'
 import { type AddressInfo, createServer } from 'node:net'
-import { axport, cleanUp, complaint } from '../support/executable.ts'
+import { axport, cleanUp, errorLine } from '../support/executable.ts'
 
 afterAll(cleanUp)
 
@@ -18,7 +18,7 @@ test.concurrent.each([
     const env = { DATABASE_URL, DATABASE_START_WAIT: '0' }
     const [serve, doctor] = await Promise.all([axport(['serve'], { env }), axport(['doctor'], { env })])
     other.close()
-    expect(complaint(serve, 1)).toMatch(/is it Postgres/)
+    expect(errorLine(serve, 1)).toMatch(/is it Postgres/)
     expect(doctor).toMatchObject({ code: 1, stdout: expect.stringContaining('is it Postgres') })
   },
   60_000,

@@ -1,7 +1,7 @@
 import { describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { axport, complaint, emptyFolder, shell, start, TEST_TIMEOUT_MS } from '../support/executable.ts'
+import { axport, emptyFolder, errorLine, shell, start, TEST_TIMEOUT_MS } from '../support/executable.ts'
 import { linesOf, usePullStage } from '../support/pull.ts'
 import { program, requires } from '../support/requires.ts'
 
@@ -15,7 +15,7 @@ async function keepSome(out: string): Promise<void> {
   stage.front.hook = n => (n > before + 2 ? new Response('', { status: 503 }) : undefined)
   const ended = await axport(stage.pulling(out, '--retry-for', '1s'), { env: stage.env })
   stage.front.hook = () => {}
-  expect(complaint(ended, 75)).toMatch(
+  expect(errorLine(ended, 75)).toMatch(
     /answered 503; gave up after \d attempts; 199 of 1000 assessments are kept: run the same command again to go on$/,
   )
 }
@@ -87,7 +87,7 @@ describe('an interrupted pull', () => {
     const held = heldAt(3)
     const running = await start(stage.pulling(out), { env: stage.env })
     await held.reached
-    expect(complaint(await axport(stage.pulling(out), { env: stage.env }), 1)).toBe(
+    expect(errorLine(await axport(stage.pulling(out), { env: stage.env }), 1)).toBe(
       `another axport pull is writing ${out}: wait for it, or give another --out`,
     )
     held.release()
@@ -110,10 +110,10 @@ describe('an interrupted pull', () => {
 describe('an output that cannot be written', () => {
   test('is reported in one line if the disk is full, for a device and for redirected standard output', async () => {
     expect(
-      complaint(await axport(stage.pulling('/dev/full', '--format', 'ndjson'), { env: stage.env }), 1),
+      errorLine(await axport(stage.pulling('/dev/full', '--format', 'ndjson'), { env: stage.env }), 1),
     ).toBe('cannot write /dev/full: no space is left')
     const redirected = await shell(`"$AXPORT" ${stage.pulling('-').join(' ')} >/dev/full`, { env: stage.env })
-    expect(complaint(redirected, 1)).toBe('cannot write to standard output (ENOSPC)')
+    expect(errorLine(redirected, 1)).toBe('cannot write to standard output (ENOSPC)')
   })
 
   test.each(['ndjson', 'csv'])(
@@ -126,7 +126,7 @@ describe('an output that cannot be written', () => {
       // conversion.
       const blocks = 400
       const limited = `trap '' XFSZ; ulimit -f ${blocks}; "$AXPORT" ${stage.pulling(out).join(' ')}`
-      const failed = complaint(await shell(limited, { env: stage.env }), 75)
+      const failed = errorLine(await shell(limited, { env: stage.env }), 75)
       expect(failed).toMatch(
         /^cannot write .*out\.\w+\.partial: the file would be larger than is permitted; \d+ of 1000 assessments are kept: run the same command again to go on$/,
       )
@@ -149,7 +149,7 @@ describe('an output that cannot be written', () => {
     if (existsSync('/proc/self'))
       cases.push(['/proc/x.ndjson', 'it is of another user, or its folder cannot be written'])
     for (const [out, reason] of cases)
-      expect(complaint(await axport(stage.pulling(out), { env: stage.env }), 1)).toBe(
+      expect(errorLine(await axport(stage.pulling(out), { env: stage.env }), 1)).toBe(
         `cannot write ${out}: ${reason}`,
       )
     expect(stage.front.lists).toEqual([])
@@ -172,7 +172,7 @@ requires(isRoot, program('setpriv', 'util-linux')).test(
       env: stage.env,
       cwd,
     })
-    expect(complaint(failed, 1)).toBe(
+    expect(errorLine(failed, 1)).toBe(
       'cannot write out.ndjson.partial.state: it is of another user, or its folder cannot be written',
     )
     expect(kept.map(path => readFileSync(path, 'latin1'))).toEqual(before)

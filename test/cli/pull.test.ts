@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from '
 import { mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { selfSigned } from '../support/certificate.ts'
-import { axport, complaint, emptyFolder, shell, TEST_TIMEOUT_MS } from '../support/executable.ts'
+import { axport, emptyFolder, errorLine, shell, TEST_TIMEOUT_MS } from '../support/executable.ts'
 import { type Front, linesOf, startFront, usePullStage } from '../support/pull.ts'
 
 setDefaultTimeout(TEST_TIMEOUT_MS)
@@ -146,7 +146,7 @@ describe('axport pull over HTTPS', () => {
     const args = stage.pulling(out, '--base-url', secure.baseUrl)
     expect(await axport(args, { env: trusting })).toMatchObject({ code: 0, stderr: '' })
     expect(linesOf(out)).toEqual(stage.expected)
-    expect(complaint(await axport(args, { env: stage.env }), 1)).toBe(
+    expect(errorLine(await axport(args, { env: stage.env }), 1)).toBe(
       `the certificate of ${secure.baseUrl} is not trusted (DEPTH_ZERO_SELF_SIGNED_CERT): name the file of its authority in NODE_EXTRA_CA_CERTS`,
     )
   })
@@ -154,7 +154,7 @@ describe('axport pull over HTTPS', () => {
   test('reports a certificate for another host name', async () => {
     const elsewhere = secure.baseUrl.replace('127.0.0.1', '0.0.0.0')
     const args = stage.pulling('x.ndjson', '--base-url', elsewhere)
-    expect(complaint(await axport(args, { env: trusting }), 1)).toBe(
+    expect(errorLine(await axport(args, { env: trusting }), 1)).toBe(
       `the certificate of ${elsewhere} is for another name: give that name as --base-url`,
     )
   })
@@ -162,7 +162,7 @@ describe('axport pull over HTTPS', () => {
 
 test('axport pull reports a wrong secret in one line without the secret', async () => {
   const finished = await axport(stage.pulling('x.ndjson'), { env: { AXPORT_CLIENT_SECRET: 'Wr0ngSecret' } })
-  expect(complaint(finished, 1)).toBe(
+  expect(errorLine(finished, 1)).toBe(
     'the service refuses the client id or its secret: check both, or ask its operator',
   )
 })

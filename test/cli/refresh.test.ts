@@ -1,6 +1,6 @@
 import { afterAll, describe, expect, test } from 'bun:test'
 import { emptyDatabase } from '../support/cluster.ts'
-import { axport, cleanUp, complaint } from '../support/executable.ts'
+import { axport, cleanUp, errorLine } from '../support/executable.ts'
 import { useTestDatabase } from '../support/hooks.ts'
 import { refusal, succeed, WORLD } from '../support/operator.ts'
 import { BACKENDS_OF_TIER, load } from '../support/service.ts'
@@ -32,7 +32,7 @@ describe.each(BACKENDS_OF_TIER)('axport refresh, on %s,', backend => {
 })
 
 test('axport refresh accepts only ids, and needs the current schema', async () => {
-  expect(complaint(await axport(['refresh', '--organizations', 'x']), 2)).toContain('"x" is not an id')
+  expect(errorLine(await axport(['refresh', '--organizations', 'x']), 2)).toContain('"x" is not an id')
   const { url, drop } = await emptyDatabase()
   expect(await refusal(url, 'refresh')).toEndWith('run axport migrate')
   await drop()

@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { MIGRATIONS, schemaNumber } from '../../src/postgres/schema/migrations.ts'
-import { axport, complaint, TEST_TIMEOUT_MS } from '../support/executable.ts'
+import { axport, errorLine, TEST_TIMEOUT_MS } from '../support/executable.ts'
 import { useServedWorld } from '../support/served.ts'
 import { until } from '../support/until.ts'
 
@@ -37,12 +37,12 @@ describe('after a newer axport has migrated, this program', () => {
   test('neither migrates nor imports, even if the migration is compatible', async () => {
     await upgrade(OWN)
     for (const args of [['migrate'], ['import', '-']])
-      expect(complaint(await run(...args), 1)).toMatch(/9999_future.*run a newer axport/)
+      expect(errorLine(await run(...args), 1)).toMatch(/9999_future.*run a newer axport/)
   })
 
   test('refuses every command if the migration is not compatible', async () => {
     await upgrade(OWN + 1)
     for (const args of [['serve'], ['integration', 'list'], ['migrate'], ['import', '-']])
-      expect(complaint(await run(...args), 1)).toMatch(/9999_future.*run a newer axport/)
+      expect(errorLine(await run(...args), 1)).toMatch(/9999_future.*run a newer axport/)
   })
 })

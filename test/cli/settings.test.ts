@@ -3,7 +3,7 @@ import { mkdirSync, readdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describeSettings } from '../../src/config.ts'
 import { emptyDatabase, type TestDatabase } from '../support/cluster.ts'
-import { axport, cleanUp, complaint, emptyFolder } from '../support/executable.ts'
+import { axport, cleanUp, emptyFolder, errorLine } from '../support/executable.ts'
 import { freePort } from '../support/free-port.ts'
 import { type TestDatabase as Migrated, openTestDatabase } from '../support/service.ts'
 
@@ -34,11 +34,11 @@ function urlWith(
 }
 
 /** The error message of `serve` with this environment. The output must not contain the password. */
-async function complaintWith(env: Record<string, string>): Promise<string> {
+async function errorWith(env: Record<string, string>): Promise<string> {
   const finished = await axport(['serve'], { env: { PORT: '0', ...env }, cwd: folder })
   expect(finished.stdout + finished.stderr).not.toContain(SECRET)
   expect(finished.stdout + finished.stderr).not.toContain(new URL(database.url).password)
-  return complaint(finished, 1)
+  return errorLine(finished, 1)
 }
 
 describe('DATABASE_URL', () => {
@@ -49,7 +49,7 @@ describe('DATABASE_URL', () => {
     const calls = commands.map(args => axport(args, { cwd: folder }))
     const blanks = ['', '  '].map(DATABASE_URL => axport(['serve'], { env: { DATABASE_URL }, cwd: folder }))
     for (const call of await Promise.all([...calls, ...blanks]))
-      expect(complaint(call, 1)).toMatch(/^DATABASE_URL is not set: .*postgres:\/\/.*embedded:DIR/)
+      expect(errorLine(call, 1)).toMatch(/^DATABASE_URL is not set: .*postgres:\/\/.*embedded:DIR/)
     expect(readdirSync(folder)).toEqual([])
   })
 
@@ -57,7 +57,7 @@ describe('DATABASE_URL', () => {
     ...['nonsense', 'postgres:/host/name', 'Embedded:./data', `mysql://user:${SECRET}@127.0.0.1/x`],
     ...[`postgres://user:${SECRET}#x@127.0.0.1/x`, `postgres://user:${SECRET}@127.0.0.1:99999/x`],
   ])('that is not the URL of a database is refused with both kinds of URL: %s', async url => {
-    expect(await complaintWith({ DATABASE_URL: url })).toMatch(CHOICES)
+    expect(await errorWith({ DATABASE_URL: url })).toMatch(CHOICES)
   })
 
   const passwordOf = () => new URL(database.url).password
@@ -74,7 +74,7 @@ describe('DATABASE_URL', () => {
     ],
   ])('with %s is refused immediately, with advice', async (_, url, message) => {
     // The log is empty: serve does not wait for the database.
-    expect(await complaintWith({ DATABASE_URL: url() })).toMatch(message)
+    expect(await errorWith({ DATABASE_URL: url() })).toMatch(message)
   })
 
   test.each<[string, () => string | Promise<string>, RegExp]>([
@@ -86,16 +86,16 @@ describe('DATABASE_URL', () => {
     ],
     ['a server without encryption', () => `${database.url}?sslmode=require`, /ssl|tls|encrypt/i],
   ])('with %s is refused after DATABASE_START_WAIT, with advice', async (_, url, message) => {
-    expect(await complaintWith({ DATABASE_URL: await url(), DATABASE_START_WAIT: '0' })).toMatch(message)
+    expect(await errorWith({ DATABASE_URL: await url(), DATABASE_START_WAIT: '0' })).toMatch(message)
   })
 
   test('of an embedded database must name a folder that is empty or a database', async () => {
-    expect(await complaintWith({ DATABASE_URL: 'embedded:' })).toMatch(/embedded:\.\/data/)
+    expect(await errorWith({ DATABASE_URL: 'embedded:' })).toMatch(/embedded:\.\/data/)
     writeFileSync(join(folder, 'file'), 'x')
     mkdirSync(join(folder, 'mine'))
     writeFileSync(join(folder, 'mine', 'thesis.txt'), 'x')
-    expect(await complaintWith({ DATABASE_URL: 'embedded:file' })).toMatch(/file.*not a folder/)
-    expect(await complaintWith({ DATABASE_URL: 'embedded:mine' })).toMatch(/thesis\.txt.*empty folder/)
+    expect(await errorWith({ DATABASE_URL: 'embedded:file' })).toMatch(/file.*not a folder/)
+    expect(await errorWith({ DATABASE_URL: 'embedded:mine' })).toMatch(/thesis\.txt.*empty folder/)
     expect(readdirSync(join(folder, 'mine'))).toEqual(['thesis.txt'])
   })
 })
@@ -125,7 +125,7 @@ describe('DATABASE_URL_FILE', () => {
     ['contains no URL', () => ({ DATABASE_URL_FILE: file(`user:${SECRET}@host`) }), /DATABASE_URL_FILE/],
     ['is set beside DATABASE_URL', () => ({ DATABASE_URL: 'x', DATABASE_URL_FILE: file('x') }), /both set/],
   ])('that %s is refused with the reason', async (_, env, message) => {
-    expect(await complaintWith(env())).toMatch(message)
+    expect(await errorWith(env())).toMatch(message)
   })
 })
 
@@ -153,7 +153,7 @@ describe('DATABASE_READ_URL', () => {
       /in DATABASE_READ_URL asks for a primary: remove it/,
     ],
   ])('%s ends serve immediately with the reason', async (_, env, message) => {
-    expect(await complaintWith(env)).toMatch(message)
+    expect(await errorWith(env)).toMatch(message)
   })
 })
 
@@ -161,7 +161,7 @@ describe('a database', () => {
   test('without a schema is refused by every command except migrate, and the error names migrate', async () => {
     for (const args of [['serve'], ['import', '-'], ['integration', 'create', 'x']]) {
       const finished = await axport(args, { env: { DATABASE_URL: empty.url, PORT: '0' } })
-      expect(complaint(finished, 1)).toMatch(/schema.*run axport migrate/)
+      expect(errorLine(finished, 1)).toMatch(/schema.*run axport migrate/)
     }
   })
 })
@@ -186,20 +186,20 @@ describe('a setting', () => {
         problem,
       )
     const [value = ''] = values
-    expect(await complaintWith({ DATABASE_URL: database.url, [name]: value })).toBe(`${name} ${problem}`)
+    expect(await errorWith({ DATABASE_URL: database.url, [name]: value })).toBe(`${name} ${problem}`)
   })
 
   test.each(['192.0.2.1', 'host.invalid', 'a b'])(
     'HOST that is not an address of this machine is reported: %s',
     async HOST => {
       const message = /is not an address of this machine: set HOST/
-      expect(await complaintWith({ DATABASE_URL: database.url, HOST })).toMatch(message)
+      expect(await errorWith({ DATABASE_URL: database.url, HOST })).toMatch(message)
     },
   )
 
   test('that is invalid is reported by demo before it prepares anything', async () => {
     const finished = await axport(['demo'], { env: { PORT: 'nonsense', TMPDIR: folder } })
-    expect(complaint(finished, 1)).toMatch(/^PORT must be /)
+    expect(errorLine(finished, 1)).toMatch(/^PORT must be /)
   })
 
   test('is not read from files in the working directory', async () => {
@@ -210,7 +210,7 @@ describe('a setting', () => {
     writeFileSync(join(cwd, 'preload.ts'), 'console.log("preloaded")\n')
     writeFileSync(join(cwd, 'tsconfig.json'), 'nonsense')
     writeFileSync(join(cwd, 'package.json'), 'nonsense')
-    expect(complaint(await axport(['serve'], { cwd, env: { PORT: '0' } }), 1)).toMatch(
+    expect(errorLine(await axport(['serve'], { cwd, env: { PORT: '0' } }), 1)).toMatch(
       /^DATABASE_URL is not set/,
     )
     expect((await axport(['--version'], { cwd })).stdout).toMatch(/^\d+\.\d+\.\d+/)

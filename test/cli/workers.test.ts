@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test'
 import { hostname } from 'node:os'
-import { axport, complaint, launch } from '../support/executable.ts'
+import { axport, errorLine, launch } from '../support/executable.ts'
 import { freePort } from '../support/free-port.ts'
 import { bearer, LIST, send } from '../support/http.ts'
 import { type Served, serveWith, untilClosed, useServedWorld } from '../support/served.ts'
@@ -77,7 +77,7 @@ describe('serve --workers', () => {
       const running = await world.serve(first, { HOST })
       const { port } = new URL(running.url)
       const late = await axport(['serve', ...second], { env: { ...world.env, HOST, PORT: port } })
-      expect(complaint(late, 1)).toBe(
+      expect(errorLine(late, 1)).toBe(
         `port ${port} on ${HOST} is in use: stop what listens there, or set PORT to another one`,
       )
       await running.end()
@@ -89,13 +89,13 @@ describe('serve --workers', () => {
     const DATABASE_URL = `postgres://postgres@127.0.0.1:${port}/x`
     const env = { ...world.env, DATABASE_URL, DATABASE_START_WAIT: '0' }
     const run = await axport(['serve', '--workers', '3'], { env })
-    expect(complaint(run, 1)).toStartWith('cannot reach the database: nothing listens there')
+    expect(errorLine(run, 1)).toStartWith('cannot reach the database: nothing listens there')
   })
 
   test('refuses several processes on the embedded database', async () => {
     const DATABASE_URL = 'embedded:./data'
     const run = await axport(['serve', '--workers', '2'], { env: { DATABASE_URL } })
-    expect(complaint(run, 2)).toStartWith('the embedded database serves from one process')
+    expect(errorLine(run, 2)).toStartWith('the embedded database serves from one process')
   })
 
   test('with auto serves the embedded database from one process', async () => {

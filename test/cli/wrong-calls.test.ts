@@ -1,7 +1,7 @@
 import { afterAll, describe, expect, test } from 'bun:test'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { axport, cleanUp, complaint, emptyFolder } from '../support/executable.ts'
+import { axport, cleanUp, emptyFolder, errorLine } from '../support/executable.ts'
 import { freePort } from '../support/free-port.ts'
 
 afterAll(cleanUp)
@@ -130,16 +130,16 @@ describe('a wrong call', () => {
   test.each([...CALLS, ...pulls])(
     'exits with 2 and one line that names the error: %p',
     async (args, line) => {
-      const said = complaint(await axport(args), 2)
-      if (typeof line === 'string') expect(said).toBe(line)
-      else expect(said).toMatch(line)
+      const message = errorLine(await axport(args), 2)
+      if (typeof line === 'string') expect(message).toBe(line)
+      else expect(message).toMatch(line)
     },
   )
 
   test('is reported before any setting is read', async () => {
     const env = { DATABASE_URL: 'nonsense', PORT: 'nonsense', LOG_LEVEL: 'nonsense' }
     for (const args of [['import'], ['serve', 'x'], ['integration', 'create', ' ']])
-      complaint(await axport(args, { env }), 2)
+      errorLine(await axport(args, { env }), 2)
   })
 
   test('without a command prints the help to standard error', async () => {
@@ -157,12 +157,12 @@ test('--grace accepts seconds, minutes, hours and days up to 90 days', async () 
   const env = { DATABASE_URL_FILE: '/nowhere' }
   const runs = graces.map(grace => axport(['integration', 'rotate', 'x', `--grace=${grace}`], { env }))
   for (const run of await Promise.all(runs))
-    expect(complaint(run, 1)).toStartWith('DATABASE_URL_FILE names /nowhere')
+    expect(errorLine(run, 1)).toStartWith('DATABASE_URL_FILE names /nowhere')
 })
 
 describe('axport pull', () => {
   test('without a secret says how to pass one', async () => {
-    expect(complaint(await axport(PULLING), 1)).toBe(
+    expect(errorLine(await axport(PULLING), 1)).toBe(
       'there is no secret: set AXPORT_CLIENT_SECRET, or name its file with --client-secret-file',
     )
     const cwd = emptyFolder()
@@ -172,13 +172,13 @@ describe('axport pull', () => {
       ['nowhere', 'cannot read the secret from nowhere (ENOENT)'],
     ] as const) {
       const args = [...PULLING, '--client-secret-file', file]
-      expect(complaint(await axport(args, { cwd }), 1)).toBe(message)
+      expect(errorLine(await axport(args, { cwd }), 1)).toBe(message)
     }
   })
 
   test('from a port without a listener gives up after --retry-for', async () => {
     const args = [...PULLING, '--base-url', `http://127.0.0.1:${await freePort()}`, '--retry-for', '1s']
-    expect(complaint(await axport(args, { env: { AXPORT_CLIENT_SECRET: 'x' } }), 1)).toMatch(
+    expect(errorLine(await axport(args, { env: { AXPORT_CLIENT_SECRET: 'x' } }), 1)).toMatch(
       /^nothing listens at .*; gave up after \d attempts?$/,
     )
   })

@@ -26,13 +26,13 @@ describe.each(BACKENDS)('any retrieve request on %s', backend => {
       const oracle = new Oracle(data)
       const ids = new Set(data.assessments.flatMap(({ id, parts }) => [id, ...parts.map(part => part.id)]))
       const others = [data.organizations, data.products, data.users].flatMap(rows => rows.map(({ id }) => id))
-      const asked = [...new Set([...ids, ...others].map(String)), ...NOBODYS]
+      const requested = [...new Set([...ids, ...others].map(String)), ...NOBODYS]
       for (const { scope, token } of await provisionScopes(service, data)) {
-        const answers = asked.map(async id => {
+        const answers = requested.map(async id => {
           const { status, text } = await get(service.baseUrl, token, `${LIST}/${id}`)
           return [id, `${status} ${text}`]
         })
-        const expected = asked.map(id => {
+        const expected = requested.map(id => {
           const document = oracle.document(scope, Number(id))
           return [id, document === undefined ? NOT_FOUND : `200 ${document}`]
         })

@@ -2,7 +2,10 @@ import { beforeAll, describe, expect, test } from 'bun:test'
 import { useTestDatabase } from '../support/hooks.ts'
 import { undone } from './source.ts'
 
-/** What the tables take, and what they refuse by which constraint, whoever writes: an import, or an operator's SQL. */
+/**
+ * The constraints of the tables, which also hold for SQL of an operator: the values that are accepted and
+ * refused.
+ */
 
 const db = useTestDatabase()
 beforeAll(async () => {
@@ -17,7 +20,9 @@ beforeAll(async () => {
     insert into integration_refusals select id, 'what', 1, now(), now() from integrations`)
 })
 
-/** What becomes of statements: 'taken', or the constraint that refused them, or the column that may not be null. */
+/**
+ * The result of statements: "taken", or the constraint that refused them, or the column that cannot be null.
+ */
 const outcome = (statements: string): Promise<string> =>
   undone(db.sql, async sql => {
     try {
@@ -43,13 +48,13 @@ describe('a text', () => {
     ['integrations_name', text => `update integrations set name = ${text}`, false],
   ]
 
-  test.each(NAMES)('of %s has 500 characters at most', async (name, write) => {
+  test.each(NAMES)('in %s has at most 500 characters', async (name, write) => {
     expect(await outcome(write(`repeat('É', 500)`))).toBe('taken')
     expect(await outcome(write(`repeat('É', 501)`))).toBe(`${name}_length`)
   })
 
   test.each(NAMES)(
-    'of %s is refused where it is blank, if it must say something',
+    'in %s is refused if it is blank and the column needs a value',
     async (name, write, mayBeBlank) => {
       const expected = mayBeBlank ? 'taken' : `${name}_not_blank`
       for (const blank of [`''`, `' '`, `E' \\t\\r\\n'`]) expect(await outcome(write(blank))).toBe(expected)
@@ -85,7 +90,7 @@ test('only columns that may be unknown can be null', async () => {
   ])
 })
 
-test('the defaults of a row are those of the specification', async () => {
+test('columns have the defaults of the specification', async () => {
   const [row] = await undone(
     db.sql,
     sql => sql`
@@ -115,18 +120,18 @@ test('the defaults of a row are those of the specification', async () => {
   })
 })
 
-test.each(['active', 'archived'])('a record status may be %s', async status => {
+test.each(['active', 'archived'])('a record status is accepted if it is %s', async status => {
   expect(await outcome(`update users set record_status = '${status}'`)).toBe('taken')
 })
 
-test('a record status is one of the two', async () => {
+test('a record status is refused if it is neither active nor archived', async () => {
   expect(await outcome(`update users set record_status = 'other'`)).toBe('users_record_status_known')
 })
 
 describe.each([
   ['assessments', 1],
   ['assessment_parts', 11],
-])('the day of one of %s', (table, id) => {
+])('the time of completion in %s', (table, id) => {
   const certify = (instant: string) =>
     outcome(`update ${table} set certified_at = '${instant}' where id = ${id}`)
 
@@ -135,7 +140,7 @@ describe.each([
   })
 
   test.each(['0001-12-30T23:59:59.999999Z BC', '10000-01-02T00:00:00Z', '-infinity', 'infinity'])(
-    'may not be %s, which prints as none of YYYY-MM-DD',
+    'cannot be %s, which has no form YYYY-MM-DD',
     async instant => {
       expect(await certify(instant)).toBe(`${table}_certified_at_printable`)
     },
@@ -146,19 +151,19 @@ describe('a part', () => {
   const part = (values: string) => outcome(`insert into assessment_parts values (${values})`)
   const constraint = 'assessment_parts_describe_themselves_or_their_assessment'
 
-  test('that describes its assessment has neither a name nor a day', async () => {
+  test('that describes its whole assessment has neither a name nor a day', async () => {
     for (const set of [`name = 'One'`, 'certified_at = now()', `name = 'One', certified_at = now()`])
       expect(await outcome(`update assessment_parts set ${set} where id = 1`)).toBe(constraint)
   })
 
-  test('of its own has a name and a day', async () => {
+  test('with an id of its own has a name and a day', async () => {
     expect(await part(`13, 2, 3, 'Three', now(), 2`)).toBe('taken')
     expect(await part('13, 2, 3, null, now(), 2')).toBe(constraint)
     expect(await part(`13, 2, 3, 'Three', null, 2`)).toBe(constraint)
     expect(await part('13, 2, 3, null, null, 2')).toBe(constraint)
   })
 
-  test('has a position of its own, which two may exchange in one statement', async () => {
+  test('has a unique position, and two parts can swap positions in one statement', async () => {
     expect(await part(`13, 2, 2, 'Three', now(), 2`)).toBe('assessment_parts_order')
     expect(await outcome('update assessment_parts set position = 3 - position where assessment_id = 2')).toBe(
       'taken',
@@ -170,17 +175,17 @@ describe('a part', () => {
   })
 })
 
-describe('a row that others refer to', () => {
+describe('a row that other rows refer to', () => {
   test.each([
     ['users where id = 1', 'assessments_user_id_fkey'],
     ['users where id = 2', 'assessment_parts_proctor_id_fkey'],
     ['organizations', 'assessments_organization_id_fkey'],
     ['products', 'assessments_product_id_fkey'],
-  ])('stays: delete from %s', async (rows, constraint) => {
+  ])('cannot be deleted: delete from %s', async (rows, constraint) => {
     expect(await outcome(`delete from ${rows}`)).toBe(constraint)
   })
 
-  test('of an integration is deleted with its secrets, their tokens and its refusals', async () => {
+  test('is deleted with its secrets, tokens and refusals if it is an integration', async () => {
     const [left] = await undone(db.sql, async sql => {
       await sql`delete from integrations`
       return sql`
@@ -193,7 +198,7 @@ describe('a row that others refer to', () => {
 
 describe('an integration', () => {
   test.each([`''`, `'a b'`, `'a-b'`, `'é'`, `'a' || chr(10)`])(
-    'has letters and digits alone in its client id: %s',
+    'has only letters and digits in its client id: %s is refused',
     async text => {
       expect(await outcome(`update integrations set client_id = ${text}`)).toBe(
         'integrations_client_id_alphanumeric',
@@ -201,8 +206,8 @@ describe('an integration', () => {
     },
   )
 
-  test('keeps each set of its scope ascending and without duplicates, whichever role writes it', async () => {
-    // From 1 on, in leaps of 7 round and round, and each of them twice.
+  test('stores both sets of its scope sorted and without duplicates, for any writer', async () => {
+    // The numbers 1 to 1000 in steps of 7 modulo 1000, each of them twice.
     const shuffled = Array.from({ length: 2000 }, (_, n) => ((n * 7) % 1000) + 1)
     const [row] = await undone(
       db.sql,
@@ -220,7 +225,7 @@ describe('an integration', () => {
     )
   })
 
-  test.each([31, 33])('has no digest of %i bytes, of a secret or a token', async length => {
+  test.each([31, 33])('cannot have a digest of %i bytes for a secret or a token', async length => {
     const digest = `decode(repeat('00', ${length}), 'hex')`
     expect(await outcome(`update integration_secrets set digest = ${digest}`)).toBe(
       'integration_secrets_digest_is_sha256',

@@ -4,7 +4,7 @@ import { ndjson } from '../../src/import/ndjson.ts'
 import { sampleNdjson } from '../../src/sample/generate.ts'
 import { useTestDatabase } from '../support/hooks.ts'
 
-/** How records are counted: on data of some size as an import leaves it, because on a few rows every plan is good. */
+/** The plans of counts, on as much data as an import leaves. On few rows every plan is cheap. */
 
 const db = useTestDatabase()
 beforeAll(async () => {
@@ -27,7 +27,9 @@ interface Plan {
 
 const nodes = (plan: Plan): Plan[] => [plan, ...(plan.Plans ?? []).flatMap(nodes)]
 
-/** Parallel plans cost nothing to begin, as they do beside the reading of a million records. */
+/**
+ * Explains a query. Parallel plans have no start-up cost here; on a million records that cost is negligible anyway.
+ */
 async function plan(query: string): Promise<Plan[]> {
   return await db.sql.begin(async sql => {
     await sql.unsafe(`
@@ -39,7 +41,7 @@ async function plan(query: string): Promise<Plan[]> {
   })
 }
 
-describe('several processes count records without reading them,', () => {
+describe('a count uses an index-only scan by several processes', () => {
   test.each([
     ['of the whole scope', 'true'],
     ['of archived educators', 'is_archived'],

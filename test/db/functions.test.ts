@@ -2,7 +2,7 @@ import { expect, test } from 'bun:test'
 import { useTestDatabase } from '../support/hooks.ts'
 import { START, undone } from './source.ts'
 
-/** What holds for the functions of the schema, whoever calls them. */
+/** The functions of the schema, called by any role. */
 
 const db = useTestDatabase()
 
@@ -23,7 +23,7 @@ const functions = () =>
       and not exists (select from pg_depend where objid = pg_proc.oid and deptype = 'e')
     order by proname`
 
-test('every function that resolves names has its own search_path, with temporary tables last', async () => {
+test('every function that resolves names sets its own search_path, with temporary tables last', async () => {
   const named = (await functions()).filter(({ isPlainSql }) => !isPlainSql)
   expect(named.length).toBeGreaterThan(10)
   for (const { name, settings } of named)
@@ -33,7 +33,7 @@ test('every function that resolves names has its own search_path, with temporary
     })
 })
 
-test('these functions run with the rights of their owner, and PUBLIC cannot call them', async () => {
+test('ten functions run with the privileges of their owner, and PUBLIC cannot call them', async () => {
   const owned = (await functions()).filter(({ hasOwnersRights }) => hasOwnersRights)
   expect(owned.map(({ name }) => name)).toEqual([
     'export_records_changed',
@@ -50,13 +50,13 @@ test('these functions run with the rights of their owner, and PUBLIC cannot call
   expect(owned.filter(({ isForEverybody }) => isForEverybody)).toEqual([])
 })
 
-test('the search text of a record is its names in lower case, one on each line', async () => {
+test('the search text of a record has its names in lower case, one per line', async () => {
   const document = { first_name: 'Ána\nMaría', last_name: 'ΟΔΟΣ', assessment_name: 'Reading\nI' }
   const [row] = await db.sql`select search_text_of(${JSON.stringify(document)}) as text`
   expect(row?.text).toBe('ána maría\nοδοσ\nreading i')
 })
 
-test('a writer of the read model waits in the queue, even if it wrote no source table', async () => {
+test('a writer of the read model waits in the queue of writers, even if it wrote to no source table', async () => {
   const [row] = await undone(db.sql, async sql => {
     await sql.unsafe(START.replace('rollback;', ''))
     await sql`select set_config('axport.queued', '', true)`
@@ -66,7 +66,7 @@ test('a writer of the read model waits in the queue, even if it wrote no source 
   expect(row?.is_queued).toBe(true)
 })
 
-test('refreshing records waits in the queue before it reads them, even if none has changed', async () => {
+test('a refresh of records waits in the queue of writers before it reads, even if no record has changed', async () => {
   const [row] = await undone(db.sql, async sql => {
     await sql.unsafe(START.replace('rollback;', ''))
     await sql`select set_config('axport.queued', '', true), refresh_export_records(array[1])`
@@ -75,7 +75,9 @@ test('refreshing records waits in the queue before it reads them, even if none h
   expect(row?.is_queued).toBe(true)
 })
 
-/** The rows of the log that a statement on the read model leaves: how many, of which delta and organization. */
+/**
+ * The rows that a statement on the read model adds to the log, grouped: their number, delta and organization.
+ */
 const logged = (statement: string) =>
   undone(db.sql, async sql => {
     const [{ position } = { position: 0 }] = await sql`select max(position) as position from export_changes`
@@ -86,12 +88,12 @@ const logged = (statement: string) =>
     return rows.map(({ delta, organization, count }) => [delta, organization, count])
   })
 
-/** So many records, in two organizations by turns. */
+/** Inserts this many records, alternating between two organizations. */
 const added = (count: number) => `
   insert into export_records
   select n, n % 2, 1, 1, null, false, false, '{1}', '2024-01-01', 'a', 'b', 'c', '{}' from generate_series(1, ${count}) n`
 
-test('a statement that changes 1,000 records leaves a row for each organization, and a smaller one a row for each record', async () => {
+test('a statement that changes 1,000 records logs one row per organization, and a smaller one logs each record', async () => {
   expect(await logged(added(998))).toEqual([
     [1, '0', 499],
     [1, '1', 499],
@@ -111,12 +113,12 @@ test('a statement that changes 1,000 records leaves a row for each organization,
   ])
 })
 
-test('the row that stands for any change is written by forget_export_facts() and by a truncate of the read model', async () => {
+test('forget_export_facts() and a truncate of the read model log the row that stands for any change', async () => {
   expect(await logged('select forget_export_facts()')).toEqual([[null, null, 1]])
   expect(await logged('truncate export_records')).toEqual([[null, null, 1]])
 })
 
-test('the log of changes is never empty, and has at most 10,000 rows', async () => {
+test('the log of changes always has a row, and at most 10,000 rows', async () => {
   const count = (sql: typeof db.sql) =>
     sql<{ count: number }[]>`select count(*)::int as count from export_changes`
   expect([...(await count(db.sql))]).toEqual([{ count: 1 }])
@@ -128,7 +130,7 @@ test('the log of changes is never empty, and has at most 10,000 rows', async () 
   expect(after?.count).toBe(10_000)
 })
 
-/** The counts that statements on the read model leave, as "organization, product: records". */
+/** The counts after statements on the read model, as "organization, product: records". */
 const counted = (...statements: string[]) =>
   undone(db.sql, async sql => {
     for (const statement of statements) await sql.unsafe(statement)
@@ -136,7 +138,7 @@ const counted = (...statements: string[]) =>
     return rows.map(row => `${row.organization_id}, ${row.product_id}: ${row.records}`)
   })
 
-test('each statement updates the counts by organization and product, and a count of zero has no row', async () => {
+test('each statement updates the counts by organization and product, and removes counts of zero', async () => {
   const first = added(2500)
   expect(await counted(first)).toEqual(['0, 1: 1250', '1, 1: 1250'])
   expect(await counted(first, `update export_records set document = '[]', seid = 'x'`)).toEqual([
@@ -156,7 +158,7 @@ test('each statement updates the counts by organization and product, and a count
   expect(await counted(first, 'truncate export_records')).toEqual([])
 })
 
-test('a count that is too low after writes without triggers makes no write fail', async () => {
+test('a count that is too low after writes without triggers does not make later writes fail', async () => {
   const wrong = [
     added(10),
     'update export_counts set records = 1 where organization_id = 0; delete from export_counts where organization_id = 1',
@@ -165,7 +167,7 @@ test('a count that is too low after writes without triggers makes no write fail'
   expect(await counted(...wrong, 'select refresh_export_counts(array[1])')).toEqual(['0, 1: 1', '1, 1: 5'])
 })
 
-test('a secret and a token are valid until they end, and are purged from then on', async () => {
+test('a secret and a token are valid until they expire, and are purged afterwards', async () => {
   const left = await undone(db.sql, async sql => {
     await sql`insert into integrations (client_id, name) values ('known', 'Known')`
     await sql`insert into integration_secrets (integration_id, digest, expires_at) select id, sha256('secret'), now() + interval '1 microsecond' from integrations`

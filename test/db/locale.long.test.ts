@@ -7,7 +7,9 @@ import { type OwnCluster, startCluster } from '../support/cluster.ts'
 import { list } from '../support/http.ts'
 import { authorize, listen, type TestService } from '../support/service.ts'
 
-/** In the order of their lower-cased code points; those that fold alike stand in the order of their ids. */
+/**
+ * Names in the order of their lower-cased code points; names with equal keys are in the order of their ids.
+ */
 const ORDERED = [
   ...['100% Ana', '_x', 'ana', 'ANA', 'ecole', 'e\u0301cole', 'ilgaz', 'ILGAZ', 'i\u0307pek', 'İpek'],
   ...['\u212a', 'strasse', 'STRASSE', 'straße', 'Straße', 'STRAẞE', 'zoe', 'Zoe', 'zoë', 'Zoë', '~'],
@@ -15,7 +17,7 @@ const ORDERED = [
   ...['ирина', 'Ирина', 'ИРИНА', 'ёлка', 'Ёлка', '李', 'ａ', 'Ａ', '𐐨', '𐐀', '😀'],
 ]
 
-/** A needle, and every name of those above that it finds. */
+/** A search text, and all names that the search finds. */
 const FOUND: [string, string[]][] = [
   ['É', ['école', 'École', 'ÉCOLE']],
   ['écOLE', ['école', 'École', 'ÉCOLE']],
@@ -42,11 +44,11 @@ const FOUND: [string, string[]][] = [
   ['_', ['_x']],
 ]
 
-// macOS has no C.UTF-8 everywhere, and no other system is sure to have en_US.
+// macOS does not always have C.UTF-8, and en_US may be missing on other systems.
 const UNICODE_LOCALE = process.platform === 'darwin' ? 'en_US.UTF-8' : 'C.UTF-8'
 
-// Turkish folds I to ı, Swedish sorts å and ö after z, and the operating system has its own tables. An index
-// that was built by rules of its own would find other rows than the table does.
+// Turkish folds I to ı, Swedish sorts å and ö after z, and operating systems have their own tables. If an
+// index followed other rules than the query, the index would find other rows than the table has.
 const DATABASES = [
   ['a C server', 'C', ''],
   ['a Turkish database', 'C', `locale_provider icu icu_locale 'tr-TR'`],
@@ -70,7 +72,7 @@ function clusterOf(locale: string): Promise<OwnCluster> {
   return known
 }
 
-/** The service on a new database. */
+/** A service on a new database with this locale. */
 async function start(
   { locale, options, byIndex }: (typeof DATABASES)[number],
   name: string,
@@ -93,13 +95,13 @@ async function start(
   return { sql, url, pool, baseUrl: server.url, logged: () => '', close: stop }
 }
 
-describe.each(DATABASES)('on $title,', database => {
+describe.each(DATABASES)('with a database of $title,', database => {
   let service: TestService
   let token: string
   beforeAll(async () => {
     service = await start(database, `axport_locale_${DATABASES.indexOf(database)}`)
     await service.sql`insert into organizations values (1, 'Lakeside')`
-    // Backwards, so that neither the order of insertion nor that of ids is the right one by chance.
+    // In reverse order, so that neither the order of insertion nor the order of ids is the expected one.
     await service.sql`
       insert into users (id, name, first_name)
       select 1000 - at, name, name from unnest(${[...ORDERED].reverse()}::text[]) with ordinality as given (name, at)`
@@ -115,7 +117,7 @@ describe.each(DATABASES)('on $title,', database => {
     (await list(service.baseUrl, token, query)).data.map(record => record.name)
 
   test.each(['user_name', 'proctor_name', 'product_name'])(
-    'the order by %s is that of every server',
+    'the order by %s is the same as on every server',
     async sort => {
       expect(await names({ page: '100', sort })).toEqual(ORDERED)
       expect(await names({ page: '100', sort, order: 'DESC' })).toEqual(ORDERED.toReversed())

@@ -7,21 +7,21 @@ import { thorough } from '../support/tier.ts'
 import { differences, START } from './source.ts'
 
 /**
- * Several writers at once. Their transactions are held open across each other, statement by statement, in
- * every order; whoever waits for a lock waits, and the others go on. In the end the read model must equal
- * its source. A writer may be told to try again, never be left with wrong data.
+ * Concurrent writers: their transactions are interleaved statement by statement in many orders. A writer that
+ * needs a lock waits while the others continue. In the end the read model must equal its source. A writer may
+ * get an error and have to try again, but must never leave wrong data.
  */
 
 const ISOLATIONS = ['read committed', 'repeatable read', 'serializable'] as const
 type Isolation = (typeof ISOLATIONS)[number]
 
-/** What a writer does, one element a round trip; it begins and commits by itself. */
+/** The statements of a writer, one per round trip. The script contains its own begin and commit. */
 interface Script {
   isolation: Isolation
   statements: string[]
 }
 
-/** A broken constraint; a serialization failure for whoever asked for more than READ COMMITTED. */
+/** The allowed errors: a violated constraint, and a serialization failure above READ COMMITTED. */
 function mayFail(code: string, isolation: Isolation): boolean {
   return ['23503', '23505'].includes(code) || (code === '40001' && isolation !== 'read committed')
 }
@@ -30,7 +30,7 @@ const db = useTestDatabase()
 let connections: { sql: Sql; pid: number }[]
 
 beforeAll(async () => {
-  // A deadlock is looked for at once, not after a second of waiting.
+  // Deadlocks are detected immediately instead of after a second.
   const options = { max: 1, onnotice: () => {}, connection: { deadlock_timeout: 20 } }
   connections = await Promise.all(
     [1, 2, 3].map(async () => {
@@ -47,7 +47,7 @@ beforeEach(async () => {
   await db.sql.unsafe(START)
 })
 
-/** A writer in the middle of its script. */
+/** A writer that has run a part of its script. */
 class Writer {
   isDone = false
   outcome = 'committed'
@@ -62,7 +62,10 @@ class Writer {
     this.#steps = [`begin isolation level ${script.isolation}; ${first}`, ...others, 'commit']
   }
 
-  /** Takes the next step, unless the last one still waits. Returns when it is done, or waits for a lock. */
+  /**
+   * Runs the next step, unless the previous step still waits. Returns when the step is done or waits for a
+   * lock.
+   */
   async step(): Promise<void> {
     if (this.isDone) return
     this.#running ??= this.#send(this.#steps.shift() ?? '')
@@ -70,7 +73,7 @@ class Writer {
     while (this.#isRunning() && !isWaiting) isWaiting = await this.#isBlocked()
   }
 
-  /** Until the step that waits comes to an end. */
+  /** Waits until the blocked step ends. */
   async settle(): Promise<void> {
     await this.#running
   }
@@ -100,7 +103,9 @@ class Writer {
   }
 }
 
-/** Runs the scripts in this order of steps; steps that have to wait move to the end. Returns how each writer ended. */
+/**
+ * Runs the scripts in this order of steps; blocked steps move to the end. Returns the outcome of each writer.
+ */
 async function interleave(scripts: Script[], order: number[]): Promise<string[]> {
   const writers = scripts.map(
     (script, at) => new Writer(connections[at] as (typeof connections)[number], script),
@@ -108,14 +113,14 @@ async function interleave(scripts: Script[], order: number[]): Promise<string[]>
   for (const at of order) await writers[at]?.step()
   while (writers.some(writer => !writer.isDone)) {
     for (const writer of writers) await writer.step()
-    // Where all that are left wait for each other, Postgres chooses a victim.
+    // If all remaining writers wait for each other, Postgres cancels one of them.
     const left = writers.filter(writer => !writer.isDone)
     if (left.length > 0) await Promise.race(left.map(writer => writer.settle()))
   }
   return writers.map(writer => writer.outcome)
 }
 
-/** So many orders of the steps of several writers are tried, from all over. */
+/** The number of orders that are tried, evenly chosen from all orders of the steps. */
 const ORDERS = thorough ? 20 : 4
 
 function ordersOf(scripts: Script[]): number[][] {
@@ -131,8 +136,8 @@ function orders(steps: number[]): number[][] {
 }
 
 /**
- * The writers end as they may, and the data are right. Only a TRUNCATE, which locks its table before any trigger
- * runs, may still end in a deadlock.
+ * Checks that the writers end with allowed outcomes and that the data are right. A TRUNCATE may still end in
+ * a deadlock, because it locks its table before any trigger runs.
  */
 async function expectRight(scripts: Script[], order: number[]): Promise<string[]> {
   const outcomes = await interleave(scripts, order)
@@ -155,13 +160,13 @@ const WRITES = {
   'renames an organization without assessments': [rename('organizations', 3)],
   'renames a product': [rename('products', 1)],
   'renames a product that was never taken': [rename('products', 3)],
-  'renames somebody without assessments': [rename('users', 4)],
-  'renames two': [rename('users', 1), rename('organizations', 1)],
-  'renames the same two the other way round': [rename('organizations', 1), rename('users', 1)],
+  'renames a user without assessments': [rename('users', 4)],
+  'renames two rows': [rename('users', 1), rename('organizations', 1)],
+  'renames the same rows in reverse order': [rename('organizations', 1), rename('users', 1)],
   'renames two users': [rename('users', 1), rename('users', 2)],
-  'renames the two users the other way round': [rename('users', 2), rename('users', 1)],
-  'adds somebody and renames the educator': [`insert into users values (50, 'Newest')`, rename('users', 1)],
-  'renames the educator and adds the same somebody': [
+  'renames the two users in reverse order': [rename('users', 2), rename('users', 1)],
+  'adds a user and renames the educator': [`insert into users values (50, 'Newest')`, rename('users', 1)],
+  'renames the educator and adds the same user': [
     rename('users', 1),
     `insert into users values (50, 'Newest')`,
   ],
@@ -173,15 +178,17 @@ const WRITES = {
     `set constraints all deferred; insert into assessment_parts values (31, 30, 1, 'Part', now(), 3)`,
     `insert into assessments values (30, 1, 1, 1, '2024-03-10T05:00Z')`,
   ],
-  'adds the first assessment of somebody new': [
+  'adds the first assessment of a user': [
     `insert into assessments values (40, 4, 3, 3, '2024-03-10T05:00Z')`,
     `insert into assessment_parts values (40, 40, 1, null, null, 4)`,
   ],
   'adds parts': [
     `insert into assessment_parts values (13, 2, 3, 'Three', now(), 1), (14, 3, 1, 'First', now(), 3)`,
   ],
-  'adds a part to one that has none': [`insert into assessment_parts values (3, 3, 1, null, null, 3)`],
-  'moves one without parts elsewhere': [
+  'adds a part to an assessment without parts': [
+    `insert into assessment_parts values (3, 3, 1, null, null, 3)`,
+  ],
+  'moves an assessment without parts': [
     `update assessments set organization_id = 3, user_id = 4 where id = 3`,
   ],
   'moves an assessment to another user and organization': [
@@ -194,7 +201,7 @@ const WRITES = {
   'deletes an assessment': [`delete from assessments where id = 2`],
   'deletes all parts': ['truncate assessment_parts'],
   'changes the time zone': [`update export_state set time_zone = 'America/New_York'`],
-  'thinks better of it': [
+  'rolls back to a savepoint': [
     'savepoint here',
     rename('users', 2),
     'rollback to savepoint here',
@@ -204,18 +211,18 @@ const WRITES = {
 type Write = keyof typeof WRITES
 const NAMES = Object.keys(WRITES) as Write[]
 
-/** Under the stricter levels a transaction sees what was there when it first looked, so it looks first. */
+/** Above READ COMMITTED the first statement fixes the snapshot, so the script begins with a read. */
 function script(write: Write, isolation: Isolation): Script {
   const look = isolation === 'read committed' ? [] : ['select count(*) from users']
   return { isolation, statements: [...look, ...WRITES[write]] }
 }
 
-describe('writers at the same time leave the read model equal to its source', () => {
+describe('concurrent writers leave the read model equal to its source', () => {
   const trio = (['renames the educator', 'renames the organization', 'adds an assessment'] as const).map(
     write => script(write, 'read committed'),
   )
 
-  test(`when one renames a user, one its organization, and one adds an assessment of both, in up to ${ORDERS} orders`, async () => {
+  test(`if they rename a user, rename an organization, and add an assessment of both, in up to ${ORDERS} orders`, async () => {
     for (const order of ordersOf(trio)) {
       await db.sql.unsafe(START)
       expect(await expectRight(trio, order)).toEqual(['committed', 'committed', 'committed'])
@@ -226,22 +233,22 @@ describe('writers at the same time leave the read model equal to its source', ()
   })
 
   const CROSSED: [Write, Write][] = [
-    ['renames somebody without assessments', 'adds the first assessment of somebody new'],
-    ['renames an organization without assessments', 'adds the first assessment of somebody new'],
-    ['renames a product that was never taken', 'adds the first assessment of somebody new'],
-    ['moves one without parts elsewhere', 'adds a part to one that has none'],
+    ['renames a user without assessments', 'adds the first assessment of a user'],
+    ['renames an organization without assessments', 'adds the first assessment of a user'],
+    ['renames a product that was never taken', 'adds the first assessment of a user'],
+    ['moves an assessment without parts', 'adds a part to an assessment without parts'],
     ['adds an assessment under the same id', 'adds a part under a free id'],
-    ['renames two', 'renames the same two the other way round'],
-    ['renames two users', 'renames the two users the other way round'],
-    ['adds somebody and renames the educator', 'renames the educator and adds the same somebody'],
+    ['renames two rows', 'renames the same rows in reverse order'],
+    ['renames two users', 'renames the two users in reverse order'],
+    ['adds a user and renames the educator', 'renames the educator and adds the same user'],
     ['deletes an assessment', 'adds parts'],
     ['changes the time zone', 'adds an assessment'],
   ]
 
   describe.each(['read committed', 'repeatable read'] as const)(
-    `under %s, in up to ${ORDERS} orders,`,
+    `with %s, in up to ${ORDERS} orders,`,
     isolation => {
-      test.each(CROSSED)('when one %s and the other %s', async (one, other) => {
+      test.each(CROSSED)('if one %s and the other %s', async (one, other) => {
         const scripts = [script(one, isolation), script(other, isolation)]
         for (const order of ordersOf(scripts)) {
           await db.sql.unsafe(START)
@@ -251,7 +258,7 @@ describe('writers at the same time leave the read model equal to its source', ()
     },
   )
 
-  test('for any statements of two or three of them, at any isolation levels, in any order', async () => {
+  test('for two or three random writers, at any isolation levels, in any order', async () => {
     const choice = fc.tuple(fc.constantFrom(...NAMES), fc.constantFrom(...ISOLATIONS))
     const property = fc.asyncProperty(
       fc.uniqueArray(choice, { minLength: 2, maxLength: 3, selector: ([write]) => write }),

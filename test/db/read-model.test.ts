@@ -7,8 +7,8 @@ import { holds } from '../support/property.ts'
 import { differences, START } from './source.ts'
 
 /**
- * The read model against its source, statement by statement: whatever is written to the source tables, in
- * whatever way SQL allows, export_records is what its view renders, and the version tells whether it changed.
+ * Compares the read model with its source after each statement. After any write to the source tables,
+ * export_records must equal its view, and the version must have changed if and only if a record has changed.
  */
 
 interface State {
@@ -18,7 +18,7 @@ interface State {
 }
 
 const db = useTestDatabase()
-/** One connection: transactions are opened by hand. */
+/** One connection, because transactions are opened explicitly. */
 let sql: Sql
 beforeAll(async () => {
   sql = postgres(db.url, { max: 1, onnotice: () => {} })
@@ -35,16 +35,19 @@ async function state(): Promise<State> {
   }
 }
 
-/** At every moment between two statements. */
+/** This must hold between any two statements. */
 const expectTrue = (now: State) => expect(now.differences).toEqual([])
 
-/** The version moves forward when the content changes, and only then. */
+/** The version increases if and only if the contents change. */
 function expectVersion(before: State, after: State): void {
   const changed = before.content !== after.content
   expect({ changed, advanced: after.version > before.version }).toEqual({ changed, advanced: changed })
 }
 
-/** Ids are few, so that random statements meet; those of parts and of assessments overlap, so that they clash. */
+/**
+ * Few ids, so that random statements hit the same rows. Ids of parts and assessments overlap, so that they
+ * conflict.
+ */
 const USERS = [1, 2, 3, 4]
 const PLACES = [1, 2, 3]
 const ASSESSMENTS = [1, 2, 3, 4, 5, 6]
@@ -56,7 +59,7 @@ const text = fc.constantFrom(`'Ana'`, `'Bo'`, `'É\u0130'`, `'"\\'`, `'x'`, `nam
 const instant = fc.constantFrom(`'2024-03-10T05:00Z'`, `'2024-03-10T04:59:59.999999Z'`, 'now()')
 const zone = fc.constantFrom('UTC', 'Pacific/Kiritimati', 'Pacific/Niue')
 
-/** A template whose holes are drawn. */
+/** A template for statements with random values. */
 function drawn(parts: TemplateStringsArray, ...holes: fc.Arbitrary<unknown>[]): fc.Arbitrary<string> {
   return fc.tuple(...holes).map(values => parts.reduce((all, part, at) => `${all}${values[at - 1]}${part}`))
 }
@@ -94,22 +97,22 @@ const replacement = (table: string, id: number) => `
 const self = 'name = coalesce(assessment_parts.name, excluded.name), proctor_id = excluded.proctor_id'
 
 const statement = fc.oneof(
-  // Names and people.
+  // Statements about names and people.
   drawn`update ${named} set name = ${text} where id in (${some(USERS)})`,
   drawn`update users set seid = ${fc.constantFrom('null', `'12'`)}, record_status = ${fc.constantFrom(`'active'`, `'archived'`)} where id in (${some(USERS)})`,
   drawn`update users set first_name = ${text}, last_name = email where id in (${some(USERS)})`,
   drawn`insert into ${named} (id, name) values (${one(USERS)}, 'new'), (5, 'new') on conflict (id) do update set name = excluded.name || '?'`,
   drawn`update ${named} set id = id + ${one([1, 4])} where id in (${some(USERS)})`,
   drawn`delete from ${named} where id in (${some(USERS)})`,
-  // Somebody else under the same id, in one statement: no reference is ever broken.
+  // Replaces a person by another one with the same id in one statement, so that no reference is ever broken.
   fc.tuple(named, one(USERS)).map(([table, id]) => replacement(table, id)),
-  // Assessments.
+  // Statements about assessments.
   { weight: 3, arbitrary: drawn`insert into assessments values ${assessments} on conflict do nothing` },
   drawn`insert into assessments values (${one(ASSESSMENTS)}, 1, 1, 1, now()) on conflict (id) do update set user_id = 2, organization_id = 3`,
   { weight: 3, arbitrary: drawn`update assessments set ${assign} where id in (${some(ASSESSMENTS)})` },
   drawn`update assessments set ${assign} where user_id = ${one(USERS)}`,
   { weight: 2, arbitrary: drawn`delete from assessments where id in (${some(ASSESSMENTS)})` },
-  // Parts.
+  // Statements about parts.
   { weight: 4, arbitrary: drawn`insert into assessment_parts values ${parts} on conflict (id) do nothing` },
   drawn`insert into assessment_parts values ${parts}`,
   drawn`insert into assessment_parts values ${separate} on conflict (id) do update set ${fc.constant(self)}`,
@@ -117,12 +120,12 @@ const statement = fc.oneof(
   drawn`update assessment_parts set ${assignPart} where assessment_id in (${some(ASSESSMENTS)})`,
   { weight: 2, arbitrary: drawn`delete from assessment_parts where id in (${some(PARTS)})` },
   drawn`delete from assessment_parts where assessment_id in (${some(ASSESSMENTS)})`,
-  // Several tables, or several events, in one statement.
+  // Statements about several tables or with several events.
   drawn`with a as (insert into assessments values ${assessments}) insert into assessment_parts values ${parts}`,
   drawn`with u as (update users set name = 'both' where id in (${some(USERS)})) update assessments set ${assign} where id in (${some(ASSESSMENTS)})`,
   drawn`with gone as (delete from assessment_parts where id = ${one(PARTS)} returning *) insert into assessment_parts select id, assessment_id, position, name, certified_at, 1 from gone`,
   drawn`merge into assessments a using (values (${one(ASSESSMENTS)}), (${one(ASSESSMENTS)})) v (id) on a.id = v.id when matched and a.user_id = 1 then delete when matched then update set user_id = 1 when not matched then insert values (v.id, 1, 1, 1, now())`,
-  // All of them.
+  // Statements about all rows.
   drawn`truncate ${fc.constantFrom('assessment_parts', 'assessments cascade', 'users cascade', 'products cascade')}`,
   drawn`update export_state set time_zone = ${zone.map(name => `'${name}'`)}`,
 )
@@ -142,7 +145,10 @@ const transaction: fc.Arbitrary<Transaction> = fc.record({
   ),
 })
 
-/** A constraint, a row that one statement would touch twice, and a TRUNCATE in the middle of deferred checks. */
+/**
+ * Allowed errors: a violated constraint, a row hit twice by one statement, a TRUNCATE with pending deferred
+ * checks.
+ */
 const REFUSALS = /^(23...|21000|55006)$/
 
 function requireRefusal(error: unknown, statement: string): void {
@@ -160,7 +166,7 @@ async function run({ statements, end, deferred }: Transaction): Promise<void> {
       requireRefusal(error, statement)
       await sql.unsafe('rollback to savepoint here')
     })
-    // Two parts may share a position until the end of such a transaction: their order is open.
+    // Until such a transaction ends, two parts may have the same position, and their order is undefined.
     if (deferred) continue
     const now = await state()
     expectTrue(now)
@@ -179,7 +185,7 @@ describe('the read model', () => {
     await sql.unsafe(START)
   })
 
-  test('equals its source after every statement of any sequence, and every change raises its version', async () => {
+  test('equals its source after every statement of any sequence, and every change increases its version', async () => {
     const property = fc.asyncProperty(
       fc.array(transaction, { minLength: 1, maxLength: 12, size: 'max' }),
       async transactions => {
@@ -212,9 +218,12 @@ describe('the read model', () => {
       'an organization, by a MERGE,',
       `merge into organizations o using (values (1), (10)) v (id) on o.id = v.id when matched then delete when not matched then insert values (1, 'Merged')`,
     ],
-  ])('follows when %s is deleted and another one put under its id in one statement', async (_, statement) => {
-    await expectFollows(statement)
-  })
+  ])(
+    'follows if %s is deleted and another row with its id is inserted in one statement',
+    async (_, statement) => {
+      await expectFollows(statement)
+    },
+  )
 
   test.each([
     [
@@ -245,7 +254,7 @@ describe('the read model', () => {
   )
 
   test.each(['delete from users where id = 5', 'delete from products where id = 3'])(
-    'forgets the name of what is gone: %s',
+    'removes the name of a deleted row: %s',
     async statement => {
       await sql`insert into users (id, name) values (5, 'Eve')`
       await sql.unsafe(statement)
@@ -253,7 +262,7 @@ describe('the read model', () => {
     },
   )
 
-  test('has no record of an assessment without parts, before its first and after its last', async () => {
+  test('has no record of an assessment without parts, before its first part and after its last one', async () => {
     const ids = () => idsOf(sql, 'export_records')
     expect(await ids()).toEqual([1, 2])
     await sql`insert into assessment_parts values (3, 3, 1, null, null, 1)`
@@ -266,7 +275,7 @@ describe('the read model', () => {
     expect(await ids()).toEqual([])
   })
 
-  test('shows the parts in the order of their positions, also after two were exchanged', async () => {
+  test('has the parts in the order of their positions, also after two parts swapped positions', async () => {
     await expectFollows('update assessment_parts set position = 3 - position where assessment_id = 2')
     const [row] = await sql`select proctor_name_key, document from export_records where id = 2`
     expect(row?.proctor_name_key).toBe('di')
@@ -281,7 +290,7 @@ describe('the read model', () => {
     'delete from assessments where id = 3',
     'insert into assessments values (4, 1, 1, 1, now())',
     'with gone as (delete from assessment_parts where id = 1 returning *) insert into assessment_parts select * from gone',
-  ])('keeps its version when nothing that it shows has changed: %s', async statement => {
+  ])('keeps its version if no record has changed: %s', async statement => {
     const before = await state()
     await sql.unsafe(statement)
     expectTrue(before)

@@ -4,7 +4,9 @@ import { getTableConfig, getViewConfig, PgDialect, PgTable, PgView } from 'drizz
 import * as schema from '../../db/schema.ts'
 import { useTestDatabase } from '../support/hooks.ts'
 
-/** What no statement of drizzle names: the runner's own record, and what only plain SQL and functions name. */
+/**
+ * Tables and columns that no drizzle statement uses: those of the migrations, of plain SQL, and of functions.
+ */
 const LEFT_OUT = [
   'schema_migrations',
   'organizations',
@@ -33,7 +35,7 @@ interface Column {
   hasDefault: boolean
   /** "always" or "byDefault". */
   identity: string | null
-  /** Computed from other columns. */
+  /** Whether the column is computed from other columns. */
   isGenerated: boolean
 }
 
@@ -49,7 +51,7 @@ const db = useTestDatabase()
 
 const byText = (rows: object[]) => rows.map(row => JSON.stringify(row)).sort()
 
-test('db/schema.ts has the tables and views that statements of drizzle name, in the same schema', async () => {
+test('db/schema.ts has exactly the tables and views that drizzle statements use', async () => {
   const rows = await db.sql<{ name: string; isView: boolean }[]>`
     select relname as name, relkind = 'v' as "isView" from pg_class
     where relnamespace = 'public'::regnamespace and relkind not in ('i', 'I', 'S', 't', 'c')`
@@ -63,7 +65,7 @@ test('db/schema.ts has the tables and views that statements of drizzle name, in 
   )
 })
 
-test('the two agree on every column: type, nullability, default, identity, generation', async () => {
+test('db/schema.ts and the database agree on every column: type, nullability, default, identity, generation', async () => {
   const actual = await db.sql<Column[]>`
     select
       attrelid::regclass::text as table,
@@ -93,7 +95,7 @@ test('the two agree on every column: type, nullability, default, identity, gener
   expect(byText(described)).toEqual(byText([...actual]))
 })
 
-test('the two agree on the columns of every view, and their types', async () => {
+test('db/schema.ts and the database agree on the columns of every view', async () => {
   const actual = await db.sql<{ view: string; name: string; type: string }[]>`
     select attrelid::regclass::text as view, attname as name, format_type(atttypid, atttypmod) as type
     from pg_attribute join pg_class c on c.oid = attrelid
@@ -107,7 +109,7 @@ test('the two agree on the columns of every view, and their types', async () => 
   expect(byText(described)).toEqual(byText([...actual]))
 })
 
-test('the two agree on the expression of every generated column', async () => {
+test('db/schema.ts and the database agree on the expression of every generated column', async () => {
   const rows = await db.sql<{ table: string; name: string; expression: string }[]>`
     select attrelid::regclass::text as table, attname as name, pg_get_expr(adbin, adrelid) as expression
     from pg_attrdef join pg_attribute on attrelid = adrelid and attnum = adnum join pg_class c on c.oid = adrelid
@@ -123,7 +125,7 @@ test('the two agree on the expression of every generated column', async () => {
   expect(byText(described)).toEqual(byText([...rows]))
 })
 
-test('the two agree on the value of every default', async () => {
+test('db/schema.ts and the database agree on the value of every default', async () => {
   const rows = await db.sql<{ table: string; name: string; type: string; expression: string }[]>`
     select attrelid::regclass::text as table, attname as name, format_type(atttypid, atttypmod) as type,
            pg_get_expr(adbin, adrelid) as expression
@@ -137,13 +139,13 @@ test('the two agree on the value of every default', async () => {
     const [row] = await db.sql.unsafe(
       `select (${text})::${type} is not distinct from (${expression}) as same`,
     )
-    // A random value is never the same twice.
+    // Random defaults cannot be compared by value.
     expect({ table, name, same: row?.same || text === expression }).toEqual({ table, name, same: true })
   }
 })
 
-test('the two agree on primary keys and unique columns', async () => {
-  // A deferrable key is beyond drizzle's words, and no statement of the service leans on it.
+test('db/schema.ts and the database agree on primary keys and unique columns', async () => {
+  // drizzle cannot describe a deferrable key, and no statement of the service depends on one.
   const actual = await db.sql<{ table: string; type: string; columns: string }[]>`
     select conrelid::regclass::text as table, contype::text as type, string_agg(attname, ',' order by at) as columns
     from pg_constraint, unnest(conkey) with ordinality as key (number, at), pg_attribute
@@ -163,7 +165,7 @@ function key(table: string, type: 'p' | 'u', columns: { name: string }[]) {
   return { table, type, columns: columns.map(column => column.name).join(',') }
 }
 
-test('the view export_records_rendered has the columns of export_records, in their order and of their types', async () => {
+test('the view export_records_rendered has the columns of export_records, in the same order and with the same types', async () => {
   const columns = async (relation: string) => [
     ...(await db.sql`
       select attname, format_type(atttypid, atttypmod) as type

@@ -4,8 +4,8 @@ import { BACKENDS_OF_TIER } from '../support/service.ts'
 import { undone } from './source.ts'
 
 /**
- * The names that search looks at follow the source tables. All names here are of ASCII letters, which lower() folds
- * in every locale.
+ * The names that searches read follow the source tables. All names here are ASCII letters, which lower()
+ * folds equally in every locale.
  */
 
 const SETUP = `
@@ -43,7 +43,7 @@ describe.each(BACKENDS_OF_TIER)('the names that a search reads, on %s,', backend
 
   const line = (name: string) => name.toLowerCase().replaceAll('\n', ' ')
 
-  test.each(WRITES)('are those of the source after: %s', async write => {
+  test.each(WRITES)('equal the names of the source after: %s', async write => {
     await undone(db.sql, async sql => {
       await sql.unsafe(SETUP)
       await sql.unsafe(write)
@@ -61,7 +61,7 @@ describe.each(BACKENDS_OF_TIER)('the names that a search reads, on %s,', backend
     })
   })
 
-  test('are not written when another column of a person changes', async () => {
+  test('are not written if another column of a person changes', async () => {
     await db.sql.unsafe(SETUP)
     const versions = () => db.sql`select user_id, xmin::text, ctid::text from export_people order by 1`
     const before = [...(await versions())]

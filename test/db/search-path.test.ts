@@ -6,12 +6,12 @@ import { BACKENDS_OF_TIER } from '../support/service.ts'
 import { undone } from './source.ts'
 
 /**
- * Tables that have the names of ours, in places that come before ours for whoever writes: in a schema that has
- * the name of the writer's role, which is what "$user" in a search_path means, and among temporary tables.
+ * Decoy tables with the names of the project's tables, which a writer's search_path finds first: in a schema
+ * named like the writer's role ("$user" in search_path), and among temporary tables.
  */
 const PLACES = ['a schema of its own', 'temporary tables'] as const
 
-/** What a writer changes, each with what the records must show afterwards. */
+/** A write, and the text that the records must contain afterwards. */
 const WRITES: [write: string, shown: string][] = [
   [`update public.users set name = 'Renamed' where id = 1`, '"name":"Renamed"'],
   [`update public.users set name = 'Renamed' where id = 2`, '"proctor_name":"Renamed"'],
@@ -27,7 +27,7 @@ const WRITES: [write: string, shown: string][] = [
 ]
 
 describe.each(BACKENDS_OF_TIER)(
-  'a writer whose search_path finds tables of the same names first, on %s,',
+  'a writer whose search_path finds other tables with the same names first, on %s,',
   backend => {
     const db = useTestDatabase(backend)
     beforeAll(async () => {
@@ -40,7 +40,7 @@ describe.each(BACKENDS_OF_TIER)(
 
     const writes = PLACES.flatMap(place => WRITES.map(([write, shown]) => ({ place, write, shown })))
 
-    test.each(writes)('in $place, reaches the records by: $write', async ({ place, write, shown }) => {
+    test.each(writes)('in $place, changes the records by: $write', async ({ place, write, shown }) => {
       const { documents, different } = await undone(db.sql, async sql => {
         await becomeLoader(sql, place)
         await sql.unsafe(`set constraints all deferred; ${write}`)
@@ -58,7 +58,7 @@ describe.each(BACKENDS_OF_TIER)(
       expect(different).toBe(0)
     })
 
-    test.each(PLACES)('in %s, has its records deleted by its deletes and no others', async place => {
+    test.each(PLACES)('in %s, deletes the right records and no others', async place => {
       const left = await undone(db.sql, async sql => {
         await sql`insert into assessments values (2, 1, 1, 1, now())`
         await sql`insert into assessment_parts values (2, 2, 1, null, null, 2)`
@@ -69,7 +69,7 @@ describe.each(BACKENDS_OF_TIER)(
       expect(left).toEqual([{ id: '2' }])
     })
 
-    /** From here on the transaction writes as a role that may do all that a loader does, and owns the decoys. */
+    /** From here on the transaction runs as a role with the privileges of a loader, which owns the decoys. */
     async function becomeLoader(sql: TransactionSql, place: (typeof PLACES)[number]): Promise<void> {
       const role = `axport_test_${randomBytes(6).toString('hex')}`
       await sql.unsafe(`

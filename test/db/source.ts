@@ -1,8 +1,8 @@
 import type { Sql, TransactionSql } from 'postgres'
 
 /**
- * Replaces the source tables, also where a failed test left a transaction open: two assessments of four users, one of
- * them of two parts, and a third assessment without any part.
+ * Replaces the source tables, even if a failed test left a transaction open: two assessments of four users,
+ * one of them with two parts, and a third assessment without parts.
  */
 export const START = `
   rollback;
@@ -15,8 +15,8 @@ export const START = `
   update export_state set time_zone = 'UTC'`
 
 /**
- * Where the read model is not what its views render, where a count is not that of the records, and where an assessment
- * shares its id with another one's part.
+ * The differences between the read model and its views, between the counts and the records, and ids that both
+ * an assessment and a part of another one have.
  */
 export async function differences(sql: Sql): Promise<string[]> {
   const rows = await sql<{ line: string }[]>`
@@ -48,7 +48,7 @@ export async function differences(sql: Sql): Promise<string[]> {
   return rows.map(row => row.line)
 }
 
-/** What `work` reads in a transaction that is rolled back, with all that was made in it. */
+/** Runs `work` in a transaction that is rolled back, and returns the result. */
 export async function undone<Result>(
   sql: Sql,
   work: (sql: TransactionSql) => Promise<Result>,

@@ -5,20 +5,23 @@ import { useService } from '../support/hooks.ts'
 import { list } from '../support/http.ts'
 import { authorize, BACKENDS_OF_TIER, load } from '../support/service.ts'
 
-/** What contract/list-dates.test.ts states of New York, of every kind of zone and day; and how the zone is set. */
+/**
+ * The rules of contract/list-dates.test.ts for zones and days of every kind, and the command that sets the
+ * zone.
+ */
 
 interface Day {
   zone: string
   day: string
   before: string
   after: string
-  /** Its first instant, and the first of the next day. */
+  /** The first instant of the day, and the first of the next day. */
   from: string
   to: string
   hours: number
 }
 
-/** Written by hand from the rules of the zones, so that no library is asked twice. */
+/** Written by hand from the rules of the zones, so that no library confirms its own results. */
 const DAYS: Day[] = [
   day('UTC', '2024-02-29', '2024-02-29T00:00', '2024-03-01T00:00', 24),
   day('America/New_York', '2024-03-10', '2024-03-10T05:00', '2024-03-11T04:00', 23),
@@ -29,10 +32,10 @@ const DAYS: Day[] = [
   day('Pacific/Kiritimati', '2024-12-31', '2024-12-30T10:00', '2024-12-31T10:00', 24),
   day('Pacific/Niue', '2025-01-01', '2025-01-01T11:00', '2025-01-02T11:00', 24),
   day('Asia/Kathmandu', '2024-06-15', '2024-06-14T18:15', '2024-06-15T18:15', 24),
-  // Without a midnight: the clock goes from 23:59:59 of the day before to 01:00.
+  // Days without a midnight: the clock jumps from 23:59:59 of the previous day to 01:00.
   day('America/Sao_Paulo', '2018-11-04', '2018-11-04T03:00', '2018-11-05T02:00', 23),
   day('Asia/Beirut', '2021-03-28', '2021-03-27T22:00', '2021-03-28T21:00', 23),
-  // With 23:00 to midnight twice, and with midnight to 01:00 twice.
+  // Days on which the hour before or after midnight occurs twice.
   day('America/Sao_Paulo', '2018-02-17', '2018-02-17T02:00', '2018-02-18T03:00', 25),
   day('America/Havana', '2020-11-01', '2020-11-01T04:00', '2020-11-02T05:00', 25),
 ]
@@ -47,7 +50,7 @@ function justBefore(instant: string): string {
   return new Date(Date.parse(instant) - 1000).toISOString().replace('.000Z', '.999999Z')
 }
 
-describe.each(BACKENDS_OF_TIER)('the platform has a time zone, on %s:', backend => {
+describe.each(BACKENDS_OF_TIER)('the time zone of the platform, on %s:', backend => {
   const service = useService(backend)
   let token: string
   beforeAll(async () => {
@@ -57,7 +60,7 @@ describe.each(BACKENDS_OF_TIER)('the platform has a time zone, on %s:', backend 
     token = (await authorize(service, [1], [1])).token
   })
 
-  /** The records that filters let through. */
+  /** The records that match these filters. */
   async function listed(filters: Record<string, string> = {}) {
     const query = Object.entries(filters).map(([name, day]): [string, string] => [`filter[${name}]`, day])
     return (await list(service.baseUrl, token, query)).data
@@ -65,14 +68,14 @@ describe.each(BACKENDS_OF_TIER)('the platform has a time zone, on %s:', backend 
 
   const ids = async (filters: Record<string, string>) => (await listed(filters)).map(record => record.id)
 
-  /** The day of each record, and those of its parts. */
+  /** The day of each record, and the days of its parts. */
   const days = async () =>
     (await listed()).map(({ certified_on, results }) => [
       certified_on,
       results.map(part => part.certified_on),
     ])
 
-  /** Replaces all assessments by one for each instant (ids 1, 2, …), each of which has these parts. */
+  /** Replaces all assessments by one for each instant (ids 1, 2, …), each with these parts. */
   async function complete(instants: string[], partInstants: string[]): Promise<void> {
     await service.sql`delete from assessments`
     await service.sql`
@@ -85,7 +88,7 @@ describe.each(BACKENDS_OF_TIER)('the platform has a time zone, on %s:', backend 
   }
 
   test.each(DAYS)(
-    '$day in $zone has $hours hours, from its first to its last microsecond, for records, parts and filters',
+    'the day $day in $zone has $hours hours to the microsecond, for records, parts and filters',
     async ({ zone, day, before, after, from, to, hours }) => {
       expect(Date.parse(to) - Date.parse(from)).toBe(hours * 3_600_000)
       await setTimeZone(service.sql, zone)
@@ -99,7 +102,7 @@ describe.each(BACKENDS_OF_TIER)('the platform has a time zone, on %s:', backend 
     },
   )
 
-  // Where midnight comes twice, Postgres takes the second one: the day is right, and nobody sees the instant.
+  // If midnight occurs twice, Postgres takes the second. The day is right, and no answer shows the instant.
   test.each(DAYS.filter(({ zone }) => zone !== 'America/Havana'))(
     'an imported bare date $day in $zone is the first instant of that day, for an assessment and for a part',
     async ({ zone, day, before, from }) => {
@@ -121,7 +124,7 @@ describe.each(BACKENDS_OF_TIER)('the platform has a time zone, on %s:', backend 
     },
   )
 
-  test('changing it moves every date of every record and part, and the filters with them', async () => {
+  test('a change of the zone changes every date of every record and part, and the results of filters', async () => {
     await setTimeZone(service.sql, 'UTC')
     await complete(['2024-06-15T10:30Z', '2024-06-15T23:59:59Z'], ['2024-06-14T10:00Z', '2024-06-15T00:00Z'])
     const rows: [zone: string, days: [string, string], ofParts: [string, string], untilThe15th: number[]][] =
@@ -149,23 +152,26 @@ describe.each(BACKENDS_OF_TIER)('the platform has a time zone, on %s:', backend 
   const zoneNow = async () => (await service.sql`select time_zone from export_state`)[0]?.time_zone
 
   const ELSEWHERE_ANOTHER = ['localtime', 'posixrules', 'Factory', 'posix/Europe/Berlin', 'right/UTC']
-  test.each(ELSEWHERE_ANOTHER)('the zone "%s" is refused: it differs between servers', async zone => {
-    await setTimeZone(service.sql, 'Europe/Berlin')
-    const refusal = await setTimeZone(service.sql, zone).catch(error => error)
-    expect(refusal).toBeInstanceOf(Failure)
-    expect(refusal.message).toMatch(/^the time zone .* for example (Europe\/Berlin|UTC)$/)
-    expect(await zoneNow()).toBe('Europe/Berlin')
-  })
+  test.each(ELSEWHERE_ANOTHER)(
+    'the zone "%s" is refused, because servers interpret it differently',
+    async zone => {
+      await setTimeZone(service.sql, 'Europe/Berlin')
+      const refusal = await setTimeZone(service.sql, zone).catch(error => error)
+      expect(refusal).toBeInstanceOf(Failure)
+      expect(refusal.message).toMatch(/^the time zone .* for example (Europe\/Berlin|UTC)$/)
+      expect(await zoneNow()).toBe('Europe/Berlin')
+    },
+  )
 
   const UNKNOWN = "Mars/Olympus_Mons||Europe/Berlin |+02:00|UTC+3|CET-1CEST,M3.5.0,M10.5.0/3|'".split('|')
-  test.each(UNKNOWN)('the zone "%s" is refused and changes nothing', async zone => {
+  test.each(UNKNOWN)('the unknown zone "%s" is refused and changes nothing', async zone => {
     await setTimeZone(service.sql, 'Europe/Berlin')
     await complete(['2024-06-15T22:30Z'], ['2024-06-14T10:00Z'])
     const refusal = await setTimeZone(service.sql, zone).catch(error => error)
     expect(refusal).toBeInstanceOf(Failure)
     expect(refusal.message).toContain('time zone')
     expect(refusal.message).not.toContain('\n')
-    // Not by SQL either, which the records would otherwise be rendered with.
+    // SQL cannot set the zone either; otherwise every record would be rendered with it.
     const bySql = service.sql`update export_state set time_zone = ${zone}`.then(
       () => 'accepted',
       error => error.code,
@@ -175,7 +181,7 @@ describe.each(BACKENDS_OF_TIER)('the platform has a time zone, on %s:', backend 
     expect(await zoneNow()).toBe('Europe/Berlin')
   })
 
-  test("a writer's own zone and date style change nothing", async () => {
+  test("the zone and date style of a writer's session have no effect", async () => {
     await setTimeZone(service.sql, 'America/New_York')
     await service.sql.begin(async sql => {
       await sql`set local TimeZone = 'Pacific/Kiritimati'`

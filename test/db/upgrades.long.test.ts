@@ -6,7 +6,7 @@ import { migrate } from '../../src/postgres/schema/migrate.ts'
 import { MIGRATIONS } from '../../src/postgres/schema/migrations.ts'
 import { randomText, SECRET_LENGTH, sha256 } from '../../src/random.ts'
 import { emptyDatabase } from '../support/cluster.ts'
-import { ailments } from '../support/doctor.ts'
+import { badFindings } from '../support/doctor.ts'
 import { cleanUp } from '../support/executable.ts'
 import { newToken, tryList } from '../support/http.ts'
 import { parseRequest } from '../support/oracle.ts'
@@ -15,7 +15,10 @@ import { readOracle } from '../support/stored-platform.ts'
 
 afterAll(cleanUp)
 
-/** As an operator's own SQL wrote it, with what the first migration made: parts, a proctor who is no educator, names. */
+/**
+ * Data that an operator's SQL wrote under the first migration: parts, a proctor who is not an educator,
+ * names.
+ */
 const SOURCE = `
   insert into organizations values (10, 'Lakeside'), (11, 'Hillside'), (12, 'Nobody is here');
   insert into products values (1, 'Reading Ü'), (2, 'Writing');
@@ -28,7 +31,7 @@ const SOURCE = `
   insert into assessment_parts
   select 1000 + id, id, 2, 'Part ' || id, timestamptz '2024-02-10T05:00Z', 501 from generate_series(1, 100) as id`
 
-/** Its client id, and a secret; the scope has ids in any order. */
+/** An integration with a client id and a secret; the ids of its scope are unsorted. */
 const SECRET = randomText(SECRET_LENGTH)
 const CREDENTIALS = { clientId: 'OfLongAgo', clientSecret: SECRET }
 
@@ -40,7 +43,7 @@ async function insertIntegration(sql: Sql): Promise<void> {
     insert into integration_secrets (integration_id, digest) select id, ${sha256(SECRET)} from integrations`
 }
 
-/** What data there can be, each with the table that it needs first of all. */
+/** The kinds of data, each with the table that it needs. */
 const DATA = [
   { table: 'assessment_parts', insert: (sql: Sql) => sql.unsafe(SOURCE) },
   { table: 'integration_secrets', insert: insertIntegration },
@@ -57,9 +60,9 @@ const QUERIES = [
   'filter[proctor_ids][]=501',
 ]
 
-describe('data that was written when the schema was', () => {
+describe('data that were written under the schema', () => {
   test.each(MIGRATIONS.map(({ name }, at) => [name, at + 1] as const))(
-    'at %s is served as the oracle says after an upgrade, and doctor --full finds it well',
+    '%s are served as the oracle says after an upgrade, and doctor --full reports no fault',
     async (_, length) => {
       const { url, drop } = await emptyDatabase()
       const database = await openDatabase(url, 3)
@@ -86,13 +89,13 @@ describe('data that was written when the schema was', () => {
       for (const query of QUERIES)
         expect((await tryList(baseUrl, token, query)).text).toBe(oracle.list(scope, parseRequest(query)))
       await stop()
-      expect(await ailments(url, '--full')).toEqual([])
+      expect(await badFindings(url, '--full')).toEqual([])
       await database.close()
       await drop()
     },
   )
 
-  test('the first is refused if a part has the id of another assessment: no record could show it', async () => {
+  test('0001 cannot be upgraded if a part has the id of another assessment, which no record could show', async () => {
     const { url, drop } = await emptyDatabase()
     const { sql, close } = await openDatabase(url, 1)
     await migrate(sql, MIGRATIONS.slice(0, 1))

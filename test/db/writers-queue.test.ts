@@ -3,7 +3,10 @@ import type { TransactionSql } from 'postgres'
 import { useTestDatabase } from '../support/hooks.ts'
 import { undone } from './source.ts'
 
-/** How often a statement queues for the export; that writers who queue come to an end is in read-model-writers. */
+/**
+ * The number of times that a statement enters the queue of writers. db/read-model-writers.test.ts checks that
+ * queues end.
+ */
 
 const db = useTestDatabase()
 beforeAll(async () => {
@@ -15,8 +18,11 @@ beforeAll(async () => {
     insert into assessment_parts select n, n, 1, null, null, 2 from generate_series(1, 1000) n`)
 })
 
-describe('a writer', () => {
-  /** How often statements in one transaction, which is rolled back, called each function and updated export_state. */
+describe('a writer of the source tables', () => {
+  /**
+   * The number of calls of each function, and of updates of export_state, in a transaction that is rolled
+   * back.
+   */
   const calls = (statements: string) =>
     undone(db.sql, async sql => {
       await sql`set local track_functions = 'pl'`
@@ -26,7 +32,7 @@ describe('a writer', () => {
       return Object.fromEntries(after.map(([name, calls]) => [name, calls - (before[name] ?? 0)]))
     })
 
-  /** What earlier transactions did may be among it. */
+  /** The counters may include earlier transactions of this connection. */
   async function counted(sql: TransactionSql): Promise<Record<string, number>> {
     const rows = await sql<{ name: string; calls: string }[]>`
       select funcname as name, calls from pg_stat_xact_user_functions
@@ -39,22 +45,22 @@ describe('a writer', () => {
     ['deletes', 'delete from assessment_parts'],
     ['adds', `insert into users (id, name) select n, 'New' from generate_series(100, 1099) n`],
     ['truncates', 'truncate assessment_parts'],
-  ])('queues once when it %s a thousand rows', async (_, statement) => {
+  ])('enters the queue once if it %s a thousand rows', async (_, statement) => {
     expect(await calls(statement)).toMatchObject({ queue_for_export: 1 })
   })
 
-  test('waits in the queue once for each table when a thousand deletes cascade', async () => {
+  test('enters the queue once per table if a thousand deletes cascade', async () => {
     const { queue_for_export } = await calls('delete from assessments')
     expect(queue_for_export).toBe(2)
   })
 
-  test('joins the queue once, in any number of savepoints', async () => {
+  test('takes its turn once in any number of savepoints', async () => {
     const step = (id: number) =>
       `savepoint s; insert into users (id, name) values (${id}, 'New'); release savepoint s;`
     expect(await calls([100, 101, 102].map(step).join(''))).toMatchObject({ export_state: 1 })
   })
 
-  test('joins the queue again after a rollback to a savepoint before it', async () => {
+  test('takes its turn again after a rollback to a savepoint before its first turn', async () => {
     const script = `
       savepoint s; update users set email = 'a' where id = 9; rollback to savepoint s;
       update users set email = 'b' where id = 9`

@@ -11,7 +11,7 @@ import { BACKENDS } from '../support/service.ts'
 const LARGE = '9007199254740993'
 const DAY = 86_400
 
-/** Records as the service does, that an integration was shown these people so many seconds ago. */
+/** Records as the service does that an integration was shown these people this many seconds ago. */
 async function show(sql: Sql, clientId: string, ago: number, people: string[], assessments: string[]) {
   const key = Bun.randomUUIDv7()
   await sql`
@@ -26,7 +26,7 @@ async function each(sql: Sql, question: Question): Promise<Disclosure[]> {
   return all
 }
 
-describe.each(BACKENDS)('the answer to who was shown whose record, on %s', backend => {
+describe.each(BACKENDS)('the report of disclosures, on %s,', backend => {
   const database = useTestDatabase(backend)
   let nightly: string
   let gone: string
@@ -53,7 +53,7 @@ describe.each(BACKENDS)('the answer to who was shown whose record, on %s', backe
       times,
     ])
 
-  test('is a row for each integration as it was called and was for then, the latest first, also if it was deleted', async () => {
+  test('has a row for each integration with its name and purpose at that time, the latest first, even after its deletion', async () => {
     const shown = await integrationsShown(database.sql, { userId: '501' })
     expect(shown.map(({ first, last, ...rest }) => rest)).toEqual([
       { client_id: nightly, name: 'Nightly', purpose: 'Audit', times: 1 },
@@ -67,9 +67,9 @@ describe.each(BACKENDS)('the answer to who was shown whose record, on %s', backe
   })
 
   test.each([
-    ['somebody who is not in the data', { userId: LARGE }, [['Gone', null, 1]]],
-    ['somebody who was shown to nobody', { userId: '504' }, []],
-    ['an id that is one of an assessment', { userId: '9001' }, []],
+    ['a person who is not in the data', { userId: LARGE }, [['Gone', null, 1]]],
+    ['a person who was never disclosed', { userId: '504' }, []],
+    ['a user id that is the id of an assessment', { userId: '9001' }, []],
     ['an assessment', { assessmentId: '9002' }, [['Nightly', 'Renewal', 1]]],
     ['an assessment with a large id', { assessmentId: LARGE }, [['Gone', null, 1]]],
     [
@@ -81,7 +81,7 @@ describe.each(BACKENDS)('the answer to who was shown whose record, on %s', backe
       ],
     ],
     [
-      'everybody',
+      'all people',
       {},
       [
         ['Nightly', 'Audit', 1],
@@ -96,7 +96,7 @@ describe.each(BACKENDS)('the answer to who was shown whose record, on %s', backe
     },
   )
 
-  test('is the same in whatever slices the record is looked through, also where several answers have one time', async () => {
+  test('is the same for any number of disclosures per query, even if several have the same time', async () => {
     const { sql } = database
     const again = await show(sql, nightly, DAY, ['501'], ['9001'])
     const whole = await integrationsShown(sql, {})
@@ -120,14 +120,14 @@ describe.each(BACKENDS)('the answer to who was shown whose record, on %s', backe
       await sql`update disclosures set at = ${at}::text::timestamptz where key = ${key}`
   })
 
-  test('is of one integration where that is asked for, whose client id was one at some time', async () => {
+  test('can be limited to one integration, and refuses a client id that never existed', async () => {
     expect(await ask({ clientId: gone })).toEqual([['Gone', null, 1]])
     expect(await ask({ clientId: 'Nobody1' }).catch(error => error.message)).toStartWith(
       'there never was an integration Nobody1: ',
     )
   })
 
-  test('takes days in the time zone of the platform, both whole', async () => {
+  test('takes both days of a period as whole days in the time zone of the platform', async () => {
     const { sql } = database
     await sql`update export_state set time_zone = 'America/New_York'`
     const first = keys[0] as string
@@ -142,7 +142,7 @@ describe.each(BACKENDS)('the answer to who was shown whose record, on %s', backe
     await sql`update disclosures set at = now() - interval '20 days' where key = ${first}`
   })
 
-  test('has every single answer, with the request and its key', async () => {
+  test('lists every single answer with its request id and its key', async () => {
     const all = await each(database.sql, { userId: '501' })
     expect(all.map(({ key }) => key)).toEqual(keys)
     expect(all[1]).toEqual({

@@ -3,19 +3,19 @@ import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { MIGRATIONS } from '../../src/postgres/schema/migrations.ts'
 import { emptyDatabase } from '../support/cluster.ts'
-import { ailments, CHECKS, detailOf, diagnose, useHealthyDatabases } from '../support/doctor.ts'
-import { axport, cleanUp, complaint, emptyFolder } from '../support/executable.ts'
+import { badFindings, CHECKS, detailOf, diagnose, useHealthyDatabases } from '../support/doctor.ts'
+import { axport, cleanUp, emptyFolder, errorLine } from '../support/executable.ts'
 import { freePort } from '../support/free-port.ts'
 import { everything } from '../support/import.ts'
 import { openWorld, succeed } from '../support/operator.ts'
 import { migratedFolder, openTestDatabase } from '../support/service.ts'
 
 afterAll(cleanUp)
-const newPatient = useHealthyDatabases()
+const newHealthyDatabase = useHealthyDatabases()
 
 describe('axport doctor on a healthy database', () => {
   test('prints a table in which everything is ok, and exits with 0', async () => {
-    const { url } = await newPatient()
+    const { url } = await newHealthyDatabase()
     const { code, stdout, stderr } = await axport(['doctor'], { env: { DATABASE_URL: url } })
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
     const [heading, ...lines] = stdout.trimEnd().split('\n')
@@ -24,7 +24,7 @@ describe('axport doctor on a healthy database', () => {
   })
 
   test('prints with --json an array of objects with check, status and detail, and the same with --full', async () => {
-    const { url } = await newPatient()
+    const { url } = await newHealthyDatabase()
     for (const options of [[], ['--full']]) {
       const { findings, line } = await diagnose({ DATABASE_URL: url }, ...options)
       expect(line).toBeNull()
@@ -36,7 +36,7 @@ describe('axport doctor on a healthy database', () => {
   })
 
   test('says how many records it compared and which time zone it found, and changes nothing', async () => {
-    const { sql, url } = await newPatient()
+    const { sql, url } = await newHealthyDatabase()
     await succeed(url, 'migrate', '--time-zone', 'America/Chicago')
     const before = await everything(sql)
     for (const options of [[], ['--full']])
@@ -46,7 +46,7 @@ describe('axport doctor on a healthy database', () => {
   })
 
   test('says when the last import was', async () => {
-    const { sql, url } = await newPatient()
+    const { sql, url } = await newHealthyDatabase()
     await sql`update export_state set last_import_at = now() - interval '26 hours 5 minutes'`
     expect(await detailOf(url, 'last import')).toMatch(
       /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ, 1 day 02:05:00 ago$/,
@@ -55,17 +55,17 @@ describe('axport doctor on a healthy database', () => {
 
   test('finds nothing wrong with a database that has no data yet', async () => {
     const { url, close } = await openTestDatabase('postgres')
-    expect(await ailments(url)).toEqual([])
+    expect(await badFindings(url)).toEqual([])
     expect(await detailOf(url, 'last import')).toBe('none yet by axport import')
     await close()
   })
 
   test('finds nothing wrong with the embedded database, served by a process or not', async () => {
     const { url, close } = await openWorld('embedded')
-    expect(await ailments(url, '--full')).toEqual([])
+    expect(await badFindings(url, '--full')).toEqual([])
     expect(await detailOf(url, 'database')).toBe('reached (embedded)')
     await close()
-    expect(await ailments(`embedded:${await migratedFolder()}`, '--full')).toEqual([])
+    expect(await badFindings(`embedded:${await migratedFolder()}`, '--full')).toEqual([])
   })
 })
 
@@ -104,41 +104,41 @@ describe('axport doctor reports', () => {
     [{ TLS_CERT_FILE: '/nowhere', TLS_KEY_FILE: '/nowhere' }, /\/nowhere/],
   ] as [Record<string, string>, RegExp][])(
     'settings that serve refuses, with the same words: %j',
-    async (settings, told) => {
-      const env = { DATABASE_URL: (await newPatient()).url, ...settings }
+    async (settings, expected) => {
+      const env = { DATABASE_URL: (await newHealthyDatabase()).url, ...settings }
       const { findings } = await diagnose(env)
       expect(findings.map(({ check, status }) => [check, status])).toEqual([['settings', 'wrong']])
       const detail = findings[0]?.detail ?? ''
-      expect(detail).toMatch(told)
-      expect(complaint(await axport(['serve'], { env }), 1)).toBe(detail)
+      expect(detail).toMatch(expected)
+      expect(errorLine(await axport(['serve'], { env }), 1)).toBe(detail)
     },
   )
 
   test('a max_connections that is too small for the processes', async () => {
-    const { url } = await newPatient()
+    const { url } = await newHealthyDatabase()
     expect(await detailOf(url, 'connections')).toBe(
       'max_connections is 200, 3 of them reserved: ' +
         'room for 17 processes with DATABASE_POOL_SIZE 10 and one connection more',
     )
-    expect(await ailments(url, '--workers', '17')).toEqual([])
-    expect(await ailments(url, '--workers', '18')).toEqual([
+    expect(await badFindings(url, '--workers', '17')).toEqual([])
+    expect(await badFindings(url, '--workers', '18')).toEqual([
       expect.stringMatching(/^connections: warning, .* and not for 18: lower one of them/),
     ])
   })
 
   test('a read-only database', async () => {
-    const { sql, url } = await newPatient()
+    const { sql, url } = await newHealthyDatabase()
     await sql.unsafe(
       `alter database ${new URL(url).pathname.slice(1)} set default_transaction_read_only = on`,
     )
-    expect(await ailments(url)).toEqual([
+    expect(await badFindings(url)).toEqual([
       expect.stringMatching(/^writes: warning, none, default_transaction_read_only/),
     ])
   })
 
   test('a database that cannot be reached', async () => {
     const nobody = `postgres://postgres@127.0.0.1:${await freePort()}/axport`
-    expect(await ailments(nobody)).toEqual([
+    expect(await badFindings(nobody)).toEqual([
       expect.stringMatching(/^database: wrong, cannot reach the database: nothing listens there/),
     ])
   })
@@ -152,45 +152,45 @@ describe('axport doctor reports', () => {
     expect(wrong.map(({ check }) => check)).toEqual(['extensions', 'schema'])
     expect(wrong[1]?.detail).toBe(behind)
     expect(line).toBe('2 checks found something wrong')
-    // Twice: the look itself changes nothing.
+    // Run twice, because doctor must not change anything.
     expect(await detailOf(url, 'schema')).toBe(behind)
     await succeed(url, 'migrate')
-    expect(await ailments(url)).toEqual([])
+    expect(await badFindings(url)).toEqual([])
     await drop()
   })
 
   test('a schema that is ahead of this axport, or was edited, as one finding among the others', async () => {
-    const { sql, url } = await newPatient()
+    const { sql, url } = await newHealthyDatabase()
     await sql`insert into schema_migrations (name, sha256) values ('9999_of_the_future', '')`
-    expect(await ailments(url)).toEqual([expect.stringMatching(/^schema: wrong, .*9999_of_the_future/)])
+    expect(await badFindings(url)).toEqual([expect.stringMatching(/^schema: wrong, .*9999_of_the_future/)])
     await sql`delete from schema_migrations where name = '9999_of_the_future'`
     await sql`update schema_migrations set sha256 = 'edited' where name = '0002_read_model'`
-    expect(await ailments(url)).toEqual([
+    expect(await badFindings(url)).toEqual([
       expect.stringMatching(/^schema: wrong, .*0002_read_model was edited/),
     ])
   })
 
   test.each([
-    ['an extension', 'drop extension pg_trgm cascade', 'extensions: wrong, pg_trgm is missing: '],
+    ['a missing extension', 'drop extension pg_trgm cascade', 'extensions: wrong, pg_trgm is missing: '],
     [
-      'an index, lost or not valid',
+      'a missing index and an invalid index',
       `drop index export_records_seid;
        update pg_index set indisvalid = false where indexrelid = 'export_people_names_key'::regclass`,
       'schema: wrong, an index is missing or not valid',
     ],
-  ])('%s, and its advice puts it right', async (_, spoil, told) => {
-    const { sql, url } = await newPatient()
-    await sql.unsafe(spoil)
-    const [finding = ''] = await ailments(url)
-    expect(finding).toStartWith(told)
+  ])('%s, and the advised command repairs it', async (_, damage, expected) => {
+    const { sql, url } = await newHealthyDatabase()
+    await sql.unsafe(damage)
+    const [finding = ''] = await badFindings(url)
+    expect(finding).toStartWith(expected)
     await sql.unsafe(/(?:is missing|slow): (.*)$/s.exec(finding)?.[1] ?? 'no advice')
-    expect(await ailments(url)).toEqual([])
+    expect(await badFindings(url)).toEqual([])
   })
 
   test('a folder without a database, and creates none there', async () => {
     const folder = emptyFolder()
     for (const path of [folder, join(folder, 'mistyped')]) {
-      expect(await ailments(`embedded:${path}`)).toEqual([
+      expect(await badFindings(`embedded:${path}`)).toEqual([
         `database: wrong, ${path} holds no database: is the folder in DATABASE_URL right? axport migrate makes a new one there`,
       ])
     }
@@ -198,8 +198,8 @@ describe('axport doctor reports', () => {
   })
 
   test('a server that is too old, a wrong encoding, and a wrong clock', async () => {
-    const { sql, url } = await newPatient()
-    // Functions of the same names that stand before those of the server.
+    const { sql, url } = await newHealthyDatabase()
+    // Functions with the same names as the server's, in a schema that search_path finds first.
     await sql.unsafe(`
       create schema pretended;
       create function pretended.current_setting(text) returns text language sql as $$
@@ -214,7 +214,7 @@ describe('axport doctor reports', () => {
     await sql.unsafe(
       `alter database ${new URL(url).pathname.slice(1)} set search_path = pretended, pg_catalog, public`,
     )
-    expect(await ailments(url)).toEqual([
+    expect(await badFindings(url)).toEqual([
       'version: wrong, Postgres 14.11: axport needs 15 or newer',
       'encoding: wrong, LATIN1: axport needs a database with encoding UTF8',
       expect.stringMatching(
@@ -224,8 +224,10 @@ describe('axport doctor reports', () => {
   })
 
   test('a missing time zone', async () => {
-    const { sql, url } = await newPatient()
+    const { sql, url } = await newHealthyDatabase()
     await sql`delete from export_state`
-    expect(await ailments(url)).toContain('time zone: wrong, export_state is empty: its one row was deleted')
+    expect(await badFindings(url)).toContain(
+      'time zone: wrong, export_state is empty: its one row was deleted',
+    )
   })
 })

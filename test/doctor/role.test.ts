@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { grantFor } from '../../src/postgres/privileges/grant.ts'
 import { SERVE } from '../../src/postgres/privileges/purposes.ts'
-import { ailments, CHECKS, detailOf, diagnose } from '../support/doctor.ts'
+import { badFindings, CHECKS, detailOf, diagnose } from '../support/doctor.ts'
 import { cleanUp } from '../support/executable.ts'
 import { openWorld } from '../support/operator.ts'
 import { quoted, type Role, useRoles } from '../support/roles.ts'
@@ -17,7 +17,7 @@ afterAll(async () => {
 })
 const newRole = useRoles()
 
-/** A role that was granted what serve needs, and the database as that role. */
+/** A role with the privileges for serve, and the database connected as this role. */
 async function granted(): Promise<{ role: Role; asRole: string }> {
   const role = await newRole()
   await grantFor(database.sql, role.name, SERVE)
@@ -30,13 +30,13 @@ describe('axport doctor as the role that serves', () => {
     const { findings, line } = await diagnose({ DATABASE_URL: asRole }, '--full')
     expect(line).toBeNull()
     expect(findings.map(({ check }) => check)).toEqual(CHECKS)
-    expect(await ailments(asRole)).toEqual([
+    expect(await badFindings(asRole)).toEqual([
       'read model: skipped, this role cannot read the source tables: run doctor as their owner',
       'integrations: skipped, this role cannot read their organizations: run doctor as the owner',
     ])
   })
 
-  test('says what the role can do, and what the owner can do', async () => {
+  test('reports the privileges of the role, and what only the owner can do', async () => {
     const { asRole, role } = await granted()
     expect(await detailOf(asRole, 'privileges')).toBe(`${role.name} can serve and nothing more`)
     expect(await detailOf(database.url, 'privileges')).toMatch(/^\w+ can serve, import and provision$/)
@@ -56,7 +56,7 @@ test('axport doctor reports a role that cannot use the schema', async () => {
   await database.sql`revoke usage on schema public from public`
   await database.sql.unsafe(`revoke usage on schema public from ${role.name}`)
   try {
-    expect(await ailments(asRole)).toContain(
+    expect(await badFindings(asRole)).toContain(
       `privileges: wrong, ${role.name} lacks usage on the schema: axport migrate --grant ${role.name}`,
     )
   } finally {
@@ -64,7 +64,7 @@ test('axport doctor reports a role that cannot use the schema', async () => {
   }
 })
 
-test('axport doctor, as a role that cannot serve, names every privilege that it lacks, and the command that grants it', async () => {
+test('axport doctor, as a role that cannot serve, names every missing privilege and the command that grants them', async () => {
   const { role, asRole } = await granted()
   const lacks = SERVE.privileges.map(({ privilege, table, columns }) => {
     const what = columns ? `${privilege} (${columns.join(', ')})` : privilege
@@ -72,7 +72,7 @@ test('axport doctor, as a role that cannot serve, names every privilege that it 
   })
   await database.sql.unsafe(lacks.map(({ sql }) => sql).join('; '))
   await database.sql.unsafe(`revoke execute on function purge_ended_secrets() from ${quoted(role.name)}`)
-  const found = (await ailments(asRole)).find(line => line.startsWith('privileges: wrong, ')) ?? ''
+  const found = (await badFindings(asRole)).find(line => line.startsWith('privileges: wrong, ')) ?? ''
   expect(found).toMatch(
     new RegExp(`^privileges: wrong, ${role.name} lacks .*: axport migrate --grant ${role.name}$`),
   )

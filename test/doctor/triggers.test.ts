@@ -1,11 +1,11 @@
 import { describe, expect, test } from 'bun:test'
 import { checkTriggers } from '../../src/doctor/trigger-check.ts'
-import { ailments, useHealthyDatabases } from '../support/doctor.ts'
+import { badFindings, useHealthyDatabases } from '../support/doctor.ts'
 import { succeed } from '../support/operator.ts'
 
-const newPatient = useHealthyDatabases()
+const newHealthyDatabase = useHealthyDatabases()
 
-/** What the triggers of these names are for, and what to do when they are on again. */
+/** The purpose of the triggers with these names, and the advice after they are enabled again. */
 const HARMS: [RegExp, string, string][] = [
   [/_erased_/, 'people who were erased may come back', ''],
   [
@@ -21,9 +21,9 @@ const HARMS: [RegExp, string, string][] = [
   [/./, 'changes there do not reach the export', '; then axport refresh'],
 ]
 
-describe('axport doctor finds that writes do not reach the export, before any record differs:', () => {
+describe('axport doctor warns that writes do not reach the export, before any record differs, about', () => {
   test('each trigger of the schema that is disabled or was dropped', async () => {
-    const { sql } = await newPatient()
+    const { sql } = await newHealthyDatabase()
     const triggers = await sql<{ table: string; name: string; definition: string }[]>`
       select tgrelid::regclass::text as table, tgname as name, pg_get_triggerdef(oid) as definition from pg_trigger where not tgisinternal`
     expect(triggers.length).toBeGreaterThan(30)
@@ -52,38 +52,38 @@ describe('axport doctor finds that writes do not reach the export, before any re
     }
   })
 
-  test('those that "disable trigger all" turned off, as pg_restore --disable-triggers does, until the advice is followed', async () => {
-    const { sql, url } = await newPatient()
+  test('triggers that "disable trigger all" disabled, as pg_restore --disable-triggers does, until the advice was followed', async () => {
+    const { sql, url } = await newHealthyDatabase()
     await sql`alter table users disable trigger all`
-    const [finding = '', ...others] = await ailments(url)
+    const [finding = '', ...others] = await badFindings(url)
     expect(finding).toStartWith('triggers: wrong, some triggers of users are disabled, ')
     expect(others).toEqual([])
     await sql`update users set name = 'Eva' where id = 501`
-    expect(await ailments(url)).toEqual([
+    expect(await badFindings(url)).toEqual([
       finding,
       expect.stringMatching(/^read model: wrong, 3 of all 3 records/),
     ])
     await sql.unsafe(/: (alter table .*); then axport refresh$/.exec(finding)?.[1] ?? 'no advice')
     await succeed(url, 'refresh')
-    expect(await ailments(url)).toEqual([])
+    expect(await badFindings(url)).toEqual([])
   })
 
-  test('sessions with session_replication_role = replica, of the database or of a role', async () => {
-    const { sql, url } = await newPatient()
+  test('sessions with session_replication_role = replica, as a setting of the database or of a role', async () => {
+    const { sql, url } = await newHealthyDatabase()
     const database = new URL(url).pathname.slice(1)
     for (const who of [`database ${database}`, `role postgres in database ${database}`]) {
       await sql.unsafe(`alter ${who} set session_replication_role = replica`)
-      const [finding = ''] = await ailments(url)
+      const [finding = ''] = await badFindings(url)
       expect(finding).toBe(
         `triggers: wrong, sessions with session_replication_role = replica fire no triggers: alter ${who} reset session_replication_role; then axport refresh`,
       )
       await sql.unsafe(/: (alter .*); then axport refresh$/.exec(finding)?.[1] ?? 'no advice')
-      expect(await ailments(url)).toEqual([])
+      expect(await badFindings(url)).toEqual([])
     }
   })
 
-  test('a subscription to source tables, as a warning; one that also copies the records is right', async () => {
-    const { sql, url } = await newPatient()
+  test('a subscription to source tables; a subscription that also copies the records is accepted', async () => {
+    const { sql, url } = await newHealthyDatabase()
     const subscribe = `
       create subscription feed connection 'host=127.0.0.1 dbname=nowhere' publication feed
         with (connect = false, enabled = false, slot_name = none, create_slot = false)`
@@ -92,17 +92,17 @@ describe('axport doctor finds that writes do not reach the export, before any re
       insert into pg_subscription_rel (srsubid, srrelid, srsubstate)
       select oid, to_regclass(${table}), 'r' from pg_subscription where subname = 'feed'`
     await take('users')
-    expect(await ailments(url)).toEqual([
+    expect(await badFindings(url)).toEqual([
       'triggers: warning, the subscription feed writes users past the triggers: let it write tables of your own and import from those, or run axport refresh after it',
     ])
     await take('export_records')
-    expect(await ailments(url)).toEqual([
+    expect(await badFindings(url)).toEqual([
       expect.stringMatching(
         /^triggers: warning, the subscription feed writes export_records, users past the triggers/,
       ),
     ])
     await take('export_counts')
-    expect(await ailments(url)).toEqual([])
+    expect(await badFindings(url)).toEqual([])
     await sql`drop subscription feed`
   })
 })

@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, test } from 'bun:test'
 import type { Sql } from 'postgres'
 import { type Erasure, erasePerson, undoErasure } from '../../src/erasure/erase.ts'
-import { assessment, educator, multiPart, PEOPLE, part, proctor } from '../support/fixtures.ts'
+import { assessment, educator, multiPart, part, proctor, REFERENCED } from '../support/fixtures.ts'
 import { useService } from '../support/hooks.ts'
 import { tryList } from '../support/http.ts'
 import { everything, idsOf, importLines, importWith, staleRecords, useDatabase } from '../support/import.ts'
@@ -10,7 +10,7 @@ import { authorize, BACKENDS_OF_TIER } from '../support/service.ts'
 const onWait = () => {}
 const erase = (sql: Sql, id: number, dryRun = false) => erasePerson(sql, String(id), { dryRun, onWait })
 
-/** Is erased in these tests; every text about her has this in it. */
+/** The person whom these tests erase. Every text about her contains this word. */
 const XENIA = 600
 const WORD = 'Xenia'
 const xenia = educator(XENIA, {
@@ -20,9 +20,12 @@ const xenia = educator(XENIA, {
   email: `${WORD}@example.org`,
   seid: `${WORD}-1`,
 })
-/** She has two assessments, of which others proctored one; and proctored two of others, in one a part alone. */
+/**
+ * She has two assessments, one proctored by others. She proctored two assessments of others, one only in a
+ * part.
+ */
 const WITH_XENIA = [
-  ...[...PEOPLE, xenia, educator(2)],
+  ...[...REFERENCED, xenia, educator(2)],
   assessment(10, { user_id: XENIA }),
   multiPart(20, [21, part(22, { proctor_id: 2 })], { user_id: XENIA }),
   assessment(30, { proctor_id: XENIA }),
@@ -41,7 +44,7 @@ describe.each(BACKENDS_OF_TIER)('an erasure on %s', backend => {
     await importLines(database.sql, ...WITH_XENIA)
   })
 
-  /** Every row of a table, and every statistic of the planner, that has the word in it. */
+  /** Every row of a table, and every statistic of the planner, that contains the word. */
   async function mentions(): Promise<string[]> {
     const tables = await database.sql<{ name: string }[]>`
       select relname as name from pg_class where relnamespace = 'public'::regnamespace and relkind = 'r'
@@ -55,7 +58,7 @@ describe.each(BACKENDS_OF_TIER)('an erasure on %s', backend => {
     return found
   }
 
-  test('removes the assessments of the person, and takes the name out of those of others', async () => {
+  test('removes the assessments of the person, and the name from assessments of others', async () => {
     expect(await erase(database.sql, XENIA)).toEqual({
       ...NOTHING,
       ...{ assessments: 2, parts: 3, proctored: 2, user: 'without a name' },
@@ -69,7 +72,7 @@ describe.each(BACKENDS_OF_TIER)('an erasure on %s', backend => {
     ])
   })
 
-  test('leaves no row and no statistic in which anything but the id is of the person', async () => {
+  test('leaves no row and no statistic about the person except the id', async () => {
     await database.sql`analyze`
     await database.sql`update users set last_name = ${`${WORD}s`} where id = ${XENIA}`
     const logged = (await mentions()).filter(row => row.startsWith('export_changes'))
@@ -84,14 +87,14 @@ describe.each(BACKENDS_OF_TIER)('an erasure on %s', backend => {
     expect(await idsOf(database.sql, 'users')).not.toContain(XENIA)
   })
 
-  test('that is repeated removes the row when no assessment of others needs the row any more', async () => {
+  test('removes the row when repeated, if no assessment of others needs the row any more', async () => {
     await erase(database.sql, XENIA)
     await database.sql`delete from assessment_parts where assessment_id in (30, 40)`
     expect(await erase(database.sql, XENIA)).toMatchObject({ proctored: 0, user: 'removed' })
     expect(await idsOf(database.sql, 'users')).not.toContain(XENIA)
   })
 
-  test('that is tried says the same, and changes nothing', async () => {
+  test('with --dry-run reports the same and changes nothing', async () => {
     const before = await everything(database.sql)
     const tried = await erase(database.sql, XENIA, true)
     expect(await everything(database.sql)).toEqual(before)
@@ -99,7 +102,7 @@ describe.each(BACKENDS_OF_TIER)('an erasure on %s', backend => {
     expect(tried).toEqual(await erase(database.sql, XENIA))
   })
 
-  test('is kept for an id that the data does not have, and can be repeated', async () => {
+  test('of an id without data is stored, and can be repeated', async () => {
     expect(await erase(database.sql, 9)).toEqual(NOTHING)
     const tombstone = async () => {
       const rows = await database.sql`select *, role = session_user as mine from erasures`
@@ -112,7 +115,7 @@ describe.each(BACKENDS_OF_TIER)('an erasure on %s', backend => {
     expect(await tombstone()).toEqual(first)
   })
 
-  test('is lifted, and the next import brings the person back', async () => {
+  test('can be undone, and the next import loads the person again', async () => {
     await erase(database.sql, XENIA)
     expect(await undoErasure(database.sql, String(XENIA), onWait)).not.toBe(null)
     expect(await undoErasure(database.sql, String(XENIA), onWait)).toBe(null)
@@ -125,8 +128,8 @@ describe.each(BACKENDS_OF_TIER)('an erasure on %s', backend => {
     ['a new name', `update users set email = 'x' where id = 600`],
     ['a new row', `insert into users (id, name) values (9, 'X') on conflict do nothing`],
     ['an assessment', `insert into assessments values (60, 600, 10, 1, now())`],
-    ['an assessment of somebody else', 'update assessments set user_id = 600 where id = 50'],
-  ])('is kept from %s that SQL of an operator writes', async (_, statement) => {
+    ["a change of an assessment's educator", 'update assessments set user_id = 600 where id = 50'],
+  ])('blocks %s by SQL of an operator', async (_, statement) => {
     for (const id of [XENIA, 9]) await erase(database.sql, id)
     const before = await everything(database.sql)
     const refused = database.sql.unsafe(statement)
@@ -136,7 +139,7 @@ describe.each(BACKENDS_OF_TIER)('an erasure on %s', backend => {
     await database.sql`update assessments set legacy_record = true`
   })
 
-  test('waits for an import that has begun, and removes what that brings', async () => {
+  test('waits for a running import, and removes the rows that it loads', async () => {
     await database.sql`truncate organizations, products, users, assessments, assessment_parts`
     let erased: Promise<Erasure> | undefined
     let hasWaited: (() => void) | undefined
@@ -144,7 +147,7 @@ describe.each(BACKENDS_OF_TIER)('an erasure on %s', backend => {
     const halfway = async () => {
       const onWait = () => hasWaited?.()
       erased = erasePerson(database.sql, String(XENIA), { dryRun: false, onWait })
-      // The embedded database has one connection, where the erasure waits without a word.
+      // The embedded database has one connection, for which the erasure waits without a message.
       if (backend === 'postgres') await waiting
     }
     await importWith(database.sql, { halfway }, ...WITH_XENIA)
@@ -153,12 +156,12 @@ describe.each(BACKENDS_OF_TIER)('an erasure on %s', backend => {
   })
 })
 
-describe('a service', () => {
+describe('a running service', () => {
   const service = useService()
 
-  test('counts and finds pages anew behind an erasure, whatever it remembered', async () => {
+  test('discards its hints after an erasure, and reads the right pages', async () => {
     const others = Array.from({ length: 120 }, (_, at) => assessment(1000 + at, { user_id: 501 + (at % 2) }))
-    await importLines(service.sql, ...PEOPLE, educator(502), proctor(503), ...others)
+    await importLines(service.sql, ...REFERENCED, educator(502), proctor(503), ...others)
     const { token } = await authorize(service, [10], [1])
     const page = async () => {
       const { body } = await tryList(service.baseUrl, token, 'page=50&offset=50')

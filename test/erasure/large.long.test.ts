@@ -11,7 +11,7 @@ import { openTestDatabase } from '../support/service.ts'
 
 afterAll(cleanUp)
 
-/** An educator of the sample, and who proctors all that is in it. */
+/** An educator of the sample, and the proctor of all assessments of that educator. */
 const ERASED = ['1000', String(PROCTOR)]
 
 async function eraseThem(sql: Sql): Promise<void> {
@@ -20,7 +20,7 @@ async function eraseThem(sql: Sql): Promise<void> {
 
 const database = useDatabase('postgres')
 
-test('a first load and a restore that put off indexes and triggers leave erased people out, and change nothing else', async () => {
+test('a bulk load and a bulk restore leave erased people out, and load everything else', async () => {
   const { sql } = database
   const file = join(emptyFolder(), 'large.backup')
   await importText(sql, SAMPLE)

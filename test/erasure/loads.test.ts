@@ -5,7 +5,7 @@ import type { Reject } from '../../src/import/rejects.ts'
 import { openSource } from '../../src/import/source.ts'
 import { folderOf } from '../import/csv-files.ts'
 import { cleanUp } from '../support/executable.ts'
-import { assessment, EDUCATOR, educator, multiPart, PEOPLE, part, removal } from '../support/fixtures.ts'
+import { assessment, EDUCATOR, educator, multiPart, part, REFERENCED, removal } from '../support/fixtures.ts'
 import {
   everything,
   idsOf,
@@ -21,17 +21,17 @@ import { BACKENDS_OF_TIER } from '../support/service.ts'
 
 afterAll(cleanUp)
 
-/** Is erased in these tests. */
+/** The person whom these tests erase. */
 const GONE = 600
 const ALL = [
-  ...[...PEOPLE, educator(GONE), educator(2)],
+  ...[...REFERENCED, educator(GONE), educator(2)],
   assessment(10, { user_id: GONE }),
   multiPart(20, [21, part(22, { proctor_id: 2 })], { user_id: GONE }),
   multiPart(40, [41, part(42, { proctor_id: GONE })], { user_id: 2 }),
   assessment(50),
 ]
 
-describe.each(BACKENDS_OF_TIER)('what is loaded into %s of an erased person', backend => {
+describe.each(BACKENDS_OF_TIER)('an import into %s after an erasure', backend => {
   const database = useDatabase(backend)
   const erase = (id: number) => erasePerson(database.sql, String(id), { dryRun: false, onWait: () => {} })
   beforeEach(async () => {
@@ -43,7 +43,7 @@ describe.each(BACKENDS_OF_TIER)('what is loaded into %s of an erased person', ba
   const loadFiles = async (files: Record<string, string>, options: ImportOptions = {}) =>
     await importSource(database.sql, await openSource(folderOf(files)), () => {}, options)
 
-  test('is left out and counted, and the rest is loaded: into what there is, and at first', async () => {
+  test('leaves the lines of the person out, counts them, and loads all others, incrementally and as a bulk load', async () => {
     await importLines(database.sql, ...ALL)
     await erase(GONE)
     const tombstones = async () => [...(await database.sql`select xmin::text, * from erasures`)]
@@ -67,7 +67,7 @@ describe.each(BACKENDS_OF_TIER)('what is loaded into %s of an erased person', ba
     expect(row).toEqual({ name: 'Erased person', email: '', seid: null })
   })
 
-  test('is neither removed by --sync nor brought back, and counts for no limit', async () => {
+  test('with --sync neither removes nor loads the person, and counts the person for no limit', async () => {
     await importLines(database.sql, ...ALL)
     await erase(GONE)
     const before = await everything(database.sql)
@@ -75,7 +75,7 @@ describe.each(BACKENDS_OF_TIER)('what is loaded into %s of an erased person', ba
     expect(await everything(database.sql)).toEqual(before)
   })
 
-  test('is no bad line, whatever is wrong with it, and stands in no file of rejects', async () => {
+  test('never rejects a line of the person, even if the line is bad', async () => {
     await importLines(database.sql, ...ALL)
     await erase(GONE)
     const lines = [
@@ -102,8 +102,8 @@ describe.each(BACKENDS_OF_TIER)('what is loaded into %s of an erased person', ba
     expect(await staleRecords(database.sql)).toBeEmpty()
   })
 
-  test('is no excuse for records that differ and name somebody else as the educator', async () => {
-    await importLines(database.sql, ...PEOPLE, multiPart(70, [71], { user_id: GONE }))
+  test('still refuses differing lines that name somebody else as the educator', async () => {
+    await importLines(database.sql, ...REFERENCED, multiPart(70, [71], { user_id: GONE }))
     await erase(GONE)
     const differing = (user_id: number) => [assessment(70, { user_id }), multiPart(70, [72], { user_id })]
     expect(problems(await importLines(database.sql, ...differing(EDUCATOR)))).toEqual([
@@ -115,8 +115,8 @@ describe.each(BACKENDS_OF_TIER)('what is loaded into %s of an erased person', ba
     })
   })
 
-  test('has no name where a new assessment of somebody else needs the person', async () => {
-    await importLines(database.sql, ...PEOPLE)
+  test('stores the person without a name if a new assessment of somebody else needs the person', async () => {
+    await importLines(database.sql, ...REFERENCED)
     await erase(GONE)
     expect(await importLines(database.sql, assessment(60, { proctor_id: GONE }))).toMatchObject({
       ...{ loaded: true, erased: { people: 0, lines: 0 } },
@@ -130,8 +130,8 @@ describe.each(BACKENDS_OF_TIER)('what is loaded into %s of an erased person', ba
     ])
   })
 
-  test('has a row without a name that no bad record of others takes along, and that --sync keeps', async () => {
-    await importLines(database.sql, ...PEOPLE)
+  test('keeps the row without a name, even if records of others are bad and with --sync', async () => {
+    await importLines(database.sql, ...REFERENCED)
     await erase(GONE)
     const lines = [
       assessment(60, { proctor_id: GONE, organization_id: 12345 }),
@@ -140,13 +140,13 @@ describe.each(BACKENDS_OF_TIER)('what is loaded into %s of an erased person', ba
     expect(await load({ onReject: () => {} }, ...lines)).toMatchObject({ loaded: true, rejected: 1 })
     for (let nights = 2; nights > 0; nights--)
       expect(
-        await load({ sync: { count: 0 } }, ...PEOPLE, assessment(61, { proctor_id: GONE })),
+        await load({ sync: { count: 0 } }, ...REFERENCED, assessment(61, { proctor_id: GONE })),
       ).toMatchObject({ loaded: true, summary: { users: { deleted: 0 } } })
     expect(await partsOf(database.sql)).toEqual({ 61: [61] })
   })
 
-  test('takes an assessment along that has gone over to the person', async () => {
-    await importLines(database.sql, ...PEOPLE, multiPart(70, [71, 72]))
+  test('removes an assessment that now belongs to the person', async () => {
+    await importLines(database.sql, ...REFERENCED, multiPart(70, [71, 72]))
     await erase(GONE)
     const over = multiPart(70, [71, 72], { user_id: GONE })
     expect(await importLines(database.sql, educator(GONE), over)).toMatchObject({
@@ -161,7 +161,7 @@ describe.each(BACKENDS_OF_TIER)('what is loaded into %s of an erased person', ba
     })
   })
 
-  test('is left out with all parts that come apart from it, also when these come alone', async () => {
+  test('leaves out an assessment of the person with all its parts, also if the parts come later and alone', async () => {
     const people = {
       'organizations.csv': 'id,name\n10,A\n',
       'products.csv': 'id,name\n1,B\n',
@@ -199,11 +199,11 @@ describe.each(BACKENDS_OF_TIER)('what is loaded into %s of an erased person', ba
   })
 })
 
-describe('a feed', () => {
+describe('a feed after an erasure', () => {
   const database = useDatabase('postgres')
   const platform = usePlatform()
 
-  test('leaves an erased person out of every round, and lets the rounds go on', async () => {
+  test('leaves the person out of every round, and later rounds succeed', async () => {
     const first = await round(database.sql, platform.url)
     const [most] = await database.sql<{ id: string; count: string }[]>`
       select user_id as id, count(*) from assessments

@@ -1,6 +1,6 @@
 import { describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { startCluster } from '../support/cluster.ts'
-import { axport, complaint, TEST_TIMEOUT_MS } from '../support/executable.ts'
+import { axport, errorLine, TEST_TIMEOUT_MS } from '../support/executable.ts'
 import { assessment } from '../support/fixtures.ts'
 import { bearer, LIST, postToken, send, TOKEN } from '../support/http.ts'
 import { type Served, useServedWorld, whileBlocked } from '../support/served.ts'
@@ -22,26 +22,26 @@ async function ready({ admin }: Served) {
   return { status: answer.status, ready, wrong, names: checks.map(({ check }) => check) }
 }
 
-/** The samples of /metrics: name and labels as they are written, and the number. */
+/** The samples of /metrics: the name with its labels, and the number. */
 async function metrics({ admin }: Served): Promise<Map<string, number>> {
   const text = await (await fetch(`${admin}/metrics`)).text()
   const samples = text.split('\n').filter(line => line !== '' && !line.startsWith('#'))
   return new Map(samples.map(line => [line.slice(0, line.lastIndexOf(' ')), Number(line.split(' ').at(-1))]))
 }
 
-/** A new connection each, so that each may reach another worker. */
+/** Sends requests on new connections, so that different workers may answer. */
 async function list({ url }: Served, query = '', token = world.token): Promise<number> {
   return (await send(url, LIST + query, { headers: { ...bearer(token), connection: 'close' } })).status
 }
 
-/** The number of lines about requests in its log: the metrics of a request are there before its line. */
+/** The number of logged requests. The metrics of a request are updated before its line is logged. */
 async function logged(running: Served, count: number): Promise<void> {
   const lines = () => running.stdout().split('"msg":"request"').length - 1
   await until(`the log has ${count} requests`, () => lines() >= count)
 }
 
-describe('the port of operators', () => {
-  test('is not there unless ADMIN_PORT is set, and what it has is never on the public port', async () => {
+describe('the admin port', () => {
+  test('exists only if ADMIN_PORT is set, and its paths are never on the public port', async () => {
     const [plain, watched] = [await world.serve([], { ADMIN_PORT: '' }), await world.serve()]
     expect(plain.admin).toBe('')
     for (const { url } of [plain, watched]) {
@@ -51,7 +51,7 @@ describe('the port of operators', () => {
     await watched.end()
   })
 
-  test('answers /live, /ready and /metrics to GET and HEAD, and nothing else', async () => {
+  test('answers GET and HEAD of /live, /ready and /metrics, and nothing else', async () => {
     const running = await world.serve()
     for (const [path, type] of [
       ['/live', /^application\/json/],
@@ -76,23 +76,23 @@ describe('the port of operators', () => {
     await running.end()
   })
 
-  test.each([[[]], [WORKERS]])('that cannot be opened ends serve %p in one line', async args => {
+  test.each([[[]], [WORKERS]])('ends serve %p with one line if it cannot be opened', async args => {
     const running = await world.serve()
     for (const { port } of [new URL(running.admin), new URL(running.url)]) {
       const run = await axport(['serve', ...args], { env: { ...world.env, PORT: '0', ADMIN_PORT: port } })
-      expect(complaint(run, 1)).toBe(
+      expect(errorLine(run, 1)).toBe(
         `port ${port} on 127.0.0.1 is in use: stop what listens there, or set ADMIN_PORT to another one`,
       )
     }
     const nowhere = { ...world.env, PORT: '0', ADMIN_HOST: '192.0.2.1' }
     const elsewhere = await axport(['serve', ...args], { env: nowhere })
-    expect(complaint(elsewhere, 1)).toContain('set ADMIN_HOST to one that is')
+    expect(errorLine(elsewhere, 1)).toContain('set ADMIN_HOST to one that is')
     await running.end()
   })
 })
 
 describe('/ready', () => {
-  test('names the schema when it is behind, and is content with one that is ahead', async () => {
+  test('reports a schema that is behind, and accepts one that is ahead and compatible', async () => {
     const running = await world.serve()
     const { sql } = world
     const [last] =
@@ -108,7 +108,7 @@ describe('/ready', () => {
     await running.end()
   })
 
-  test('stays content while all connections are in use, which /metrics shows', async () => {
+  test('stays 200 while all connections are in use, which /metrics shows', async () => {
     const running = await world.serve()
     const requests: Promise<number>[] = []
     await whileBlocked(world.sql, async waiting => {
@@ -133,7 +133,7 @@ describe('/ready', () => {
   })
 
   test.each([[[]], [WORKERS]])(
-    'names the database while it is away, without any secret; /live and /metrics go on (serve %p)',
+    'reports the database while it is down, without any secret, and /live and /metrics still answer (serve %p)',
     async args => {
       const cluster = await startCluster()
       const url = cluster.url()
@@ -156,7 +156,7 @@ describe('/ready', () => {
       await until('the metrics have the data', async () =>
         (await metrics(running)).has('axport_export_version'),
       )
-      // It ends well without its database, too.
+      // The service shuts down normally without its database.
       await cluster.crash()
       await running.end()
       await cluster.stop()
@@ -165,7 +165,7 @@ describe('/ready', () => {
 })
 
 describe('/metrics', () => {
-  test('counts requests by route and status, their time, records and bytes, and tokens', async () => {
+  test('counts requests by route and status, their time, records and bytes, and issued tokens', async () => {
     const running = await world.serve()
     expect(await list(running)).toBe(200)
     expect(await list(running, '/9001')).toBe(200)
@@ -207,7 +207,7 @@ describe('/metrics', () => {
     await running.end()
   })
 
-  test('counts errors of the database, and shows the version of the data', async () => {
+  test('counts errors of the database, and has the position of the newest change', async () => {
     const running = await world.serve()
     const before = (await metrics(running)).get('axport_export_version') as number
     await load(world.sql, [assessment(9004)])
@@ -225,7 +225,7 @@ describe('/metrics', () => {
     await running.end()
   })
 
-  test('adds up over workers, and goes on from there when one of them is replaced', async () => {
+  test('has sums over all workers, which continue after a worker is replaced', async () => {
     const running = await world.serve(WORKERS)
     const ok = `axport_requests_total{route="${LIST}",status="200"}`
     const served = () =>
@@ -259,15 +259,15 @@ describe('/metrics', () => {
     await running.end()
   })
 
-  test('is answered, and /ready names the worker, when one of them hangs', async () => {
+  test('still answers if a worker hangs, and /ready names that worker', async () => {
     const running = await world.serve(WORKERS)
     const [, pid] = /"worker":2,"pid":(\d+)/.exec(running.stdout()) ?? []
     process.kill(Number(pid), 'SIGSTOP')
-    // Each of them waits for five seconds.
-    const [told, measured] = await Promise.all([ready(running), metrics(running)])
+    // Both requests wait for the hanging worker for five seconds.
+    const [readiness, samples] = await Promise.all([ready(running), metrics(running)])
     const wrong = [{ check: 'workers', status: 'wrong', detail: 'no answer from worker 2' }]
-    expect(told).toMatchObject({ status: 503, wrong })
-    expect(measured.get('axport_workers_listening')).toBe(2)
+    expect(readiness).toMatchObject({ status: 503, wrong })
+    expect(samples.get('axport_workers_listening')).toBe(2)
     process.kill(Number(pid), 'SIGCONT')
     expect(await ready(running)).toMatchObject({ status: 200 })
     await running.end()

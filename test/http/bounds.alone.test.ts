@@ -12,7 +12,7 @@ setDefaultTimeout(120_000)
 
 let database: TestDatabase
 let sql: postgres.Sql
-/** Outside of any transaction: within one, what it sees of the others does not change. */
+/** Runs outside of a transaction, because a transaction sees other sessions in a fixed state. */
 let watcher: postgres.Sql
 let credentials: Awaited<ReturnType<typeof fill>>
 let service: OutageService
@@ -38,8 +38,8 @@ const start = async (settings: Record<string, string> = {}) => {
 }
 
 /**
- * Every statement of a request waits from now on, until `sql` rolls back. None is under way: an answer does not wait
- * for the note that its token was used.
+ * Blocks every statement of later requests until `sql` rolls back. Waits first for running statements: an
+ * answer does not wait for the recording of its token's use.
  */
 async function hold(): Promise<void> {
   await until('no statement is under way', () => {
@@ -50,7 +50,7 @@ async function hold(): Promise<void> {
   await sql`lock table export_records, access_tokens in access exclusive mode`
 }
 
-/** How many connections others have, in all or with a statement that runs. */
+/** The number of other connections, in all or only those that run a statement. */
 async function connections(state = '%'): Promise<number> {
   const rows = await watcher`
     select from pg_stat_activity
@@ -58,15 +58,15 @@ async function connections(state = '%'): Promise<number> {
   return rows.count
 }
 
-/** The server processes that wait for what `sql` holds, and since when. */
-async function held(): Promise<object[]> {
+/** The backends that wait for a lock of `sql`, and since when. */
+async function waitingBackends(): Promise<object[]> {
   return await watcher`
     select pid, query_start::text from pg_stat_activity
     where datname = current_database() and wait_event_type = 'Lock' and application_name = 'axport'`
 }
 
-/** When the service last looked whether the silent statements are at work, if it is not looking now. */
-async function look(): Promise<string | undefined> {
+/** The time of the last check whether silent statements are still running; undefined during a check. */
+async function lastCheck(): Promise<string | undefined> {
   const [row] = await watcher`
     select state_change::text as at from pg_stat_activity
     where datname = current_database() and state = 'idle' and query like '%from pg_stat_activity%'
@@ -77,7 +77,7 @@ async function look(): Promise<string | undefined> {
 const blocked = () => connections('active')
 
 describe('a request gets', () => {
-  test('a line in the log when its statement is slow, with its text and none of its values', async () => {
+  test('a log line with the text of a slow statement and none of its values', async () => {
     await start({ SLOW_STATEMENT_MS: '50' })
     await service.list()
     await hold()
@@ -87,14 +87,14 @@ describe('a request gets', () => {
     await Bun.sleep(60)
     await sql`rollback`
     expect((await answer).status).toBe(200)
-    // Statements of the service's own, held up as well, have lines too.
+    // Other statements of the service that were blocked are logged as well.
     const lines = service.slow()
     const ours = lines.filter(line => line.includes('names_key')).map(line => JSON.parse(line) as object)
     expect(ours).toEqual([expect.objectContaining({ level: 40, ms: expect.any(Number) })])
     expect(lines.join().toLowerCase()).not.toContain('somebody')
   })
 
-  test('504 when its statement takes longer than STATEMENT_TIMEOUT, and the server ends the statement', async () => {
+  test('504 if its statement exceeds STATEMENT_TIMEOUT, and the server cancels the statement', async () => {
     await start({ STATEMENT_TIMEOUT: '0.3' })
     await hold()
     const [list, token] = await Promise.all([service.list(), service.token()])
@@ -107,7 +107,7 @@ describe('a request gets', () => {
     expect(service.newMessages()).toEqual([])
   })
 
-  test('503 when no connection gets free in DATABASE_WAIT, and its place in the queue is gone', async () => {
+  test('503 and leaves the queue if no connection is free within DATABASE_WAIT', async () => {
     await start({ DATABASE_WAIT: '0.4', DATABASE_POOL_SIZE: '2' })
     await hold()
     const held = [service.list(), service.list()]
@@ -121,7 +121,7 @@ describe('a request gets', () => {
     expect(service.newMessages()).toEqual([])
   })
 
-  test('503 when MAX_REQUESTS are in work, and an answer again as soon as one is done', async () => {
+  test('503 while MAX_REQUESTS requests are open, and an answer after one of them has ended', async () => {
     await start({ MAX_REQUESTS: '3' })
     await hold()
     const held = [service.list(), service.list(), service.token()]
@@ -138,45 +138,45 @@ describe('a request gets', () => {
     expect((await service.list()).status).toBe(200)
   })
 
-  test('its turn before what another integration has waiting, whose last gets 503 for it past MAX_REQUESTS', async () => {
+  test('its turn before the queue of another integration, whose last request gets 503 beyond MAX_REQUESTS', async () => {
     await start({ MAX_REQUESTS: '6', DATABASE_POOL_SIZE: '1' })
     const operator = postgres(database.url, { max: 1 })
     const other = await createIntegration(operator, 'Other', [String(ORGANIZATION)], [String(PRODUCT)])
     await operator.end()
     const tokens = { A: credentials.token, B: await newToken(service.url, other) }
-    // A token is known by whatever it was used for.
+    // The earlier use of a token has added the token to the page memory.
     expect((await service.list()).status).toBe(200)
     const record = await fetch(`${service.url}${LIST}/9001`, { headers: bearer(tokens.B) })
     expect(record.status).toBe(200)
     await hold()
     const answered: string[] = []
-    const asked: Promise<number>[] = []
+    const requests: Promise<number>[] = []
     const standing = () => service.pool.stats().inUse + service.pool.stats().waiting
     for (const name of ['A1', 'A2', 'A3', 'A4', 'A5', 'B1', 'B2'] as const) {
       const before = standing() + answered.length
       const headers = bearer(tokens[name.charAt(0) as 'A' | 'B'])
-      asked.push(service.list({ headers }).then(({ status }) => answered.push(`${name} ${status}`)))
+      requests.push(service.list({ headers }).then(({ status }) => answered.push(`${name} ${status}`)))
       await until(`${name} stands in line`, () => standing() + answered.length > before)
     }
     expect(answered).toEqual(['A5 503'])
     await sql`rollback`
-    await Promise.all(asked)
+    await Promise.all(requests)
     expect(answered).toEqual(['A5 503', 'A1 200', 'A2 200', 'B1 200', 'A3 200', 'B2 200', 'A4 200'])
   })
 
-  test('413 when its body is larger than MAX_BODY_SIZE, in whatever pieces', async () => {
+  test('413 if its body is larger than MAX_BODY_SIZE, with or without Content-Length', async () => {
     await start({ MAX_BODY_SIZE: '1024' })
     const body = 'x'.repeat(2000)
     expect((await service.token({ body })).status).toBe(413)
     const post = ['POST /oauth/token HTTP/1.1', 'Content-Type: application/json']
-    // Bun takes a length that is told twice, as long as it is the same one.
+    // Bun accepts a repeated Content-Length if both values are equal.
     const twice = ['Content-Length: 2000', 'Content-Length: 2000']
     const chunked = await exchange(service.url, [...post, 'Transfer-Encoding: chunked'], `7d0\r\n${body}\r\n`)
     const doubled = await exchange(service.url, [...post, ...twice], body)
     expect([chunked.status, doubled.status]).toEqual([413, 413])
   })
 
-  test('431 when its request line and headers are larger than MAX_HEADER_SIZE', async () => {
+  test('431 if its request line and headers are larger than MAX_HEADER_SIZE', async () => {
     await start({ MAX_HEADER_SIZE: '20480' })
     const headers = { authorization: `Bearer ${credentials.token}` }
     expect((await service.list({ headers: { ...headers, 'x-more': 'x'.repeat(18_000) } })).status).toBe(200)
@@ -184,44 +184,44 @@ describe('a request gets', () => {
   })
 })
 
-describe('a statement that is at work for long', () => {
-  test('is waited for and not run again', async () => {
-    // A fifth of it is when a silence is looked into.
+describe('a statement that runs for long', () => {
+  test('is waited for, and not repeated', async () => {
+    // The service checks a silent statement after a fifth of STATEMENT_TIMEOUT.
     await start({ DATABASE_WAIT: '1', STATEMENT_TIMEOUT: '60', IDLE_TIMEOUT: '200' })
     await hold()
     const list = service.list()
-    await until('the statement waits', async () => (await held()).length === 1)
-    const before = await held()
-    const looks = new Set<string | undefined>()
-    await until('the service has looked five times', async () => looks.add(await look()).size > 5)
-    expect(await held()).toEqual(before)
+    await until('the statement waits', async () => (await waitingBackends()).length === 1)
+    const before = await waitingBackends()
+    const checks = new Set<string | undefined>()
+    await until('the service has checked five times', async () => checks.add(await lastCheck()).size > 5)
+    expect(await waitingBackends()).toEqual(before)
     await sql`rollback`
     expect((await list).status).toBe(200)
     expect(service.newMessages()).toEqual([])
   })
 })
 
-describe('a client that hangs up', () => {
+describe('a client that disconnects', () => {
   test('frees its statement, its connection and its place in the queue', async () => {
-    // Long enough that it is not what ends them.
+    // Long enough that no timeout ends the statements.
     await start({ DATABASE_POOL_SIZE: '2', STATEMENT_TIMEOUT: '60', IDLE_TIMEOUT: '200' })
     await hold()
     const clients = Array.from({ length: 5 }, () => new AbortController())
-    const asked = clients.map(({ signal }) => service.list({ signal }).catch(({ name }) => name))
-    await until('three requests stand in the line', () => service.pool.stats().waiting === 3)
-    // A request to cancel that arrives before the statement has begun ends nothing.
+    const requests = clients.map(({ signal }) => service.list({ signal }).catch(({ name }) => name))
+    await until('three requests wait in the queue', () => service.pool.stats().waiting === 3)
+    // A cancel request that arrives before its statement has begun has no effect.
     await until('two statements wait', async () => (await blocked()) === 2)
     for (const client of clients) client.abort()
     await until('the statements are cancelled', async () => (await blocked()) === 0)
     await until('the connections are free', () => service.pool.stats().inUse === 0)
     expect(service.pool.stats()).toEqual({ inUse: 0, idle: 2, waiting: 0 })
-    expect(await Promise.all(asked)).toEqual(clients.map(() => 'AbortError'))
+    expect(await Promise.all(requests)).toEqual(clients.map(() => 'AbortError'))
     await sql`rollback`
     expect((await service.list()).status).toBe(200)
     expect(service.newMessages()).toEqual([])
   })
 
-  test('a hundred times over neither takes more connections than there are, nor ends a statement of others', async () => {
+  test('does not cause more connections or end other statements, even a hundred times', async () => {
     await start({ DATABASE_POOL_SIZE: '3' })
     let most = 0
     let isOver = false
@@ -233,17 +233,17 @@ describe('a client that hangs up', () => {
       while (!isOver) statuses.add((await service.list()).status)
       return statuses
     })()
-    const hangUps = Array.from({ length: 4 }, async () => {
+    const disconnecting = Array.from({ length: 4 }, async () => {
       for (let i = 0; i < 25; i++) {
         const client = new AbortController()
-        const asked = service.list({ signal: client.signal }).catch(() => {})
-        // As far as it gets in the time of a few statements.
+        const request = service.list({ signal: client.signal }).catch(() => {})
+        // The random time lets clients disconnect at different stages of their statements.
         await Bun.sleep(Math.random() * 5)
         client.abort()
-        await asked
+        await request
       }
     })
-    await Promise.all(hangUps)
+    await Promise.all(disconnecting)
     await until('connections have been counted', () => most > 0)
     isOver = true
     await watched

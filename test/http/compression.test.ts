@@ -23,9 +23,9 @@ describe('Accept-Encoding', () => {
     [zstd, ['*']],
     [{ coding: 'gzip', plain: false }, ['gzip, *;q=0', 'gzip, identity;q=0']],
     [{ coding: 'zstd', plain: false }, ['identity;q=0, *']],
-    // A coding with a weight that is none is not asked for.
+    // A coding with an invalid weight is ignored.
     [none, ['gzip;q=abc']],
-  ])('is read as %j: %j', (expected, headers) => {
+  ])('is read as %j for each of %j', (expected, headers) => {
     expect(headers.map(readAcceptEncoding)).toEqual(headers.map(() => expected))
   })
 })
@@ -41,7 +41,11 @@ describe('A compressed answer', () => {
   })
   afterAll(() => service?.close())
 
-  const get = (path: string, headers: Record<string, string> = {}, method = 'GET') => {
+  const get = (
+    path: string,
+    headers: Record<string, string> = {},
+    method = 'in %s decompresses to exactly the plain answer',
+  ) => {
     const sent = { authorization: `Bearer ${token}`, 'x-request-id': 'same', ...headers }
     const lines = Object.entries(sent).map(([name, value]) => `${name}: ${value}`)
     return exchange(service.baseUrl, [`${method} ${path} HTTP/1.1`, ...lines])
@@ -57,7 +61,7 @@ describe('A compressed answer', () => {
     expect(Buffer.from(decompress(answer.body)).toString()).toBe(plain.body.toString())
     expect(JSON.parse(plain.body.toString()).data).toHaveLength(50)
     expect(answer.body.length).toBeLessThan(plain.body.length / 4)
-    // The plain one is large enough for chunks.
+    // The plain answer is so large that the server sends it in chunks.
     const { 'transfer-encoding': chunked, ...others } = Object.fromEntries(plain.headers)
     expect(chunked).toBe('chunked')
     expect(Object.fromEntries(answer.headers)).toEqual({
@@ -68,13 +72,13 @@ describe('A compressed answer', () => {
     })
   })
 
-  test('and a plain one say once that they depend on Accept-Encoding, to HEAD as to GET', async () => {
+  test('and a plain one have Vary: Accept-Encoding once, for HEAD as for GET', async () => {
     for (const path of [LIST, `${LIST}?page=1`, `${LIST}/9000`]) {
       for (const accepted of ['gzip', 'zstd', 'identity', 'br', '']) {
         const head = await get(path, { 'accept-encoding': accepted }, 'HEAD')
         const { headers } = await get(path, { 'accept-encoding': accepted })
         expect([path, accepted, headers.get('vary')]).toEqual([path, accepted, 'Accept-Encoding'])
-        // A record alone is too small for it.
+        // A single record is too small to be compressed.
         const isCompressed = path === LIST && ['gzip', 'zstd'].includes(accepted)
         expect(headers.has('content-encoding')).toBe(isCompressed)
         expect(headers.get('cache-control')).toBe('private, no-store')
@@ -85,7 +89,7 @@ describe('A compressed answer', () => {
     }
   })
 
-  test('is not made of a small body, unless the client refuses a plain one', async () => {
+  test('has a large body, or goes to a client that refuses plain bodies', async () => {
     const small = await get(`${LIST}/9000`, { 'accept-encoding': 'gzip' })
     expect(small.headers.has('content-encoding')).toBe(false)
     expect(JSON.parse(small.body.toString())).toMatchObject({ id: 9000 })
@@ -110,7 +114,7 @@ describe('A compressed answer', () => {
     }
   })
 
-  test('is left out for HTTP/1.0, which knows no chunks: a large body ends with its connection', async () => {
+  test('is not sent to HTTP/1.0, which has no chunks: a large body ends with the connection', async () => {
     const expected = (await get(`${LIST}?page=50`)).body.toString()
     const connection = dial(service.baseUrl)
     connection.write(`GET ${LIST}?page=50 HTTP/1.0\r\nhost: x\r\nauthorization: Bearer ${token}\r\n\r\n`)
@@ -119,7 +123,7 @@ describe('A compressed answer', () => {
     expect(body).toBe(expected)
   })
 
-  test('leaves its connection usable, for hundreds of requests, HEAD and errors among them', async () => {
+  test('leaves its connection usable for hundreds of requests, including HEAD and errors', async () => {
     const bearer = `Authorization: Bearer ${token}`
     const cycle: [request: string[], status: number][] = [
       [[`GET ${LIST}?page=20 HTTP/1.1`, bearer, 'Accept-Encoding: gzip'], 200],

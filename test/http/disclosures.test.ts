@@ -7,7 +7,7 @@ import { bearer, get, LIST, send } from '../support/http.ts'
 import { authorize, BACKENDS_OF_TIER, load } from '../support/service.ts'
 import { until } from '../support/until.ts'
 
-/** What of an answer is recorded before it is sent, and what becomes of one that cannot be. */
+/** The disclosures that are recorded before an answer is sent, and the answers that cannot be recorded. */
 
 const LARGE = 4_000_000_000
 
@@ -34,7 +34,7 @@ describe.each(BACKENDS_OF_TIER)('while disclosures are recorded (%s)', backend =
 
   const ask = (rest = '', init: RequestInit = {}) => get(service.baseUrl, client.token, LIST + rest, init)
 
-  test('each answer with records leaves a row: the integration, the request, the ids', async () => {
+  test('each answer with records is recorded: the integration, the request id, the ids', async () => {
     const page = await ask('?page=3&filter[search]=a&filter[user_ids][]=501&filter[user_ids][]=502')
     const single = await ask('/9001')
     const common = { client_id: client.clientId, address: '127.0.0.1' }
@@ -56,7 +56,7 @@ describe.each(BACKENDS_OF_TIER)('while disclosures are recorded (%s)', backend =
     ])
   })
 
-  test('ids beyond four bytes are recorded in columns of their own, and no others', async () => {
+  test('only ids beyond four bytes are recorded in the columns for large ids', async () => {
     expect((await ask()).status).toBe(200)
     expect((await ask('?page=1')).status).toBe(200)
     const rows = await service.sql`
@@ -72,7 +72,7 @@ describe.each(BACKENDS_OF_TIER)('while disclosures are recorded (%s)', backend =
     ])
   })
 
-  test('HEAD, an error, an empty page, and a record that is not there, show nobody', async () => {
+  test('HEAD, errors, empty pages and missing records are not recorded', async () => {
     for (const [status, rest, init] of [
       [200, '', { method: 'HEAD' }],
       [200, '/9001', { method: 'HEAD' }],
@@ -86,7 +86,7 @@ describe.each(BACKENDS_OF_TIER)('while disclosures are recorded (%s)', backend =
     expect(await recorded(service.sql)).toEqual([])
   })
 
-  test('nothing is recorded any more, from the very next request on, when that is switched off', async () => {
+  test('the first request after recording is switched off is not recorded', async () => {
     await ask()
     await record(service.sql, false)
     await ask()
@@ -94,7 +94,7 @@ describe.each(BACKENDS_OF_TIER)('while disclosures are recorded (%s)', backend =
     expect(await recorded(service.sql)).toHaveLength(1)
   })
 
-  test('one that is older than it is to be kept is purged, and for ever none is', async () => {
+  test('a disclosure past the retention is purged, and none if the retention is unlimited', async () => {
     for (let time = 0; time < 2; time++) await ask('/9001')
     await service.sql`
       update disclosures set at = now() - interval '400 days 1 second'
@@ -106,7 +106,7 @@ describe.each(BACKENDS_OF_TIER)('while disclosures are recorded (%s)', backend =
     expect(await recorded(service.sql)).toHaveLength(1)
   })
 
-  describe('an answer that cannot be recorded is 503, and says in the log alone why', () => {
+  describe('an answer that cannot be recorded is a 503 whose reason is only in the log,', () => {
     afterEach(async () => {
       await service.sql`drop function if exists refuse cascade`
     })
@@ -117,8 +117,8 @@ describe.each(BACKENDS_OF_TIER)('while disclosures are recorded (%s)', backend =
           $$ begin raise exception 'not now' using errcode = '${code}'; end $$;
         create ${kind} for each row execute function refuse()`)
 
-    /** What is told of the last request. */
-    const told = async () => {
+    /** The answer to a request, and the reason in its log line. */
+    const refusal = async () => {
       const { status, headers, body } = await ask()
       const id = headers.get('x-request-id') as string
       const line = await until('its line is logged', () =>
@@ -134,30 +134,30 @@ describe.each(BACKENDS_OF_TIER)('while disclosures are recorded (%s)', backend =
     const errors = [{ message: 'The service is temporarily unavailable: try again later' }]
     const withheld = (why: string) => `its disclosure could not be recorded: ${why}`
 
-    test('because the disk is full', async () => {
+    test('if the disk is full', async () => {
       await refuse('trigger refuse before insert on disclosures', '53100')
       const why = withheld('the disk of the database is full')
-      expect(await told()).toEqual({ status: 503, retry: '5', body: { errors }, withheld: why })
+      expect(await refusal()).toEqual({ status: 503, retry: '5', body: { errors }, withheld: why })
     })
 
-    test('because the server refuses it for a reason of its own', async () => {
+    test('if the server refuses the row with an unforeseen error', async () => {
       await refuse('trigger refuse before insert on disclosures', 'P0001')
       const why = withheld('an unforeseen error')
-      expect(await told()).toEqual({ status: 503, retry: '1', body: { errors }, withheld: why })
+      expect(await refusal()).toEqual({ status: 503, retry: '1', body: { errors }, withheld: why })
       expect(service.logged()).toContain('"code":"P0001"')
     })
 
-    // Postgres has said by then that the statement was done.
-    test('because its commit fails', async () => {
+    // At that time, Postgres has already reported the statement as successful.
+    test('if the commit fails', async () => {
       await refuse(
         'constraint trigger refuse after insert on disclosures deferrable initially deferred',
         'P0001',
       )
-      expect(await told()).toMatchObject({ status: 503 })
+      expect(await refusal()).toMatchObject({ status: 503 })
       expect(await recorded(service.sql)).toEqual([])
     })
 
-    test('and not, where it shows nobody', async () => {
+    test('unless the answer shows no record', async () => {
       await refuse('trigger refuse before insert on disclosures', 'P0001')
       expect((await ask('', { method: 'HEAD' })).status).toBe(200)
       expect((await ask('?offset=1000')).status).toBe(200)
@@ -167,7 +167,7 @@ describe.each(BACKENDS_OF_TIER)('while disclosures are recorded (%s)', backend =
   })
 })
 
-describe('answers that wait to be recorded', () => {
+describe('answers that wait for the recording of their disclosures', () => {
   const service = useService('postgres')
   const clients: Awaited<ReturnType<typeof authorize>>[] = []
 
@@ -177,7 +177,7 @@ describe('answers that wait to be recorded', () => {
     await record(service.sql)
   })
 
-  /** The statuses of ten answers to each client, which were all read before any could be recorded. */
+  /** Sends ten requests for each client. All records are read before any disclosure can be recorded. */
   const together = async (): Promise<number[][]> => {
     const lock = await service.sql.reserve()
     await lock`begin`
@@ -186,14 +186,14 @@ describe('answers that wait to be recorded', () => {
       Promise.all(Array.from({ length: 10 }, () => get(service.baseUrl, token, `${LIST}/9001`))),
     )
     await until('one waits', async () => (await lock`select from pg_locks where not granted`).count === 1)
-    // By the time that these are answered, the others have been read.
+    // When these requests are answered, the earlier requests have read their records.
     for (let n = 0; n < 5; n++) await get(service.baseUrl, clients[0]?.token as string, `${LIST}?offset=9`)
     await lock`rollback`
     lock.release()
     return (await Promise.all(asking)).map(answers => answers.map(({ status }) => status))
   }
 
-  test('are recorded by few statements, each answer once', async () => {
+  test('are recorded together by few statements, and each answer once', async () => {
     expect((await together()).flat()).toEqual(Array(20).fill(200))
     const rows = await recorded(service.sql)
     expect([rows.length, new Set(rows.map(row => row.request_id)).size]).toEqual([20, 20])
@@ -202,7 +202,7 @@ describe('answers that wait to be recorded', () => {
     expect(found?.statements).toBeLessThan(5)
   })
 
-  test('are withheld one by one, if the server refuses to record them', async () => {
+  test('are refused one by one if the server refuses their rows', async () => {
     await service.sql`delete from disclosures`
     const [newest] = await service.sql`select max(id) as id from integration_history`
     await service.sql.unsafe(`

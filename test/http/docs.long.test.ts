@@ -8,12 +8,12 @@ import { load, openTestDatabase, type TestDatabase } from '../support/service.ts
 
 setDefaultTimeout(TEST_TIMEOUT_MS)
 
-/** Beyond what JavaScript's numbers hold exactly. */
+/** A number beyond the precise numbers of JavaScript. */
 const LARGE = '9007199254740993'
 const HOSTILE = '<img src=x onerror="document.title=1">'
 
 let database: TestDatabase
-/** With forms, and without. */
+/** A service with forms on the page, and one without. */
 let service: Awaited<ReturnType<typeof serve>>
 let reference: typeof service
 let credentials: { client_id: string; client_secret: string }
@@ -23,7 +23,7 @@ beforeAll(async () => {
   const hostile = educator(EDUCATOR, { name: HOSTILE, seid: 'S1' })
   await load(database.sql, world())
   await load(database.sql, [hostile, assessment(9001), assessment(9002)])
-  // A number in JSON.stringify cannot say it.
+  // JSON.stringify cannot write this number.
   await database.sql.begin(async sql => {
     await sql`insert into assessments (id, user_id, organization_id, product_id, certified_at)
       values (${LARGE}, 501, 10, 1, '2026-03-01')`
@@ -47,7 +47,7 @@ describe('the reference page', () => {
     ['', () => reference, ['page']],
     [' with forms', () => service, ['page', 'try']],
   ])(
-    'comes%s from the executable with a policy that lets nothing in from outside, and nothing inline',
+    'is served%s by the executable with a policy that forbids other origins and inline code',
     async (_, served, scripts) => {
       const { url } = served()
       const page = await fetch(`${url}/docs`)
@@ -74,7 +74,7 @@ describe('the reference page', () => {
     },
   )
 
-  test('takes no credentials: it has neither form nor field, and may send no request', async () => {
+  test('without forms takes no credentials and may send no request', async () => {
     const page = await fetch(`${reference.url}/docs`)
     expect(page.headers.get('content-security-policy')).not.toContain('connect-src')
     const html = await page.text()
@@ -101,7 +101,7 @@ describe('the reference page', () => {
     for (const name of names) expect(html).toContain(`<code>${name}</code>`)
   })
 
-  test('is not there with DOCS=off, its files included; /openapi.json is', async () => {
+  test('and its files do not exist with DOCS=off, but /openapi.json does', async () => {
     const without = await serve({ DATABASE_URL: database.url, DOCS: 'off' })
     for (const path of ['/docs', '/docs/page.css', '/docs/page.js', '/docs/try.js'])
       expect((await fetch(without.url + path)).status).toBe(404)
@@ -111,7 +111,7 @@ describe('the reference page', () => {
   })
 })
 
-/** Fills in the credentials and waits for what the page says of the token. */
+/** Fills in the credentials and waits for the message about the token. */
 async function getToken(page: Page, secret = credentials.client_secret): Promise<string> {
   await page.fill('[name=client_id]', credentials.client_id)
   await page.fill('[name=client_secret]', secret)
@@ -120,7 +120,7 @@ async function getToken(page: Page, secret = credentials.client_secret): Promise
   return (await state.textContent()) ?? ''
 }
 
-/** Sends a form and waits for its answer. */
+/** Submits a form and waits for its answer. */
 async function answerTo(page: Page, form: string): Promise<{ status: string; body: string }> {
   await page.evaluate('document.getElementById("result-body").textContent = ""')
   await page.click(`${form} button`)
@@ -129,7 +129,7 @@ async function answerTo(page: Page, form: string): Promise<{ status: string; bod
   return { status: await text('result-status'), body }
 }
 
-/** The least contrast (WCAG 2) of the text of some elements with the ground of the page. */
+/** The lowest contrast (WCAG 2) between the text of these elements and the background. */
 const contrast = (page: Page): Promise<number> =>
   page.evaluate(`(() => {
     const channels = color => color.match(/[\\d.]+/g).slice(0, 3).map(v => v / 255)
@@ -149,61 +149,67 @@ const contrast = (page: Page): Promise<number> =>
 const inBrowser = requires({ name: 'Chromium', debianPackage: 'chromium', isHere: Boolean(CHROMIUM) })
 
 inBrowser.describe('the reference page in Chromium', () => {
-  test('renders without a complaint, asks for its three files and for nothing else', async () => {
-    await visiting({ viewport: { width: 1280, height: 900 } }, async ({ page, requested, complaints }) => {
-      await page.goto(`${reference.url}/docs`, { waitUntil: 'networkidle' })
-      expect(await page.title()).toBe('Assessment Export Service')
-      expect(await page.locator('h1').isVisible()).toBe(true)
-      expect(await page.locator('header code').textContent()).toBe(reference.url)
-      expect(await page.locator('pre.sample').first().textContent()).toContain(`curl -s ${reference.url}/`)
-      expect(requested).toEqual(
-        ['/docs', '/docs/page.css', '/docs/page.js'].map(path => reference.url + path),
-      )
-      expect(complaints).toEqual([])
-    })
+  test('renders without console messages and requests only its three files', async () => {
+    await visiting(
+      { viewport: { width: 1280, height: 900 } },
+      async ({ page, requested, consoleMessages }) => {
+        await page.goto(`${reference.url}/docs`, { waitUntil: 'networkidle' })
+        expect(await page.title()).toBe('Assessment Export Service')
+        expect(await page.locator('h1').isVisible()).toBe(true)
+        expect(await page.locator('header code').textContent()).toBe(reference.url)
+        expect(await page.locator('pre.sample').first().textContent()).toContain(`curl -s ${reference.url}/`)
+        expect(requested).toEqual(
+          ['/docs', '/docs/page.css', '/docs/page.js'].map(path => reference.url + path),
+        )
+        expect(consoleMessages).toEqual([])
+      },
+    )
   })
 
-  test('gets a token, a list, its next page and a record, all from its own origin', async () => {
-    await visiting({ viewport: { width: 1280, height: 900 } }, async ({ page, requested, complaints }) => {
-      await page.goto(`${service.url}/docs`)
-      expect(await getToken(page)).toMatch(/^A token, good until /)
-      await page.fill('#list-form [name=page]', '2')
-      await page.selectOption('#list-form [name=order]', 'DESC')
-      await page.click('#list-form summary')
-      await page.fill('[name="filter[start_date]"]', '2026-03-01')
-      await page.fill('[name="filter[seids][]"]', 'S1\nS2')
-      await page.check('[name="filter[user_record_status][]"][value=active]')
-      const list = await answerTo(page, '#list-form')
-      expect(list.status).toMatch(/^200 OK, \d+ ms$/)
-      const parsed = JSON.parse(list.body) as { data: { id: number; name: string }[]; meta: object }
-      expect(list.body).toContain(`"id": ${LARGE},`)
-      expect(parsed.data[0]?.name).toBe(HOSTILE)
-      expect(parsed.meta).toEqual({ count: 3, offset: 0, page: 2 })
-      expect(list.body).toBe(JSON.stringify(parsed, null, 2).replaceAll(String(Number(LARGE)), LARGE))
-      const query = `page=2&sort=certified_on&order=DESC&filter[start_date]=2026-03-01&filter[seids][]=S1`
-      const asked = decodeURIComponent(requested.at(-1) ?? '')
-      expect(asked).toEndWith(`?${query}&filter[seids][]=S2&filter[user_record_status][]=active`)
-      const next = await answerTo(page, '#result p')
-      expect((JSON.parse(next.body) as { meta: object }).meta).toEqual({ count: 3, offset: 2, page: 2 })
-      expect(await page.locator('#next').isHidden()).toBe(true)
-      await page.fill('#retrieve-form [name=id]', '9001')
-      const record = JSON.parse((await answerTo(page, '#retrieve-form')).body) as object
-      expect(record).toMatchObject({ id: 9001, name: HOSTILE })
-      expect(await page.title()).toBe('Assessment Export Service')
-      expect(requested.filter(url => !url.startsWith(`${service.url}/`))).toEqual([])
-      expect(requested.filter(url => url.includes(credentials.client_secret))).toEqual([])
-      expect(complaints).toEqual([])
-    })
+  test('gets a token, a list, its next page and a record from its own origin', async () => {
+    await visiting(
+      { viewport: { width: 1280, height: 900 } },
+      async ({ page, requested, consoleMessages }) => {
+        await page.goto(`${service.url}/docs`)
+        expect(await getToken(page)).toMatch(/^A token, good until /)
+        await page.fill('#list-form [name=page]', '2')
+        await page.selectOption('#list-form [name=order]', 'DESC')
+        await page.click('#list-form summary')
+        await page.fill('[name="filter[start_date]"]', '2026-03-01')
+        await page.fill('[name="filter[seids][]"]', 'S1\nS2')
+        await page.check('[name="filter[user_record_status][]"][value=active]')
+        const list = await answerTo(page, '#list-form')
+        expect(list.status).toMatch(/^200 OK, \d+ ms$/)
+        const parsed = JSON.parse(list.body) as { data: { id: number; name: string }[]; meta: object }
+        expect(list.body).toContain(`"id": ${LARGE},`)
+        expect(parsed.data[0]?.name).toBe(HOSTILE)
+        expect(parsed.meta).toEqual({ count: 3, offset: 0, page: 2 })
+        expect(list.body).toBe(JSON.stringify(parsed, null, 2).replaceAll(String(Number(LARGE)), LARGE))
+        const query = `page=2&sort=certified_on&order=DESC&filter[start_date]=2026-03-01&filter[seids][]=S1`
+        const url = decodeURIComponent(requested.at(-1) ?? '')
+        expect(url).toEndWith(`?${query}&filter[seids][]=S2&filter[user_record_status][]=active`)
+        const next = await answerTo(page, '#result p')
+        expect((JSON.parse(next.body) as { meta: object }).meta).toEqual({ count: 3, offset: 2, page: 2 })
+        expect(await page.locator('#next').isHidden()).toBe(true)
+        await page.fill('#retrieve-form [name=id]', '9001')
+        const record = JSON.parse((await answerTo(page, '#retrieve-form')).body) as object
+        expect(record).toMatchObject({ id: 9001, name: HOSTILE })
+        expect(await page.title()).toBe('Assessment Export Service')
+        expect(requested.filter(url => !url.startsWith(`${service.url}/`))).toEqual([])
+        expect(requested.filter(url => url.includes(credentials.client_secret))).toEqual([])
+        expect(consoleMessages).toEqual([])
+      },
+    )
   })
 
-  test('keeps secrets in memory alone, and forgets them when it is left', async () => {
+  test('keeps secrets in memory only, and deletes them when the user leaves the page', async () => {
     await visiting({}, async ({ page }) => {
       await page.goto(`${service.url}/docs`)
       await getToken(page)
       await answerTo(page, '#list-form')
       const kept = '[localStorage.length, sessionStorage.length, document.cookie, location.href]'
       expect(await page.evaluate(kept)).toEqual([0, 0, '', `${service.url}/docs`])
-      // As when the browser keeps the page that is left, to show it again.
+      // The event of a page that the browser keeps in memory to show it again.
       await page.evaluate('void dispatchEvent(new Event("pagehide"))')
       expect(await page.inputValue('[name=client_secret]')).toBe('')
       expect(await page.locator('#result').isHidden()).toBe(true)
@@ -212,7 +218,7 @@ inBrowser.describe('the reference page in Chromium', () => {
     })
   })
 
-  test('says what was wrong with credentials, parameters and a missing token', async () => {
+  test('shows errors about credentials, parameters and a missing token', async () => {
     await visiting({}, async ({ page }) => {
       await page.goto(`${service.url}/docs`)
       await page.click('#list-form button')
@@ -234,7 +240,7 @@ inBrowser.describe('the reference page in Chromium', () => {
     ['on a phone', 390, 'light'],
     ['on a phone, in the dark', 390, 'dark'],
   ] as const)('reads well %s', async (_, width, colorScheme) => {
-    await visiting({ viewport: { width, height: 844 }, colorScheme }, async ({ page, complaints }) => {
+    await visiting({ viewport: { width, height: 844 }, colorScheme }, async ({ page, consoleMessages }) => {
       await page.goto(`${service.url}/docs`)
       await getToken(page)
       await answerTo(page, '#list-form')
@@ -244,7 +250,7 @@ inBrowser.describe('the reference page in Chromium', () => {
       const [ground] =
         /\d+/.exec(await page.evaluate('getComputedStyle(document.body).backgroundColor')) ?? []
       expect(Number(ground) < 128).toBe(colorScheme === 'dark')
-      expect(complaints).toEqual([])
+      expect(consoleMessages).toEqual([])
     })
   })
 })

@@ -42,14 +42,14 @@ beforeAll(async () => {
 })
 afterAll(() => service?.close())
 
-/** The example that an operation gives for one of its errors. */
+/** The example of an operation for one of its errors. */
 function example(method: string, path: string, status: number, name: string): unknown {
   const response = document.paths[path]?.[method]?.responses[status]
   return response?.content?.['application/json'].examples?.[name]?.value
 }
 
 describe('the OpenAPI document', () => {
-  test('is served as JSON without a token, by GET and HEAD alone', async () => {
+  test('is served as JSON without a token, only to GET and HEAD', async () => {
     const get = await fetch(`${service.baseUrl}/openapi.json`)
     expect(get.status).toBe(200)
     expect(get.headers.get('content-type')).toBe('application/json; charset=utf-8')
@@ -61,18 +61,18 @@ describe('the OpenAPI document', () => {
     expect((await fetch(`${service.baseUrl}/openapi.json/`)).status).toBe(404)
   })
 
-  test('passes every recommended rule of the linter, at its strictest', async () => {
+  test('passes all recommended rules of the linter, including warnings', async () => {
     const config = await createConfig({ extends: ['recommended-strict'] })
     const lint = async (source: string) =>
       (await lintFromString({ source, absoluteRef: 'openapi.json', config })).map(
         ({ ruleId, message, location }) => `${ruleId}: ${message} at ${location[0]?.pointer}`,
       )
     expect(await lint(json)).toEqual([])
-    // The linter is there, and looks at examples.
+    // The linter reports a wrong example, so it does check examples.
     expect(await lint(json.replace('"expires_in":7200', '"expires_in":"soon"'))).toHaveLength(1)
   })
 
-  test('has every parameter that is read, with brackets, default and cap', () => {
+  test('has every supported parameter with brackets, default and maximum', () => {
     const parameters = document.paths[LIST]?.get?.parameters ?? []
     const names = Object.keys(LIST_PARAMETERS)
     expect(names).toContain('filter[start_date]')
@@ -92,7 +92,7 @@ describe('the OpenAPI document', () => {
     expect(of('order')?.schema).toMatchObject({ enum: ['ASC', 'DESC'], default: 'ASC' })
   })
 
-  test('has the paging rule, and how to get a token', () => {
+  test('describes the paging rule and how to get a token', () => {
     expect(document.info.description).toContain('increase it by the page size until it reaches `meta.count`')
     expect(document.components.securitySchemes.clientCredentials).toEqual({
       type: 'oauth2',
@@ -101,7 +101,7 @@ describe('the OpenAPI document', () => {
     })
   })
 
-  test('is of version 3.1, and has the three endpoints alone, with an example for every error that has a body', () => {
+  test('has version 3.1 and exactly the three endpoints, with an example for every error with a body', () => {
     expect(document.openapi).toMatch(/^3\.1\.\d$/)
     expect(Object.values(document.paths).flatMap(Object.keys)).toEqual(['post', 'get', 'get'])
     const statuses: Record<string, string[]> = {}
@@ -123,7 +123,7 @@ describe('the OpenAPI document', () => {
     })
   })
 
-  test('shows errors as the service sends them', async () => {
+  test('has examples that equal the errors of the service', async () => {
     await load(service.sql, world())
     const main = await authorize(service, [10], [1])
     const withoutOrganizations = await authorize(service, [], [1])

@@ -13,7 +13,7 @@ import { until } from '../support/until.ts'
 setDefaultTimeout(TEST_TIMEOUT_MS)
 afterAll(cleanUp)
 
-test('on a read-only database no use and no refusal is noted, nothing is purged, and connections stay, until it takes writes', async () => {
+test('while its database is read-only, the service records no use and no refusal, purges nothing and keeps its connections', async () => {
   const cluster = await startCluster()
   const credentials = await fill(cluster.url())
   const operator = postgres(cluster.url(), { max: 1, onnotice: () => {} })
@@ -26,7 +26,7 @@ test('on a read-only database no use and no refusal is noted, nothing is purged,
   const list = async () => {
     for (const token of tokens) expect((await tryList(running.url, token)).status).toBe(200)
   }
-  /** Writes that Postgres refused, by its log, and connections that were opened. */
+  /** The number of writes that Postgres refused, from its log, and of connections that were opened. */
   const attempts = () => {
     const log = readFileSync(join(dirname(cluster.dataDir), 'log'), 'utf8')
     return { refused: log.split('in a read-only transaction').length - 1, opened: proxy.accepted }

@@ -10,7 +10,7 @@ setDefaultTimeout(TEST_TIMEOUT_MS)
 const world = useServedWorld({ ADMIN_PORT: '0' })
 
 test.each([[[]], [['--workers', '2']]])(
-  'a standby that is away when serve %p starts stops nobody: the primary serves, and /ready and /metrics say so',
+  'serve %p starts while a standby is down: the primary is read from, and /ready and /metrics report the standby',
   async args => {
     const away = `127.0.0.1:${await freePort()}`
     const served = await world.serve(args, { DATABASE_READ_URL: `postgres://u:S3cretPassw0rd@${away}/d` })
@@ -33,7 +33,7 @@ test.each([[[]], [['--workers', '2']]])(
   },
 )
 
-test('without standbys /ready and /metrics have nothing of them', async () => {
+test('/ready and /metrics have no samples of readers without standbys', async () => {
   const served = await world.serve()
   const { readers } = (await (await fetch(`${served.admin}/ready`)).json()) as Readiness
   expect(readers).toBeUndefined()
@@ -41,7 +41,7 @@ test('without standbys /ready and /metrics have nothing of them', async () => {
   await served.end()
 })
 
-test('workers that differ are one: the longest lag, all reasons, and who serves for any of them', () => {
+test('the states of several workers are merged: the longest lag, all reasons, and a server serves if any worker reads from it', () => {
   const standby = { server: 'db2:5432' }
   const lists = [
     [{ ...standby, serves: true, lag: 1 }],

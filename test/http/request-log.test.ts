@@ -19,7 +19,7 @@ beforeAll(async () => {
   server = await world.serve()
 })
 
-/** Makes a request that can be told from all others; returns its answer and its line. */
+/** Sends a request with a unique id; returns the answer and its log line. */
 let requests = 0
 async function logged(path: string, init: RequestInit & { headers?: Record<string, string> } = {}) {
   const id = `test-${++requests}`
@@ -35,14 +35,14 @@ const askToken = (credentials: Credentials) =>
 
 describe('a request id', () => {
   test.each([['a'], ['0-9._-Z'], ['x'.repeat(64)], ['0af7651916cd43dd8448eb211c80319c']])(
-    'that is sane is kept: %p',
+    'is kept if it is valid: %p',
     id => {
       expect(requestId(id)).toBe(id)
     },
   )
 
   test.each([null, '', 'x'.repeat(65), 'a b', 'a"b', 'a\nb', 'é', 'a,b', `${'A1'.repeat(21)}x`])(
-    'that is none, is not sane or looks like a credential is replaced: %p',
+    'is replaced if it is missing, invalid or similar to a credential: %p',
     id => {
       const [own, other] = [requestId(id), requestId(id)]
       expect(own).toMatch(/^[0-9a-f-]{36}$/)
@@ -50,7 +50,7 @@ describe('a request id', () => {
     },
   )
 
-  test('is on every answer, errors too, and in the log', async () => {
+  test('is in every answer, also in errors, and in the log', async () => {
     for (const [path, init] of [
       [LIST, {}],
       [`${LIST}/9001`, {}],
@@ -70,7 +70,7 @@ describe('a request id', () => {
 })
 
 describe('a line of the request log', () => {
-  test('names the integration, the request and the answer', async () => {
+  test('has the integration, the request and the answer', async () => {
     const { answer, body, line } = await logged(`${LIST}?page=25&offset=50`)
     expect(answer.status).toBe(200)
     expect(line).toEqual({
@@ -87,7 +87,7 @@ describe('a line of the request log', () => {
       bytes: expect.any(Number),
       msg: 'request',
     })
-    // Bun's fetch asks for compression and undoes it.
+    // Bun's fetch requests compression and decompresses the answer.
     expect(line.bytes as number).toBeLessThan(body.length)
     expect(String(line.bytes)).toBe(answer.headers.get('content-length') as string)
     const plain = await logged(`${LIST}?page=25`, { headers: { 'accept-encoding': 'identity' } })
@@ -97,7 +97,7 @@ describe('a line of the request log', () => {
     expect((await logged(`${LIST}/9001`, { method: 'HEAD' })).line).toMatchObject({ bytes: 0, status: 200 })
   })
 
-  test('names an integration once it is known to be that one, and only then', async () => {
+  test('has the integration only if the request has proven its identity', async () => {
     const { clientId, clientSecret } = world.credentials
     expect((await askToken(world.credentials)).line).toMatchObject({ status: 200, client_id: clientId })
     const wrong = await askToken({ clientId, clientSecret: 'wrong' })
@@ -113,7 +113,7 @@ describe('a line of the request log', () => {
     expect((await logged(`${LIST}?page=x`)).line).toMatchObject({ status: 400, client_id: clientId })
   })
 
-  test('gives the reason of a refusal in words that quote nothing of the request', async () => {
+  test('has the reason of a refusal without any text of the request', async () => {
     const secret = 'Zdenka.Personname'
     const refusals: [path: string, refused: string[]][] = [
       [`${LIST}?page=${secret}`, ['page must be a whole number, at least 1']],
@@ -142,13 +142,13 @@ describe('a line of the request log', () => {
     expect((await logged(`${LIST}/1`)).line).not.toHaveProperty('refused')
   })
 
-  test('names a parameter of ours that another one resembles, which had no effect', async () => {
+  test('has a known parameter that an ineffective one resembles', async () => {
     const { line } = await logged(`${LIST}?filters[user_ids]=Zdenka&Zdenka=1&page=25`)
     expect(line).toMatchObject({ status: 200, records: 25, resembled: ['filter[user_ids][]'] })
     expect(JSON.stringify(line)).not.toContain('Zdenka')
   })
 
-  test('has the address that a trusted proxy gives, and no other one', async () => {
+  test('has the address that a trusted proxy forwards, and no other forwarded address', async () => {
     const headers = { 'x-forwarded-for': '8.8.8.8, 203.0.113.9' }
     expect((await logged(LIST, { headers })).line.address).toBe('127.0.0.1')
     const untrusting = server
@@ -158,7 +158,7 @@ describe('a line of the request log', () => {
     server = untrusting
   })
 
-  test('marks a request that was slow, and no other', async () => {
+  test('marks slow requests only', async () => {
     expect((await logged(LIST)).line).not.toHaveProperty('slow')
     let slow: ReturnType<typeof logged> | undefined
     await whileBlocked(world.sql, async waiting => {
@@ -170,7 +170,7 @@ describe('a line of the request log', () => {
   })
 })
 
-test('On a terminal the log is for people: one line each, no JSON', async () => {
+test('on a terminal, the log has one readable line per request, and no JSON', async () => {
   let shown = ''
   let isTold = false
   const child = Bun.spawn([await executable(), 'serve'], {

@@ -13,8 +13,8 @@ async function ready({ admin }: Served) {
   return { status: answer.status, wrong: checks.filter(({ status }) => status === 'wrong') }
 }
 
-/** The messages of its log from warnings on, and those that say that one is over. */
-const told = (running: Served) =>
+/** The messages of the log from warnings upwards, and the messages about the end of a shortage. */
+const messages = (running: Served) =>
   running.log().flatMap(({ level, msg }) => (Number(level) >= 40 || /again$/.test(msg) ? [msg] : []))
 
 const accept = async () => {
@@ -26,7 +26,7 @@ test.each([
   ['53100', 'the disk of the database is full: no tokens can be issued'],
   ['53200', 'the database is out of memory'],
 ])(
-  'SQLSTATE %s is told once, counted, and makes the service not ready until a write succeeds again',
+  'SQLSTATE %s is logged once, counted, and makes /ready a 503 until a write succeeds',
   async (code, what) => {
     const running = await world.serve()
     const wrong = [{ check: 'writable', status: 'wrong', detail: what }]
@@ -42,12 +42,12 @@ test.each([
     const metrics = await (await fetch(`${running.admin}/metrics`)).text()
     const [, shortages] = /^axport_database_shortages_total (\d+)$/m.exec(metrics) ?? []
     expect(Number(shortages)).toBeGreaterThanOrEqual(5)
-    expect(told(running)).toEqual([what])
+    expect(messages(running)).toEqual([what])
 
     await accept()
-    // Nobody asks for a token meanwhile.
+    // No token is requested in the meantime.
     expect(await ready(running)).toEqual({ status: 200, wrong: [] })
-    expect(told(running)).toEqual([what, 'the database takes writes again'])
+    expect(messages(running)).toEqual([what, 'the database takes writes again'])
     await running.end()
   },
 )

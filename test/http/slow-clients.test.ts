@@ -10,7 +10,9 @@ beforeAll(async () => {
 })
 afterAll(() => database.close())
 
-/** What a client gets that sends these parts and then nothing, until the service closes, and after how long. */
+/**
+ * The answer to a client that sends these parts and then nothing, until the service closes, and the duration.
+ */
 async function closing(url: string, parts: string[], pause = 0): Promise<{ answer: string; ms: number }> {
   const begin = performance.now()
   const connection = dial(url)
@@ -26,8 +28,8 @@ async function closing(url: string, parts: string[], pause = 0): Promise<{ answe
 const JSON_OF_99 =
   'POST /oauth/token HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ncontent-length: 99\r\n\r\n'
 
-// Each test has a service of its own, so that all of them wait at the same time.
-test.concurrent('a request gets 408 when its body does not arrive in BODY_TIMEOUT, byte by byte or not at all', async () => {
+// Each test has its own service, so that all tests can wait at the same time.
+test.concurrent('a request gets 408 if its body does not arrive within BODY_TIMEOUT, even if single bytes arrive', async () => {
   const service = listen(database, pino({ enabled: false }), { BODY_TIMEOUT: '0.5' })
   const trickle = [JSON_OF_99, ...'{"grant_type":"client_credentials"']
   const clients = [closing(service.url, [JSON_OF_99]), closing(service.url, trickle, 50)]
@@ -43,17 +45,17 @@ test.concurrent('a request gets 408 when its body does not arrive in BODY_TIMEOU
 })
 
 describe('a connection is closed without an answer', () => {
-  test.concurrent('when nothing moves on it for IDLE_TIMEOUT', async () => {
+  test.concurrent('if no byte moves on it within IDLE_TIMEOUT', async () => {
     const settings = { IDLE_TIMEOUT: '6', DATABASE_WAIT: '0.5', STATEMENT_TIMEOUT: '0.5' }
     const service = listen(database, pino({ enabled: false }), settings)
     const { answer, ms } = await closing(service.url, ['GET / HTTP/1.1\r\nhost: x\r\n\r\n'])
     expect(answer).toStartWith('HTTP/1.1 404')
-    // Bun looks every four seconds.
+    // Bun checks its connections every four seconds.
     expect(ms).toBeWithin(4000, 20_000)
     await service.stop()
   })
 
-  test.concurrent('when the headers of its first request take longer than some twelve seconds, byte by byte too', async () => {
+  test.concurrent('if the headers of its first request take longer than about twelve seconds, even if single bytes arrive', async () => {
     const service = listen(database, pino({ enabled: false }))
     const trickle = [`GET ${LIST} HTTP/1.1\r\nhost: x\r\nx-slow: `, ...'x'.repeat(40)]
     const clients = [closing(service.url, []), closing(service.url, trickle, 500)]

@@ -6,8 +6,8 @@ import { selfSigned } from '../support/certificate.ts'
 import {
   axport,
   cleanUp,
-  complaint,
   emptyFolder,
+  errorLine,
   serve,
   start,
   TEST_TIMEOUT_MS,
@@ -50,7 +50,7 @@ async function dial(url: string): Promise<TLSSocket> {
   return socket
 }
 
-/** The name on the certificate that a new connection is shown. */
+/** The name in the certificate of a new connection. */
 async function shown(url: string): Promise<unknown> {
   const socket = await dial(url)
   const { subject } = socket.getPeerCertificate()
@@ -63,7 +63,7 @@ const TOKEN_HEAD =
 
 describe('serve with a certificate', () => {
   test.each([[], ['--workers', '2']])(
-    'speaks HTTPS, and shows a new one after SIGHUP: %p',
+    'speaks HTTPS, and uses a new certificate after SIGHUP: %p',
     async (...options) => {
       install(FIRST)
       const running = await start(['serve', ...options], { env: { PORT: '0', ...env } })
@@ -74,16 +74,16 @@ describe('serve with a certificate', () => {
       expect((await fetch(api, { tls: { ca: FIRST.cert } })).status).toBe(401)
       expect(await shown(url)).toBe('first')
 
-      // Half a request is in flight while the certificate changes.
+      // Half of this request is sent before the certificate changes.
       const inFlight = new RawConnection(await dial(url))
       inFlight.write(`${TOKEN_HEAD}{`)
       install(SECOND)
       running.signal('SIGHUP')
-      // Bun resets what is in the middle of its handshake when a server is stopped.
+      // Bun resets connections in their handshake when a server is stopped.
       await until('the second certificate is shown', async () => (await shown(url)) === 'second')
       inFlight.write('}')
       expect((await inFlight.next())?.status).toBe(400)
-      // Another worker may be just stopping its first server, which resets handshakes.
+      // Another worker may stop its first server at this moment, which resets handshakes.
       const api401 = async () => (await fetch(api, { tls: { ca: SECOND.cert } })).status === 401
       await until('the second authority alone is trusted', api401)
 
@@ -92,7 +92,7 @@ describe('serve with a certificate', () => {
     },
   )
 
-  test('keeps the old one, and says why, when the new one is broken', async () => {
+  test('keeps the old certificate and logs the reason if the new one is invalid', async () => {
     install(FIRST)
     const server = await serve(env)
     for (const [broken, reason] of [
@@ -109,9 +109,9 @@ describe('serve with a certificate', () => {
     expect((await server.finished).code).toBe(0)
   })
 
-  test('does not start in one line when it cannot be used', async () => {
+  test('exits with one line if the certificate cannot be used', async () => {
     const { TLS_CERT_FILE, TLS_KEY_FILE, ...plain } = env
-    const why = async (env: Record<string, string>) => complaint(await axport(['serve'], { env }), 1)
+    const why = async (env: Record<string, string>) => errorLine(await axport(['serve'], { env }), 1)
     install({ cert: FIRST.cert, key: SECOND.key })
     expect(await why(env)).toMatch(/tls\.key \(TLS_KEY_FILE\) is not that of .*tls\.crt/)
     install({ cert: FIRST.key, key: FIRST.key })

@@ -5,7 +5,7 @@ import { useServedWorld } from '../support/served.ts'
 
 const world = useServedWorld({ ADMIN_PORT: '0' })
 
-/** HTTP/1.0 needs no Host: HAProxy and other checks of health leave it out. */
+/** HTTP/1.0 does not require Host: the health checks of HAProxy and others omit it. */
 async function statusOf(url: string, method: string, path: string): Promise<number | undefined> {
   const connection = dial(url)
   connection.write(`${method} ${path} HTTP/1.0\r\n\r\n`)
@@ -16,7 +16,7 @@ async function statusOf(url: string, method: string, path: string): Promise<numb
   }
 }
 
-test('a request of HTTP/1.0 without a Host is answered on every port as any other', async () => {
+test('a request of HTTP/1.0 without Host is answered on every port', async () => {
   const { admin, url, end } = await world.serve()
   const routes: [origin: string, path: string, status: number][] = [
     [admin, '/live', 200],

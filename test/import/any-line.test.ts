@@ -2,7 +2,7 @@ import { describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
 import { BadLine, type ReadRecord } from '../../src/import/record.ts'
 import { readObject, readRow } from '../../src/import/rows.ts'
-import { assessment, educator, organization, PEOPLE, product } from '../support/fixtures.ts'
+import { assessment, educator, organization, product, REFERENCED } from '../support/fixtures.ts'
 import { importLines, useDatabase } from '../support/import.ts'
 import { holds } from '../support/property.ts'
 import { BACKENDS_OF_TIER } from '../support/service.ts'
@@ -139,10 +139,10 @@ describe.each(BACKENDS_OF_TIER)('an import into %s', backend => {
   test('loads any valid lines or reports the bad ones by number, and the database refuses none', async () => {
     const lines = fc.array(fc.oneof(named, user, anyAssessment), { maxLength: 6 })
     const property = fc.asyncProperty(lines, async lines => {
-      const result = await importLines(database.sql, ...PEOPLE, ...lines)
+      const result = await importLines(database.sql, ...REFERENCED, ...lines)
       if (result.loaded) return
       expect(result.problems).not.toBeEmpty()
-      for (const { line } of result.problems) expect(line).toBeWithin(1, PEOPLE.length + lines.length + 1)
+      for (const { line } of result.problems) expect(line).toBeWithin(1, REFERENCED.length + lines.length + 1)
     })
     await holds(property, { runs: 25, thorough: 400 })
   })
@@ -187,7 +187,7 @@ describe.each(BACKENDS_OF_TIER)('an import into %s', backend => {
         const lines = instants
           .map((certified_at, index) => JSON.stringify(assessment(index + 1, { certified_at })))
           .filter(text => typeof outcome(text) !== 'string')
-        expect(await importLines(database.sql, ...lines, ...PEOPLE)).toMatchObject({ loaded: true })
+        expect(await importLines(database.sql, ...lines, ...REFERENCED)).toMatchObject({ loaded: true })
         const rows = await database.sql`select document::json ->> 'certified_on' as day from export_records`
         for (const { day } of rows) expect(day).toMatch(/^\d{4}-\d\d-\d\d$/)
       },

@@ -1,6 +1,15 @@
 import { describe, expect, test } from 'bun:test'
 import type { Sql } from 'postgres'
-import { EDUCATOR, educator, multiPart, ndjsonOf, PEOPLE, part, range, removal } from '../support/fixtures.ts'
+import {
+  EDUCATOR,
+  educator,
+  multiPart,
+  ndjsonOf,
+  part,
+  REFERENCED,
+  range,
+  removal,
+} from '../support/fixtures.ts'
 import { idsOf, importLines, importText, importWith, staleRecords, useDatabase } from '../support/import.ts'
 import { BACKENDS_OF_TIER } from '../support/service.ts'
 import { until } from '../support/until.ts'
@@ -28,7 +37,7 @@ describe.each(BACKENDS_OF_TIER)('concurrent statements on %s', backend => {
 
   test('a reader sees the state before or after an import, and no state between', async () => {
     const { sql } = database
-    await importLines(sql, ...PEOPLE, ...assessments(300, 'old'))
+    await importLines(sql, ...REFERENCED, ...assessments(300, 'old'))
     const before = await seen(sql)
     let isOver = false
     const reading = async () => {
@@ -58,7 +67,7 @@ describe.each(BACKENDS_OF_TIER)('concurrent statements on %s', backend => {
     const { sql } = database
     let second: Promise<unknown> | undefined
     const events: string[] = []
-    const first = importText(sql, ndjsonOf([...PEOPLE, ...assessments(50, 'first')]), {
+    const first = importText(sql, ndjsonOf([...REFERENCED, ...assessments(50, 'first')]), {
       halfway: () => {
         // Refers to rows that only the first import inserts, and replaces some of them.
         second = importLines(sql, assessmentOf(1000, 'second'), assessmentOf(5, 'second')).finally(() =>
@@ -77,14 +86,14 @@ describe.each(BACKENDS_OF_TIER)('concurrent statements on %s', backend => {
 
   test('an import whose source fails midway loads nothing, and the next import runs', async () => {
     const { sql } = database
-    const broken = importText(sql, ndjsonOf([...PEOPLE, ...assessments(5)]), {
+    const broken = importText(sql, ndjsonOf([...REFERENCED, ...assessments(5)]), {
       halfway: () => {
         throw new Error('the source broke off')
       },
     })
     expect(await broken.catch(error => String(error))).toContain('the source broke off')
     expect(await sql`select id from users`).toBeEmpty()
-    expect(await importLines(sql, ...PEOPLE)).toMatchObject({ loaded: true, lines: 4 })
+    expect(await importLines(sql, ...REFERENCED)).toMatchObject({ loaded: true, lines: 4 })
   })
 })
 
@@ -92,7 +101,7 @@ describe('concurrent statements on postgres', () => {
   const database = useDatabase('postgres')
 
   test('an import keeps values that another writer commits meanwhile, if its lines do not set them', async () => {
-    await importLines(database.sql, ...PEOPLE)
+    await importLines(database.sql, ...REFERENCED)
     const importing = await database.sql.begin(async writer => {
       await writer`update users set email = 'new@example.org' where id = ${EDUCATOR}`
       const started = importLines(database.sql, { type: 'user', id: EDUCATOR, name: 'Renamed' })

@@ -6,18 +6,24 @@ import {
   educator,
   multiPart,
   organization,
-  PEOPLE,
   PRODUCT,
   part,
   proctor,
   product,
+  REFERENCED,
   removal,
 } from '../support/fixtures.ts'
 import { importLines, useDatabase } from '../support/import.ts'
 import { withoutTriggers } from '../support/without-triggers.ts'
 
 const database = useDatabase('postgres')
-const WORLD = [...PEOPLE, organization(11), assessment(9001), assessment(9002), multiPart(9100, [9101, 9102])]
+const WORLD = [
+  ...REFERENCED,
+  organization(11),
+  assessment(9001),
+  assessment(9002),
+  multiPart(9100, [9101, 9102]),
+]
 
 /** Loads lines, and returns the finding of doctor --full about the read model. */
 async function loaded(...lines: object[]): Promise<string> {
@@ -88,12 +94,12 @@ test.each(['all', 'user', 'users_updated'])(
   async which => {
     const { sql } = database
     await sql.unsafe(`alter table users disable trigger ${which}`)
-    const refused = await importLines(sql, ...PEOPLE).catch(error => String(error.message))
+    const refused = await importLines(sql, ...REFERENCED).catch(error => String(error.message))
     const enable = `alter table users enable trigger ${which === 'all' ? 'all' : 'user'}`
     await sql.unsafe(enable)
     expect(refused).toBe(
       `nothing was loaded: triggers of users are disabled, and the export would not follow: ${enable}, then axport refresh`,
     )
-    expect(await importLines(sql, ...PEOPLE)).toMatchObject({ loaded: true })
+    expect(await importLines(sql, ...REFERENCED)).toMatchObject({ loaded: true })
   },
 )

@@ -7,9 +7,9 @@ import {
   type Line,
   multiPart,
   organization,
-  PEOPLE,
   part,
   product,
+  REFERENCED,
   range,
   removal,
 } from '../support/fixtures.ts'
@@ -46,7 +46,7 @@ const SINGLE =
   '"results":[{"assessment_id":9001,"assessment_name":"Reading Observation","certified_on":"2026-03-01","proctor_id":77,"proctor_name":"Pat Proctor"}]}'
 
 const parted = (id: number, ...parts: number[]) => multiPart(id, parts)
-const REMOVALS = PEOPLE.map(({ type, id }) => removal(type, id))
+const REMOVALS = REFERENCED.map(({ type, id }) => removal(type, id))
 
 const documents = async (sql: Sql) =>
   (await sql<{ document: string }[]>`select document from export_records order by id`).map(
@@ -87,14 +87,14 @@ describe.each(BACKENDS_OF_TIER)('an import into %s', backend => {
   })
 
   test('removes assessments with their parts, then the people, organizations and products that no assessment needs', async () => {
-    await loaded(...PEOPLE, assessment(10), parted(20, 21, 22))
+    await loaded(...REFERENCED, assessment(10), parted(20, 21, 22))
     expect(await loaded(...REMOVALS, removal('assessment', 20), removal('assessment', 10))).toEqual({})
     for (const table of ['organizations', 'products', 'users', 'assessment_parts', 'export_records'])
       expect(await database.sql`select id from ${database.sql(table)}`).toBeEmpty()
   })
 
   test('removes a person, organization and product that the same file makes its assessments stop using', async () => {
-    await loaded(...PEOPLE, assessment(10), parted(20, 21))
+    await loaded(...REFERENCED, assessment(10), parted(20, 21))
     const moved = { user_id: 5, organization_id: 5, product_id: 5 }
     const others = [educator(5), organization(5), product(5)]
     const changed = [
@@ -125,28 +125,28 @@ describe.each(BACKENDS_OF_TIER)('an import into %s', backend => {
     ],
     ['makes a part out of an assessment', [deleted(30), parted(10, 30)], { 10: [30], 30: undefined }],
   ])('%s', async (_, lines, changes) => {
-    await loaded(...PEOPLE, parted(10, 11, 12), parted(20, 21, 22), assessment(30))
+    await loaded(...REFERENCED, parted(10, 11, 12), parted(20, 21, 22), assessment(30))
     const expected = { 10: [11, 12], 20: [21, 22], 30: [30], ...changes }
     // Compared as JSON, which omits undefined values.
     expect(JSON.stringify(await loaded(...lines))).toBe(JSON.stringify(expected))
   })
 
   test('writes nothing if no line changes anything', async () => {
-    await loaded(...PEOPLE, assessment(10), parted(20, 21, 22), educator(3))
+    await loaded(...REFERENCED, assessment(10), parted(20, 21, 22), educator(3))
     const before = await everything(database.sql)
-    await loaded(...PEOPLE, assessment(10), parted(20, 21, 22), educator(3))
+    await loaded(...REFERENCED, assessment(10), parted(20, 21, 22), educator(3))
     await loaded(removal('assessment', 404), removal('user', 404))
     expect(await everything(database.sql)).toEqual(before)
   })
 
   test('that changes one row writes that row and its record, and advances the version', async () => {
-    await loaded(...PEOPLE, assessment(10), parted(20, 21, 22))
+    await loaded(...REFERENCED, assessment(10), parted(20, 21, 22))
     const places = () =>
       database.sql`select 'record' as kind, id, ctid::text, xmin::text from export_records
         union all select 'part', id, ctid::text, xmin::text from assessment_parts
         union all select 'assessment', id, ctid::text, xmin::text from assessments order by 1, 2`
     const [before, versionBefore] = [await places(), await versionOf(database.sql)]
-    await loaded(...PEOPLE, assessment(10, { proctor_id: EDUCATOR }), parted(20, 21, 22))
+    await loaded(...REFERENCED, assessment(10, { proctor_id: EDUCATOR }), parted(20, 21, 22))
     const written = (await places()).filter(row => !before.some(old => Bun.deepEquals(old, row)))
     expect(written.map(({ kind, id }) => `${kind} ${id}`)).toEqual(['part 10', 'record 10'])
     expect(await versionOf(database.sql)).toBeGreaterThan(versionBefore)
@@ -161,10 +161,10 @@ describe.each(BACKENDS_OF_TIER)('an import into %s', backend => {
         await sql`select now() - last_import_at < interval '1 minute' as is_new from export_state`
       return state?.is_new
     }
-    expect(await noted(() => importLines(sql, ...PEOPLE))).toBe(true)
-    expect(await noted(() => importLines(sql, ...PEOPLE))).toBe(true)
-    expect(await noted(() => importWith(sql, { dryRun: true }, ...PEOPLE))).toBeNull()
-    expect(await noted(() => importLines(sql, ...PEOPLE, 'nonsense'))).toBeNull()
+    expect(await noted(() => importLines(sql, ...REFERENCED))).toBe(true)
+    expect(await noted(() => importLines(sql, ...REFERENCED))).toBe(true)
+    expect(await noted(() => importWith(sql, { dryRun: true }, ...REFERENCED))).toBeNull()
+    expect(await noted(() => importLines(sql, ...REFERENCED, 'nonsense'))).toBeNull()
   })
 
   test.each(['UTC', 'Pacific/Kiritimati', 'Pacific/Niue'])(
@@ -186,7 +186,7 @@ describe.each(BACKENDS_OF_TIER)('an import into %s', backend => {
         '9999-12-31T23:59:59.999999-14:00',
       ]
       await loaded(
-        ...PEOPLE,
+        ...REFERENCED,
         ...dates.map((certified_at, at) =>
           multiPart(10 + 2 * at, [part(11 + 2 * at, { certified_at })], { certified_at }),
         ),
@@ -202,7 +202,10 @@ describe.each(BACKENDS_OF_TIER)('an import into %s', backend => {
   test('keeps the day of a bare date whose day has no midnight, and all digits of an instant', async () => {
     await database.sql`update export_state set time_zone = 'America/Santiago'`
     const dates = ['2024-09-08', '2024-09-07', '2024-04-07', '2024-09-08T03:59:59.999999Z']
-    await loaded(...PEOPLE, ...dates.map((certified_at, index) => assessment(10 + index, { certified_at })))
+    await loaded(
+      ...REFERENCED,
+      ...dates.map((certified_at, index) => assessment(10 + index, { certified_at })),
+    )
     const rows = await database.sql`
       select r.certified_on::text as day, a.certified_at::text as at
       from export_records r join assessments a using (id) order by id`
@@ -217,7 +220,7 @@ describe('a long import', () => {
 
   test('lets an id move between lines that are 20,000 lines apart', async () => {
     const { sql } = database
-    await importLines(sql, ...PEOPLE, parted(1, 2, 3), parted(4, 5, 6), assessment(7))
+    await importLines(sql, ...REFERENCED, parted(1, 2, 3), parted(4, 5, 6), assessment(7))
     const between = range(20_001, index => assessment(1000 + index))
     const lines = [parted(2, 6), removal('assessment', 7), ...between, parted(4, 5, 3), parted(1, 7)]
     expect(await importLines(sql, ...lines)).toMatchObject({ loaded: true, lines: lines.length })

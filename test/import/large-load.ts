@@ -1,6 +1,6 @@
 import { expect } from 'bun:test'
 import type { Sql } from 'postgres'
-import { assessment, educator, multiPart, ndjsonOf, PEOPLE, product, range } from '../support/fixtures.ts'
+import { assessment, educator, multiPart, ndjsonOf, product, REFERENCED, range } from '../support/fixtures.ts'
 import { importText, staleRecords } from '../support/import.ts'
 
 /** Enough rows for a bulk load, which drops indexes and foreign keys and creates them at its end. */
@@ -8,7 +8,7 @@ export const ASSESSMENTS = 20_000
 
 /** Five hundred educators; every tenth assessment has two parts, and is of product 2. */
 export const SAMPLE = ndjsonOf([
-  ...[...PEOPLE, product(2), ...range(500, at => educator(1000 + at))],
+  ...[...REFERENCED, product(2), ...range(500, at => educator(1000 + at))],
   ...range(ASSESSMENTS, at => {
     const [id, user_id] = [100_000 + 3 * at, 1000 + (at % 500)]
     return at % 10 === 0

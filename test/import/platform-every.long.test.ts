@@ -217,7 +217,7 @@ describe('axport import --every', () => {
     expect([code, stdout]).toEqual([0, expect.stringMatching(/^\S+ failed: .*\n$/)])
     expect(await database.sql`select from organizations`).toBeEmpty()
     await until(
-      'nobody waits on the platform',
+      'no session waits on the platform',
       async () => {
         const { count } = await sql`select from pg_stat_activity where application_name = 'axport'`
         return count === 0
@@ -298,7 +298,7 @@ describe('axport import --every', () => {
         await sql`select from pg_stat_activity where query like '%pg_sleep(60)%' and state = 'active' and pid <> pg_backend_pid()`
       return count > 0
     })
-    proxy.become({ is: 'silent' })
+    proxy.setNetwork({ is: 'silent' })
     expect(await waiting).toBe('it was noticed')
     await proxy.stop()
   })

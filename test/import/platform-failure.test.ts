@@ -4,7 +4,7 @@ import { queryFailure } from '../../src/import/platform/failure.ts'
 const QUERY = { file: 'users.sql', type: 'user', text: 'select 1', digest: '' } as const
 
 /** The message for an error of the platform's server with this code and message. */
-const said = (code: string, message: string) =>
+const messageFor = (code: string, message: string) =>
   (queryFailure({ name: 'PostgresError', code, message }, QUERY, '') as Error).message
 
 test.each([
@@ -21,15 +21,17 @@ test.each([
 ])(
   'an error in data is reported without the value of the row, in the language of the server: %s',
   (message, shown) => {
-    const told = said('22P02', message)
-    expect(told).not.toContain('Ada')
-    expect(told.startsWith(`users.sql: ${shown}`)).toBe(true)
+    const reported = messageFor('22P02', message)
+    expect(reported).not.toContain('Ada')
+    expect(reported.startsWith(`users.sql: ${shown}`)).toBe(true)
   },
 )
 
 test('an error raised by a function of the platform shows its code alone; an error in the query shows its text', () => {
-  expect(said('P0001', 'Ada King has no email')).toBe('users.sql: the platform refused (SQLSTATE P0001)')
-  expect(said('42703', 'column "given" does not exist')).toBe(
+  expect(messageFor('P0001', 'Ada King has no email')).toBe(
+    'users.sql: the platform refused (SQLSTATE P0001)',
+  )
+  expect(messageFor('42703', 'column "given" does not exist')).toBe(
     'users.sql: column "given" does not exist (SQLSTATE 42703)',
   )
 })

@@ -196,7 +196,7 @@ describe.each(BACKENDS_OF_TIER)('a feed from a platform into %s', backend => {
     ).toBe('users.sql: invalid input syntax for type integer (SQLSTATE 22P02)')
     expect(await failure({ 'users.sql': ' ;\n' })).toBe('users.sql is empty: write a select into it')
     expect(await everything(database.sql)).toEqual(before)
-    await until('nobody is connected to the platform', async () => {
+    await until('no session is connected to the platform', async () => {
       const { count } = await platform.sql`
         select from pg_stat_activity where application_name = 'axport' and datname = current_database()`
       return count === 0

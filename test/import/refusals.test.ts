@@ -6,10 +6,10 @@ import {
   type Line,
   multiPart,
   ORGANIZATION,
-  PEOPLE,
   PROCTOR,
   PRODUCT,
   part,
+  REFERENCED,
   range,
   removal,
 } from '../support/fixtures.ts'
@@ -24,10 +24,10 @@ describe.each(BACKENDS_OF_TIER)('an import into %s', backend => {
   const database = useDatabase(backend)
 
   /**
-   * Loads PEOPLE and `before`, then `lines`. Returns the reasons, and checks that `lines` changed nothing.
+   * Loads REFERENCED and `before`, then `lines`. Returns the reasons, and checks that `lines` changed nothing.
    */
   async function refused(before: Line[], lines: (object | string)[]): Promise<string[]> {
-    expect(await importLines(database.sql, ...PEOPLE, ...before)).toMatchObject({ loaded: true })
+    expect(await importLines(database.sql, ...REFERENCED, ...before)).toMatchObject({ loaded: true })
     const state = await everything(database.sql)
     const found = problems(await importLines(database.sql, ...lines))
     expect(await everything(database.sql)).toEqual(state)
@@ -123,7 +123,7 @@ describe.each(BACKENDS_OF_TIER)('an import into %s', backend => {
 
   test('loads nothing if only the last of 12,000 lines is bad', async () => {
     const many = range(12_000, index => assessment(1000 + index))
-    const lines = [...PEOPLE, assessment(10, { proctor_id: EDUCATOR }), ...many, 'nonsense']
+    const lines = [...REFERENCED, assessment(10, { proctor_id: EDUCATOR }), ...many, 'nonsense']
     expect(await refused([assessment(10)], lines)).toEqual(['12006: not valid JSON'])
   })
 })

@@ -5,7 +5,15 @@ import { join } from 'node:path'
 import { describePlace } from '../../src/import/place.ts'
 import type { Reject } from '../../src/import/rejects.ts'
 import { RejectsFile } from '../../src/import/rejects-file.ts'
-import { assessment, EDUCATOR, educator, multiPart, PEOPLE, PROCTOR, removal } from '../support/fixtures.ts'
+import {
+  assessment,
+  EDUCATOR,
+  educator,
+  multiPart,
+  PROCTOR,
+  REFERENCED,
+  removal,
+} from '../support/fixtures.ts'
 import { idsOf, importLines, importWith, staleRecords, useDatabase } from '../support/import.ts'
 import { BACKENDS_OF_TIER } from '../support/service.ts'
 
@@ -38,7 +46,7 @@ describe.each(BACKENDS_OF_TIER)('an import into %s with --rejects', backend => {
 
   test('loads the good lines, and reports each bad one with its reason and text', async () => {
     const { result, rejects, texts } = await load(
-      ...PEOPLE,
+      ...REFERENCED,
       'nonsense',
       assessment(10),
       '{"type":"user","id":6}',
@@ -54,7 +62,7 @@ describe.each(BACKENDS_OF_TIER)('an import into %s with --rejects', backend => {
 
   test('rejects a line that refers to a rejected line', async () => {
     const { reasons } = await load(
-      ...PEOPLE,
+      ...REFERENCED,
       educator(5, { name: '' }),
       assessment(10, { user_id: 5 }),
       assessment(11, { proctor_id: 5 }),
@@ -69,14 +77,20 @@ describe.each(BACKENDS_OF_TIER)('an import into %s with --rejects', backend => {
   })
 
   test('keeps a stored row whose new line is bad, and accepts references to it', async () => {
-    await importLines(database.sql, ...PEOPLE)
+    await importLines(database.sql, ...REFERENCED)
     const { reasons } = await load(educator(EDUCATOR, { name: 5 }), assessment(10))
     expect(reasons).toEqual(['line 1: name must be a string'])
     expect(await idsOf(database.sql, 'assessments')).toEqual([10])
   })
 
   test('rejects lines until the remaining ones are consistent', async () => {
-    await importLines(database.sql, ...PEOPLE, multiPart(10, [11]), multiPart(20, [21]), multiPart(30, [31]))
+    await importLines(
+      database.sql,
+      ...REFERENCED,
+      multiPart(10, [11]),
+      multiPart(20, [21]),
+      multiPart(30, [31]),
+    )
     // 30 cannot be loaded and keeps part 31. So 20 cannot have part 31 and keeps 21. So 10 cannot have part
     // 21.
     const { reasons } = await load(
@@ -96,7 +110,7 @@ describe.each(BACKENDS_OF_TIER)('an import into %s with --rejects', backend => {
   })
 
   test('does not delete a row that a remaining row needs', async () => {
-    await importLines(database.sql, ...PEOPLE, educator(3), assessment(10, { user_id: 3 }))
+    await importLines(database.sql, ...REFERENCED, educator(3), assessment(10, { user_id: 3 }))
     const { reasons } = await load(removal('user', 3), assessment(10, { user_id: 99 }), educator(4))
     expect(reasons).toEqual([
       'line 1: user 3 cannot be deleted: assessment 10 needs it',
@@ -107,7 +121,7 @@ describe.each(BACKENDS_OF_TIER)('an import into %s with --rejects', backend => {
 
   test('reports all reasons against a line at once, with the number of the other line', async () => {
     const { reasons } = await load(
-      ...PEOPLE,
+      ...REFERENCED,
       removal('user', 5),
       assessment(10, { user_id: 5, product_id: 9 }),
     )

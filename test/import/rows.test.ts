@@ -121,15 +121,15 @@ describe('a valid line', () => {
   })
 
   test('may have unknown fields, which are reported', () => {
-    const told: string[] = []
-    const readTelling = (object: Fields) =>
-      rows.readRow(object, (kind, key) => void told.push(`${kind} ${key}`))
-    expect(readTelling({ ...valid.product, colour: 'red', parts: 5 })).toEqual(readObject(valid.product))
-    expect(readTelling({ ...multi, parts: [{ ...part, day: 1 }] })).toEqual(
+    const unknown: string[] = []
+    const readNoting = (object: Fields) =>
+      rows.readRow(object, (kind, key) => void unknown.push(`${kind} ${key}`))
+    expect(readNoting({ ...valid.product, colour: 'red', parts: 5 })).toEqual(readObject(valid.product))
+    expect(readNoting({ ...multi, parts: [{ ...part, day: 1 }] })).toEqual(
       readObject({ ...multi, parts: [part] }),
     )
-    for (const object of [...Object.values(valid), multi]) readTelling(object)
-    expect(told).toEqual(['product colour', 'product parts', 'part day'])
+    for (const object of [...Object.values(valid), multi]) readNoting(object)
+    expect(unknown).toEqual(['product colour', 'product parts', 'part day'])
     expect(readLine('{"__proto__":{"name":"x"},"type":"product","id":7,"name":"y"}').row.name).toBe('y')
   })
 

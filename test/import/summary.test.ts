@@ -6,12 +6,12 @@ import {
   multiPart,
   ORGANIZATION,
   organization,
-  PEOPLE,
   PROCTOR,
   PRODUCT,
   part,
   proctor,
   product,
+  REFERENCED,
   removal,
 } from '../support/fixtures.ts'
 import { importLines, staleRecords, useDatabase } from '../support/import.ts'
@@ -35,7 +35,7 @@ describe.each(BACKENDS_OF_TIER)('the summary of an import into %s', backend => {
   }
 
   test('counts inserted rows by type; an assessment without parts counts one part', async () => {
-    expect(await summaryOf(...PEOPLE, assessment(10), multiPart(20, [21, 22]))).toEqual({
+    expect(await summaryOf(...REFERENCED, assessment(10), multiPart(20, [21, 22]))).toEqual({
       organizations: counts(1, 0, 0, 0),
       products: counts(1, 0, 0, 0),
       users: counts(2, 0, 0, 0),
@@ -46,7 +46,7 @@ describe.each(BACKENDS_OF_TIER)('the summary of an import into %s', backend => {
 
   test('counts changed rows and unchanged rows separately', async () => {
     await summaryOf(
-      ...PEOPLE,
+      ...REFERENCED,
       product(2),
       assessment(10),
       assessment(11),
@@ -81,7 +81,7 @@ describe.each(BACKENDS_OF_TIER)('the summary of an import into %s', backend => {
     ['a part has another name', multiPart(20, [part(21), part(22, { name: 'x' })]), counts(0, 1, 1, 0)],
     ['its parts become one', assessment(20), counts(1, 0, 0, 2)],
   ])('counts an assessment as updated if %s, and counts its parts', async (_, changed, parts) => {
-    await summaryOf(...PEOPLE, multiPart(20, [21, 22]))
+    await summaryOf(...REFERENCED, multiPart(20, [21, 22]))
     const first = await summaryOf(changed)
     expect([first.assessments, first.assessment_parts]).toEqual([counts(0, 1, 0, 0), parts])
     const { inserted, updated, unchanged } = parts
@@ -91,12 +91,12 @@ describe.each(BACKENDS_OF_TIER)('the summary of an import into %s', backend => {
   })
 
   test('counts equal lines for one id once', async () => {
-    const summary = await summaryOf(...PEOPLE, assessment(10), assessment(10), educator(EDUCATOR))
+    const summary = await summaryOf(...REFERENCED, assessment(10), assessment(10), educator(EDUCATOR))
     expect([summary.users, summary.assessments]).toEqual([counts(2, 0, 0, 0), counts(1, 0, 0, 0)])
   })
 
   test('counts deleted rows, and the deletion of an absent row as unchanged', async () => {
-    await summaryOf(...PEOPLE, educator(3), assessment(10))
+    await summaryOf(...REFERENCED, educator(3), assessment(10))
     expect(await summaryOf(removal('assessment', 10), removal('user', 3), removal('user', 404))).toEqual({
       organizations: none,
       products: none,

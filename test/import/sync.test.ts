@@ -7,9 +7,9 @@ import {
   educator,
   multiPart,
   organization,
-  PEOPLE,
   PROCTOR,
   product,
+  REFERENCED,
 } from '../support/fixtures.ts'
 import {
   everything,
@@ -35,14 +35,14 @@ describe.each(BACKENDS_OF_TIER)('an import into %s with --sync', backend => {
   test('removes rows of every type that the source lacks, and counts them', async () => {
     await importLines(
       database.sql,
-      ...PEOPLE,
+      ...REFERENCED,
       organization(2),
       product(2),
       educator(2),
       assessment(10),
       assessment(11, { user_id: 2 }),
     )
-    const result = await load(all, ...PEOPLE, assessment(10))
+    const result = await load(all, ...REFERENCED, assessment(10))
     const deleted = { deleted: 1, unchanged: 1 }
     expect(result).toMatchObject({
       loaded: true,
@@ -59,9 +59,9 @@ describe.each(BACKENDS_OF_TIER)('an import into %s with --sync', backend => {
   })
 
   test('writes nothing if the source contains every row', async () => {
-    await importLines(database.sql, ...PEOPLE, assessment(10))
+    await importLines(database.sql, ...REFERENCED, assessment(10))
     const before = await everything(database.sql)
-    await load({ sync: { percent: 0 } }, assessment(10), ...PEOPLE)
+    await load({ sync: { percent: 0 } }, assessment(10), ...REFERENCED)
     expect(await everything(database.sql)).toEqual(before)
   })
 
@@ -87,7 +87,7 @@ describe.each(BACKENDS_OF_TIER)('an import into %s with --sync', backend => {
   })
 
   test('names every type that exceeds the limit', async () => {
-    await importLines(database.sql, ...PEOPLE, assessment(10))
+    await importLines(database.sql, ...REFERENCED, assessment(10))
     await expect(load({ sync: { percent: 10 } }, organization(2))).rejects.toThrow(
       '1 of 1 organizations and 1 of 1 products and 2 of 2 users and 1 of 1 assessments, more than 10%',
     )
@@ -96,12 +96,12 @@ describe.each(BACKENDS_OF_TIER)('an import into %s with --sync', backend => {
   test('removes and counts the parts that an assessment no longer lists, up to the limit', async () => {
     await importLines(
       database.sql,
-      ...PEOPLE,
+      ...REFERENCED,
       multiPart(10, [11, 12, 13]),
       multiPart(20, [21]),
       assessment(30),
     )
-    const fewer = [...PEOPLE, multiPart(10, [11]), multiPart(20, [21, 13]), assessment(30)]
+    const fewer = [...REFERENCED, multiPart(10, [11]), multiPart(20, [21, 13]), assessment(30)]
     const before = await everything(database.sql)
     await expect(load({ sync: { count: 0 } }, ...fewer)).rejects.toThrow(
       new Failure(
@@ -116,18 +116,20 @@ describe.each(BACKENDS_OF_TIER)('an import into %s with --sync', backend => {
   })
 
   test('refuses an assessment without proctor and parts, which an import without --sync accepts', async () => {
-    await importLines(database.sql, ...PEOPLE, assessment(10), multiPart(20, [21]))
+    await importLines(database.sql, ...REFERENCED, assessment(10), multiPart(20, [21]))
     const short = [10, 20].map(id => ({ type: 'assessment', id, legacy_record: true }))
-    expect(problems(await load(all, ...PEOPLE, ...short))).toEqual([
+    expect(problems(await load(all, ...REFERENCED, ...short))).toEqual([
       '5: proctor_id is missing',
       '6: proctor_id is missing',
     ])
-    expect(await load({}, ...PEOPLE, ...short)).toMatchObject({ summary: { assessments: { updated: 2 } } })
+    expect(await load({}, ...REFERENCED, ...short)).toMatchObject({
+      summary: { assessments: { updated: 2 } },
+    })
   })
 
   test('refuses a reference to a row that would be removed', async () => {
-    await importLines(database.sql, ...PEOPLE, educator(2))
-    expect(problems(await load(all, ...PEOPLE, assessment(10, { user_id: 2 })))).toEqual([
+    await importLines(database.sql, ...REFERENCED, educator(2))
+    expect(problems(await load(all, ...REFERENCED, assessment(10, { user_id: 2 })))).toEqual([
       '5: user_id: user 2 is no longer in the source',
     ])
   })
@@ -135,7 +137,7 @@ describe.each(BACKENDS_OF_TIER)('an import into %s with --sync', backend => {
   test('keeps the rows of rejected lines, and the rows that those need', async () => {
     await importLines(
       database.sql,
-      ...PEOPLE,
+      ...REFERENCED,
       educator(2),
       educator(3),
       educator(4),
@@ -146,7 +148,7 @@ describe.each(BACKENDS_OF_TIER)('an import into %s with --sync', backend => {
     const rejects: string[] = []
     const result = await load(
       { ...all, onReject: ({ reason }) => void rejects.push(reason) },
-      ...PEOPLE,
+      ...REFERENCED,
       ...bad,
     )
     expect(rejects).toEqual(['name is blank', expect.stringMatching(/^certified_at must be/)])
@@ -156,8 +158,8 @@ describe.each(BACKENDS_OF_TIER)('an import into %s with --sync', backend => {
   })
 
   test('removes only parts, up to the limit, if a rejected line does not say its id', async () => {
-    await importLines(database.sql, ...PEOPLE, educator(2), multiPart(10, [11, 12]))
-    const lines = [...PEOPLE, 'nonsense', educator(3), multiPart(10, [11])]
+    await importLines(database.sql, ...REFERENCED, educator(2), multiPart(10, [11, 12]))
+    const lines = [...REFERENCED, 'nonsense', educator(3), multiPart(10, [11])]
     const onReject = () => {}
     await expect(load({ sync: { percent: 10 }, onReject }, ...lines)).rejects.toThrow(
       'nothing was loaded: --sync would remove 1 of 2 assessment_parts, more than 10%',

@@ -5,10 +5,10 @@ import {
   type Line,
   multiPart,
   ORGANIZATION,
-  PEOPLE,
   PROCTOR,
   PRODUCT,
   part,
+  REFERENCED,
   world,
 } from '../support/fixtures.ts'
 import { importLines, importWith, partsOf, problems, staleRecords, useDatabase } from '../support/import.ts'
@@ -44,16 +44,16 @@ describe.each(BACKENDS_OF_TIER)('a field that a line omits, imported into %s,', 
     ['only the id', {}, {}],
     ['one field', { email: 'a@b' }, { email: 'a@b' }],
     ['several fields', { name: 'x', record_status: 'active' }, { name: 'x', record_status: 'active' }],
-  ])('stays as stored if the line of a user has %s', async (_, said, changed) => {
+  ])('stays as stored if the line of a user has %s', async (_, given, changed) => {
     await loaded(...world(), assessment(10))
     await loaded(user({ record_status: 'archived' }))
-    await loaded(user(said))
+    await loaded(user(given))
     expect(await storedUser()).toEqual({ ...STORED, ...changed })
   })
 
   test('stays as stored for all types, and a file of only ids writes nothing', async () => {
-    await loaded(...PEOPLE, assessment(10, { legacy_record: true }), multiPart(20, [21, 22]))
-    const ids = [...PEOPLE, assessment(10), assessment(20)].map(({ type, id }) => ({ type, id }))
+    await loaded(...REFERENCED, assessment(10, { legacy_record: true }), multiPart(20, [21, 22]))
+    const ids = [...REFERENCED, assessment(10), assessment(20)].map(({ type, id }) => ({ type, id }))
     const summary = await loaded(...ids)
     for (const { inserted, updated, deleted } of Object.values(summary))
       expect([inserted, updated, deleted]).toEqual([0, 0, 0])
@@ -81,7 +81,7 @@ describe.each(BACKENDS_OF_TIER)('a field that a line omits, imported into %s,', 
   })
 
   test('makes a line bad if the record is new and the field is required', async () => {
-    await loaded(...PEOPLE)
+    await loaded(...REFERENCED)
     const lines = [
       { type: 'organization', id: 5 },
       { type: 'user', id: 5, email: 'x' },
@@ -103,7 +103,7 @@ describe.each(BACKENDS_OF_TIER)('a field that a line omits, imported into %s,', 
   })
 
   test('may be parts: given parts replace all stored ones, and omitted parts stay', async () => {
-    await loaded(...PEOPLE, assessment(10), multiPart(20, [21, 22]))
+    await loaded(...REFERENCED, assessment(10), multiPart(20, [21, 22]))
     await loaded(
       { type: 'assessment', id: 10, parts: [part(11), part(12)] },
       { type: 'assessment', id: 20, proctor_id: EDUCATOR },
@@ -112,7 +112,7 @@ describe.each(BACKENDS_OF_TIER)('a field that a line omits, imported into %s,', 
   })
 
   test('may be proctor_id: null keeps the parts, and is refused for an assessment without parts', async () => {
-    await loaded(...PEOPLE, assessment(10), multiPart(20, [21, 22]))
+    await loaded(...REFERENCED, assessment(10), multiPart(20, [21, 22]))
     await loaded({ type: 'assessment', id: 20, proctor_id: null, legacy_record: true })
     expect(await partsOf(database.sql)).toEqual({ 10: [10], 20: [21, 22] })
     const lines = [10, 30].map(id => assessment(id, { proctor_id: null }))
@@ -123,8 +123,8 @@ describe.each(BACKENDS_OF_TIER)('a field that a line omits, imported into %s,', 
   })
 
   test('does not matter to --sync, which keeps every record whose id is listed', async () => {
-    await loaded(...PEOPLE, { type: 'product', id: 2, name: 'x' })
-    const ids = PEOPLE.map(({ type, id }) => ({ type, id }))
+    await loaded(...REFERENCED, { type: 'product', id: 2, name: 'x' })
+    const ids = REFERENCED.map(({ type, id }) => ({ type, id }))
     const result = await importWith(database.sql, { sync: { percent: 100 } }, ...ids)
     expect(result).toMatchObject({
       summary: { products: { deleted: 1, unchanged: 1 }, users: { unchanged: 2 } },

@@ -22,11 +22,11 @@ const newRole = useRoles()
 const INSTANT = expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?\+00:00$/)
 const ID = expect.any(Number)
 
-/** The events of an integration without their times: what each is and what it changed. */
+/** The events of an integration without their times: the kind and the change of each. */
 const eventsOf = async (sql: Sql, clientId: string) =>
   (await readHistory(sql, clientId)).map(({ event, changes }) => [event, changes])
 
-/** The same of what somebody's own SQL does to an integration of its own. */
+/** The events that an operator's own SQL causes for its own integration. */
 async function eventsBy(sql: Sql, write: (id: string, clientId: string) => Promise<unknown>) {
   const { clientId } = await provision(sql, ['10'], ['1'])
   const [row] = await sql<{ id: string }[]>`select id from integrations where client_id = ${clientId}`
@@ -34,10 +34,10 @@ async function eventsBy(sql: Sql, write: (id: string, clientId: string) => Promi
   return (await eventsOf(sql, clientId)).slice(1)
 }
 
-describe.each(BACKENDS)('the history of an integration, on %s', backend => {
+describe.each(BACKENDS)('the history of an integration on %s', backend => {
   const world = use(() => openWorld(backend))
 
-  test('has every change by a command, with role and host, also after the integration was deleted', async () => {
+  test('has every change by a command with role and host, even after the integration was deleted', async () => {
     const { sql } = world
     const description = { purpose: 'Recertification', contact: 'hr@lakeside.example' }
     const { clientId: id } = await createIntegration(sql, 'Nightly', ['10', '11'], 'all', description)
@@ -128,7 +128,7 @@ describe.each(BACKENDS)('the history of an integration, on %s', backend => {
     )
   })
 
-  test('has no event when an ended secret is purged', async () => {
+  test('has no event for the purge of an ended secret', async () => {
     const { sql } = world
     const events = await eventsBy(sql, async id => {
       await sql`update integration_secrets set expires_at = now() where integration_id = ${id}`
@@ -138,7 +138,7 @@ describe.each(BACKENDS)('the history of an integration, on %s', backend => {
     expect((await sql`select from integration_secrets where expires_at <= now()`).count).toBe(0)
   })
 
-  test('has the rows that a truncate deletes', async () => {
+  test('has the rows of integrations that a truncate deleted', async () => {
     const { sql } = world
     const { clientId } = await provision(sql, ['10'], ['1'])
     await sql`truncate integration_secrets cascade`
@@ -152,7 +152,7 @@ describe.each(BACKENDS)('the history of an integration, on %s', backend => {
     ])
   })
 
-  test('cannot be amended, not even by the owner of the tables', async () => {
+  test('cannot be changed, even by the owner of the tables', async () => {
     const { sql } = world
     const before = await readHistory(sql)
     for (const statement of [
@@ -167,7 +167,7 @@ describe.each(BACKENDS)('the history of an integration, on %s', backend => {
   })
 })
 
-test('the history names the role that logged in, which can neither read it nor write it', async () => {
+test('the history has the name of the login role, even if that role can neither read nor write the history', async () => {
   const database = await openWorld('postgres')
   const { clientId } = await provision(database.sql)
   const role = await newRole()
@@ -203,7 +203,7 @@ test('the history has the name of the machine if the server sees no address', as
   await database.close()
 })
 
-test('an integration that is older than the history gets a row by the migration, without a secret', async () => {
+test('the migration adds an event for each existing integration, without a secret', async () => {
   const { url, drop } = await emptyDatabase()
   const database: Database = await openDatabase(url, 3)
   const { sql } = database

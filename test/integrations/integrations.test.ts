@@ -15,20 +15,20 @@ import { expectAlive, expectUnknown } from './standing.ts'
 
 const INSTANT = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$/
 
-/** The client ids of a list, in its order. */
+/** The client ids in a list, in its order. */
 const clientIds = (list: IntegrationSummary[]) => list.map(integration => integration.client_id)
 
-/** The line of one integration in the list. */
+/** The entry of one integration in the list. */
 async function summaryOf(sql: Sql, clientId: string): Promise<IntegrationSummary | undefined> {
   return (await listIntegrations(sql)).find(summary => summary.client_id === clientId)
 }
 
-describe.each(BACKENDS_OF_TIER)('on %s', backend => {
+describe.each(BACKENDS_OF_TIER)('integrations on %s:', backend => {
   const services = useTwoServices(backend)
   const everywhere = <T>(ask: (baseUrl: string) => Promise<T>) => Promise.all(services.baseUrls.map(ask))
   const report = (clientId: string) => reportIntegration(services.sql, clientId)
 
-  test('the list holds every integration, the oldest first, with the size of its scope', async () => {
+  test('the list has every integration with the size of its scope, the oldest first', async () => {
     const before = clientIds(await listIntegrations(services.sql))
     const first = await provision(services.sql, ['10', '11'], ['1'])
     const second = await provision(services.sql, [], 'all')
@@ -51,7 +51,7 @@ describe.each(BACKENDS_OF_TIER)('on %s', backend => {
     ])
   })
 
-  test('the list and the report count live tokens, and no others', async () => {
+  test('the list and the report count only live tokens', async () => {
     const integration = await provision(services.sql)
     const [token] = await everywhere(baseUrl => newToken(baseUrl, integration))
     await newToken(services.baseUrls[0], integration)
@@ -65,7 +65,7 @@ describe.each(BACKENDS_OF_TIER)('on %s', backend => {
     expect((await summaryOf(services.sql, integration.clientId))?.live_tokens).toBe(2)
   })
 
-  test('a report names what is in the scope, in the order of ids', async () => {
+  test('the report has the names of the organizations and products in the scope, in the order of ids', async () => {
     const { clientId, name } = await provision(services.sql, ['10', '11'], ['2', '1'])
     expect(await report(clientId)).toEqual({
       client_id: clientId,
@@ -96,7 +96,7 @@ describe.each(BACKENDS_OF_TIER)('on %s', backend => {
     } satisfies IntegrationReport)
   })
 
-  test('a report counts the assessments that the integration gets over HTTP', async () => {
+  test('the report counts the assessments that the integration gets over HTTP', async () => {
     const integration = await provision(services.sql, ['10', '12'], ['1', '2', '3'])
     const [token] = await everywhere(baseUrl => newToken(baseUrl, integration))
     const { body } = await getList(services.baseUrls[1], token as string)
@@ -104,7 +104,7 @@ describe.each(BACKENDS_OF_TIER)('on %s', backend => {
     expect((await report(integration.clientId)).assessments_in_scope).toBe(2)
   })
 
-  test('a report has the last use of a token, which is written once a minute at most', async () => {
+  test('the report has the time of the last use of a token, which is written at most once a minute', async () => {
     const [recent, longAgo] = [await provision(services.sql), await provision(services.sql)]
     const used = async (clientId: string) => (await report(clientId)).last_used_at
     const setUsed = (clientId: string, secondsAgo: number) => services.sql`
@@ -127,7 +127,7 @@ describe.each(BACKENDS_OF_TIER)('on %s', backend => {
     expect(await used(recent.clientId)).toBe(before)
   })
 
-  test('a report says why requests get 400, 401 or no records, and what to do', async () => {
+  test('the report has the reasons for a 400, a 401 or an empty list, and advice', async () => {
     const obstacles = async (
       organizations: string[],
       products: string[],
@@ -159,7 +159,7 @@ describe.each(BACKENDS_OF_TIER)('on %s', backend => {
     ])
   })
 
-  test('every service refuses a disabled integration at once, with the answer for an unknown one', async () => {
+  test('every service refuses a disabled integration immediately, with the answer for an unknown one', async () => {
     const integration = await provision(services.sql)
     const tokens = await everywhere(baseUrl => newToken(baseUrl, integration))
     await expectAlive(services.baseUrls, integration, tokens)
@@ -170,7 +170,7 @@ describe.each(BACKENDS_OF_TIER)('on %s', backend => {
     await expectAlive(services.baseUrls, integration, tokens)
   })
 
-  test('disabling or enabling again changes nothing, not even the time', async () => {
+  test('repeated disabling or enabling changes nothing, not even the time', async () => {
     const { clientId } = await provision(services.sql)
     expect(await setDisabled(services.sql, clientId, false)).toBe(false)
     await setDisabled(services.sql, clientId, true)
@@ -179,7 +179,7 @@ describe.each(BACKENDS_OF_TIER)('on %s', backend => {
     expect((await report(clientId)).disabled_at).toBe('2026-01-02T03:04:05Z')
   })
 
-  test('deleting an integration leaves no rows, and every service refuses its credentials', async () => {
+  test('deletion leaves no rows, and every service refuses the credentials', async () => {
     const integration = await provision(services.sql)
     const other = await provision(services.sql)
     const tokens = await everywhere(baseUrl => newToken(baseUrl, integration))

@@ -20,7 +20,7 @@ describe.each(BACKENDS_OF_TIER)('the refusals of an integration, on %s,', backen
   const counts = async (clientId: string) =>
     Object.fromEntries((await refusals(clientId)).map(({ what, count }) => [what, count]))
 
-  test('are in its report with counts and times, and quote no request', async () => {
+  test('are in its report with counts and times, and without text of requests', async () => {
     const [integration, other] = [await provision(services.sql), await provision(services.sql)]
     const [one, two] = services.baseUrls
     const { clientId } = integration
@@ -52,7 +52,7 @@ describe.each(BACKENDS_OF_TIER)('the refusals of an integration, on %s,', backen
     )
   })
 
-  test('are written at intervals: a flood of requests causes no more writes', async () => {
+  test('are written at intervals, so that a flood of requests causes few writes', async () => {
     const { clientId } = await provision(services.sql)
     let writes = 0
     const unsafe: Runner['unsafe'] = (...args) => {
@@ -66,7 +66,7 @@ describe.each(BACKENDS_OF_TIER)('the refusals of an integration, on %s,', backen
     expect(writes).toBe(2)
   })
 
-  test('are summed over all processes, and start again after a week without refusals', async () => {
+  test('are summed over all processes, and start at zero after a week without refusals', async () => {
     const { clientId } = await provision(services.sql)
     const both = new Map([
       ['a', 2],

@@ -11,8 +11,8 @@ import {
 } from '../support/operator.ts'
 import { until } from '../support/until.ts'
 
-// On a real Postgres only: the embedded database runs one transaction at a time.
-describe('a token request whose secret ends while it runs', () => {
+// Only on Postgres: the embedded database runs one transaction at a time.
+describe('a token request whose secret ends during the request', () => {
   const services = useTwoServices('postgres')
 
   /** The statements of the service that wait for a lock. */
@@ -20,7 +20,7 @@ describe('a token request whose secret ends while it runs', () => {
     select from pg_stat_activity
     where datname = current_database() and wait_event_type = 'Lock' and state = 'active'`
 
-  /** What a request gets that starts before `ending` is committed and goes on after it. */
+  /** The answer to a request that starts before the commit of `ending` and continues after it. */
   async function answerAcross(credentials: Credentials, ending: string): Promise<Answer> {
     const { promise: isEnded, resolve: end } = Promise.withResolvers<void>()
     const { promise: isUnderWay, resolve: underWay } = Promise.withResolvers<void>()
@@ -43,12 +43,12 @@ describe('a token request whose secret ends while it runs', () => {
       'delete from integration_secrets s using integrations i where i.id = s.integration_id and i.client_id = $1',
     ],
     ['the deletion of its integration', 'delete from integrations where client_id = $1'],
-  ])('by %s is answered as any other with that secret, not with an internal error', async (_, ending) => {
+  ])('by %s gets the answer for an unknown secret, and not an internal error', async (_, ending) => {
     const answer = await answerAcross(await provision(services.sql), ending)
     expect(answer).toEqual(await requestToken(services.baseUrls[0], UNKNOWN_SECRET))
   })
 
-  test('gets an invalid token or none, when many requests run during a rotation', async () => {
+  test('gets an ended token or none, when many requests run during a rotation', async () => {
     const old = await provision(services.sql)
     await newToken(services.baseUrls[0], old)
     const requests = Array.from({ length: 20 }, (_, index) =>

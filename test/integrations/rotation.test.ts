@@ -9,18 +9,18 @@ import { expectAlive as expectAliveAt, expectUnknown } from './standing.ts'
 
 const DAY = 86_400
 
-describe.each(BACKENDS_OF_TIER)('a rotation, on %s', backend => {
+describe.each(BACKENDS_OF_TIER)('a rotation on %s', backend => {
   const services = useTwoServices(backend)
   const rotated = ({ clientId }: Credentials, options: { graceSeconds?: number; force?: boolean } = {}) =>
     rotateSecret(services.otherSql, clientId, options)
 
-  /** Puts the end of the grace into the past. */
+  /** Moves the end of the grace into the past. */
   const graceOver = ({ clientId }: Credentials) => services.sql`
     update integration_secrets s set expires_at = now() - interval '1 second'
     from integrations i
     where i.id = s.integration_id and i.client_id = ${clientId} and s.expires_at is not null`
 
-  /** The secrets, oldest first; grace in seconds after the next one was made. */
+  /** The secrets, the oldest first; grace in seconds after the creation of the next secret. */
   const secretsOf = async ({ clientId }: Credentials) => [
     ...(await services.sql<{ isOver: boolean; grace: number | null; endsAt: string | null }[]>`
       select
@@ -40,7 +40,7 @@ describe.each(BACKENDS_OF_TIER)('a rotation, on %s', backend => {
     expectUnknown(services.baseUrls, credentials, tokens)
 
   // rule: 5 rotation
-  test('without grace ends the old secret and all its tokens at once, on every service', async () => {
+  test('without grace ends the old secret and all its tokens immediately, on every service', async () => {
     const old = await provision(services.sql)
     const tokens = await Promise.all(services.baseUrls.map(baseUrl => newToken(baseUrl, old)))
     await expectAlive(old, tokens)
@@ -51,7 +51,7 @@ describe.each(BACKENDS_OF_TIER)('a rotation, on %s', backend => {
     expect(await secretsOf(old)).toHaveLength(1)
   })
 
-  test('keeps the client id and makes a secret of 43 letters and digits, never the same again, nor readable in the database', async () => {
+  test('keeps the client id, and makes a unique secret of 43 letters and digits that the database cannot reveal', async () => {
     const old = await provision(services.sql)
     const secrets = new Set([old.clientSecret])
     for (const _ of Array(3)) {
@@ -67,7 +67,7 @@ describe.each(BACKENDS_OF_TIER)('a rotation, on %s', backend => {
         expect(rows).not.toContain(Buffer.from(secret).toString(form))
   })
 
-  test('leaves every other integration alone', async () => {
+  test('does not affect other integrations', async () => {
     const [one, other] = [await provision(services.sql), await provision(services.sql)]
     const token = await newToken(services.baseUrls[0], other)
     await rotated(one)
@@ -75,7 +75,7 @@ describe.each(BACKENDS_OF_TIER)('a rotation, on %s', backend => {
     await expectAlive(other, [token])
   })
 
-  test('with grace ends the old secret that long after the new one was made, and says when', async () => {
+  test('with grace ends the old secret that long after the creation of the new one, and returns the time', async () => {
     const old = await provision(services.sql)
     const renewed = await rotated(old, { graceSeconds: 90 })
     const [former, present] = await secretsOf(old)
@@ -83,7 +83,7 @@ describe.each(BACKENDS_OF_TIER)('a rotation, on %s', backend => {
     expect(present).toEqual({ isOver: false, grace: null, endsAt: null })
   })
 
-  test('with grace ends the old secret and all its tokens together when the grace is over', async () => {
+  test('with grace ends the old secret and all its tokens at the end of the grace', async () => {
     const old = await provision(services.sql)
     const before = await newToken(services.baseUrls[0], old)
     const renewed = await rotated(old, { graceSeconds: DAY })
@@ -98,7 +98,7 @@ describe.each(BACKENDS_OF_TIER)('a rotation, on %s', backend => {
     expect(live_tokens).toBe(secrets[0]?.live_tokens ?? 0)
   })
 
-  test('is refused during the grace of another one, names what it would end, and changes nothing', async () => {
+  test('is refused during another grace with the secret that would end, and changes nothing', async () => {
     const old = await provision(services.sql)
     const token = await newToken(services.baseUrls[0], old)
     const renewed = await rotated(old, { graceSeconds: DAY })
@@ -114,7 +114,7 @@ describe.each(BACKENDS_OF_TIER)('a rotation, on %s', backend => {
     await expectAlive(renewed, [renewedToken])
   })
 
-  test('with grace and force during a grace ends the oldest secret at once and gives the next a grace', async () => {
+  test('with grace and force during another grace ends the oldest secret immediately and starts a new grace', async () => {
     const first = await provision(services.sql)
     const firstToken = await newToken(services.baseUrls[0], first)
     const second = await rotated(first, { graceSeconds: DAY })
@@ -129,7 +129,7 @@ describe.each(BACKENDS_OF_TIER)('a rotation, on %s', backend => {
     await expectAlive(third, [])
   })
 
-  test('with force but without grace during a grace ends both secrets and all their tokens at once', async () => {
+  test('with force and without grace during another grace ends both secrets and all their tokens immediately', async () => {
     const first = await provision(services.sql)
     const firstToken = await newToken(services.baseUrls[0], first)
     const second = await rotated(first, { graceSeconds: DAY })
@@ -142,7 +142,7 @@ describe.each(BACKENDS_OF_TIER)('a rotation, on %s', backend => {
     expect(await secretsOf(first)).toHaveLength(1)
   })
 
-  test('needs no force once the grace of the one before is over', async () => {
+  test('needs no force after the previous grace has ended', async () => {
     const first = await provision(services.sql)
     const second = await rotated(first, { graceSeconds: DAY })
     await graceOver(first)
@@ -155,7 +155,7 @@ describe.each(BACKENDS_OF_TIER)('a rotation, on %s', backend => {
     expect(await secretsOf(first)).toHaveLength(1)
   })
 
-  test('of an integration that is disabled leaves it disabled', async () => {
+  test('leaves a disabled integration disabled', async () => {
     const old = await provision(services.sql)
     await setDisabled(services.sql, old.clientId, true)
     const renewed = await rotated(old, { graceSeconds: DAY })
@@ -165,7 +165,7 @@ describe.each(BACKENDS_OF_TIER)('a rotation, on %s', backend => {
     await expectAlive(old, [])
   })
 
-  test('at the same moment as another leaves at most two secrets, and one of the new ones works', async () => {
+  test('concurrent with another one leaves at most two secrets, and one of the new ones works', async () => {
     for (const options of [{}, { force: true }, { graceSeconds: DAY }, { graceSeconds: DAY, force: true }]) {
       const integration = await provision(services.sql)
       const attempts = await Promise.allSettled([
@@ -176,7 +176,7 @@ describe.each(BACKENDS_OF_TIER)('a rotation, on %s', backend => {
       const refusals = attempts.flatMap(attempt =>
         attempt.status === 'rejected' ? [String(attempt.reason)] : [],
       )
-      // With grace and without force, the second of the two falls into the grace of the first.
+      // With grace and without force, the second rotation is refused because of the first one's grace.
       expect(handedOut).toHaveLength('graceSeconds' in options && !('force' in options) ? 1 : 2)
       for (const refusal of refusals) expect(refusal).toContain('a rotation is under way')
       const answers = await Promise.all(handedOut.map(c => requestToken(services.baseUrls[0], c)))

@@ -13,7 +13,7 @@ describe.each(BACKENDS_OF_TIER)('the scope of an integration, on %s', backend =>
   const productsOf = async (clientId: string) =>
     (await reportIntegration(services.sql, clientId)).products.map(({ id }) => id)
 
-  /** Changes one set of a new integration that has organization 10 and products 1 and 2. */
+  /** Changes one set of a new integration with organization 10 and products 1 and 2. */
   async function changed(organizations: SetChange, products: SetChange = {}): Promise<ChangedScope> {
     const { clientId } = await provision(services.sql, ['10'], ['1', '2'])
     const result = await changeScope(services.sql, clientId, organizations, products)
@@ -22,13 +22,13 @@ describe.each(BACKENDS_OF_TIER)('the scope of an integration, on %s', backend =>
     return result
   }
 
-  test('is made of the ids that are given when it is created, each once', async () => {
+  test('has the ids given at its creation, each once', async () => {
     const { clientId } = await provision(services.sql, ['12', '10', '10'], ['2'])
     expect(await organizationsOf(clientId)).toEqual([10, 12])
     expect(await productsOf(clientId)).toEqual([2])
   })
 
-  test('with all holds everything that exists at that moment, and later data after --add-new', async () => {
+  test('given as "all" has everything that exists at that time, and later data after --add-new', async () => {
     const created = await provision(services.sql, 'all', 'all')
     const replaced = await provision(services.sql, [], [])
     await changeScope(services.sql, replaced.clientId, { replace: 'all' }, { add: 'all' })
@@ -51,43 +51,53 @@ describe.each(BACKENDS_OF_TIER)('the scope of an integration, on %s', backend =>
   })
 
   test.each<[string, SetChange, boolean]>([
-    ['stays meant as all beside what is added', { add: ['10'] }, true],
-    ['stays meant as all when nothing is removed', { remove: [] }, true],
-    ['stays meant as all when only products change', {}, true],
-    ['is a list from the moment when a list replaces it', { replace: ['10', '11', '12'] }, false],
-    ['is a list from the moment when something is removed', { replace: 'all', remove: ['12'] }, false],
-    ['is a list from the moment when all is removed', { remove: 'all' }, false],
+    ['still counts as "all" after ids are added', { add: ['10'] }, true],
+    ['still counts as "all" if nothing is removed', { remove: [] }, true],
+    ['still counts as "all" if only the products change', {}, true],
+    ['becomes a list if a list replaces it', { replace: ['10', '11', '12'] }, false],
+    ['becomes a list if ids are removed', { replace: 'all', remove: ['12'] }, false],
+    ['becomes a list if all ids are removed', { remove: 'all' }, false],
   ])('%s', async (_, organizations, isMeant) => {
     const { clientId } = await provision(services.sql, 'all', ['1'])
     const changed = await changeScope(services.sql, clientId, organizations, { replace: ['2'] })
     expect([changed.organizations.meantAsAll, changed.products.meantAsAll]).toEqual([isMeant, false])
     const { meant_as_all } = await reportIntegration(services.sql, clientId)
     expect(meant_as_all).toEqual(isMeant ? ['organizations'] : [])
-    // Nothing is taken in where nothing was meant as all: of products, and of what is a list now.
+    // --add-new adds nothing to a set that was never given as "all", or is a list now.
     if (isMeant) expect((await addNew(services.sql, clientId)).products.ids).toEqual(['2'])
     else await expect(addNew(services.sql, clientId)).rejects.toThrow(`neither set of ${clientId} was meant`)
   })
 
-  const told = ({ ids, added, removed }: ChangedScope['products']) => `${ids} +${added} -${removed}`
+  const summaryOf = ({ ids, added, removed }: ChangedScope['products']) => `${ids} +${added} -${removed}`
   test.each<[string, SetChange, SetChange, string]>([
     [
-      'is replaced: what is not named is gone',
+      'has exactly the new ids after a replacement',
       { replace: ['12', '11'] },
       { replace: ['3'] },
       '11,12 +2 -1; 3 +1 -2',
     ],
-    ['is emptied by a replacement without ids', { replace: [] }, {}, ' +0 -1; 1,2 +0 -0'],
-    ['grows by what is added and not there yet', { add: ['12', '10'] }, {}, '10,12 +1 -0; 1,2 +0 -0'],
-    ['shrinks by what is removed and there', { remove: ['11'] }, { remove: ['1', '3'] }, '10 +0 -0; 2 +0 -1'],
-    ['is added to before all is removed', { add: ['11'], remove: 'all' }, {}, ' +0 -1; 1,2 +0 -0'],
-    ['is replaced before it is added to', { replace: ['11'], add: ['10'] }, {}, '10,11 +1 -0; 1,2 +0 -0'],
-    ['of organizations stays when that of products changes', {}, { replace: ['3'] }, '10 +0 -0; 3 +1 -2'],
+    ['is empty after a replacement without ids', { replace: [] }, {}, ' +0 -1; 1,2 +0 -0'],
+    ['gets the added ids that it lacks', { add: ['12', '10'] }, {}, '10,12 +1 -0; 1,2 +0 -0'],
+    ['loses the removed ids that it has', { remove: ['11'] }, { remove: ['1', '3'] }, '10 +0 -0; 2 +0 -1'],
+    [
+      'loses all ids, also those added by the same command',
+      { add: ['11'], remove: 'all' },
+      {},
+      ' +0 -1; 1,2 +0 -0',
+    ],
+    [
+      'is first replaced and then extended by the same command',
+      { replace: ['11'], add: ['10'] },
+      {},
+      '10,11 +1 -0; 1,2 +0 -0',
+    ],
+    ['keeps its organizations if only the products change', {}, { replace: ['3'] }, '10 +0 -0; 3 +1 -2'],
   ])('%s', async (_, organizations, products, expected) => {
     const result = await changed(organizations, products)
-    expect(`${told(result.organizations)}; ${told(result.products)}`).toBe(expected)
+    expect(`${summaryOf(result.organizations)}; ${summaryOf(result.products)}`).toBe(expected)
   })
 
-  test('refuses ids that are not in the data, names all of them and changes nothing', async () => {
+  test('refuses ids that are not in the data with the list of all of them, and changes nothing', async () => {
     const { clientId } = await provision(services.sql, ['10'], ['1'])
     const refusals: [SetChange, SetChange, string][] = [
       [{ replace: ['10', '98', '99'] }, {}, 'there are no organizations with these ids: 98, 99'],
@@ -109,7 +119,7 @@ describe.each(BACKENDS_OF_TIER)('the scope of an integration, on %s', backend =>
     expect(await productsOf(clientId)).toEqual([1])
   })
 
-  test('can lose ids that are no longer in the data', async () => {
+  test('accepts the removal of ids that are no longer in the data', async () => {
     await load(services.sql, [organization(15), organization(16)])
     const { clientId } = await provision(services.sql, ['10', '15', '16'], ['1'])
     await load(services.sql, [removal('organization', 15), removal('organization', 16)])
@@ -119,7 +129,7 @@ describe.each(BACKENDS_OF_TIER)('the scope of an integration, on %s', backend =>
     expect(await organizationsOf(clientId)).toEqual([10])
   })
 
-  test('loses nothing when two operators change it at once', async () => {
+  test('keeps the changes of several concurrent operators', async () => {
     const { clientId } = await provision(services.sql, [], ['1'])
     const additions = ['10', '11', '12'].map((id, index) =>
       changeScope(index === 1 ? services.otherSql : services.sql, clientId, { add: [id] }, {}),
@@ -128,7 +138,7 @@ describe.each(BACKENDS_OF_TIER)('the scope of an integration, on %s', backend =>
     expect(await organizationsOf(clientId)).toEqual([10, 11, 12])
   })
 
-  test('applies to the next request of every service, with a token that was issued before', async () => {
+  test('applies to the next request on every service, with a token from before the change', async () => {
     const integration = await provision(services.sql, ['10', '11'], ['1', '2'])
     const token = await newToken(services.baseUrls[0], integration)
     const answers = () => Promise.all(services.baseUrls.map(baseUrl => getList(baseUrl, token)))

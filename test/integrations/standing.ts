@@ -2,10 +2,10 @@ import { expect } from 'bun:test'
 import type { Credentials } from '../../src/integrations/create.ts'
 import { getList, ids, requestToken, UNKNOWN_SECRET, UNKNOWN_TOKEN } from '../support/operator.ts'
 
-/** The ids that an integration of all of WORLD gets. */
+/** The ids of assessments that an integration with a scope of all of WORLD gets. */
 export const EVERYTHING = [9001, 9002, 9003]
 
-/** The credentials get tokens from every service, and every service takes the tokens. */
+/** Checks that the credentials get tokens from every service, and that every service accepts the tokens. */
 export async function expectAlive(
   baseUrls: readonly string[],
   credentials: Credentials,
@@ -17,7 +17,7 @@ export async function expectAlive(
   }
 }
 
-/** Every service answers as to credentials and tokens that there never were. */
+/** Checks that every service answers as for unknown credentials and tokens. */
 export async function expectUnknown(
   baseUrls: readonly string[],
   credentials: Credentials,

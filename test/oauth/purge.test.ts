@@ -17,7 +17,7 @@ import { until } from '../support/until.ts'
 
 let database: TestDatabase
 let sql: Sql
-/** The pool of a second process. */
+/** The connection pool of a second process. */
 let other: Database
 
 beforeEach(async () => {
@@ -30,7 +30,10 @@ afterEach(async () => {
   await database.close()
 })
 
-/** Tokens of one integration: `expired` ones, each a millisecond older than the one before, and one that lives. */
+/**
+ * Makes tokens of one integration: `expired` ones, each a millisecond older than the previous one, and a live
+ * one.
+ */
 async function issue(expired: number): Promise<void> {
   const { clientId, clientSecret } = await createIntegration(sql, 'Test', [], [])
   await issueToken(sql, clientId, clientSecret)
@@ -47,40 +50,40 @@ async function tokens(): Promise<number> {
 
 const untilPurged = () => until('only the live token is left', async () => (await tokens()) === 1)
 
-/** Runs `work` while another process is at the purge. */
+/** Runs `work` while another process holds the lock of the purge. */
 const whileAnotherPurges = (work: () => Promise<void>) =>
   other.sql.begin(async busy => {
     await busy`select pg_advisory_xact_lock(${LOCKS.purge})`
     await work()
   })
 
-/** A log that fails the test when something is said. */
+/** A logger that fails the test at any message. */
 function quietLog() {
-  const said: string[] = []
-  return { said, info: () => {}, warn: (_: object, message: string) => void said.push(message) }
+  const warnings: string[] = []
+  return { warnings, info: () => {}, warn: (_: object, message: string) => void warnings.push(message) }
 }
 
-test('The first purge runs soon after the start, and deletes every expired token in batches', async () => {
+test('the first purge runs soon after the start, and deletes all expired tokens in batches', async () => {
   await issue(3500)
   const log = quietLog()
   const stop = startPurging(sql, { log })
   await untilPurged()
   await stop()
   expect(await tokens()).toBe(1)
-  expect(log.said).toEqual([])
+  expect(log.warnings).toEqual([])
 })
 
-test('Two processes that purge at the same time delete every expired token, and log no warning', async () => {
+test('two processes that purge at the same time delete all expired tokens, and log no warning', async () => {
   await issue(3000)
   const log = quietLog()
   const stops = [sql, other.sql].map(db => startPurging(db, { log, firstDelayMs: 0, intervalMs: 10 }))
   await untilPurged()
   await Promise.all(stops.map(stop => stop()))
   expect(await tokens()).toBe(1)
-  expect(log.said).toEqual([])
+  expect(log.warnings).toEqual([])
 })
 
-test('A batch deletes the oldest tokens, and the next batch continues after it', async () => {
+test('a batch deletes the oldest tokens, and the next batch continues after it', async () => {
   await issue(25)
   const first = await purgeExpiredTokens(sql, 10)
   expect(first.count).toBe(10)
@@ -94,14 +97,14 @@ test('A batch deletes the oldest tokens, and the next batch continues after it',
   expect(await tokens()).toBe(1)
 })
 
-test('Tokens that expired at the same instant as the last one of a batch are not skipped', async () => {
+test('tokens that expired at the same instant as the last token of a batch are not skipped', async () => {
   await issue(30)
   await sql`update access_tokens set expires_at = '2020-01-01' where expires_at < now()`
   const { last } = await purgeExpiredTokens(sql, 10)
   expect(await purgeExpiredTokens(sql, 100, last)).toMatchObject({ count: 20 })
 })
 
-test('The probe whether tokens can be issued writes an expired token, which the purge deletes', async () => {
+test('the probe whether tokens can be issued writes an expired token, which the purge deletes', async () => {
   await issue(0)
   await tryIssuing(sql)
   expect(await tokens()).toBe(2)
@@ -109,7 +112,7 @@ test('The probe whether tokens can be issued writes an expired token, which the 
   expect(await tokens()).toBe(1)
 })
 
-test('A process deletes nothing while another one purges, and does not wait for it', async () => {
+test('a process deletes nothing while another one purges, and does not wait for it', async () => {
   await issue(10)
   await whileAnotherPurges(async () => {
     expect(await purgeExpiredTokens(sql, 10)).toEqual({ count: 0, last: '-infinity' })
@@ -118,7 +121,7 @@ test('A process deletes nothing while another one purges, and does not wait for 
   expect(await purgeExpiredTokens(sql, 10)).toMatchObject({ count: 10 })
 })
 
-test('Stopping ends a long purge after the current batch', async () => {
+test('stopping ends a long purge after the current batch', async () => {
   await issue(20_000)
   const stop = startPurging(sql, { log: quietLog(), firstDelayMs: 0 })
   await until('the purge is under way', async () => (await tokens()) < 20_001)
@@ -129,7 +132,7 @@ test('Stopping ends a long purge after the current batch', async () => {
   expect(await tokens()).toBe(left)
 })
 
-test('Nothing is purged while the database is read-only', async () => {
+test('nothing is purged while the database is read-only', async () => {
   await issue(10)
   const answers = [true, true, false]
   const stop = startPurging(sql, {
@@ -147,7 +150,7 @@ test('Nothing is purged while the database is read-only', async () => {
   expect(answers).toEqual([])
 })
 
-test('A purge that fails is reported with its code, and tried again', async () => {
+test('a failed purge is logged with its SQLSTATE, and tried again', async () => {
   await issue(10)
   await sql`alter table access_tokens rename to away`
   const failed = Promise.withResolvers<object>()
@@ -162,7 +165,7 @@ test('A purge that fails is reported with its code, and tried again', async () =
   await stop()
 })
 
-test('A round that deleted rows is logged and counted; another one is not', async () => {
+test('a purge that deleted rows is logged and counted; any other is not', async () => {
   await issue(2500)
   await sql`
     insert into integration_secrets (integration_id, digest, expires_at)
@@ -179,7 +182,7 @@ test('A round that deleted rows is logged and counted; another one is not', asyn
   }
   const stop = startPurging(sql, { log, counters, firstDelayMs: 0, intervalMs: 10 })
   await until('the log has a line', () => lines.length > 0)
-  // Rounds of 10 ms that find nothing.
+  // The time of several rounds of 10 ms that find nothing.
   await Bun.sleep(100)
   await stop()
   expect(lines).toEqual([{ tokens: 4000, secrets: 1, message: 'purged expired tokens and ended secrets' }])
@@ -188,7 +191,7 @@ test('A round that deleted rows is logged and counted; another one is not', asyn
   expect(await sql`select from integration_secrets where expires_at <= now()`).toHaveLength(0)
 })
 
-test('The tokens of an ended secret are deleted in batches, before the secret', async () => {
+test('the tokens of an ended secret are deleted in batches before the secret', async () => {
   await issue(0)
   await sql`
     insert into access_tokens (digest, secret_id, expires_at)
@@ -208,7 +211,7 @@ test('The tokens of an ended secret are deleted in batches, before the secret', 
 })
 
 test.each(BACKENDS_OF_TIER)(
-  'Expired tokens go, and ended secrets with their tokens, and no others, on %s',
+  'a purge deletes expired tokens, and ended secrets with their tokens, and nothing else, on %s',
   async backend => {
     const { sql, close } = await openTestDatabase(backend)
     for (const name of ['expired', 'ended', 'in grace']) {

@@ -5,13 +5,7 @@ test.each([
   [500, 'server_error'],
   [503, 'temporarily_unavailable'],
   [504, 'temporarily_unavailable'],
-])(
-  'Trouble of the service at the token endpoint, as %i, has the code that RFC 6749 has for it',
-  (status, error) => {
-    const answer = oauthTrouble(status, 'Try again later')
-    expect([answer.httpStatus, answer.body]).toEqual([
-      status,
-      { error, error_description: 'Try again later' },
-    ])
-  },
-)
+])('a %i of the token endpoint has the error code of RFC 6749', (status, error) => {
+  const answer = oauthTrouble(status, 'Try again later')
+  expect([answer.httpStatus, answer.body]).toEqual([status, { error, error_description: 'Try again later' }])
+})

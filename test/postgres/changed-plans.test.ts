@@ -5,7 +5,7 @@ import type { ServingDatabase } from '../../src/postgres/pool/serving-database.t
 import { statement } from '../../src/postgres/statement.ts'
 import { openTestDatabase, type TestDatabase } from '../support/service.ts'
 
-/** One connection: the statement after the change is sent where the plan was made. */
+/** A pool of one connection, so that the statement after the change uses the connection with the plan. */
 const BOUNDS = { size: 1, waitMs: 5000, statementMs: 5000, slowMs: 5000 }
 
 let database: TestDatabase
@@ -20,7 +20,7 @@ afterAll(async () => {
   await database?.close()
 })
 
-/** Every sort of value that the statements of the service take. */
+/** A value of each kind that statements of the service have as parameters. */
 const VALUES = {
   digest: Buffer.from([0, 1, 0x5c, 0x78, 255]),
   yes: true,
@@ -46,7 +46,7 @@ test.each([
   ['the columns', 'alter table changing add column another integer'],
   ['the statistics', 'analyze changing'],
   ['the table', 'drop table changing; create table changing as select 2::smallint as changes'],
-])('a prepared statement means the same after %s changed under its plan', async (_name, change) => {
+])('a prepared statement returns the same after a change of %s under its plan', async (_name, change) => {
   await database.sql.unsafe('drop table if exists changing; create table changing as select 1 as changes')
   const [before] = await read(pool, VALUES)
   const { changes: _, ...expected } = before ?? {}

@@ -7,7 +7,7 @@ import { openDatabase } from '../../src/postgres/database.ts'
 import { selfSigned } from '../support/certificate.ts'
 import { type OwnCluster, startCluster } from '../support/cluster.ts'
 import { encryptCluster } from '../support/encrypt-cluster.ts'
-import { axport, cleanUp, complaint, emptyFolder } from '../support/executable.ts'
+import { axport, cleanUp, emptyFolder, errorLine } from '../support/executable.ts'
 import { FlakyProxy } from '../support/flaky-proxy.ts'
 import { expectUnavailable, fill, startOutageService } from '../support/outage.ts'
 import { until } from '../support/until.ts'
@@ -15,7 +15,7 @@ import { until } from '../support/until.ts'
 afterAll(cleanUp)
 
 describe('DATABASE_URL', () => {
-  test('may name several hosts, with their ports, an IPv6 address, or the folder of a socket', () => {
+  test('may have several hosts with ports, an IPv6 address, or the folder of a socket', () => {
     const addresses = (url: string) => readPostgresUrl(url).addresses
     expect(addresses('postgres://u:p@one:6000,two/d')).toEqual([
       { host: 'one', port: 6000 },
@@ -28,7 +28,7 @@ describe('DATABASE_URL', () => {
     expect(addresses('postgres:///d')).toEqual([{ host: 'localhost', port: 5432 }])
   })
 
-  test('may have the hosts after the "?", as libpq allows for the folder of a socket', () => {
+  test('may have the hosts after the "?", as in libpq for the folder of a socket', () => {
     const { addresses, parameters } = readPostgresUrl('postgres:///d?host=/run/postgresql,two&port=6000')
     expect(addresses).toEqual([{ path: '/run/postgresql/.s.PGSQL.6000' }, { host: 'two', port: 6000 }])
     expect(parameters).toEqual({})
@@ -38,7 +38,7 @@ describe('DATABASE_URL', () => {
     ])
   })
 
-  test('may have parameters of libpq that change nothing in axport, and parameters of the server', () => {
+  test('may have parameters of libpq without effect on axport, and parameters of the server', () => {
     const read = readPostgresUrl('postgres://u:p%25@h/d?gssencmode=prefer&prepare=false&work_mem=1MB')
     expect(read).toMatchObject({
       login: { user: 'u', password: 'p%', database: 'd' },
@@ -56,7 +56,7 @@ describe('DATABASE_URL', () => {
     ['sslrootcert=package.json', 'verify-full'],
     ['sslrootcert=package.json&sslmode=require', 'verify-ca'],
     ['sslnegotiation=direct&sslmode=require', 'require'],
-  ])('asks for encryption as in libpq: %s', (parameters, mode) => {
+  ])('has the encryption mode of libpq for "%s"', (parameters, mode) => {
     expect(readPostgresUrl(`postgres://h/d?${parameters}`).encryption.mode).toBe(mode as 'require')
   })
 
@@ -71,15 +71,15 @@ describe('DATABASE_URL', () => {
     ['sslrootcert=/nowhere', /sslrootcert .*names \/nowhere.*ENOENT/],
     ['no_such_parameter=1', /does not know a parameter in DATABASE_URL/],
   ])(
-    'with a parameter that is not possible ends in one line that names it: %s',
+    'with an unsupported parameter is refused in one line that names the parameter: %s',
     async (parameter, message) => {
       const url = await anyDatabase()
       const env = { DATABASE_URL: `${url}?${parameter}` }
-      expect(complaint(await axport(['serve'], { env }), 1)).toMatch(message)
+      expect(errorLine(await axport(['serve'], { env }), 1)).toMatch(message)
     },
   )
 
-  test('alone decides about the connection: variables of libpq are not read', async () => {
+  test('alone determines the connection: environment variables of libpq are not read', async () => {
     const env = { DATABASE_URL: await anyDatabase(), PGHOST: 'db.invalid', PGSSL: 'require', PGOPTIONS: 'x' }
     const { code } = await axport(['migrate'], { env: { ...env, PGTARGETSESSIONATTRS: 'standby' } })
     expect(code).toBe(0)
@@ -87,7 +87,7 @@ describe('DATABASE_URL', () => {
     const refused = await axport(['migrate'], {
       env: { DATABASE_URL: without, PGPASSWORD: new URL(env.DATABASE_URL).password },
     })
-    expect(complaint(refused, 1)).toMatch(/refuses the user or password/)
+    expect(errorLine(refused, 1)).toMatch(/refuses the user or password/)
   })
 })
 
@@ -98,7 +98,7 @@ beforeAll(async () => {
 })
 afterAll(() => own.stop())
 
-describe('a Postgres with encryption', () => {
+describe('a connection to a Postgres with TLS', () => {
   const CERTIFICATE = selfSigned('database')
   let authority: string
 
@@ -108,7 +108,7 @@ describe('a Postgres with encryption', () => {
     await encryptCluster(own, CERTIFICATE)
   })
 
-  /** Whether a connection is encrypted, or why there is none. */
+  /** Whether a connection is encrypted, or the reason for its failure. */
   const connects = async (host: string, parameters: string) => {
     const url = `${own.url().replace('127.0.0.1', host)}?${parameters}`
     const database = await openDatabase(url, 1).catch(error => (error as Error).message)
@@ -118,7 +118,7 @@ describe('a Postgres with encryption', () => {
     return row?.ssl
   }
 
-  test('is verified by the authority that sslrootcert names, its name too with verify-full', async () => {
+  test('is verified with the authority in sslrootcert, and with verify-full also by its host name', async () => {
     expect(await connects('localhost', `sslmode=verify-full&sslrootcert=${authority}`)).toBe(true)
     expect(await connects('localhost', 'sslmode=require')).toBe(true)
     expect(await connects('localhost', 'sslmode=require&sslnegotiation=direct')).toBe(true)
@@ -133,7 +133,7 @@ describe('a Postgres with encryption', () => {
     )
   })
 
-  test('is reached with sslmode=allow if it takes encrypted connections only', async () => {
+  test('is encrypted with sslmode=allow if the server accepts only encrypted connections', async () => {
     const rules = join(own.dataDir, 'pg_hba.conf')
     const before = readFileSync(rules, 'utf8')
     const reload = async (text: string) => {
@@ -150,7 +150,7 @@ describe('a Postgres with encryption', () => {
     await until('it takes others again', async () => (await inTheClear()) === false)
   })
 
-  test('gets cancel requests, and cut connections and answers that cannot be decrypted end nothing else', async () => {
+  test('that is cancelled, cut or garbled affects no other statement', async () => {
     const credentials = await fill(own.url())
     const proxy = await FlakyProxy.start(own.url())
     const service = await startOutageService(`${proxy.url}?sslmode=require`, credentials, {})
@@ -161,7 +161,7 @@ describe('a Postgres with encryption', () => {
       (
         await watcher`select from pg_stat_activity where wait_event_type = 'Lock' and application_name = 'axport'`
       ).count
-    // The note of use runs beside it.
+    // The recording of the token's use runs at the same time.
     await until('the pool is at rest', () => service.pool.stats().inUse === 0)
     const before = proxy.accepted
     await sql`begin`
@@ -171,22 +171,22 @@ describe('a Postgres with encryption', () => {
     await until('the request waits', active)
     client.abort()
     await until('the pool is at rest', async () => (await active()) + service.pool.stats().inUse === 0)
-    // One for the request to cancel, and none in place of one that was destroyed.
+    // One connection is for the cancel request, and none replaces a destroyed connection.
     expect(proxy.accepted).toBe(before + 1)
     expect(service.pool.stats().idle).toBeGreaterThan(0)
     await sql`rollback`
     proxy.cut()
     expect((await service.list()).status).toBe(200)
     expect(service.newMessages()).toEqual([])
-    proxy.become({ is: 'garbling' })
+    proxy.setNetwork({ is: 'garbling' })
     await expectUnavailable(service, 2000)
-    proxy.become({ is: 'fair' })
+    proxy.setNetwork({ is: 'normal' })
     await service.recovery()
     await Promise.all([sql.end(), watcher.end(), service.stop()])
     await proxy.stop()
   })
 
-  test('is found when only the second host of DATABASE_URL answers', async () => {
+  test('is opened if only the second host of DATABASE_URL answers', async () => {
     const url = own.url().replace('127.0.0.1', 'localhost:1,127.0.0.1')
     const credentials = await fill(url).catch(error => error)
     expect(credentials).toMatchObject({ token: expect.any(String) })

@@ -9,7 +9,7 @@ beforeAll(async () => {
 })
 afterAll(() => database.close())
 
-test('while a transaction blocks the embedded database, requests get 503 in time, and succeed after it', async () => {
+test('while a transaction blocks the embedded database, requests get 503 within the limit, and succeed afterwards', async () => {
   const { sql } = database
   await load(sql, [
     { type: 'organization', id: 12, name: 'Lakeside District' },

@@ -9,7 +9,7 @@ import { until } from '../support/until.ts'
 const notes = useNotes()
 const ROUNDS = 30
 
-describe('connections', () => {
+describe('connections to the embedded database', () => {
   let database: EmbeddedDatabase
   const dir = join(notes.root, 'connections')
 
@@ -18,7 +18,7 @@ describe('connections', () => {
   })
   afterAll(() => database.close())
 
-  test('at the same time always receive their own rows', async () => {
+  test('that run concurrently always receive their own rows', async () => {
     await notes.pool(database)`create table counters (client int primary key, value int)`
     const clients = Array.from({ length: 8 }, () => notes.pool(database))
     await Promise.all(clients.map((sql, client) => talk(sql, client)))
@@ -26,7 +26,7 @@ describe('connections', () => {
     expect(sum).toEqual({ count: 8, sum: 8 * ROUNDS })
   })
 
-  /** Statements of every kind, each answered with something that only this client can expect. */
+  /** Statements of every kind, each with an answer that only this client expects. */
   async function talk(sql: Sql, client: number): Promise<void> {
     const mine = (round: number) => client * 1_000_000 + round
     await sql`insert into counters values (${client}, 0)`
@@ -60,14 +60,14 @@ describe('connections', () => {
     }
   }
 
-  test('can send a parameter of 5 MB, and get it back', async () => {
+  test('can send and receive a parameter of 5 MB', async () => {
     const sql = notes.pool(database)
     const body = JSON.stringify({ text: 'é'.repeat(2_500_000) })
     const [row] = await sql`select ${body}::text as body`
     expect(row?.body === body).toBe(true)
   })
 
-  test('that are cut in a transaction are rolled back, and the others go on', async () => {
+  test('that are cut in a transaction are rolled back, and others continue', async () => {
     const guest = notes.otherProcess(
       dir,
       `await sql.begin(async transaction => {
@@ -83,7 +83,7 @@ describe('connections', () => {
     expect([...(await waiting)]).toEqual([{ id: 1 }])
   })
 
-  test('that are cut in the middle of a batch are rolled back, and the others go on', async () => {
+  test('that are cut in the middle of a batch are rolled back, and others continue', async () => {
     const other = notes.pool(database)
     await other`select 1`
     for (const [statement, answer] of [
@@ -91,7 +91,7 @@ describe('connections', () => {
       ['select nothing', 'does not exist'],
     ] as const) {
       const raw = rawConnection(database)
-      // No Sync.
+      // The batch has no Sync yet.
       raw.send(['P', `\0${statement}\0\0\0`], ['B', '\0\0\0\0\0\0\0\0'], ['E', '\0\0\0\0\0'], ['H', ''])
       await raw.answered(answer)
       const waiting = other`select id from notes`.execute()
@@ -101,7 +101,7 @@ describe('connections', () => {
     }
   })
 
-  test('leave neither prepared statements nor settings behind', async () => {
+  test('leave neither prepared statements nor settings to the next connection', async () => {
     const guest = notes.pool(database)
     for (let n = 0; n < 20; n++) await guest.unsafe(`select ${n} + $1::int`, [n], { prepare: true })
     await guest`set search_path = pg_catalog`
@@ -110,12 +110,12 @@ describe('connections', () => {
     await until('they are gone', async () => {
       const [row] = await sql`
         select (select count(*) from pg_prepared_statements)::int, current_setting('search_path') as path`
-      // One for this statement, one for what postgres.js asks first.
+      // One prepared statement is this query, the other a query of postgres.js at the start of a connection.
       return row?.path === 'public' && row.count <= 2
     })
   })
 
-  test('get an error for COPY FROM STDIN, and others are not disturbed', async () => {
+  test('get an error for COPY FROM STDIN, and others are not affected', async () => {
     const other = notes.pool(database)
     await other`select 1`
     const raw = rawConnection(database)
@@ -132,7 +132,7 @@ describe('connections', () => {
     expect([...(await other`select id from notes`)]).toEqual([{ id: 1 }])
   })
 
-  test('are cut when the engine crashes, and find everything committed in the restarted one', async () => {
+  test('are cut if the engine crashes, and the restarted engine has everything that was committed', async () => {
     const sql = notes.pool(database)
     await sql`insert into notes values (2, 'committed')`
     const deep = sql.unsafe(

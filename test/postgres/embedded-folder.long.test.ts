@@ -7,8 +7,8 @@ import { useNotes } from '../support/embedded-notes.ts'
 
 const notes = useNotes()
 
-describe('a folder', () => {
-  test('keeps its data from one opening to the next, and is closed to other users', async () => {
+describe('the folder of an embedded database', () => {
+  test('keeps its data between openings, and is not accessible to other users', async () => {
     const dir = notes.folder('reopened')
     const database = await notes.open(dir)
     expect(database.owner).toBe(true)
@@ -22,14 +22,14 @@ describe('a folder', () => {
     await database.close()
     await database.close()
     expect(readdirSync(dir).sort()).toEqual(['axport.lock', 'pglite'])
-    // The state in the control file: "shut down", which Postgres enters after everything has been flushed.
+    // The control file's state is "shut down", which Postgres writes after all data were flushed.
     expect(readFileSync(join(dir, 'pglite/global/pg_control')).readUInt32LE(16)).toBe(1)
 
     const again = notes.pool(await notes.open(dir))
     expect([...(await again`select id from notes order by id`)]).toEqual([{ id: 1 }, { id: 2 }])
   })
 
-  test('that is missing is created with its parents, and an interrupted first start is repeated', async () => {
+  test('is created with its parents if missing, and an interrupted first start is repeated', async () => {
     const dir = join(notes.root, 'new/er')
     const unfinished = join(dir, 'pglite.new')
     mkdirSync(unfinished, { recursive: true })
@@ -39,7 +39,7 @@ describe('a folder', () => {
     expect(existsSync(unfinished)).toBe(false)
   })
 
-  test('with an empty lock file of a killed engine is opened', async () => {
+  test('is opened if it has the empty lock file of a killed engine', async () => {
     const dir = notes.folder('killed')
     writeFileSync(join(dir, 'pglite/postmaster.pid'), '')
     const sql = notes.pool(await notes.open(dir))
@@ -56,7 +56,7 @@ describe('a folder', () => {
     rmSync(dirname(database.socketPath), { recursive: true })
   })
 
-  test('that cannot be used is refused in one line', async () => {
+  test('is refused in one line if it cannot be used', async () => {
     const file = join(notes.root, 'file')
     writeFileSync(file, '')
     await expect(openEmbedded(join(file, 'below'))).rejects.toThrow(/^cannot use .*: .*not a directory/i)
@@ -71,8 +71,8 @@ describe('a folder', () => {
   })
 })
 
-describe('a second opener', () => {
-  test('in another process uses the socket of the owner, also while that starts', async () => {
+describe('a second process that opens an embedded database', () => {
+  test('connects to the socket of the first process, also while that one starts', async () => {
     const dir = notes.folder('started-at-once')
     const body = `
       await sql\`insert into notes values (\${process.pid}, 'from a process')\`
@@ -84,7 +84,7 @@ describe('a second opener', () => {
     expect([...(await notes.pool(guest)`select count(*)::int from notes`)]).toEqual([{ count: 4 }])
   })
 
-  test('becomes the owner after the owner was killed, with all that was committed', async () => {
+  test('runs the engine after the first process was killed, with all committed data', async () => {
     const dir = notes.folder('killed')
     const owner = notes.otherProcess(
       dir,

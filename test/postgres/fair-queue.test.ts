@@ -1,18 +1,18 @@
 import { expect, test } from 'bun:test'
 import { FairQueue } from '../../src/postgres/pool/fair-queue.ts'
 
-/** FairQueue with these in line, "A1" being the first of lane A. */
+/** A FairQueue with these waiters; "A1" is the first waiter of lane A. */
 function lanes(...waiting: string[]): FairQueue<string> {
   const line = new FairQueue<string>()
   for (const name of waiting) line.add(name.charAt(0), name)
   return line
 }
 
-/** All of them, in the order of their turns. */
+/** All waiters in the order of their turns. */
 const turns = (line: FairQueue<string>) =>
   Array.from({ length: line.size }, () => line.next()).filter(name => name !== undefined)
 
-test('the lanes take turns, and within a lane it is first come, first served', () => {
+test('the lanes take turns, and each lane is first come, first served', () => {
   expect(turns(lanes('A1', 'A2', 'A3', 'A4', 'B1', 'B2', 'C1'))).toEqual([
     'A1',
     'B1',
@@ -24,14 +24,14 @@ test('the lanes take turns, and within a lane it is first come, first served', (
   ])
 })
 
-test('the first waiter of a new lane waits for at most one of each other lane', () => {
+test('the first waiter of a new lane waits for at most one waiter of each other lane', () => {
   const line = lanes('A1', 'A2', 'A3')
   expect(line.next()).toBe('A1')
   line.add('B', 'B1')
   expect(turns(line)).toEqual(['A2', 'B1', 'A3'])
 })
 
-test('a waiter that leaves is not counted, and the order of the others stays', () => {
+test('a waiter that leaves is not counted, and the order of the others is unchanged', () => {
   const line = lanes('A1', 'A2', 'B1')
   line.delete('A', 'A1')
   line.delete('B', 'B1')
@@ -43,11 +43,16 @@ test('a waiter that leaves is not counted, and the order of the others stays', (
 
 test.each([
   ['of another lane', 'C', ['A1', 'B1', 'B2', 'A2', 'B3'], 'B3'],
-  ['of a lane that stays as long as the one with the newcomer', 'A', ['A1', 'B1', 'B2', 'B3'], 'B3'],
-  ['not of a lane that would be shorter then', 'A', ['A1', 'B1', 'B2'], undefined],
-  ['not of the own lane', 'A', ['A1', 'A2', 'A3'], undefined],
-  ['not of a lane of one', 'A', ['B1'], undefined],
-  ['none of an empty queue', 'A', [], undefined],
-])('the last waiter of the longest lane makes room: %s', (_, newcomer, waiting, last) => {
+  [
+    "of a lane that is at least as long afterwards as the newcomer's lane",
+    'A',
+    ['A1', 'B1', 'B2', 'B3'],
+    'B3',
+  ],
+  ['not of a lane that would be shorter afterwards', 'A', ['A1', 'B1', 'B2'], undefined],
+  ["not of the newcomer's own lane", 'A', ['A1', 'A2', 'A3'], undefined],
+  ['not of a lane with one waiter', 'A', ['B1'], undefined],
+  ['none if the queue is empty', 'A', [], undefined],
+])('the last waiter of the longest lane is removed for a newcomer: %s', (_, newcomer, waiting, last) => {
   expect(lanes(...waiting).lastBut(newcomer)).toBe(last)
 })

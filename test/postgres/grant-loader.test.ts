@@ -10,7 +10,9 @@ import { type Role, useRoles } from '../support/roles.ts'
 import type { TestDatabase } from '../support/service.ts'
 import { withoutTriggers } from '../support/without-triggers.ts'
 
-/** All that a role that loads may do, and nothing else; functions do for it what it may do itself. */
+/**
+ * All privileges of a role that loads. It writes the read model through functions that run as their owner.
+ */
 const ALLOWED = [
   ...['assessment_parts', 'assessments', 'organizations', 'products', 'users'],
   ...['export_people', 'export_products', 'export_records'],
@@ -36,7 +38,7 @@ beforeAll(async () => {
   await succeed(database.url, 'migrate', '--grant-loader', role.name)
 })
 
-describe('a role that was granted what import needs', () => {
+describe('a role with the grants for import', () => {
   test('has exactly these privileges on tables, views and sequences, and cannot create objects', async () => {
     const opened = await openDatabase(role.url(database.url), 1)
     const all = await privilegesOf(opened.sql, database.sql).finally(() => opened.close())
@@ -84,7 +86,7 @@ describe('a role that was granted what import needs', () => {
     expect(await staleRecords(database.sql)).toBeEmpty()
   })
 
-  test('cannot serve or provision: one line says how to grant that', async () => {
+  test('cannot serve or provision: one line names the missing privilege and the command that grants it', async () => {
     const url = role.url(database.url)
     expect(await refusal(url, 'serve')).toMatch(
       new RegExp(
@@ -96,7 +98,7 @@ describe('a role that was granted what import needs', () => {
     )
   })
 
-  test('is recognized by doctor as one that can import', async () => {
+  test('is recognized by doctor as a role that can import', async () => {
     expect(await detailOf(role.url(database.url), 'privileges')).toBe(
       `${role.name} can import and nothing more`,
     )

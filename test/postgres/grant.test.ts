@@ -5,7 +5,7 @@ import { startPurging } from '../../src/oauth/purge.ts'
 import { openDatabase } from '../../src/postgres/database.ts'
 import { grantFor } from '../../src/postgres/privileges/grant.ts'
 import { SERVE } from '../../src/postgres/privileges/purposes.ts'
-import { axport, cleanUp, complaint, serve } from '../support/executable.ts'
+import { axport, cleanUp, errorLine, serve } from '../support/executable.ts'
 import { postToken } from '../support/http.ts'
 import { getList, ids, LIST, newToken, openWorld, provision, refusal, succeed } from '../support/operator.ts'
 import { privilegesOf } from '../support/privileges.ts'
@@ -13,7 +13,7 @@ import { quoted, type Role, useRoles } from '../support/roles.ts'
 import type { TestDatabase } from '../support/service.ts'
 import { until } from '../support/until.ts'
 
-/** All that a role that serves may do, and nothing else. */
+/** All privileges of a role that serves. */
 const ALLOWED = [
   'delete access_tokens',
   'execute erased_person(bigint)',
@@ -58,7 +58,7 @@ const newRole = useRoles()
 
 const migrateGrant = (name: string, url = database.url) => succeed(url, 'migrate', '--grant', name)
 
-/** The same, where it is to be refused. */
+/** Runs `axport migrate --grant`, and returns its exit code and output. */
 const tryGrant = (name: string) =>
   axport(['migrate', '--grant', name], { env: { DATABASE_URL: database.url } })
 
@@ -69,7 +69,7 @@ async function asRole<T>(role: Role, work: (sql: Sql) => Promise<T>): Promise<T>
 
 const allOf = (role: Role) => asRole(role, roleSql => privilegesOf(roleSql, sql))
 
-describe('a role that was granted what serve needs', () => {
+describe('a role with the grants for serve', () => {
   let role: Role
   beforeAll(async () => {
     role = await newRole()
@@ -80,7 +80,7 @@ describe('a role that was granted what serve needs', () => {
     expect(await allOf(role)).toEqual(ALLOWED)
   })
 
-  test('can serve: tokens, the list, single records, and when a token was last used', async () => {
+  test('can serve tokens, the list and single records, and records the use of tokens', async () => {
     const credentials = await provision(sql)
     const service = await serve({ DATABASE_URL: role.url(database.url) })
     const token = await newToken(service.url, credentials)
@@ -106,7 +106,7 @@ describe('a role that was granted what serve needs', () => {
     expect(service.stdout()).not.toMatch(/"level":(40|50|60)/)
   })
 
-  test('can purge expired tokens and secrets that have ended', async () => {
+  test('can purge expired tokens and ended secrets', async () => {
     const credentials = await provision(sql)
     await rotateSecret(sql, credentials.clientId, { graceSeconds: 60 })
     await sql`update integration_secrets set expires_at = now() where expires_at is not null`
@@ -126,7 +126,7 @@ describe('a role that was granted what serve needs', () => {
     expect(await sql`select from access_tokens where expires_at <= now()`).toHaveLength(0)
   })
 
-  test('cannot provision, import or migrate: one line says that it lacks a privilege', async () => {
+  test('cannot provision, import or migrate: one line names the missing privilege', async () => {
     const url = role.url(database.url)
     const { clientId } = await provision(sql)
     for (const args of [
@@ -144,7 +144,7 @@ describe('a role that was granted what serve needs', () => {
     )
   })
 
-  test('has the same after a second grant, and its running service is not disturbed', async () => {
+  test('has the same privileges after a second grant, which does not affect its running service', async () => {
     const credentials = await provision(sql)
     const service = await serve({ DATABASE_URL: role.url(database.url) })
     const token = await newToken(service.url, credentials)
@@ -165,7 +165,7 @@ describe('a role that was granted what serve needs', () => {
   })
 })
 
-describe('a role that was granted more loses it:', () => {
+describe('migrate --grant revokes what a role has beyond serve:', () => {
   test.each([
     ['every privilege on every table and view', 'grant all on all tables in schema public to ROLE'],
     [
@@ -173,9 +173,9 @@ describe('a role that was granted more loses it:', () => {
       'grant select (id, email), update (email) on users to ROLE; grant update (digest) on integration_secrets to ROLE',
     ],
     ['sequences', 'grant all on all sequences in schema public to ROLE'],
-    ['the right to make tables of its own', 'grant create on schema public to ROLE'],
+    ['the privilege to create tables', 'grant create on schema public to ROLE'],
     ['functions', 'grant execute on all functions in schema public to ROLE'],
-    ['the right to make schemas', 'grant create on database DATABASE to ROLE'],
+    ['the privilege to create schemas', 'grant create on database DATABASE to ROLE'],
   ])('%s', async (_, grant) => {
     const role = await newRole()
     const name = new URL(database.url).pathname.slice(1)
@@ -188,11 +188,11 @@ describe('a role that was granted more loses it:', () => {
     expect(granted?.count).toBe(0)
   })
 
-  test('but is refused if it has more through another role or PUBLIC: the message says what to revoke', async () => {
+  test('migrate --grant is refused if the role has more through another role or PUBLIC, with the advice to revoke that', async () => {
     const [role, reader] = [await newRole(), await newRole()]
     const before = await sql`select relacl::text from pg_class where relname = 'users'`
     await sql.unsafe(`grant select on users to ${reader.name}; grant ${reader.name} to ${role.name}`)
-    // Also one who would have to ask for it by SET ROLE.
+    // This includes privileges that the role gets only after SET ROLE.
     await sql.unsafe(`alter role ${role.name} noinherit`)
     expect((await tryGrant(role.name)).stderr).toContain(
       `${role.name} would still have select on users, which axport serve does not need: ` +
@@ -210,11 +210,11 @@ describe('a role that was granted more loses it:', () => {
   })
 })
 
-describe('the role to grant to', () => {
-  test('is named if it does not exist, and quoted for SQL in the advice to create it', async () => {
+describe('the role of migrate --grant', () => {
+  test('is named if it does not exist, and is quoted for SQL in the advice to create it', async () => {
     const missing = await tryGrant('axport_nobody')
     expect(missing.stdout).toBe('the schema is up to date\n')
-    expect(complaint({ ...missing, stdout: '' }, 1)).toStartWith(
+    expect(errorLine({ ...missing, stdout: '' }, 1)).toStartWith(
       'there is no role axport_nobody: create it with ',
     )
     expect((await tryGrant('a.B "c"')).stderr).toEndWith(
@@ -222,7 +222,7 @@ describe('the role to grant to', () => {
     )
   })
 
-  test('must not be a superuser, who has every privilege', async () => {
+  test('cannot be a superuser, who has every privilege', async () => {
     const role = await newRole()
     await sql.unsafe(`alter role ${role.name} superuser`)
     const { code, stderr } = await tryGrant(role.name)
@@ -230,7 +230,7 @@ describe('the role to grant to', () => {
   })
 
   test.each([`it's "quoted"`, 'Ünïcode', 'select', 'serve@project.iam', 'a$b-c'])(
-    'may be called %s',
+    'may have the name %s',
     async name => {
       const role = await newRole(name)
       await grantFor(sql, name, SERVE)
@@ -238,7 +238,7 @@ describe('the role to grant to', () => {
     },
   )
 
-  test('may be in a database with the name a.b', async () => {
+  test('may be granted privileges in a database with the name a.b', async () => {
     const other = await openWorld('postgres')
     const [name, odd] = [new URL(other.url).pathname.slice(1), `a.b-${crypto.randomUUID()}`]
     const role = await newRole('Upper Case')
@@ -252,7 +252,7 @@ describe('the role to grant to', () => {
     }
   })
 
-  test('must not be the owner of the tables, who would lose privileges', async () => {
+  test('cannot be the owner of the tables, who would lose privileges', async () => {
     const owner = await newRole()
     const [before] = await sql`select tableowner from pg_tables where tablename = 'users'`
     const give = (to: string) => sql.unsafe(`alter table users owner to ${quoted(to)}`)
@@ -274,26 +274,29 @@ describe('the role to grant to', () => {
       'export_state',
     ],
     ['has few itself', 'grant select on schema_migrations to CLERK', 'export_changes'],
-  ])('gets nothing from a role that cannot grant and %s: the owner is named', async (_, have, lacked) => {
-    const [role, clerk] = [await newRole(), await newRole()]
-    await sql.unsafe(`${have}; grant create on schema public to CLERK`.replaceAll('CLERK', clerk.name))
-    const [owner] = await sql<{ name: string }[]>`
+  ])(
+    'gets nothing from a role that cannot grant and %s: the message names the owner',
+    async (_, have, lacked) => {
+      const [role, clerk] = [await newRole(), await newRole()]
+      await sql.unsafe(`${have}; grant create on schema public to CLERK`.replaceAll('CLERK', clerk.name))
+      const [owner] = await sql<{ name: string }[]>`
       select tableowner as name from pg_tables where tablename = 'users'`
-    const args = ['migrate', '--grant', role.name]
-    const { code, stderr } = await axport(args, { env: { DATABASE_URL: clerk.url(database.url) } })
-    expect({ code, stderr }).toEqual({
-      code: 1,
-      stderr: expect.stringMatching(
-        new RegExp(
-          `^axport: ${role.name} would still lack .*and \\d+ more, which only the owner can grant: run this command as ${owner?.name}\n$`,
+      const args = ['migrate', '--grant', role.name]
+      const { code, stderr } = await axport(args, { env: { DATABASE_URL: clerk.url(database.url) } })
+      expect({ code, stderr }).toEqual({
+        code: 1,
+        stderr: expect.stringMatching(
+          new RegExp(
+            `^axport: ${role.name} would still lack .*and \\d+ more, which only the owner can grant: run this command as ${owner?.name}\n$`,
+          ),
         ),
-      ),
-    })
-    const [granted] = await sql`select has_table_privilege(${role.name}, ${lacked}, 'select') as has`
-    expect(granted).toEqual({ has: false })
-  })
+      })
+      const [granted] = await sql`select has_table_privilege(${role.name}, ${lacked}, 'select') as has`
+      expect(granted).toEqual({ has: false })
+    },
+  )
 
-  test('gets the same from two grants at the same moment', async () => {
+  test('gets the same from two concurrent grants', async () => {
     const role = await newRole()
     const other = await openDatabase(database.url, 1)
     await Promise.all([grantFor(sql, role.name, SERVE), grantFor(other.sql, role.name, SERVE)])

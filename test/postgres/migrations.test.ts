@@ -17,14 +17,14 @@ afterEach(async () => {
   for (const clean of cleanups.splice(0).reverse()) await clean()
 })
 
-/** A database with nothing in it and that many separate pools to it; all gone after the test. */
+/** An empty database, and this many separate pools to it; all are removed after the test. */
 async function pools(count: number): Promise<[Sql, ...Sql[]]> {
   const { url, drop } = await emptyDatabase()
   cleanups.push(drop)
   return Array.from({ length: count }, () => open(url)) as [Sql, ...Sql[]]
 }
 
-/** A pool to a database to which all migrations were applied; both are gone after the test. */
+/** A pool to a migrated database; both are removed after the test. */
 async function migrated(): Promise<Sql> {
   const { url, drop } = await migratedDatabase()
   cleanups.push(drop)
@@ -42,11 +42,11 @@ async function urlOf(sql: Sql): Promise<string> {
   return (await cluster()).url(row?.name)
 }
 
-/** Whether all migrations past the first so many say that a build that ends with these can serve beside them. */
-const livesWithTheRest = (length: number) =>
+/** Whether all migrations after the first `length` declare that a program that knows only those can serve. */
+const isCompatibleWithLater = (length: number) =>
   MIGRATIONS.slice(length).every(({ sql }) => Number(/^-- compatible-with: (\d+)$/m.exec(sql)?.[1]) <= length)
 
-/** The refusal that an operator reads: one line. */
+/** The error message, which must be one line. */
 async function refusal(promise: Promise<unknown>): Promise<string> {
   const error = await promise.then(
     () => new Error('nothing was refused'),
@@ -57,7 +57,7 @@ async function refusal(promise: Promise<unknown>): Promise<string> {
   return error.message
 }
 
-/** Everything that the migrations made, as Postgres itself would write it down; not the version, which is a time. */
+/** Everything that the migrations created, as Postgres describes it, without the time of the version. */
 async function dump(sql: Sql): Promise<string[]> {
   const rows = await sql<{ line: string }[]>`
     select format('%s %s %s %s %s', attrelid::regclass, attname, format_type(atttypid, atttypmod), attnotnull,
@@ -89,7 +89,7 @@ const version = (sql: Sql) => sql`select max(position) from export_changes`
 const record = (sql: Sql) => sql`select name, sha256, applied_at::text from schema_migrations order by name`
 
 describe('the list of migrations', () => {
-  test('is the files of db/migrations, byte by byte, each with a number', async () => {
+  test('equals the files of db/migrations byte by byte, each with a number', async () => {
     const folder = join(import.meta.dir, '..', '..', 'db', 'migrations')
     const files = [...new Bun.Glob('**/*').scanSync(folder)].sort()
     expect(files).toEqual(names.map(name => `${name}.sql`))
@@ -101,7 +101,7 @@ describe('the list of migrations', () => {
 })
 
 describe('migrating', () => {
-  test('an empty database applies all in order; a second run changes nothing', async () => {
+  test('an empty database applies all migrations in order; a second run changes nothing', async () => {
     const [sql] = await pools(1)
     expect(await migrate(sql)).toEqual(names)
     expect((await record(sql)).map(row => row.name)).toEqual(names)
@@ -112,13 +112,13 @@ describe('migrating', () => {
     expect(await state()).toEqual(before)
   })
 
-  test('a database with some of them is refused by their names, applies the others, and has the same schema', async () => {
+  test('an old database is first refused with the missing names, then applies them, and has the same schema', async () => {
     const [fresh] = await pools(1)
     await migrate(fresh)
     const end = await dump(fresh)
     for (const length of prefixes) {
       const [sql] = await pools(1)
-      // Nothing is made by asking, not even the record.
+      // The check itself creates nothing, not even the record of migrations.
       if (length > 0) await migrate(sql, MIGRATIONS.slice(0, length))
       const before = await sql`select count(*) from pg_class`
       expect((await compareSchema(sql)).missing).toEqual(names.slice(length))
@@ -132,7 +132,7 @@ describe('migrating', () => {
   })
 
   test.each([0, 1])(
-    'from five processes at once, after the first %d, applies each exactly once',
+    'from five processes at once, after the first %d migrations, applies each exactly once',
     async done => {
       const all = await pools(5)
       if (done > 0) await migrate(all[0], MIGRATIONS.slice(0, done))
@@ -142,28 +142,31 @@ describe('migrating', () => {
   )
 })
 
-describe('a role whose search_path does not have the schema of pg_trgm', () => {
-  test.each(['public', 'extensions'])('such as %s creates everything in its own', async schema => {
-    const [admin] = await pools(1)
-    await admin.unsafe(`
+describe('a role whose search_path does not contain the schema of pg_trgm', () => {
+  test.each(['public', 'extensions'])(
+    'creates everything in its own schema if pg_trgm is in %s',
+    async schema => {
+      const [admin] = await pools(1)
+      await admin.unsafe(`
       create schema if not exists ${schema}; create extension pg_trgm with schema ${schema};
       create schema app; alter database ${(await urlOf(admin)).split('/').at(-1)} set search_path = app`)
-    const sql = open(await urlOf(admin))
-    expect(await migrate(sql)).toEqual(names)
-    await requireCurrentSchema(sql)
-    const made = await sql<{ nspname: string }[]>`
+      const sql = open(await urlOf(admin))
+      expect(await migrate(sql)).toEqual(names)
+      await requireCurrentSchema(sql)
+      const made = await sql<{ nspname: string }[]>`
       select distinct nspname from pg_class c join pg_namespace n on n.oid = relnamespace
       where relname in ('schema_migrations', 'organizations', 'export_records', 'integrations', 'export_people_names_key')`
-    expect(made.map(row => row.nspname)).toEqual(['app'])
-    await sql.unsafe(`
+      expect(made.map(row => row.nspname)).toEqual(['app'])
+      await sql.unsafe(`
       insert into organizations values (1, 'Lakeside'); insert into products values (1, 'Reading');
       insert into users (id, name, first_name) values (1, 'Ana', 'Ana');
       insert into assessments values (1, 1, 1, 1, now());
       insert into assessment_parts values (1, 1, 1, null, null, 1)`)
-    expect(await sql`select user_id from export_people where names_key like '%ana%'`).toHaveLength(1)
-  })
+      expect(await sql`select user_id from export_people where names_key like '%ana%'`).toHaveLength(1)
+    },
+  )
 
-  test('and that has no existing schema is refused, and nothing is created', async () => {
+  test('is refused if its search_path has no existing schema, and nothing is created', async () => {
     const [admin] = await pools(1)
     await admin.unsafe(`alter database ${(await urlOf(admin)).split('/').at(-1)} set search_path = nowhere`)
     const sql = open(await urlOf(admin))
@@ -172,13 +175,13 @@ describe('a role whose search_path does not have the schema of pg_trgm', () => {
   })
 })
 
-describe('a database with another history', () => {
+describe('a database with another history of migrations', () => {
   const edited = (at: number): Migration[] =>
     MIGRATIONS.map((migration, index) =>
       index === at ? { ...migration, sql: `${migration.sql}\n` } : migration,
     )
 
-  test('with an edited migration is refused by its name, and not changed', async () => {
+  test('is refused with the name of an edited migration, and not changed', async () => {
     const sql = await migrated()
     const recorded = [...(await record(sql))]
     for (const [at, name] of names.entries())
@@ -187,18 +190,18 @@ describe('a database with another history', () => {
     expect([...(await record(sql))]).toEqual(recorded)
   })
 
-  test('that is newer is refused by the name of the unknown migration, and not changed', async () => {
+  test('is refused with the name of a newer migration, and not changed', async () => {
     const sql = await migrated()
     const recorded = [...(await record(sql))]
     for (const length of prefixes.slice(1))
-      for (const work of livesWithTheRest(length) ? [migrate] : [migrate, compareSchema])
+      for (const work of isCompatibleWithLater(length) ? [migrate] : [migrate, compareSchema])
         expect(await refusal(work(sql, MIGRATIONS.slice(0, length)))).toMatch(
           new RegExp(`${names[length]}.*run a newer axport`),
         )
     expect([...(await record(sql))]).toEqual(recorded)
   })
 
-  test('that is newer and lacks migrations is refused before any is applied', async () => {
+  test('is refused before any migration is applied, if it is newer and lacks migrations', async () => {
     const [sql] = await pools(1)
     await migrate(sql, MIGRATIONS.slice(0, 1))
     await sql`insert into schema_migrations (name, sha256) values ('9999_from_the_future', 'x')`
@@ -207,7 +210,7 @@ describe('a database with another history', () => {
     expect((await sql`select to_regclass('export_records') as made`)[0]?.made).toBeNull()
   })
 
-  test('that is not in UTF8 is refused', async () => {
+  test('is refused if its encoding is not UTF8', async () => {
     const maintenance = open((await cluster()).url())
     const name = `axport_test_latin_${process.pid}`
     await maintenance.unsafe(`create database ${name} template template0 encoding 'LATIN1' locale 'C'`)
@@ -217,9 +220,9 @@ describe('a database with another history', () => {
   })
 })
 
-describe('a database that is ahead', () => {
+describe('a database with later migrations', () => {
   const own = schemaNumber(MIGRATIONS)
-  /** Later migrations, each with the oldest schema that it says it is compatible with. */
+  /** Later migrations, each with the oldest schema that it declares to be compatible with. */
   const later = (oldest: (number | undefined)[]): Migration[] => [
     ...MIGRATIONS,
     ...oldest.map((number, index) => ({
@@ -229,7 +232,7 @@ describe('a database that is ahead', () => {
   ]
 
   test.each([[[own]], [[own - 1, 1]]])(
-    'by migrations that are compatible with %p and so with this program is good enough, but not to import or migrate',
+    'that are compatible with %p, and so with this program, can be served, but not imported into or migrated',
     async oldest => {
       const sql = await migrated()
       await migrate(sql, later(oldest))
@@ -241,7 +244,7 @@ describe('a database that is ahead', () => {
   )
 
   test.each([[[own + 1]], [[undefined]], [[own, own + 1]], [[own, undefined]]])(
-    'by migrations that are compatible with %p is refused by the name of the one that is not',
+    'that are compatible with %p is refused with the name of the incompatible one',
     async oldest => {
       const sql = await migrated()
       await migrate(sql, later(oldest))
@@ -265,10 +268,11 @@ describe('a migration of a table that another session reads for a long time', ()
     { name: '9000_extra', sql: 'alter table access_tokens add column extra text' },
   ]
 
-  /** A migrated database, of which another program reads the tokens while `work` runs. */
+  /** Runs `work` while another program reads the tokens of a migrated database. */
   async function whileDumped(work: (sql: Sql, dump: RegExp) => Promise<unknown>): Promise<Sql> {
     const sql = await migrated()
-    // All its connections are there: on one of them, the reader is looked for while the lock is waited for.
+    // All connections are open by now. The migration needs one of them to find the reader while it waits for
+    // the lock.
     await Promise.all([1, 2, 3].map(() => sql`select`))
     await open(await urlOf(sql)).begin(async dump => {
       await dump`set local application_name = 'pg_dump'`
@@ -279,23 +283,23 @@ describe('a migration of a table that another session reads for a long time', ()
     return sql
   }
 
-  test('lets requests run while it waits, names the reader, and is applied at last', async () => {
+  test('lets requests run while it waits, names the reader, and is finally applied', async () => {
     let applied: Promise<string[]> | undefined
     const sql = await whileDumped(async (sql, dump) => {
-      let told = ''
+      let named = ''
       const onBlocked = (blockers: string) => {
-        told = blockers
+        named = blockers
       }
       applied = migrate(sql, extended, { onBlocked })
       const request = () =>
         sql.begin(async request => {
-          // Far longer than one attempt at the lock, and shorter than all of them.
+          // Much longer than one attempt at the lock, and shorter than all attempts.
           await request`set local statement_timeout = '6s'`
           await request`select live_token('\\x00')`
         })
-      while (told === '') await request()
+      while (named === '') await request()
       await request()
-      expect(told).toMatch(dump)
+      expect(named).toMatch(dump)
       expect(await sql`select from schema_migrations where name = '9000_extra'`).toHaveLength(0)
     })
     expect(await applied).toEqual(['9000_extra'])
@@ -312,12 +316,12 @@ describe('a migration of a table that another session reads for a long time', ()
   })
 })
 
-describe('a migration that fails', () => {
+describe('a failing migration', () => {
   const broken = `create table leftover (); alter table export_state add leftover text; select 1 / 0`
   const extended = (sql: string): Migration[] => [...MIGRATIONS, { name: '9000_extra', sql }]
   const leftovers = (sql: Sql) => sql`select relname from pg_class where relname = 'leftover'`
 
-  test('leaves no trace, keeps the migrations before it, and is applied once it is repaired', async () => {
+  test('changes nothing, keeps the migrations before it, and is applied after its repair', async () => {
     const [sql] = await pools(1)
     expect(await migrate(sql, extended(broken)).catch(error => error.code)).toBe('22012')
     expect(await leftovers(sql)).toHaveLength(0)
@@ -327,7 +331,7 @@ describe('a migration that fails', () => {
     expect(await leftovers(sql)).toHaveLength(1)
   })
 
-  test('as the first one leaves the database empty', async () => {
+  test('that is the first one leaves the database empty', async () => {
     const [sql] = await pools(1)
     const first = [{ name: '0001_broken', sql: 'create table leftover (); select 1 / 0' }]
     expect(await migrate(sql, first).catch(error => error.code)).toBe('22012')
@@ -337,7 +341,7 @@ describe('a migration that fails', () => {
     expect(await migrate(sql)).toEqual(names)
   })
 
-  test('because its connection was cut ends with an error, and the next process applies it', async () => {
+  test('whose connection is cut ends with an error, and the next process applies it', async () => {
     const [sql] = await pools(1)
     const url = await urlOf(sql)
     const victim = startMigration(url, 'create table leftover (); select pg_sleep(3600)')
@@ -354,12 +358,12 @@ describe('a migration that fails', () => {
     const outcome = await new Response(victim.stdout).text()
     expect(await leftovers(sql)).toHaveLength(0)
     expect(await migrate(sql, extended('create table leftover ()'))).toEqual(['9000_extra'])
-    // postgres.js 3.4.9 throws a second error that nobody can catch, so that the process ends with 1.
+    // postgres.js 3.4.9 throws a second error that no code can catch, so the process exits with 1.
     expect(outcome).toBe('rejected')
     expect(await victim.exited).toBe(1)
   })
 
-  /** In a process of its own, since an error that escapes every handler ends the process. */
+  /** Runs in a separate process, because an error that no handler catches ends the process. */
   function startMigration(url: string, extra: string) {
     const module = (name: string) =>
       JSON.stringify(join(import.meta.dir, '..', '..', 'src', 'postgres', 'schema', name))

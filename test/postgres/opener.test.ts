@@ -34,7 +34,7 @@ const IPV6 = {
   isHere: Object.values(networkInterfaces()).some(list => list?.some(({ address }) => address === '::1')),
 }
 
-/** Where commands and requests arrive; fails if cancel requests do not arrive there as well. */
+/** The server that commands and requests reach; throws if cancel requests do not reach the same server. */
 async function arrivals(url: string): Promise<{ command: unknown; request: unknown }> {
   const database = await openDatabase(url, 1)
   const pool = database.pool(BOUNDS, LOG)
@@ -51,7 +51,7 @@ async function arrivals(url: string): Promise<{ command: unknown; request: unkno
   })
   hangUp.abort()
   expect(await ending).toBeInstanceOf(ClientGone)
-  // The connection lives on, which it does not where the request to cancel failed.
+  // The connection is still open. A failed cancel request would have closed it.
   await until('it is cancelled', () => pool.stats().idle === 1)
   await pool.close()
   await database.close()
@@ -62,7 +62,7 @@ async function arrivals(url: string): Promise<{ command: unknown; request: unkno
 const at = (hosts: string, parameters = '') =>
   `postgres://${server.username}:${server.password}@${hosts}/postgres${parameters}`
 
-/** Commands of the executable reach it too. */
+/** Commands of the executable must reach the server, too. */
 async function expectReached(url: string, place: string): Promise<void> {
   expect(await arrivals(url)).toEqual({ command: place, request: place })
   const { code, stderr } = await axport(['migrate'], { env: { DATABASE_URL: url } })
@@ -76,12 +76,12 @@ describe('commands, requests and cancel requests reach', () => {
 
   test.each([
     ['before the "?"', (path: string, port: string) => at(`${encodeURIComponent(path)}:${port}`)],
-    ['after it', (path: string, port: string) => at('', `?host=${path}&port=${port}`)],
-  ])('the folder of a socket, which is written %s', async (_, url) => {
+    ['after the "?"', (path: string, port: string) => at('', `?host=${path}&port=${port}`)],
+  ])('the folder of a socket, written %s', async (_, url) => {
     await expectReached(url(folder, server.port), 'socket')
   })
 
-  requires(IPV6).test('the first of several hosts that answers, of whatever sort', async () => {
+  requires(IPV6).test('the first of several hosts that answers, of any kind', async () => {
     const [nobody, socket] = [`localhost:1`, encodeURIComponent(folder)]
     await expectReached(at(`${nobody},[::1]:${server.port},${socket}:${server.port}`), '::1')
     await expectReached(at(`[::1]:1,${socket}:1,${socket}:${server.port},${server.host}`), 'socket')
@@ -89,7 +89,7 @@ describe('commands, requests and cancel requests reach', () => {
   })
 })
 
-describe('through a proxy that routes by the host name of TLS (SNI)', () => {
+describe('through a proxy that routes by the TLS server name (SNI)', () => {
   const CERTIFICATE = selfSigned('database')
   let proxy: TlsProxy
   let authority: string
@@ -103,15 +103,16 @@ describe('through a proxy that routes by the host name of TLS (SNI)', () => {
   const through = (host: string, mode: string, file = authority) =>
     at(`${host}:${proxy.port}`, `?sslmode=${mode}${file && `&sslrootcert=${file}`}`)
 
-  test('every connection names the host, and verifies the certificate', async () => {
+  test('every connection sends the host name, and verifies the certificate', async () => {
     proxy.names.length = 0
     await expectReached(through('localhost', 'verify-full'), '127.0.0.1')
     expect(new Set(proxy.names)).toEqual(new Set(['localhost']))
-    // To find it, for a command, for a request, to cancel; and of the executable two.
+    // The connections: to find the server, for a command, a request and a cancel request; two of the
+    // executable.
     expect(proxy.names).toHaveLength(6)
   })
 
-  test('an IP address is not sent as a name, and is verified all the same', async () => {
+  test('an IP address is not sent as a server name, but the certificate is still verified', async () => {
     proxy.names.length = 0
     await expectReached(through('127.0.0.1', 'verify-full'), '127.0.0.1')
     expect(proxy.names).toEqual([])
@@ -127,7 +128,7 @@ describe('through a proxy that routes by the host name of TLS (SNI)', () => {
     await expect(openDatabase(through('localhost', mode, other), 1)).rejects.toThrow(message)
   })
 
-  test('verify-full alone refuses a certificate for another name, to commands and requests', async () => {
+  test('only verify-full refuses a certificate for another name, for commands and requests', async () => {
     await expect(openDatabase(through('127.0.0.2', 'verify-full'), 1)).rejects.toThrow('for another name')
     let url = through('127.0.0.2', 'verify-ca')
     const database = await openDatabase(() => url, 1)
@@ -138,7 +139,7 @@ describe('through a proxy that routes by the host name of TLS (SNI)', () => {
     await database.close()
   })
 
-  test('bytes added to the unencrypted answer are not taken for encrypted ones', async () => {
+  test('bytes appended to the unencrypted answer are not read as encrypted ones', async () => {
     const between = createServer(client => void client.once('data', () => client.write('SE')))
     await new Promise<void>(resolve => between.listen(0, '127.0.0.1', resolve))
     const { port } = between.address() as { port: number }
@@ -146,7 +147,7 @@ describe('through a proxy that routes by the host name of TLS (SNI)', () => {
     between.close()
   })
 
-  test('prefer goes on unencrypted if the server does not encrypt, and require does not', async () => {
+  test('prefer continues unencrypted if the server does not encrypt, and require fails', async () => {
     await expectReached(at(server.host, '?sslmode=prefer'), '127.0.0.1')
     await expect(openDatabase(at(server.host, '?sslmode=require'), 1)).rejects.toThrow('does not encrypt')
   })

@@ -7,7 +7,7 @@ import { statement } from '../../src/postgres/statement.ts'
 import { openTestDatabase, type TestDatabase } from '../support/service.ts'
 import { until } from '../support/until.ts'
 
-/** A pooler like PgBouncer: it refuses start-up parameters, and invents the process id that it reports. */
+/** A pooler like PgBouncer: it refuses start-up parameters, and reports an invented process id. */
 
 const bounds = { size: 2, waitMs: 10_000, statementMs: 10_000, slowMs: 10_000 }
 const log = { info: () => {}, warn: () => {} }
@@ -16,7 +16,7 @@ let database: TestDatabase
 let pooler: Server
 let url: string
 const refused: string[] = []
-/** By its secret, the process that a client knows by another id. */
+/** The real process id by the secret that the client knows. */
 const processes = new Map<number, number>()
 
 const CANCEL_REQUEST = 80877102
@@ -87,7 +87,7 @@ test('commands and requests connect without the parameters that a pooler refuses
   await opened.close()
 })
 
-test('nothing is prepared if each statement may run in another server process', async () => {
+test('no statement is prepared if each one may run in another backend', async () => {
   for (const [address, prepared] of [
     [url, 0],
     [database.url, 1],
@@ -106,16 +106,16 @@ test('nothing is prepared if each statement may run in another server process', 
   }
 })
 
-test('a statement is cancelled if the pooler did not pass statement_timeout on', async () => {
+test('a statement is cancelled after its timeout if the pooler did not pass statement_timeout on', async () => {
   const opened = await openDatabase(url, 1)
   const pool = opened.pool({ ...bounds, size: 1, statementMs: 200 }, log)
   const late = pool.unsafe('select pg_sleep(60)', [], { prepare: false })
   await expect(late).rejects.toThrow(StatementTimeout)
-  await until('nobody sleeps', async () => {
+  await until('no statement sleeps', async () => {
     const { count } = await database.sql`select from pg_stat_activity where wait_event = 'PgSleep'`
     return count === 0
   })
-  // The connection that it had is as good as before.
+  // The connection is still usable.
   expect(pool.stats()).toEqual({ inUse: 0, idle: 1, waiting: 0 })
   await pool.close()
   await opened.close()

@@ -5,9 +5,9 @@ import { FlakyProxy } from '../support/flaky-proxy.ts'
 import { expectUnavailable, fill, type OutageService, startOutageService } from '../support/outage.ts'
 import { until } from '../support/until.ts'
 
-/** Seconds: so that what is bounded by it takes not long here. */
+/** In seconds; short, so that the tests of these limits are short. */
 const SETTINGS = { DATABASE_WAIT: '1', STATEMENT_TIMEOUT: '2', DATABASE_POOL_SIZE: '4' }
-/** Milliseconds: DATABASE_WAIT, and what a busy machine may add. */
+/** In milliseconds: DATABASE_WAIT, and the delay of a busy machine. */
 const WAIT = 2500
 
 const LOST = 'the database cannot be reached'
@@ -24,7 +24,7 @@ beforeAll(async () => {
   proxy = await FlakyProxy.start(own.url())
 })
 afterEach(async () => {
-  proxy.become({ is: 'fair' })
+  proxy.setNetwork({ is: 'normal' })
   await service.stop()
 })
 afterAll(async () => {
@@ -36,7 +36,7 @@ const start = async (settings: Record<string, string> = {}, url = proxy.url) => 
   service = await startOutageService(url, credentials, { ...SETTINGS, ...settings })
 }
 
-/** As the operator, past the proxy. */
+/** Calls `work` with a connection that does not use the proxy. */
 async function operator<Result>(work: (sql: postgres.Sql) => Promise<Result>): Promise<Result> {
   const sql = postgres(own.url(), { max: 1, fetch_types: false, onnotice: () => {} })
   try {
@@ -46,25 +46,25 @@ async function operator<Result>(work: (sql: postgres.Sql) => Promise<Result>): P
   }
 }
 
-describe('when the database', () => {
-  test('is killed and started again, requests get 503 meanwhile, and the service goes on by itself', async () => {
+describe('if the database', () => {
+  test('is killed and started again, requests get 503 meanwhile, and the service recovers without a restart', async () => {
     await start({}, own.url())
     expect((await service.list()).status).toBe(200)
     await own.crash()
     await expectUnavailable(service, WAIT)
-    // By now it is known, so that nobody waits.
+    // The outage is known by now, so no request waits.
     await expectUnavailable(service, 500)
     await own.restart()
     await service.recovery()
     expect((await service.token()).status).toBe(200)
-    // A server that is just being killed may still take connections.
+    // A server that is being killed may still accept connections.
     const reason = expect.stringMatching(
       /^the database cannot be reached: (nothing listens there|it closes connections)$/,
     )
     expect(service.newMessages()).toEqual([reason, FOUND])
   })
 
-  test('was restarted between two requests, the next one is answered as usual', async () => {
+  test('was restarted between two requests, the next request succeeds', async () => {
     await start({ DATABASE_WAIT: '5' })
     await service.list()
     await own.crash()
@@ -74,7 +74,7 @@ describe('when the database', () => {
     expect(service.newMessages()).toEqual([])
   })
 
-  /** The answer to a request whose connection is cut while its statement waits for a table. */
+  /** The answer to a request whose connection is cut while its statement waits for a lock of the table. */
   const answerAcrossACut = (sql: postgres.Sql, table: string, ask: () => Promise<Response>) =>
     sql.begin(async sql => {
       await sql`lock table ${sql(table)} in access exclusive mode`
@@ -85,7 +85,7 @@ describe('when the database', () => {
       return { answer }
     })
 
-  test('cuts a connection during a read, the read is repeated on another one', async () => {
+  test('cuts a connection during a read, the read is repeated on another connection', async () => {
     await start()
     await service.list()
     const { answer } = await operator(sql => answerAcrossACut(sql, 'export_records', () => service.list()))
@@ -93,7 +93,7 @@ describe('when the database', () => {
     expect(service.newMessages()).toEqual([])
   })
 
-  test('cuts a connection while a token is issued, the token is issued once, on another one', async () => {
+  test('cuts a connection while a token is issued, the token is issued exactly once on another connection', async () => {
     await start()
     await service.list()
     await operator(async sql => {
@@ -105,57 +105,57 @@ describe('when the database', () => {
     })
   })
 
-  test('freezes, requests are not held up for longer than DATABASE_WAIT', async () => {
+  test('stops answering, requests wait no longer than DATABASE_WAIT', async () => {
     await start()
     await Promise.all([service.list(), service.list()])
-    proxy.become({ is: 'silent' })
+    proxy.setNetwork({ is: 'silent' })
     await expectUnavailable(service, WAIT)
     await expectUnavailable(service, 500)
-    // While the note of a token's use is still on its way, there is a connection that may be of use.
-    const told = service
+    // While the recording of a token's use is still in flight, one connection may still be usable.
+    const messages = service
       .newMessages()
       .filter(line => !line.startsWith('the database takes no further connection'))
-    expect(told).toEqual([`${LOST}: it does not answer`])
-    proxy.become({ is: 'fair' })
+    expect(messages).toEqual([`${LOST}: it does not answer`])
+    proxy.setNetwork({ is: 'normal' })
     await service.recovery()
     expect(service.newMessages()).toEqual([FOUND])
   })
 
-  test('is behind a balancer that accepts and closes connections, attempts to connect have pauses', async () => {
+  test('is behind a load balancer that accepts and closes connections, attempts to connect have pauses', async () => {
     await start()
     await service.list()
-    proxy.become({ is: 'closing' })
+    proxy.setNetwork({ is: 'closing' })
     proxy.cut()
     await expectUnavailable(service, 500)
     const before = proxy.accepted
     await Bun.sleep(1000)
     expect(proxy.accepted - before).toBeWithin(1, 12)
     expect(service.newMessages()).toEqual([`${LOST}: it closes connections`])
-    proxy.become({ is: 'fair' })
+    proxy.setNetwork({ is: 'normal' })
     await service.recovery(service.token)
     expect(service.newMessages()).toEqual([FOUND])
   })
 
-  test('has no connection left, requests share those that the service has', async () => {
+  test('accepts no further connection, requests share the open ones', async () => {
     await start({ DATABASE_WAIT: '10' })
     await service.list()
     const { sql, free } = await takeAll()
     await sql`begin`
     await sql`lock table export_records in access exclusive mode`
     const answers = Array.from({ length: 8 }, () => service.list())
-    const told = await until('the log says so', () => {
+    const messages = await until('the log says so', () => {
       const lines = service.newMessages()
       return lines.length > 0 && lines
     })
     await sql`rollback`
     expect((await Promise.all(answers)).map(({ status }) => status)).toEqual(answers.map(() => 200))
-    expect(told).toEqual([
+    expect(messages).toEqual([
       'the database takes no further connection; requests share those that are open: it has no connection left',
     ])
     await free()
   })
 
-  test('has no connection left, and the service none of its own, requests get 503', async () => {
+  test('accepts no connection at all, requests get 503', async () => {
     await start()
     const { free } = await takeAll()
     await expectUnavailable(service, WAIT)
@@ -165,7 +165,7 @@ describe('when the database', () => {
     expect(service.newMessages()).toEqual([FOUND])
   })
 
-  test('becomes read-only, no token can be issued and all else goes on', async () => {
+  test('becomes read-only, no token can be issued, and reads still succeed', async () => {
     await start()
     const set = (value: 'on' | 'off') =>
       operator(async sql => {
@@ -184,7 +184,7 @@ describe('when the database', () => {
     ])
   })
 
-  test('refuses a statement for an unforeseen reason, the answer is a 500 with the cause in the log', async () => {
+  test('refuses a statement with an unforeseen error, the answer is a 500 and the log has the cause', async () => {
     await start()
     const tables = ['access_tokens', 'export_records']
     for (const table of tables)
@@ -198,10 +198,10 @@ describe('when the database', () => {
   })
 })
 
-/** Takes every free connection of the server. @returns one of them, and how to free them all */
+/** Takes every free connection of the server. Returns one of them, and a function that closes all. */
 async function takeAll(): Promise<{ sql: postgres.Sql; free(): Promise<void> }> {
   const taken: postgres.Sql[] = []
-  // Connections that were ended a moment ago may still be counted.
+  // The server may still count connections that have just ended.
   for (let refusals = 0; refusals < 3; ) {
     const sql = postgres(own.url(), { max: 1, fetch_types: false, onnotice: () => {} })
     const isTaken = await sql`select 1`.then(
@@ -224,6 +224,6 @@ async function takeAll(): Promise<{ sql: postgres.Sql; free(): Promise<void> }> 
   }
 }
 
-/** Until exactly one statement waits for a lock. */
+/** Waits until exactly one statement waits for a lock. */
 const untilBlocked = (sql: postgres.ISql) =>
   until('one statement waits', async () => (await sql`select from pg_locks where not granted`).count === 1)

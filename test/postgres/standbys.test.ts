@@ -20,32 +20,32 @@ function positions(...seen: number[]): Positions {
 
 describe('the lag of a standby', () => {
   test.each<[string, number[], number, number, boolean]>([
-    ['that has replayed the newest position is 0', [100, 200, 300], 300, 0, false],
-    ['that is ahead of the last answer of the primary is 0', [100, 200, 300], 350, 0, false],
-    ['goes by the newest position that it has replayed', [100, 200, 300], 299, 1000, false],
-    ['is more than what is known, where it has not replayed the oldest position', [100, 200], 99, 1000, true],
-    ['is not known before the primary has answered', [], 99, 0, true],
-    ['behind an idle primary is 0, however long it idles', [100, 100, 100, 100], 100, 0, false],
-    ['begins when the idle primary writes', [100, 100, 100, 200], 100, 1000, false],
-    ['starts anew where the primary has gone back, as after a restore', [900, 100], 500, 0, false],
+    ['is 0 if the newest position is replayed', [100, 200, 300], 300, 0, false],
+    ['is 0 if the standby is ahead of the last answer of the primary', [100, 200, 300], 350, 0, false],
+    ['is the age of the newest replayed position', [100, 200, 300], 299, 1000, false],
+    ['is a minimum if the oldest known position is not replayed', [100, 200], 99, 1000, true],
+    ['is unknown before the primary has answered', [], 99, 0, true],
+    ['is 0 while the primary writes nothing', [100, 100, 100, 100], 100, 0, false],
+    ['starts when an idle primary writes', [100, 100, 100, 200], 100, 1000, false],
+    ['is 0 after the primary was restored to an earlier position', [900, 100], 500, 0, false],
   ])('%s', (_, seen, replayed, lagMs, isMinimum) => {
     expect(positions(...seen).lagOf(BigInt(replayed))).toEqual({ lagMs, isMinimum })
   })
 
-  test('is measured by the positions of an hour, and no more are kept', () => {
+  test('is measured by the positions of the last hour, and older positions are not kept', () => {
     const long = positions(...Array.from({ length: 4000 }, (_, second) => second * 10))
     expect(long.lagOf(39_990n - 10n * 3599n)).toEqual({ lagMs: 3_599_000, isMinimum: false })
     expect(long.lagOf(39_990n - 10n * 3600n)).toEqual({ lagMs: 3_599_000, isMinimum: true })
   })
 
-  test('is too much above READ_LAG, and if only its minimum is known', () => {
+  test('is too large above READ_LAG, or if only its minimum is known', () => {
     expect(whyTooFarBehind({ lagMs: 5000, isMinimum: false }, 5000)).toBeUndefined()
     expect(whyTooFarBehind({ lagMs: 5001, isMinimum: false }, 5000)).toBe('it is 5 s behind')
     expect(whyTooFarBehind({ lagMs: 0, isMinimum: true }, 5000)).toBe('it is more than 0 s behind')
   })
 })
 
-test('a standby of the primary is in recovery, of its cluster, and on its timeline', () => {
+test("a standby is accepted if it is in recovery, of the primary's cluster, and on the primary's timeline", () => {
   const primary = { system: '7', timeline: 2 }
   const standby: ServerStatus = { system: '7', timeline: 2, isStandby: true, position: 1n }
   expect(whyNotStandby(standby, primary)).toBeUndefined()
@@ -75,18 +75,18 @@ test('a standby is read from after its first good check, not after a bad one, an
   expect(['away', 'away', undefined].map(why => late.note(why))).toEqual(['lost', undefined, 'found'])
 })
 
-describe('the standby of a token', () => {
+describe('the preferred standby of a token', () => {
   const servers = ['db2:5432', 'db3:5432', 'db4:5432'].map(name => ({ name, seed: Bun.hash(name) as bigint }))
   const tokens = Array.from({ length: 300 }, (_, at) => sha256(`token ${at}`))
   const firstOf = (token: Buffer, among = servers) => ranked(token, among)[0]?.name as string
 
-  test('is the same on every process, and all get a share of the tokens', () => {
+  test('is the same on every process, and each standby has a share of the tokens', () => {
     const shares = Map.groupBy(tokens, token => firstOf(token))
     for (const { name } of servers) expect(shares.get(name)?.length).toBeGreaterThan(60)
     for (const token of tokens) expect(firstOf(token, servers.toReversed())).toBe(firstOf(token))
   })
 
-  test('stays the same when another one goes, or comes', () => {
+  test('is unchanged if another standby disappears or is added', () => {
     for (const { name: gone } of servers) {
       const left = servers.filter(({ name }) => name !== gone)
       const others = tokens.filter(token => firstOf(token) !== gone)
@@ -98,7 +98,7 @@ describe('the standby of a token', () => {
 describe('DATABASE_READ_URL', () => {
   const PASSWORD = 'S3cretPassw0rd'
 
-  test('names a standby of its own by each of its hosts, read again for each connection', () => {
+  test('names one standby per host, and is read again for each connection', () => {
     let text = `postgres://u:${PASSWORD}@db2,db3:6000,[::1]:7000/d?sslmode=require`
     const servers = readServers(() => text)
     expect(servers.map(({ name }) => name)).toEqual(['db2:5432', 'db3:6000', '[::1]:7000'])
@@ -116,20 +116,20 @@ describe('DATABASE_READ_URL', () => {
     [`postgres://u:${PASSWORD}@h/d?sslmode=no`, /^sslmode in DATABASE_READ_URL must be one of /],
     [`postgres://u:${PASSWORD}@h/d?target_session_attrs=primary`, /asks for a primary: remove it/],
     [`postgres://u:${PASSWORD}@h,h:5432/d`, /^DATABASE_READ_URL has h:5432 twice/],
-  ])('that cannot be used is refused in words of its own: %s', (text, message) => {
+  ])('that cannot be used is refused with a reason: %s', (text, message) => {
     const refusal = () => readServers(() => text)
     expect(refusal).toThrow(message)
     expect(refusal).not.toThrow(PASSWORD)
   })
 })
 
-test('what was written ends before the header of a page that nothing is on yet', () => {
+test('the end of the written log is before the header of a page that is still empty', () => {
   const PAGE = 8192n
   const ends = [0n, 24n, 40n, 48n, 8191n].map(at => endOfLast(3n * PAGE + at, PAGE) - 3n * PAGE)
   expect(ends).toEqual([0n, 0n, 0n, 48n, 8191n])
 })
 
-test('the primary among the servers has every change if it may be among them, and is no standby otherwise', async () => {
+test('the primary as one of the standbys has every change, and is refused as a standby', async () => {
   const { url } = await cluster()
   const servers = readServers(() => url())
   const sql = postgres(url(), { max: 1, onnotice: () => {} })
@@ -140,7 +140,7 @@ test('the primary among the servers has every change if it may be among them, an
   expect(found).toEqual([{ name: new URL(url()).host, why: 'it is no standby' }])
 })
 
-test('a server without room for a new connection is asked for its status on the old one', async () => {
+test('a server without a free connection is asked for its status on the old connection', async () => {
   const { url } = await cluster()
   let opened = 0
   const probe = new StatusProbe(async timeoutMs => {

@@ -23,7 +23,7 @@ afterAll(async () => {
   await database.close()
 })
 
-test('while statements are slow, all probes use one connection', async () => {
+test('all probes during slow statements use one connection', async () => {
   const opened = await openDatabase(proxy.url, 1)
   const pool = opened.pool(BOUNDS, LOG)
   await pool.unsafe('select 1', [], { prepare: false })
@@ -35,12 +35,12 @@ test('while statements are slow, all probes use one connection', async () => {
   await opened.close()
 })
 
-test('a statement on a connection that was dropped silently is repeated at once, and a long one goes on', async () => {
+test('a statement on a silently dropped connection is repeated immediately, and a long statement is not interrupted', async () => {
   const opened = await openDatabase(proxy.url, 1)
   const pool = opened.pool({ ...BOUNDS, size: 2 }, LOG)
   await pool.unsafe('select 1', [], { prepare: false })
-  proxy.become({ is: 'silent' })
-  proxy.become({ is: 'fair' })
+  proxy.setNetwork({ is: 'silent' })
+  proxy.setNetwork({ is: 'normal' })
   const request = pool.forRequest({ signal: new AbortController().signal })
   const dropped = Promise.resolve(request.unsafe(`select 'dropped' as it`, [], { prepare: false }))
   const long = Promise.resolve(request.unsafe(`select 'long' as it from pg_sleep(3)`, [], { prepare: false }))
@@ -78,11 +78,11 @@ test('a statement that runs when the pool is closed is cancelled', async () => {
   await until('it sleeps', sleeping)
   await pool.close()
   expect(await ending).toBeInstanceOf(DatabaseUnavailable)
-  await until('nobody sleeps', async () => (await sleeping()) === 0)
+  await until('no statement sleeps', async () => (await sleeping()) === 0)
   await opened.close()
 })
 
-test('a statement goes on when all connections are replaced and no further one can be opened', async () => {
+test('a statement continues when all connections are replaced and no further one can be opened', async () => {
   const url = readPostgresUrl(database.url)
   let isFull = false
   const pool = new ServingDatabase(

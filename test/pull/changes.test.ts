@@ -22,7 +22,7 @@ import { authorize, load, startService, type TestService } from '../support/serv
 
 setDefaultTimeout(60_000)
 
-/** Records at the start of each test, completed on a day each. */
+/** The records at the start of each test, one completed on each day. */
 const COUNT = 230
 const FIRST_ID = 9000
 const DAYS = Array.from({ length: COUNT }, (_, day) => day)
@@ -57,7 +57,7 @@ async function refill(): Promise<void> {
   )
 }
 
-/** An assessment that is completed so many days after the first one. */
+/** An assessment completed this many days after the first one. */
 function completed(id: number, day: number): Line {
   return assessment(id, { certified_at: new Date(Date.UTC(2020, 0, 1, 12) + day * 86_400_000).toISOString() })
 }
@@ -67,22 +67,30 @@ function change(...lines: Line[]): Promise<void> {
 }
 const removed = (id: number) => removal('assessment', id)
 
-/** What happens while a list is read, whether the list must be read again, and the lines of import that do it. */
+/** A change during the reading of a list, whether the list must be read again, and its import lines. */
 const CHANGES: [what: string, startsOver: boolean, Line[]][] = [
-  ['a record is added in the part that was read', true, [completed(1, 5)]],
-  ['a record is removed from the part that was read', true, [removed(FIRST_ID + 5)]],
-  ['one is replaced by one at the end', true, [removed(FIRST_ID + 5), completed(1, COUNT + 5)]],
-  ['one moves from what was read to the end', true, [completed(FIRST_ID + 5, COUNT + 5)]],
-  ['one moves from the end to what was read', true, [completed(FIRST_ID + COUNT - 5, 5)]],
-  ['the last one that was read is removed', true, [removed(FIRST_ID + 198)]],
-  ['everything is removed', true, DAYS.map(day => removed(FIRST_ID + day))],
-  ['records come at the end', false, [completed(1, COUNT + 5), completed(2, COUNT + 6)]],
-  ['records go at the end', false, [removed(FIRST_ID + COUNT - 1), removed(FIRST_ID + COUNT - 10)]],
-  ['one changes without moving', false, [{ ...completed(FIRST_ID + 5, 5), legacy_record: true }]],
+  ['a record is added to the pages already read', true, [completed(1, 5)]],
+  ['a record is removed from the pages already read', true, [removed(FIRST_ID + 5)]],
+  [
+    'a record is removed, and another is added at the end',
+    true,
+    [removed(FIRST_ID + 5), completed(1, COUNT + 5)],
+  ],
+  ['a record moves from the pages already read to the end', true, [completed(FIRST_ID + 5, COUNT + 5)]],
+  ['a record moves from the end to the pages already read', true, [completed(FIRST_ID + COUNT - 5, 5)]],
+  ['the last record already read is removed', true, [removed(FIRST_ID + 198)]],
+  ['all records are removed', true, DAYS.map(day => removed(FIRST_ID + day))],
+  ['records are added at the end', false, [completed(1, COUNT + 5), completed(2, COUNT + 6)]],
+  ['records are removed at the end', false, [removed(FIRST_ID + COUNT - 1), removed(FIRST_ID + COUNT - 10)]],
+  [
+    'a record changes and keeps its position',
+    false,
+    [{ ...completed(FIRST_ID + 5, 5), legacy_record: true }],
+  ],
 ]
 
-describe('when, while a list is read,', () => {
-  test.each(CHANGES)('%s, the output is what the service has then', async (_, startsOver, changes) => {
+describe('if, while a list is read,', () => {
+  test.each(CHANGES)("%s, the output equals the service's final data", async (_, startsOver, changes) => {
     // The third request is sent while the second page is being read.
     front.hook = n => (n === 3 ? change(...changes) : undefined)
     const out = outputIn()
@@ -97,7 +105,7 @@ describe('when, while a list is read,', () => {
       ])
   })
 
-  test('anything happens before any page, the output is what the service has in the end', async () => {
+  test("random changes happen before random pages, the output equals the service's final data", async () => {
     const known = fc.integer({ min: FIRST_ID, max: FIRST_ID + COUNT - 1 })
     const day = fc.nat(COUNT + 20)
     const anyChange = fc.oneof(
@@ -124,7 +132,7 @@ describe('when, while a list is read,', () => {
     )
   })
 
-  test('it changes five times, the pull fails and leaves the earlier output', async () => {
+  test('the data change five times, the pull fails and keeps the earlier output', async () => {
     front.hook = (_, request) =>
       request.url.includes('offset=99&') || request.url.endsWith('offset=99')
         ? change(removed(next++))
@@ -143,8 +151,8 @@ describe('when, while a list is read,', () => {
 
 const idOf = (text: string) => (JSON.parse(text) as { id: number }).id
 
-describe('a pull that was interrupted', () => {
-  /** A pull that ends after three pages. */
+describe('an interrupted pull', () => {
+  /** Runs a pull that ends after three pages. */
   async function brokenOff(out = outputIn()): Promise<string> {
     front.hook = n => (n > 2 ? new Response('', { status: 503 }) : undefined)
     await expect(pullFrom(front.baseUrl, client, out, { retryForMs: 1 })).rejects.toThrow(
@@ -155,7 +163,7 @@ describe('a pull that was interrupted', () => {
     return out
   }
 
-  test('continues where it ended, and reads one record twice', async () => {
+  test('continues at its last record, and reads only that record twice', async () => {
     const out = await brokenOff()
     const { result, notes } = await pullFrom(front.baseUrl, client, out)
     expect(result).toEqual({ records: COUNT, resumed: 199, restarts: 0 })
@@ -165,9 +173,9 @@ describe('a pull that was interrupted', () => {
   })
 
   test.each([
-    [503, 'the same command may', true],
-    [403, 'something has to be mended', false],
-  ])('goes on after %d when %s', async (status, _, isPassing) => {
+    [503, 'the failure is temporary', true],
+    [403, 'the cause was repaired', false],
+  ])('can continue after a %d, if %s', async (status, _, isPassing) => {
     const out = await brokenOff()
     front.hook = () => new Response('', { status })
     const ended = pullFrom(front.baseUrl, client, out, { retryForMs: 1 })
@@ -180,7 +188,7 @@ describe('a pull that was interrupted', () => {
     expect((await pullFrom(front.baseUrl, client, out)).result.resumed).toBe(199)
   })
 
-  test('leaves the earlier output as it was, and beside it files for the owner alone', async () => {
+  test('keeps the earlier output, and beside it files for the owner only', async () => {
     const out = outputIn()
     writeFileSync(out, 'earlier', { mode: 0o640 })
     await brokenOff(out)
@@ -192,13 +200,13 @@ describe('a pull that was interrupted', () => {
     expect(statSync(out).mode & 0o777).toBe(0o640)
   })
 
-  test('is kept when the next one ends before it has read the state', async () => {
+  test('is kept if the next pull ends before it has read the state', async () => {
     const out = await brokenOff()
     new PartialFile(out, 'of another question').leave()
     expect((await pullFrom(front.baseUrl, client, out)).result.resumed).toBe(199)
   })
 
-  test('is kept when the next one ends while it reads the partial file', async () => {
+  test('is kept if the next pull ends while it reads the partial file', async () => {
     const out = outputIn()
     const [line = ''] = await documents(service)
     const earlier = new PartialFile(out, 'a question')
@@ -222,9 +230,9 @@ describe('a pull that was interrupted', () => {
   })
 
   test.each([
-    ['a record more', () => change(completed(1, COUNT + 5))],
-    ['another order of as many', () => change(removed(FIRST_ID), completed(1, COUNT + 5))],
-  ])('starts over when the service has %s now', async (_, happens) => {
+    ['one more record', () => change(completed(1, COUNT + 5))],
+    ['equally many records in another order', () => change(removed(FIRST_ID), completed(1, COUNT + 5))],
+  ])('starts over if the service has %s', async (_, happens) => {
     const out = await brokenOff()
     await happens()
     const { result, notes } = await pullFrom(front.baseUrl, client, out)
@@ -234,7 +242,7 @@ describe('a pull that was interrupted', () => {
     expect(notes[1]).toMatch(/starting over$/)
   })
 
-  test('is kept when another address was given by mistake', async () => {
+  test('is kept if another address was given by mistake', async () => {
     const out = await brokenOff()
     await expect(pullFrom('http://127.0.0.1:1', client, out, { retryForMs: 1 })).rejects.toThrow(
       /^nothing listens at http:\/\/127.0.0.1:1; gave up after 1 attempt$/,
@@ -275,13 +283,13 @@ describe('a pull that was interrupted', () => {
   })
 
   test.each([
-    ['cut in the middle of a line', (text: string) => text.slice(0, -5), 198],
+    ['truncated in the middle of a line', (text: string) => text.slice(0, -5), 198],
     ['with zeros at its end', (text: string) => `${text}\0\0\0\n\0\0`, 199],
-    ['with a line that is no record', (text: string) => text.replace('\n', '\n{"id":5}\n'), 1],
+    ['with a line that is not a record', (text: string) => text.replace('\n', '\n{"id":5}\n'), 1],
     ['with zeros in the middle', (text: string) => text.replace(/(?<=\n.{200}).{9}/, '\0'.repeat(9)), 1],
     ['empty', () => '', 0],
     ['with a record twice', (text: string) => text + text.slice(text.lastIndexOf('{"id"')), 200],
-  ])('continues after the valid lines of a file %s', async (_, damage, good) => {
+  ])('continues after the valid lines of a partial file %s', async (_, damage, good) => {
     const out = await brokenOff()
     writeFileSync(`${out}.partial`, damage(readFileSync(`${out}.partial`, 'utf8')))
     const { notes } = await pullFrom(front.baseUrl, client, out)

@@ -32,8 +32,11 @@ beforeEach(() => {
   writeFileSync(out, 'earlier')
 })
 
-/** The error of a pull from a host: one line. The earlier output stays, with nothing beside it. */
-async function complaintOf(baseUrl: string, options: PullOptions = {}): Promise<string> {
+/**
+ * The error of a pull from a host, which must be one line. The earlier output must stay, with nothing beside
+ * it.
+ */
+async function errorOf(baseUrl: string, options: PullOptions = {}): Promise<string> {
   const error = await pullFrom(baseUrl, ANY_CREDENTIALS, out, {
     timeoutMs: 500,
     retryForMs: 1,
@@ -51,7 +54,7 @@ async function complaintOf(baseUrl: string, options: PullOptions = {}): Promise<
   return message
 }
 
-/** A TCP server that does something with each connection's first bytes. */
+/** Starts a TCP server that calls a function with the first bytes of each connection. */
 async function tcp(answer: (socket: Socket, request: string) => void): Promise<string> {
   const server: Server = createServer(socket => {
     socket.on('error', () => {})
@@ -62,7 +65,7 @@ async function tcp(answer: (socket: Socket, request: string) => void): Promise<s
   return `http://127.0.0.1:${(server.address() as { port: number }).port}`
 }
 
-/** An HTTP server with one answer for all requests. */
+/** Starts an HTTP server with one answer for all requests. */
 function http(answer: Parameters<typeof startServer>[0], tls?: ReturnType<typeof selfSigned>): Front {
   const server = startServer(answer, tls)
   servers.push(server)
@@ -71,55 +74,55 @@ function http(answer: Parameters<typeof startServer>[0], tls?: ReturnType<typeof
 
 const html = (status: number) => () =>
   new Response('<html>Sign in</html>', { status, headers: { 'content-type': 'text/html' } })
-/** A service whose list answers are made by hand. */
+/** Starts a service with a given answer to list requests. */
 const listing = (answer: (request: Request) => Response) =>
   http((request, { pathname }) => (pathname === '/oauth/token' ? token() : answer(request)))
 
-describe('a host that is no axport:', () => {
-  test('its name is not known', async () => {
-    expect(await complaintOf('http://nowhere.invalid')).toMatch(
+describe('a pull fails with one line if the host', () => {
+  test('has an unknown name', async () => {
+    expect(await errorOf('http://nowhere.invalid')).toMatch(
       /^the host of http:\/\/nowhere.invalid cannot be found/,
     )
   })
 
-  test('it does not speak HTTP', async () => {
+  test('does not speak HTTP', async () => {
     const url = await tcp(socket => socket.end('SSH-2.0-OpenSSH_9.9\r\n'))
-    expect(await complaintOf(url)).toBe(`${url} does not speak HTTP: is it the right port?`)
+    expect(await errorOf(url)).toBe(`${url} does not speak HTTP: is it the right port?`)
   })
 
-  test('it sends endless headers', async () => {
+  test('sends endless headers', async () => {
     const url = await tcp(socket =>
       socket.write(`HTTP/1.1 200 OK\r\n${`x: ${'y'.repeat(1000)}\r\n`.repeat(1000)}`),
     )
-    expect(await complaintOf(url)).toBe(`${url} does not speak HTTP: is it the right port?`)
+    expect(await errorOf(url)).toBe(`${url} does not speak HTTP: is it the right port?`)
   })
 
-  test.each([200, 403, 404])('it answers HTML with status %i', async status => {
+  test.each([200, 403, 404])('answers HTML with status %i', async status => {
     const { baseUrl: url } = http(html(status))
-    expect(await complaintOf(url)).toBe(
+    expect(await errorOf(url)).toBe(
       status === 200
         ? `${url}/oauth/token answered text/html, not JSON: is that the base URL of an axport?`
         : `${url}/oauth/token answered ${status}: is that the base URL of an axport?`,
     )
   })
 
-  test('it answers JSON of its own', async () => {
+  test('answers JSON without a token', async () => {
     const { baseUrl: url } = http(() => Response.json(['hello']))
-    expect(await complaintOf(url)).toBe(
+    expect(await errorOf(url)).toBe(
       `${url}/oauth/token answered without a token: is ${url} the base URL of an axport?`,
     )
   })
 
-  test('it speaks TLS alone', async () => {
+  test('speaks only TLS', async () => {
     const url = http(token, selfSigned('nobody')).baseUrl.replace('https', 'http')
-    expect(await complaintOf(url)).toBe(
+    expect(await errorOf(url)).toBe(
       `${url} closed the connection, as a port for https:// does; gave up after 1 attempt`,
     )
   })
 
-  test('it does not speak TLS', async () => {
+  test('does not speak TLS', async () => {
     const { baseUrl } = http(token)
-    expect(await complaintOf(baseUrl.replace('http', 'https'))).toMatch(
+    expect(await errorOf(baseUrl.replace('http', 'https'))).toMatch(
       /does not speak TLS there: is it http:\/\/, or another port\?$/,
     )
   })
@@ -127,23 +130,23 @@ describe('a host that is no axport:', () => {
 
 describe('a redirect', () => {
   test.each([301, 302, 303, 307, 308])(
-    'with status %i takes neither secret nor token to another host',
+    'with status %i sends neither secret nor token to another host',
     async status => {
       const other = http(token)
       const { baseUrl: url } = http(
         () => new Response('', { status, headers: { location: `${other.baseUrl}/oauth/token?x=1` } }),
       )
-      expect(await complaintOf(url)).toBe(
+      expect(await errorOf(url)).toBe(
         `${url}/oauth/token redirects to ${other.baseUrl}: give the address where it ends as --base-url`,
       )
       expect([other.tokens, other.lists]).toEqual([0, []])
     },
   )
 
-  test('of the list takes no token there either', async () => {
+  test('of the list sends no token to another host', async () => {
     const other = http(token)
     const { baseUrl: url } = listing(() => Response.redirect(`${other.baseUrl}/elsewhere`))
-    expect(await complaintOf(url)).toContain(`redirects to ${other.baseUrl}`)
+    expect(await errorOf(url)).toContain(`redirects to ${other.baseUrl}`)
     expect([other.tokens, other.lists]).toEqual([0, []])
   })
 })
@@ -155,7 +158,7 @@ describe('a service that refuses', () => {
     [401, { error: 'invalid_client' }, REFUSED],
     [400, { error: 'x', error_description: 'Say\nmore' }, 'the service refused: Say more (status 400)'],
   ])('a token with status %i is reported in one line', async (status, body, message) => {
-    expect(await complaintOf(http(() => Response.json(body, { status })).baseUrl)).toBe(message)
+    expect(await errorOf(http(() => Response.json(body, { status })).baseUrl)).toBe(message)
   })
 
   test.each([
@@ -169,29 +172,29 @@ describe('a service that refuses', () => {
       'filter[user_ids] must be a whole number',
       /^the service refused: filter\[user_ids\] must be a whole number \(status 400\)$/,
     ],
-    ['a long story', 'x'.repeat(9999), /^the service refused: x{300} \(status 400\)$/],
-  ])('a list because of %s is reported in one line', async (_, message, said) => {
+    ['a very long message', 'x'.repeat(9999), /^the service refused: x{300} \(status 400\)$/],
+  ])('a list because of %s is reported in one line', async (_, message, expected) => {
     const { baseUrl: url } = listing(() => Response.json({ errors: [{ message }] }, { status: 400 }))
-    expect(await complaintOf(url)).toMatch(said)
+    expect(await errorOf(url)).toMatch(expected)
   })
 
-  test.each([414, 431])('a list as too long (%i) is reported with a remedy', async status => {
+  test.each([414, 431])('a list with %i (too long) is reported with advice', async status => {
     const { baseUrl: url } = listing(() => new Response('<html>', { status }))
-    expect(await complaintOf(url)).toBe(
+    expect(await errorOf(url)).toBe(
       `${url}/api/v1/ax/assessments answered ${status}, the request is too long: give the filters fewer values`,
     )
   })
 
-  test('with a Retry-After beyond retryForMs ends the pull at once', async () => {
+  test('with a Retry-After longer than --retry-for ends the pull immediately', async () => {
     const { baseUrl: url } = http(() => new Response('', { status: 503, headers: { 'retry-after': '3600' } }))
-    expect(await complaintOf(url, { retryForMs: 300_000 })).toBe(
+    expect(await errorOf(url, { retryForMs: 300_000 })).toBe(
       `${url}/oauth/token answered 503, and asks to come back in 3600 s; gave up after 1 attempt`,
     )
   })
 })
 
-describe('a service that breaks', () => {
-  test('off in the middle of a list leaves the pages that were read', async () => {
+describe('a service that fails', () => {
+  test('in the middle of a list leaves the read pages in the partial file', async () => {
     const stub = startStub(Array.from({ length: 250 }, (_, index) => record(index)))
     servers.push(stub)
     stub.hook = n => {
@@ -205,9 +208,9 @@ describe('a service that breaks', () => {
     expect(existsSync(`${out}.partial`)).toBe(true)
   })
 
-  test('never answers, or never ends an answer, runs into the timeout', async () => {
+  test('to answer, or to end an answer, is reported after the timeout', async () => {
     const silent = await tcp(() => {})
-    expect(await complaintOf(silent)).toBe(
+    expect(await errorOf(silent)).toBe(
       `${silent} did not finish an answer within 0.5 s; gave up after 1 attempt`,
     )
     const dripping = await tcp(socket => {
@@ -215,10 +218,10 @@ describe('a service that breaks', () => {
       const drip = setInterval(() => socket.write(' '), 50)
       socket.on('close', () => clearInterval(drip))
     })
-    expect(await complaintOf(dripping)).toContain('did not finish an answer within 0.5 s')
+    expect(await errorOf(dripping)).toContain('did not finish an answer within 0.5 s')
   })
 
-  test.each(['identity', 'gzip'])('sends a page without end (%s) is left at 64 MiB', async coding => {
+  test.each(['identity', 'gzip'])('to end a page (%s) is given up after 64 MiB', async coding => {
     const chunk = new Uint8Array(1024 * 1024).fill(0x20)
     const body = coding === 'gzip' ? Bun.gzipSync(new Uint8Array(80 * 1024 * 1024).fill(0x20)) : undefined
     const { baseUrl: url } = listing(() => {
@@ -227,7 +230,7 @@ describe('a service that breaks', () => {
         headers,
       })
     })
-    expect(await complaintOf(url, { timeoutMs: 20_000 })).toBe(
+    expect(await errorOf(url, { timeoutMs: 20_000 })).toBe(
       `${url} sent an answer of more than 67108864 bytes: it is not a page of an axport`,
     )
   })
@@ -237,9 +240,9 @@ describe('a service that breaks', () => {
     ['{"data":[{"id":1', 'it is not JSON'],
     ['[]', 'data is no array'],
     ['{"data":[],"meta":{]}', 'JSON'],
-  ])('JSON and sends %s is reported with the offset', async (body, reason) => {
+  ])('with the invalid body %s is reported with the offset', async (body, reason) => {
     const { baseUrl: url } = listing(() => json(body))
-    const message = await complaintOf(url)
+    const message = await errorOf(url)
     expect(message).toStartWith('the service sent no page of assessments at offset 0 (')
     expect(message).toContain(reason)
   })

@@ -8,25 +8,25 @@ import { pageOf, record } from '../support/pull.ts'
 const bytes = (text: string) => new TextEncoder().encode(text)
 const read = (text: string) => readPage(bytes(text))
 
-/** The fields that the contract asks for, which are the same in all of these records. */
+/** The required fields of the contract, equal in all of these records. */
 const CONTRACT = JSON.parse(record(1)) as { results: object[] }
 const {
   results: [PART],
   ...OWN
 } = CONTRACT
 
-/** Any record: an id somewhere among other fields, which may be called id, too, further down. */
+/** A random record: its id is anywhere among other fields, and nested fields may also have the name id. */
 const anyRecord = fc.tuple(
   fc.dictionary(fc.string(), fc.jsonValue(), { maxKeys: 4 }),
   fc.nat(),
   fc.dictionary(fc.string(), fc.jsonValue(), { maxKeys: 4 }),
 )
-/** Text that looks like the border of two records. */
+/** A text that looks like the boundary of two records. */
 const anyText = fc.oneof(
   fc.string(),
   fc.constantFrom('}]},{"id":1,', '],"meta":{"count":1}}', '\\', '"', 'Zoë 日本'),
 )
-/** A record as axport writes it, with texts and parts that look like the border of two records. */
+/** A record in the format of axport, with texts and parts that look like the boundary of two records. */
 const ourRecord = fc.tuple(
   fc.bigInt(0n, 2n ** 63n - 1n),
   fc.dictionary(anyText, anyText, { maxKeys: 3 }),
@@ -48,7 +48,7 @@ const recordText = ([before, id, after]: [object, number, object]) =>
   JSON.stringify({ ...before, ...CONTRACT, ...after, ...CONTRACT, id, z: { id: 1 } })
 
 describe('a page', () => {
-  test('is parsed into exactly the records that were sent, with any fields', async () => {
+  test('is parsed into exactly its records, with any further fields', async () => {
     const isCut = ({ records, count, offset }: Page) => {
       const texts = records.map(recordText)
       const page = read(`{"data":[${texts.join()}],"meta":{"count":${count},"offset":${offset},"page":100}}`)
@@ -57,11 +57,11 @@ describe('a page', () => {
       expect(page.meta).toEqual({ count, offset, page: 100 })
     }
     await holds(fc.property(anyPage, isCut), { runs: 100, thorough: 2000 })
-    // More records than the count leaves room for, and none with results at its end.
+    // The page has more records than meta.count allows, and no record ends with results.
     isCut({ records: [RECORD, RECORD], count: 18, offset: 17 })
   })
 
-  test('is parsed into exactly its records, even if a text looks like the border of two', async () => {
+  test('is parsed into exactly its records, even if a text looks like the boundary of two', async () => {
     await holds(
       fc.property(fc.array(ourRecord, { minLength: 1, maxLength: 20 }), fc.nat(9), (records, more) => {
         const texts = records.map(([id, fields, results]) => {
@@ -78,7 +78,7 @@ describe('a page', () => {
     )
   })
 
-  test('is the same with white space between the values, and with its members the other way round', async () => {
+  test('is parsed equally with white space between tokens and with meta before data', async () => {
     await holds(
       fc.property(anyPage, ({ records, count, offset }) => {
         const value = {
@@ -94,7 +94,7 @@ describe('a page', () => {
     )
   })
 
-  test('is refused, cut off at any byte', () => {
+  test('is refused if it is truncated at any byte', () => {
     const whole = pageOf([record(1, 'a"}]\\')], 1, 0)
     expect(read(whole).ids).toEqual([1])
     for (let length = 0; length < whole.length; length++)
@@ -111,13 +111,13 @@ describe('a page', () => {
     ['data that is an object', '{"data":{},"meta":{"count":1,"offset":0,"page":100}}'],
     ['records that are numbers', '{"data":[1],"meta":{"count":1,"offset":0,"page":100}}'],
     ['a line break in text', pageOf([record(1).replace('"F"', '"a\nb"')], 1, 0)],
-  ])('is refused when it is %s', (_, text) => {
+  ])('is refused if it is %s', (_, text) => {
     expect(() => read(text)).toThrow(UnexpectedJson)
   })
 })
 
 describe('a set of ids', () => {
-  test('counts the distinct ones of up to 2^63 − 1', async () => {
+  test('counts its distinct ids up to 2^63 − 1', async () => {
     const few = fc.array(
       fc.oneof(fc.bigInt(0n, 20n), fc.bigInt(2n ** 63n - 20n, 2n ** 63n - 1n), fc.bigInt(0n, 2n ** 63n - 1n)),
     )
@@ -131,12 +131,12 @@ describe('a set of ids', () => {
     )
   })
 
-  test('counts the distinct ones of millions, and between two additions', () => {
+  test('counts millions of distinct ids, also between two additions', () => {
     const set = new IdSet()
     const million = 1 << 20
     for (let id = million; id > 0; id--) set.add(BigInt(id))
     expect(set.distinct()).toBe(million)
-    // Every third one was there; the last is far away.
+    // The set already contains every third id. The last id is far from the others.
     for (let id = 0; id < million; id++) set.add(BigInt(id % 3 === 0 ? id + 1 : million + id + 1))
     set.add(2n ** 63n - 1n)
     const known = Math.ceil(million / 3)

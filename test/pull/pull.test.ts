@@ -46,7 +46,7 @@ beforeEach(() => {
 })
 afterEach(() => front.stop())
 
-/** What a reader of Parquet makes of a document: wide ids, real dates. */
+/** The expected values of a Parquet reader for a document: 64-bit ids and real dates. */
 function asParquet(text: string): Record<string, unknown> {
   const { certified_on, id, organization_id, results, ...texts } = JSON.parse(text) as AssessmentRecord
   return {
@@ -76,7 +76,7 @@ describe('a pull', () => {
     expect(progress.at(-1)).toEqual({ phase: 'pulling', done: 1000, total: 1000, resumed: 0 })
   })
 
-  test('requests each page from the last record of the page before, with one token', async () => {
+  test('requests each page from the last record of the previous page on, with one token', async () => {
     await pullFrom(front.baseUrl, client, outputIn())
     expect(front.lists.map(query => new URLSearchParams(query).get('offset'))).toEqual(
       Array.from({ length: 11 }, (_, index) => String(index * 99)),
@@ -87,7 +87,7 @@ describe('a pull', () => {
     expect(front.tokens).toBe(1)
   })
 
-  test('writes CSV with a row a part', async () => {
+  test('writes CSV with a row for each part', async () => {
     const out = outputIn('out.csv')
     await pullFrom(front.baseUrl, client, out, { format: 'csv' })
     const rows = expected.flatMap(text => {
@@ -103,20 +103,20 @@ describe('a pull', () => {
     )
   })
 
-  test('writes Parquet with a row a record, typed', async () => {
+  test('writes Parquet with a typed row for each record', async () => {
     const out = outputIn('out.parquet')
     const { progress } = await pullFrom(front.baseUrl, client, out, { format: 'parquet' })
     expect(await readParquet(out)).toEqual(expected.map(asParquet))
     expect(progress.at(-1)).toEqual({ phase: 'writing', done: 1000, total: 1000 })
   })
 
-  test('sorts by the given name and order', async () => {
+  test('sorts by the given sort and order', async () => {
     const out = outputIn()
     await pullFrom(front.baseUrl, client, out, { query: { sort: 'user_name', order: 'DESC' } })
     expect(linesOf(out)).toEqual(await documents(service, 'sort=user_name&order=DESC'))
   })
 
-  test('filters by one value and by many', async () => {
+  test('filters by one value and by several', async () => {
     const out = outputIn()
     const [one, two] = expected.map(text => JSON.parse(text) as AssessmentRecord)
     const organizations = [String(one?.organization_id), String(two?.organization_id)]
@@ -128,7 +128,7 @@ describe('a pull', () => {
     expect(linesOf(out)).not.toBeEmpty()
   })
 
-  test.each(['ndjson', 'csv', 'parquet'] as const)('of no records makes an empty %s', async format => {
+  test.each(['ndjson', 'csv', 'parquet'] as const)('of no records writes an empty %s', async format => {
     const out = outputIn(`out.${format}`)
     const query = { filter: { seids: ['nobody has this one'] } }
     expect((await pullFrom(front.baseUrl, client, out, { format, query })).result.records).toBe(0)
@@ -136,7 +136,7 @@ describe('a pull', () => {
     else expect(readFileSync(out, 'utf8').split('\n').length).toBe(format === 'csv' ? 2 : 1)
   })
 
-  test('continues with a new token when its token is revoked', async () => {
+  test('continues with a new token if its token is revoked', async () => {
     front.hook = async n => {
       if (n === 4) await service.sql`delete from access_tokens`
     }
@@ -146,7 +146,7 @@ describe('a pull', () => {
     expect(front.tokens).toBe(2)
   })
 
-  test('ends when the service refuses every token that it issues', async () => {
+  test('fails if the service refuses every token that it issues', async () => {
     front.hook = () => new Response('{"error":"invalid_token"}', { status: 401 })
     await expect(pullFrom(front.baseUrl, client, outputIn())).rejects.toThrow(
       /^the service refuses the tokens that it issues/,
@@ -165,7 +165,7 @@ describe('a pull', () => {
     await Promise.all(pulls)
   })
 
-  test('does not retry before Retry-After has passed', async () => {
+  test('waits for Retry-After before it retries', async () => {
     let refused = 0
     let waited = 0
     front.hook = n => {
@@ -198,25 +198,25 @@ describe('a pull', () => {
     await pullFrom(front.baseUrl, client, outputIn())
     expect([...codings]).toEqual(['identity'])
     codings.clear()
-    // This machine, under an address that is not a loopback address.
+    // This machine under an address that is not a loopback address.
     const out = outputIn()
     await pullFrom(front.baseUrl.replace('127.0.0.1', '0.0.0.0'), client, out)
     expect(linesOf(out)).toEqual(expected)
     expect([...codings]).toEqual([expect.stringMatching(/\bzstd\b/)])
   })
 
-  test('retries with growing pauses when the connection breaks in the middle of an answer', async () => {
+  test('retries with growing pauses if the connection breaks in the middle of an answer', async () => {
     const proxy = await FlakyProxy.start(front.baseUrl)
     const baseUrl = new URL(proxy.url).origin
     let cuts = 2
     front.hook = n => {
       if (n === 3)
-        proxy.become({ is: 'cutting', after: () => (cuts-- > 0 ? 5000 : Number.POSITIVE_INFINITY) })
+        proxy.setNetwork({ is: 'cutting', after: () => (cuts-- > 0 ? 5000 : Number.POSITIVE_INFINITY) })
     }
     const out = outputIn()
     const { pauses } = await pullFrom(baseUrl, client, out).finally(() => proxy.stop())
     expect(linesOf(out)).toEqual(expected)
-    // Bun's fetch itself retries once after an error on a reused connection.
+    // fetch of Bun retries once by itself after an error on a reused connection.
     expect(pauses.length).toBeWithin(1, 3)
     for (const [index, [reason, milliseconds]] of pauses.entries()) {
       expect(reason).toBe(`${baseUrl} closed the connection`)

@@ -39,7 +39,7 @@ describe('answers that axport does not send:', () => {
     )
   })
 
-  test('unknown fields, and a record without any part, which is a row of CSV, too', async () => {
+  test('unknown fields and a record without parts are accepted; the record is one row of CSV', async () => {
     const records = [
       record(1).replace('{', '{"more":[{"id":5}],'),
       record(2).replace(/"results":.*/, '"results":[]}'),
@@ -59,9 +59,9 @@ describe('answers that axport does not send:', () => {
   })
 
   test.each([
-    ['text that is cut off', (text: string) => text.replace('"L"', '"L'), 'it is not JSON'],
-    ['a value that is no JSON', (text: string) => text.replace('"L"', 'nil'), 'it is not JSON'],
-    ['a name twice without a comma', (text: string) => text.replace('"L",', '"L"'), 'it is not JSON'],
+    ['a truncated text', (text: string) => text.replace('"L"', '"L'), 'it is not JSON'],
+    ['a value that is not JSON', (text: string) => text.replace('"L"', 'nil'), 'it is not JSON'],
+    ['a missing comma', (text: string) => text.replace('"L",', '"L"'), 'it is not JSON'],
     ...['"120"', '1.5', '-1', '9223372036854775808', 'null'].map(
       (id): [string, (text: string) => string, string] => [
         `the id ${id}`,
@@ -76,7 +76,7 @@ describe('answers that axport does not send:', () => {
     ],
     ['null for a name', (text: string) => text.replace('"F"', 'null'), 'first_name of a record is no text'],
     [
-      'a day that there is not',
+      'a day that does not exist',
       (text: string) => text.replace(/2026-03-01(?=","results)/, '2026-02-30'),
       'certified_on of a record is no day',
     ],
@@ -115,10 +115,10 @@ describe('answers that axport does not send:', () => {
     )
   })
 
-  test('an order without a tie-breaker, which shows an id twice, is not a complete list', async () => {
+  test('an order without a tie-breaker, which repeats an id, is reported as an incomplete list', async () => {
     const records = Array.from({ length: 300 }, (_, index) => record(index))
     const stub = startStub(records)
-    // The first record of each page is right, others are arbitrary.
+    // Only the first record of each page is right.
     stub.hook = (_, request) => {
       const offset = Number(new URL(request.url).searchParams.get('offset'))
       if (offset !== 99) return
@@ -137,7 +137,7 @@ function metadataOf(path: string) {
   return parquetMetadata(buffer.slice(byteOffset, byteOffset + byteLength) as ArrayBuffer)
 }
 
-test('Parquet says that no column but seid has a null', async () => {
+test('in Parquet, only the column seid can be null', async () => {
   const stub = startStub([record(1)])
   const out = outputIn('out.parquet')
   await pullFrom(stub.baseUrl, ANY_CREDENTIALS, out, { format: 'parquet' }).finally(stub.stop)
@@ -147,7 +147,7 @@ test('Parquet says that no column but seid has a null', async () => {
   expect(columns.length).toBe(18)
 })
 
-test('Parquet is written in groups of records, not all at once', async () => {
+test('Parquet is written in groups of records, and not all at once', async () => {
   const records = Array.from({ length: 10_500 }, (_, index) => record(index))
   const stub = startStub(records)
   const out = outputIn('out.parquet')

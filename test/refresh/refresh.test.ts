@@ -12,7 +12,7 @@ import { authorize, BACKENDS_OF_TIER, listen, load } from '../support/service.ts
 import { readOracle } from '../support/stored-platform.ts'
 import { withoutTriggers } from '../support/without-triggers.ts'
 
-/** Six records: three of Ana (501), three of Bo (502), whom it took two parts each. */
+/** Six records: three of Ana (501), three of Bo (502), each with one assessment of two parts. */
 const WORLD = [
   ...[10, 11, 12].map(id => organization(id)),
   product(1, 'Reading Observation'),
@@ -36,10 +36,10 @@ describe.each(BACKENDS_OF_TIER)('axport refresh, on %s,', backend => {
     await load(service.sql, WORLD)
   })
 
-  const behind = (statements: string) => withoutTriggers(service.sql, statements)
+  const writeWithoutTriggers = (statements: string) => withoutTriggers(service.sql, statements)
   const run = (organizations?: string[]) => refresh(service.sql, organizations, () => {})
 
-  /** What was found in the records and the names of people and products, as "missing outdated left". */
+  /** The findings about records, names of people and names of products, each as "missing outdated left". */
   async function found(organizations?: string[]): Promise<string[]> {
     const { records, people, products } = await run(organizations)
     return [records, people, products].map(part => `${part.missing} ${part.outdated} ${part.left_over}`)
@@ -48,52 +48,60 @@ describe.each(BACKENDS_OF_TIER)('axport refresh, on %s,', backend => {
   const none = '0 0 0'
   test.each<[string, string, string[]]>([
     [
-      'a user was renamed',
+      'a rename of a user',
       `update users set name = 'Eva', first_name = 'Eva' where id = 501`,
       ['0 3 0', '0 1 0', none],
     ],
-    ['a proctor was renamed', `update users set name = 'Eva' where id = 77`, ['0 6 0', none, none]],
+    ['a rename of a proctor', `update users set name = 'Eva' where id = 77`, ['0 6 0', none, none]],
     [
-      'an organization was renamed',
+      'a rename of an organization',
       `update organizations set name = 'New' where id = 10`,
       ['0 2 0', none, none],
     ],
-    ['a product was renamed', `update products set name = 'New' where id = 2`, ['0 4 0', none, '0 1 0']],
+    ['a rename of a product', `update products set name = 'New' where id = 2`, ['0 4 0', none, '0 1 0']],
     [
-      'an assessment came, with its part',
+      'an insert of an assessment with its part',
       `insert into assessments values (9009, 501, 12, 1, now()); insert into assessment_parts values (9009, 9009, 1, null, null, 77)`,
       ['1 0 0', none, none],
     ],
     [
-      'an assessment moved',
+      'a move of an assessment',
       'update assessments set organization_id = 12 where id = 9100',
       ['0 1 0', none, none],
     ],
     [
-      'parts changed places',
+      'a swap of two parts',
       'update assessment_parts set position = 3 - position where assessment_id = 9100',
       ['0 1 0', none, none],
     ],
     [
-      'an assessment lost its parts',
+      'a deletion of the parts of an assessment',
       'delete from assessment_parts where assessment_id = 9100',
       ['0 0 1', none, none],
     ],
-    ['assessments went', 'delete from assessment_parts; delete from assessments', ['0 0 6', none, none]],
     [
-      'users came and went',
+      'a deletion of all assessments',
+      'delete from assessment_parts; delete from assessments',
+      ['0 0 6', none, none],
+    ],
+    [
+      'inserts and deletions of users',
       `delete from users where id = 77; insert into users (id, name) values (78, 'New'); update assessment_parts set proctor_id = 78`,
       ['0 6 0', '1 0 1', none],
     ],
-    ['a user went, and not the assessments', 'delete from users where id = 502', ['0 0 3', '0 0 1', none]],
     [
-      'the time zone moved',
+      'a deletion of a user without the assessments',
+      'delete from users where id = 502',
+      ['0 0 3', '0 0 1', none],
+    ],
+    [
+      'a change of the time zone',
       `update export_state set time_zone = 'Pacific/Kiritimati'`,
       ['0 6 0', none, none],
     ],
-    ['nothing changed', 'update users set name = name', [none, none, none]],
-  ])('renders anew what differs, and says what it was, where %s', async (_, statements, expected) => {
-    await behind(statements)
+    ['a write that changes nothing', 'update users set name = name', [none, none, none]],
+  ])('renders the rows that differ and reports the difference, after %s', async (_, statements, expected) => {
+    await writeWithoutTriggers(statements)
     expect(await found()).toEqual(expected)
     expect(await checkReadModel(service.sql, true)).toMatchObject({ status: 'ok' })
     const version = await versionOf(service.sql)
@@ -101,14 +109,14 @@ describe.each(BACKENDS_OF_TIER)('axport refresh, on %s,', backend => {
     expect(await versionOf(service.sql)).toBe(version)
   })
 
-  test('counts anew where counts differ from the records, and reports missing, outdated and left-over counts', async () => {
+  test('counts again if counts differ from the records, and reports missing, wrong and left-over counts', async () => {
     const version = await versionOf(service.sql)
-    await behind(`
+    await writeWithoutTriggers(`
       delete from export_counts where organization_id = 10; update export_counts set records = 9 where organization_id = 11;
       insert into export_counts values (12, 1, 5)`)
     expect((await run(['12'])).counts).toEqual({ compared: 1, missing: 0, outdated: 0, left_over: 1 })
     expect((await run()).counts).toEqual({ compared: 4, missing: 2, outdated: 2, left_over: 0 })
-    // What servers remember of the wrong ones does not hold.
+    // The hints of running services about the wrong counts become invalid.
     expect(await versionOf(service.sql)).toBe(version + 3n)
     expect(await staleRecords(service.sql)).toBeEmpty()
     expect((await run()).counts).toEqual({ compared: 4, missing: 0, outdated: 0, left_over: 0 })
@@ -116,7 +124,7 @@ describe.each(BACKENDS_OF_TIER)('axport refresh, on %s,', backend => {
   })
 
   test('repairs records and counts after writes to the read model itself', async () => {
-    await behind(
+    await writeWithoutTriggers(
       'delete from export_records where id = 9001; update export_records set organization_id = 10 where id = 9100',
     )
     const { records, counts } = await run()
@@ -127,21 +135,21 @@ describe.each(BACKENDS_OF_TIER)('axport refresh, on %s,', backend => {
     expect(await staleRecords(service.sql)).toBeEmpty()
   })
 
-  test('compares the records of some organizations alone, and the names of their people', async () => {
-    await behind(
+  test('with organizations compares only their records, and the names of the people in these records', async () => {
+    await writeWithoutTriggers(
       `update users set first_name = 'Eva'; update assessments set organization_id = 12 where id = 9300`,
     )
     const { records, people } = await run(['10'])
     expect(records).toEqual({ compared: 2, missing: 0, outdated: 2, left_over: 0 })
     expect(people).toEqual({ compared: 1, missing: 0, outdated: 1, left_over: 0 })
-    // By where its source has it, and by where the export had it.
+    // A record belongs to an organization by its source or by the stored record.
     expect((await run(['12'])).records).toMatchObject({ compared: 1, outdated: 1 })
     expect((await run(['11'])).records).toMatchObject({ compared: 3, outdated: 3 })
     expect(await found()).toEqual([none, '0 1 0', none])
   })
 
-  test('finds people whose user and records were deleted, for any organizations', async () => {
-    await behind(`
+  test('finds people whose user and records were deleted, with any organizations', async () => {
+    await writeWithoutTriggers(`
       delete from assessment_parts where assessment_id >= 9100; delete from assessments where id >= 9100;
       delete from users where id = 502`)
     expect(await found(['11'])).toEqual(['0 0 3', '0 0 1', none])
@@ -149,7 +157,7 @@ describe.each(BACKENDS_OF_TIER)('axport refresh, on %s,', backend => {
   })
 
   test('refuses an organization that is neither in the source nor in the records', async () => {
-    await behind('delete from organizations where id in (11, 12)')
+    await writeWithoutTriggers('delete from organizations where id in (11, 12)')
     await expect(run(['12', '11', '9999', '10'])).rejects.toThrow(
       'there is no organization 12, 9999: check the ids',
     )
@@ -160,16 +168,16 @@ describe.each(BACKENDS_OF_TIER)('axport refresh, on %s,', backend => {
   const SEARCHES = ['ana', 'eva', 'li', 'reading', 'poetry'].map(text => `filter[search]=${text}`)
 
   test.each<[string, () => Promise<unknown>]>([
-    ['names changed past the triggers', async () => {}],
+    ['changes of names without triggers', async () => {}],
     [
-      'some of the records were rendered meanwhile, and the names that search finds were not',
+      'rendering of some records, but not of the names that searches read',
       () => service.sql`update assessments set legacy_record = true`,
     ],
     [
-      'the names that search finds were rendered meanwhile, and the records were not',
+      'rendering of the names that searches read, but not of the records',
       () => service.sql`select refresh_export_people(array[501, 502]), refresh_export_products(array[1, 2])`,
     ],
-  ])('makes the pages of a service that remembers others right at once, where %s', async (_, meanwhile) => {
+  ])('corrects the pages of a running service immediately, after %s', async (_, meanwhile) => {
     const scope = { organizations: [10, 11, 12], products: [1, 2] }
     const { token } = await authorize(service, scope.organizations, scope.products)
     const { url, stop } = listen(service, pino({ level: 'silent' }))
@@ -178,7 +186,7 @@ describe.each(BACKENDS_OF_TIER)('axport refresh, on %s,', backend => {
       for (const query of [...QUERIES, ...SEARCHES]) answers.push((await tryList(url, token, query)).text)
       return answers
     }
-    await behind(`
+    await writeWithoutTriggers(`
       update users set name = 'Eva', first_name = 'Eva' where id = 501;
       update products set name = 'Poetry' where id = 1;
       delete from assessment_parts where assessment_id = 9100;
@@ -196,7 +204,7 @@ describe.each(BACKENDS_OF_TIER)('axport refresh, on %s,', backend => {
 describe('axport refresh', () => {
   const service = useService()
 
-  test('changes no record if the time zone is missing: no record could be rendered', async () => {
+  test('changes no record if the time zone is missing, because no record could be rendered', async () => {
     await load(service.sql, WORLD)
     await service.sql`delete from export_state`
     const version = await versionOf(service.sql)
@@ -212,7 +220,7 @@ describe('axport refresh', () => {
       insert into assessments select id, 501, 10, 1, '2026-03-01Z' from generate_series(20001, 22100) as id`
     await service.sql`
       insert into assessment_parts select id, id, 1, null, null, 77 from generate_series(20001, 22100) as id`
-    /** How many records each transaction has written, the largest first. */
+    /** The numbers of records that each transaction has written, the largest first. */
     const transactions = async () => {
       const rows = await service.sql<{ records: number }[]>`
         select count(*)::integer as records from export_records where id > 20000 group by xmin::text order by 1 desc`
@@ -221,7 +229,7 @@ describe('axport refresh', () => {
     expect(await transactions()).toEqual([2100])
     await withoutTriggers(service.sql, `update users set email = 'x' where id = 501`)
     expect((await refresh(service.sql, undefined, () => {})).records).toMatchObject({ outdated: 2103 })
-    // The six of WORLD come before them.
+    // The six records of WORLD come before these.
     expect(await transactions()).toEqual([1994, 106])
 
     const impatient = postgres(service.url, { max: 1, connection: { lock_timeout: 1000 } })
@@ -232,7 +240,7 @@ describe('axport refresh', () => {
     await impatient.end()
   })
 
-  test('reports each row once beside another refresh, and equals the source beside writers', async () => {
+  test('reports each row once during another refresh, and equals the source despite concurrent writers', async () => {
     await load(service.sql, WORLD)
     await withoutTriggers(service.sql, `update users set email = 'z'`)
     const [known] = await service.sql`select count(*)::integer as records from export_records`

@@ -29,29 +29,29 @@ const assessments = ofType(sample, 'assessment')
 const allParts = assessments.flatMap(({ parts }) => parts ?? [])
 const share = (lines: Line[], has: (line: Line) => boolean) => lines.filter(has).length / lines.length
 
-/** The instant a date stands for where the platform's clocks are that many hours ahead of UTC. */
+/** The instant of a date if the platform's clocks are this many hours ahead of UTC. */
 const instant = (certified = '', hours = 0) =>
   certified.length === 10 ? Date.parse(certified) - hours * 3_600_000 : Date.parse(certified)
 
-describe('the output', () => {
+describe('the output of the sample', () => {
   test('is the same for the same number and seed', () => {
     expect(hash(text({ assessments: 1000 }))).toBe(hash(text({ assessments: 1000, seed: 1 })))
     expect(hash(text({ assessments: 1000, seed: 2 }))).not.toBe(hash(text({ assessments: 1000 })))
   })
 
-  // A deliberate change of the sample changes this line; another machine or runtime must not.
+  // A deliberate change of the sample changes this hash. Other machines and runtimes must not.
   test('is the same on every machine', () => {
     expect(hash(text({ assessments: 1000 }))).toBe(
       'acc53df9a5ccdabe6ca039a3aa3c7609ed6c1319639bf3bcbf549536a19d8843',
     )
   })
 
-  test('ends with the number of its lines, in whatever chunks it comes', () => {
+  test('ends with the number of its lines', () => {
     expect(end as object | undefined).toEqual({ type: 'end', lines: sample.length })
     expect(parse(text({ assessments: 0 })).at(-1) as object).toEqual({ type: 'end', lines: 9 })
   })
 
-  test.each([0, 1, 5, 1000])('holds exactly %d assessments when asked for that many', count => {
+  test.each([0, 1, 5, 1000])('has exactly %d assessments if that many are requested', count => {
     const lines = parse(text({ assessments: count }))
     expect(ofType(lines, 'assessment')).toHaveLength(count)
     expect(ofType(lines, 'organization').length).toBeGreaterThanOrEqual(3)
@@ -59,7 +59,7 @@ describe('the output', () => {
     expect(ofType(lines, 'user').length).toBeGreaterThanOrEqual(3)
   })
 
-  test('comes lazily, in chunks of whole lines of about 64 KB', () => {
+  test('is generated on demand, in chunks of whole lines of about 64 KB', () => {
     const chunks = sampleNdjson({ assessments: 10_000_000 })
     for (let count = 0; count < 3; count++) {
       const chunk = chunks.next().value ?? ''
@@ -72,7 +72,7 @@ describe('the output', () => {
   test.each([
     [10, 400],
     [2000, 30_000],
-  ])('of %d has its organizations, products and users in the output of %d', (small, large) => {
+  ])('of %d has only organizations, products and users of the output of %d', (small, large) => {
     const kept = (count: number) =>
       text({ assessments: count })
         .split('\n')
@@ -81,7 +81,7 @@ describe('the output', () => {
     expect(kept(small).filter(line => !largest.has(line))).toEqual([])
   })
 
-  test('never gives an assessment the id that a part has in an output of another size', () => {
+  test('never has an assessment with the id of a part in an output of another size', () => {
     const idsOf = (count: number) => {
       const lines = ofType(parse(text({ assessments: count })), 'assessment')
       const parts = lines.flatMap(({ id, parts }) => (parts ?? []).map(part => [part.id, id] as const))
@@ -91,13 +91,13 @@ describe('the output', () => {
     for (const { assessments } of sizes) {
       for (const { parts } of sizes) expect([...parts.keys()].filter(id => assessments.has(id))).toEqual([])
     }
-    // Nor a part that of a part of another assessment.
+    // A part never has the id of a part of another assessment.
     const [, some, more] = sizes
     for (const [id, assessmentId] of some?.parts ?? [])
       expect(more?.parts.get(id) ?? assessmentId).toBe(assessmentId)
   })
 
-  test('is refused for a number, a seed or a date that makes no sense', () => {
+  test('is refused for an invalid number, seed or date', () => {
     expect(() => text({ assessments: -1 })).toThrow(RangeError)
     expect(() => text({ assessments: 1.5 })).toThrow(RangeError)
     expect(() => text({ assessments: 1, seed: -1 })).toThrow(RangeError)
@@ -105,8 +105,8 @@ describe('the output', () => {
   })
 })
 
-describe('the lines', () => {
-  test('hold only the fields of the import format', () => {
+describe('the lines of the sample', () => {
+  test('have only fields of the import format', () => {
     const shapes = new Set([
       'type id name',
       'type id name first_name last_name email seid record_status',
@@ -117,7 +117,7 @@ describe('the lines', () => {
     expect(new Set(allParts.map(keys))).toEqual(new Set(['id name certified_at proctor_id']))
   })
 
-  test.each([1, 7, 2000])('refer only to what came before them, with %d assessments', count => {
+  test.each([1, 7, 2000])('refer only to earlier lines, with %d assessments', count => {
     const known = new Set<string>()
     for (const line of parse(text({ assessments: count }))) {
       for (const { proctor_id } of line.type === 'assessment' ? (line.parts ?? [line]) : [])
@@ -132,13 +132,13 @@ describe('the lines', () => {
     }
   })
 
-  test('never give an assessment or a part the id of another', () => {
+  test('never have an assessment or part with the id of another', () => {
     const ids = [...assessments, ...allParts].map(({ id }) => id)
     expect(new Set(ids).size).toBe(ids.length)
     expect(ids.every(Number.isSafeInteger)).toBe(true)
   })
 
-  test('date every part at or before its assessment, and one of them at the same instant', () => {
+  test('date every part at or before its assessment, and one part at the same instant', () => {
     for (const { certified_at, parts } of assessments) {
       if (!parts) continue
       for (const hours of [-12, 0, 14])
@@ -148,7 +148,7 @@ describe('the lines', () => {
     }
   })
 
-  test('date no assessment after the latest instant asked for', () => {
+  test('date no assessment after the requested latest instant', () => {
     const until = new Date('2024-02-29T12:00:00Z')
     const dated = ofType(parse(text({ assessments: 3000, until })), 'assessment')
     const latest = Math.max(...dated.map(({ certified_at }) => instant(certified_at)))
@@ -156,7 +156,7 @@ describe('the lines', () => {
     expect(latest).toBeGreaterThan(until.getTime() - 30 * 86_400_000)
   })
 
-  test('give no two users the same email address or SEID', () => {
+  test('have no two users with the same email address or seid', () => {
     for (const field of ['email', 'seid'] as const) {
       const values = users.map(user => user[field]).filter(value => typeof value === 'string')
       expect(new Set(values).size).toBe(values.length)
@@ -167,10 +167,10 @@ describe('the lines', () => {
   })
 })
 
-describe('2000 assessments', () => {
+describe('a sample of 2,000 assessments', () => {
   const educators = users.filter(({ first_name }) => first_name)
 
-  test('show every kind of assessment in its proportion', () => {
+  test('has every kind of assessment in its proportion', () => {
     expect(share(assessments, ({ proctor_id }) => proctor_id !== undefined)).toBeWithin(0.6, 0.7)
     expect(share(assessments, ({ legacy_record }) => legacy_record === true)).toBeWithin(0.15, 0.25)
     expect(new Set(assessments.map(({ parts }) => parts?.length))).toEqual(new Set([undefined, 2, 3, 4]))
@@ -181,7 +181,7 @@ describe('2000 assessments', () => {
     )
   })
 
-  test('show every kind of user in its proportion', () => {
+  test('has every kind of user in its proportion', () => {
     expect(share(educators, ({ record_status }) => record_status === 'archived')).toBeWithin(0.03, 0.1)
     expect(share(educators, ({ seid }) => seid === null)).toBeWithin(0.06, 0.14)
     expect(share(educators, ({ seid }) => /^0\d{9}$/.test(seid ?? ''))).toBeWithin(0.05, 0.15)
@@ -190,7 +190,7 @@ describe('2000 assessments', () => {
     expect(educators.length).toBeLessThan(users.length)
   })
 
-  test('hold ties: namesakes and days on which many complete', () => {
+  test('has ties: equal names, and days with many assessments', () => {
     expect(new Set(educators.map(({ name }) => name)).size).toBeLessThan(educators.length)
     const perDay = Map.groupBy(assessments, ({ certified_at = '' }) => certified_at.slice(0, 10))
     expect(Math.max(...[...perDay.values()].map(({ length }) => length))).toBeGreaterThan(10)

@@ -10,7 +10,7 @@ export interface Visit {
   /** Requested URLs, in the order of the requests. */
   requested: string[]
   /** The errors, warnings and policy violations that the page printed to its console. */
-  complaints: string[]
+  consoleMessages: string[]
 }
 
 /** Arguments that make Chromium headless and switch off its own background connections. */
@@ -42,13 +42,13 @@ export async function visiting(
     const page = await context.newPage()
     page.setDefaultTimeout(30_000)
     const requested: string[] = []
-    const complaints: string[] = []
+    const consoleMessages: string[] = []
     context.on('request', request => requested.push(request.url()))
     page.on('console', message => {
-      if (message.type() !== 'log') complaints.push(`${message.type()}: ${message.text()}`)
+      if (message.type() !== 'log') consoleMessages.push(`${message.type()}: ${message.text()}`)
     })
-    page.on('pageerror', error => complaints.push(error.message))
-    await visit({ page, requested, complaints })
+    page.on('pageerror', error => consoleMessages.push(error.message))
+    await visit({ page, requested, consoleMessages })
   } finally {
     await context.close()
   }

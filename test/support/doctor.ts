@@ -4,7 +4,7 @@ import type { Finding } from '../../src/doctor/finding.ts'
 import { openDatabase } from '../../src/postgres/database.ts'
 import { migrate } from '../../src/postgres/schema/migrate.ts'
 import { freshDatabase } from './cluster.ts'
-import { axport, complaint } from './executable.ts'
+import { axport, errorLine } from './executable.ts'
 import { WORLD } from './operator.ts'
 import { load } from './service.ts'
 
@@ -64,11 +64,11 @@ export async function diagnose(env: Record<string, string>, ...options: string[]
     throw new Error(`axport doctor printed no findings: exit code ${code}, ${stderr}`)
   const findings = JSON.parse(stdout) as Finding[]
   if (code === 0 && stderr === '') return { findings, line: null }
-  return { findings, line: complaint({ code, stdout: '', stderr }, 1) }
+  return { findings, line: errorLine({ code, stdout: '', stderr }, 1) }
 }
 
 /** Runs doctor on a database and returns the findings that are not ok, as "check: status, detail". */
-export async function ailments(url: string, ...options: string[]): Promise<string[]> {
+export async function badFindings(url: string, ...options: string[]): Promise<string[]> {
   const { findings, line } = await diagnose({ DATABASE_URL: url }, ...options)
   const wrongs = findings.filter(finding => finding.status === 'wrong').length
   const expected =

@@ -58,8 +58,8 @@ async function build(outfile: string): Promise<void> {
     stdout: 'ignore',
     stderr: 'pipe',
   })
-  const complaint = await new Response(run.stderr).text()
-  if ((await run.exited) !== 0) throw new Error(`the executable cannot be built: ${complaint}`)
+  const stderr = await new Response(run.stderr).text()
+  if ((await run.exited) !== 0) throw new Error(`the executable cannot be built: ${stderr}`)
 }
 
 /** Makes an empty folder, which cleanUp() removes. */
@@ -158,12 +158,12 @@ class Collected {
     this.#wake()
   }
 
-  async shows(pattern: RegExp, complaint: () => string): Promise<RegExpExecArray> {
+  async shows(pattern: RegExp, stderr: () => string): Promise<RegExpExecArray> {
     for (;;) {
       const match = pattern.exec(this.text)
       if (match) return match
       if (this.#isOver)
-        throw new Error(`the process ended without printing ${pattern}: ${this.text}${complaint()}`)
+        throw new Error(`the process ended without printing ${pattern}: ${this.text}${stderr()}`)
       await new Promise<void>(resolve => {
         this.#wake = resolve
       })
@@ -191,7 +191,7 @@ export async function cleanUp(): Promise<void> {
  * not `expected`, if standard output is not empty, or if standard error has more lines. After a wrong call (exit code
  * 2), one more line may name --help.
  */
-export function complaint({ code, stdout, stderr }: Finished, expected: 1 | 2 | 75): string {
+export function errorLine({ code, stdout, stderr }: Finished, expected: 1 | 2 | 75): string {
   const all = JSON.stringify({ code, stdout, stderr })
   if (code !== expected || stdout !== '') throw new Error(`expected exit code ${expected}, but: ${all}`)
   const [, line] = /^axport: ([^\n]+)\n(?:\(.*--help.*\)\n)?$/.exec(stderr) ?? []

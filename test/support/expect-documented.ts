@@ -32,25 +32,25 @@ export function expectDocumented(
   answer: { status: number; headers: { get(name: string): string | null | undefined }; text: string },
 ): void {
   const { status, headers, text } = answer
-  const complain = (what: string): never => {
+  const fail = (what: string): never => {
     throw new Error(`${method} ${target} was answered with ${status}, and ${what}: ${text.slice(0, 500)}`)
   }
   const operations = operationsAt(target.split('?', 1)[0] as string)
   if (!operations) {
-    if (status !== 404) complain('the document has no such path')
+    if (status !== 404) fail('the document has no such path')
     return
   }
   const [operation] = Object.values(operations)
-  const documented = operation?.responses[status] ?? complain('the document has no such status')
+  const documented = operation?.responses[status] ?? fail('the document has no such status')
   for (const name of MEANINGFUL) {
     const isDescribed = Object.keys(documented.headers ?? {}).some(known => known.toLowerCase() === name)
     const isThere = headers.get(name) != null
-    if (isThere && !isDescribed) complain(`the document does not describe the header ${name}`)
-    if (!isThere && isDescribed && name !== 'link') complain(`the described header ${name} is missing`)
+    if (isThere && !isDescribed) fail(`the document does not describe the header ${name}`)
+    if (!isThere && isDescribed && name !== 'link') fail(`the described header ${name} is missing`)
   }
   const schema = method === 'HEAD' ? undefined : documented.content?.['application/json']?.schema
-  if (!schema && text !== '') complain('the document describes no body')
-  if (schema && !ajv.validate(schema, JSON.parse(text))) complain(ajv.errorsText())
+  if (!schema && text !== '') fail('the document describes no body')
+  if (schema && !ajv.validate(schema, JSON.parse(text))) fail(ajv.errorsText())
 }
 
 /** The operations of the first path template of the document that matches `path`. */

@@ -34,7 +34,7 @@ export function world(): Line[] {
 }
 
 /** The same four ids with the default values of their builders, for tests that import one of them again. */
-export const PEOPLE = [organization(ORGANIZATION), product(PRODUCT), educator(EDUCATOR), proctor(PROCTOR)]
+export const REFERENCED = [organization(ORGANIZATION), product(PRODUCT), educator(EDUCATOR), proctor(PROCTOR)]
 
 /** An organization. */
 export function organization(id: number, name = `Organization ${id}`): Line {

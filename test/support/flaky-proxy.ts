@@ -1,8 +1,8 @@
 import { connect, createServer, type Server, type Socket } from 'node:net'
 
 /** How the network between two programs behaves, such as a service and its database. */
-export type Weather =
-  | { is: 'fair' }
+export type NetworkCondition =
+  | { is: 'normal' }
   /** All bytes arrive this many milliseconds late, in both directions. */
   | { is: 'slow'; milliseconds: number }
   /** A connection is cut after this many bytes of answers. `after` is called once for each connection. */
@@ -23,11 +23,11 @@ interface Link {
   isDead: boolean
 }
 
-/** A TCP proxy in front of a server on 127.0.0.1. `become()` sets how reliable the proxy is. */
+/** A TCP proxy in front of a server on 127.0.0.1. `setNetwork()` sets how reliable the proxy is. */
 export class FlakyProxy {
   /** The number of connections accepted so far. */
   accepted = 0
-  #weather: Weather = { is: 'fair' }
+  #network: NetworkCondition = { is: 'normal' }
   readonly #links = new Set<Link>()
   readonly #server: Server
   #port: number
@@ -68,13 +68,13 @@ export class FlakyProxy {
   }
 
   /** Changes the behaviour for open and for new connections. */
-  become(weather: Weather): void {
+  setNetwork(condition: NetworkCondition): void {
     // A firewall that was down has lost its state, and drops the packets of older connections.
-    if (this.#weather.is === 'silent') for (const link of this.#links) this.#die(link)
-    this.#weather = weather
+    if (this.#network.is === 'silent') for (const link of this.#links) this.#die(link)
+    this.#network = condition
     for (const link of this.#links) {
-      link.budget = budgetIn(weather)
-      if (weather.is === 'closing') this.#end(link)
+      link.budget = budgetIn(condition)
+      if (condition.is === 'closing') this.#end(link)
     }
   }
 
@@ -98,18 +98,18 @@ export class FlakyProxy {
   #accept(client: Socket): void {
     this.accepted++
     client.on('error', () => {})
-    if (this.#weather.is === 'closing') return void client.destroy()
-    const link: Link = { client, server: undefined, budget: budgetIn(this.#weather), isDead: false }
+    if (this.#network.is === 'closing') return void client.destroy()
+    const link: Link = { client, server: undefined, budget: budgetIn(this.#network), isDead: false }
     this.#links.add(link)
     client.on('close', () => this.#end(link))
     // The connection hangs for good: bytes of the client are read and dropped.
-    if (this.#weather.is === 'silent') return void client.resume()
+    if (this.#network.is === 'silent') return void client.resume()
     const server = connect({ port: this.#port, host: '127.0.0.1', noDelay: true })
     link.server = server
     server.on('error', () => {})
     server.on('close', () => {
       // A silent network does not pass the server's FIN either.
-      if (this.#weather.is !== 'silent' && !link.isDead) this.#end(link)
+      if (this.#network.is !== 'silent' && !link.isDead) this.#end(link)
     })
     this.#forward(link, client, server, () => Number.POSITIVE_INFINITY)
     this.#forward(link, server, client, () => link.budget)
@@ -118,14 +118,14 @@ export class FlakyProxy {
   #forward(link: Link, from: Socket, to: Socket, allowed: () => number): void {
     const isAnswer = to === link.client
     from.on('data', (chunk: Buffer) => {
-      const weather = this.#weather
-      if (link.isDead || weather.is === 'silent') return
-      if (weather.is === 'slow') {
+      const condition = this.#network
+      if (link.isDead || condition.is === 'silent') return
+      if (condition.is === 'slow') {
         // Timers with equal delays fire in the order in which they were set, so the bytes stay in order.
-        setTimeout(() => void (link.isDead || to.write(chunk)), weather.milliseconds)
+        setTimeout(() => void (link.isDead || to.write(chunk)), condition.milliseconds)
         return
       }
-      if (weather.is === 'garbling' && isAnswer) {
+      if (condition.is === 'garbling' && isAnswer) {
         const last = chunk.length - 1
         chunk.writeUInt8(chunk.readUInt8(last) ^ 0xff, last)
       }
@@ -148,4 +148,5 @@ export class FlakyProxy {
   }
 }
 
-const budgetIn = (weather: Weather) => (weather.is === 'cutting' ? weather.after() : Number.POSITIVE_INFINITY)
+const budgetIn = (condition: NetworkCondition) =>
+  condition.is === 'cutting' ? condition.after() : Number.POSITIVE_INFINITY

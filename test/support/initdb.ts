@@ -49,8 +49,8 @@ async function run(
   options: { cwd?: string; env?: Record<string, string>; uid?: number; gid?: number },
 ): Promise<void> {
   const child = Bun.spawn(command, { ...options, stdin: 'ignore', stdout: 'ignore', stderr: 'pipe' })
-  const complaint = await new Response(child.stderr).text()
-  if ((await child.exited) !== 0) throw new Error(`${command[0]} failed: ${complaint.trim()}`)
+  const stderr = await new Response(child.stderr).text()
+  if ((await child.exited) !== 0) throw new Error(`${command[0]} failed: ${stderr.trim()}`)
 }
 
 /** The environment of the server. It contains none of the tests' variables, such as PGOPTIONS, locale or time zone. */

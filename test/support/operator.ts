@@ -3,7 +3,7 @@ import type { Sql } from 'postgres'
 import { type Credentials, createIntegration } from '../../src/integrations/create.ts'
 import type { Ids } from '../../src/integrations/scope.ts'
 import { openDatabase } from '../../src/postgres/database.ts'
-import { axport, complaint } from './executable.ts'
+import { axport, errorLine } from './executable.ts'
 import { assessment, educator, organization, proctor, product } from './fixtures.ts'
 import { use } from './hooks.ts'
 import { postToken, tryList, type Answer as WholeAnswer } from './http.ts'
@@ -111,5 +111,5 @@ export async function succeed(url: string, ...args: string[]): Promise<string> {
 
 /** The error message of a command on a database; throws unless its exit code is 1. */
 export async function refusal(url: string, ...args: string[]): Promise<string> {
-  return complaint(await axport(args, { env: { DATABASE_URL: url } }), 1)
+  return errorLine(await axport(args, { env: { DATABASE_URL: url } }), 1)
 }

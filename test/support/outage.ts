@@ -52,7 +52,7 @@ export async function startOutageService(
   let lines: string[] = []
   const log = pino({ base: null }, { write: (line: string) => void lines.push(line) })
   const server = listen(database, log, settings)
-  /** Sends a request, and holds that the OpenAPI document describes the answer. */
+  /** Sends a request, and checks that the OpenAPI document describes the answer. */
   const ask = async (path: string, init: RequestInit) => {
     const answer = await fetch(server.url + path, init)
     const { status, headers } = answer
@@ -94,7 +94,7 @@ export async function startOutageService(
   }
 }
 
-/** Holds that both endpoints answer 503 with Retry-After, in their own error formats, within `limitMs` milliseconds. */
+/** Checks that both endpoints answer 503 with Retry-After, in their own error formats, within `limitMs` milliseconds. */
 export async function expectUnavailable(service: OutageService, limitMs: number): Promise<void> {
   const start = performance.now()
   const [list, token] = await Promise.all([service.list(), service.token()])

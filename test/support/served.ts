@@ -13,7 +13,7 @@ export interface Served extends Running {
   admin: string
   /** The complete log lines so far; throws if a line is not JSON. */
   log(): (Record<string, unknown> & { msg: string })[]
-  /** Sends SIGTERM, and holds that the process exits with code 0 and an empty standard error. */
+  /** Sends SIGTERM, and checks that the process exits with code 0 and an empty standard error. */
   end(): Promise<void>
 }
 

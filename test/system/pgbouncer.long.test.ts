@@ -3,7 +3,7 @@ import pino from 'pino'
 import { openDatabase } from '../../src/postgres/database.ts'
 import { StatementTimeout } from '../../src/postgres/failures.ts'
 import { record } from '../support/disclosures.ts'
-import { ailments } from '../support/doctor.ts'
+import { badFindings } from '../support/doctor.ts'
 import { axport } from '../support/executable.ts'
 import { get, LIST } from '../support/http.ts'
 import { requires } from '../support/requires.ts'
@@ -140,7 +140,7 @@ for (const [mode, size] of [
     })
 
     test('doctor reports the pooler, and that the pooler does not pass statement_timeout to the server', async () => {
-      const findings = await ailments(bouncer.url)
+      const findings = await badFindings(bouncer.url)
       expect(findings.slice(0, 3)).toEqual([
         expect.stringMatching(/^pooler: warning, one is in between/),
         expect.stringMatching(

@@ -35,8 +35,8 @@ requires(program('promtool', 'prometheus')).test(
     ]) {
       const cwd = join(import.meta.dir, '..', '..', 'docs', 'operate')
       const run = Bun.spawn(['promtool', ...args], { cwd, stdout: 'pipe', stderr: 'pipe' })
-      const said = (await new Response(run.stdout).text()) + (await new Response(run.stderr).text())
-      expect([await run.exited, said]).toEqual([0, expect.stringContaining('SUCCESS')])
+      const output = (await new Response(run.stdout).text()) + (await new Response(run.stderr).text())
+      expect([await run.exited, output]).toEqual([0, expect.stringContaining('SUCCESS')])
     }
   },
 )

@@ -92,7 +92,7 @@ requires(POSTGRES_15).describe('a dump that is restored into the database of a r
   })
 })
 
-/** Holds that a reader saw the later data, then the restored ones, and only the statuses 200 and `errors`. */
+/** Checks that a reader saw the later data, then the restored ones, and only the statuses 200 and `errors`. */
 function expectAnswers({ seen }: { seen: Map<string, number> }, errors: string[]): void {
   const isStatus = (answer: string) => /^\d+$/.test(answer)
   expect([...seen.keys()].filter(answer => !isStatus(answer))).toEqual(['later', 'before'])

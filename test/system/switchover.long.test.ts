@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { openDatabase } from '../../src/postgres/database.ts'
 import { type OwnCluster, startCluster } from '../support/cluster.ts'
-import { ailments } from '../support/doctor.ts'
+import { badFindings } from '../support/doctor.ts'
 import { axport, cleanUp } from '../support/executable.ts'
 import { get, LIST, newToken } from '../support/http.ts'
 import { fill } from '../support/outage.ts'
@@ -129,7 +129,7 @@ test('a service issues tokens within 5 s of a switchover and of the switch back,
 })
 
 test('doctor advises nothing on a standby that only the primary can do', async () => {
-  expect(await ailments(standby.url())).toEqual([
+  expect(await badFindings(standby.url())).toEqual([
     expect.stringMatching(/^writes: warning, none, this is a standby/),
   ])
   expect(await axport(['doctor'], { env: { DATABASE_URL: standby.url() } })).toMatchObject({ code: 0 })

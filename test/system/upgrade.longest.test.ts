@@ -3,7 +3,7 @@ import { openDatabase } from '../../src/postgres/database.ts'
 import { migrate } from '../../src/postgres/schema/migrate.ts'
 import { MIGRATIONS, schemaNumber } from '../../src/postgres/schema/migrations.ts'
 import { emptyDatabase } from '../support/cluster.ts'
-import { axport, cleanUp, complaint, ended, executable, launch, type Running } from '../support/executable.ts'
+import { axport, cleanUp, ended, errorLine, executable, launch, type Running } from '../support/executable.ts'
 import { assessment, ndjsonOf } from '../support/fixtures.ts'
 import { type Credentials, newToken, tryList } from '../support/http.ts'
 import { WORLD } from '../support/operator.ts'
@@ -115,6 +115,6 @@ requires(OLD_HISTORY).describe('an executable of the oldest compatible commit', 
     for (const command of ['disable', 'enable', 'rotate'])
       expect([command, (await runOld('integration', command, client_id)).code]).toEqual([command, 0])
     for (const args of [['migrate'], ['import', '-']])
-      expect(complaint(await runOld(...args), 1)).toMatch(/run a newer axport$/)
+      expect(errorLine(await runOld(...args), 1)).toMatch(/run a newer axport$/)
   })
 })

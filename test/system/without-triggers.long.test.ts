@@ -1,7 +1,7 @@
 import { expect, setDefaultTimeout, test } from 'bun:test'
 import { join } from 'node:path'
 import { migrate } from '../../src/postgres/schema/migrate.ts'
-import { ailments } from '../support/doctor.ts'
+import { badFindings } from '../support/doctor.ts'
 import { emptyFolder, serve } from '../support/executable.ts'
 import { newToken } from '../support/http.ts'
 import { succeed } from '../support/operator.ts'
@@ -67,7 +67,7 @@ requires(POSTGRES_15).describe('data that is written into the source tables with
     const { stdout } = await importing(url, linesOf(BEFORE))
     expect(stdout).toMatch(/^assessments +0 +0 +240 +0$/m)
     await expectPages(NOTHING)
-    expect(await ailments(url)).toEqual([
+    expect(await badFindings(url)).toEqual([
       expect.stringMatching(
         /^triggers: warning, the subscription feed writes .* and 2 more past the triggers/,
       ),
@@ -95,12 +95,12 @@ requires(POSTGRES_15).describe('data that is written into the source tables with
     await restore(file, url, '--data-only', '--disable-triggers', ...tables)
     const expectPages = await served(url)
     await expectPages(NOTHING)
-    expect(await ailments(url)).toEqual([
+    expect(await badFindings(url)).toEqual([
       expect.stringMatching(/^read model: wrong, 240 of all 240 records/),
       GETS_NOTHING,
     ])
     await succeed(url, 'refresh')
     await expectPages(BEFORE)
-    expect(await ailments(url, '--full')).toEqual([])
+    expect(await badFindings(url, '--full')).toEqual([])
   })
 })

@@ -4,7 +4,7 @@ import type { Oracle } from '../../support/oracle.ts'
 import { holds } from '../../support/property.ts'
 import { readOracle } from '../../support/stored-platform.ts'
 import { type Access, type AccessChange, anyAccessChange, Client, refusal } from './clients.ts'
-import { type Asked, anyAsked, queryString, rightPage } from './questions.ts'
+import { anyParameters, type ListParameters, queryString, rightPage } from './questions.ts'
 import { type Answer, ask, useTwoServers } from './servers.ts'
 import { anyWrite, moveRecords, PRODUCTS, reset, type Write, write } from './world.ts'
 
@@ -33,10 +33,10 @@ const step: fc.Arbitrary<Step> = fc.oneof(
   },
 )
 
-const asked = anyAsked(fc.constantFrom(50, 60, 100))
+const parameters = anyParameters(fc.constantFrom(50, 60, 100))
 
 /** Each client walks through these requests page by page, until the writer ends. */
-const questions = fc.array(asked, { minLength: 1, maxLength: 4 })
+const questions = fc.array(parameters, { minLength: 1, maxLength: 4 })
 
 const two = useTwoServers()
 
@@ -48,7 +48,7 @@ interface State {
 
 /** An answer, with the numbers of the first and the last step that may have been visible to its request. */
 interface Met {
-  asked: Asked
+  parameters: ListParameters
   offset: number
   answer: Answer
   from: number
@@ -57,9 +57,9 @@ interface Met {
   fixed: Access | undefined
 }
 
-function isRight({ asked, offset, answer, fixed }: Met, { oracle, access }: State): boolean {
+function isRight({ parameters, offset, answer, fixed }: Met, { oracle, access }: State): boolean {
   const allowed = fixed ?? access
-  const right = refusal(allowed) ?? { status: 200, body: rightPage(oracle, allowed, asked, offset) }
+  const right = refusal(allowed) ?? { status: 200, body: rightPage(oracle, allowed, parameters, offset) }
   return answer.status === right.status && answer.body === right.body
 }
 
@@ -101,14 +101,19 @@ class Run {
   }
 
   /** Reads pages until the writer ends. `fixed` is undefined for the token whose access changes. */
-  async read(token: string, fixed: Access | undefined, questions: Asked[], server: number): Promise<void> {
+  async read(
+    token: string,
+    fixed: Access | undefined,
+    questions: ListParameters[],
+    server: number,
+  ): Promise<void> {
     for (let turn = 0; !this.isOver; turn++) {
-      const asked = questions[turn % questions.length] as Asked
-      for (let offset = 0; offset < 300 && !this.isOver; offset += asked.size) {
+      const parameters = questions[turn % questions.length] as ListParameters
+      for (let offset = 0; offset < 300 && !this.isOver; offset += parameters.size) {
         const from = Math.max(0, this.states.length - 1)
         const url = two.urls[(server + turn) % 2] as string
-        const answer = await ask(url, token, `?${queryString(asked, offset)}`)
-        this.met.push({ asked, offset, answer, from, to: this.begun, fixed })
+        const answer = await ask(url, token, `?${queryString(parameters, offset)}`)
+        this.met.push({ parameters, offset, answer, from, to: this.begun, fixed })
       }
     }
   }
@@ -136,7 +141,7 @@ test('during concurrent writes, an answer equals one state of data and access du
       const changing = await make([1, 2, 3, 4, 5])
       const { text } = changing.token(0)
       const run = new Run(changing, text)
-      const readAs = (client: Client, questions: Asked[], server: number) => {
+      const readAs = (client: Client, questions: ListParameters[], server: number) => {
         const { text, access } = client.token(0)
         return run.read(text, access, questions, server)
       }

@@ -27,8 +27,8 @@ async function expectCorrected(query: string, change: (last: string) => Promise<
   const counters = newCounters()
   const memory = new PageMemory(counters)
   const page = async (offset: number, known = memory) => {
-    const asked = parseListQuery(`${query}&page=20&offset=${offset}`)
-    const { count, documents } = await readPage(pool, known, tokenOf(SCOPE), asked)
+    const parameters = parseListQuery(`${query}&page=20&offset=${offset}`)
+    const { count, documents } = await readPage(pool, known, tokenOf(SCOPE), parameters)
     return { count, text: Buffer.from(documents).toString() }
   }
   await page(0)

@@ -4,7 +4,7 @@ import type { Oracle, Scope } from '../../support/oracle.ts'
 import { readOracle } from '../../support/stored-platform.ts'
 import { thorough } from '../../support/tier.ts'
 import { useDatabase } from './database.ts'
-import { type Asked, EACH_SORT, issueTokens, readBody, rightPage, SORTED } from './questions.ts'
+import { EACH_SORT, issueTokens, type ListParameters, readBody, rightPage, SORTED } from './questions.ts'
 import { partsOf, wayOf } from './statements.ts'
 import { EMPTY, PRODUCTS } from './world.ts'
 
@@ -38,11 +38,20 @@ beforeAll(async () => {
 })
 
 /** Compares a page with the oracle, and returns the statements that read the page. */
-async function compare(memory: PageMemory, scope: Scope, asked: Asked, offset: number): Promise<string[]> {
+async function compare(
+  memory: PageMemory,
+  scope: Scope,
+  parameters: ListParameters,
+  offset: number,
+): Promise<string[]> {
   db.sent = []
-  const body = await readBody(db.pool, memory, scope, asked, offset)
+  const body = await readBody(db.pool, memory, scope, parameters, offset)
   const texts = db.sent.filter(text => text.includes('as documents'))
-  expect({ asked, offset, body }).toEqual({ asked, offset, body: rightPage(oracle, scope, asked, offset) })
+  expect({ parameters, offset, body }).toEqual({
+    parameters,
+    offset,
+    body: rightPage(oracle, scope, parameters, offset),
+  })
   return texts
 }
 
@@ -61,15 +70,18 @@ describe.each(WAYS)('by the way "$way",', ({ way, scope }) => {
     }
   })
 
-  test.each(SORTED)('every page by $sort $order is right if only the count is known', async asked => {
+  test.each(SORTED)('every page by $sort $order is right if only the count is known', async parameters => {
     const ways = new Set<string>()
     for (const size of SIZES) {
       for (let offset = 0; offset <= count + STEP; offset += STEP) {
         const memory = new PageMemory()
         // A request in the other order leaves the count as a hint, but no place in this order.
-        const other = { ...asked, order: asked.order === 'ASC' ? ('DESC' as const) : ('ASC' as const) }
+        const other = {
+          ...parameters,
+          order: parameters.order === 'ASC' ? ('DESC' as const) : ('ASC' as const),
+        }
         await readBody(db.pool, memory, scope, { ...other, filter: 0, size: 100 }, 0)
-        const texts = await compare(memory, scope, { ...asked, filter: 0, size }, offset)
+        const texts = await compare(memory, scope, { ...parameters, filter: 0, size }, offset)
         const limit = Math.min(size, Math.max(0, count - offset))
         const isNearEnd = Math.max(0, count - offset - limit) < offset
         expect(partsOf(texts)).toEqual([isNearEnd ? 'end' : 'start'])
@@ -82,21 +94,21 @@ describe.each(WAYS)('by the way "$way",', ({ way, scope }) => {
   test.each(SORTED)('a walk by $sort $order is right, forward and backward', async ({ sort, order }) => {
     for (const size of SIZES) {
       const memory = new PageMemory()
-      const asked = { sort, order, filter: 0, size }
+      const parameters = { sort, order, filter: 0, size }
       const offsets = Array.from({ length: Math.ceil(count / size) + 1 }, (_, page) => page * size)
-      for (const offset of offsets) await compare(memory, scope, asked, offset)
-      for (const offset of offsets.reverse()) await compare(memory, scope, asked, offset)
+      for (const offset of offsets) await compare(memory, scope, parameters, offset)
+      for (const offset of offsets.reverse()) await compare(memory, scope, parameters, offset)
       // Offsets between the remembered places.
-      for (const offset of offsets) await compare(memory, scope, asked, offset + 3)
+      for (const offset of offsets) await compare(memory, scope, parameters, offset + 3)
     }
   })
 
   test.each(EACH_SORT)(
     'the next page is right after a page by $sort $order that was read from the end',
-    async asked => {
+    async parameters => {
       for (const size of [50, 60]) {
         const memory = new PageMemory()
-        const question = { ...asked, filter: 0, size }
+        const question = { ...parameters, filter: 0, size }
         await compare(memory, scope, question, 0)
         for (let offset = count - 1; offset > 0; offset -= 11) {
           await compare(memory, scope, question, offset)

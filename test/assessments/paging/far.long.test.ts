@@ -3,7 +3,7 @@ import { PageMemory } from '../../../src/assessments/page-memory.ts'
 import type { Oracle, Scope } from '../../support/oracle.ts'
 import { readOracle } from '../../support/stored-platform.ts'
 import { useDatabase } from './database.ts'
-import { type Asked, issueTokens, readBody, rightPage, SORTED } from './questions.ts'
+import { issueTokens, type ListParameters, readBody, rightPage, SORTED } from './questions.ts'
 import { partsOf } from './statements.ts'
 import { EMPTY, PRODUCTS } from './world.ts'
 
@@ -30,18 +30,18 @@ const OFFSETS = [9_999, 10_000, 10_001, 10_555, COUNT - 100, COUNT - 37, COUNT -
 test.each(SORTED)(
   'far pages by $sort $order are right, first without hints and then from remembered places',
   async order => {
-    const asked: Asked = { ...order, filter: 0, size: 100 }
+    const parameters: ListParameters = { ...order, filter: 0, size: 100 }
     for (const scope of SCOPES) {
       for (const offset of OFFSETS) {
         const memory = new PageMemory()
         db.sent = []
-        expect(await readBody(db.pool, memory, scope, asked, offset)).toBe(
-          rightPage(oracle, scope, asked, offset),
+        expect(await readBody(db.pool, memory, scope, parameters, offset)).toBe(
+          rightPage(oracle, scope, parameters, offset),
         )
         expect(partsOf(db.sent)).toEqual(['start and count'])
         for (const next of [offset, offset + 100])
-          expect(await readBody(db.pool, memory, scope, asked, next)).toBe(
-            rightPage(oracle, scope, asked, next),
+          expect(await readBody(db.pool, memory, scope, parameters, next)).toBe(
+            rightPage(oracle, scope, parameters, next),
           )
       }
     }

@@ -26,7 +26,7 @@ const FEW: [number: number, rank: number, isExact: boolean][] = [
   ...[10, 400].map((rank): [number, number, boolean] => [30, rank, false]),
 ]
 
-describe.each(SORTED)('by $sort $order', asked => {
+describe.each(SORTED)('by $sort $order', parameters => {
   test.each(FEW)(
     '%d organizations from rank %d on are read without the records of others, from the start, a place and the end',
     async (number, rank, isExact) => {
@@ -41,7 +41,7 @@ describe.each(SORTED)('by $sort $order', asked => {
       // For many organizations, a far page without hints walks an index with the records of all.
       if (isExact) places.push([middle, []])
       for (const [offset, visited] of places) {
-        const { whole, page } = await many.explainer.explain(scope, { ...asked, offset }, visited)
+        const { whole, page } = await many.explainer.explain(scope, { ...parameters, offset }, visited)
         expect(readsAll(whole)).toBe(false)
         expect(heapFetches(page)).toBe(0)
         if (!isExact) {
@@ -58,11 +58,11 @@ describe.each(SORTED)('by $sort $order', asked => {
 
   test('the scan of the largest organization stops at a full page, and three large ones read less than a tenth of all', async () => {
     const largest = await few(1, 0)
-    const { page } = await many.explainer.explain(largest.scope, asked)
+    const { page } = await many.explainer.explain(largest.scope, parameters)
     expect(recordsRead(page)).toBeLessThan(2 * PAGE)
     const { scope, records } = await few(3, 2)
     for (const offset of [0, Math.floor(records / 2)]) {
-      const { page, whole } = await many.explainer.explain(scope, { ...asked, offset })
+      const { page, whole } = await many.explainer.explain(scope, { ...parameters, offset })
       expect(readsAll(whole)).toBe(false)
       expect(recordsRead(page)).toBeLessThan(RECORDS / 10)
     }
@@ -82,8 +82,8 @@ describe('within three of 500 organizations, any filter reads only the records o
     ['a product', { product_ids: ['7'] }],
   ])('%s', async (_, filter) => {
     const { scope, all } = await few(3, 100)
-    for (const asked of EACH_SORT) {
-      const { whole } = await many.explainer.explain(scope, { ...asked, filter })
+    for (const parameters of EACH_SORT) {
+      const { whole } = await many.explainer.explain(scope, { ...parameters, filter })
       expect(readsAll(whole)).toBe(false)
       expect(recordsRead(whole)).toBeLessThanOrEqual(2 * all + PAGE + roundingOf(3))
     }

@@ -4,7 +4,14 @@ import type { Oracle } from '../../support/oracle.ts'
 import { holds } from '../../support/property.ts'
 import { readOracle } from '../../support/stored-platform.ts'
 import { type AccessChange, anyAccessChange, Client, refusal } from './clients.ts'
-import { type Asked, anyAsked, queryString, rightPage, rightRecord, SORTS } from './questions.ts'
+import {
+  anyParameters,
+  type ListParameters,
+  queryString,
+  rightPage,
+  rightRecord,
+  SORTS,
+} from './questions.ts'
 import { type Answer, ask, useTwoServers } from './servers.ts'
 import { anyWrite, EMPTY, PRODUCTS, reset, type Write, write } from './world.ts'
 
@@ -18,10 +25,10 @@ import { anyWrite, EMPTY, PRODUCTS, reset, type Write, write } from './world.ts'
 type Move =
   | { kind: 'next' | 'back' | 'again' | 'last' | 'beyond' | 'unreadable' }
   | { kind: 'jump'; offset: number }
-  | { kind: 'ask'; asked: Asked }
+  | { kind: 'ask'; parameters: ListParameters }
   /** The same offset in the opposite direction of the sort. */
   | { kind: 'turn' }
-  | { kind: 'sort'; sort: Asked['sort'] }
+  | { kind: 'sort'; sort: ListParameters['sort'] }
   | { kind: 'retrieve'; id: number }
 
 interface Walk {
@@ -36,14 +43,14 @@ type Step =
   | { kind: 'access'; client: number; change: AccessChange }
   | { kind: 'read'; walks: Walk[] }
 
-const asked = anyAsked(fc.oneof(fc.constantFrom(100, 50, 60), fc.integer({ min: 1, max: 100 })))
+const parameters = anyParameters(fc.oneof(fc.constantFrom(100, 50, 60), fc.integer({ min: 1, max: 100 })))
 
 const move: fc.Arbitrary<Move> = fc.oneof(
   { weight: 12, arbitrary: fc.constant<Move>({ kind: 'next' }) },
   { weight: 4, arbitrary: fc.constantFrom<Move[]>({ kind: 'back' }, { kind: 'again' }, { kind: 'last' }) },
   { weight: 1, arbitrary: fc.constantFrom<Move[]>({ kind: 'beyond' }, { kind: 'unreadable' }) },
   { weight: 4, arbitrary: fc.record({ kind: fc.constant('jump' as const), offset: fc.nat(330) }) },
-  { weight: 2, arbitrary: fc.record({ kind: fc.constant('ask' as const), asked }) },
+  { weight: 2, arbitrary: fc.record({ kind: fc.constant('ask' as const), parameters }) },
   { weight: 3, arbitrary: fc.constant<Move>({ kind: 'turn' }) },
   {
     weight: 2,
@@ -84,7 +91,7 @@ const two = useTwoServers()
 /** A client and its current page. */
 interface Reader {
   client: Client
-  asked: Asked
+  parameters: ListParameters
   offset: number
 }
 
@@ -94,11 +101,11 @@ async function startReaders(): Promise<Reader[]> {
     { organizations: [1, 3, ...EMPTY], products: [1, 3] },
     { organizations: [3], products: PRODUCTS },
   ]
-  const first: Asked = { sort: 'certified_on', order: 'ASC', filter: 0, size: 60 }
+  const first: ListParameters = { sort: 'certified_on', order: 'ASC', filter: 0, size: 60 }
   return await Promise.all(
     scopes.map(async scope => ({
       client: await Client.create(two.db, two.urls, scope),
-      asked: first,
+      parameters: first,
       offset: 0,
     })),
   )
@@ -119,24 +126,24 @@ async function read(oracle: Oracle, reader: Reader, age: number, move: Move, ser
     expected = refused ?? { status: 400, body: JSON.stringify({ errors: [message] }) }
   } else {
     go(reader, move)
-    rest = `?${queryString(reader.asked, reader.offset)}`
-    expected = refused ?? { status: 200, body: rightPage(oracle, access, reader.asked, reader.offset) }
+    rest = `?${queryString(reader.parameters, reader.offset)}`
+    expected = refused ?? { status: 200, body: rightPage(oracle, access, reader.parameters, reader.offset) }
   }
   const answer = await ask(two.urls[server], text, rest)
   expect({ rest, ...answer }).toStrictEqual({ rest, ...expected })
 }
 
 function go(reader: Reader, move: Move): void {
-  const { size } = reader.asked
+  const { size } = reader.parameters
   if (move.kind === 'next') reader.offset += size
   else if (move.kind === 'back') reader.offset = Math.max(0, reader.offset - size)
   else if (move.kind === 'last') reader.offset = Math.max(0, 260 - size)
   else if (move.kind === 'beyond') reader.offset = 100_000
   else if (move.kind === 'jump') reader.offset = move.offset
   else if (move.kind === 'turn')
-    reader.asked = { ...reader.asked, order: reader.asked.order === 'ASC' ? 'DESC' : 'ASC' }
-  else if (move.kind === 'sort') reader.asked = { ...reader.asked, sort: move.sort }
-  else if (move.kind === 'ask') Object.assign(reader, { asked: move.asked, offset: 0 })
+    reader.parameters = { ...reader.parameters, order: reader.parameters.order === 'ASC' ? 'DESC' : 'ASC' }
+  else if (move.kind === 'sort') reader.parameters = { ...reader.parameters, sort: move.sort }
+  else if (move.kind === 'ask') Object.assign(reader, { parameters: move.parameters, offset: 0 })
   // A client far beyond the end starts from the first page.
   if (move.kind === 'next' && reader.offset > 400) reader.offset = 0
 }

@@ -142,7 +142,7 @@ describe('a live secret and a live token', () => {
     const other = await sql.reserve()
     try {
       await other`select pg_advisory_lock(77)`
-      const asked = sql<{ client: string | null }[]>`
+      const running = sql<{ client: string | null }[]>`
         select pg_advisory_xact_lock_shared(77), (select client_id from live_token(${TOKEN})) as client`.execute()
       await until('the statement waits for the lock', async () => {
         const waiting = await sql`
@@ -151,7 +151,7 @@ describe('a live secret and a live token', () => {
       })
       await sql`delete from access_tokens`
       await other`select pg_advisory_unlock(77)`
-      expect((await asked)[0]?.client).toBe('one')
+      expect((await running)[0]?.client).toBe('one')
       expect(await token()).toHaveLength(0)
     } finally {
       other.release()

@@ -45,7 +45,7 @@ function counting(pool: ServingDatabase): ServingDatabase {
 /** A service with an empty page memory, and a token that the service has not seen. */
 beforeEach(async () => {
   await server?.stop()
-  server = listen({ pool: (...asked) => counting(database.pool(...asked)) }, pino({ level: 'silent' }))
+  server = listen({ pool: (...bounds) => counting(database.pool(...bounds)) }, pino({ level: 'silent' }))
   credentials = await provision(database.sql, { organizations: [1, 2, 3], products: [1, 2] })
   token = await newToken(server.url, credentials)
 })

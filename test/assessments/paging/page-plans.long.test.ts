@@ -78,7 +78,7 @@ const CASES: Case[] = [
   },
 ]
 
-describe.each(SORTED)('for a scope of 400 of 500 organizations by $sort $order,', asked => {
+describe.each(SORTED)('for a scope of 400 of 500 organizations by $sort $order,', parameters => {
   /**
    * Expects a scan of the index of the sort in one direction that reads at most three times the records sent
    * or skipped.
@@ -90,9 +90,9 @@ describe.each(SORTED)('for a scope of 400 of 500 organizations by $sort $order,'
   ): Plan | undefined {
     expect(readsAll(whole)).toBe(false)
     expect(isSorted(page)).toBe(false)
-    const direction = (asked.order === 'ASC') === isBackward ? 'Backward' : 'Forward'
+    const direction = (parameters.order === 'ASC') === isBackward ? 'Backward' : 'Forward'
     const scan = page.find(node => 'Index Name' in node)
-    expect(scan).toMatchObject({ 'Index Name': INDEX[asked.sort], 'Scan Direction': direction })
+    expect(scan).toMatchObject({ 'Index Name': INDEX[parameters.sort], 'Scan Direction': direction })
     // Products outside the scope are adjacent in this order, at one end.
     expect(recordsRead(page)).toBeLessThan(3 * length)
     return scan
@@ -100,13 +100,13 @@ describe.each(SORTED)('for a scope of 400 of 500 organizations by $sort $order,'
 
   test.each(CASES)('$what reads the index of the sort, and few more entries than necessary', async of => {
     const [offset, visited] = of.at(broad.records)
-    const explained = await many.explainer.explain(broad.scope, { ...asked, offset }, visited)
+    const explained = await many.explainer.explain(broad.scope, { ...parameters, offset }, visited)
     const { page, whole } = explained
     const length = of.length?.(broad.records) ?? PAGE
     const scan = expectAlong(explained, of.isBackward ?? false, length)
     expect(page[0]?.['Actual Rows']).toBe(Math.min(length, PAGE))
     if (of.documents === 'on the way')
-      expect(new Set(indexesOfRecords(whole))).toEqual(new Set([INDEX[asked.sort]]))
+      expect(new Set(indexesOfRecords(whole))).toEqual(new Set([INDEX[parameters.sort]]))
     if (of.documents === 'by key') {
       expect(types(page)).toContain('Index Only Scan')
       expect(heapFetches(page)).toBe(0)
@@ -122,12 +122,12 @@ describe.each(SORTED)('for a scope of 400 of 500 organizations by $sort $order,'
 
   test('a far page without hints is counted and read by one statement', async () => {
     const offset = share(0.95)(broad.records)
-    expectAlong(await many.explainer.explain(broad.scope, { ...asked, offset }), false, offset)
+    expectAlong(await many.explainer.explain(broad.scope, { ...parameters, offset }), false, offset)
   })
 
   test('a page after the end reads no record', async () => {
     const offset = broad.records + PAGE
-    const { page } = await many.explainer.explain(broad.scope, { ...asked, offset }, [0])
+    const { page } = await many.explainer.explain(broad.scope, { ...parameters, offset }, [0])
     expect(recordsRead(page)).toBe(0)
   })
 })
@@ -155,8 +155,8 @@ describe('within a scope of 400 of 500 organizations,', () => {
   test.each(narrow)(
     'the filter by %s reads its matches through an index, and few other records',
     async (_, filter, index) => {
-      for (const asked of EACH_SORT) {
-        const { whole } = await many.explainer.explain(broad.scope, { ...asked, filter })
+      for (const parameters of EACH_SORT) {
+        const { whole } = await many.explainer.explain(broad.scope, { ...parameters, filter })
         expect(readsAll(whole)).toBe(false)
         expect(indexesOfRecords(whole)).toContain(index)
         expect(recordsRead(whole)).toBeLessThan(RECORDS / 50)
@@ -175,12 +175,12 @@ describe('within a scope of 400 of 500 organizations,', () => {
   test.each(wide)(
     'the filter by %s reads few more records than a page has, from the start and from a place',
     async (_, filter) => {
-      for (const asked of EACH_SORT) {
+      for (const parameters of EACH_SORT) {
         for (const [offset, visited] of [
           [0, [0]],
           [20_000, [20_000 - PAGE]],
         ] as Place[]) {
-          const query = { ...asked, offset, filter }
+          const query = { ...parameters, offset, filter }
           const { whole, page } = await many.explainer.explain(broad.scope, query, visited)
           expect(readsAll(whole)).toBe(false)
           expect(recordsRead(page)).toBeLessThan(20 * PAGE)
@@ -208,8 +208,8 @@ describe('within a scope of 400 of 500 organizations,', () => {
 
   test('the filter by archived educators never reads all records', async () => {
     const filter: Filter = { user_record_status: ['archived'] }
-    for (const asked of EACH_SORT) {
-      const { whole, page } = await many.explainer.explain(broad.scope, { ...asked, filter }, [0])
+    for (const parameters of EACH_SORT) {
+      const { whole, page } = await many.explainer.explain(broad.scope, { ...parameters, filter }, [0])
       expect(readsAll(whole)).toBe(false)
       expect(recordsRead(page)).toBeLessThan(RECORDS / 10)
     }

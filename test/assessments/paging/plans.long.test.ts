@@ -92,8 +92,8 @@ test.each([
        group by 1 order by min(${sort}_key) desc, 1 limit $1`,
       [length],
     )
-    const asked = { sort, filter: { [filter]: rows.map(row => row.id) } }
-    const { page } = await many.explainer.explain(everything, asked)
+    const parameters = { sort, filter: { [filter]: rows.map(row => row.id) } }
+    const { page } = await many.explainer.explain(everything, parameters)
     expect(recordsRead(page)).toBeLessThan(ASSESSMENTS / 4)
   },
 )

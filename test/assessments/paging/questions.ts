@@ -9,7 +9,7 @@ import { type Oracle, parseRequest, type Scope } from '../../support/oracle.ts'
 import type { Answer } from './servers.ts'
 
 /** The parameters of a list request, as a client sends them. */
-export interface Asked {
+export interface ListParameters {
   sort: (typeof SORTS)[number]
   order: (typeof ORDERS)[number]
   /** An index into FILTERS. */
@@ -46,7 +46,7 @@ export const FILTERS = [
 ]
 
 /** Half of the values are no filter. */
-export const anyAsked = (size: fc.Arbitrary<number>): fc.Arbitrary<Asked> =>
+export const anyParameters = (size: fc.Arbitrary<number>): fc.Arbitrary<ListParameters> =>
   fc.record({
     sort: fc.constantFrom(...SORTS),
     order: fc.constantFrom(...ORDERS),
@@ -55,13 +55,13 @@ export const anyAsked = (size: fc.Arbitrary<number>): fc.Arbitrary<Asked> =>
   })
 
 /** The query string of a page. */
-export function queryString({ sort, order, filter, size }: Asked, offset: number): string {
+export function queryString({ sort, order, filter, size }: ListParameters, offset: number): string {
   return `sort=${sort}&order=${order}&page=${size}&offset=${offset}&${FILTERS[filter]}`
 }
 
 /** The expected body of a page. */
-export function rightPage(oracle: Oracle, scope: Scope, asked: Asked, offset: number): string {
-  return oracle.list(scope, parseRequest(queryString(asked, offset)))
+export function rightPage(oracle: Oracle, scope: Scope, parameters: ListParameters, offset: number): string {
+  return oracle.list(scope, parseRequest(queryString(parameters, offset)))
 }
 
 /** The expected answer to a request for a single record. */
@@ -97,11 +97,11 @@ export async function readBody(
   db: Runner,
   memory: PageMemory,
   scope: Scope,
-  asked: Asked,
+  parameters: ListParameters,
   offset: number,
 ): Promise<string> {
-  const query = parseListQuery(queryString(asked, offset))
+  const query = parseListQuery(queryString(parameters, offset))
   const page = await readPage(db, memory, tokenOf(scope), query)
   const { count, documents } = page
-  return `{"data":[${documents}],"meta":{"count":${count},"offset":${offset},"page":${asked.size}}}`
+  return `{"data":[${documents}],"meta":{"count":${count},"offset":${offset},"page":${parameters.size}}}`
 }

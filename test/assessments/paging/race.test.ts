@@ -6,7 +6,7 @@ import type { Oracle, Scope } from '../../support/oracle.ts'
 import { holds } from '../../support/property.ts'
 import { readOracle } from '../../support/stored-platform.ts'
 import { useDatabase } from './database.ts'
-import { type Asked, issueTokens, readBody, rightPage, SORTS } from './questions.ts'
+import { issueTokens, type ListParameters, readBody, rightPage, SORTS } from './questions.ts'
 import { anyWrite, EMPTY, PRODUCTS, reset, type Write, write } from './world.ts'
 
 /**
@@ -17,7 +17,7 @@ import { anyWrite, EMPTY, PRODUCTS, reset, type Write, write } from './world.ts'
 
 interface Question {
   scope: number
-  asked: Asked
+  parameters: ListParameters
   offset: number
 }
 
@@ -29,7 +29,7 @@ const SCOPES: Scope[] = [[1, 2, 3, 4, 5], [3], [1, 6], [2, 4, ...EMPTY]].map(org
 /** Few different requests, so that they often share hints. */
 const question: fc.Arbitrary<Question> = fc.record({
   scope: fc.nat(SCOPES.length - 1),
-  asked: fc.record({
+  parameters: fc.record({
     sort: fc.constantFrom(...SORTS.slice(0, 2)),
     order: fc.constantFrom('ASC' as const, 'DESC' as const),
     filter: fc.constantFrom(0, 0, 0, 12),
@@ -101,9 +101,9 @@ test('an answer equals one state during its request, for any order of statements
 
     const answers: Answered[] = []
     const read = async (question: Question) => {
-      const { asked, offset, scope } = question
+      const { parameters, offset, scope } = question
       const from = states.length - 1
-      const body = await readBody(racer, memory, SCOPES[scope] as Scope, asked, offset)
+      const body = await readBody(racer, memory, SCOPES[scope] as Scope, parameters, offset)
       answers.push({ question, body, during: states.slice(from) })
     }
     const change = (next: Write) =>
@@ -119,8 +119,8 @@ test('an answer equals one state during its request, for any order of statements
     )
 
     for (const { question, body, during } of answers) {
-      const { asked, offset, scope } = question
-      const right = during.map(state => rightPage(state, SCOPES[scope] as Scope, asked, offset))
+      const { parameters, offset, scope } = question
+      const right = during.map(state => rightPage(state, SCOPES[scope] as Scope, parameters, offset))
       expect(right, JSON.stringify(question)).toContain(body)
     }
   })

@@ -24,7 +24,7 @@ beforeEach(async () => {
 })
 
 /** The kinds of statements that a page of 50 sends; see partsOf. */
-async function asked(query: string, offset: number, of = SCOPE): Promise<string[]> {
+async function statementsFor(query: string, offset: number, of = SCOPE): Promise<string[]> {
   db.sent = []
   await readPage(db.pool, memory, tokenOf(of), parseListQuery(`page=50&offset=${offset}&${query}`))
   return partsOf(db.sent)
@@ -76,14 +76,14 @@ const WALKS: Record<string, [query: string, offset: number, parts: string][]> = 
 }
 
 test.each(Object.entries(WALKS))('%s', async (_, walk) => {
-  for (const [query, offset, parts] of walk) expect(await asked(query, offset)).toEqual([parts])
+  for (const [query, offset, parts] of walk) expect(await statementsFor(query, offset)).toEqual([parts])
 })
 
 test('a write inside or outside the scope is corrected in the same statement', async () => {
-  await asked('', 0)
+  await statementsFor('', 0)
   for (const organization of [2, 5]) {
     await change(organization)
-    expect(await asked('', 50)).toEqual(['place'])
+    expect(await statementsFor('', 50)).toEqual(['place'])
   }
 })
 
@@ -92,34 +92,34 @@ test('1,000 or more changes make only the scopes with their organization count a
     db.sql.unsafe(`
       insert into assessments select n, 1, ${organization}, 1, now(), false from generate_series(${organization * 10000}, ${organization * 10000 + 1000}) n;
       insert into assessment_parts select n, n, 1, null, null, 2 from generate_series(${organization * 10000}, ${organization * 10000 + 1000}) n`)
-  await asked('', 0)
+  await statementsFor('', 0)
   await load(5)
-  expect(await asked('', 50)).toEqual(['place'])
+  expect(await statementsFor('', 50)).toEqual(['place'])
   await load(2)
-  expect(await asked('', 50)).toEqual(['place', 'start and count'])
-  expect(await asked('', 50)).toEqual(['place'])
+  expect(await statementsFor('', 50)).toEqual(['place', 'start and count'])
+  expect(await statementsFor('', 50)).toEqual(['place'])
 })
 
 test('a hint older than the log of changes is discarded', async () => {
-  await asked('', 0)
+  await statementsFor('', 0)
   await change(2)
   await db.sql`delete from export_changes where position < (select max(position) from export_changes)`
-  expect(await asked('', 50)).toEqual(['place', 'start and count'])
+  expect(await statementsFor('', 50)).toEqual(['place', 'start and count'])
 })
 
 test('a hint of a restored database is discarded, even if the positions are equal', async () => {
-  await asked('', 0)
+  await statementsFor('', 0)
   await db.sql`update export_changes set tag = gen_random_uuid()`
-  expect(await asked('', 50)).toEqual(['place', 'start and count'])
+  expect(await statementsFor('', 50)).toEqual(['place', 'start and count'])
 })
 
 test('two scopes have separate hints, even with equal counts', async () => {
   const filters = ['', 'filter[legacy_record]=false']
-  for (const filter of filters) await asked(filter, 0)
+  for (const filter of filters) await statementsFor(filter, 0)
   for (const other of OTHERS) {
     for (const filter of filters) {
-      expect(await asked(filter, 0, other)).toEqual(['start and count'])
-      expect(await asked(filter, 0, other)).toEqual(['start'])
+      expect(await statementsFor(filter, 0, other)).toEqual(['start and count'])
+      expect(await statementsFor(filter, 0, other)).toEqual(['start'])
     }
   }
 })

@@ -4,7 +4,7 @@ import { PageMemory } from '../../../src/assessments/page-memory.ts'
 import { openDatabase } from '../../../src/postgres/database.ts'
 import { readOracle } from '../../support/stored-platform.ts'
 import { useDatabase } from './database.ts'
-import { type Asked, issueTokens, readBody, rightPage } from './questions.ts'
+import { issueTokens, type ListParameters, readBody, rightPage } from './questions.ts'
 import { PRODUCTS, reset } from './world.ts'
 
 /**
@@ -12,7 +12,7 @@ import { PRODUCTS, reset } from './world.ts'
  * database.
  */
 
-const ASKED: Asked = { sort: 'certified_on', order: 'ASC', filter: 0, size: 50 }
+const PARAMETERS: ListParameters = { sort: 'certified_on', order: 'ASC', filter: 0, size: 50 }
 const ORGANIZATIONS = [1, 2, 3]
 const SCOPE = { organizations: ORGANIZATIONS, products: PRODUCTS }
 
@@ -24,12 +24,12 @@ beforeEach(async () => {
   memory = new PageMemory()
 })
 
-const read = (offset: number, pool: Sql = db.sql) => readBody(pool, memory, SCOPE, ASKED, offset)
+const read = (offset: number, pool: Sql = db.sql) => readBody(pool, memory, SCOPE, PARAMETERS, offset)
 
 async function expectRight(pool?: Sql): Promise<void> {
   const oracle = await readOracle(db.sql)
   for (const offset of [0, 50, 100])
-    expect(await read(offset, pool)).toBe(rightPage(oracle, SCOPE, ASKED, offset))
+    expect(await read(offset, pool)).toBe(rightPage(oracle, SCOPE, PARAMETERS, offset))
 }
 
 const change = (number: number) =>

@@ -3,7 +3,7 @@ import type { Oracle } from '../../support/oracle.ts'
 import { whileBlocked } from '../../support/served.ts'
 import { readOracle } from '../../support/stored-platform.ts'
 import { type Access, type AccessChange, Client, refusal } from './clients.ts'
-import { type Asked, queryString, rightPage, rightRecord } from './questions.ts'
+import { type ListParameters, queryString, rightPage, rightRecord } from './questions.ts'
 import { type Answer, ask, useTwoServers } from './servers.ts'
 import { PRODUCTS, reset } from './world.ts'
 
@@ -13,8 +13,8 @@ import { PRODUCTS, reset } from './world.ts'
  * away.
  */
 
-const ASKED: Asked = { sort: 'user_name', order: 'ASC', filter: 0, size: 60 }
-const LIST = (offset: number) => `?${queryString(ASKED, offset)}`
+const PARAMETERS: ListParameters = { sort: 'user_name', order: 'ASC', filter: 0, size: 60 }
+const LIST = (offset: number) => `?${queryString(PARAMETERS, offset)}`
 const ERROR_500: Answer = { status: 500, body: '{"errors":[{"message":"Internal server error"}]}' }
 
 const two = useTwoServers()
@@ -38,7 +38,7 @@ beforeEach(async () => {
 
 /** The expected answer to a request for a page with this access. */
 function right(access: Access, offset: number): Answer {
-  return refusal(access) ?? { status: 200, body: rightPage(oracle, access, ASKED, offset) }
+  return refusal(access) ?? { status: 200, body: rightPage(oracle, access, PARAMETERS, offset) }
 }
 
 async function expectRight(url: string, offset: number): Promise<void> {

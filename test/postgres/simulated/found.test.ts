@@ -2,7 +2,7 @@ import { expect, test } from 'bun:test'
 import type { Action, Setting } from './plan.ts'
 import { Simulation } from './simulation.ts'
 
-/** Faults that the simulation has found, as the shortest plans; each is run with so many seeds. */
+/** Faults that the simulation has found, as the shortest schedules. Each runs with this many seeds. */
 const SEEDS = 40
 
 const SETTING: Setting = { size: 1, wait: 1500, statement: 3000, hosts: 1, isPooled: false, wanted: 'any' }

@@ -9,39 +9,39 @@ import { Process } from './process.ts'
 import { LATENESS, type SimulatedTime } from './time.ts'
 import { SimulatedWire } from './wire.ts'
 
-/** What a host does with new connections. */
+/** The reaction of a host to new connections. */
 export type Door =
   | 'open'
-  /** Nobody listens. */
+  /** Nothing listens. */
   | 'shut'
   /** Connections are accepted and closed. */
   | 'closing'
-  /** The server has no connection left. */
+  /** The server has no free connection. */
   | 'full'
-  /** The server starts. */
+  /** The server is starting. */
   | 'starting'
 
-/** Milliseconds for one direction of opening a socket, at most. */
+/** The largest delay, in milliseconds, of one direction while a socket is opened. */
 const LATENCY = 4
 
-/** A simulated server of Postgres, and the network on the way to it. */
+/** A simulated Postgres server, and the network in front of it. */
 export class Host {
   door: Door = 'open'
   isSilent = false
   /** Whether cancel requests are lost. */
   isDeafToCancel = false
   isStandby = false
-  /** Behind a pooler, which invents pids and does not pass statement_timeout on. */
+  /** Whether a pooler is in front, which invents process ids and does not pass statement_timeout on. */
   readonly isPooled: boolean
-  /** Milliseconds after which a statement is ended. */
+  /** The statement timeout in milliseconds. */
   readonly timeout: number
-  /** Changes with each start. */
+  /** A number that changes with each start. */
   startedAt = 1
   readonly processes = new Map<number, Process>()
-  /** Of all connections, also ended ones: the message of an end may still be on its way. */
+  /** All connections, including ended ones, whose last message may still be in flight. */
   readonly links: Link[] = []
   #nextPid = 1
-  /** What waits for the end of a silence. */
+  /** The work that waits for the end of a silence. */
   readonly #unheard: (() => void)[] = []
 
   constructor(
@@ -66,7 +66,7 @@ export class Host {
     )
   }
 
-  /** As cancelBackend() has it. */
+  /** Like cancelBackend() in src. */
   cancel({ pid, secret }: Backend, timeoutMs: number): Promise<void> {
     return this.#reach(
       timeoutMs,
@@ -79,19 +79,19 @@ export class Host {
     )
   }
 
-  /** As pg_stat_activity has it. */
+  /** Like a query of pg_stat_activity. */
   activity(): object {
     return Array.from(this.processes.values(), ({ pid, idle }) => ({ pid, idle }))
   }
 
-  /** Ends all connections, with a message of the server or without. */
+  /** Ends all connections, with or without a message of the server. */
   restart(): void {
     const code = this.chance() < 0.5 ? '57P01' : undefined
     for (const process of [...this.processes.values()]) process.end(code)
     this.startedAt++
   }
 
-  /** Ends a silence. Messages of that time arrive; connections that were being opened then may be lost. */
+  /** Ends a silence. Delayed messages arrive. Connections that were being opened may be lost. */
   resume(isForgotten = false): void {
     this.isSilent = false
     for (const link of this.links) link.resume()
@@ -110,8 +110,8 @@ export class Host {
   }
 
   /**
-   * Opens a socket and lets the server act; resolves when the result has arrived.
-   * @param isHeardLate whether the server acts also after the timeout
+   * Opens a socket and lets the server act. Resolves when the result has arrived.
+   * @param isHeardLate whether the server also acts after the timeout
    */
   #reach<Result>(timeoutMs: number, act: () => Result | 'unheard', isHeardLate = false): Promise<Result> {
     const { promise, resolve, reject } = Promise.withResolvers<Result>()
@@ -137,7 +137,7 @@ export class Host {
       }
       this.time.add('outside', this.chance() * LATENCY, () => this.time.add('read', 0, read))
     }
-    // A socket takes one round trip first: a statement that was sent before has arrived by then.
+    // Opening a socket takes a round trip, so an earlier statement has arrived by then.
     this.time.add('outside', (1 + this.chance()) * LATENCY + LATENESS, hear)
     return promise
   }

@@ -1,8 +1,8 @@
 import type { SimulatedTime } from './time.ts'
 
-/** What a network does to everything that goes through it. */
+/** The state of a network, which applies to all of its connections. */
 export interface Network {
-  /** While it is silent, messages of both directions wait. */
+  /** Whether messages of both directions wait. */
   isSilent: boolean
 }
 
@@ -11,13 +11,13 @@ interface Message {
   arrive(): void
 }
 
-/** To the server, or from it. */
+/** The direction of a message: to the server, or from the server. */
 export type Direction = 'up' | 'down'
 
-/** Milliseconds that a message travels, at most. */
+/** The largest delay of a message, in milliseconds. */
 const LATENCY = 4
 
-/** A connection of the network: messages arrive later, in their order, or never. */
+/** A connection through the network. Messages arrive later, in their order, or never. */
 export class Link {
   readonly #said: Record<Direction, Message[]> = { up: [], down: [] }
   readonly #arrived: Message[] = []
@@ -29,18 +29,18 @@ export class Link {
     private readonly chance: () => number,
   ) {}
 
-  /** A firewall drops all its messages silently from now on. */
+  /** Whether a firewall silently drops all further messages. */
   forget(): void {
     this.#isForgotten = true
   }
 
-  /** @param arrive called when the message has reached the machine, which may not read it yet */
+  /** @param arrive called when the message has reached the machine; the program may read it later */
   say(direction: Direction, hear: () => void, arrive = () => {}): void {
     this.#said[direction].push({ hear, arrive })
     this.#carry(direction)
   }
 
-  /** The network is no longer silent. */
+  /** Ends the silence of the network. */
   resume(): void {
     for (const direction of ['up', 'down'] as const)
       for (const _ of this.#said[direction]) this.#carry(direction)

@@ -5,42 +5,44 @@ import { type Outcome, type Question, wrongOutcome } from './questions.ts'
 import type { SimulatedTime } from './time.ts'
 import { Turns } from './turns.ts'
 
-/** Milliseconds by which a bound may be missed: for a round of the monitor, and the reading of what has come. */
+/** The tolerance of limits in milliseconds, for a round of the monitor and for reading what has arrived. */
 const TOLERANCE = 300
 
-/** Milliseconds between two attempts to open one more connection, at most. */
+/** The longest pause between two attempts to open a further connection, in milliseconds. */
 const LONGEST_PAUSE = 1000
 
-/** Milliseconds that the monitor gives running statements after a stop, for answers that came meanwhile. */
+/**
+ * The time that the monitor gives running statements after a suspension, for answers that arrived meanwhile.
+ */
 const GRACE = 1000
 
-/** Milliseconds in which the statement of a client that hung up is cancelled. */
+/** The milliseconds within which the statement of a disconnected client is cancelled. */
 const CANCELLED = 2000
 
-/** Checks every event against the invariants of the pool. */
+/** Checks the invariants of the pool after every event. */
 export class Observer {
   readonly questions: Question[] = []
-  /** Those that are not over. */
+  /** The statements that are not over. */
   readonly pending = new Set<Question>()
-  /** The first thing that was wrong. */
+  /** The first fault. */
   fault: string | undefined
-  /** Whether nothing has happened yet that ends connections or prevents new ones. */
+  /** Whether no event so far has ended connections or prevented new ones. */
   isCalm = true
   isClosed = false
-  /** Connections that were cut or lost until now, at most. */
+  /** An upper bound of the number of connections that were cut or lost so far. */
   lost = 0
-  /** By the clock, when the pool has to be closed. */
+  /** The time by which the pool must be closed. */
   closesBy = Number.POSITIVE_INFINITY
   /** Whether displace() is running. */
   isDisplacing = false
-  /** Connections that are open or being opened. */
+  /** The number of connections that are open or being opened. */
   held = 0
   #isLost = false
-  /** By the clock, since when a statement waits although one more connection could be opened. */
+  /** The time since which a statement waits although a further connection could be opened. */
   #roomSince: number | undefined
   readonly #turns = new Turns(what => this.wrong(what))
 
-  /** @param trace gets a line for each event */
+  /** @param trace is called with a line for each event */
   constructor(
     private readonly setting: Setting,
     private readonly time: SimulatedTime,
@@ -56,16 +58,16 @@ export class Observer {
     this.trace?.push(`${this.time.now().toFixed(1).padStart(9)}  ${what}`)
   }
 
-  /** A connection is being opened, or has ended. */
+  /** A connection begins to open, or has ended. */
   hold(change: 1 | -1): void {
     this.held += change
     this.note(`connections: ${this.held}`)
-    // With two hosts, an attempt goes on to the second.
+    // With two hosts, an attempt continues with the second host.
     if (change > 0 && this.isClosed && this.setting.hosts === 1)
       this.wrong('a closed pool opens a connection')
   }
 
-  /** A line of the log. */
+  /** The pool logs a line. */
   logged(line: string): void {
     this.note(line)
     const isLost = line === 'the database cannot be reached'
@@ -81,7 +83,7 @@ export class Observer {
     this.note(`${question.id} is asked, in lane "${question.lane}"`)
   }
 
-  /** It is in the queue. */
+  /** A statement enters the queue. */
   waits({ id, lane }: Question): void {
     this.#turns.enter(id, lane)
     this.note(`${id} waits`)
@@ -93,7 +95,7 @@ export class Observer {
     this.#turns.sent(id, this.#question(id).lane)
   }
 
-  /** A server begins with a statement, which is repeated once if something has failed. */
+  /** A server starts a statement. A statement may be repeated once after a failure. */
   begin(id: number): Statement {
     const question = this.#question(id)
     const { ends } = question.statement
@@ -104,12 +106,12 @@ export class Observer {
     return question.statement
   }
 
-  /** The rows of a statement that has run for `ran` milliseconds have come to the machine. */
+  /** The rows of a statement that ran for `ran` milliseconds have reached the machine. */
   came(id: number, ran: number): void {
     if (this.time.isStopped && ran <= this.setting.statement) this.#question(id).hasCome = true
   }
 
-  /** A server gets a cancel request: the client has hung up, or the statement takes too long. */
+  /** A server gets a cancel request: the client has disconnected, or the statement takes too long. */
   cancelled(id: number): void {
     this.note(`${id} is cancelled`)
     const { client, sentAt } = this.#question(id)
@@ -130,14 +132,14 @@ export class Observer {
     if (what) this.wrong(`${id}: ${what}`)
   }
 
-  /** Its client has hung up: it leaves the queue, or is cancelled. */
+  /** The client of a statement disconnects: the statement must leave the queue or be cancelled. */
   hungUp(question: Question): void {
     this.note(`the client of ${question.id} has hung up`)
     question.cancelledBy = this.time.now() + CANCELLED + TOLERANCE
     if (this.#turns.isWaiting(question.id)) this.wrong(`${question.id} stays in the queue`)
   }
 
-  /** The program is stopped: everything has so much longer. */
+  /** The program is suspended: all limits are extended. */
   stopped(milliseconds: number): void {
     this.note(`the program is stopped for ${milliseconds} ms`)
     for (const question of this.pending) {
@@ -148,21 +150,22 @@ export class Observer {
     this.closesBy += milliseconds
   }
 
-  /** By the clock, when a statement that is asked now has to be over. */
+  /** The time by which a statement that starts now must be over. */
   endOf(isForRequest: boolean): number {
     const { wait, statement } = this.setting
     return this.time.now() + (isForRequest ? 2 : 1) * (wait + statement + 1000) + TOLERANCE
   }
 
-  /** What holds after each event. */
+  /** The conditions that hold after each event. */
   check(pool: ServingDatabase): void {
     const now = this.time.now()
     for (const { id, endsBy, cancelledBy } of this.pending) {
-      // The answer to a cancel may be lost with its connection, also when the trouble begins after the cancel.
+      // The answer to a cancel request may be lost with its connection, even if the failure begins after the
+      // request.
       if (now > endsBy || (this.isCalm && now > cancelledBy)) this.wrong(`${id} is not over in time`)
     }
     if (now > this.closesBy) this.wrong('the pool is still not closed')
-    // One connection probes the server.
+    // One connection is for probing the server.
     const most = this.setting.size + 1
     if (this.held > most) this.wrong(`${this.held} connections, of ${most}`)
     if (this.pending.size === 0) {
@@ -173,7 +176,7 @@ export class Observer {
     if (inUse + idle > this.setting.size) this.wrong(`${inUse + idle} connections of ${this.setting.size}`)
     if (idle > 0 && waiting > 0) this.wrong('a statement waits beside an idle connection')
     if (waiting > this.pending.size) this.wrong('a statement waits that is over')
-    // Being opened for statements that wait, or ending.
+    // Connections that are being opened for waiting statements, or that are closing.
     const others = this.held - inUse - idle
     if (waiting <= others || this.held >= this.setting.size) this.#roomSince = undefined
     else this.#roomSince ??= now

@@ -5,40 +5,42 @@ import { type Chance, chanceFrom } from './time.ts'
 /** The settings of the pool and of the servers. */
 export interface Setting {
   size: number
-  /** Milliseconds. */
+  /** In milliseconds. */
   wait: number
   statement: number
-  /** Of two hosts the second is a standby. */
+  /** With two hosts, the second one is a standby. */
   hosts: 1 | 2
   isPooled: boolean
   wanted: 'any' | 'read-write'
 }
 
-/** Troubles of a host that end after some time. */
+/** The failures of a host that end after some time. */
 const LASTING = ['shut', 'silent', 'forgetful', 'closing', 'full', 'starting', 'standby', 'deaf'] as const
 
-/** Sudden troubles of a host or of one of its connections. */
+/** The failures of a host, or of one connection, that happen once. */
 const SUDDEN = ['cut one', 'forget one', 'restart', 'switchover'] as const
 
-/** The next action, `after` milliseconds after the one before. */
+/** The next action, `after` milliseconds after the previous one. */
 export type Action = { after: number } & (
   | { does: 'ask'; lane: string; statement: Statement; isForRequest: boolean; hangsUpAfter: number | null }
   | { does: 'trouble'; kind: (typeof LASTING)[number]; host: number; lasts: number }
   | { does: 'trouble'; kind: (typeof SUDDEN)[number]; host: number; which: number }
-  /** The program is stopped, and goes on. */
+  /** The program is suspended and resumed. */
   | { does: 'stop'; lasts: number }
   | { does: 'displace'; lane: string }
   | { does: 'close' }
 )
 
-/** A schedule: the same plan gives the same events. */
+/** A schedule. Equal plans give equal events. */
 export interface Plan {
   seed: number
   setting: Setting
   actions: Action[]
 }
 
-/** Draws from one seed: drawing each part of a plan by fast-check would take as long as running it. */
+/**
+ * Draws from one seed. Drawing every part of a plan with fast-check would take as long as running the plan.
+ */
 class Draw {
   readonly #chance: Chance
 
@@ -54,7 +56,7 @@ class Draw {
     return values[this.upTo(values.length - 1)] as Value
   }
 
-  /** Once in so many times. */
+  /** True once in `times` draws, on average. */
   once(times: number): boolean {
     return this.#chance() < 1 / times
   }
@@ -62,7 +64,7 @@ class Draw {
 
 const LANES = ['', 'a', 'b'] as const
 
-/** Mostly at once or soon; seldom so late that idle connections are tested before use. */
+/** Mostly short pauses; rarely so long that idle connections are tested before their use. */
 function pause(draw: Draw): number {
   if (draw.once(100)) return 31_000
   if (draw.once(16)) return draw.upTo(4000)
@@ -115,7 +117,7 @@ function setting(draw: Draw): Setting {
   }
 }
 
-/** Plans of at most `most` actions, which shrink to fewer. */
+/** Plans of at most `most` actions. They shrink to plans with fewer actions. */
 export class Plans extends fc.Arbitrary<Plan> {
   constructor(private readonly most: number) {
     super()
@@ -132,7 +134,7 @@ export class Plans extends fc.Arbitrary<Plan> {
     return typeof value === 'object'
   }
 
-  /** By a half of the actions, a quarter, and so on; by one in the end. */
+  /** Removes half of the actions, a quarter and so on, and finally single actions. */
   override shrink(plan: Plan): fc.Stream<fc.Value<Plan>> {
     return new fc.Stream(without(plan.actions)).map(actions => new fc.Value({ ...plan, actions }, undefined))
   }
@@ -142,7 +144,7 @@ function* without(actions: Action[]): IterableIterator<Action[]> {
   for (let length = Math.ceil(actions.length / 2); length >= 1; length = Math.floor(length / 2))
     for (let from = 0; from < actions.length; from += length) {
       const [next, ...rest] = actions.slice(from + length)
-      // Later actions keep their time.
+      // Later actions keep their times.
       const left = actions.slice(from, from + length).reduce((sum, { after }) => sum + after, 0)
       yield [...actions.slice(0, from), ...(next ? [{ ...next, after: next.after + left }] : []), ...rest]
     }

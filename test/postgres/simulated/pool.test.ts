@@ -4,10 +4,10 @@ import { holds } from '../../support/property.ts'
 import { type Plan, Plans } from './plan.ts'
 import { Simulation } from './simulation.ts'
 
-/** Milliseconds for shortening a schedule that fails. */
+/** The milliseconds for shortening a failing schedule. */
 const SHORTENING = 20_000
 
-/** The first fault of a schedule, and all events before it; undefined if there is none. */
+/** The first fault of a schedule with all events before it; undefined if there is none. */
 function faultOf(plan: Plan): string | undefined {
   if (new Simulation(plan).run() === undefined) return undefined
   const trace: string[] = []
@@ -28,7 +28,7 @@ test('the invariants of the pool hold under any failures of the database, the ne
   await holds(property, { runs: 3000, thorough: 9000 })
 })
 
-test('the same schedule gives the same events', () => {
+test('equal schedules give equal events', () => {
   for (const plan of fc.sample(new Plans(20), { numRuns: 20, seed: 1 })) {
     const [first, second] = [[], []] as [string[], string[]]
     new Simulation(plan, first).run()

@@ -4,21 +4,21 @@ import type { Host } from './host.ts'
 import type { Link } from './link.ts'
 import type { Answer, SimulatedWire } from './wire.ts'
 
-/** How a statement ends by itself. */
+/** The way in which a statement ends by itself. */
 export type Ending = 'rows' | 'wrong' | 'deadlock' | 'no-memory' | 'disk-full'
 
-/** What a statement of a plan does at the server. */
+/** The behaviour of a statement at the server. */
 export interface Statement {
-  /** Milliseconds. */
+  /** In milliseconds. */
   takes: number
   ends: Ending
-  /** Refused by a server that is read-only. */
+  /** Whether a read-only server refuses the statement. */
   isWrite: boolean
-  /** Its answer comes in parts, from its beginning on. */
+  /** Whether the answer arrives in parts, from the start of the statement. */
   isTrickling: boolean
 }
 
-/** SQLSTATE of what statements end with. */
+/** The SQLSTATEs with which statements fail. */
 const CODES: Record<Exclude<Ending, 'rows'>, string> = {
   wrong: '22P02',
   deadlock: '40P01',
@@ -26,15 +26,15 @@ const CODES: Record<Exclude<Ending, 'rows'>, string> = {
   'disk-full': '53100',
 }
 
-/** Milliseconds between two parts of an answer. */
+/** The milliseconds between two parts of an answer. */
 const TRICKLE = 90
 
-/** A process of a simulated server: one connection, from the server's side. */
+/** A process of a simulated server: one connection, on the server's side. */
 export class Process {
   readonly secret: number
-  /** By the clock, when it last began or ended a statement. */
+  /** The time when the process last started or ended a statement. */
   #changedAt: number
-  /** The running statement, and its events to come. */
+  /** The running statement, and its future events. */
   #work: { id: number; since: number; undo: (() => void)[] } | undefined
   #hasStarted = false
   #isLeft = false
@@ -50,7 +50,7 @@ export class Process {
     this.#changedAt = host.time.now()
   }
 
-  /** Milliseconds in which it had nothing to do; null while it works. */
+  /** The milliseconds for which the process was idle; null while a statement runs. */
   get idle(): string | null {
     return this.#work ? null : String(this.host.time.now() - this.#changedAt)
   }
@@ -66,21 +66,21 @@ export class Process {
     this.#hasStarted = true
   }
 
-  /** A cancel request, which ends whatever statement is running. */
+  /** Handles a cancel request, which ends any running statement. */
   cancel(): void {
     if (!this.#work) return
     this.host.observer.cancelled(this.#work.id)
     this.#finish({ error: refusal('57014') })
   }
 
-  /** The client has closed the connection, which a process notices after its statement. */
+  /** The client has closed the connection. A process notices that after its statement. */
   leave(): void {
     this.#isLeft = true
     this.link.say('down', () => this.wire.hearEnd(closedError()))
     if (!this.#work) this.host.processes.delete(this.pid)
   }
 
-  /** Ends with its connection, with a message or without. */
+  /** Ends the process and its connection, with or without a message. */
   end(code?: string): void {
     this.#isEnded = true
     this.#stop()
@@ -145,5 +145,5 @@ export class Process {
   }
 }
 
-/** An error of the server. */
+/** Sends an error of the server. */
 const refusal = (code: string) => Object.assign(new Error(code), { name: 'PostgresError', code })

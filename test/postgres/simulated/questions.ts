@@ -7,7 +7,7 @@ import {
 import type { Setting } from './plan.ts'
 import type { Ending, Statement } from './process.ts'
 
-/** A statement of a plan, and its fate. */
+/** A statement of a plan, and what has happened to it. */
 export interface Question {
   readonly id: number
   readonly lane: string
@@ -15,42 +15,45 @@ export interface Question {
   readonly isForRequest: boolean
   readonly client: AbortController
   readonly askedAt: number
-  /** By the clock, when it has to be over. */
+  /** The time by which the statement must be over. */
   endsBy: number
-  /** By the clock, when it has to be over because its client has hung up, while nothing ends connections. */
+  /**
+   * The time by which the statement must be over because its client has disconnected, as long as connections
+   * work.
+   */
   cancelledBy: number
-  /** By the clock, when it was last sent. */
+  /** The time when the statement was last sent. */
   sentAt: number
-  /** How often a server has begun with it. */
+  /** The number of times that a server has started the statement. */
   begun: number
-  /** Whether its rows came while the program was stopped. */
+  /** Whether the rows arrived while the program was suspended. */
   hasCome: boolean
   outcome?: Outcome
 }
 
 export type Outcome = { rows: object } | { error: unknown }
 
-/** What else is known when a statement is over. */
+/** Further facts at the end of a statement. */
 export interface Circumstances {
   now: number
   setting: Setting
-  /** Whether nothing has happened yet that ends connections or prevents new ones. */
+  /** Whether no event so far has ended connections or prevented new ones. */
   isCalm: boolean
   isClosed: boolean
-  /** Connections that were cut or lost until now, at most. */
+  /** An upper bound of the number of connections that were cut or lost so far. */
   lost: number
   /** Whether displace() is running. */
   isDisplacing: boolean
 }
 
-/** The reasons of a 503, by how the statement ends. */
+/** The reasons of a 503, by the way in which the statement ends. */
 const REASONS: Partial<Record<Ending, RegExp>> = {
   deadlock: /40P01/,
   'no-memory': /53200/,
   'disk-full': /disk of the database is full/,
 }
 
-/** What is wrong with the outcome of a statement; undefined if it is right. */
+/** The fault in the outcome of a statement; undefined if there is none. */
 export function wrongOutcome(
   question: Question,
   outcome: Outcome,
@@ -77,7 +80,7 @@ function wrongReason(
   { statement, askedAt, isForRequest }: Question,
   { now, setting, isCalm, isClosed, lost }: Circumstances,
 ): string | undefined {
-  // A request repeats a statement that was cut.
+  // A request repeats a statement whose connection was cut.
   const mayLose = isForRequest && statement.ends === 'rows' ? 1 : 0
   let isTrue = !isCalm || REASONS[statement.ends]?.test(reason)
   if (reason === 'all connections to the database are in use') isTrue = now - askedAt >= setting.wait

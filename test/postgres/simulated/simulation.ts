@@ -3,19 +3,22 @@ import type { Question } from './questions.ts'
 import { begin, endAll } from './troubles.ts'
 import { CLOSING, World } from './world.ts'
 
-/** Milliseconds until a database that can be reached is found again: a pause between two attempts, and an attempt. */
+/**
+ * The milliseconds within which a working database is found again: a pause between two attempts, and an
+ * attempt.
+ */
 const RECOVERY = 1100
 
-/** Troubles after which a server is not the one that it was. */
+/** Failures after which a server process no longer exists or has another role. */
 const RESTARTS = new Set<string>(['shut', 'closing', 'starting', 'restart'])
 
 const LANES = ['', 'a', 'b']
 
-/** Drives a pool through a plan. */
+/** Runs a plan against a pool. */
 export class Simulation {
   readonly #world: World
 
-  /** @param trace gets a line for each event */
+  /** @param trace is called with a line for each event */
   constructor(
     private readonly plan: Plan,
     trace?: string[],
@@ -23,10 +26,10 @@ export class Simulation {
     this.#world = new World(plan, trace)
   }
 
-  /** @returns the first thing that was wrong; undefined where all was right */
+  /** @returns the first fault; undefined if there is none */
   run(): string | undefined {
     const { stackTraceLimit } = Error
-    // Errors are many, and nobody reads their stacks.
+    // Errors are frequent here, and their stacks are not used.
     Error.stackTraceLimit = 0
     try {
       return this.#run()
@@ -50,7 +53,7 @@ export class Simulation {
     this.#world.finish()
     if (!observer.isClosed) this.#expectRecovery()
     if (!observer.isClosed) this.#world.close()
-    // A connection that is being opened may take as long before it is closed.
+    // A connection that is being opened may need this time before it is closed.
     this.#world.goOn(time.now() + CLOSING + this.plan.setting.wait)
     if (observer.held > 0) observer.wrong(`a closed pool has ${observer.held} connections`)
     if (time.armed > 0) observer.wrong(`a closed pool has ${time.armed} timers`)
@@ -81,7 +84,7 @@ export class Simulation {
     }
   }
 
-  /** Runs `count` statements at once. */
+  /** Runs `count` statements concurrently. */
   #ask(count: number): Question[] {
     const { questions } = this.#world.observer
     const before = questions.length
@@ -94,19 +97,20 @@ export class Simulation {
     return questions.slice(before)
   }
 
-  /** A database that is well again is found, and every connection can be used. */
+  /** Checks that a working database is found, and that every connection can be used. */
   #expectRecovery(): void {
     const observer = this.#world.observer
     const { hosts, isPooled, size, statement, wait } = this.plan.setting
     endAll(this.#world.hosts)
-    // Connections that were being opened in a network that dropped them have to time out first.
+    // Connections that were being opened while the network dropped messages must time out first.
     const hasForgotten = this.plan.actions.some(
       action => 'kind' in action && action.kind.startsWith('forget'),
     )
     const longest = hasForgotten ? wait : 0
     this.#world.goOn(this.#world.time.now() + RECOVERY + longest)
-    // A connection that was dropped silently costs a statement if it cannot be found: a pooler hides the server's
-    // processes, the probe reaches another server, or a statement times out before it is silent for long.
+    // A silently dropped connection costs a statement if it cannot be detected: a pooler hides the server's
+    // processes, the probe reaches another server, or a statement times out before it has been silent for
+    // long enough.
     const mayRestart = this.plan.actions.some(action => 'kind' in action && RESTARTS.has(action.kind))
     if (isPooled || hosts > 1 || mayRestart || statement < wait / 5) this.#ask(size)
     for (const { id, outcome } of [...this.#ask(1), ...this.#ask(size + 1)])

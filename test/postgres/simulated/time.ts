@@ -1,9 +1,9 @@
 import type { Clock } from '../../../src/postgres/connection/clock.ts'
 
-/** From 0 to below 1. */
+/** Returns a number from 0 to below 1. */
 export type Chance = () => number
 
-/** The same numbers for the same seed (mulberry32). */
+/** Returns the same numbers for the same seed (mulberry32). */
 export function chanceFrom(seed: number): Chance {
   let state = seed
   return () => {
@@ -15,8 +15,8 @@ export function chanceFrom(seed: number): Chance {
 }
 
 /**
- * timer: of the program under test. read: what the program reads, from a socket or a client. outside: goes on while the
- * program is stopped.
+ * The kinds of events. timer: a timer of the program under test. read: the program reads from a socket or a
+ * client. outside: happens even while the program is suspended.
  */
 type Kind = 'timer' | 'read' | 'outside'
 
@@ -26,10 +26,10 @@ interface Event {
   act: () => void
 }
 
-/** Milliseconds by which a busy event loop may be late: events within it may change places. */
+/** The largest delay of a busy event loop in milliseconds. Events within this time may change their order. */
 export const LATENESS = 2
 
-/** Time that jumps from event to event. The order of events that are due together is drawn by chance. */
+/** A clock that jumps from event to event. The order of simultaneous events is random. */
 export class SimulatedTime implements Clock {
   #now = 1000
   #resumesAt = 0
@@ -61,7 +61,7 @@ export class SimulatedTime implements Clock {
     return milliseconds * (0.5 + this.chance() / 2)
   }
 
-  /** @returns keeps it from happening */
+  /** @returns a function that cancels the event */
   add(kind: Kind, milliseconds: number, act: () => void): () => void {
     const event = { at: this.#now + Math.max(0, milliseconds), kind, act }
     this.#events.push(event)
@@ -71,7 +71,7 @@ export class SimulatedTime implements Clock {
     }
   }
 
-  /** Stops the program (SIGSTOP, a frozen container); everything outside goes on. */
+  /** Suspends the program (SIGSTOP, a frozen container). Everything outside continues. */
   stop(milliseconds: number): void {
     this.#resumesAt = Math.max(this.#resumesAt, this.#now + milliseconds)
   }
@@ -80,12 +80,12 @@ export class SimulatedTime implements Clock {
     return this.#now < this.#resumesAt
   }
 
-  /** Timers that are armed. */
+  /** The number of timers that are set. */
   get armed(): number {
     return this.#events.filter(({ kind }) => kind === 'timer').length
   }
 
-  /** Runs the next event before `end`, or moves to `end`. @returns whether `end` is not reached */
+  /** Runs the next event before `end`, or moves the clock to `end`. @returns whether `end` is not reached */
   step(end: number): boolean {
     const { isStopped } = this
     const limit = isStopped ? this.#resumesAt : end
@@ -104,16 +104,16 @@ export class SimulatedTime implements Clock {
     return true
   }
 
-  /** Removes one of the events that are due, by chance. */
+  /** Removes a random one of the due events. */
   #draw(until: number, isStopped: boolean): Event {
     let count = 0
     let drawn = 0
     let isLate = false
-    // Plain loops, because all events are searched at each step.
+    // Plain loops instead of array methods: all events are searched at each step.
     for (let index = 0; index < this.#events.length; index++) {
       const { at, kind } = this.#events[index] as Event
       if (at > until || (isStopped && kind !== 'outside')) continue
-      // After a stop, timers fire before the program reads what arrived meanwhile.
+      // After a suspension, timers fire before the program reads what arrived meanwhile.
       const isTimerLate = kind === 'timer' && at <= this.#resumesAt
       if (isTimerLate && !isLate) {
         isLate = true

@@ -3,7 +3,7 @@ import type { Action } from './plan.ts'
 
 type Trouble = Extract<Action, { does: 'trouble' }>
 
-/** Starts a trouble; one that lasts ends by itself. */
+/** Starts a failure. A lasting failure ends by itself. */
 export function begin(trouble: Trouble, hosts: Host[]): void {
   const host = hosts[trouble.host % hosts.length] as Host
   if ('lasts' in trouble) beginLasting(trouble, host)
@@ -58,7 +58,7 @@ function beginSudden(trouble: Extract<Trouble, { which: number }>, host: Host, h
   }
 }
 
-/** Ends all troubles. */
+/** Ends all failures. */
 export function endAll(hosts: Host[]): void {
   for (const [index, host] of hosts.entries()) {
     host.door = 'open'

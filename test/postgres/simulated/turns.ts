@@ -3,12 +3,15 @@ interface Waiter {
   since: number
 }
 
-/** The queue as the statements show it, and whether its lanes take turns. */
+/** A model of the queue, derived from the statements, which checks that lanes take turns. */
 export class Turns {
-  /** Counts the changes of the queue. */
+  /** The number of changes of the queue. */
   #step = 0
   readonly #waiting = new Map<number, Waiter>()
-  /** By lane, the step of its last statement that had waited, and of the last one that was sent at all. */
+  /**
+   * For each lane, the step at which its last statement that had waited, and its last statement at all, was
+   * sent.
+   */
   readonly #turnOf = new Map<string, number>()
   readonly #sentOf = new Map<string, number>()
 
@@ -19,7 +22,7 @@ export class Turns {
     this.#waiting.set(id, { lane, since: ++this.#step })
   }
 
-  /** A statement leaves the queue, for whatever reason. */
+  /** A statement leaves the queue, for any reason. */
   leave(id: number): void {
     this.#waiting.delete(id)
   }
@@ -28,7 +31,7 @@ export class Turns {
     return this.#waiting.has(id)
   }
 
-  /** A statement was sent. */
+  /** A statement is sent. */
   sent(id: number, lane: string): void {
     this.#step++
     const waiter = this.#waiting.get(id)
@@ -40,7 +43,7 @@ export class Turns {
     this.#sentOf.set(lane, this.#step)
   }
 
-  /** Within a lane, first come is first served. A lane has no second turn before all waiting lanes had one. */
+  /** A lane is first come, first served. A lane has no second turn before every waiting lane has had one. */
   #check({ lane, since }: Waiter): void {
     const before = this.#turnOf.get(lane)
     for (const [id, other] of this.#waiting) {

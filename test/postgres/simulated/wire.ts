@@ -6,13 +6,13 @@ import type { Host } from './host.ts'
 import type { Link } from './link.ts'
 import type { Process } from './process.ts'
 
-/** The text of the statements of a plan; their parameter is their id. */
+/** The text of all statements in plans. The parameter of a statement is its id. */
 export const ASK = 'ask'
 
 /** A message of a server. */
 export type Answer = { rows: object } | { error: Error } | { part: true }
 
-/** In place of postgres.js on a socket: a wire to a simulated server. */
+/** A connection to a simulated server, in place of a connection of postgres.js through a socket. */
 export class SimulatedWire implements Wire {
   bytesRead = 0
   onEnd = () => {}
@@ -28,7 +28,7 @@ export class SimulatedWire implements Wire {
     private readonly host: Host,
   ) {}
 
-  /** The program owns it from now on. */
+  /** The pool owns the connection from now on. */
   handOver(): this {
     this.#isHandedOver = true
     if (this.#isOver) this.host.observer.hold(-1)
@@ -77,7 +77,7 @@ export class SimulatedWire implements Wire {
     this.#leave()
   }
 
-  /** A message of the server has been read. */
+  /** The program has read a message of the server. */
   hear(answer: Answer): void {
     if (this.#isOver) return
     this.bytesRead++
@@ -88,7 +88,7 @@ export class SimulatedWire implements Wire {
     else asking?.reject(answer.error)
   }
 
-  /** The server or something in between has closed the connection. */
+  /** The server or the network has closed the connection. */
   hearEnd(error: Error): void {
     this.#sayGone()
     if (this.#isOver) return

@@ -11,21 +11,21 @@ import { chanceFrom, SimulatedTime } from './time.ts'
 import { endAll } from './troubles.ts'
 import { ASK } from './wire.ts'
 
-/** Milliseconds in which a pool is closed: for cancelling statements, and for closing connections. */
+/** The milliseconds within which a pool closes: cancelling statements, and closing connections. */
 export const CLOSING = 2100
 
 type Asking = Omit<Extract<Action, { does: 'ask' }>, 'does' | 'after'>
 
-/** A pool among simulated servers and clients, and the observer that checks it. */
+/** A pool with simulated servers and clients, and the observer that checks it. */
 export class World {
   readonly time: SimulatedTime
   readonly observer: Observer
   readonly hosts: Host[]
   readonly pool: ServingDatabase
-  /** Shared by all clients that never hang up: making one takes longer than most events. */
+  /** Shared by all clients that never disconnect, because making a signal takes longer than most events. */
   readonly #patient = new AbortController()
 
-  /** @param trace gets a line for each event */
+  /** @param trace is called with a line for each event */
   constructor({ setting, seed }: Plan, trace?: string[]) {
     const chance = chanceFrom(seed)
     const time = new SimulatedTime(chance)

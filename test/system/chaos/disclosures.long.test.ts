@@ -22,10 +22,10 @@ import { untilIdle } from './support/idle.ts'
 setDefaultTimeout(10 * 60_000)
 afterAll(cleanUp)
 
-const PEOPLE = [...Array.from({ length: 30 }, (_, at) => 101 + at), 4_000_000_000]
+const REFERENCED = [...Array.from({ length: 30 }, (_, at) => 101 + at), 4_000_000_000]
 const FIRST = 1001
 const COUNT = 150
-const educatorOf = (id: number) => PEOPLE[(id - FIRST) % PEOPLE.length] as number
+const educatorOf = (id: number) => REFERENCED[(id - FIRST) % REFERENCED.length] as number
 const assessmentOf = (id: number) =>
   assessment(id, {
     user_id: educatorOf(id),
@@ -44,7 +44,7 @@ async function fill(url: string): Promise<Credentials> {
   await migrate(sql)
   await load(sql, [
     ...world(),
-    ...PEOPLE.map(id => educator(id)),
+    ...REFERENCED.map(id => educator(id)),
     ...range(COUNT, at => assessmentOf(FIRST + at)),
   ])
   const credentials = await createIntegration(sql, 'Clients', [String(ORGANIZATION)], [String(PRODUCT)])
@@ -144,9 +144,9 @@ class Deployment {
     if (kind === 'crash the database') await cluster.restart()
     if (kind === 'cut connections') proxy.cut()
     if (kind === 'cut an answer') {
-      proxy.become({ is: 'cutting', after: () => 1 + randomBelow(bytes) })
+      proxy.setNetwork({ is: 'cutting', after: () => 1 + randomBelow(bytes) })
       await Bun.sleep(50)
-      proxy.become({ is: 'fair' })
+      proxy.setNetwork({ is: 'normal' })
     }
     if (kind === 'kill a worker') {
       const pids = this.workers

@@ -14,7 +14,7 @@ const LENGTH_MS = 1000
 
 type Act = (trial: Trial) => unknown
 
-const fair: Act = ({ proxy }) => proxy.become({ is: 'fair' })
+const normal: Act = ({ proxy }) => proxy.setNetwork({ is: 'normal' })
 const start = () => world.postgres.start()
 
 const OUTAGES: { what: string; workers: number; away: Act; back: Act }[] = [
@@ -25,8 +25,8 @@ const OUTAGES: { what: string; workers: number; away: Act; back: Act }[] = [
   {
     what: 'cuts every connection before its first answer',
     workers: 1,
-    away: ({ proxy }) => proxy.become({ is: 'cutting', after: () => randomBelow(40) }),
-    back: fair,
+    away: ({ proxy }) => proxy.setNetwork({ is: 'cutting', after: () => randomBelow(40) }),
+    back: normal,
   },
 ]
 
@@ -54,9 +54,9 @@ test('a network that drops all packets becomes a 503 within the default limits, 
     logLines: ONE_OUTAGE,
   }
   await trial(world, options, async ({ proxy, untilDown, recovers }) => {
-    proxy.become({ is: 'silent' })
+    proxy.setNetwork({ is: 'silent' })
     await untilDown()
-    proxy.become({ is: 'fair' })
+    proxy.setNetwork({ is: 'normal' })
     await recovers()
   })
 })
@@ -64,9 +64,9 @@ test('a network that drops all packets becomes a 503 within the default limits, 
 test('after a network has lost all connections silently within 150 ms, no request waits for them', async () => {
   await trial(world, { logLines: { least: 0, most: 6 } }, async ({ proxy, untilServed, recovers }) => {
     // Long enough for every connection to be used once, and too short for a check of unresponsive connections.
-    proxy.become({ is: 'silent' })
+    proxy.setNetwork({ is: 'silent' })
     await Bun.sleep(150)
-    proxy.become({ is: 'fair' })
+    proxy.setNetwork({ is: 'normal' })
     await recovers()
     await untilServed(50)
   })
@@ -74,11 +74,11 @@ test('after a network has lost all connections silently within 150 ms, no reques
 
 test('a slow network causes slow answers and no errors', async () => {
   await trial(world, { logLines: { least: 0, most: 2 } }, async ({ proxy, load, probe, untilServed }) => {
-    proxy.become({ is: 'slow', milliseconds: 100 })
+    proxy.setNetwork({ is: 'slow', milliseconds: 100 })
     await untilServed(40)
     await probe.ready()
     expect([...load.seen.keys()].filter(what => !what.endsWith(' 200'))).toEqual([])
-    proxy.become({ is: 'fair' })
+    proxy.setNetwork({ is: 'normal' })
   })
 })
 

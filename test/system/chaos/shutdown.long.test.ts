@@ -11,14 +11,14 @@ const world = useWorld()
 test.each([1, 2])(
   '%i process(es) that get SIGTERM during an outage exit within SHUTDOWN_TIMEOUT, and answer every open request',
   async workers => {
-    const endIn = async (weather: 'silent' | 'closing' | 'fair') => {
+    const endIn = async (network: 'silent' | 'closing' | 'normal') => {
       const proxy = await FlakyProxy.start(world.url)
       const service = await startService(proxy.url, { workers, env: { SHUTDOWN_TIMEOUT: '12' } })
       const load = new Load(service.url, world.credentials, world.truth, { longest: LONGEST_MS })
       try {
         load.start(6)
         await until('50 pages are served', () => load.count('list', 200) >= 50)
-        proxy.become({ is: weather })
+        proxy.setNetwork({ is: network })
         // The pause lets requests get stuck in the network.
         await Bun.sleep(100)
         const signalledAt = performance.now()
@@ -29,7 +29,7 @@ test.each([1, 2])(
         const { code, stderr } = await service.finished
         const took = performance.now() - signalledAt
         await answered
-        expect([weather, code, stderr, load.faults.report()]).toEqual([weather, 0, '', []])
+        expect([network, code, stderr, load.faults.report()]).toEqual([network, 0, '', []])
         expect(took).toBeLessThan(12_000 + 2000)
       } finally {
         await load.stop()
@@ -37,6 +37,6 @@ test.each([1, 2])(
         await proxy.stop()
       }
     }
-    await Promise.all([endIn('silent'), endIn('closing'), endIn('fair')])
+    await Promise.all([endIn('silent'), endIn('closing'), endIn('normal')])
   },
 )

@@ -155,8 +155,8 @@ async function buildGo(): Promise<string[]> {
     stdout: 'ignore',
     stderr: 'pipe',
   })
-  const complaint = await new Response(run.stderr).text()
-  if ((await run.exited) !== 0) throw new Error(`the Go program cannot be built: ${complaint}`)
+  const stderr = await new Response(run.stderr).text()
+  if ((await run.exited) !== 0) throw new Error(`the Go program cannot be built: ${stderr}`)
   return [outfile]
 }
 

@@ -66,7 +66,7 @@ export async function fuzz({ service, keys }: Target, runs: Omit<Runs, 'shrink'>
   return fuzzed
 }
 
-/** Ends the service, and holds that it exits with 0 and has logged no unforeseen error. */
+/** Ends the service, and checks that it exits with 0 and has logged no unforeseen error. */
 export async function expectGoodEnd({ service }: Target): Promise<void> {
   service.signal('SIGTERM')
   const { code, stderr } = await service.finished

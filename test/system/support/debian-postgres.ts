@@ -30,8 +30,8 @@ async function run([program = '', ...args]: string[]): Promise<void> {
     stdout: 'ignore',
     stderr: 'pipe',
   })
-  const complaint = await new Response(child.stderr).text()
-  if ((await child.exited) !== 0) throw new Error(`${program}: ${complaint.trim()}`)
+  const stderr = await new Response(child.stderr).text()
+  if ((await child.exited) !== 0) throw new Error(`${program}: ${stderr.trim()}`)
 }
 
 function client(program: string): string {

@@ -13,7 +13,7 @@ const WALKS = SORTS.flatMap(sort =>
   ),
 )
 
-/** Holds that every page in every order, with its count, is the oracle's answer for `platform`. */
+/** Checks that every page in every order, with its count, is the oracle's answer for `platform`. */
 export async function expectServed(
   baseUrl: string,
   token: string,
@@ -24,7 +24,7 @@ export async function expectServed(
   for (const query of WALKS) await compare(baseUrl, token, oracle, query, scope)
 }
 
-/** Holds that the first page in the default order is the oracle's answer for `platform`. */
+/** Checks that the first page in the default order is the oracle's answer for `platform`. */
 export async function expectPage(baseUrl: string, token: string, platform: Platform): Promise<void> {
   await compare(baseUrl, token, new Oracle(platform), {}, SCOPE)
 }

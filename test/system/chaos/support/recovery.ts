@@ -15,7 +15,7 @@ const recoveryMs = () => 2000 * Math.max(1, (loadavg()[0] ?? 0) / cpus().length)
 const INTERVAL_MS = 50
 
 /**
- * Holds that every endpoint and /ready answer 200 within 2 s from now. New requests are sent all the time, because
+ * Checks that every endpoint and /ready answer 200 within 2 s from now. New requests are sent all the time, because
  * earlier ones may wait on a dead connection.
  */
 export async function recovers(client: Client, probe: HealthProbe, id: number): Promise<void> {

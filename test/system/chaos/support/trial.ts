@@ -14,7 +14,7 @@ export interface Trial {
   probe: HealthProbe
   /** Waits until the API answers 503, and /ready answers 503 because of the database. */
   untilDown(): Promise<unknown>
-  /** Holds that all endpoints and /ready answer 200 within 2 s from this call. */
+  /** Checks that all endpoints and /ready answer 200 within 2 s from this call. */
   recovers(): Promise<void>
   /** Waits until the load has received this many further pages. */
   untilServed(pages: number): Promise<unknown>
@@ -34,7 +34,7 @@ const WALKERS = 4
 const TIMEOUT_MS = 60_000
 
 /**
- * Starts the service on a world, puts it under load, and lets `act` cause outages. Then holds that every answer was
+ * Starts the service on a world, puts it under load, and lets `act` cause outages. Then checks that every answer was
  * right or a documented error, a walk afterwards was complete, /live never failed, the same process runs, no connection
  * is left over, the log has `logLines` changes of state, and the service exits with 0.
  */
@@ -89,7 +89,7 @@ export async function trial(
   }
 }
 
-/** Holds that no connection runs a statement, and that there are no more connections than the pools may hold. */
+/** Checks that no connection runs a statement, and that there are no more connections than the pools may hold. */
 async function expectQuiet({ postgres }: World, proxy: FlakyProxy, workers: number): Promise<void> {
   const most = POOL * workers
   const isQuiet = async () => {
