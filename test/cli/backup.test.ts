@@ -77,7 +77,7 @@ describe('axport restore into Postgres', () => {
   })
 
   /** Blocks the restore after it has written the rows that come before the users. */
-  const heldUp = async () => {
+  const startBlocked = async () => {
     await lock`begin`
     await lock`lock table users in exclusive mode`
     const running = await start(['restore', file], { env: { DATABASE_URL: target.url } })
@@ -101,7 +101,7 @@ describe('axport restore into Postgres', () => {
   test('leaves the database empty if it is interrupted or killed', async () => {
     await inTarget('migrate')
     for (const signal of ['SIGINT', 'SIGKILL'] as const) {
-      const running = await heldUp()
+      const running = await startBlocked()
       running.signal(signal)
       const { code, stderr } = await running.finished
       if (signal === 'SIGINT')

@@ -194,7 +194,7 @@ describe.each(BACKENDS_OF_TIER)('while two services run, on %s, axport integrati
     await services.sql`delete from organizations where id in (13, 14)`
   })
 
-  test('commands read and print ids exactly up to the largest bigint', async () => {
+  test('reads and prints ids exactly up to the largest bigint', async () => {
     const [odd, last] = ['9007199254740993', '9223372036854775807']
     await services.sql`insert into organizations (id, name) values (${odd}, 'Odd'), (${last}, 'Last')`
     const { clientId } = await provision(services.sql, [], ['1'])
@@ -316,7 +316,7 @@ describe.each(BACKENDS_OF_TIER)('while two services run, on %s, axport integrati
     expect(await refused('history', 'Nobody1')).toStartWith('the history has no integration Nobody1: ')
   })
 
-  test('commands refuse an unknown integration or organization and name it', async () => {
+  test('refuses an unknown integration or organization and names it', async () => {
     const all = () => services.sql`select * from integrations order by id`
     const before = await all()
     const nobody = 'there is no integration Nobody1: axport integration list shows those there are'

@@ -22,7 +22,7 @@ async function keepSome(out: string): Promise<void> {
 
 describe('an interrupted pull', () => {
   /** Blocks the service at the n-th page until release() is called. */
-  function heldAt(page: number): { reached: Promise<void>; release(): void } {
+  function blockAt(page: number): { reached: Promise<void>; release(): void } {
     const reached = Promise.withResolvers<void>()
     const released = Promise.withResolvers<void>()
     const first = stage.front.lists.length
@@ -44,12 +44,12 @@ describe('an interrupted pull', () => {
       const folder = emptyFolder()
       const out = join(folder, 'out.ndjson')
       writeFileSync(out, 'earlier')
-      const held = heldAt(5)
+      const blocked = blockAt(5)
       const running = await start(stage.pulling(out), { env: stage.env })
-      await held.reached
+      await blocked.reached
       running.signal(signal)
       const { code, stdout, stderr } = await running.finished
-      held.release()
+      blocked.release()
       expect(stdout).toBe('')
       if (signal === 'SIGKILL') expect(code).toBe(137)
       else {
@@ -69,28 +69,28 @@ describe('an interrupted pull', () => {
 
   test('by Ctrl-C before the first page leaves no file', async () => {
     const folder = emptyFolder()
-    const held = heldAt(1)
+    const blocked = blockAt(1)
     const running = await start(stage.pulling(join(folder, 'out.ndjson')), { env: stage.env })
-    await held.reached
+    await blocked.reached
     running.signal('SIGINT')
     expect(await running.finished).toEqual({
       code: 130,
       stdout: '',
       stderr: 'axport: interrupted: nothing is kept\n',
     })
-    held.release()
+    blocked.release()
     expect(readdirSync(folder)).toEqual([])
   })
 
   test('locks its file: another pull into the same file is refused', async () => {
     const out = join(emptyFolder(), 'out.ndjson')
-    const held = heldAt(3)
+    const blocked = blockAt(3)
     const running = await start(stage.pulling(out), { env: stage.env })
-    await held.reached
+    await blocked.reached
     expect(errorLine(await axport(stage.pulling(out), { env: stage.env }), 1)).toBe(
       `another axport pull is writing ${out}: wait for it, or give another --out`,
     )
-    held.release()
+    blocked.release()
     expect((await running.finished).code).toBe(0)
     expect(linesOf(out)).toEqual(stage.expected)
   })

@@ -177,7 +177,7 @@ contract('The bearer token', setup, api => {
   })
 
   // rule: 5 no scopes
-  test('gives access to the scope of its integration, whatever scope was requested', async () => {
+  test('gives access to the scope of its integration, for any requested scope', async () => {
     const { body } = await api.tokenByForm({ ...api.credentials(), scope: 'none' })
     const { access_token: bearer } = body as { access_token: string }
     expect(await api.ids('', { bearer })).toEqual([9001])

@@ -51,7 +51,7 @@ contract('The query string', setup, api => {
       }
     })
 
-    test('several parameters: each is named', async () => {
+    test('several parameters, each of which is named', async () => {
       const { status, body } = await api.tryList('page=abc&filter[user_ids][]=x&filter[end_date]=y')
       const error = (parameter: string) => ({ message: expect.stringMatching(/\S/), parameter })
       expect(body).toEqual({ errors: ['page', 'filter[end_date]', 'filter[user_ids]'].map(error) })

@@ -151,7 +151,7 @@ describe('axport doctor checks every integration:', () => {
     expect(await badFindings(url)).toEqual([])
   })
 
-  test('a disabled integration is not reported, whatever its scope', async () => {
+  test('a disabled integration is not reported, even if its scope has faults', async () => {
     const { sql, url } = await newHealthyDatabase()
     await provision(sql)
     const { clientId, name } = await provision(sql, [], [])

@@ -25,7 +25,7 @@ describe('Accept-Encoding', () => {
     [{ coding: 'zstd', plain: false }, ['identity;q=0, *']],
     // A coding with an invalid weight is ignored.
     [none, ['gzip;q=abc']],
-  ])('is read as %j for each of %j', (expected, headers) => {
+  ])('means %j for each of %j', (expected, headers) => {
     expect(headers.map(readAcceptEncoding)).toEqual(headers.map(() => expected))
   })
 })
@@ -41,11 +41,7 @@ describe('A compressed answer', () => {
   })
   afterAll(() => service?.close())
 
-  const get = (
-    path: string,
-    headers: Record<string, string> = {},
-    method = 'in %s decompresses to exactly the plain answer',
-  ) => {
+  const get = (path: string, headers: Record<string, string> = {}, method = 'GET') => {
     const sent = { authorization: `Bearer ${token}`, 'x-request-id': 'same', ...headers }
     const lines = Object.entries(sent).map(([name, value]) => `${name}: ${value}`)
     return exchange(service.baseUrl, [`${method} ${path} HTTP/1.1`, ...lines])
@@ -54,7 +50,7 @@ describe('A compressed answer', () => {
   test.each([
     ['gzip', (body: Buffer<ArrayBuffer>) => Bun.gunzipSync(body)],
     ['zstd', (body: Buffer<ArrayBuffer>) => Bun.zstdDecompressSync(body)],
-  ] as const)('in %s holds, once, exactly what the plain one holds', async (coding, decompress) => {
+  ] as const)('in %s decompresses to exactly the plain answer', async (coding, decompress) => {
     const plain = await get(`${LIST}?page=50`)
     const answer = await get(`${LIST}?page=50`, { 'accept-encoding': coding })
     expect(answer.status).toBe(200)

@@ -235,11 +235,11 @@ inBrowser.describe('the reference page in Chromium', () => {
   })
 
   test.each([
-    ['wide', 1280, 'light'],
-    ['wide, in the dark', 1280, 'dark'],
+    ['on a wide screen', 1280, 'light'],
+    ['on a wide screen in dark mode', 1280, 'dark'],
     ['on a phone', 390, 'light'],
-    ['on a phone, in the dark', 390, 'dark'],
-  ] as const)('reads well %s', async (_, width, colorScheme) => {
+    ['on a phone in dark mode', 390, 'dark'],
+  ] as const)('fits the screen and has enough contrast %s', async (_, width, colorScheme) => {
     await visiting({ viewport: { width, height: 844 }, colorScheme }, async ({ page, consoleMessages }) => {
       await page.goto(`${service.url}/docs`)
       await getToken(page)

@@ -33,7 +33,7 @@ test.each([[[]], [['--workers', '2']]])(
   },
 )
 
-test('/ready and /metrics have no samples of readers without standbys', async () => {
+test('without standbys, /ready and /metrics list no servers for reads', async () => {
   const served = await world.serve()
   const { readers } = (await (await fetch(`${served.admin}/ready`)).json()) as Readiness
   expect(readers).toBeUndefined()

@@ -122,7 +122,7 @@ describe.each(BACKENDS)('the history of an integration on %s', backend => {
         sql`update integration_secrets set last_used_at = now() where integration_id = ${id}`,
       [],
     ],
-  ] as const)('has what SQL of an operator does to it: %s', async (_, write, expected) => {
+  ] as const)('has the changes by SQL of an operator: %s', async (_, write, expected) => {
     expect(await eventsBy(world.sql, (id, clientId) => write(world.sql, id, clientId).execute())).toEqual(
       expected as never,
     )

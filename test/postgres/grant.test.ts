@@ -165,7 +165,7 @@ describe('a role with the grants for serve', () => {
   })
 })
 
-describe('migrate --grant revokes what a role has beyond serve:', () => {
+describe('migrate --grant for a role that has more than serve needs', () => {
   test.each([
     ['every privilege on every table and view', 'grant all on all tables in schema public to ROLE'],
     [
@@ -176,7 +176,7 @@ describe('migrate --grant revokes what a role has beyond serve:', () => {
     ['the privilege to create tables', 'grant create on schema public to ROLE'],
     ['functions', 'grant execute on all functions in schema public to ROLE'],
     ['the privilege to create schemas', 'grant create on database DATABASE to ROLE'],
-  ])('%s', async (_, grant) => {
+  ])('revokes %s', async (_, grant) => {
     const role = await newRole()
     const name = new URL(database.url).pathname.slice(1)
     await sql.unsafe(grant.replaceAll('ROLE', quoted(role.name)).replace('DATABASE', name))
@@ -188,7 +188,7 @@ describe('migrate --grant revokes what a role has beyond serve:', () => {
     expect(granted?.count).toBe(0)
   })
 
-  test('migrate --grant is refused if the role has more through another role or PUBLIC, with the advice to revoke that', async () => {
+  test('is refused with advice if the role has the privileges through another role or PUBLIC', async () => {
     const [role, reader] = [await newRole(), await newRole()]
     const before = await sql`select relacl::text from pg_class where relname = 'users'`
     await sql.unsafe(`grant select on users to ${reader.name}; grant ${reader.name} to ${role.name}`)

@@ -45,14 +45,20 @@ describe('the header of an executable', () => {
     })
   })
 
-  test.each(TARGETS.filter(({ header }) => header.format === 'ELF'))('of $name is read', ({ header }) => {
-    expect(readHeader(elf(header.machine === 'x64' ? 62 : 183, header.interpreter))).toEqual(header)
-  })
+  test.each(TARGETS.filter(({ header }) => header.format === 'ELF'))(
+    'of $name is read from the ELF file',
+    ({ header }) => {
+      expect(readHeader(elf(header.machine === 'x64' ? 62 : 183, header.interpreter))).toEqual(header)
+    },
+  )
 
-  test.each(TARGETS.filter(({ header }) => header.format === 'Mach-O'))('of $name is read', ({ header }) => {
-    const cpu = header.machine === 'x64' ? 0x01000007 : 0x0100000c
-    expect(readHeader(machO(cpu, header.interpreter))).toEqual(header)
-  })
+  test.each(TARGETS.filter(({ header }) => header.format === 'Mach-O'))(
+    'of $name is read from the Mach-O file',
+    ({ header }) => {
+      const cpu = header.machine === 'x64' ? 0x01000007 : 0x0100000c
+      expect(readHeader(machO(cpu, header.interpreter))).toEqual(header)
+    },
+  )
 
   test('of an unknown machine or another file format is an error', () => {
     expect(() => readHeader(elf(40, '/lib/ld.so'))).toThrow('an unknown machine (code 40)')

@@ -49,7 +49,7 @@ test('holds() names the seed that repeats the round of a failure', () => {
   expect(output).toContain(`Counterexample: [${value}]`)
 })
 
-test('The seed is constant in the fast tier, random in each run of CHECK=all, and TEST_SEED if that is set', () => {
+test('the seed is constant in the fast tier, random in each run of CHECK=all, and TEST_SEED if that is set', () => {
   const seed = (variables: Record<string, string>) => ending('seed', variables)
   expect(seed({})).toBe(seed({}))
   expect(seed({ CHECK: 'all' })).not.toBe(seed({ CHECK: 'all' }))

@@ -134,7 +134,7 @@ export async function write(db: Sql, { kind, a, b, c }: Write): Promise<void> {
       await sql.unsafe(STATEMENTS.insert, [a, b, 11])
     })
   } else if (kind === 'together') {
-    await db.begin(sql => several3(sql, a, b, c))
+    await db.begin(sql => runThree(sql, a, b, c))
   } else if (kind === 'undone') {
     await undone(db, a, b, c)
   } else {
@@ -148,7 +148,7 @@ export async function moveRecords(sql: TransactionSql, a: number, b: number, c: 
 }
 
 /** Three statements in one transaction. Readers see only the state after the last. */
-async function several3(sql: TransactionSql, a: number, b: number, c: number): Promise<void> {
+async function runThree(sql: TransactionSql, a: number, b: number, c: number): Promise<void> {
   for (const number of [a, b, c]) {
     const kind = statementKinds[number % statementKinds.length] ?? 'insert'
     await sql.unsafe(STATEMENTS[kind], [c, a, b])
@@ -160,15 +160,15 @@ class Undone extends Error {}
 /** Rolls back a whole transaction, or a part of one. */
 async function undone(db: Sql, a: number, b: number, c: number): Promise<void> {
   const undo = async (sql: TransactionSql) => {
-    await several3(sql, a, b, c)
+    await runThree(sql, a, b, c)
     throw new Undone()
   }
-  const forgive = (error: unknown) => {
+  const ignoreUndone = (error: unknown) => {
     if (!(error instanceof Undone)) throw error
   }
-  if (a % 2) return await db.begin(undo).then(() => {}, forgive)
+  if (a % 2) return await db.begin(undo).then(() => {}, ignoreUndone)
   await db.begin(async sql => {
-    await sql.savepoint(undo).catch(forgive)
+    await sql.savepoint(undo).catch(ignoreUndone)
     await sql.unsafe(STATEMENTS.moveUser, [a, b, c])
   })
 }

@@ -20,7 +20,7 @@ export const again: Measure = {
     const times = await inTurns(world.options.rounds, { same: () => timed(0), next: () => timed(100) })
     return [
       {
-        measure: `the page at offset ${deep.toLocaleString('en-US')} again ÷ the next page`,
+        measure: `the page at offset ${deep.toLocaleString('en-US')} read again ÷ the next page`,
         ...compared(times.same, times.next),
         unit: 'ms',
         beside: 'next',

@@ -53,14 +53,14 @@ export const disclosures: Measure = {
           beside: 'without',
         },
         {
-          measure: 'bytes of the database for each disclosed record',
+          measure: 'bytes in the database per disclosed record',
           figure: bytes.aRecord,
           unit: 'B',
           reach: { of: 'value', atMost: 20 },
           note: 'aim: 12; pages of 100',
         },
         {
-          measure: 'a year of nightly exports of 1,000,000, as recorded',
+          measure: 'disclosures of a year of nightly exports of 1,000,000',
           figure: (bytes.anAnswer * ANSWERS_OF_A_YEAR) / 1e9,
           unit: 'GB',
           note: 'computed from the bytes of an answer',
@@ -99,12 +99,12 @@ async function bytesOf(sql: Sql): Promise<{ anAnswer: number; aRecord: number }>
 
 async function importUnchanged(world: World, rounds: number): Promise<Result> {
   const result: Result = {
-    measure: 'import of the same file once more, with disclosures recorded ÷ without',
+    measure: 'import of the same file again, with disclosures recorded ÷ without',
     unit: 's',
     beside: 'without',
   }
   const { executable, databaseUrl, source } = world
-  if (!source) return { ...result, note: 'not measured: the data was there' }
+  if (!source) return { ...result, note: 'not measured: the database already had the data' }
   const again = async () => (await timedImport(executable, databaseUrl, source.file)).seconds
   const times = await inTurns(rounds, both(world, again))
   return { ...result, ...compared(times.on, times.off) }

@@ -51,10 +51,10 @@ export const embedded: Measure = {
       const rate = Math.round(records / imported.seconds)
       return [
         {
-          ...result('counted', fresh),
-          note: `the very first: ${fresh[0]?.toFixed(0)} ms; imported at ${rate}/s`,
+          ...result('with count', fresh),
+          note: `the first request: ${fresh[0]?.toFixed(0)} ms; imported at ${rate}/s`,
         },
-        result('count known', known),
+        result('with a known count', known),
       ]
     } finally {
       await service.stop()

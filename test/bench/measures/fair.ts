@@ -29,7 +29,7 @@ export const fair: Measure = {
       }
       return await compare(rounds, pageBeside(otherHeaders), pageBeside(headers))
     })
-    const measure = `a page beside ${OPEN} open requests of another integration ÷ of the same one`
-    return [{ measure, ...figures, unit: 'ms', beside: 'first come, first served' }]
+    const measure = `a page during ${OPEN} open requests of another integration ÷ of the same integration`
+    return [{ measure, ...figures, unit: 'ms', beside: 'same integration' }]
   },
 }

@@ -68,7 +68,7 @@ async function slowest(
   }
   return [
     result('count', 'first page with count', reach.count),
-    result('next', "a walk's slowest page", 4),
+    result('next', 'slowest next page of a walk', 4),
     result('jump', 'slowest jump', reach.jump),
   ]
 }

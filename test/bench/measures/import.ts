@@ -9,7 +9,8 @@ export const importing: Measure = {
   name: 'import',
   async run(world) {
     const { executable, databaseUrl, records, source } = world
-    if (!source) return [{ measure: 'import', unit: '/s', note: 'not measured: the data was there' }]
+    if (!source)
+      return [{ measure: 'import', unit: '/s', note: 'not measured: the database already had the data' }]
     const again = await timedImport(executable, databaseUrl, source.file)
     return [
       {
@@ -20,16 +21,16 @@ export const importing: Measure = {
         note: `${source.seconds.toFixed(1)} s`,
       },
       {
-        measure: 'first import ÷ the same file once more',
+        measure: 'first import ÷ import of the same file again',
         figure: source.seconds,
         limit: again.seconds,
         ratio: source.seconds / again.seconds,
         unit: 's',
-        beside: 'once more',
+        beside: 'again',
         reach: { of: 'ratio', atLeast: 3 },
       },
       {
-        measure: 'process memory at most, import',
+        measure: 'peak memory of the process, import',
         figure: Math.max(source.peak, again.peak),
         unit: 'MB',
         reach: { of: 'value', atMost: 300 },
@@ -45,15 +46,15 @@ async function againstAnother(
   file: string,
 ): Promise<Result> {
   const result: Result = {
-    measure: 'import into an empty database ÷ the same by another executable',
+    measure: 'import into an empty database ÷ import by another executable',
     unit: '/s',
-    beside: 'the other',
+    beside: 'other executable',
     reach: { of: 'ratio', atLeast: 1.4 },
     note: 'aim: 2',
   }
   const { against } = options
   if (against === undefined) return { ...result, note: 'not measured: needs --against' }
-  if (!onEmpty) return { ...result, note: 'not measured: the Postgres at --database is not our own' }
+  if (!onEmpty) return { ...result, note: 'not measured: the benchmark did not start this Postgres' }
   const rate = (program: string) => () =>
     onEmpty(async databaseUrl => {
       await axport(program, ['migrate'], { DATABASE_URL: databaseUrl })

@@ -25,11 +25,11 @@ export const memory: Measure = {
       const found = service.memory()
       return [
         {
-          measure: 'process memory at most, full load, one worker',
+          measure: 'peak memory of the process, full load, one worker',
           unit: 'MB',
           reach: { of: 'value', atMost: 250 },
           ...(found && { figure: found.peak }),
-          note: found ? `${found.now.toFixed(0)} MB when the load had ended` : NO_PROC,
+          note: found ? `${found.now.toFixed(0)} MB after the load` : NO_PROC,
         },
       ]
     })

@@ -37,14 +37,14 @@ export const pulling: Measure = {
     })
     return [
       {
-        measure: `pull of ${count.toLocaleString('en-US')} into NDJSON ÷ a loop that counts`,
+        measure: `pull of ${count.toLocaleString('en-US')} into NDJSON ÷ a client that counts`,
         ...compared(pulled, counted),
         unit: 's',
         beside: 'counting',
         reach: { of: 'ratio', atMost: 1.3 },
       },
       {
-        measure: 'process memory at most, pull',
+        measure: 'peak memory of the process, pull',
         figure: Math.max(...peaks),
         unit: 'MB',
         reach: { of: 'value', atMost: 200 },

@@ -33,7 +33,7 @@ export const replicas: Measure = {
         {
           measure: 'read replicas',
           unit: '',
-          note: 'not measured: the Postgres at --database is not our own',
+          note: 'not measured: the benchmark did not start this Postgres',
         },
       ]
     return await replicated(2, (primary, standbys) => compareStandbys(world, primary, standbys))
@@ -74,7 +74,7 @@ async function compareStandbys(world: World, primary: OwnCluster, standbys: OwnC
           measure: `pages of two walks over ${count.toLocaleString('en-US')}, ${name}`,
           ...{ figure: rate, unit: '/s' },
           ...(n > 0 && {
-            beside: 'none',
+            beside: 'without standbys',
             limit: median(rates['0'] ?? []),
             ratio: rate / median(rates['0'] ?? []),
           }),

@@ -21,7 +21,7 @@ export const retrieve: Measure = {
       await warmUp({ paths })
       return await compareWithPgbench(world, lookUp, () => rate({ paths }))
     })
-    const measure = 'retrieve by id ÷ pgbench, the bare look-up'
+    const measure = 'retrieve by id ÷ pgbench, only the look-up'
     return [{ measure, ...figures, reach: { of: 'ratio', atLeast: 0.3 } }]
   },
 }

@@ -111,9 +111,13 @@ export class Host {
 
   /**
    * Opens a socket and lets the server act. Resolves when the result has arrived.
-   * @param isHeardLate whether the server also acts after the timeout
+   * @param actsAfterTimeout whether the server also acts after the timeout
    */
-  #reach<Result>(timeoutMs: number, act: () => Result | 'unheard', isHeardLate = false): Promise<Result> {
+  #reach<Result>(
+    timeoutMs: number,
+    act: () => Result | 'unheard',
+    actsAfterTimeout = false,
+  ): Promise<Result> {
     const { promise, resolve, reject } = Promise.withResolvers<Result>()
     let isOver = false
     const giveUp = () => {
@@ -122,7 +126,7 @@ export class Host {
     }
     const settle = onTimeout(timeoutMs, giveUp, this.time)
     const hear = () => {
-      if (isOver && !isHeardLate) return
+      if (isOver && !actsAfterTimeout) return
       if (this.isSilent) {
         this.#unheard.push(hear)
         return

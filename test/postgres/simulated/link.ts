@@ -19,7 +19,7 @@ const LATENCY = 4
 
 /** A connection through the network. Messages arrive later, in their order, or never. */
 export class Link {
-  readonly #said: Record<Direction, Message[]> = { up: [], down: [] }
+  readonly #messages: Record<Direction, Message[]> = { up: [], down: [] }
   readonly #arrived: Message[] = []
   #isForgotten = false
 
@@ -36,20 +36,20 @@ export class Link {
 
   /** @param arrive called when the message has reached the machine; the program may read it later */
   say(direction: Direction, hear: () => void, arrive = () => {}): void {
-    this.#said[direction].push({ hear, arrive })
+    this.#messages[direction].push({ hear, arrive })
     this.#carry(direction)
   }
 
   /** Ends the silence of the network. */
   resume(): void {
     for (const direction of ['up', 'down'] as const)
-      for (const _ of this.#said[direction]) this.#carry(direction)
+      for (const _ of this.#messages[direction]) this.#carry(direction)
   }
 
   #carry(direction: Direction): void {
     this.time.add('outside', this.chance() * LATENCY, () => {
       if (this.network.isSilent || this.#isForgotten) return
-      const message = this.#said[direction].shift()
+      const message = this.#messages[direction].shift()
       if (direction === 'up') message?.hear()
       else if (message) this.#arrive(message)
     })
