@@ -6,7 +6,7 @@ import { randomBelow } from '../../../support/tier.ts'
 type Outcome = { ids: string[] } | 'without records' | 'refused' | 'broken'
 
 /** Milliseconds between two requests of a client. */
-const PAUSE_MS = 2
+const PAUSE_MS = 8
 
 const QUERIES = [
   ...['', '?page=100', '?page=7&offset=13', '?offset=100000', '?sort=user_name&order=DESC&page=20'],
