@@ -59,3 +59,9 @@ function compile(query: SQL, options: RunOptions) {
     return await (options.bytes ? rawRows(rows) : rows)
   }
 }
+
+/** The row of a statement that always returns one. */
+export function onlyRow<Row>([row]: readonly Row[]): Row {
+  if (!row) throw new Error('a statement that always returns a row has returned none')
+  return row
+}

@@ -1,4 +1,5 @@
-import type { Sql, TransactionSql } from 'postgres'
+import type { Fragment, Sql, TransactionSql } from 'postgres'
+import { onlyRow } from '../statement.ts'
 
 /** A table of the read model. The view that renders it has its name with `_rendered`. */
 export interface ReadModelTable {
@@ -24,16 +25,68 @@ export const READ_MODEL: ReadModelTable[] = [
   },
 ]
 
-/** How the stored counts differ from the records. A count is of one organization and product. */
-interface CountDifference {
-  /** Counts that are stored or should be. */
+/** How a part of the read model differs from its source. */
+export interface Difference {
   compared: number
-  /** Not stored, although there are records. */
+  /** The source has a row, and the read model has none. */
   missing: number
-  /** Stored with another number. */
+  /** Both have a row, and the rows differ. */
   outdated: number
-  /** Stored, although there are no records. */
+  /** The read model has a row that the source does not render. */
   left_over: number
+}
+
+/** `compared` is a number of ids. */
+interface RowDifference extends Difference {
+  /** The ids that were offered, compared or not. */
+  offered: number
+  /** Rows of the read model, stored or rendered: an assessment without parts has none. */
+  rows: number
+  /** The largest id that was compared; null if there was none. */
+  last: string | null
+  /** Ascending. */
+  differing: string[]
+  leftOver: string[]
+}
+
+/**
+ * Compares rows with what their source renders, in one snapshot, in which both always agree with the writes of others.
+ * @param ids SQL: a query of ids, which may be those of rows that do not exist
+ * @param part SQL: the order and the limit of the ids to compare, which are rendered id by id; undefined for all
+ */
+export async function compareRows(
+  db: Sql | TransactionSql,
+  { table, id }: ReadModelTable,
+  ids: Fragment,
+  part?: Fragment,
+): Promise<RowDifference> {
+  const rendered = db`select * from ${db(`${table}_rendered`)} v`
+  const matches = db`v.${db(id)} = known.id`
+  return onlyRow(
+    await db<RowDifference[]>`
+      with known as materialized (
+        select id, count(*) over () as offered from (${ids}) as offered (id) ${part ?? db``}
+      )
+      select
+        count(*)::integer as compared,
+        (count(*) filter (where r.${db(id)} is null and v.${db(id)} is not null))::integer as missing,
+        (count(*) filter (where r.${db(id)} = v.${db(id)} and r is distinct from v))::integer as outdated,
+        (count(*) filter (where r.${db(id)} is not null and v.${db(id)} is null))::integer as left_over,
+        coalesce(max(offered), 0)::integer as offered,
+        count(coalesce(r.${db(id)}, v.${db(id)}))::integer as rows,
+        max(known.id) as last,
+        coalesce(array_agg(known.id order by known.id) filter (where r is distinct from v), '{}') as differing,
+        coalesce(
+          array_agg(known.id) filter (where r.${db(id)} is not null and v.${db(id)} is null), '{}'
+        ) as "leftOver"
+      from known
+      left join ${db(table)} r on r.${db(id)} = known.id
+      left join ${part ? db`lateral (${rendered} where ${matches}) v on true` : db`(${rendered}) v on ${matches}`}`,
+  )
+}
+
+/** A count is of one organization and product. */
+interface CountDifference extends Difference {
   /** The organizations of these counts, ascending. */
   organizations: string[]
 }
@@ -48,23 +101,24 @@ export async function compareCounts(
   organizations: string[] | undefined,
 ): Promise<CountDifference> {
   const within = organizations ? db`where organization_id = any (${organizations}::bigint[])` : db``
-  const [found] = await db<CountDifference[]>`
-    with compared as (
-      select organization_id, stored.records as stored, counted.records as counted
-      from (select * from export_counts ${within}) as stored
-      full join (
-        select organization_id, product_id, count(*) as records from export_records ${within} group by 1, 2
-      ) as counted using (organization_id, product_id)
-    )
-    select
-      count(*)::integer as compared,
-      (count(*) filter (where stored is null))::integer as missing,
-      (count(*) filter (where stored <> counted))::integer as outdated,
-      (count(*) filter (where counted is null))::integer as left_over,
-      coalesce(
-        array_agg(distinct organization_id order by organization_id) filter (where stored is distinct from counted),
-        '{}'
-      ) as organizations
-    from compared`
-  return found ?? { compared: 0, missing: 0, outdated: 0, left_over: 0, organizations: [] }
+  return onlyRow(
+    await db<CountDifference[]>`
+      with compared as (
+        select organization_id, stored.records as stored, counted.records as counted
+        from (select * from export_counts ${within}) as stored
+        full join (
+          select organization_id, product_id, count(*) as records from export_records ${within} group by 1, 2
+        ) as counted using (organization_id, product_id)
+      )
+      select
+        count(*)::integer as compared,
+        (count(*) filter (where stored is null))::integer as missing,
+        (count(*) filter (where stored <> counted))::integer as outdated,
+        (count(*) filter (where counted is null))::integer as left_over,
+        coalesce(
+          array_agg(distinct organization_id order by organization_id) filter (where stored is distinct from counted),
+          '{}'
+        ) as organizations
+      from compared`,
+  )
 }
