@@ -12,12 +12,12 @@ export interface Description {
 export interface IntegrationRow extends Description {
   id: string
   name: string
-  organizationIds: string[]
-  productIds: string[]
+  organization_ids: string[]
+  product_ids: string[]
   /** The set was given as "all"; it holds the ids that existed then. */
-  allOrganizations: boolean
-  allProducts: boolean
-  disabledAt: string | null
+  all_organizations: boolean
+  all_products: boolean
+  disabled: boolean
 }
 
 /** The failure of a command that names a client id which does not exist. */
@@ -45,19 +45,9 @@ export async function changeIntegration<Result>(
   const result = await db.begin(async sql => {
     await setHost(sql)
     const [integration] = await sql<IntegrationRow[]>`
-      select
-        id,
-        name,
-        purpose,
-        contact,
-        organization_ids as "organizationIds",
-        product_ids as "productIds",
-        all_organizations as "allOrganizations",
-        all_products as "allProducts",
-        disabled_at::text as "disabledAt"
-      from integrations
-      where client_id = ${clientId}
-      for update`
+      select id, name, purpose, contact, organization_ids, product_ids, all_organizations, all_products,
+        disabled_at is not null as disabled
+      from integrations where client_id = ${clientId} for update`
     if (!integration) throw unknownIntegration(clientId)
     return [await work(sql, integration)] as const
   })
@@ -86,8 +76,8 @@ export async function describeIntegration(
  * @throws Failure for an unknown integration
  */
 export async function setDisabled(db: Sql, clientId: string, isDisabled: boolean): Promise<boolean> {
-  return await changeIntegration(db, clientId, async (sql, { id, disabledAt }) => {
-    if ((disabledAt !== null) === isDisabled) return false
+  return await changeIntegration(db, clientId, async (sql, { id, disabled }) => {
+    if (disabled === isDisabled) return false
     await sql`update integrations set disabled_at = ${isDisabled ? sql`now()` : null} where id = ${id}`
     return true
   })

@@ -48,14 +48,14 @@ export async function changeScope(
  */
 export async function addNew(db: Sql, clientId: string): Promise<ChangedScope> {
   return await changeIntegration(db, clientId, async (sql, integration) => {
-    const { allOrganizations, allProducts } = integration
-    if (!allOrganizations && !allProducts) {
+    const { all_organizations, all_products } = integration
+    if (!all_organizations && !all_products) {
       throw new Failure(
         `neither set of ${clientId} was meant as all: axport integration scope ${clientId} --organizations all, or --products all`,
       )
     }
     const all: SetChange = { add: 'all' }
-    return await applyChange(sql, integration, allOrganizations ? all : {}, allProducts ? all : {})
+    return await applyChange(sql, integration, all_organizations ? all : {}, all_products ? all : {})
   })
 }
 
@@ -65,10 +65,10 @@ async function applyChange(
   organizations: SetChange,
   products: SetChange,
 ): Promise<ChangedScope> {
-  const { id, organizationIds, productIds, allOrganizations, allProducts } = integration
+  const { id, organization_ids, product_ids, all_organizations, all_products } = integration
   const changed = {
-    organizations: await changedSet(sql, 'organizations', organizationIds, allOrganizations, organizations),
-    products: await changedSet(sql, 'products', productIds, allProducts, products),
+    organizations: await changedSet(sql, 'organizations', organization_ids, all_organizations, organizations),
+    products: await changedSet(sql, 'products', product_ids, all_products, products),
   }
   await sql`
     update integrations set
