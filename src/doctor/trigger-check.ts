@@ -1,5 +1,6 @@
 import type { Sql } from 'postgres'
 import { firstThree } from '../errors.ts'
+import { disabledTriggers } from '../postgres/schema/load-session.ts'
 import { MIGRATIONS } from '../postgres/schema/migrations.ts'
 import { type Finding, ok, warning, wrong } from './finding.ts'
 
@@ -22,27 +23,30 @@ const TRIGGERS = [
  * By the name of the trigger, the first match counts: the harm of writes without the trigger, and the statement or
  * command that repairs the data afterwards. The history gets integrations that were created meanwhile, no other changes.
  */
-const HARMS: { trigger: RegExp; harm: string; repair?: string }[] = [
-  { trigger: /_erased_/, harm: 'people who were erased may come back' },
-  {
-    trigger: /history/,
-    harm: 'changes there are missing in the history of integrations',
-    repair: 'select note_found_integrations()',
-  },
-  {
-    trigger: /^integrations_/,
-    harm: 'scopes are stored out of order',
+const HARMS: [trigger: RegExp, harm: string, repair?: string][] = [
+  [/_erased_/, 'people who were erased may come back'],
+  [/history/, 'changes there are missing in the history of integrations', 'select note_found_integrations()'],
+  [
+    /^integrations_/,
+    'scopes are stored out of order',
     // The trigger sorts the sets of each row that is written: scopes are searched in that order.
-    repair: 'update integrations set organization_ids = organization_ids, product_ids = product_ids',
-  },
-  { trigger: /./, harm: 'changes there do not reach the export', repair: 'axport refresh' },
+    'update integrations set organization_ids = organization_ids, product_ids = product_ids',
+  ],
+  [/./, 'changes there do not reach the export', 'axport refresh'],
 ]
 
 /** Finds triggers that are missing or disabled, and writers that fire none. It reads the catalog alone. */
 export async function checkTriggers(db: Sql): Promise<Finding[]> {
+  const disabled = await disabledTriggers(
+    db,
+    TRIGGERS.map(({ table }) => table),
+  )
   const findings = [
     ...(await missingTriggers(db)),
-    ...(await disabledTriggers(db)),
+    ...disabled.map(({ table, which, names }) => {
+      const detail = [`some triggers of ${table} are disabled`, ...harmsOf(names).map(([, harm]) => harm)]
+      return wrongTriggers(`${detail.join(', and ')}: alter table ${table} enable trigger ${which}`, names)
+    }),
     ...(await sessionsWithoutTriggers(db)),
     ...(await subscriptions(db)),
   ]
@@ -52,13 +56,13 @@ export async function checkTriggers(db: Sql): Promise<Finding[]> {
 }
 
 /** The harms of writes without these triggers, each once; triggers of other programs have none. */
-function harmsOf(names: string[]) {
+function harmsOf(names: string[]): typeof HARMS {
   const own = TRIGGERS.filter(({ name }) => names.includes(name))
-  return new Set(own.flatMap(({ name }) => HARMS.find(({ trigger }) => trigger.test(name)) ?? []))
+  return [...new Set(own.flatMap(({ name }) => HARMS.filter(([trigger]) => trigger.test(name)).slice(0, 1)))]
 }
 
 function wrongTriggers(detail: string, names: string[]): Finding {
-  const repairs = [...harmsOf(names)].flatMap(({ repair }) => repair ?? [])
+  const repairs = harmsOf(names).flatMap(([, , repair]) => repair ?? [])
   return wrong('triggers', repairs.length > 0 ? `${detail}; then ${repairs.join(', and ')}` : detail)
 }
 
@@ -67,26 +71,9 @@ async function missingTriggers(db: Sql): Promise<Finding[]> {
     select e.name from json_to_recordset(${JSON.stringify(TRIGGERS)}::text::json) as e ("table" text, name text)
     left join pg_trigger t on t.tgrelid = to_regclass(e.table) and t.tgname = e.name
     where t.oid is null`
-  if (rows.length === 0) return []
   const names = rows.map(({ name }) => name)
   const detail = `missing: ${firstThree(names)}: create them again, as db/migrations does`
-  return [wrongTriggers(detail, names)]
-}
-
-/** Includes the triggers by which the server checks foreign keys: "disable trigger all" disables them too. */
-async function disabledTriggers(db: Sql): Promise<Finding[]> {
-  const rows = await db<{ table: string; which: string; names: string[] }[]>`
-    select c.oid::regclass::text as table, case when bool_or(t.tgisinternal) then 'all' else 'user' end as which,
-      array_agg(t.tgname::text order by t.tgname) as names
-    from pg_trigger t join pg_class c on c.oid = t.tgrelid
-    where t.tgenabled not in ('O', 'A')
-      and t.tgrelid in (select to_regclass(name) from unnest(${TRIGGERS.map(({ table }) => table)}::text[]) as name)
-    group by c.oid order by 1`
-  return rows.map(({ table, which, names }) => {
-    const harms = [...harmsOf(names)].map(({ harm }) => harm)
-    const detail = [`some triggers of ${table} are disabled`, ...harms].join(', and ')
-    return wrongTriggers(`${detail}: alter table ${table} enable trigger ${which}`, names)
-  })
+  return names.length > 0 ? [wrongTriggers(detail, names)] : []
 }
 
 /** Settings of a role or of the database with which a session fires none of these triggers. */
