@@ -1,9 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Sql, TransactionSql } from 'postgres'
 import { Failure } from '../../errors.ts'
+import { onlyRow } from '../statement.ts'
 import { LOCKS } from './locks.ts'
 import { MIGRATIONS, type Migration } from './migrations.ts'
-import { addToRecord, createRecord, isApplied } from './schema-record.ts'
+import { addToRecord, compareSchema, createRecord, requireKnown } from './schema-record.ts'
 
 /** How long `migrate` waits for locks of other sessions. */
 interface LockWait {
@@ -63,10 +64,12 @@ async function apply(
       await transaction`select pg_advisory_xact_lock(${LOCKS.schema})`
       await findTrigrams(transaction)
       await createRecord(transaction)
-      if (await isApplied(transaction, migration, migrations)) return false
-      const [session] = await transaction<{ pid: number }[]>`
+      const { missing, ahead } = await compareSchema(transaction, migrations)
+      requireKnown(ahead)
+      if (!missing.includes(migration.name)) return false
+      const rows = await transaction<{ pid: number }[]>`
         select pg_backend_pid() as pid, set_config('lock_timeout', ${String(LOCK_TIMEOUT_MS)}, true)`
-      stopWatching = watchBlockers(sql, session?.pid ?? 0)
+      stopWatching = watchBlockers(sql, onlyRow(rows).pid)
       await transaction.unsafe(migration.sql)
       await addToRecord(transaction, migration)
       return true
@@ -89,28 +92,27 @@ const BLOCKED = ['55P03', '40P01']
  * statements and users. A role that cannot see other sessions gets no state and no time.
  */
 function watchBlockers(db: Sql, pid: number): () => Promise<string | undefined> {
-  const stop = new AbortController()
-  let found: string | null = null
-  const polling = (async () => {
-    for (;;) {
-      await sleep(BLOCKERS_POLL_MS, undefined, stop).catch(() => {})
-      if (stop.signal.aborted) return
-      const [row] = await db<{ blockers: string | null }[]>`
-        select string_agg(
-          format('%s (%s)', coalesce(nullif(application_name, ''), 'a program without a name'), concat_ws(
-            ', ', 'pid ' || pid, state,
-            'since ' || to_char(xact_start at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')
-          )),
-          '; ' order by xact_start
-        ) as blockers
-        from pg_stat_activity where pid = any (pg_blocking_pids(${pid}))`.catch(() => [])
-      found = row?.blockers ?? found
-    }
-  })()
+  let found: string | undefined
+  const poll = async () => {
+    const [row] = await db<{ blockers: string | null }[]>`
+      select string_agg(
+        format('%s (%s)', coalesce(nullif(application_name, ''), 'a program without a name'), concat_ws(
+          ', ', 'pid ' || pid, state,
+          'since ' || to_char(xact_start at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')
+        )),
+        '; ' order by xact_start
+      ) as blockers
+      from pg_stat_activity where pid = any (pg_blocking_pids(${pid}))`.catch(() => [])
+    found = row?.blockers ?? found
+  }
+  let polling = Promise.resolve()
+  const timer = setInterval(() => {
+    polling = polling.then(poll)
+  }, BLOCKERS_POLL_MS)
   return async () => {
-    stop.abort()
+    clearInterval(timer)
     await polling
-    return found ?? undefined
+    return found
   }
 }
 
@@ -134,18 +136,14 @@ async function findTrigrams(sql: TransactionSql): Promise<void> {
 
 /** The schema is untested below Postgres 15. Other encodings than UTF8 cannot store all names, and have no ICU rules. */
 async function requireSupportedServer(sql: Sql): Promise<void> {
-  const [server] = await sql<{ version: string; number: number; encoding: string }[]>`
-    select
-      current_setting('server_version') as version,
-      current_setting('server_version_num')::integer as number,
+  const rows = await sql<{ version: string; number: number; encoding: string }[]>`
+    select current_setting('server_version') as version, current_setting('server_version_num')::integer as number,
       current_setting('server_encoding') as encoding`
-  if (!server) throw new Error('the server did not tell its version')
-  if (server.number < 150_000) {
-    throw new Failure(`the database is Postgres ${server.version}: axport needs Postgres 15 or newer`)
-  }
-  if (server.encoding !== 'UTF8') {
+  const { version, number, encoding } = onlyRow(rows)
+  if (number < 150_000)
+    throw new Failure(`the database is Postgres ${version}: axport needs Postgres 15 or newer`)
+  if (encoding !== 'UTF8')
     throw new Failure(
-      `the database's encoding is ${server.encoding}: create one with createdb --encoding UTF8 --template template0`,
+      `the database's encoding is ${encoding}: create one with createdb --encoding UTF8 --template template0`,
     )
-  }
 }

@@ -19,8 +19,7 @@ export async function compareSchema(
   db: Runner,
   migrations: Migration[] = MIGRATIONS,
 ): Promise<SchemaDifference> {
-  const table = await rows(db, `select from pg_catalog.pg_class where oid = to_regclass('schema_migrations')`)
-  const record = table.length > 0 ? await readRecord(db) : []
+  const record = await readRecord(db)
   const hashes = new Map(migrations.map(migration => [migration.name, hash(migration)]))
   const edited = record.find(({ name, sha256 }) => hashes.has(name) && hashes.get(name) !== sha256)
   if (edited) {
@@ -34,6 +33,35 @@ export async function compareSchema(
   const applied = namesOf(record)
   return { missing: namesOf(migrations).filter(name => !applied.includes(name)), ahead: namesOf(ahead) }
 }
+
+interface RecordRow {
+  name: string
+  sha256: string
+  /** The oldest schema whose programs can use this one; null if that was not recorded. */
+  compatibleWith: number | null
+}
+
+async function readRecord(db: Runner): Promise<RecordRow[]> {
+  const read = async (text: string) => (await db.unsafe(text, [], { prepare: false })) as RecordRow[]
+  const table = await read(`select from pg_catalog.pg_class where oid = to_regclass('schema_migrations')`)
+  if (table.length === 0) return []
+  return await read(
+    `select name, sha256, (to_jsonb(m) ->> 'compatible_with')::integer as "compatibleWith"
+     from schema_migrations m order by name`,
+  )
+}
+
+/** @throws Failure that names the first of the migrations that this program does not know */
+export function requireKnown([first]: string[]): void {
+  if (first === undefined) return
+  throw new Failure(
+    `the database has migration ${first}, which this axport does not know: run a newer axport`,
+  )
+}
+
+const hash = ({ sql }: Migration): string => createHash('sha256').update(sql).digest('hex')
+
+const namesOf = (named: { name: string }[]): string[] => named.map(({ name }) => name)
 
 /**
  * Refuses a schema that this program cannot serve from and provision on: one that is behind, or ahead and incompatible.
@@ -59,13 +87,6 @@ export async function requireCurrentSchema(db: Runner): Promise<void> {
   requireKnown(ahead)
 }
 
-interface RecordRow {
-  name: string
-  sha256: string
-  /** The oldest schema whose programs can use this one; null if that was not recorded. */
-  compatibleWith: number | null
-}
-
 /** Creates the table of applied migrations if it is missing. */
 export async function createRecord(sql: TransactionSql): Promise<void> {
   await sql`
@@ -86,38 +107,3 @@ export async function addToRecord(sql: TransactionSql, migration: Migration): Pr
     insert into schema_migrations (name, sha256, compatible_with)
     values (${migration.name}, ${hash(migration)}, ${compatibleWith(migration)})`
 }
-
-async function readRecord(db: Runner): Promise<RecordRow[]> {
-  return await rows(
-    db,
-    `select name, sha256, (to_jsonb(m) ->> 'compatible_with')::integer as "compatibleWith"
-     from schema_migrations m order by name`,
-  )
-}
-
-async function rows<Row>(db: Runner, text: string): Promise<Row[]> {
-  return (await db.unsafe(text, [], { prepare: false })) as Row[]
-}
-
-/**
- * Whether a migration has been applied.
- * @throws Failure for a database with a migration that is not one of these, or was edited
- */
-export async function isApplied(db: Runner, { name }: Migration, migrations: Migration[]): Promise<boolean> {
-  const { missing, ahead } = await compareSchema(db, migrations)
-  requireKnown(ahead)
-  return !missing.includes(name)
-}
-
-function requireKnown([first]: string[]): void {
-  if (first === undefined) return
-  throw new Failure(
-    `the database has migration ${first}, which this axport does not know: run a newer axport`,
-  )
-}
-
-function hash(migration: Migration): string {
-  return createHash('sha256').update(migration.sql).digest('hex')
-}
-
-const namesOf = (named: { name: string }[]): string[] => named.map(({ name }) => name)
