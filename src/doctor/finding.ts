@@ -25,3 +25,17 @@ export async function unreadable(db: Sql, ...tables: string[]): Promise<string[]
     order by position`
   return rows.map(row => row.name)
 }
+
+/** A check of one table, which is skipped for a role that cannot read the table. */
+export function tableCheck(
+  check: string,
+  table: string,
+  run: (db: Sql) => Promise<[status: Finding['status'], detail: string]>,
+): (db: Sql) => Promise<Finding> {
+  return async db => {
+    if ((await unreadable(db, table)).length > 0)
+      return skipped(check, `this role cannot read ${table}: see its privileges`)
+    const [status, detail] = await run(db)
+    return { check, status, detail }
+  }
+}

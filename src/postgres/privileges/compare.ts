@@ -1,13 +1,14 @@
 import type { Fragment, Sql, TransactionSql } from 'postgres'
 import { Failure, firstThree } from '../../errors.ts'
-import type { Purpose } from './purposes.ts'
+import { onlyRow } from '../statement.ts'
+import type { Needs, Purpose } from './purposes.ts'
 
 /** A privilege that a role needs for its purpose and does not have. */
 interface MissingPrivilege {
   /** As "select on users". */
   name: string
-  /** The role that owns the object, and so can grant the privilege. */
-  owner: string
+  /** The role that owns the object, and so can grant the privilege; null if the role cannot find the schema. */
+  owner: string | null
 }
 
 /** A privilege that a role has in the schema of axport and does not need for its purpose. */
@@ -22,12 +23,15 @@ interface ExcessPrivilege {
 export async function missingPrivileges(
   db: Sql | TransactionSql,
   role: string,
-  purpose: Purpose,
+  needs: Needs,
 ): Promise<MissingPrivilege[]> {
   return await db<MissingPrivilege[]>`
-    with ${existingPrivileges(db, purpose)},
+    with ${existingPrivileges(db, needs)},
     lacking as (
-      select rank, name, owner from existing where is_needed and not ${has(db, db`${role}`)}
+      select 1 as rank, 'usage on the schema' as name, null as owner where current_schema() is null
+      union
+      select rank, name, owner from existing
+      where current_schema() is not null and is_needed and not ${has(db, db`${role}`)}
       union
       -- Grants on each column do not hold for the columns that a later migration adds.
       select 2, n.privilege || ' on ' || relname, relowner
@@ -81,10 +85,7 @@ export async function excessPrivileges(
 }
 
 /** The two queries of a WITH that list the privileges that exist on the objects of the schema; each column has its own. */
-function existingPrivileges(
-  db: Sql | TransactionSql,
-  { database, privileges, functions }: Purpose,
-): Fragment {
+function existingPrivileges(db: Sql | TransactionSql, { database, privileges, functions }: Needs): Fragment {
   return db`
     needed as (
       select to_regclass(n.table) as relation, n.privilege, n.columns
@@ -162,16 +163,17 @@ function has(db: Sql | TransactionSql, role: Fragment): Fragment {
  * @throws Failure that names the missing privileges, and the command that grants them
  */
 export async function requirePrivileges(db: Sql, purpose: Purpose): Promise<void> {
-  const [role] = await db<{ name: string; schema: string | null }[]>`
-    select current_user as name, current_schema() as schema`
-  if (!role) throw new Error('the server did not name the role')
-  const { name, schema } = role
-  const missing =
-    schema === null ? [{ name: 'usage on the schema' }] : await missingPrivileges(db, name, purpose)
+  const name = await currentRole(db)
+  const missing = await missingPrivileges(db, name, purpose)
   if (missing.length === 0) return
   throw new Failure(
     `the role ${name} lacks ${namesOf(missing)}: run axport migrate ${purpose.option} ${name} as the owner of the tables`,
   )
+}
+
+/** The role of the connections. */
+export async function currentRole(db: Sql): Promise<string> {
+  return onlyRow(await db<{ name: string }[]>`select current_user as name`).name
 }
 
 /** The first three privileges by name, and the number of the others. */

@@ -1,3 +1,5 @@
+import { READ_MODEL, SOURCE_TABLES } from '../schema/read-model.ts'
+
 /** A privilege on one table, as GRANT and has_table_privilege name it. */
 interface Privilege {
   table: string
@@ -6,13 +8,8 @@ interface Privilege {
   columns?: string[]
 }
 
-/** What a role of its own is for, and exactly the privileges that it needs for that. */
-export interface Purpose {
-  verb: string
-  /** The commands, as errors name them. */
-  commands: string
-  /** The option of axport migrate that grants it. */
-  option: string
+/** Exactly the privileges that some work needs. */
+export interface Needs {
   /** Privileges on the database, as GRANT names them. */
   database: string[]
   privileges: Privilege[]
@@ -20,11 +17,19 @@ export interface Purpose {
   functions: string[]
 }
 
+/** What a role of its own is for. */
+export interface Purpose extends Needs {
+  verb: string
+  /** The commands, as errors name them. */
+  commands: string
+  /** The option of axport migrate that grants it. */
+  option: string
+}
+
 const on = (tables: string[], ...privileges: Privilege['privilege'][]): Privilege[] =>
   tables.flatMap(table => privileges.map(privilege => ({ table, privilege })))
 
-const SOURCE = ['organizations', 'products', 'users', 'assessments', 'assessment_parts']
-const READ_MODEL = ['export_records', 'export_people', 'export_products']
+const RENDERED = READ_MODEL.map(({ table }) => table)
 
 /**
  * The role that answers requests. It reads the read model and the scopes; it writes tokens, when they were last used, and
@@ -36,7 +41,7 @@ export const SERVE: Purpose = {
   option: '--grant',
   database: ['connect'],
   privileges: [
-    ...on(['schema_migrations', 'export_state', 'export_changes', 'export_counts', ...READ_MODEL], 'select'),
+    ...on(['schema_migrations', 'export_state', 'export_changes', 'export_counts', ...RENDERED], 'select'),
     ...on(
       ['disclosure_state', 'integrations', 'integration_secrets', 'live_secrets', 'live_tokens'],
       'select',
@@ -66,11 +71,18 @@ export const LOAD: Purpose = {
     ...on(['export_state'], 'select', 'update'),
     ...on(['feeds'], 'select', 'insert', 'update'),
     { table: 'erasures', privilege: 'update', columns: ['assessment_ids'] },
-    ...on([...SOURCE, ...READ_MODEL], 'select', 'insert', 'update', 'delete'),
-    ...on(
-      READ_MODEL.map(table => `${table}_rendered`),
-      'select',
-    ),
+    ...on([...SOURCE_TABLES, ...RENDERED], 'select', 'insert', 'update', 'delete'),
+    ...RENDERED.flatMap(table => on([`${table}_rendered`], 'select')),
   ],
   functions: ['forget_export_facts()', 'refresh_export_counts(bigint[])'],
+}
+
+/** What the owner of the tables can: import and provision. */
+export const OPERATE: Needs = {
+  database: [],
+  privileges: on(
+    [...SOURCE_TABLES, ...RENDERED, 'export_state', 'integrations', 'integration_secrets'],
+    ...(['select', 'insert', 'update', 'delete'] as const),
+  ),
+  functions: [],
 }

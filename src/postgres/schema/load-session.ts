@@ -1,6 +1,7 @@
 import type { Sql, TransactionSql } from 'postgres'
 import { Failure } from '../../errors.ts'
 import { LOCKS } from './locks.ts'
+import { SOURCE_TABLES } from './read-model.ts'
 
 /** Acquires the lock that lets one load at a time run. `onWait` is called if another load holds it. */
 export async function acquireLoadLock(sql: TransactionSql, onWait: () => void): Promise<void> {
@@ -35,8 +36,7 @@ export async function configureLoad(sql: TransactionSql): Promise<void> {
  * @throws Failure with the statement that enables the triggers
  */
 export async function requireTriggers(sql: TransactionSql, undone = 'nothing was loaded'): Promise<void> {
-  const source = ['organizations', 'products', 'users', 'assessments', 'assessment_parts']
-  for (const { table, which, names } of await disabledTriggers(sql, [...source, 'export_records']))
+  for (const { table, which, names } of await disabledTriggers(sql, [...SOURCE_TABLES, 'export_records']))
     if (names.some(name => name.startsWith(`${table}_`)))
       throw new Failure(
         `${undone}: triggers of ${table} are disabled, and the export would not follow: alter table ${table} enable trigger ${which}, then axport refresh`,

@@ -1,6 +1,9 @@
 import type { Fragment, Sql, TransactionSql } from 'postgres'
 import { onlyRow } from '../statement.ts'
 
+/** The tables that imports write. */
+export const SOURCE_TABLES = ['organizations', 'products', 'users', 'assessments', 'assessment_parts']
+
 /** A table of the read model. The view that renders it has its name with `_rendered`. */
 export interface ReadModelTable {
   table: string

@@ -1,5 +1,7 @@
 import type { Sql } from 'postgres'
 import { Failure } from '../errors.ts'
+import { currentRole, excessPrivileges, missingPrivileges, namesOf } from '../postgres/privileges/compare.ts'
+import { LOAD, OPERATE, SERVE } from '../postgres/privileges/purposes.ts'
 import { MIGRATIONS } from '../postgres/schema/migrations.ts'
 import { compareSchema } from '../postgres/schema/schema-record.ts'
 import { type Finding, ok, skipped, unreadable, warning, wrong } from './finding.ts'
@@ -60,3 +62,25 @@ const INDEXES = new Map(
 
 /** The statements that restore pg_trgm, and the index that was dropped with it. */
 export const TRIGRAM_REPAIR = `create extension pg_trgm; ${INDEXES.get('export_people_names_key')}`
+
+/** Whether the role of DATABASE_URL can do everything, serve or load; and what it can do beyond that. */
+export async function checkPrivileges(db: Sql): Promise<Finding> {
+  const role = await currentRole(db)
+  const missing = await missingPrivileges(db, role, SERVE)
+  if (missing.length === 0 && (await missingPrivileges(db, role, OPERATE)).length === 0)
+    return ok('privileges', `${role} can serve, import and provision`)
+  for (const purpose of [SERVE, LOAD]) {
+    if ((await missingPrivileges(db, role, purpose)).length > 0) continue
+    const excess = await excessPrivileges(db, role, purpose)
+    const more =
+      excess.length === 0 ? ' and nothing more' : `, and has more than that needs: ${namesOf(excess)}`
+    return ok('privileges', `${role} can ${purpose.verb}${more}`)
+  }
+  const names = missing.map(({ name }) => name).join(', ')
+  return wrong('privileges', `${role} lacks ${names}: axport migrate --grant ${quotedForShell(role)}`)
+}
+
+/** A name as one word of a shell command. */
+function quotedForShell(name: string): string {
+  return /^[\w.@-]+$/.test(name) ? name : `'${name.replaceAll("'", "'\\''")}'`
+}
