@@ -47,18 +47,17 @@ export async function checkReadModel(db: Sql, full: boolean): Promise<Finding> {
   return ok('read model', `${compared[0]}, equal to their source${unknown}`)
 }
 
-/** The triggers that the migrations create. Those of the source tables are created by one statement for all tables. */
-const TRIGGERS = [
+/** The triggers that the migrations create, with their tables. One statement creates those of all source tables. */
+const TRIGGERS = new Map<string, string>([
   ...MIGRATIONS.flatMap(({ sql }) => [...sql.matchAll(/^create trigger (\w+)[^;]*? on (\w+)/gm)]).map(
-    ([, name = '', table = '']) => ({ name, table }),
+    ([, name = '', table = '']) => [name, table] as const,
   ),
   ...SOURCE_TABLES.flatMap(table =>
-    ['queue', 'inserted', 'updated', 'deleted', 'truncated'].map(event => ({
-      name: `${table}_${event}`,
-      table,
-    })),
+    ['queue', 'inserted', 'updated', 'deleted', 'truncated'].map(
+      event => [`${table}_${event}`, table] as const,
+    ),
   ),
-]
+])
 
 /**
  * By the name of the trigger, the first match counts: the harm of writes without the trigger, and the statement or
@@ -76,50 +75,27 @@ const HARMS: [trigger: RegExp, harm: string, repair?: string][] = [
   [/./, 'changes there do not reach the export', 'axport refresh'],
 ]
 
+/** The harms of writes without these triggers, each once, and the repairs; triggers of other programs have none. */
+function harmsOf(names: string[]): { harms: string[]; repairs: string } {
+  const own = [...TRIGGERS.keys()].filter(name => names.includes(name))
+  const found = [...new Set(own.map(name => HARMS.find(([trigger]) => trigger.test(name)) ?? []))]
+  const repairs = found.flatMap(([, , repair]) => repair ?? []).join(', and ')
+  return { harms: found.flatMap(([, harm]) => harm ?? []), repairs: repairs && `; then ${repairs}` }
+}
+
+/** A subscription that copies these tables copies the read model with them. */
+const COPIED = ['export_records', 'export_counts']
+
 /** Finds triggers that are missing or disabled, and writers that fire none. It reads the catalog alone. */
 export async function checkTriggers(db: Sql): Promise<Finding[]> {
-  const disabled = await disabledTriggers(
-    db,
-    TRIGGERS.map(({ table }) => table),
-  )
-  const findings = [
-    ...(await missingTriggers(db)),
-    ...disabled.map(({ table, which, names }) => {
-      const detail = [`some triggers of ${table} are disabled`, ...harmsOf(names).map(([, harm]) => harm)]
-      return wrongTriggers(`${detail.join(', and ')}: alter table ${table} enable trigger ${which}`, names)
-    }),
-    ...(await sessionsWithoutTriggers(db)),
-    ...(await subscriptions(db)),
-  ]
-  return findings.length > 0
-    ? findings
-    : [ok('triggers', 'all present and enabled, and no subscription or session bypasses them')]
-}
-
-/** The harms of writes without these triggers, each once; triggers of other programs have none. */
-function harmsOf(names: string[]): typeof HARMS {
-  const own = TRIGGERS.filter(({ name }) => names.includes(name))
-  return [...new Set(own.flatMap(({ name }) => HARMS.filter(([trigger]) => trigger.test(name)).slice(0, 1)))]
-}
-
-function wrongTriggers(detail: string, names: string[]): Finding {
-  const repairs = harmsOf(names).flatMap(([, , repair]) => repair ?? [])
-  return wrong('triggers', repairs.length > 0 ? `${detail}; then ${repairs.join(', and ')}` : detail)
-}
-
-async function missingTriggers(db: Sql): Promise<Finding[]> {
-  const rows = await db<{ name: string }[]>`
-    select e.name from json_to_recordset(${JSON.stringify(TRIGGERS)}::text::json) as e ("table" text, name text)
+  const missing = await db<{ name: string }[]>`
+    select e.name
+    from unnest(${[...TRIGGERS.keys()]}::text[], ${[...TRIGGERS.values()]}::text[]) as e (name, "table")
     left join pg_trigger t on t.tgrelid = to_regclass(e.table) and t.tgname = e.name
     where t.oid is null`
-  const names = rows.map(({ name }) => name)
-  const detail = `missing: ${firstThree(names)}: create them again, as db/migrations does`
-  return names.length > 0 ? [wrongTriggers(detail, names)] : []
-}
-
-/** Settings of a role or of the database with which a session fires none of these triggers. */
-async function sessionsWithoutTriggers(db: Sql): Promise<Finding[]> {
-  const rows = await db<{ statement: string }[]>`
+  const disabled = await disabledTriggers(db, [...TRIGGERS.values()])
+  // Settings of a role or of the database with which a session fires none of these triggers.
+  const sessions = await db<{ statement: string }[]>`
     select case
         when setdatabase = 0 then format('alter role %s reset session_replication_role', role.name)
         when setrole = 0 then format('alter database %I reset session_replication_role', current_database())
@@ -130,20 +106,8 @@ async function sessionsWithoutTriggers(db: Sql): Promise<Finding[]> {
     where setdatabase in (0, (select oid from pg_database where datname = current_database()))
       and 'session_replication_role=replica' = any (setconfig)
     order by statement`
-  return rows.map(({ statement }) =>
-    wrong(
-      'triggers',
-      `sessions with session_replication_role = replica fire no triggers: ${statement}; then axport refresh`,
-    ),
-  )
-}
-
-/** A subscription that copies these tables copies the read model with them. */
-const COPIED = ['export_records', 'export_counts']
-
-/** The apply worker of a subscription fires no statement triggers. A copy of the read model needs none. */
-async function subscriptions(db: Sql): Promise<Finding[]> {
-  const rows = await db<{ name: string; tables: string[] }[]>`
+  // The apply worker of a subscription fires no statement triggers. A copy of the read model needs none.
+  const subscriptions = await db<{ name: string; tables: string[] }[]>`
     select s.subname as name, array_agg(r.srrelid::regclass::text order by 1) as tables
     from pg_subscription_rel r join pg_subscription s on s.oid = r.srsubid
     where r.srrelid in (select to_regclass(name) from unnest(${[...SOURCE_TABLES, ...COPIED]}::text[]) as name)
@@ -152,11 +116,30 @@ async function subscriptions(db: Sql): Promise<Finding[]> {
         where to_regclass(name) not in (select srrelid from pg_subscription_rel whole where whole.srsubid = s.oid)
       )
     group by s.subname order by name`
-  return rows.map(({ name, tables }) =>
-    warning(
-      'triggers',
-      `the subscription ${name} writes ${firstThree(tables)} past the triggers: let it write tables of your own and import from ` +
-        'those, or run axport refresh after it',
+  const names = missing.map(({ name }) => name)
+  const wrongs = [
+    ...(names.length === 0
+      ? []
+      : [`missing: ${firstThree(names)}: create them again, as db/migrations does${harmsOf(names).repairs}`]),
+    ...disabled.map(({ table, which, names }) => {
+      const { harms, repairs } = harmsOf(names)
+      const state = [`some triggers of ${table} are disabled`, ...harms].join(', and ')
+      return `${state}: alter table ${table} enable trigger ${which}${repairs}`
+    }),
+    ...sessions.map(
+      ({ statement }) =>
+        `sessions with session_replication_role = replica fire no triggers: ${statement}; then axport refresh`,
     ),
+  ]
+  const warnings = subscriptions.map(
+    ({ name, tables }) =>
+      `the subscription ${name} writes ${firstThree(tables)} past the triggers: let it write tables of your own and import from ` +
+      'those, or run axport refresh after it',
   )
+  if (wrongs.length + warnings.length === 0)
+    return [ok('triggers', 'all present and enabled, and no subscription or session bypasses them')]
+  return [
+    ...wrongs.map(detail => wrong('triggers', detail)),
+    ...warnings.map(detail => warning('triggers', detail)),
+  ]
 }

@@ -23,7 +23,7 @@ export async function checkSchema(db: Sql): Promise<SchemaState> {
     const { missing, ahead } = await compareSchema(db)
     if (missing.length > 0)
       return other(`behind by ${missing.length} (${missing.join(', ')}): run axport migrate`)
-    return { finding: (await indexFinding(db)) ?? aheadFinding(ahead), state: 'current' }
+    return { finding: await currentFinding(db, ahead), state: 'current' }
   } catch (error) {
     if (!(error instanceof Failure)) throw error
     return other(error.message)
@@ -33,24 +33,22 @@ export async function checkSchema(db: Sql): Promise<SchemaState> {
 const unknown = (detail: string): SchemaState => ({ finding: skipped('schema', detail), state: 'unknown' })
 const other = (detail: string): SchemaState => ({ finding: wrong('schema', detail), state: 'other' })
 
-function aheadFinding(ahead: string[]): Finding {
-  if (ahead.length === 0) return ok('schema', 'current')
-  return warning(
-    'schema',
-    `ahead by ${ahead.length} (${ahead.join(', ')}), from which this axport can serve: upgrade it`,
-  )
-}
-
-/** Names each index that is missing or not valid, by the statement that restores it; undefined if there is none. */
-async function indexFinding(db: Sql): Promise<Finding | undefined> {
+/** Names each index that is missing or not valid, by the statement that restores it. */
+async function currentFinding(db: Sql, ahead: string[]): Promise<Finding> {
   const rows = await db<{ name: string; isInvalid: boolean }[]>`
     select name, i.indexrelid is not null as "isInvalid"
     from unnest(${[...INDEXES.keys()]}::text[]) as name
     left join pg_index i on i.indexrelid = to_regclass(name)
     where not coalesce(i.indisvalid, false)`
-  if (rows.length === 0) return undefined
   const repairs = rows.map(({ name, isInvalid }) => (isInvalid ? `reindex index ${name}` : INDEXES.get(name)))
-  return wrong('schema', `an index is missing or not valid, which makes requests slow: ${repairs.join('; ')}`)
+  if (repairs.length > 0)
+    return wrong(
+      'schema',
+      `an index is missing or not valid, which makes requests slow: ${repairs.join('; ')}`,
+    )
+  if (ahead.length === 0) return ok('schema', 'current')
+  const names = `${ahead.length} (${ahead.join(', ')})`
+  return warning('schema', `ahead by ${names}, from which this axport can serve: upgrade it`)
 }
 
 /** By name: the statement of each index that the migrations create, besides those of constraints. */
