@@ -9,7 +9,7 @@ export interface Description {
 }
 
 /** The columns of an integration that its changes depend on; ids as decimal strings. */
-export interface IntegrationRow extends Description {
+interface IntegrationRow extends Description {
   id: string
   name: string
   organization_ids: string[]

@@ -84,7 +84,7 @@ export async function excessPrivileges(
     order by name, remedy`
 }
 
-/** The two queries of a WITH that list the privileges that exist on the objects of the schema; each column has its own. */
+/** The queries of a WITH that list the privileges that exist on the objects of the schema; each column has its own. */
 function existingPrivileges(db: Sql | TransactionSql, { database, privileges, functions }: Needs): Fragment {
   return db`
     needed as (
@@ -102,40 +102,30 @@ function existingPrivileges(db: Sql | TransactionSql, { database, privileges, fu
         )
       )
     ),
-    existing as (
-      select 0 as rank, 'database' as kind, d.oid, 0 as attnum, d.datdba as owner, privilege,
-        privilege || ' on database ' || datname as name, format('database %I', datname) as object,
-        privilege <> 'create' as is_needed
-      from pg_database d cross join unnest(${[...database, 'create']}::text[]) as privilege
-      where datname = current_database()
+    objects as (
+      select 0 as rank, 'database' as kind, oid, 0 as attnum, datdba as owner, 'database ' || datname as label,
+        format('database %I', datname) as object, ${[...database, 'create']}::text[] as privileges,
+        ${database}::text[] as needs
+      from pg_database where datname = current_database()
       union all
-      select 1, 'schema', n.oid, 0, nspowner, privilege,
-        privilege || ' on schema ' || nspname, format('schema %I', nspname), privilege = 'usage'
-      from pg_namespace n cross join unnest('{usage,create}'::text[]) as privilege
-      where nspname = current_schema()
+      select 1, 'schema', oid, 0, nspowner, 'schema ' || nspname, format('schema %I', nspname), '{usage,create}', '{usage}'
+      from pg_namespace where nspname = current_schema()
       union all
-      select 2, 'column', r.oid, a.attnum, relowner, v.privilege,
-        v.privilege || ' on ' || relname, format('table %s', r.oid::regclass),
-        exists (
-          select from needed n
-          where n.relation = r.oid and n.privilege = v.privilege
-            and (n.columns is null or a.attname = any (n.columns))
+      select 2, 'column', r.oid, a.attnum, relowner, relname, format('table %s', r.oid::regclass),
+        '{select,insert,update,references}', array(
+          select n.privilege from needed n
+          where n.relation = r.oid and (n.columns is null or a.attname = any (n.columns))
         )
-      from relations r
-      join pg_attribute a on a.attrelid = r.oid and a.attnum > 0 and not a.attisdropped
-      cross join unnest('{select,insert,update,references}'::text[]) as v (privilege)
+      from relations r join pg_attribute a on a.attrelid = r.oid and a.attnum > 0 and not a.attisdropped
       where kind = 'table'
       union all
-      select 2, kind, r.oid, 0, relowner, v.privilege,
-        v.privilege || ' on ' || relname, format('%s %s', kind, r.oid::regclass),
-        exists (select from needed n where n.relation = r.oid and n.privilege = v.privilege)
+      select 2, kind, r.oid, 0, relowner, relname, format('%s %s', kind, r.oid::regclass),
+        case kind when 'table' then '{delete,truncate,trigger}' else '{usage,select,update}' end::text[],
+        array(select n.privilege from needed n where n.relation = r.oid)
       from relations r
-      cross join unnest(
-        case kind when 'table' then '{delete,truncate,trigger}' else '{usage,select,update}' end::text[]
-      ) as v (privilege)
       union all
-      select 3, 'function', p.oid, 0, proowner, 'execute',
-        'execute on function ' || p.oid::regprocedure, format('function %s', p.oid::regprocedure), is_needed
+      select 3, 'function', p.oid, 0, proowner, 'function ' || p.oid::regprocedure, 'function ' || p.oid::regprocedure,
+        '{execute}', case when is_needed then '{execute}' else '{}' end::text[]
       from pg_proc p
       cross join lateral (
         select exists (select from unnest(${functions}::text[]) as f where to_regprocedure(f) = p.oid) as is_needed
@@ -143,6 +133,11 @@ function existingPrivileges(db: Sql | TransactionSql, { database, privileges, fu
       where is_needed or p.pronamespace = current_schema()::regnamespace and p.prosecdef and not exists (
         select from pg_depend d where d.classid = 'pg_proc'::regclass and d.objid = p.oid and d.deptype = 'e'
       )
+    ),
+    existing as (
+      select rank, kind, oid, attnum, owner, privilege, privilege || ' on ' || label as name, object,
+        privilege = any (needs) as is_needed
+      from objects cross join unnest(privileges) as privilege
     )`
 }
 
