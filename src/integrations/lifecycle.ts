@@ -14,7 +14,7 @@ interface IntegrationRow extends Description {
   name: string
   organization_ids: string[]
   product_ids: string[]
-  /** The set was given as "all"; it holds the ids that existed then. */
+  /** Whether the set was given as "all"; it has the ids that existed then. */
   all_organizations: boolean
   all_products: boolean
   disabled: boolean
@@ -25,18 +25,12 @@ export function unknownIntegration(clientId: string): Failure {
   return new Failure(`there is no integration ${clientId}: axport integration list shows those there are`)
 }
 
-/**
- * Sets the host that the history of integrations records for this transaction (0007_integration_history): over a unix
- * socket a server sees no address.
- */
+/** Sets the host that the history records for this transaction: over a unix socket a server sees no address. */
 export async function setHost(sql: TransactionSql): Promise<void> {
   await sql`select set_config('axport.host', ${hostname()}, true)`
 }
 
-/**
- * Runs `work` on an integration in one transaction, which locks its row.
- * @throws Failure for an unknown integration
- */
+/** Runs `work` on an integration in one transaction, which locks its row. @throws Failure for an unknown integration */
 export async function changeIntegration<Result>(
   db: Sql,
   clientId: string,
@@ -54,10 +48,7 @@ export async function changeIntegration<Result>(
   return result[0]
 }
 
-/**
- * Changes the name and the description of an integration; returns both as they are then.
- * @throws Failure for an unknown integration
- */
+/** Changes name and description of an integration; returns both as they are then. @throws Failure if there is none */
 export async function describeIntegration(
   db: Sql,
   clientId: string,
@@ -71,9 +62,8 @@ export async function describeIntegration(
 }
 
 /**
- * Disables or enables an integration; returns whether that changed anything. The next request of a disabled one gets
- * invalid_client, and its tokens get invalid_token. Secrets, scope and tokens stay, and work again once it is enabled.
- * @throws Failure for an unknown integration
+ * Disables or enables an integration; returns whether that changed anything. A disabled one gets invalid_client, and its
+ * tokens get invalid_token, until it is enabled. @throws Failure for an unknown integration
  */
 export async function setDisabled(db: Sql, clientId: string, isDisabled: boolean): Promise<boolean> {
   return await changeIntegration(db, clientId, async (sql, { id, disabled }) => {
@@ -83,20 +73,14 @@ export async function setDisabled(db: Sql, clientId: string, isDisabled: boolean
   })
 }
 
-/**
- * The name of an integration.
- * @throws Failure for an unknown integration
- */
+/** The name of an integration. @throws Failure for an unknown integration */
 export async function nameOf(db: Sql, clientId: string): Promise<string> {
   const [row] = await db<{ name: string }[]>`select name from integrations where client_id = ${clientId}`
   if (!row) throw unknownIntegration(clientId)
   return row.name
 }
 
-/**
- * Deletes an integration with its secrets and tokens; returns its name.
- * @throws Failure for an unknown integration
- */
+/** Deletes an integration with its secrets and tokens; returns its name. @throws Failure for an unknown integration */
 export async function deleteIntegration(db: Sql, clientId: string): Promise<string> {
   return await changeIntegration(db, clientId, async (sql, { id, name }) => {
     await sql`delete from integrations where id = ${id}`

@@ -23,7 +23,7 @@ export interface IntegrationReport extends Summary<ScopeMember[]> {
   disabled_at: string | null
   /** The sets that were given as "all", and the members that were added to the data since and are not in them. */
   meant_as_all: (keyof IntegrationReport['come_since'])[]
-  come_since: { organizations: ScopeMember[]; products: ScopeMember[] }
+  come_since: Record<'organizations' | 'products', ScopeMember[]>
   secrets: { created_at: string; ends_at: string | null; last_used_at: string | null; live_tokens: number }[]
   assessments_in_scope: number
   /** Why requests were refused in the last week, the latest reason first. */
@@ -47,10 +47,7 @@ export async function listIntegrations(db: Sql): Promise<IntegrationSummary[]> {
   return rows.map(row => row.summary)
 }
 
-/**
- * Everything about one integration.
- * @throws Failure for an unknown integration
- */
+/** Everything about one integration. @throws Failure for an unknown integration */
 export async function reportIntegration(db: Sql, clientId: string): Promise<IntegrationReport> {
   const sets = [members(db, 'organizations'), members(db, 'products')] as const
   const [row] = await db<{ report: string }[]>`
@@ -184,10 +181,7 @@ export interface ChangedIds {
   removed?: ExactNumber[]
 }
 
-/**
- * The history of one integration, or of all, deleted ones included; oldest first.
- * @throws Failure for a client id that the history does not have
- */
+/** The history of one integration or of all, deleted ones included, oldest first. @throws Failure if it has none */
 export async function readHistory(db: Sql, clientId?: string): Promise<HistoryEvent[]> {
   const rows = await db<{ event: string }[]>`
     select row_to_json(h)::text as event
@@ -197,10 +191,9 @@ export async function readHistory(db: Sql, clientId?: string): Promise<HistoryEv
       where ${clientId === undefined ? db`true` : db`client_id = ${clientId}`}
       order by id
     ) as h`
-  if (clientId !== undefined && rows.length === 0) {
+  if (clientId !== undefined && rows.length === 0)
     throw new Failure(
       `the history has no integration ${clientId}: axport integration history shows those that it has`,
     )
-  }
   return rows.map(({ event }) => parseExact(event) as HistoryEvent)
 }

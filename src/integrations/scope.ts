@@ -16,10 +16,7 @@ export interface SetChange {
 }
 
 /** The two sets of a scope after a change. */
-export interface ChangedScope {
-  organizations: ChangedSet
-  products: ChangedSet
-}
+export type ChangedScope = Record<'organizations' | 'products', ChangedSet>
 
 /** One set of a scope after a change: its ids as decimal strings, and how many were added and removed. */
 export interface ChangedSet {
@@ -96,10 +93,7 @@ async function changedSet(
   }
 }
 
-/**
- * These ids, or all ids of the table.
- * @throws Failure that names ids that do not exist
- */
+/** These ids, or all ids of the table. @throws Failure that names ids that do not exist */
 export async function existing(sql: TransactionSql, table: keyof ChangedScope, ids: Ids): Promise<string[]> {
   const rows = await sql<{ id: string }[]>`
     select id from ${sql(table)} where ${ids === 'all'} or id = any (${ids === 'all' ? [] : ids}::bigint[]) order by id`

@@ -64,11 +64,10 @@ function add(found: Difference, { missing, outdated, left_over }: Difference): v
 /** Without the row of export_state the views render nothing, and all records would be deleted. */
 async function requireState(db: Sql): Promise<void> {
   const [state] = await db`select from export_state`
-  if (!state) {
+  if (!state)
     throw new Failure(
       "export_state is empty, its one row was deleted: insert into export_state (time_zone) values ('Area/City')",
     )
-  }
 }
 
 /** Without this a mistyped id would compare no rows, and the result would look as if no row differed. */

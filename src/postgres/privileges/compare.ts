@@ -3,23 +3,19 @@ import { Failure, firstThree } from '../../errors.ts'
 import { onlyRow } from '../statement.ts'
 import type { Needs, Purpose } from './purposes.ts'
 
-/** A privilege that a role needs for its purpose and does not have. */
+/** The name of a privilege is as "select on users"; its owner can grant it, and is null if the role finds no schema. */
 interface MissingPrivilege {
-  /** As "select on users". */
   name: string
-  /** The role that owns the object, and so can grant the privilege; null if the role cannot find the schema. */
   owner: string | null
 }
 
-/** A privilege that a role has in the schema of axport and does not need for its purpose. */
+/** The remedy is the statement that revokes the privilege, which depends on how the role comes by it. */
 interface ExcessPrivilege {
-  /** As "select on users". */
   name: string
-  /** The statement that revokes it, which depends on how the role comes by it. */
   remedy: string
 }
 
-/** The privileges that a role lacks for its purpose. Grants to roles of which it is a member, and to PUBLIC, count. */
+/** The privileges that a role lacks. Grants to roles of which it is a member, and to PUBLIC, count. */
 export async function missingPrivileges(
   db: Sql | TransactionSql,
   role: string,
@@ -42,14 +38,13 @@ export async function missingPrivileges(
 }
 
 /**
- * The privileges that a role has beyond its purpose: by grants to PUBLIC, to other roles of which it is a member (it may
- * have to SET ROLE), or to itself. Functions that run with the rights of who calls them, and objects of extensions, are
- * left out.
+ * The privileges in the schema that a role has beyond its needs: by grants to PUBLIC, to other roles of which it is a
+ * member (it may have to SET ROLE), or to itself. Functions without rights of their own, and extensions, are left out.
  */
 export async function excessPrivileges(
   db: Sql | TransactionSql,
   role: string,
-  purpose: Purpose,
+  needs: Needs,
 ): Promise<ExcessPrivilege[]> {
   return await db<ExcessPrivilege[]>`
     with me as (
@@ -66,7 +61,7 @@ export async function excessPrivileges(
       union all
       select 2, rolname, null from me
     ),
-    ${existingPrivileges(db, purpose)},
+    ${existingPrivileges(db, needs)},
     held as (
       select existing.*, ways.*, min(distance) over (partition by name) as nearest
       from existing cross join ways
@@ -153,10 +148,7 @@ function has(db: Sql | TransactionSql, role: Fragment): Fragment {
   end`
 }
 
-/**
- * Refuses to go on without all privileges that a purpose needs.
- * @throws Failure that names the missing privileges, and the command that grants them
- */
+/** @throws Failure that names the privileges which the role of the connections lacks, and the command that grants them */
 export async function requirePrivileges(db: Sql, purpose: Purpose): Promise<void> {
   const name = await currentRole(db)
   const missing = await missingPrivileges(db, name, purpose)

@@ -6,10 +6,10 @@ import { excessPrivileges, missingPrivileges, namesOf } from './compare.ts'
 import type { Purpose } from './purposes.ts'
 
 /**
- * Grants a role exactly what its purpose needs, and revokes everything else that it was granted in this schema. It can
- * be repeated, is to be repeated after every migration, and can run twice at once.
- * @throws Failure, and changes nothing, for a role that does not exist, owns the tables or is a superuser, that would
- * still have more in another way, or that would still lack a privilege because the user of this command cannot grant it
+ * Grants a role exactly what its purpose needs, and revokes everything else that it was granted in this schema. It is to
+ * be repeated after every migration, and can run twice at once.
+ * @throws Failure, and changes nothing, for a role that does not exist, owns the tables or is a superuser, or that would
+ * still have more in another way or less, because the user of this command cannot grant it
  */
 export async function grantFor(db: Sql, role: string, purpose: Purpose): Promise<void> {
   await db.begin(async sql => {

@@ -27,7 +27,13 @@ export async function configureLoad(sql: TransactionSql): Promise<void> {
   await sql`set local jit = off`
   // A slow source leaves the transaction idle.
   await sql`set local idle_in_transaction_session_timeout = 0`
-  await endWithClient(sql)
+  // The statement of a load whose client was killed would hold the lock to its end.
+  try {
+    await sql.savepoint(savepoint => savepoint`set local client_connection_check_interval = '500ms'`)
+  } catch (error) {
+    // The embedded database does not have this setting, nor do servers on some systems.
+    if ((error as { code?: string }).code !== INVALID_PARAMETER_VALUE) throw error
+  }
 }
 
 /**
@@ -58,16 +64,6 @@ export async function disabledTriggers(db: Sql | TransactionSql, tables: string[
     from pg_trigger t join pg_class c on c.oid = t.tgrelid
     where t.tgenabled not in ('O', 'A') and c.oid in (select to_regclass(name) from unnest(${tables}::text[]) as name)
     group by c.oid order by 1`
-}
-
-/** Ends the statement of a load whose client was killed: the statement would hold the lock to its end. */
-async function endWithClient(sql: TransactionSql): Promise<void> {
-  try {
-    await sql.savepoint(savepoint => savepoint`set local client_connection_check_interval = '500ms'`)
-  } catch (error) {
-    // The embedded database does not have it, nor do servers on some systems.
-    if ((error as { code?: string }).code !== INVALID_PARAMETER_VALUE) throw error
-  }
 }
 
 const INVALID_PARAMETER_VALUE = '22023'

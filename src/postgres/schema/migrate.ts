@@ -6,7 +6,6 @@ import { LOCKS } from './locks.ts'
 import { MIGRATIONS, type Migration } from './migrations.ts'
 import { addToRecord, compareSchema, createRecord, requireKnown } from './schema-record.ts'
 
-/** How long `migrate` waits for locks of other sessions. */
 interface LockWait {
   timeoutMs?: number
   /** Called after each failed attempt, with the sessions that hold the lock and the time until the next attempt. */
@@ -117,9 +116,8 @@ function watchBlockers(db: Sql, pid: number): () => Promise<string | undefined> 
 }
 
 /**
- * Appends the schema of pg_trgm to the search_path: migrations name its operator class without the schema. It does so
- * only if the search_path has a schema to create tables in: otherwise the tables would be created beside the extension,
- * and no later command would find them.
+ * Appends the schema of pg_trgm to the search_path: migrations name its operator class without the schema. Without
+ * another schema in the path, the tables would be created beside the extension, and no later command would find them.
  */
 async function findTrigrams(sql: TransactionSql): Promise<void> {
   await sql`

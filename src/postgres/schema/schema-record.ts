@@ -4,10 +4,9 @@ import { Failure } from '../../errors.ts'
 import type { Runner } from '../statement.ts'
 import { compatibleWith, MIGRATIONS, type Migration, schemaNumber } from './migrations.ts'
 
-/** How the schema of a database differs from that of this program, by the names of migrations. */
+/** The names of migrations that a database lacks, and of those that the program does not know and is compatible with. */
 interface SchemaDifference {
   missing: string[]
-  /** Migrations that the program does not know, and is compatible with. */
   ahead: string[]
 }
 
@@ -53,38 +52,27 @@ async function readRecord(db: Runner): Promise<RecordRow[]> {
 
 /** @throws Failure that names the first of the migrations that this program does not know */
 export function requireKnown([first]: string[]): void {
-  if (first === undefined) return
-  throw new Failure(
-    `the database has migration ${first}, which this axport does not know: run a newer axport`,
-  )
+  if (first !== undefined)
+    throw new Failure(
+      `the database has migration ${first}, which this axport does not know: run a newer axport`,
+    )
 }
 
 const hash = ({ sql }: Migration): string => createHash('sha256').update(sql).digest('hex')
 
 const namesOf = (named: { name: string }[]): string[] => named.map(({ name }) => name)
 
-/**
- * Refuses a schema that this program cannot serve from and provision on: one that is behind, or ahead and incompatible.
- * @throws Failure that says what to run
- */
+/** @throws Failure for a schema that this program cannot serve from and provision on: behind, or ahead and incompatible */
 export async function requireUsableSchema(db: Runner): Promise<SchemaDifference> {
-  const difference = await compareSchema(db)
-  const { missing } = difference
-  if (missing.length > 0) {
-    throw new Failure(
-      `the database schema is behind by ${missing.length} (${missing.join(', ')}): run axport migrate`,
-    )
-  }
-  return difference
+  const { missing, ahead } = await compareSchema(db)
+  const names = `${missing.length} (${missing.join(', ')})`
+  if (missing.length > 0) throw new Failure(`the database schema is behind by ${names}: run axport migrate`)
+  return { missing, ahead }
 }
 
-/**
- * Refuses any schema but that of this program.
- * @throws Failure that says what to run
- */
+/** Refuses any schema but that of this program. @throws Failure that says what to run */
 export async function requireCurrentSchema(db: Runner): Promise<void> {
-  const { ahead } = await requireUsableSchema(db)
-  requireKnown(ahead)
+  requireKnown((await requireUsableSchema(db)).ahead)
 }
 
 /** Creates the table of applied migrations if it is missing. */
