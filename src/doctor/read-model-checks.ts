@@ -28,7 +28,7 @@ export async function checkReadModel(db: Sql, full: boolean): Promise<Finding> {
     if (differing.length > 0)
       return wrong(
         'read model',
-        `${differing.length} of ${what} ${differ}, as ${part.one} ${differing[0]}: axport refresh renders all of them anew`,
+        `${differing.length} of ${what} ${differ}, as ${part.source.slice(0, -1)} ${differing[0]}: axport refresh renders all of them anew`,
       )
     compared.push(what)
     isWhole &&= found.compared === offered

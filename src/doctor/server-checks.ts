@@ -1,6 +1,6 @@
 import type { Sql } from 'postgres'
 import { describeDisclosing, readDisclosing } from '../postgres/disclosing.ts'
-import { onlyRow } from '../postgres/statement.ts'
+import { iso, onlyRow } from '../postgres/statement.ts'
 import { type Finding, ok, tableCheck, warning, wrong } from './finding.ts'
 import { TRIGRAM_REPAIR } from './schema-checks.ts'
 
@@ -65,7 +65,7 @@ export const checkDisclosures = tableCheck('disclosures', 'disclosure_state', as
 /** The time of the last import. Other programs that write the source tables leave no such time. */
 export const checkLastImport = tableCheck('last import', 'export_state', async db => {
   const [state] = await db<{ at: string | null; ago: string }[]>`
-    select to_char(last_import_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"') as at,
+    select ${iso(db, db`last_import_at`)} as at,
       date_trunc('minute', now() - last_import_at)::text as ago
     from export_state`
   return ['ok', state?.at ? `${state.at}, ${state.ago} ago` : 'none yet by axport import']

@@ -1,12 +1,9 @@
 import type { Sql } from 'postgres'
 import { Failure } from '../errors.ts'
+import { iso } from '../postgres/statement.ts'
 import { randomText, SECRET_LENGTH, sha256 } from '../random.ts'
 import { changeIntegration, type Description, setHost } from './lifecycle.ts'
-import { iso } from './report.ts'
 import { existing, type Ids } from './scope.ts'
-
-/** Unique, and need not be unguessable: a client id is public. */
-const CLIENT_ID_LENGTH = 24
 
 /** The credentials of an integration. The secret is stored nowhere and cannot be shown again. */
 export interface Credentials {
@@ -25,7 +22,8 @@ export async function createIntegration(
   products: Ids,
   { purpose, contact }: Description = { purpose: null, contact: null },
 ): Promise<Credentials> {
-  const clientId = randomText(CLIENT_ID_LENGTH)
+  // Unique, and need not be unguessable: a client id is public.
+  const clientId = randomText(24)
   const clientSecret = randomText(SECRET_LENGTH)
   await db.begin(async sql => {
     await setHost(sql)
@@ -48,22 +46,17 @@ export async function createIntegration(
   return { clientId, clientSecret }
 }
 
-/** The new credentials, and when the old secret ends: null if it has ended. */
-interface Rotated extends Credentials {
-  oldSecretEndsAt: string | null
-}
-
 /**
- * Replaces the secret of an integration. Without a grace the old secret and its tokens end at once (spec 5, rule 8). With
- * `graceSeconds` they end after that time: the check of a token also looks at the end of its secret. An integration has at
- * most two secrets.
+ * Replaces the secret of an integration, which has at most two. Without a grace the old secret and its tokens end at once
+ * (spec 5, rule 8). With `graceSeconds` they end after that time: the check of a token also looks at the end of its secret.
+ * @returns when the old secret ends, too: null if it has ended
  * @throws Failure for an unknown integration, and during a grace unless `force` is set
  */
 export async function rotateSecret(
   db: Sql,
   clientId: string,
   { graceSeconds, force }: { graceSeconds?: number; force?: boolean },
-): Promise<Rotated> {
+): Promise<Credentials & { oldSecretEndsAt: string | null }> {
   const isAtOnce = graceSeconds === undefined
   return await changeIntegration(db, clientId, async (sql, { id }) => {
     const [inGrace] = await sql<{ endsAt: string; tokens: string }[]>`

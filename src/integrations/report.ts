@@ -1,5 +1,6 @@
-import type { Fragment, Sql, TransactionSql } from 'postgres'
+import type { Fragment, Sql } from 'postgres'
 import { Failure } from '../errors.ts'
+import { iso } from '../postgres/statement.ts'
 import { type ExactNumber, parseExact } from './exact-ids.ts'
 import { type Description, unknownIntegration } from './lifecycle.ts'
 
@@ -132,24 +133,19 @@ function obstacles(report: Omit<IntegrationReport, 'obstacles'>): string[] {
   return all.filter(obstacle => typeof obstacle === 'string')
 }
 
-/** SQL that prints a timestamptz expression. */
-export function iso(db: Sql | TransactionSql, expression: Fragment): Fragment {
-  return db`to_char(${expression} at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"')`
-}
-
-/** A row of the history of integrations (0007_integration_history). Times are ISO 8601 in UTC. */
+/**
+ * A row of the history of integrations (0007_integration_history), with name and purpose as they were after the event, or
+ * before it for a deletion. `role` made the change in the database; `host` is an address, or the name of a machine.
+ */
 interface HistoryEvent {
   at: string
   client_id: string
-  /** Name and purpose as they were after the event; before it for a deletion. */
   name: string
   purpose: string | null
   /** created, found, described, scope, rotated, secret, disabled, enabled or deleted */
   event: string
   changes: Changes
-  /** The role in the database that made the change. */
   role: string
-  /** An address, or the name of a machine; null if unknown. */
   host: string | null
 }
 

@@ -27,7 +27,11 @@ export async function refresh(
   organizations: string[] | undefined,
   onCompared: (rows: number) => void,
 ): Promise<Refreshed> {
-  await requireState(db)
+  // Without the row of export_state the views render nothing, and all records would be deleted.
+  if ((await db`select from export_state`).length === 0)
+    throw new Failure(
+      "export_state is empty, its one row was deleted: insert into export_state (time_zone) values ('Area/City')",
+    )
   if (organizations) await requireKnown(db, organizations)
   const refreshed = { records: nothing(), people: nothing(), products: nothing(), counts: nothing() }
   let rows = 0
@@ -55,19 +59,8 @@ export async function refresh(
 
 const nothing = (): Difference => ({ compared: 0, missing: 0, outdated: 0, left_over: 0 })
 
-function add(found: Difference, { missing, outdated, left_over }: Difference): void {
-  found.missing += missing
-  found.outdated += outdated
-  found.left_over += left_over
-}
-
-/** Without the row of export_state the views render nothing, and all records would be deleted. */
-async function requireState(db: Sql): Promise<void> {
-  const [state] = await db`select from export_state`
-  if (!state)
-    throw new Failure(
-      "export_state is empty, its one row was deleted: insert into export_state (time_zone) values ('Area/City')",
-    )
+function add(found: Difference, repaired: Difference): void {
+  for (const kind of ['missing', 'outdated', 'left_over'] as const) found[kind] += repaired[kind]
 }
 
 /** Without this a mistyped id would compare no rows, and the result would look as if no row differed. */

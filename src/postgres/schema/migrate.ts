@@ -15,11 +15,6 @@ interface LockWait {
 /** How long a migration waits for a lock. Other sessions that need the table queue behind it meanwhile. */
 const LOCK_TIMEOUT_MS = 2000
 
-/** The longest pause between two attempts, in which other sessions go on; the first is LOCK_TIMEOUT_MS, each next is double. */
-const MAX_PAUSE_MS = 4 * LOCK_TIMEOUT_MS
-
-const BLOCKERS_POLL_MS = 500
-
 /**
  * Applies the missing migrations, each in a transaction of its own with its record; returns their names. Several
  * processes can run it at once: one applies, the others wait and then find nothing to do.
@@ -35,7 +30,8 @@ export async function migrate(
   const applied: string[] = []
   for (const migration of migrations) {
     const startedAt = performance.now()
-    for (let pauseMs = LOCK_TIMEOUT_MS; ; pauseMs = Math.min(2 * pauseMs, MAX_PAUSE_MS)) {
+    // Other sessions go on in the pauses between attempts.
+    for (let pauseMs = LOCK_TIMEOUT_MS; ; pauseMs = Math.min(2 * pauseMs, 4 * LOCK_TIMEOUT_MS)) {
       const { wasMissing, blockers } = await apply(sql, migration, migrations)
       if (wasMissing) applied.push(migration.name)
       if (blockers === undefined) break
@@ -107,7 +103,7 @@ function watchBlockers(db: Sql, pid: number): () => Promise<string | undefined> 
   let polling = Promise.resolve()
   const timer = setInterval(() => {
     polling = polling.then(poll)
-  }, BLOCKERS_POLL_MS)
+  }, 500)
   return async () => {
     clearInterval(timer)
     await polling

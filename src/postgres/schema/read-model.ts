@@ -10,44 +10,31 @@ export interface ReadModelTable {
   /** The column that has the id of the row in the source table. */
   id: string
   source: string
-  /** What reports call its rows, and one row of the source. */
+  /** What reports call its rows. */
   rows: string
-  one: string
 }
 
 /** The read model, records first. */
 export const READ_MODEL: ReadModelTable[] = [
-  { table: 'export_records', id: 'id', source: 'assessments', rows: 'records', one: 'assessment' },
-  { table: 'export_people', id: 'user_id', source: 'users', rows: 'names of people', one: 'user' },
-  {
-    table: 'export_products',
-    id: 'product_id',
-    source: 'products',
-    rows: 'names of products',
-    one: 'product',
-  },
+  { table: 'export_records', id: 'id', source: 'assessments', rows: 'records' },
+  { table: 'export_people', id: 'user_id', source: 'users', rows: 'names of people' },
+  { table: 'export_products', id: 'product_id', source: 'products', rows: 'names of products' },
 ]
 
-/** How a part of the read model differs from its source. */
+/** How the read model differs from its source: rows that it lacks, that differ, and that the source does not render. */
 export interface Difference {
   compared: number
-  /** The source has a row, and the read model has none. */
   missing: number
-  /** Both have a row, and the rows differ. */
   outdated: number
-  /** The read model has a row that the source does not render. */
   left_over: number
 }
 
-/** `compared` is a number of ids. */
+/** `compared` and `offered` are numbers of ids, `last` is the largest that was compared, `differing` are ascending. */
 interface RowDifference extends Difference {
-  /** The ids that were offered, compared or not. */
   offered: number
   /** Rows of the read model, stored or rendered: an assessment without parts has none. */
   rows: number
-  /** The largest id that was compared; null if there was none. */
   last: string | null
-  /** Ascending. */
   differing: string[]
   leftOver: string[]
 }
@@ -88,9 +75,8 @@ export async function compareRows(
   )
 }
 
-/** A count is of one organization and product. */
+/** A count is of one organization and product. The organizations whose counts differ are ascending. */
 interface CountDifference extends Difference {
-  /** The organizations of these counts, ascending. */
   organizations: string[]
 }
 
