@@ -32,7 +32,7 @@ export async function missingPrivileges(
       -- Grants on each column do not hold for the columns that a later migration adds.
       select 2, n.privilege || ' on ' || relname, relowner
       from needed n join relations r on r.oid = n.relation
-      where n.columns is null and kind = 'table' and not has_table_privilege(${role}, r.oid, n.privilege)
+      where n.only is null and kind = 'table' and not has_table_privilege(${role}, r.oid, n.privilege)
     )
     select name, pg_get_userbyid(owner) as owner from lacking order by rank, name`
 }
@@ -83,9 +83,10 @@ export async function excessPrivileges(
 function existingPrivileges(db: Sql | TransactionSql, { database, privileges, functions }: Needs): Fragment {
   return db`
     needed as (
-      select to_regclass(n.table) as relation, n.privilege, n.columns
-      from json_to_recordset(${JSON.stringify(privileges)}::text::json)
-        as n ("table" text, privilege text, columns text[])
+      select to_regclass(name) as relation, split_part(what, ' ', 1) as privilege, substring(what from '\\((.*)\\)') as only
+      from unnest(${privileges}::text[]) as phrase
+      cross join string_to_table(split_part(phrase, ' on ', 1), ', ') as what
+      cross join string_to_table(split_part(phrase, ' on ', 2), ', ') as name
     ),
     relations as (
       select c.oid, c.relname, c.relowner, case c.relkind when 'S' then 'sequence' else 'table' end as kind
@@ -109,7 +110,7 @@ function existingPrivileges(db: Sql | TransactionSql, { database, privileges, fu
       select 2, 'column', r.oid, a.attnum, relowner, relname, format('table %s', r.oid::regclass),
         '{select,insert,update,references}', array(
           select n.privilege from needed n
-          where n.relation = r.oid and (n.columns is null or a.attname = any (n.columns))
+          where n.relation = r.oid and (n.only is null or a.attname = n.only)
         )
       from relations r join pg_attribute a on a.attrelid = r.oid and a.attnum > 0 and not a.attisdropped
       where kind = 'table'

@@ -83,12 +83,7 @@ async function statementsFor(
         or type = 'schema' and identity = quote_ident(current_schema())
         or type = 'database' and objid = d.oid
       )`
-  const what = [
-    ...privileges.map(({ table, privilege, columns }) =>
-      columns ? `${privilege} (${columns.join(', ')}) on ${table}` : `${privilege} on ${table}`,
-    ),
-    ...functions.map(name => `execute on function ${name}`),
-  ]
+  const what = [...privileges, ...functions.map(name => `execute on function ${name}`)]
   const grants = await sql<{ statement: string }[]>`
     select format('grant %s to %I', what, ${role}::text) as statement
     from (

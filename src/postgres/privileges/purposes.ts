@@ -1,18 +1,11 @@
 import { READ_MODEL, SOURCE_TABLES } from '../schema/read-model.ts'
 
-/** A privilege on one table, as GRANT and has_table_privilege name it. */
-interface Privilege {
-  table: string
-  privilege: 'select' | 'insert' | 'update' | 'delete'
-  /** Only these columns. */
-  columns?: string[]
-}
-
 /** Exactly the privileges that some work needs. */
 export interface Needs {
   /** Privileges on the database, as GRANT names them. */
   database: string[]
-  privileges: Privilege[]
+  /** As GRANT names them: "select, insert on feeds", or "update (one column) on erasures". */
+  privileges: string[]
   /** Functions that PUBLIC cannot call, with the types of their arguments. */
   functions: string[]
 }
@@ -26,10 +19,8 @@ export interface Purpose extends Needs {
   option: string
 }
 
-const on = (tables: string[], ...privileges: Privilege['privilege'][]): Privilege[] =>
-  tables.flatMap(table => privileges.map(privilege => ({ table, privilege })))
-
 const RENDERED = READ_MODEL.map(({ table }) => table)
+const LOADED = [...SOURCE_TABLES, ...RENDERED].join(', ')
 
 /**
  * The role that answers requests. It reads the read model and the scopes; it writes tokens, when they were last used, and
@@ -41,14 +32,11 @@ export const SERVE: Purpose = {
   option: '--grant',
   database: ['connect'],
   privileges: [
-    ...on(['schema_migrations', 'export_state', 'export_changes', 'export_counts', ...RENDERED], 'select'),
-    ...on(
-      ['disclosure_state', 'integrations', 'integration_secrets', 'live_secrets', 'live_tokens'],
-      'select',
-    ),
-    { table: 'integration_secrets', privilege: 'update', columns: ['last_used_at'] },
-    ...on(['integration_refusals'], 'select', 'insert', 'update'),
-    ...on(['access_tokens'], 'select', 'insert', 'delete'),
+    `select on schema_migrations, export_state, export_changes, export_counts, ${RENDERED.join(', ')}`,
+    'select on disclosure_state, integrations, integration_secrets, live_secrets, live_tokens',
+    'update (last_used_at) on integration_secrets',
+    'select, insert, update on integration_refusals',
+    'select, insert, delete on access_tokens',
   ],
   functions: [
     'purge_ended_secrets()',
@@ -67,12 +55,12 @@ export const LOAD: Purpose = {
   option: '--grant-loader',
   database: ['connect', 'temporary'],
   privileges: [
-    ...on(['schema_migrations', 'export_counts', 'erasures'], 'select'),
-    ...on(['export_state'], 'select', 'update'),
-    ...on(['feeds'], 'select', 'insert', 'update'),
-    { table: 'erasures', privilege: 'update', columns: ['assessment_ids'] },
-    ...on([...SOURCE_TABLES, ...RENDERED], 'select', 'insert', 'update', 'delete'),
-    ...RENDERED.flatMap(table => on([`${table}_rendered`], 'select')),
+    'select on schema_migrations, export_counts, erasures',
+    'select, update on export_state',
+    'select, insert, update on feeds',
+    'update (assessment_ids) on erasures',
+    `select, insert, update, delete on ${LOADED}`,
+    `select on ${RENDERED.map(table => `${table}_rendered`).join(', ')}`,
   ],
   functions: ['forget_export_facts()', 'refresh_export_counts(bigint[])'],
 }
@@ -80,9 +68,8 @@ export const LOAD: Purpose = {
 /** What the owner of the tables can: import and provision. */
 export const OPERATE: Needs = {
   database: [],
-  privileges: on(
-    [...SOURCE_TABLES, ...RENDERED, 'export_state', 'integrations', 'integration_secrets'],
-    ...(['select', 'insert', 'update', 'delete'] as const),
-  ),
+  privileges: [
+    `select, insert, update, delete on ${LOADED}, export_state, integrations, integration_secrets`,
+  ],
   functions: [],
 }
