@@ -3,7 +3,7 @@ import { firstThree } from '../errors.ts'
 import { disabledTriggers } from '../postgres/schema/load-session.ts'
 import { MIGRATIONS } from '../postgres/schema/migrations.ts'
 import { compareCounts, compareRows, READ_MODEL, SOURCE_TABLES } from '../postgres/schema/read-model.ts'
-import { type Finding, ok, skipped, unreadable, warning, wrong } from './finding.ts'
+import { canRead, type Finding, ok, skipped, warning, wrong } from './finding.ts'
 
 /** Rows of each table that are compared without --full. */
 const SAMPLE = 1000
@@ -14,7 +14,7 @@ const SAMPLE = 1000
  */
 export async function checkReadModel(db: Sql, full: boolean): Promise<Finding> {
   const tables = READ_MODEL.flatMap(({ table, source }) => [source, table, `${table}_rendered`])
-  if ((await unreadable(db, ...tables, 'export_counts')).length > 0)
+  if (!(await canRead(db, ...tables, 'export_counts')))
     return skipped('read model', 'this role cannot read the source tables: run doctor as their owner')
   const compared: string[] = []
   let isWhole = true

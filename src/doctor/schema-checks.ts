@@ -4,7 +4,7 @@ import { currentRole, excessPrivileges, missingPrivileges, namesOf } from '../po
 import { LOAD, OPERATE, SERVE } from '../postgres/privileges/purposes.ts'
 import { MIGRATIONS } from '../postgres/schema/migrations.ts'
 import { compareSchema } from '../postgres/schema/schema-record.ts'
-import { type Finding, ok, skipped, unreadable, warning, wrong } from './finding.ts'
+import { canRead, type Finding, ok, skipped, warning, wrong } from './finding.ts'
 
 /** The finding on the schema, and which of the other checks can run. */
 interface SchemaState {
@@ -17,7 +17,7 @@ interface SchemaState {
 export async function checkSchema(db: Sql): Promise<SchemaState> {
   const [current] = await db<{ schema: string | null }[]>`select current_schema() as schema`
   if (current?.schema === null) return unknown('this role cannot use the schema: see its privileges')
-  if ((await unreadable(db, 'schema_migrations')).length > 0)
+  if (!(await canRead(db, 'schema_migrations')))
     return unknown('this role cannot read schema_migrations: see its privileges')
   try {
     const { missing, ahead } = await compareSchema(db)
