@@ -59,19 +59,22 @@ export async function compareRows(
       )
       select
         count(*)::integer as compared,
-        (count(*) filter (where r.${db(id)} is null and v.${db(id)} is not null))::integer as missing,
-        (count(*) filter (where r.${db(id)} = v.${db(id)} and r is distinct from v))::integer as outdated,
-        (count(*) filter (where r.${db(id)} is not null and v.${db(id)} is null))::integer as left_over,
+        (count(*) filter (where not stored and rendered))::integer as missing,
+        (count(*) filter (where stored and rendered and differs))::integer as outdated,
+        (count(*) filter (where stored and not rendered))::integer as left_over,
         coalesce(max(offered), 0)::integer as offered,
-        count(coalesce(r.${db(id)}, v.${db(id)}))::integer as rows,
-        max(known.id) as last,
-        coalesce(array_agg(known.id order by known.id) filter (where r is distinct from v), '{}') as differing,
-        coalesce(
-          array_agg(known.id) filter (where r.${db(id)} is not null and v.${db(id)} is null), '{}'
-        ) as "leftOver"
-      from known
-      left join ${db(table)} r on r.${db(id)} = known.id
-      left join ${part ? db`lateral (${rendered} where ${matches}) v on true` : db`(${rendered}) v on ${matches}`}`,
+        (count(*) filter (where stored or rendered))::integer as rows,
+        max(id) as last,
+        coalesce(array_agg(id order by id) filter (where differs), '{}') as differing,
+        coalesce(array_agg(id) filter (where stored and not rendered), '{}') as "leftOver"
+      from (
+        select known.*, r.${db(id)} is not null as stored, v.${db(id)} is not null as rendered, r is distinct from v as differs
+        from known
+        left join ${db(table)} r on r.${db(id)} = known.id
+        left join ${part ? db`lateral (${rendered} where ${matches}) v on true` : db`(${rendered}) v on ${matches}`}
+        -- So each pair of rows is compared once, and not for every use of the result.
+        offset 0
+      ) as compared`,
   )
 }
 
