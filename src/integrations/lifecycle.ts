@@ -9,11 +9,11 @@ export interface Description {
 }
 
 /** The columns of an integration that its changes depend on; ids as decimal strings. */
-interface IntegrationRow extends Description {
+export interface IntegrationRow extends Description {
   id: string
   name: string
-  organization_ids: string[]
-  product_ids: string[]
+  organizations: string[]
+  products: string[]
   /** Whether the set was given as "all"; it has the ids that existed then. */
   all_organizations: boolean
   all_products: boolean
@@ -39,8 +39,8 @@ export async function changeIntegration<Result>(
   const result = await db.begin(async sql => {
     await setHost(sql)
     const [integration] = await sql<IntegrationRow[]>`
-      select id, name, purpose, contact, organization_ids, product_ids, all_organizations, all_products,
-        disabled_at is not null as disabled
+      select id, name, purpose, contact, organization_ids as organizations, product_ids as products,
+        all_organizations, all_products, disabled_at is not null as disabled
       from integrations where client_id = ${clientId} for update`
     if (!integration) throw unknownIntegration(clientId)
     return [await work(sql, integration)] as const

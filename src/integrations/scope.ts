@@ -1,6 +1,6 @@
 import type { Sql, TransactionSql } from 'postgres'
 import { Failure } from '../errors.ts'
-import { changeIntegration } from './lifecycle.ts'
+import { changeIntegration, type IntegrationRow } from './lifecycle.ts'
 
 /** Ids as decimal strings, or all that exist at this moment. */
 export type Ids = string[] | 'all'
@@ -39,21 +39,13 @@ export async function changeScope(
   products: SetChange,
 ): Promise<ChangedScope> {
   return await changeIntegration(db, clientId, async (sql, integration) => {
-    const { id, organization_ids, product_ids, all_organizations, all_products } = integration
-    if (organizations.add === 'new' && !all_organizations && !all_products) {
+    if (organizations.add === 'new' && !integration.all_organizations && !integration.all_products)
       throw new Failure(
         `neither set of ${clientId} was meant as all: axport integration scope ${clientId} --organizations all, or --products all`,
       )
-    }
     const changed = {
-      organizations: await changedSet(
-        sql,
-        'organizations',
-        organization_ids,
-        all_organizations,
-        organizations,
-      ),
-      products: await changedSet(sql, 'products', product_ids, all_products, products),
+      organizations: await changedSet(sql, 'organizations', integration, organizations),
+      products: await changedSet(sql, 'products', integration, products),
     }
     await sql`
       update integrations set
@@ -61,7 +53,7 @@ export async function changeScope(
         product_ids = ${changed.products.ids}::bigint[],
         all_organizations = ${changed.organizations.meantAsAll},
         all_products = ${changed.products.meantAsAll}
-      where id = ${id}`
+      where id = ${integration.id}`
     return changed
   })
 }
@@ -73,10 +65,11 @@ export const addNew = (db: Sql, clientId: string): Promise<ChangedScope> =>
 async function changedSet(
   sql: TransactionSql,
   table: keyof ChangedScope,
-  before: string[],
-  wasMeantAsAll: boolean,
+  integration: IntegrationRow,
   { replace, add: wanted = [], remove = [] }: SetChange,
 ): Promise<ChangedSet> {
+  const before = integration[table]
+  const wasMeantAsAll = integration[`all_${table}`]
   const add = wanted === 'new' ? (wasMeantAsAll ? 'all' : []) : wanted
   const after = new Set(replace === undefined ? before : await existing(sql, table, replace))
   for (const id of await existing(sql, table, add)) after.add(id)

@@ -22,15 +22,13 @@ export async function grantFor(db: Sql, role: string, purpose: Purpose): Promise
         for (const statement of statements) await savepoint.unsafe(statement)
       })
     } catch (error) {
-      // A user who cannot grant gets an error without a privilege on the object itself, and a warning with one: the result
-      // is checked in both cases.
-      if ((error as { code?: string }).code !== INSUFFICIENT_PRIVILEGE) throw error
+      // Insufficient privilege: a user who cannot grant gets this error without a privilege on the object itself, and a
+      // warning with one. The result is checked in both cases.
+      if ((error as { code?: string }).code !== '42501') throw error
     }
     await requireExactly(sql, role, purpose)
   })
 }
-
-const INSUFFICIENT_PRIVILEGE = '42501'
 
 async function requireOrdinaryRole(sql: TransactionSql, role: string, { commands }: Purpose): Promise<void> {
   const rows = await sql<{ superuser: boolean | null; owns: string | null; creation: string }[]>`

@@ -31,8 +31,8 @@ export async function configureLoad(sql: TransactionSql): Promise<void> {
   try {
     await sql.savepoint(savepoint => savepoint`set local client_connection_check_interval = '500ms'`)
   } catch (error) {
-    // The embedded database does not have this setting, nor do servers on some systems.
-    if ((error as { code?: string }).code !== INVALID_PARAMETER_VALUE) throw error
+    // Invalid parameter value: the embedded database does not have this setting, nor do servers on some systems.
+    if ((error as { code?: string }).code !== '22023') throw error
   }
 }
 
@@ -65,5 +65,3 @@ export async function disabledTriggers(db: Sql | TransactionSql, tables: string[
     where t.tgenabled not in ('O', 'A') and c.oid in (select to_regclass(name) from unnest(${tables}::text[]) as name)
     group by c.oid order by 1`
 }
-
-const INVALID_PARAMETER_VALUE = '22023'
