@@ -88,7 +88,9 @@ const BLOCKED = ['55P03', '40P01']
  */
 function watchBlockers(db: Sql, pid: number): () => Promise<string | undefined> {
   let found: string | undefined
+  let isStopped = false
   const poll = async () => {
+    if (isStopped) return
     const [row] = await db<{ blockers: string | null }[]>`
       select string_agg(
         format('%s (%s)', coalesce(nullif(application_name, ''), 'a program without a name'), concat_ws(
@@ -106,6 +108,7 @@ function watchBlockers(db: Sql, pid: number): () => Promise<string | undefined> 
   }, 500)
   return async () => {
     clearInterval(timer)
+    isStopped = true
     await polling
     return found
   }
