@@ -20,7 +20,7 @@ export interface IntegrationRow extends Description {
   disabled: boolean
 }
 
-/** The failure of a command that names a client id which does not exist. */
+/** The failure of a command whose client id does not exist. */
 export function unknownIntegration(clientId: string): Failure {
   return new Failure(`there is no integration ${clientId}: axport integration list shows those there are`)
 }
