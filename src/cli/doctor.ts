@@ -2,10 +2,9 @@ import { Command } from 'commander'
 import type { Sql } from 'postgres'
 import { databaseUrl, describeSettings, setting } from '../config.ts'
 import { checkConnections, type Plan } from '../doctor/connection-checks.ts'
-import { type Finding, ok, skipped, unreadable, warning, wrong } from '../doctor/finding.ts'
-import { checkPrivileges } from '../doctor/privileges-check.ts'
-import { checkReadModel } from '../doctor/read-model-check.ts'
-import { checkSchema } from '../doctor/schema-check.ts'
+import { canRead, type Finding, ok, skipped, warning, wrong } from '../doctor/finding.ts'
+import { checkReadModel, checkTriggers } from '../doctor/read-model-checks.ts'
+import { checkPrivileges, checkSchema } from '../doctor/schema-checks.ts'
 import {
   checkDisclosures,
   checkLastImport,
@@ -14,7 +13,6 @@ import {
   checkTimeZone,
 } from '../doctor/server-checks.ts'
 import { checkStandbys } from '../doctor/standby-checks.ts'
-import { checkTriggers } from '../doctor/trigger-check.ts'
 import { Failure, firstThree } from '../errors.ts'
 import { type IntegrationReport, listIntegrations, reportIntegration } from '../integrations/report.ts'
 import { type Database, openDatabase } from '../postgres/database.ts'
@@ -128,7 +126,7 @@ const REPORT_TABLES = [
 
 /** A finding for each enabled integration whose requests fail, and for each set given as all that is not all now. */
 async function checkIntegrations(sql: Sql): Promise<Finding[]> {
-  if ((await unreadable(sql, ...REPORT_TABLES)).length > 0)
+  if (!(await canRead(sql, ...REPORT_TABLES)))
     return [skipped('integrations', 'this role cannot read their organizations: run doctor as the owner')]
   const integrations = await listIntegrations(sql)
   const findings: Finding[] = []

@@ -1,5 +1,5 @@
 import type { Sql } from 'postgres'
-import type { Runner } from '../postgres/statement.ts'
+import { onlyRow, type Runner } from '../postgres/statement.ts'
 import { type Finding, ok, skipped, warning } from './finding.ts'
 
 /** The settings and options that `serve` will run with. */
@@ -20,10 +20,18 @@ export interface Plan {
  * @param requests a connection pool as `serve` has it
  */
 export async function checkConnections(db: Sql, requests: Runner, plan: Plan): Promise<Finding[]> {
-  const rows = await db<{ pid: number }[]>`select pg_backend_pid() as pid`
+  const rows = await db<
+    { pid: number; isStandby: boolean; isReadOnly: boolean; most: number; reserved: number }[]
+  >`
+    select pg_backend_pid() as pid, pg_is_in_recovery() as "isStandby",
+      current_setting('transaction_read_only') = 'on' as "isReadOnly",
+      current_setting('max_connections')::integer as most,
+      current_setting('superuser_reserved_connections')::integer
+        + coalesce(current_setting('reserved_connections', true), '0')::integer as reserved`
   const { pid: announced } = rows.state as { pid?: number }
-  const pid = rows[0]?.pid
+  const { pid, isStandby, isReadOnly, ...room } = onlyRow(rows)
   const isPooled = pid !== announced
+  const without = 'pages are answered, and no tokens are issued'
   return [
     isPooled
       ? warning(
@@ -31,23 +39,16 @@ export async function checkConnections(db: Sql, requests: Runner, plan: Plan): P
           `one is in between (it announces process ${announced}, and the server has ${pid}): no statement is prepared`,
         )
       : ok('pooler', 'none'),
-    await checkWrites(db),
+    isStandby
+      ? warning('writes', `none, this is a standby: ${without}. Repair other findings on its primary`)
+      : isReadOnly
+        ? warning('writes', `none, default_transaction_read_only is on: ${without}`)
+        : ok('writes', 'taken'),
     await checkStatementTimeout(requests, plan),
     isPooled
       ? skipped('connections', 'the pooler decides how many: see its own limits')
-      : await checkRoom(db, plan),
+      : roomFinding('connections', room, plan),
   ]
-}
-
-async function checkWrites(db: Sql): Promise<Finding> {
-  const [server] = await db<{ isStandby: boolean; isReadOnly: boolean }[]>`
-    select pg_is_in_recovery() as "isStandby", current_setting('transaction_read_only') = 'on' as "isReadOnly"`
-  const then = 'pages are answered, and no tokens are issued'
-  if (server?.isStandby)
-    return warning('writes', `none, this is a standby: ${then}. Repair other findings on its primary`)
-  return server?.isReadOnly
-    ? warning('writes', `none, default_transaction_read_only is on: ${then}`)
-    : ok('writes', 'taken')
 }
 
 /** Connections of requests send statement_timeout when they start; a pooler or a role may override it. */
@@ -68,14 +69,6 @@ async function checkStatementTimeout(requests: Runner, { statement }: Plan): Pro
   )
 }
 
-async function checkRoom(db: Sql, plan: Plan): Promise<Finding> {
-  const [server] = await db<Room[]>`
-    select current_setting('max_connections')::integer as most,
-      current_setting('superuser_reserved_connections')::integer
-        + coalesce(current_setting('reserved_connections', true), '0')::integer as reserved`
-  return roomFinding('connections', server, plan)
-}
-
 /** The connections that a server allows, and how many of them are reserved for superusers and other roles. */
 export interface Room {
   most: number
@@ -85,10 +78,9 @@ export interface Room {
 /** Whether a server allows the connections of all processes. */
 export function roomFinding(
   check: string,
-  server: Room | undefined,
+  { most, reserved }: Room,
   { workers, poolSize, more }: Plan,
 ): Finding {
-  const { most, reserved } = server ?? { most: 0, reserved: 0 }
   const room = Math.floor((most - reserved) / (poolSize + more))
   const text =
     `max_connections is ${most}, ${reserved} of them reserved: room for ${room} ` +

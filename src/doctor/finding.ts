@@ -17,11 +17,23 @@ export const warning = outcome('warning')
 export const wrong = outcome('wrong')
 export const skipped = outcome('skipped')
 
-/** The tables and views of this list that the role cannot read. A relation that does not exist is left out. */
-export async function unreadable(db: Sql, ...tables: string[]): Promise<string[]> {
-  const rows = await db<{ name: string }[]>`
-    select name from unnest(${tables}::text[]) with ordinality as t (name, position)
-    where not has_table_privilege(to_regclass(name), 'select')
-    order by position`
-  return rows.map(row => row.name)
+/** Whether the role can read all of these tables and views. One that does not exist is left out. */
+export async function canRead(db: Sql, ...tables: string[]): Promise<boolean> {
+  const unreadable = await db`
+    select from unnest(${tables}::text[]) as name where not has_table_privilege(to_regclass(name), 'select')`
+  return unreadable.length === 0
+}
+
+/** A check of one table, which is skipped for a role that cannot read the table. */
+export function tableCheck(
+  check: string,
+  table: string,
+  run: (db: Sql) => Promise<[status: Finding['status'], detail: string]>,
+): (db: Sql) => Promise<Finding> {
+  return async db => {
+    if (!(await canRead(db, table)))
+      return skipped(check, `this role cannot read ${table}: see its privileges`)
+    const [status, detail] = await run(db)
+    return { check, status, detail }
+  }
 }

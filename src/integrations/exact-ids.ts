@@ -10,10 +10,7 @@ export function exactNumber(digits: string): ExactNumber {
 /** ES2025: the types of TypeScript do not have them yet. */
 const { rawJSON, parse } = JSON as unknown as {
   rawJSON(text: string): unknown
-  parse(
-    text: string,
-    reviver: (key: string, value: unknown, context: { source?: string }) => unknown,
-  ): unknown
+  parse(text: string, reviver: (key: string, value: unknown, at: { source?: string }) => unknown): unknown
 }
 
 /** JSON.parse() that reads integers as bigints if a double would round them. */

@@ -12,31 +12,25 @@ export interface Description {
 export interface IntegrationRow extends Description {
   id: string
   name: string
-  organizationIds: string[]
-  productIds: string[]
-  /** The set was given as "all"; it holds the ids that existed then. */
-  allOrganizations: boolean
-  allProducts: boolean
-  disabledAt: string | null
+  organizations: string[]
+  products: string[]
+  /** Whether the set was given as "all"; it has the ids that existed then. */
+  all_organizations: boolean
+  all_products: boolean
+  disabled: boolean
 }
 
-/** The failure of a command that names a client id which does not exist. */
+/** The failure of a command whose client id does not exist. */
 export function unknownIntegration(clientId: string): Failure {
   return new Failure(`there is no integration ${clientId}: axport integration list shows those there are`)
 }
 
-/**
- * Sets the host that the history of integrations records for this transaction (0007_integration_history): over a unix
- * socket a server sees no address.
- */
+/** Sets the host that the history records for this transaction: over a unix socket a server sees no address. */
 export async function setHost(sql: TransactionSql): Promise<void> {
   await sql`select set_config('axport.host', ${hostname()}, true)`
 }
 
-/**
- * Runs `work` on an integration in one transaction, which locks its row.
- * @throws Failure for an unknown integration
- */
+/** Runs `work` on an integration in one transaction, which locks its row. @throws Failure for an unknown integration */
 export async function changeIntegration<Result>(
   db: Sql,
   clientId: string,
@@ -45,29 +39,16 @@ export async function changeIntegration<Result>(
   const result = await db.begin(async sql => {
     await setHost(sql)
     const [integration] = await sql<IntegrationRow[]>`
-      select
-        id,
-        name,
-        purpose,
-        contact,
-        organization_ids as "organizationIds",
-        product_ids as "productIds",
-        all_organizations as "allOrganizations",
-        all_products as "allProducts",
-        disabled_at::text as "disabledAt"
-      from integrations
-      where client_id = ${clientId}
-      for update`
+      select id, name, purpose, contact, organization_ids as organizations, product_ids as products,
+        all_organizations, all_products, disabled_at is not null as disabled
+      from integrations where client_id = ${clientId} for update`
     if (!integration) throw unknownIntegration(clientId)
     return [await work(sql, integration)] as const
   })
   return result[0]
 }
 
-/**
- * Changes the name and the description of an integration; returns both as they are then.
- * @throws Failure for an unknown integration
- */
+/** Changes name and description of an integration; returns both as they are then. @throws Failure if there is none */
 export async function describeIntegration(
   db: Sql,
   clientId: string,
@@ -81,32 +62,25 @@ export async function describeIntegration(
 }
 
 /**
- * Disables or enables an integration; returns whether that changed anything. The next request of a disabled one gets
- * invalid_client, and its tokens get invalid_token. Secrets, scope and tokens stay, and work again once it is enabled.
- * @throws Failure for an unknown integration
+ * Disables or enables an integration; returns whether that changed anything. A disabled one gets invalid_client, and its
+ * tokens get invalid_token, until it is enabled. @throws Failure for an unknown integration
  */
 export async function setDisabled(db: Sql, clientId: string, isDisabled: boolean): Promise<boolean> {
-  return await changeIntegration(db, clientId, async (sql, { id, disabledAt }) => {
-    if ((disabledAt !== null) === isDisabled) return false
+  return await changeIntegration(db, clientId, async (sql, { id, disabled }) => {
+    if (disabled === isDisabled) return false
     await sql`update integrations set disabled_at = ${isDisabled ? sql`now()` : null} where id = ${id}`
     return true
   })
 }
 
-/**
- * The name of an integration.
- * @throws Failure for an unknown integration
- */
+/** The name of an integration. @throws Failure for an unknown integration */
 export async function nameOf(db: Sql, clientId: string): Promise<string> {
   const [row] = await db<{ name: string }[]>`select name from integrations where client_id = ${clientId}`
   if (!row) throw unknownIntegration(clientId)
   return row.name
 }
 
-/**
- * Deletes an integration with its secrets and tokens; returns its name.
- * @throws Failure for an unknown integration
- */
+/** Deletes an integration with its secrets and tokens; returns its name. @throws Failure for an unknown integration */
 export async function deleteIntegration(db: Sql, clientId: string): Promise<string> {
   return await changeIntegration(db, clientId, async (sql, { id, name }) => {
     await sql`delete from integrations where id = ${id}`

@@ -1,4 +1,6 @@
 import type { Fragment, Sql } from 'postgres'
+import { Failure } from '../errors.ts'
+import { iso } from '../postgres/statement.ts'
 import { type ExactNumber, parseExact } from './exact-ids.ts'
 import { type Description, unknownIntegration } from './lifecycle.ts'
 
@@ -22,7 +24,7 @@ export interface IntegrationReport extends Summary<ScopeMember[]> {
   disabled_at: string | null
   /** The sets that were given as "all", and the members that were added to the data since and are not in them. */
   meant_as_all: (keyof IntegrationReport['come_since'])[]
-  come_since: { organizations: ScopeMember[]; products: ScopeMember[] }
+  come_since: Record<'organizations' | 'products', ScopeMember[]>
   secrets: { created_at: string; ends_at: string | null; last_used_at: string | null; live_tokens: number }[]
   assessments_in_scope: number
   /** Why requests were refused in the last week, the latest reason first. */
@@ -46,15 +48,9 @@ export async function listIntegrations(db: Sql): Promise<IntegrationSummary[]> {
   return rows.map(row => row.summary)
 }
 
-/**
- * Everything about one integration.
- * @throws Failure for an unknown integration
- */
+/** Everything about one integration. @throws Failure for an unknown integration */
 export async function reportIntegration(db: Sql, clientId: string): Promise<IntegrationReport> {
-  const sets = [
-    members(db, 'organizations', 'organization_ids'),
-    members(db, 'products', 'product_ids'),
-  ] as const
+  const sets = [members(db, 'organizations'), members(db, 'products')] as const
   const [row] = await db<{ report: string }[]>`
     select json_build_object(
       ${summary(db, ...sets)},
@@ -63,8 +59,7 @@ export async function reportIntegration(db: Sql, clientId: string): Promise<Inte
         array[case when i.all_organizations then 'organizations' end, case when i.all_products then 'products' end], null
       ),
       'come_since', json_build_object(
-        'organizations', ${members(db, 'organizations', 'organization_ids', 'all_organizations')},
-        'products', ${members(db, 'products', 'product_ids', 'all_products')}
+        'organizations', ${members(db, 'organizations', true)}, 'products', ${members(db, 'products', true)}
       ),
       'secrets', (
         select coalesce(json_agg(json_build_object(
@@ -111,37 +106,90 @@ function summary(db: Sql, organizations: Fragment, products: Fragment): Fragment
     'last_used_at', ${iso(db, db`(select max(last_used_at) from integration_secrets s where s.integration_id = i.id)`)}`
 }
 
-/** SQL: the members of a set as JSON; with `missingIf`, the rows that the set lacks, if that column is true. */
-function members(db: Sql, table: string, ids: string, missingIf?: string): Fragment {
-  const join = missingIf ? db`right join ${db(table)} m using (id)` : db`left join ${db(table)} m using (id)`
-  const where = missingIf ? db`where i.${db(missingIf)} and known.id is null` : db``
+/** SQL: the members of a set as JSON; or those that it lacks, if it was given as "all". */
+function members(db: Sql, set: 'organizations' | 'products', lacking = false): Fragment {
+  const where = lacking ? db`where i.${db(`all_${set}`)} and known.id is null` : db``
   return db`(
     select coalesce(json_agg(json_build_object('id', id, 'name', m.name) order by id), '[]')
-    from unnest(i.${db(ids)}) as known (id) ${join} ${where}
+    from unnest(i.${db(`${set.slice(0, -1)}_ids`)}) as known (id)
+    ${lacking ? db`right` : db`left`} join ${db(set)} m using (id) ${where}
   )`
 }
 
 /** In the order in which a request would meet them. */
 function obstacles(report: Omit<IntegrationReport, 'obstacles'>): string[] {
-  const { client_id: id, organizations, products, secrets } = report
-  const found: string[] = []
-  if (report.disabled_at) {
-    found.push(`401: it is disabled since ${report.disabled_at}; axport integration enable ${id}`)
-  }
-  if (secrets.length === 0) found.push(`401: it has no live secret; axport integration rotate ${id}`)
-  if (organizations.length === 0) {
-    found.push(`400: it has no organizations; axport integration scope ${id} --organizations …`)
-  }
-  if (products.length === 0)
-    found.push(`400: it has no products; axport integration scope ${id} --products …`)
+  const { client_id: id, disabled_at, organizations, products, secrets, assessments_in_scope } = report
   const isProvisioned = organizations.length > 0 && products.length > 0
-  if (isProvisioned && report.assessments_in_scope === 0) {
-    found.push('nothing: no assessment of these organizations and products is in the database')
-  }
-  return found
+  const all = [
+    disabled_at && `401: it is disabled since ${disabled_at}; axport integration enable ${id}`,
+    secrets.length === 0 && `401: it has no live secret; axport integration rotate ${id}`,
+    organizations.length === 0 &&
+      `400: it has no organizations; axport integration scope ${id} --organizations …`,
+    products.length === 0 && `400: it has no products; axport integration scope ${id} --products …`,
+    isProvisioned &&
+      assessments_in_scope === 0 &&
+      'nothing: no assessment of these organizations and products is in the database',
+  ]
+  return all.filter(obstacle => typeof obstacle === 'string')
 }
 
-/** SQL that prints a timestamptz expression. */
-function iso(db: Sql, expression: Fragment): Fragment {
-  return db`to_char(${expression} at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"')`
+/**
+ * A row of the history of integrations (0007_integration_history), with name and purpose as they were after the event, or
+ * before it for a deletion. `role` made the change in the database; `host` is an address, or the name of a machine.
+ */
+interface HistoryEvent {
+  at: string
+  client_id: string
+  name: string
+  purpose: string | null
+  /** created, found, described, scope, rotated, secret, disabled, enabled or deleted */
+  event: string
+  changes: Changes
+  role: string
+  host: string | null
+}
+
+/** The fields that an event changed, and no others. */
+export interface Changes {
+  client_id?: Change<string>
+  name?: Change<string>
+  purpose?: Change<string>
+  contact?: Change<string>
+  organizations?: ChangedIds
+  products?: ChangedIds
+  /** Whether the set was given as "all". */
+  all_organizations?: Change<boolean>
+  all_products?: Change<boolean>
+  disabled_at?: Change<string>
+  /** Secrets that were added and removed, by their ids in the database. */
+  secrets?: ChangedIds
+  /** The secret whose end was set or moved. */
+  secret?: ExactNumber
+  expires_at?: Change<string>
+}
+
+/** A value before and after. */
+type Change<Value> = [before: Value | null, after: Value | null]
+
+/** The ids that were added to a set and removed from it. */
+export interface ChangedIds {
+  added?: ExactNumber[]
+  removed?: ExactNumber[]
+}
+
+/** The history of one integration or of all, deleted ones included, oldest first. @throws Failure if it has none */
+export async function readHistory(db: Sql, clientId?: string): Promise<HistoryEvent[]> {
+  const rows = await db<{ event: string }[]>`
+    select row_to_json(h)::text as event
+    from (
+      select ${iso(db, db`at`)} as at, client_id, name, purpose, event, changes, role, host
+      from integration_history
+      where ${clientId === undefined ? db`true` : db`client_id = ${clientId}`}
+      order by id
+    ) as h`
+  if (clientId !== undefined && rows.length === 0)
+    throw new Failure(
+      `the history has no integration ${clientId}: axport integration history shows those that it has`,
+    )
+  return rows.map(({ event }) => parseExact(event) as HistoryEvent)
 }

@@ -5,18 +5,18 @@ import { changeIntegration, type IntegrationRow } from './lifecycle.ts'
 /** Ids as decimal strings, or all that exist at this moment. */
 export type Ids = string[] | 'all'
 
-/** A change of one of the two sets of a scope: first `replace`, then `add`, then `remove`. */
+/**
+ * A change of one of the two sets of a scope: first `replace`, then `add`, then `remove`. "new" is what a set that was
+ * given as "all" lacks, and nothing for another set.
+ */
 export interface SetChange {
   replace?: Ids
-  add?: Ids
+  add?: Ids | 'new'
   remove?: Ids
 }
 
 /** The two sets of a scope after a change. */
-export interface ChangedScope {
-  organizations: ChangedSet
-  products: ChangedSet
-}
+export type ChangedScope = Record<'organizations' | 'products', ChangedSet>
 
 /** One set of a scope after a change: its ids as decimal strings, and how many were added and removed. */
 export interface ChangedSet {
@@ -29,7 +29,8 @@ export interface ChangedSet {
 
 /**
  * Replaces or amends the scope of an integration. Every running service applies it to the next request.
- * @throws Failure for an unknown integration, or ids that do not exist, which it names
+ * @throws Failure for an unknown integration, ids that do not exist, which it names, and "new" if neither set was given
+ * as "all"
  */
 export async function changeScope(
   db: Sql,
@@ -37,56 +38,39 @@ export async function changeScope(
   organizations: SetChange,
   products: SetChange,
 ): Promise<ChangedScope> {
-  return await changeIntegration(db, clientId, (sql, integration) =>
-    applyChange(sql, integration, organizations, products),
-  )
-}
-
-/**
- * Adds the members of the data that a set which was given as "all" lacks.
- * @throws Failure for an unknown integration, or one of which neither set was given as "all"
- */
-export async function addNew(db: Sql, clientId: string): Promise<ChangedScope> {
   return await changeIntegration(db, clientId, async (sql, integration) => {
-    const { allOrganizations, allProducts } = integration
-    if (!allOrganizations && !allProducts) {
+    if (organizations.add === 'new' && !integration.all_organizations && !integration.all_products)
       throw new Failure(
         `neither set of ${clientId} was meant as all: axport integration scope ${clientId} --organizations all, or --products all`,
       )
+    const changed = {
+      organizations: await changedSet(sql, 'organizations', integration, organizations),
+      products: await changedSet(sql, 'products', integration, products),
     }
-    const all: SetChange = { add: 'all' }
-    return await applyChange(sql, integration, allOrganizations ? all : {}, allProducts ? all : {})
+    await sql`
+      update integrations set
+        organization_ids = ${changed.organizations.ids}::bigint[],
+        product_ids = ${changed.products.ids}::bigint[],
+        all_organizations = ${changed.organizations.meantAsAll},
+        all_products = ${changed.products.meantAsAll}
+      where id = ${integration.id}`
+    return changed
   })
 }
 
-async function applyChange(
-  sql: TransactionSql,
-  integration: IntegrationRow,
-  organizations: SetChange,
-  products: SetChange,
-): Promise<ChangedScope> {
-  const { id, organizationIds, productIds, allOrganizations, allProducts } = integration
-  const changed = {
-    organizations: await changedSet(sql, 'organizations', organizationIds, allOrganizations, organizations),
-    products: await changedSet(sql, 'products', productIds, allProducts, products),
-  }
-  await sql`
-    update integrations set
-      organization_ids = ${changed.organizations.ids}::bigint[],
-      product_ids = ${changed.products.ids}::bigint[],
-      all_organizations = ${changed.organizations.meantAsAll},
-      all_products = ${changed.products.meantAsAll}
-    where id = ${id}`
-  return changed
-}
+/** changeScope() that adds what is new to both sets. */
+export const addNew = (db: Sql, clientId: string): Promise<ChangedScope> =>
+  changeScope(db, clientId, { add: 'new' }, { add: 'new' })
 
 async function changedSet(
   sql: TransactionSql,
   table: keyof ChangedScope,
-  before: string[],
-  wasMeantAsAll: boolean,
-  { replace, add = [], remove = [] }: SetChange,
+  integration: IntegrationRow,
+  { replace, add: wanted = [], remove = [] }: SetChange,
 ): Promise<ChangedSet> {
+  const before = integration[table]
+  const wasMeantAsAll = integration[`all_${table}`]
+  const add = wanted === 'new' ? (wasMeantAsAll ? 'all' : []) : wanted
   const after = new Set(replace === undefined ? before : await existing(sql, table, replace))
   for (const id of await existing(sql, table, add)) after.add(id)
   // An id to remove need not exist: an organization may have left the data before the scope.
@@ -102,10 +86,7 @@ async function changedSet(
   }
 }
 
-/**
- * These ids, or all ids of the table.
- * @throws Failure that names ids that do not exist
- */
+/** These ids, or all ids of the table. @throws Failure that names ids that do not exist */
 export async function existing(sql: TransactionSql, table: keyof ChangedScope, ids: Ids): Promise<string[]> {
   const rows = await sql<{ id: string }[]>`
     select id from ${sql(table)} where ${ids === 'all'} or id = any (${ids === 'all' ? [] : ids}::bigint[]) order by id`

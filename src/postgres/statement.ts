@@ -1,6 +1,6 @@
 import { fillPlaceholders, type SQL } from 'drizzle-orm'
 import { PgDialect } from 'drizzle-orm/pg-core'
-import type { ParameterOrJSON } from 'postgres'
+import type { Fragment, ParameterOrJSON, Sql, TransactionSql } from 'postgres'
 import { rawRows } from './connection/client.ts'
 
 /** Runs statements: a client of postgres.js, a transaction of it, or the database that requests use. */
@@ -58,4 +58,15 @@ function compile(query: SQL, options: RunOptions) {
     const rows = db.unsafe(compiled.sql, parameters, options)
     return await (options.bytes ? rawRows(rows) : rows)
   }
+}
+
+/** SQL that prints a timestamptz expression as ISO 8601 in UTC, to the second. */
+export function iso(db: Sql | TransactionSql, expression: Fragment): Fragment {
+  return db`to_char(${expression} at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"')`
+}
+
+/** The row of a statement that always returns one. */
+export function onlyRow<Row>([row]: readonly Row[]): Row {
+  if (!row) throw new Error('a statement that always returns a row has returned none')
+  return row
 }

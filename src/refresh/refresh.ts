@@ -1,30 +1,18 @@
-import type { Sql, TransactionSql } from 'postgres'
+import type { Fragment, Sql, TransactionSql } from 'postgres'
 import { Failure, firstThree } from '../errors.ts'
-import { compareCounts, READ_MODEL, type ReadModelTable } from '../postgres/schema/read-model.ts'
-import { compareBatch } from './compare.ts'
+import {
+  compareCounts,
+  compareRows,
+  type Difference,
+  READ_MODEL,
+  type ReadModelTable,
+} from '../postgres/schema/read-model.ts'
 
-/** The rows of one table of the read model that were repaired. */
-interface Repaired {
-  /** The source had a row, and the read model had none. */
-  missing: number
-  /** Both had a row, and the rows differed. */
-  outdated: number
-  /** The read model had a row that the source does not render. */
-  left_over: number
-}
+/** What was compared and repaired, by the names of the tables without "export_". */
+type Refreshed = Record<'records' | 'people' | 'products' | 'counts', Difference>
 
-/** The rows of one table of the read model that were compared and repaired. */
-export interface Found extends Repaired {
-  compared: number
-}
-
-/** By the names of the tables without "export_". A row of counts is of one organization and product. */
-interface Refreshed {
-  records: Found
-  people: Found
-  products: Found
-  counts: Found
-}
+/** Ids in a batch: repairing it blocks other writers for some tenths of a second. */
+const BATCH = 2000
 
 /**
  * Renders the rows that differ from their source anew, which happens only after writes without triggers, and then counts
@@ -39,14 +27,19 @@ export async function refresh(
   organizations: string[] | undefined,
   onCompared: (rows: number) => void,
 ): Promise<Refreshed> {
-  await requireState(db)
+  // Without the row of export_state the views render nothing, and all records would be deleted.
+  if ((await db`select from export_state`).length === 0)
+    throw new Failure(
+      "export_state is empty, its one row was deleted: insert into export_state (time_zone) values ('Area/City')",
+    )
   if (organizations) await requireKnown(db, organizations)
   const refreshed = { records: nothing(), people: nothing(), products: nothing(), counts: nothing() }
   let rows = 0
   for (const table of READ_MODEL) {
-    const found = refreshed[nameOf(table)]
+    const found = refreshed[table.table.replace('export_', '') as keyof Refreshed]
     for (let after = '-9223372036854775808'; ; ) {
-      const { compared, last, differing } = await compareBatch(db, table, organizations, after)
+      const ids = idsAfter(db, table, organizations, after)
+      const { compared, last, differing } = await compareRows(db, table, ids, db`order by id limit ${BATCH}`)
       if (last === null) break
       found.compared += compared
       if (differing.length > 0) add(found, await renderAnew(db, table, differing))
@@ -64,25 +57,10 @@ export async function refresh(
   return refreshed
 }
 
-const nothing = (): Found => ({ compared: 0, missing: 0, outdated: 0, left_over: 0 })
+const nothing = (): Difference => ({ compared: 0, missing: 0, outdated: 0, left_over: 0 })
 
-function add(found: Found, { missing, outdated, left_over }: Repaired): void {
-  found.missing += missing
-  found.outdated += outdated
-  found.left_over += left_over
-}
-
-const nameOf = ({ table }: ReadModelTable) =>
-  table.replace('export_', '') as Exclude<keyof Refreshed, 'counts'>
-
-/** Without the row of export_state the views render nothing, and all records would be deleted. */
-async function requireState(db: Sql): Promise<void> {
-  const [state] = await db`select from export_state`
-  if (!state) {
-    throw new Failure(
-      "export_state is empty, its one row was deleted: insert into export_state (time_zone) values ('Area/City')",
-    )
-  }
+function add(found: Difference, repaired: Difference): void {
+  for (const kind of ['missing', 'outdated', 'left_over'] as const) found[kind] += repaired[kind]
 }
 
 /** Without this a mistyped id would compare no rows, and the result would look as if no row differed. */
@@ -96,26 +74,45 @@ async function requireKnown(db: Sql, organizations: string[]): Promise<void> {
     throw new Failure(`there is no organization ${firstThree(unknown.map(({ id }) => id))}: check the ids`)
 }
 
-async function renderAnew(db: Sql, { table, id }: ReadModelTable, ids: string[]): Promise<Repaired> {
+/** SQL: the next ids of the source and of the read model, at least as many as a batch has. */
+function idsAfter(
+  db: Sql,
+  { table, id, source }: ReadModelTable,
+  organizations: string[] | undefined,
+  after: string,
+): Fragment {
+  const condition = db`organization_id = any (${organizations ?? []}::bigint[])`
+  let [ofSource, ofTable] = [condition, condition]
+  // Products are few: all of them are always compared.
+  if (organizations === undefined || table === 'export_products') [ofSource, ofTable] = [db`true`, db`true`]
+  else if (table === 'export_people') {
+    ofSource = db`id in (select user_id from assessments where ${condition})`
+    // The organization of people whose user and records were deleted is unknown: they are always compared.
+    ofTable = db`user_id in (
+      select user_id from export_records where ${condition}
+      union all
+      select p.user_id from export_people p
+      where not exists (select from users u where u.id = p.user_id)
+        and not exists (select from export_records r where r.user_id = p.user_id)
+    )`
+  }
+  return db`
+    (select id from ${db(source)} where id > ${after} and ${ofSource} order by id limit ${BATCH})
+    union
+    (select ${db(id)} from ${db(table)} where ${db(id)} > ${after} and ${ofTable} order by 1 limit ${BATCH})`
+}
+
+async function renderAnew(db: Sql, table: ReadModelTable, ids: string[]): Promise<Difference> {
   return await asWriter(db, async sql => {
-    const [row] = await sql<{ missing: number; outdated: number; leftOver: string[] }[]>`
-      select
-        (count(*) filter (where r.${sql(id)} is null))::integer as missing,
-        (count(*) filter (where r.${sql(id)} = v.${sql(id)}))::integer as outdated,
-        coalesce(array_agg(known.id) filter (where v.${sql(id)} is null), '{}') as "leftOver"
-      from unnest(${ids}::bigint[]) as known (id)
-      left join ${sql(table)} r on r.${sql(id)} = known.id
-      left join lateral (select * from ${sql(`${table}_rendered`)} v where v.${sql(id)} = known.id) v on true
-      where r is distinct from v`
-    const { missing = 0, outdated = 0, leftOver = [] } = row ?? {}
-    await sql`select ${sql(`refresh_${table}`)}(${ids}::bigint[]), forget_export_facts()`
+    const found = await compareRows(sql, table, sql`select unnest(${ids}::bigint[])`, sql``)
+    await sql`select ${sql(`refresh_${table.table}`)}(${ids}::bigint[]), forget_export_facts()`
     // The function keeps the record of an assessment that has an invalid reference, and so cannot be rendered.
-    await sql`delete from ${sql(table)} where ${sql(id)} = any (${leftOver}::bigint[])`
-    return { missing, outdated, left_over: leftOver.length }
+    await sql`delete from ${sql(table.table)} where ${sql(table.id)} = any (${found.leftOver}::bigint[])`
+    return found
   })
 }
 
-async function countAnew(db: Sql, organization: string): Promise<Repaired> {
+async function countAnew(db: Sql, organization: string): Promise<Difference> {
   return await asWriter(db, async sql => {
     const found = await compareCounts(sql, [organization])
     // Servers remember counts, too.
@@ -126,10 +123,9 @@ async function countAnew(db: Sql, organization: string): Promise<Repaired> {
 }
 
 /** Runs `work` behind the queue of writers. It compares again: another writer may have repaired the rows meanwhile. */
-async function asWriter(db: Sql, work: (sql: TransactionSql) => Promise<Repaired>): Promise<Repaired> {
-  const result = await db.begin('isolation level read committed', async sql => {
+async function asWriter(db: Sql, work: (sql: TransactionSql) => Promise<Difference>): Promise<Difference> {
+  return await db.begin('isolation level read committed', async sql => {
     await sql`select lock_export()`
-    return [await work(sql)] as const
+    return await work(sql)
   })
-  return result[0]
 }

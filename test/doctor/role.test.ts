@@ -66,16 +66,17 @@ test('axport doctor reports a role that cannot use the schema', async () => {
 
 test('axport doctor, as a role that cannot serve, names every missing privilege and the command that grants them', async () => {
   const { role, asRole } = await granted()
-  const lacks = SERVE.privileges.map(({ privilege, table, columns }) => {
-    const what = columns ? `${privilege} (${columns.join(', ')})` : privilege
-    return { sql: `revoke ${what} on ${table} from ${quoted(role.name)}`, named: `${privilege} on ${table}` }
+  const lacks = SERVE.privileges.flatMap(phrase => {
+    const [what = '', tables = ''] = phrase.replace(/ \(.*\)/, '').split(' on ')
+    return what.split(', ').flatMap(privilege => tables.split(', ').map(table => `${privilege} on ${table}`))
   })
-  await database.sql.unsafe(lacks.map(({ sql }) => sql).join('; '))
+  const revocations = SERVE.privileges.map(phrase => `revoke ${phrase} from ${quoted(role.name)}`)
+  await database.sql.unsafe(revocations.join('; '))
   await database.sql.unsafe(`revoke execute on function purge_ended_secrets() from ${quoted(role.name)}`)
   const found = (await badFindings(asRole)).find(line => line.startsWith('privileges: wrong, ')) ?? ''
   expect(found).toMatch(
     new RegExp(`^privileges: wrong, ${role.name} lacks .*: axport migrate --grant ${role.name}$`),
   )
-  for (const { named } of lacks) expect(found).toContain(named)
+  for (const named of lacks) expect(found).toContain(named)
   expect(found).toContain('purge_ended_secrets')
 })

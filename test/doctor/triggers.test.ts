@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'bun:test'
-import { checkTriggers } from '../../src/doctor/trigger-check.ts'
+import { checkTriggers } from '../../src/doctor/read-model-checks.ts'
 import { badFindings, useHealthyDatabases } from '../support/doctor.ts'
 import { succeed } from '../support/operator.ts'
 

@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import postgres from 'postgres'
-import { createIntegration } from '../../src/integrations/create.ts'
+import { createIntegration } from '../../src/integrations/credentials.ts'
 import { emptyDatabase, type TestDatabase } from '../support/cluster.ts'
 import { ORGANIZATION, PRODUCT } from '../support/fixtures.ts'
 import { bearer, LIST, newToken } from '../support/http.ts'

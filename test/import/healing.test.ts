@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, test } from 'bun:test'
-import { checkReadModel } from '../../src/doctor/read-model-check.ts'
+import { checkReadModel } from '../../src/doctor/read-model-checks.ts'
 import { refresh } from '../../src/refresh/refresh.ts'
 import {
   assessment,

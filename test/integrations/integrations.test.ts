@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'bun:test'
 import type { Sql } from 'postgres'
+import { rotateSecret } from '../../src/integrations/credentials.ts'
 import { deleteIntegration, setDisabled } from '../../src/integrations/lifecycle.ts'
 import {
   type IntegrationReport,
@@ -7,7 +8,6 @@ import {
   listIntegrations,
   reportIntegration,
 } from '../../src/integrations/report.ts'
-import { rotateSecret } from '../../src/integrations/rotate.ts'
 import { getList, newToken, provision, useTwoServices } from '../support/operator.ts'
 import { BACKENDS_OF_TIER } from '../support/service.ts'
 import { until } from '../support/until.ts'

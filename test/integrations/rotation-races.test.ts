@@ -1,6 +1,5 @@
 import { describe, expect, test } from 'bun:test'
-import type { Credentials } from '../../src/integrations/create.ts'
-import { rotateSecret } from '../../src/integrations/rotate.ts'
+import { type Credentials, rotateSecret } from '../../src/integrations/credentials.ts'
 import {
   type Answer,
   newToken,

@@ -1,5 +1,5 @@
 import { expect } from 'bun:test'
-import type { Credentials } from '../../src/integrations/create.ts'
+import type { Credentials } from '../../src/integrations/credentials.ts'
 import { getList, ids, requestToken, UNKNOWN_SECRET, UNKNOWN_TOKEN } from '../support/operator.ts'
 
 /** The ids of assessments that an integration with a scope of all of WORLD gets. */

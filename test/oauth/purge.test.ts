@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, test } from 'bun:test'
 import type { Sql } from 'postgres'
 import { newCounters } from '../../src/counters.ts'
-import { createIntegration } from '../../src/integrations/create.ts'
+import { createIntegration } from '../../src/integrations/credentials.ts'
 import { startPurging } from '../../src/oauth/purge.ts'
 import {
   issueToken,

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import type { Sql } from 'postgres'
-import { rotateSecret } from '../../src/integrations/rotate.ts'
+import { rotateSecret } from '../../src/integrations/credentials.ts'
 import { startPurging } from '../../src/oauth/purge.ts'
 import { openDatabase } from '../../src/postgres/database.ts'
 import { grantFor } from '../../src/postgres/privileges/grant.ts'

@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, test } from 'bun:test'
 import pino from 'pino'
 import postgres from 'postgres'
-import { checkReadModel } from '../../src/doctor/read-model-check.ts'
+import { checkReadModel } from '../../src/doctor/read-model-checks.ts'
 import { refresh } from '../../src/refresh/refresh.ts'
 import { assessment, educator, multiPart, organization, proctor, product } from '../support/fixtures.ts'
 import { useService } from '../support/hooks.ts'

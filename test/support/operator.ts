@@ -1,6 +1,6 @@
 import pino from 'pino'
 import type { Sql } from 'postgres'
-import { type Credentials, createIntegration } from '../../src/integrations/create.ts'
+import { type Credentials, createIntegration } from '../../src/integrations/credentials.ts'
 import type { Ids } from '../../src/integrations/scope.ts'
 import { openDatabase } from '../../src/postgres/database.ts'
 import { axport, errorLine } from './executable.ts'

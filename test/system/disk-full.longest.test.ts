@@ -1,7 +1,7 @@
 import { afterEach, expect, setDefaultTimeout, test } from 'bun:test'
 import { renameSync, symlinkSync } from 'node:fs'
 import { join } from 'node:path'
-import { createIntegration } from '../../src/integrations/create.ts'
+import { createIntegration } from '../../src/integrations/credentials.ts'
 import { migrate } from '../../src/postgres/schema/migrate.ts'
 import { isAlive } from '../support/cluster-folder.ts'
 import { embeddedWorld } from '../support/embedded-world.ts'

@@ -1,6 +1,6 @@
 import { Command, Option } from 'commander'
 import { UsageFailure } from '../../errors.ts'
-import { createIntegration } from '../../integrations/create.ts'
+import { createIntegration } from '../../integrations/credentials.ts'
 import { exactNumber } from '../../integrations/exact-ids.ts'
 import { describeIntegration } from '../../integrations/lifecycle.ts'
 import {

@@ -1,9 +1,11 @@
 import { Command } from 'commander'
 import type { ExactNumber } from '../../integrations/exact-ids.ts'
-import { type ChangedIds, type Changes, readHistory } from '../../integrations/history.ts'
 import {
+  type ChangedIds,
+  type Changes,
   type IntegrationReport,
   listIntegrations,
+  readHistory,
   reportIntegration,
   type ScopeMember,
 } from '../../integrations/report.ts'

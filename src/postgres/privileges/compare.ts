@@ -1,51 +1,50 @@
 import type { Fragment, Sql, TransactionSql } from 'postgres'
 import { Failure, firstThree } from '../../errors.ts'
-import type { Purpose } from './purposes.ts'
+import { onlyRow } from '../statement.ts'
+import type { Needs, Purpose } from './purposes.ts'
 
-/** A privilege that a role needs for its purpose and does not have. */
+/** The name of a privilege is as "select on users"; its owner can grant it, and is null if the role finds no schema. */
 interface MissingPrivilege {
-  /** As "select on users". */
   name: string
-  /** The role that owns the object, and so can grant the privilege. */
-  owner: string
+  owner: string | null
 }
 
-/** A privilege that a role has in the schema of axport and does not need for its purpose. */
+/** The remedy is the statement that revokes the privilege, which depends on how the role comes by it. */
 interface ExcessPrivilege {
-  /** As "select on users". */
   name: string
-  /** The statement that revokes it, which depends on how the role comes by it. */
   remedy: string
 }
 
-/** The privileges that a role lacks for its purpose. Grants to roles of which it is a member, and to PUBLIC, count. */
+/** The privileges that a role lacks. Grants to roles of which it is a member, and to PUBLIC, count. */
 export async function missingPrivileges(
   db: Sql | TransactionSql,
   role: string,
-  purpose: Purpose,
+  needs: Needs,
 ): Promise<MissingPrivilege[]> {
   return await db<MissingPrivilege[]>`
-    with ${existingPrivileges(db, purpose)},
+    with ${existingPrivileges(db, needs)},
     lacking as (
-      select rank, name, owner from existing where is_needed and not ${has(db, db`${role}`)}
+      select 1 as rank, 'usage on the schema' as name, null as owner where current_schema() is null
+      union
+      select rank, name, owner from existing
+      where current_schema() is not null and is_needed and not ${has(db, db`${role}`)}
       union
       -- Grants on each column do not hold for the columns that a later migration adds.
       select 2, n.privilege || ' on ' || relname, relowner
       from needed n join relations r on r.oid = n.relation
-      where n.columns is null and kind = 'table' and not has_table_privilege(${role}, r.oid, n.privilege)
+      where n.only is null and kind = 'table' and not has_table_privilege(${role}, r.oid, n.privilege)
     )
     select name, pg_get_userbyid(owner) as owner from lacking order by rank, name`
 }
 
 /**
- * The privileges that a role has beyond its purpose: by grants to PUBLIC, to other roles of which it is a member (it may
- * have to SET ROLE), or to itself. Functions that run with the rights of who calls them, and objects of extensions, are
- * left out.
+ * The privileges in the schema that a role has beyond its needs: by grants to PUBLIC, to other roles of which it is a
+ * member (it may have to SET ROLE), or to itself. Functions without rights of their own, and extensions, are left out.
  */
 export async function excessPrivileges(
   db: Sql | TransactionSql,
   role: string,
-  purpose: Purpose,
+  needs: Needs,
 ): Promise<ExcessPrivilege[]> {
   return await db<ExcessPrivilege[]>`
     with me as (
@@ -62,7 +61,7 @@ export async function excessPrivileges(
       union all
       select 2, rolname, null from me
     ),
-    ${existingPrivileges(db, purpose)},
+    ${existingPrivileges(db, needs)},
     held as (
       select existing.*, ways.*, min(distance) over (partition by name) as nearest
       from existing cross join ways
@@ -80,16 +79,14 @@ export async function excessPrivileges(
     order by name, remedy`
 }
 
-/** The two queries of a WITH that list the privileges that exist on the objects of the schema; each column has its own. */
-function existingPrivileges(
-  db: Sql | TransactionSql,
-  { database, privileges, functions }: Purpose,
-): Fragment {
+/** The queries of a WITH that list the privileges that exist on the objects of the schema; each column has its own. */
+function existingPrivileges(db: Sql | TransactionSql, { database, privileges, functions }: Needs): Fragment {
   return db`
     needed as (
-      select to_regclass(n.table) as relation, n.privilege, n.columns
-      from json_to_recordset(${JSON.stringify(privileges)}::text::json)
-        as n ("table" text, privilege text, columns text[])
+      select to_regclass(name) as relation, split_part(what, ' ', 1) as privilege, substring(what from '\\((.*)\\)') as only
+      from unnest(${privileges}::text[]) as phrase
+      cross join string_to_table(split_part(phrase, ' on ', 1), ', ') as what
+      cross join string_to_table(split_part(phrase, ' on ', 2), ', ') as name
     ),
     relations as (
       select c.oid, c.relname, c.relowner, case c.relkind when 'S' then 'sequence' else 'table' end as kind
@@ -101,40 +98,30 @@ function existingPrivileges(
         )
       )
     ),
-    existing as (
-      select 0 as rank, 'database' as kind, d.oid, 0 as attnum, d.datdba as owner, privilege,
-        privilege || ' on database ' || datname as name, format('database %I', datname) as object,
-        privilege <> 'create' as is_needed
-      from pg_database d cross join unnest(${[...database, 'create']}::text[]) as privilege
-      where datname = current_database()
+    objects as (
+      select 0 as rank, 'database' as kind, oid, 0 as attnum, datdba as owner, 'database ' || datname as label,
+        format('database %I', datname) as object, ${[...database, 'create']}::text[] as privileges,
+        ${database}::text[] as needs
+      from pg_database where datname = current_database()
       union all
-      select 1, 'schema', n.oid, 0, nspowner, privilege,
-        privilege || ' on schema ' || nspname, format('schema %I', nspname), privilege = 'usage'
-      from pg_namespace n cross join unnest('{usage,create}'::text[]) as privilege
-      where nspname = current_schema()
+      select 1, 'schema', oid, 0, nspowner, 'schema ' || nspname, format('schema %I', nspname), '{usage,create}', '{usage}'
+      from pg_namespace where nspname = current_schema()
       union all
-      select 2, 'column', r.oid, a.attnum, relowner, v.privilege,
-        v.privilege || ' on ' || relname, format('table %s', r.oid::regclass),
-        exists (
-          select from needed n
-          where n.relation = r.oid and n.privilege = v.privilege
-            and (n.columns is null or a.attname = any (n.columns))
+      select 2, 'column', r.oid, a.attnum, relowner, relname, format('table %s', r.oid::regclass),
+        '{select,insert,update,references}', array(
+          select n.privilege from needed n
+          where n.relation = r.oid and (n.only is null or a.attname = n.only)
         )
-      from relations r
-      join pg_attribute a on a.attrelid = r.oid and a.attnum > 0 and not a.attisdropped
-      cross join unnest('{select,insert,update,references}'::text[]) as v (privilege)
+      from relations r join pg_attribute a on a.attrelid = r.oid and a.attnum > 0 and not a.attisdropped
       where kind = 'table'
       union all
-      select 2, kind, r.oid, 0, relowner, v.privilege,
-        v.privilege || ' on ' || relname, format('%s %s', kind, r.oid::regclass),
-        exists (select from needed n where n.relation = r.oid and n.privilege = v.privilege)
+      select 2, kind, r.oid, 0, relowner, relname, format('%s %s', kind, r.oid::regclass),
+        case kind when 'table' then '{delete,truncate,trigger}' else '{usage,select,update}' end::text[],
+        array(select n.privilege from needed n where n.relation = r.oid)
       from relations r
-      cross join unnest(
-        case kind when 'table' then '{delete,truncate,trigger}' else '{usage,select,update}' end::text[]
-      ) as v (privilege)
       union all
-      select 3, 'function', p.oid, 0, proowner, 'execute',
-        'execute on function ' || p.oid::regprocedure, format('function %s', p.oid::regprocedure), is_needed
+      select 3, 'function', p.oid, 0, proowner, 'function ' || p.oid::regprocedure, 'function ' || p.oid::regprocedure,
+        '{execute}', case when is_needed then '{execute}' else '{}' end::text[]
       from pg_proc p
       cross join lateral (
         select exists (select from unnest(${functions}::text[]) as f where to_regprocedure(f) = p.oid) as is_needed
@@ -142,6 +129,11 @@ function existingPrivileges(
       where is_needed or p.pronamespace = current_schema()::regnamespace and p.prosecdef and not exists (
         select from pg_depend d where d.classid = 'pg_proc'::regclass and d.objid = p.oid and d.deptype = 'e'
       )
+    ),
+    existing as (
+      select rank, kind, oid, attnum, owner, privilege, privilege || ' on ' || label as name, object,
+        privilege = any (needs) as is_needed
+      from objects cross join unnest(privileges) as privilege
     )`
 }
 
@@ -157,21 +149,19 @@ function has(db: Sql | TransactionSql, role: Fragment): Fragment {
   end`
 }
 
-/**
- * Refuses to go on without all privileges that a purpose needs.
- * @throws Failure that names the missing privileges, and the command that grants them
- */
+/** @throws Failure that names the privileges which the role of the connections lacks, and the command that grants them */
 export async function requirePrivileges(db: Sql, purpose: Purpose): Promise<void> {
-  const [role] = await db<{ name: string; schema: string | null }[]>`
-    select current_user as name, current_schema() as schema`
-  if (!role) throw new Error('the server did not name the role')
-  const { name, schema } = role
-  const missing =
-    schema === null ? [{ name: 'usage on the schema' }] : await missingPrivileges(db, name, purpose)
+  const name = await currentRole(db)
+  const missing = await missingPrivileges(db, name, purpose)
   if (missing.length === 0) return
   throw new Failure(
     `the role ${name} lacks ${namesOf(missing)}: run axport migrate ${purpose.option} ${name} as the owner of the tables`,
   )
+}
+
+/** The role of the connections. */
+export async function currentRole(db: Sql): Promise<string> {
+  return onlyRow(await db<{ name: string }[]>`select current_user as name`).name
 }
 
 /** The first three privileges by name, and the number of the others. */

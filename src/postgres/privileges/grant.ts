@@ -1,31 +1,37 @@
 import type { Sql, TransactionSql } from 'postgres'
 import { Failure } from '../../errors.ts'
 import { LOCKS } from '../schema/locks.ts'
+import { onlyRow } from '../statement.ts'
 import { excessPrivileges, missingPrivileges, namesOf } from './compare.ts'
 import type { Purpose } from './purposes.ts'
 
 /**
- * Grants a role exactly what its purpose needs, and revokes everything else that it was granted in this schema. It can
- * be repeated, is to be repeated after every migration, and can run twice at once.
- * @throws Failure, and changes nothing, for a role that does not exist, owns the tables or is a superuser, that would
- * still have more in another way, or that would still lack a privilege because the user of this command cannot grant it
+ * Grants a role exactly what its purpose needs, and revokes everything else that it was granted in this schema. It is to
+ * be repeated after every migration, and can run twice at once.
+ * @throws Failure, and changes nothing, for a role that does not exist, owns the tables or is a superuser, or that would
+ * still have more in another way or less, because the user of this command cannot grant it
  */
 export async function grantFor(db: Sql, role: string, purpose: Purpose): Promise<void> {
   await db.begin(async sql => {
     // Of two transactions that change the privileges of one table at the same moment, Postgres fails one.
     await sql`select pg_advisory_xact_lock(${LOCKS.schema})`
     await requireOrdinaryRole(sql, role, purpose)
-    const statements = [...(await revocations(sql, role)), ...(await grants(sql, role, purpose))]
-    await asFarAsAllowed(sql, async savepoint => {
-      for (const statement of statements) await savepoint.unsafe(statement)
-    })
-    await requireNoLess(sql, role, purpose)
-    await requireNoMore(sql, role, purpose)
+    const statements = await statementsFor(sql, role, purpose)
+    try {
+      await sql.savepoint(async savepoint => {
+        for (const statement of statements) await savepoint.unsafe(statement)
+      })
+    } catch (error) {
+      // Insufficient privilege: a user who cannot grant gets this error without a privilege on the object itself, and a
+      // warning with one. The result is checked in both cases.
+      if ((error as { code?: string }).code !== '42501') throw error
+    }
+    await requireExactly(sql, role, purpose)
   })
 }
 
 async function requireOrdinaryRole(sql: TransactionSql, role: string, { commands }: Purpose): Promise<void> {
-  const [known] = await sql<{ superuser: boolean; owns: string | null }[]>`
+  const rows = await sql<{ superuser: boolean | null; owns: string | null; creation: string }[]>`
     select
       r.rolsuper as superuser,
       coalesce(
@@ -35,23 +41,25 @@ async function requireOrdinaryRole(sql: TransactionSql, role: string, { commands
           select 'tables (' || string_agg(relname, ', ' order by relname) || ')' from pg_class
           where relnamespace = current_schema()::regnamespace and relowner = r.oid and relkind in ('r', 'p', 'v', 'm')
         )
-      ) as owns
-    from pg_roles r where r.rolname = ${role}`
+      ) as owns,
+      format('create role %I login password ''…''', given.name) as creation
+    from (select ${role}::text as name) as given left join pg_roles r on r.rolname = given.name`
+  const { superuser, owns, creation } = onlyRow(rows)
   const hint = `give ${commands} a role of its own`
-  if (!known) {
-    const [create] = await sql<{ statement: string }[]>`
-      select format('create role %I login password ''…''', ${role}::text) as statement`
-    throw new Failure(`there is no role ${role}: create it with ${create?.statement}`)
-  }
-  if (known.superuser) throw new Failure(`${role} is a superuser, from whom nothing can be kept: ${hint}`)
-  if (known.owns) throw new Failure(`${role} owns ${known.owns} and would lose what it has: ${hint}`)
+  if (superuser === null) throw new Failure(`there is no role ${role}: create it with ${creation}`)
+  if (superuser) throw new Failure(`${role} is a superuser, from whom nothing can be kept: ${hint}`)
+  if (owns) throw new Failure(`${role} owns ${owns} and would lose what it has: ${hint}`)
 }
 
-/** Statements that revoke everything that was granted to the role itself in the schema, single columns included. */
-async function revocations(sql: TransactionSql, role: string): Promise<string[]> {
+/** Statements that revoke everything that was granted to the role itself, single columns included, and grant its needs. */
+async function statementsFor(
+  sql: TransactionSql,
+  role: string,
+  { database, privileges, functions }: Purpose,
+): Promise<string[]> {
   // pg_shdepend has an entry of type a for each role in the access list of an object, except the owner of the object and
-  // predefined roles: requireNoMore() finds what these have.
-  const rows = await sql<{ statement: string }[]>`
+  // predefined roles: requireExactly() finds what these have.
+  const revocations = await sql<{ statement: string }[]>`
     select distinct format(
       'revoke %s on %s %s from %I',
       case type when 'database' then 'create, temporary' else 'all' end,
@@ -73,63 +81,30 @@ async function revocations(sql: TransactionSql, role: string): Promise<string[]>
         or type = 'schema' and identity = quote_ident(current_schema())
         or type = 'database' and objid = d.oid
       )`
-  return rows.map(row => row.statement)
-}
-
-async function grants(
-  sql: TransactionSql,
-  role: string,
-  { database, privileges, functions }: Purpose,
-): Promise<string[]> {
-  const what = [
-    ...privileges.map(({ table, privilege, columns }) =>
-      columns ? `${privilege} (${columns.join(', ')}) on ${table}` : `${privilege} on ${table}`,
-    ),
-    ...functions.map(name => `execute on function ${name}`),
-  ]
-  const rows = await sql<{ statement: string }[]>`
+  const what = [...privileges, ...functions.map(name => `execute on function ${name}`)]
+  const grants = await sql<{ statement: string }[]>`
     select format('grant %s to %I', what, ${role}::text) as statement
     from (
       select format('%s on database %I', array_to_string(${database}::text[], ', '), current_database())
       union all select format('usage on schema %I', current_schema())
       union all select unnest(${what}::text[])
     ) as w (what)`
-  return rows.map(row => row.statement)
-}
-
-/**
- * Runs `work`; leaves it undone where Postgres refuses it. A role that cannot grant gets an error if it has no privilege on
- * the object itself, and a warning if it has one: the result is checked in both cases.
- */
-async function asFarAsAllowed(
-  sql: TransactionSql,
-  work: (savepoint: TransactionSql) => Promise<void>,
-): Promise<void> {
-  try {
-    await sql.savepoint(work)
-  } catch (error) {
-    if ((error as { code?: string }).code !== INSUFFICIENT_PRIVILEGE) throw error
-  }
-}
-
-const INSUFFICIENT_PRIVILEGE = '42501'
-
-async function requireNoLess(sql: TransactionSql, role: string, purpose: Purpose): Promise<void> {
-  const missing = await missingPrivileges(sql, role, purpose)
-  if (missing.length === 0) return
-  const owners = [...new Set(missing.map(({ owner }) => owner))]
-  const grantor = owners.length === 1 ? owners[0] : `a superuser (they belong to ${owners.join(', ')})`
-  throw new Failure(
-    `${role} would still lack ${namesOf(missing)}, which only the owner can grant: run this command as ${grantor}`,
-  )
+  return [...revocations, ...grants].map(({ statement }) => statement)
 }
 
 /** Privileges by way of PUBLIC or of another role are not revoked here: others may depend on them. */
-async function requireNoMore(sql: TransactionSql, role: string, purpose: Purpose): Promise<void> {
+async function requireExactly(sql: TransactionSql, role: string, purpose: Purpose): Promise<void> {
+  const missing = await missingPrivileges(sql, role, purpose)
+  const owners = [...new Set(missing.map(({ owner }) => owner))]
+  const grantor = owners.length === 1 ? owners[0] : `a superuser (they belong to ${owners.join(', ')})`
+  if (missing.length > 0)
+    throw new Failure(
+      `${role} would still lack ${namesOf(missing)}, which only the owner can grant: run this command as ${grantor}`,
+    )
   const excess = await excessPrivileges(sql, role, purpose)
-  if (excess.length === 0) return
   const remedies = [...new Set(excess.map(({ remedy }) => remedy))]
-  throw new Failure(
-    `${role} would still have ${namesOf(excess)}, which ${purpose.commands} does not need: ${remedies.join('; ')}, and try again`,
-  )
+  if (excess.length > 0)
+    throw new Failure(
+      `${role} would still have ${namesOf(excess)}, which ${purpose.commands} does not need: ${remedies.join('; ')}, and try again`,
+    )
 }

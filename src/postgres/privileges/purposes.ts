@@ -1,30 +1,26 @@
-/** A privilege on one table, as GRANT and has_table_privilege name it. */
-interface Privilege {
-  table: string
-  privilege: 'select' | 'insert' | 'update' | 'delete'
-  /** Only these columns. */
-  columns?: string[]
+import { READ_MODEL, SOURCE_TABLES } from '../schema/read-model.ts'
+
+/** Exactly the privileges that some work needs. */
+export interface Needs {
+  /** Privileges on the database, as GRANT names them. */
+  database: string[]
+  /** As GRANT names them: "select, insert on feeds", or "update (one column) on erasures". */
+  privileges: string[]
+  /** Functions that PUBLIC cannot call, with the types of their arguments. */
+  functions: string[]
 }
 
-/** What a role of its own is for, and exactly the privileges that it needs for that. */
-export interface Purpose {
+/** What a role of its own is for. */
+export interface Purpose extends Needs {
   verb: string
   /** The commands, as errors name them. */
   commands: string
   /** The option of axport migrate that grants it. */
   option: string
-  /** Privileges on the database, as GRANT names them. */
-  database: string[]
-  privileges: Privilege[]
-  /** Functions that PUBLIC cannot call, with the types of their arguments. */
-  functions: string[]
 }
 
-const on = (tables: string[], ...privileges: Privilege['privilege'][]): Privilege[] =>
-  tables.flatMap(table => privileges.map(privilege => ({ table, privilege })))
-
-const SOURCE = ['organizations', 'products', 'users', 'assessments', 'assessment_parts']
-const READ_MODEL = ['export_records', 'export_people', 'export_products']
+const RENDERED = READ_MODEL.map(({ table }) => table)
+const LOADED = [...SOURCE_TABLES, ...RENDERED].join(', ')
 
 /**
  * The role that answers requests. It reads the read model and the scopes; it writes tokens, when they were last used, and
@@ -36,14 +32,11 @@ export const SERVE: Purpose = {
   option: '--grant',
   database: ['connect'],
   privileges: [
-    ...on(['schema_migrations', 'export_state', 'export_changes', 'export_counts', ...READ_MODEL], 'select'),
-    ...on(
-      ['disclosure_state', 'integrations', 'integration_secrets', 'live_secrets', 'live_tokens'],
-      'select',
-    ),
-    { table: 'integration_secrets', privilege: 'update', columns: ['last_used_at'] },
-    ...on(['integration_refusals'], 'select', 'insert', 'update'),
-    ...on(['access_tokens'], 'select', 'insert', 'delete'),
+    `select on schema_migrations, export_state, export_changes, export_counts, ${RENDERED.join(', ')}`,
+    'select on disclosure_state, integrations, integration_secrets, live_secrets, live_tokens',
+    'update (last_used_at) on integration_secrets',
+    'select, insert, update on integration_refusals',
+    'select, insert, delete on access_tokens',
   ],
   functions: [
     'purge_ended_secrets()',
@@ -62,15 +55,21 @@ export const LOAD: Purpose = {
   option: '--grant-loader',
   database: ['connect', 'temporary'],
   privileges: [
-    ...on(['schema_migrations', 'export_counts', 'erasures'], 'select'),
-    ...on(['export_state'], 'select', 'update'),
-    ...on(['feeds'], 'select', 'insert', 'update'),
-    { table: 'erasures', privilege: 'update', columns: ['assessment_ids'] },
-    ...on([...SOURCE, ...READ_MODEL], 'select', 'insert', 'update', 'delete'),
-    ...on(
-      READ_MODEL.map(table => `${table}_rendered`),
-      'select',
-    ),
+    'select on schema_migrations, export_counts, erasures',
+    'select, update on export_state',
+    'select, insert, update on feeds',
+    'update (assessment_ids) on erasures',
+    `select, insert, update, delete on ${LOADED}`,
+    `select on ${RENDERED.map(table => `${table}_rendered`).join(', ')}`,
   ],
   functions: ['forget_export_facts()', 'refresh_export_counts(bigint[])'],
+}
+
+/** What the owner of the tables can: import and provision. */
+export const OPERATE: Needs = {
+  database: [],
+  privileges: [
+    `select, insert, update, delete on ${LOADED}, export_state, integrations, integration_secrets`,
+  ],
+  functions: [],
 }

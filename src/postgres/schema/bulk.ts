@@ -13,12 +13,12 @@ import type { TransactionSql } from 'postgres'
 export interface BulkLoad {
   /** The table and those that belong to it were empty and have no keys now: plain inserts will do. */
   isEmpty(table: 'users' | 'assessments'): boolean
-  /**
-   * Checks, builds and renders what was put off.
-   * @param onRendered called after each batch: `done` of `total` records are rendered. Building indexes follows.
-   */
-  finish(onRendered: (done: number, total: number) => void): Promise<void>
+  /** Checks, builds and renders what was put off. Building indexes follows the last call of `onRendered`. */
+  finish(onRendered: Progress): Promise<void>
 }
+
+/** Called after each batch: `done` of `total` records are rendered. */
+type Progress = (done: number, total: number) => void
 
 /** A load of fewer assessments is not worth the lock. */
 const LEAST_ASSESSMENTS = 20_000
@@ -28,26 +28,32 @@ const PEOPLE = ['users', 'export_people']
 const RECORDS = ['assessments', 'assessment_parts', 'export_records', 'export_counts']
 const RENDERED = ['export_people', 'export_records', 'export_counts']
 
-/**
- * How long to wait for each lock: other sessions queue behind this load meanwhile. It is less than Postgres'
- * deadlock_timeout, so that in a deadlock with a writer the load gives way.
- */
-const LOCK_TIMEOUT = '900ms'
-
 /** @param assessments how many will be written */
 export async function startBulkLoad(sql: TransactionSql, assessments: number): Promise<BulkLoad> {
+  const empty: string[] = []
+  const objects: Droppable[] = []
   if (assessments >= LEAST_ASSESSMENTS) {
-    const empty: string[] = []
     for (const group of [PEOPLE, RECORDS]) if (await areEmpty(sql, group)) empty.push(...group)
-    const objects = await droppable(sql, empty, assessments)
-    if (objects.length > 0 && (await drop(sql, objects, empty)))
-      return {
-        isEmpty: table => empty.includes(table),
-        finish: onRendered => finish(sql, objects, empty, onRendered),
-      }
+    objects.push(...(await droppable(sql, empty, assessments)))
   }
-  await sql`set constraints assessment_parts_assessment_id_fkey deferred`
-  return { isEmpty: () => false, finish: async () => {} }
+  if (objects.length === 0 || !(await drop(sql, objects, empty))) {
+    await sql`set constraints assessment_parts_assessment_id_fkey deferred`
+    return { isEmpty: () => false, finish: async () => {} }
+  }
+  const restoreAll = async (kind: Droppable['kind'], isRendered: boolean) => {
+    for (const { restore } of objects.filter(o => o.kind === kind && o.isRendered === isRendered))
+      await sql.unsafe(restore)
+  }
+  return {
+    isEmpty: table => empty.includes(table),
+    finish: async onRendered => {
+      for (const kind of ['key', 'index', 'reference'] as const) await restoreAll(kind, false)
+      if (empty.includes('users')) await sql`insert into export_people select * from export_people_rendered`
+      if (empty.includes('assessments')) await renderRecords(sql, onRendered)
+      for (const kind of ['key', 'index'] as const) await restoreAll(kind, true)
+      for (const isRendered of [false, true]) await restoreAll('trigger', isRendered)
+    },
+  }
 }
 
 interface Droppable {
@@ -97,79 +103,54 @@ async function droppable(sql: TransactionSql, empty: string[], assessments: numb
 }
 
 async function areEmpty(sql: TransactionSql, tables: string[]): Promise<boolean> {
-  for (const table of tables) {
-    const [row] = await sql<{ empty: boolean }[]>`select not exists (select from ${sql(table)}) as empty`
-    if (!row?.empty) return false
-  }
+  for (const table of tables) if ((await sql`select from ${sql(table)} limit 1`).length > 0) return false
   return true
 }
 
 /** False if the role does not own the tables, or another session holds or needs a lock: the load then takes longer. */
 async function drop(sql: TransactionSql, objects: Droppable[], empty: string[]): Promise<boolean> {
-  const [before] = await sql<{ timeout: string }[]>`select current_setting('lock_timeout') as timeout`
   try {
     await sql.savepoint(async savepoint => {
-      await savepoint`select set_config('lock_timeout', ${LOCK_TIMEOUT}, true)`
+      // Other sessions queue behind this load while it waits for a lock. The time is less than Postgres'
+      // deadlock_timeout, so that in a deadlock with a writer the load gives way.
+      await savepoint`set local lock_timeout = '900ms'`
       for (const { drop } of objects) await savepoint.unsafe(drop)
-      await savepoint`select set_config('lock_timeout', ${before?.timeout ?? '0'}, true)`
+      await savepoint`set local lock_timeout to default`
       // Another session may have written until the locks were acquired.
-      if (!(await areEmpty(savepoint, empty))) throw new NotEmpty()
+      if (!(await areEmpty(savepoint, empty))) throw NOT_EMPTY
     })
     return true
   } catch (error) {
-    if (error instanceof NotEmpty) return false
-    const { code } = error as { code?: string }
-    if (code && IN_THE_WAY.includes(code)) return false
+    if (error === NOT_EMPTY || IN_THE_WAY.includes(String((error as { code?: string }).code))) return false
     throw error
   }
 }
 
-class NotEmpty extends Error {}
+const NOT_EMPTY = new Error('another session has written to the tables')
 
 /** SQLSTATE: a missing privilege, lock_timeout, a deadlock, and a view that depends on a key. */
 const IN_THE_WAY = ['42501', '55P03', '40P01', '2BP01']
-
-async function finish(
-  sql: TransactionSql,
-  objects: Droppable[],
-  empty: string[],
-  onRendered: (done: number, total: number) => void,
-): Promise<void> {
-  const restoreAll = async (kind: Droppable['kind'], isRendered: boolean) => {
-    for (const { restore } of objects.filter(o => o.kind === kind && o.isRendered === isRendered))
-      await sql.unsafe(restore)
-  }
-  for (const kind of ['key', 'index', 'reference'] as const) await restoreAll(kind, false)
-  if (empty.includes('users')) await sql`insert into export_people select * from export_people_rendered`
-  if (empty.includes('assessments')) await renderRecords(sql, onRendered)
-  for (const kind of ['key', 'index'] as const) await restoreAll(kind, true)
-  for (const isRendered of [false, true]) await restoreAll('trigger', isRendered)
-}
 
 /** Records that are rendered by one statement: each joins whole tables. */
 const BATCH = 100_000
 
 /** Does the work of the triggers for all assessments: renders and counts them, and logs that anything may have changed. */
-async function renderRecords(
-  sql: TransactionSql,
-  onRendered: (done: number, total: number) => void,
-): Promise<void> {
+async function renderRecords(sql: TransactionSql, onRendered: Progress): Promise<void> {
   await sql`select lock_export()`
   // Without statistics the planner would join the tables by an index scan for every row.
   await sql`analyze assessments (id), assessment_parts (assessment_id), users (id)`
-  const [all] = await sql<{ count: string }[]>`select count(*) from assessments`
-  const total = Number(all?.count)
-  for (let after = '-9223372036854775808', done = 0; ; ) {
-    onRendered(done, total)
-    const [batch] = await sql<{ last: string | null; count: string }[]>`
-      select max(id) as last, count(*) as count
-      from (select id from assessments where id > ${after} order by id limit ${BATCH}) as batch`
-    if (!batch?.last) break
+  const batches = await sql<{ first: string; last: string; count: number }[]>`
+    select min(id) as first, max(id) as last, count(*)::integer as count
+    from (select id, row_number() over (order by id) - 1 as position from assessments) as numbered
+    group by position / ${BATCH} order by 1`
+  const total = batches.reduce((sum, { count }) => sum + count, 0)
+  let done = 0
+  onRendered(done, total)
+  for (const { first, last, count } of batches) {
     await sql`
-      insert into export_records
-      select v.* from export_records_rendered v where v.id > ${after} and v.id <= ${batch.last}`
-    after = batch.last
-    done += Number(batch.count)
+      insert into export_records select * from export_records_rendered where id between ${first} and ${last}`
+    done += count
+    onRendered(done, total)
   }
   await sql`
     insert into export_counts

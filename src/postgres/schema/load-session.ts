@@ -1,6 +1,7 @@
-import type { TransactionSql } from 'postgres'
+import type { Sql, TransactionSql } from 'postgres'
 import { Failure } from '../../errors.ts'
 import { LOCKS } from './locks.ts'
+import { SOURCE_TABLES } from './read-model.ts'
 
 /** Acquires the lock that lets one load at a time run. `onWait` is called if another load holds it. */
 export async function acquireLoadLock(sql: TransactionSql, onWait: () => void): Promise<void> {
@@ -26,7 +27,13 @@ export async function configureLoad(sql: TransactionSql): Promise<void> {
   await sql`set local jit = off`
   // A slow source leaves the transaction idle.
   await sql`set local idle_in_transaction_session_timeout = 0`
-  await endWithClient(sql)
+  // The statement of a load whose client was killed would hold the lock to its end.
+  try {
+    await sql.savepoint(savepoint => savepoint`set local client_connection_check_interval = '500ms'`)
+  } catch (error) {
+    // Invalid parameter value: the embedded database does not have this setting, nor do servers on some systems.
+    if ((error as { code?: string }).code !== '22023') throw error
+  }
 }
 
 /**
@@ -35,30 +42,26 @@ export async function configureLoad(sql: TransactionSql): Promise<void> {
  * @throws Failure with the statement that enables the triggers
  */
 export async function requireTriggers(sql: TransactionSql, undone = 'nothing was loaded'): Promise<void> {
-  const [off] = await sql<{ table: string; which: string }[]>`
-    select c.oid::regclass::text as table, case when bool_or(t.tgisinternal) then 'all' else 'user' end as which
-    from pg_trigger t join pg_class c on c.oid = t.tgrelid
-    where t.tgenabled in ('D', 'R')
-      and c.oid in (
-        select to_regclass(name)
-        from unnest('{organizations,products,users,assessments,assessment_parts,export_records}'::text[]) as name
+  for (const { table, which, names } of await disabledTriggers(sql, [...SOURCE_TABLES, 'export_records']))
+    if (names.some(name => name.startsWith(`${table}_`)))
+      throw new Failure(
+        `${undone}: triggers of ${table} are disabled, and the export would not follow: alter table ${table} enable trigger ${which}, then axport refresh`,
       )
-    group by c.oid having bool_or(starts_with(t.tgname, c.relname || '_'))
-    order by 1`
-  if (off)
-    throw new Failure(
-      `${undone}: triggers of ${off.table} are disabled, and the export would not follow: alter table ${off.table} enable trigger ${off.which}, then axport refresh`,
-    )
 }
 
-/** Ends the statement of a load whose client was killed: the statement would hold the lock to its end. */
-async function endWithClient(sql: TransactionSql): Promise<void> {
-  try {
-    await sql.savepoint(savepoint => savepoint`set local client_connection_check_interval = '500ms'`)
-  } catch (error) {
-    // The embedded database does not have it, nor do servers on some systems.
-    if ((error as { code?: string }).code !== INVALID_PARAMETER_VALUE) throw error
-  }
+/** The disabled triggers of a table by name. `which` enables them: "all" includes those that check foreign keys. */
+interface Disabled {
+  table: string
+  which: 'all' | 'user'
+  names: string[]
 }
 
-const INVALID_PARAMETER_VALUE = '22023'
+/** Finds disabled triggers of tables, including those by which the server checks foreign keys. */
+export async function disabledTriggers(db: Sql | TransactionSql, tables: string[]): Promise<Disabled[]> {
+  return await db<Disabled[]>`
+    select c.oid::regclass::text as table, case when bool_or(t.tgisinternal) then 'all' else 'user' end as which,
+      array_agg(t.tgname::text order by t.tgname) as names
+    from pg_trigger t join pg_class c on c.oid = t.tgrelid
+    where t.tgenabled not in ('O', 'A') and c.oid in (select to_regclass(name) from unnest(${tables}::text[]) as name)
+    group by c.oid order by 1`
+}

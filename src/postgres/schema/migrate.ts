@@ -1,11 +1,11 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Sql, TransactionSql } from 'postgres'
 import { Failure } from '../../errors.ts'
+import { onlyRow } from '../statement.ts'
 import { LOCKS } from './locks.ts'
 import { MIGRATIONS, type Migration } from './migrations.ts'
-import { addToRecord, createRecord, isApplied } from './schema-record.ts'
+import { addToRecord, compareSchema, createRecord, requireKnown } from './schema-record.ts'
 
-/** How long `migrate` waits for locks of other sessions. */
 interface LockWait {
   timeoutMs?: number
   /** Called after each failed attempt, with the sessions that hold the lock and the time until the next attempt. */
@@ -14,11 +14,6 @@ interface LockWait {
 
 /** How long a migration waits for a lock. Other sessions that need the table queue behind it meanwhile. */
 const LOCK_TIMEOUT_MS = 2000
-
-/** The longest pause between two attempts, in which other sessions go on; the first is LOCK_TIMEOUT_MS, each next is double. */
-const MAX_PAUSE_MS = 4 * LOCK_TIMEOUT_MS
-
-const BLOCKERS_POLL_MS = 500
 
 /**
  * Applies the missing migrations, each in a transaction of its own with its record; returns their names. Several
@@ -35,7 +30,8 @@ export async function migrate(
   const applied: string[] = []
   for (const migration of migrations) {
     const startedAt = performance.now()
-    for (let pauseMs = LOCK_TIMEOUT_MS; ; pauseMs = Math.min(2 * pauseMs, MAX_PAUSE_MS)) {
+    // Other sessions go on in the pauses between attempts.
+    for (let pauseMs = LOCK_TIMEOUT_MS; ; pauseMs = Math.min(2 * pauseMs, 4 * LOCK_TIMEOUT_MS)) {
       const { wasMissing, blockers } = await apply(sql, migration, migrations)
       if (wasMissing) applied.push(migration.name)
       if (blockers === undefined) break
@@ -63,10 +59,12 @@ async function apply(
       await transaction`select pg_advisory_xact_lock(${LOCKS.schema})`
       await findTrigrams(transaction)
       await createRecord(transaction)
-      if (await isApplied(transaction, migration, migrations)) return false
-      const [session] = await transaction<{ pid: number }[]>`
+      const { missing, ahead } = await compareSchema(transaction, migrations)
+      requireKnown(ahead)
+      if (!missing.includes(migration.name)) return false
+      const rows = await transaction<{ pid: number }[]>`
         select pg_backend_pid() as pid, set_config('lock_timeout', ${String(LOCK_TIMEOUT_MS)}, true)`
-      stopWatching = watchBlockers(sql, session?.pid ?? 0)
+      stopWatching = watchBlockers(sql, onlyRow(rows).pid)
       await transaction.unsafe(migration.sql)
       await addToRecord(transaction, migration)
       return true
@@ -89,35 +87,36 @@ const BLOCKED = ['55P03', '40P01']
  * statements and users. A role that cannot see other sessions gets no state and no time.
  */
 function watchBlockers(db: Sql, pid: number): () => Promise<string | undefined> {
-  const stop = new AbortController()
-  let found: string | null = null
-  const polling = (async () => {
-    for (;;) {
-      await sleep(BLOCKERS_POLL_MS, undefined, stop).catch(() => {})
-      if (stop.signal.aborted) return
-      const [row] = await db<{ blockers: string | null }[]>`
-        select string_agg(
-          format('%s (%s)', coalesce(nullif(application_name, ''), 'a program without a name'), concat_ws(
-            ', ', 'pid ' || pid, state,
-            'since ' || to_char(xact_start at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')
-          )),
-          '; ' order by xact_start
-        ) as blockers
-        from pg_stat_activity where pid = any (pg_blocking_pids(${pid}))`.catch(() => [])
-      found = row?.blockers ?? found
-    }
-  })()
+  let found: string | undefined
+  let isStopped = false
+  const poll = async () => {
+    if (isStopped) return
+    const [row] = await db<{ blockers: string | null }[]>`
+      select string_agg(
+        format('%s (%s)', coalesce(nullif(application_name, ''), 'a program without a name'), concat_ws(
+          ', ', 'pid ' || pid, state,
+          'since ' || to_char(xact_start at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')
+        )),
+        '; ' order by xact_start
+      ) as blockers
+      from pg_stat_activity where pid = any (pg_blocking_pids(${pid}))`.catch(() => [])
+    found = row?.blockers ?? found
+  }
+  let polling = Promise.resolve()
+  const timer = setInterval(() => {
+    polling = polling.then(poll)
+  }, 500)
   return async () => {
-    stop.abort()
+    clearInterval(timer)
+    isStopped = true
     await polling
-    return found ?? undefined
+    return found
   }
 }
 
 /**
- * Appends the schema of pg_trgm to the search_path: migrations name its operator class without the schema. It does so
- * only if the search_path has a schema to create tables in: otherwise the tables would be created beside the extension,
- * and no later command would find them.
+ * Appends the schema of pg_trgm to the search_path: migrations name its operator class without the schema. Without
+ * another schema in the path, the tables would be created beside the extension, and no later command would find them.
  */
 async function findTrigrams(sql: TransactionSql): Promise<void> {
   await sql`
@@ -134,18 +133,14 @@ async function findTrigrams(sql: TransactionSql): Promise<void> {
 
 /** The schema is untested below Postgres 15. Other encodings than UTF8 cannot store all names, and have no ICU rules. */
 async function requireSupportedServer(sql: Sql): Promise<void> {
-  const [server] = await sql<{ version: string; number: number; encoding: string }[]>`
-    select
-      current_setting('server_version') as version,
-      current_setting('server_version_num')::integer as number,
+  const rows = await sql<{ version: string; number: number; encoding: string }[]>`
+    select current_setting('server_version') as version, current_setting('server_version_num')::integer as number,
       current_setting('server_encoding') as encoding`
-  if (!server) throw new Error('the server did not tell its version')
-  if (server.number < 150_000) {
-    throw new Failure(`the database is Postgres ${server.version}: axport needs Postgres 15 or newer`)
-  }
-  if (server.encoding !== 'UTF8') {
+  const { version, number, encoding } = onlyRow(rows)
+  if (number < 150_000)
+    throw new Failure(`the database is Postgres ${version}: axport needs Postgres 15 or newer`)
+  if (encoding !== 'UTF8')
     throw new Failure(
-      `the database's encoding is ${server.encoding}: create one with createdb --encoding UTF8 --template template0`,
+      `the database's encoding is ${encoding}: create one with createdb --encoding UTF8 --template template0`,
     )
-  }
 }

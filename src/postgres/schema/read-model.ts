@@ -1,4 +1,8 @@
-import type { Sql, TransactionSql } from 'postgres'
+import type { Fragment, Sql, TransactionSql } from 'postgres'
+import { onlyRow } from '../statement.ts'
+
+/** The tables that imports write. */
+export const SOURCE_TABLES = ['organizations', 'products', 'users', 'assessments', 'assessment_parts']
 
 /** A table of the read model. The view that renders it has its name with `_rendered`. */
 export interface ReadModelTable {
@@ -6,35 +10,76 @@ export interface ReadModelTable {
   /** The column that has the id of the row in the source table. */
   id: string
   source: string
-  /** What reports call its rows, and one row of the source. */
+  /** What reports call its rows. */
   rows: string
-  one: string
 }
 
 /** The read model, records first. */
 export const READ_MODEL: ReadModelTable[] = [
-  { table: 'export_records', id: 'id', source: 'assessments', rows: 'records', one: 'assessment' },
-  { table: 'export_people', id: 'user_id', source: 'users', rows: 'names of people', one: 'user' },
-  {
-    table: 'export_products',
-    id: 'product_id',
-    source: 'products',
-    rows: 'names of products',
-    one: 'product',
-  },
+  { table: 'export_records', id: 'id', source: 'assessments', rows: 'records' },
+  { table: 'export_people', id: 'user_id', source: 'users', rows: 'names of people' },
+  { table: 'export_products', id: 'product_id', source: 'products', rows: 'names of products' },
 ]
 
-/** How the stored counts differ from the records. A count is of one organization and product. */
-interface CountDifference {
-  /** Counts that are stored or should be. */
+/** How the read model differs from its source: rows that it lacks, that differ, and that the source does not render. */
+export interface Difference {
   compared: number
-  /** Not stored, although there are records. */
   missing: number
-  /** Stored with another number. */
   outdated: number
-  /** Stored, although there are no records. */
   left_over: number
-  /** The organizations of these counts, ascending. */
+}
+
+/** `compared` and `offered` are numbers of ids, `last` is the largest that was compared, `differing` are ascending. */
+interface RowDifference extends Difference {
+  offered: number
+  /** Rows of the read model, stored or rendered: an assessment without parts has none. */
+  rows: number
+  last: string | null
+  differing: string[]
+  leftOver: string[]
+}
+
+/**
+ * Compares rows with what their source renders, in one snapshot, in which both always agree with the writes of others.
+ * @param ids SQL: a query of ids, which may be those of rows that do not exist
+ * @param part SQL: the order and the limit of the ids to compare, which are rendered id by id; undefined for all
+ */
+export async function compareRows(
+  db: Sql | TransactionSql,
+  { table, id }: ReadModelTable,
+  ids: Fragment,
+  part?: Fragment,
+): Promise<RowDifference> {
+  const rendered = db`select * from ${db(`${table}_rendered`)} v`
+  const matches = db`v.${db(id)} = known.id`
+  return onlyRow(
+    await db<RowDifference[]>`
+      with known as materialized (
+        select id, count(*) over () as offered from (${ids}) as offered (id) ${part ?? db``}
+      )
+      select
+        count(*)::integer as compared,
+        (count(*) filter (where not stored and rendered))::integer as missing,
+        (count(*) filter (where stored and rendered and differs))::integer as outdated,
+        (count(*) filter (where stored and not rendered))::integer as left_over,
+        coalesce(max(offered), 0)::integer as offered,
+        (count(*) filter (where stored or rendered))::integer as rows,
+        max(id) as last,
+        coalesce(array_agg(id order by id) filter (where differs), '{}') as differing,
+        coalesce(array_agg(id) filter (where stored and not rendered), '{}') as "leftOver"
+      from (
+        select known.*, r.${db(id)} is not null as stored, v.${db(id)} is not null as rendered, r is distinct from v as differs
+        from known
+        left join ${db(table)} r on r.${db(id)} = known.id
+        left join ${part ? db`lateral (${rendered} where ${matches}) v on true` : db`(${rendered}) v on ${matches}`}
+        -- So each pair of rows is compared once, and not for every use of the result.
+        offset 0
+      ) as compared`,
+  )
+}
+
+/** A count is of one organization and product. The organizations whose counts differ are ascending. */
+interface CountDifference extends Difference {
   organizations: string[]
 }
 
@@ -48,23 +93,24 @@ export async function compareCounts(
   organizations: string[] | undefined,
 ): Promise<CountDifference> {
   const within = organizations ? db`where organization_id = any (${organizations}::bigint[])` : db``
-  const [found] = await db<CountDifference[]>`
-    with compared as (
-      select organization_id, stored.records as stored, counted.records as counted
-      from (select * from export_counts ${within}) as stored
-      full join (
-        select organization_id, product_id, count(*) as records from export_records ${within} group by 1, 2
-      ) as counted using (organization_id, product_id)
-    )
-    select
-      count(*)::integer as compared,
-      (count(*) filter (where stored is null))::integer as missing,
-      (count(*) filter (where stored <> counted))::integer as outdated,
-      (count(*) filter (where counted is null))::integer as left_over,
-      coalesce(
-        array_agg(distinct organization_id order by organization_id) filter (where stored is distinct from counted),
-        '{}'
-      ) as organizations
-    from compared`
-  return found ?? { compared: 0, missing: 0, outdated: 0, left_over: 0, organizations: [] }
+  return onlyRow(
+    await db<CountDifference[]>`
+      with compared as (
+        select organization_id, stored.records as stored, counted.records as counted
+        from (select * from export_counts ${within}) as stored
+        full join (
+          select organization_id, product_id, count(*) as records from export_records ${within} group by 1, 2
+        ) as counted using (organization_id, product_id)
+      )
+      select
+        count(*)::integer as compared,
+        (count(*) filter (where stored is null))::integer as missing,
+        (count(*) filter (where stored <> counted))::integer as outdated,
+        (count(*) filter (where counted is null))::integer as left_over,
+        coalesce(
+          array_agg(distinct organization_id order by organization_id) filter (where stored is distinct from counted),
+          '{}'
+        ) as organizations
+      from compared`,
+  )
 }

@@ -4,10 +4,9 @@ import { Failure } from '../../errors.ts'
 import type { Runner } from '../statement.ts'
 import { compatibleWith, MIGRATIONS, type Migration, schemaNumber } from './migrations.ts'
 
-/** How the schema of a database differs from that of this program, by the names of migrations. */
+/** The names of migrations that a database lacks, and of those that the program does not know and is compatible with. */
 interface SchemaDifference {
   missing: string[]
-  /** Migrations that the program does not know, and is compatible with. */
   ahead: string[]
 }
 
@@ -19,8 +18,7 @@ export async function compareSchema(
   db: Runner,
   migrations: Migration[] = MIGRATIONS,
 ): Promise<SchemaDifference> {
-  const table = await rows(db, `select from pg_catalog.pg_class where oid = to_regclass('schema_migrations')`)
-  const record = table.length > 0 ? await readRecord(db) : []
+  const record = await readRecord(db)
   const hashes = new Map(migrations.map(migration => [migration.name, hash(migration)]))
   const edited = record.find(({ name, sha256 }) => hashes.has(name) && hashes.get(name) !== sha256)
   if (edited) {
@@ -35,35 +33,46 @@ export async function compareSchema(
   return { missing: namesOf(migrations).filter(name => !applied.includes(name)), ahead: namesOf(ahead) }
 }
 
-/**
- * Refuses a schema that this program cannot serve from and provision on: one that is behind, or ahead and incompatible.
- * @throws Failure that says what to run
- */
-export async function requireUsableSchema(db: Runner): Promise<SchemaDifference> {
-  const difference = await compareSchema(db)
-  const { missing } = difference
-  if (missing.length > 0) {
-    throw new Failure(
-      `the database schema is behind by ${missing.length} (${missing.join(', ')}): run axport migrate`,
-    )
-  }
-  return difference
-}
-
-/**
- * Refuses any schema but that of this program.
- * @throws Failure that says what to run
- */
-export async function requireCurrentSchema(db: Runner): Promise<void> {
-  const { ahead } = await requireUsableSchema(db)
-  requireKnown(ahead)
-}
-
 interface RecordRow {
   name: string
   sha256: string
   /** The oldest schema whose programs can use this one; null if that was not recorded. */
   compatibleWith: number | null
+}
+
+async function readRecord(db: Runner): Promise<RecordRow[]> {
+  const read = async (text: string) => (await db.unsafe(text, [], { prepare: false })) as RecordRow[]
+  const table = await read(`select from pg_catalog.pg_class where oid = to_regclass('schema_migrations')`)
+  if (table.length === 0) return []
+  return await read(
+    `select name, sha256, (to_jsonb(m) ->> 'compatible_with')::integer as "compatibleWith"
+     from schema_migrations m order by name`,
+  )
+}
+
+/** @throws Failure that names the first of the migrations that this program does not know */
+export function requireKnown([first]: string[]): void {
+  if (first !== undefined)
+    throw new Failure(
+      `the database has migration ${first}, which this axport does not know: run a newer axport`,
+    )
+}
+
+const hash = ({ sql }: Migration): string => createHash('sha256').update(sql).digest('hex')
+
+const namesOf = (named: { name: string }[]): string[] => named.map(({ name }) => name)
+
+/** @throws Failure for a schema that this program cannot serve from and provision on: behind, or ahead and incompatible */
+export async function requireUsableSchema(db: Runner): Promise<SchemaDifference> {
+  const { missing, ahead } = await compareSchema(db)
+  const names = `${missing.length} (${missing.join(', ')})`
+  if (missing.length > 0) throw new Failure(`the database schema is behind by ${names}: run axport migrate`)
+  return { missing, ahead }
+}
+
+/** Refuses any schema but that of this program. @throws Failure that says what to run */
+export async function requireCurrentSchema(db: Runner): Promise<void> {
+  requireKnown((await requireUsableSchema(db)).ahead)
 }
 
 /** Creates the table of applied migrations if it is missing. */
@@ -86,38 +95,3 @@ export async function addToRecord(sql: TransactionSql, migration: Migration): Pr
     insert into schema_migrations (name, sha256, compatible_with)
     values (${migration.name}, ${hash(migration)}, ${compatibleWith(migration)})`
 }
-
-async function readRecord(db: Runner): Promise<RecordRow[]> {
-  return await rows(
-    db,
-    `select name, sha256, (to_jsonb(m) ->> 'compatible_with')::integer as "compatibleWith"
-     from schema_migrations m order by name`,
-  )
-}
-
-async function rows<Row>(db: Runner, text: string): Promise<Row[]> {
-  return (await db.unsafe(text, [], { prepare: false })) as Row[]
-}
-
-/**
- * Whether a migration has been applied.
- * @throws Failure for a database with a migration that is not one of these, or was edited
- */
-export async function isApplied(db: Runner, { name }: Migration, migrations: Migration[]): Promise<boolean> {
-  const { missing, ahead } = await compareSchema(db, migrations)
-  requireKnown(ahead)
-  return !missing.includes(name)
-}
-
-function requireKnown([first]: string[]): void {
-  if (first === undefined) return
-  throw new Failure(
-    `the database has migration ${first}, which this axport does not know: run a newer axport`,
-  )
-}
-
-function hash(migration: Migration): string {
-  return createHash('sha256').update(migration.sql).digest('hex')
-}
-
-const namesOf = (named: { name: string }[]): string[] => named.map(({ name }) => name)

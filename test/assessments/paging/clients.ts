@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import type { Sql, TransactionSql } from 'postgres'
+import { rotateSecret } from '../../../src/integrations/credentials.ts'
 import { setDisabled } from '../../../src/integrations/lifecycle.ts'
-import { rotateSecret } from '../../../src/integrations/rotate.ts'
 import { changeScope } from '../../../src/integrations/scope.ts'
 import { sha256 } from '../../../src/random.ts'
 import { newToken } from '../../support/http.ts'

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, spyOn, test } from 'bun:test'
 import pino from 'pino'
+import { rotateSecret } from '../../../src/integrations/credentials.ts'
 import { setDisabled } from '../../../src/integrations/lifecycle.ts'
-import { rotateSecret } from '../../../src/integrations/rotate.ts'
 import { changeScope } from '../../../src/integrations/scope.ts'
 import type { ServingDatabase } from '../../../src/postgres/pool/serving-database.ts'
 import type { Runner } from '../../../src/postgres/statement.ts'

@@ -1,6 +1,6 @@
 import pino from 'pino'
 import type { Sql } from 'postgres'
-import { createIntegration } from '../../../src/integrations/create.ts'
+import { createIntegration } from '../../../src/integrations/credentials.ts'
 import { openDatabase } from '../../../src/postgres/database.ts'
 import { use } from '../../support/hooks.ts'
 import { get, LIST } from '../../support/http.ts'

@@ -2,7 +2,7 @@
 // moment.
 import { afterAll, expect, setDefaultTimeout, test } from 'bun:test'
 import fc from 'fast-check'
-import { createIntegration } from '../../../src/integrations/create.ts'
+import { createIntegration } from '../../../src/integrations/credentials.ts'
 import { openDatabase } from '../../../src/postgres/database.ts'
 import { migrate } from '../../../src/postgres/schema/migrate.ts'
 import { type OwnCluster, startCluster } from '../../support/cluster.ts'

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test'
 import { join } from 'node:path'
-import { createIntegration } from '../../../src/integrations/create.ts'
+import { createIntegration } from '../../../src/integrations/credentials.ts'
 import { sampleNdjson } from '../../../src/sample/generate.ts'
 import { cleanUp, serve, TEST_TIMEOUT_MS } from '../../support/executable.ts'
 import { importText } from '../../support/import.ts'

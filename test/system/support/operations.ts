@@ -1,5 +1,5 @@
 import type { Sql } from 'postgres'
-import { createIntegration } from '../../../src/integrations/create.ts'
+import { createIntegration } from '../../../src/integrations/credentials.ts'
 import { openDatabase } from '../../../src/postgres/database.ts'
 import { axport } from '../../support/executable.ts'
 import { type Line, ndjsonOf } from '../../support/fixtures.ts'

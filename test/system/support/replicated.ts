@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import type { Sql } from 'postgres'
-import { createIntegration } from '../../../src/integrations/create.ts'
+import { createIntegration } from '../../../src/integrations/credentials.ts'
 import { openDatabase } from '../../../src/postgres/database.ts'
 import { grantFor } from '../../../src/postgres/privileges/grant.ts'
 import { SERVE } from '../../../src/postgres/privileges/purposes.ts'

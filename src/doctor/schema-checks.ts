@@ -1,8 +1,10 @@
 import type { Sql } from 'postgres'
 import { Failure } from '../errors.ts'
+import { currentRole, excessPrivileges, missingPrivileges, namesOf } from '../postgres/privileges/compare.ts'
+import { LOAD, OPERATE, SERVE } from '../postgres/privileges/purposes.ts'
 import { MIGRATIONS } from '../postgres/schema/migrations.ts'
 import { compareSchema } from '../postgres/schema/schema-record.ts'
-import { type Finding, ok, skipped, unreadable, warning, wrong } from './finding.ts'
+import { canRead, type Finding, ok, skipped, warning, wrong } from './finding.ts'
 
 /** The finding on the schema, and which of the other checks can run. */
 interface SchemaState {
@@ -15,13 +17,13 @@ interface SchemaState {
 export async function checkSchema(db: Sql): Promise<SchemaState> {
   const [current] = await db<{ schema: string | null }[]>`select current_schema() as schema`
   if (current?.schema === null) return unknown('this role cannot use the schema: see its privileges')
-  if ((await unreadable(db, 'schema_migrations')).length > 0)
+  if (!(await canRead(db, 'schema_migrations')))
     return unknown('this role cannot read schema_migrations: see its privileges')
   try {
     const { missing, ahead } = await compareSchema(db)
     if (missing.length > 0)
       return other(`behind by ${missing.length} (${missing.join(', ')}): run axport migrate`)
-    return { finding: (await indexFinding(db)) ?? aheadFinding(ahead), state: 'current' }
+    return { finding: await currentFinding(db, ahead), state: 'current' }
   } catch (error) {
     if (!(error instanceof Failure)) throw error
     return other(error.message)
@@ -31,24 +33,22 @@ export async function checkSchema(db: Sql): Promise<SchemaState> {
 const unknown = (detail: string): SchemaState => ({ finding: skipped('schema', detail), state: 'unknown' })
 const other = (detail: string): SchemaState => ({ finding: wrong('schema', detail), state: 'other' })
 
-function aheadFinding(ahead: string[]): Finding {
-  if (ahead.length === 0) return ok('schema', 'current')
-  return warning(
-    'schema',
-    `ahead by ${ahead.length} (${ahead.join(', ')}), from which this axport can serve: upgrade it`,
-  )
-}
-
-/** Names each index that is missing or not valid, by the statement that restores it; undefined if there is none. */
-async function indexFinding(db: Sql): Promise<Finding | undefined> {
+/** Names each index that is missing or not valid, by the statement that restores it. */
+async function currentFinding(db: Sql, ahead: string[]): Promise<Finding> {
   const rows = await db<{ name: string; isInvalid: boolean }[]>`
     select name, i.indexrelid is not null as "isInvalid"
     from unnest(${[...INDEXES.keys()]}::text[]) as name
     left join pg_index i on i.indexrelid = to_regclass(name)
     where not coalesce(i.indisvalid, false)`
-  if (rows.length === 0) return undefined
   const repairs = rows.map(({ name, isInvalid }) => (isInvalid ? `reindex index ${name}` : INDEXES.get(name)))
-  return wrong('schema', `an index is missing or not valid, which makes requests slow: ${repairs.join('; ')}`)
+  if (repairs.length > 0)
+    return wrong(
+      'schema',
+      `an index is missing or not valid, which makes requests slow: ${repairs.join('; ')}`,
+    )
+  if (ahead.length === 0) return ok('schema', 'current')
+  const names = `${ahead.length} (${ahead.join(', ')})`
+  return warning('schema', `ahead by ${names}, from which this axport can serve: upgrade it`)
 }
 
 /** By name: the statement of each index that the migrations create, besides those of constraints. */
@@ -60,3 +60,25 @@ const INDEXES = new Map(
 
 /** The statements that restore pg_trgm, and the index that was dropped with it. */
 export const TRIGRAM_REPAIR = `create extension pg_trgm; ${INDEXES.get('export_people_names_key')}`
+
+/** Whether the role of DATABASE_URL can do everything, serve or load; and what it can do beyond that. */
+export async function checkPrivileges(db: Sql): Promise<Finding> {
+  const role = await currentRole(db)
+  const missing = await missingPrivileges(db, role, SERVE)
+  if (missing.length === 0 && (await missingPrivileges(db, role, OPERATE)).length === 0)
+    return ok('privileges', `${role} can serve, import and provision`)
+  for (const purpose of [SERVE, LOAD]) {
+    if ((await missingPrivileges(db, role, purpose)).length > 0) continue
+    const excess = await excessPrivileges(db, role, purpose)
+    const more =
+      excess.length === 0 ? ' and nothing more' : `, and has more than that needs: ${namesOf(excess)}`
+    return ok('privileges', `${role} can ${purpose.verb}${more}`)
+  }
+  const names = missing.map(({ name }) => name).join(', ')
+  return wrong('privileges', `${role} lacks ${names}: axport migrate --grant ${quotedForShell(role)}`)
+}
+
+/** A name as one word of a shell command. */
+function quotedForShell(name: string): string {
+  return /^[\w.@-]+$/.test(name) ? name : `'${name.replaceAll("'", "'\\''")}'`
+}

@@ -1,0 +1,145 @@
+import type { Sql } from 'postgres'
+import { firstThree } from '../errors.ts'
+import { disabledTriggers } from '../postgres/schema/load-session.ts'
+import { MIGRATIONS } from '../postgres/schema/migrations.ts'
+import { compareCounts, compareRows, READ_MODEL, SOURCE_TABLES } from '../postgres/schema/read-model.ts'
+import { canRead, type Finding, ok, skipped, warning, wrong } from './finding.ts'
+
+/** Rows of each table that are compared without --full. */
+const SAMPLE = 1000
+
+/**
+ * Whether the read model equals its source. `full` compares every row and the counts of the records; otherwise a random
+ * sample of the ids of the source and the read model is compared.
+ */
+export async function checkReadModel(db: Sql, full: boolean): Promise<Finding> {
+  const tables = READ_MODEL.flatMap(({ table, source }) => [source, table, `${table}_rendered`])
+  if (!(await canRead(db, ...tables, 'export_counts')))
+    return skipped('read model', 'this role cannot read the source tables: run doctor as their owner')
+  const compared: string[] = []
+  let isWhole = true
+  for (const part of READ_MODEL) {
+    const ids = db`select id from ${db(part.source)} union select ${db(part.id)} from ${db(part.table)}`
+    const sample = full ? undefined : db`order by random() limit ${SAMPLE}`
+    const found = await compareRows(db, part, ids, sample)
+    const { rows, offered, differing } = found
+    const what = found.compared < offered ? `${rows} of ${offered} ${part.rows}` : `all ${rows} ${part.rows}`
+    const differ = differing.length === 1 ? 'differs from its source' : 'differ from their source'
+    if (differing.length > 0)
+      return wrong(
+        'read model',
+        `${differing.length} of ${what} ${differ}, as ${part.source.slice(0, -1)} ${differing[0]}: axport refresh renders all of them anew`,
+      )
+    compared.push(what)
+    isWhole &&= found.compared === offered
+  }
+  if (full) {
+    const counts = await compareCounts(db, undefined)
+    const different = counts.missing + counts.outdated + counts.left_over
+    const differ = different === 1 ? 'differs from its records' : 'differ from their records'
+    if (different > 0)
+      return wrong(
+        'read model',
+        `${different} of all ${counts.compared} counts ${differ}, as of organization ${counts.organizations[0]}: axport refresh counts anew`,
+      )
+  }
+  const unknown = isWhole ? '' : '; not every row was compared, axport doctor --full does that'
+  return ok('read model', `${compared[0]}, equal to their source${unknown}`)
+}
+
+/** The triggers that the migrations create, with their tables. One statement creates those of all source tables. */
+const TRIGGERS = new Map<string, string>([
+  ...MIGRATIONS.flatMap(({ sql }) => [...sql.matchAll(/^create trigger (\w+)[^;]*? on (\w+)/gm)]).map(
+    ([, name = '', table = '']) => [name, table] as const,
+  ),
+  ...SOURCE_TABLES.flatMap(table =>
+    ['queue', 'inserted', 'updated', 'deleted', 'truncated'].map(
+      event => [`${table}_${event}`, table] as const,
+    ),
+  ),
+])
+
+/**
+ * By the name of the trigger, the first match counts: the harm of writes without the trigger, and the statement or
+ * command that repairs the data afterwards. The history gets integrations that were created meanwhile, no other changes.
+ */
+const HARMS: [trigger: RegExp, harm: string, repair?: string][] = [
+  [/_erased_/, 'people who were erased may come back'],
+  [/history/, 'changes there are missing in the history of integrations', 'select note_found_integrations()'],
+  [
+    /^integrations_/,
+    'scopes are stored out of order',
+    // The trigger sorts the sets of each row that is written: scopes are searched in that order.
+    'update integrations set organization_ids = organization_ids, product_ids = product_ids',
+  ],
+  [/./, 'changes there do not reach the export', 'axport refresh'],
+]
+
+/** The harms of writes without these triggers, each once, and the repairs; triggers of other programs have none. */
+function harmsOf(names: string[]): { harms: string[]; repairs: string } {
+  const own = [...TRIGGERS.keys()].filter(name => names.includes(name))
+  const found = [...new Set(own.map(name => HARMS.find(([trigger]) => trigger.test(name)) ?? []))]
+  const repairs = found.flatMap(([, , repair]) => repair ?? []).join(', and ')
+  return { harms: found.flatMap(([, harm]) => harm ?? []), repairs: repairs && `; then ${repairs}` }
+}
+
+/** A subscription that copies these tables copies the read model with them. */
+const COPIED = ['export_records', 'export_counts']
+
+/** Finds triggers that are missing or disabled, and writers that fire none. It reads the catalog alone. */
+export async function checkTriggers(db: Sql): Promise<Finding[]> {
+  const missing = await db<{ name: string }[]>`
+    select e.name
+    from unnest(${[...TRIGGERS.keys()]}::text[], ${[...TRIGGERS.values()]}::text[]) as e (name, "table")
+    left join pg_trigger t on t.tgrelid = to_regclass(e.table) and t.tgname = e.name
+    where t.oid is null`
+  const disabled = await disabledTriggers(db, [...TRIGGERS.values()])
+  // Settings of a role or of the database with which a session fires none of these triggers.
+  const sessions = await db<{ statement: string }[]>`
+    select case
+        when setdatabase = 0 then format('alter role %s reset session_replication_role', role.name)
+        when setrole = 0 then format('alter database %I reset session_replication_role', current_database())
+        else format('alter role %s in database %I reset session_replication_role', role.name, current_database())
+      end as statement
+    from pg_db_role_setting
+    cross join lateral (select case when setrole = 0 then 'all' else setrole::regrole::text end as name) as role
+    where setdatabase in (0, (select oid from pg_database where datname = current_database()))
+      and 'session_replication_role=replica' = any (setconfig)
+    order by statement`
+  // The apply worker of a subscription fires no statement triggers. A copy of the read model needs none.
+  const subscriptions = await db<{ name: string; tables: string[] }[]>`
+    select s.subname as name, array_agg(r.srrelid::regclass::text order by 1) as tables
+    from pg_subscription_rel r join pg_subscription s on s.oid = r.srsubid
+    where r.srrelid in (select to_regclass(name) from unnest(${[...SOURCE_TABLES, ...COPIED]}::text[]) as name)
+      and exists (
+        select from unnest(${COPIED}::text[]) as name
+        where to_regclass(name) not in (select srrelid from pg_subscription_rel whole where whole.srsubid = s.oid)
+      )
+    group by s.subname order by name`
+  const names = missing.map(({ name }) => name)
+  const wrongs = [
+    ...(names.length === 0
+      ? []
+      : [`missing: ${firstThree(names)}: create them again, as db/migrations does${harmsOf(names).repairs}`]),
+    ...disabled.map(({ table, which, names }) => {
+      const { harms, repairs } = harmsOf(names)
+      const state = [`some triggers of ${table} are disabled`, ...harms].join(', and ')
+      return `${state}: alter table ${table} enable trigger ${which}${repairs}`
+    }),
+    ...sessions.map(
+      ({ statement }) =>
+        `sessions with session_replication_role = replica fire no triggers: ${statement}; then axport refresh`,
+    ),
+  ]
+  const warnings = subscriptions.map(
+    ({ name, tables }) =>
+      `the subscription ${name} writes ${firstThree(tables)} past the triggers: let it write tables of your own and import from ` +
+      'those, or run axport refresh after it',
+  )
+  if (wrongs.length + warnings.length === 0)
+    return [ok('triggers', 'all present and enabled, and no subscription or session bypasses them')]
+  return [
+    ...wrongs.map(detail => wrong('triggers', detail)),
+    ...warnings.map(detail => warning('triggers', detail)),
+  ]
+}

@@ -1,0 +1,83 @@
+import type { Sql } from 'postgres'
+import { Failure } from '../errors.ts'
+import { iso } from '../postgres/statement.ts'
+import { randomText, SECRET_LENGTH, sha256 } from '../random.ts'
+import { changeIntegration, type Description, setHost } from './lifecycle.ts'
+import { existing, type Ids } from './scope.ts'
+
+/** The credentials of an integration. The secret is stored nowhere and cannot be shown again. */
+export interface Credentials {
+  clientId: string
+  clientSecret: string
+}
+
+/**
+ * Provisions an integration. A set of its scope may be empty (the API then answers its 400, spec 5 rule 9).
+ * @throws Failure that names ids that do not exist
+ */
+export async function createIntegration(
+  db: Sql,
+  name: string,
+  organizations: Ids,
+  products: Ids,
+  { purpose, contact }: Description = { purpose: null, contact: null },
+): Promise<Credentials> {
+  // Unique, and need not be unguessable: a client id is public.
+  const clientId = randomText(24)
+  const clientSecret = randomText(SECRET_LENGTH)
+  await db.begin(async sql => {
+    await setHost(sql)
+    // One statement, so that the history has one event.
+    await sql`
+      with integration as (
+        insert into integrations
+          (client_id, name, purpose, contact, organization_ids, product_ids, all_organizations, all_products)
+        values (
+          ${clientId}, ${name}, ${purpose}, ${contact},
+          ${await existing(sql, 'organizations', organizations)}::bigint[],
+          ${await existing(sql, 'products', products)}::bigint[],
+          ${organizations === 'all'}, ${products === 'all'}
+        )
+        returning id
+      )
+      insert into integration_secrets (integration_id, digest)
+      select id, ${sha256(clientSecret)}::bytea from integration`
+  })
+  return { clientId, clientSecret }
+}
+
+/**
+ * Replaces the secret of an integration, which has at most two. Without a grace the old secret and its tokens end at once
+ * (spec 5, rule 8). With `graceSeconds` they end after that time: the check of a token also looks at the end of its secret.
+ * @returns when the old secret ends, too: null if it has ended
+ * @throws Failure for an unknown integration, and during a grace unless `force` is set
+ */
+export async function rotateSecret(
+  db: Sql,
+  clientId: string,
+  { graceSeconds, force }: { graceSeconds?: number; force?: boolean },
+): Promise<Credentials & { oldSecretEndsAt: string | null }> {
+  const isAtOnce = graceSeconds === undefined
+  return await changeIntegration(db, clientId, async (sql, { id }) => {
+    const [inGrace] = await sql<{ endsAt: string; tokens: string }[]>`
+      select ${iso(sql, sql`s.expires_at`)} as "endsAt",
+        (select count(*) from access_tokens t where t.secret_id = s.id and t.expires_at > now()) as tokens
+      from integration_secrets s
+      where s.integration_id = ${id} and s.expires_at > now()`
+    if (inGrace && !force) {
+      const tokens = `${inGrace.tokens} live ${inGrace.tokens === '1' ? 'token' : 'tokens'}`
+      throw new Failure(
+        `a rotation is under way: the older secret works until ${inGrace.endsAt} and has ${tokens}; rotating now would end ` +
+          `${isAtOnce ? 'both secrets and all their tokens' : 'that secret and its tokens'} at once: wait, or repeat with --force`,
+      )
+    }
+    await sql`
+      delete from integration_secrets where integration_id = ${id} and (${isAtOnce} or expires_at is not null)`
+    const [old] = await sql<{ endsAt: string }[]>`
+      update integration_secrets set expires_at = now() + make_interval(secs => ${graceSeconds ?? 0})
+      where integration_id = ${id} returning ${iso(sql, sql`expires_at`)} as "endsAt"`
+    const clientSecret = randomText(SECRET_LENGTH)
+    await sql`insert into integration_secrets (integration_id, digest) values (${id}, ${sha256(clientSecret)})`
+    return { clientId, clientSecret, oldSecretEndsAt: old?.endsAt ?? null }
+  })
+}
