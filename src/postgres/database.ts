@@ -1,10 +1,10 @@
 import type { Sql } from 'postgres'
 import { Failure } from '../errors.ts'
-import { client, type Parameters } from './connection/client.ts'
 import type { Connection, Open } from './connection/connection.ts'
 import { openFirst } from './connection/opening.ts'
 import { openSocket } from './connection/socket.ts'
 import { type PostgresUrl, readPostgresUrl } from './connection/url.ts'
+import { client, type Start } from './connection/wire.ts'
 import { openEmbedded } from './embedded/embedded.ts'
 import { connectionFailure } from './failures.ts'
 import type { StateLog } from './pool/availability.ts'
@@ -26,7 +26,7 @@ export interface Database {
 /** For the first connection, to all servers together, and for each later one of a command. */
 const CONNECT_TIMEOUT_MS = 10_000
 
-const FOR_COMMANDS: Parameters = {
+const FOR_COMMANDS = {
   // A generic plan assumes ten values for "= any($1)", whatever its length.
   plan_cache_mode: 'force_custom_plan',
   // Compiling a plan takes longer than any statement.
@@ -100,12 +100,9 @@ async function openEmbeddedDatabase(dir: string, poolSize: number): Promise<Data
   return { sql, kind: 'embedded', isGuest: !embedded.owner, pool: poolOn(() => url), close }
 }
 
-function commandsOn({ url, route, parameters }: Connection['start'], poolSize: number): Sql {
-  return client(url, parameters, () => openSocket(route, CONNECT_TIMEOUT_MS), {
-    max: poolSize,
-    prepare: url.prepare,
-    connect_timeout: CONNECT_TIMEOUT_MS / 1000,
-  })
+function commandsOn(start: Start, poolSize: number): Sql {
+  const connect_timeout = CONNECT_TIMEOUT_MS / 1000
+  return client(start, () => openSocket(start.route, CONNECT_TIMEOUT_MS), { max: poolSize, connect_timeout })
 }
 
 function poolOn(read: () => PostgresUrl): Database['pool'] {
