@@ -1,9 +1,8 @@
-import { connect, type Socket } from 'node:net'
-import { connect as encrypt, type TLSSocket } from 'node:tls'
+import { connect, isIP, type Socket } from 'node:net'
+import { checkServerIdentity, connect as encrypt, type TLSSocket } from 'node:tls'
 import { closedError, codedError } from '../failures.ts'
 import { withTimeout } from './clock.ts'
-import { ALPN, type Encryption, tlsOptions } from './encryption.ts'
-import type { Address } from './url.ts'
+import type { Address, Encryption } from './url.ts'
 
 /** A way to a server: for connections of commands and requests, and for cancel requests. */
 export interface Route {
@@ -24,7 +23,9 @@ const KEEP_ALIVE_MS = 30_000
 /** SSLRequest: its length and its code. */
 const SSL_REQUEST = Buffer.from([0, 0, 0, 8, 4, 210, 22, 47])
 
-/** The code of a CancelRequest. */
+/** The protocol name that direct TLS negotiates. */
+const ALPN = 'postgresql'
+
 const CANCEL_REQUEST = 80877102
 
 /**
@@ -49,17 +50,32 @@ export async function openSocket({ address, encryption }: Route, timeoutMs: numb
   }
 }
 
-async function encrypted(raw: Socket, encryption: Encryption, host: string): Promise<TLSSocket> {
-  if (!encryption.isDirect) {
+async function encrypted(
+  raw: Socket,
+  { mode, authority, isDirect }: Encryption,
+  host: string,
+): Promise<TLSSocket> {
+  const notEncrypted = () => codedError('NOT_ENCRYPTED', 'the server does not encrypt')
+  if (!isDirect) {
     raw.write(SSL_REQUEST)
     const answer = await once<Buffer>(raw, 'data')
     // Further bytes were injected before the handshake and would be taken for decrypted data (CVE-2021-23222).
     if (answer?.toString('latin1') !== 'S') throw notEncrypted()
   }
-  const socket = encrypt({ socket: raw, ...tlsOptions(encryption, host) })
+  const socket = encrypt({
+    socket: raw,
+    // The host name is sent (SNI), so that a proxy can route by it.
+    ...(isIP(host) === 0 && { servername: host }),
+    ...(isDirect && { ALPNProtocols: [ALPN] }),
+    ...(authority !== undefined && { ca: authority }),
+    rejectUnauthorized: mode.startsWith('verify-'),
+    // By `host`, because servername is missing for an IP address.
+    checkServerIdentity: (_, certificate) =>
+      mode === 'verify-full' ? checkServerIdentity(host, certificate) : undefined,
+  })
   socket.on('error', () => {})
   await once(socket, 'secureConnect')
-  if (encryption.isDirect && socket.alpnProtocol !== ALPN) throw notEncrypted()
+  if (isDirect && socket.alpnProtocol !== ALPN) throw notEncrypted()
   return socket
 }
 
@@ -68,12 +84,8 @@ function once<Value>(socket: Socket, name: string): Promise<Value | undefined> {
   const { promise, resolve, reject } = Promise.withResolvers<Value | undefined>()
   const onClose = () => reject(closedError())
   socket.once(name, resolve).once('error', reject).once('close', onClose)
-  return promise.finally(() => {
-    socket.off(name, resolve).off('error', reject).off('close', onClose)
-  })
+  return promise.finally(() => socket.off(name, resolve).off('error', reject).off('close', onClose))
 }
-
-const notEncrypted = () => codedError('NOT_ENCRYPTED', 'the server does not encrypt')
 
 /**
  * Sends a CancelRequest and waits until the server closes the socket, as libpq does: the server has then sent the
@@ -88,15 +100,12 @@ export async function cancelBackend(
 ): Promise<void> {
   const deadline = performance.now() + timeoutMs
   const socket = await openSocket(route, timeoutMs)
-  const { promise: isClosed, resolve, reject } = Promise.withResolvers<void>()
-  socket.once('close', () => resolve()).once('error', reject)
-  socket.resume()
   const message = Buffer.alloc(16)
   for (const [index, number] of [16, CANCEL_REQUEST, pid, secret].entries())
     message.writeUInt32BE(number >>> 0, index * 4)
-  socket.write(message)
+  socket.resume().write(message)
   try {
-    await withTimeout(deadline - performance.now(), isClosed)
+    await withTimeout(deadline - performance.now(), once(socket, 'close'))
   } finally {
     socket.destroy()
   }
