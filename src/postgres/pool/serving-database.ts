@@ -12,6 +12,7 @@ import {
 import type { Runner, RunOptions } from '../statement.ts'
 import { ConnectionPool } from './connection-pool.ts'
 import { SHARED_LANE } from './fair-queue.ts'
+import { StatementMonitor } from './statement-monitor.ts'
 
 /** The request that a statement is run for. */
 export interface Requester {
@@ -33,17 +34,21 @@ const UNIQUE_VIOLATION = '23505'
  * @throws (each statement) DatabaseUnavailable, StatementTimeout, ClientGone, or the database's own error
  */
 export class ServingDatabase extends ConnectionPool implements Runner {
+  readonly #monitor = new StatementMonitor(this)
+
+  override async close(): Promise<void> {
+    await Promise.all([super.close(), this.#monitor.stop()])
+  }
+
   /**
    * Runs the statements of one request. A statement that was cut is repeated once: requests read, or insert rows under a
    * given key, so that nothing happens twice.
    * @param lane who waits in the queue
    */
   forRequest(requester: Requester, lane = SHARED_LANE): Runner {
-    return { unsafe: (text, parameters, options) => this.#run(text, parameters, options, lane, requester) }
-  }
-
-  unsafe(text: string, parameters: ParameterOrJSON<never>[], options: RunOptions): Promise<object> {
-    return this.#run(text, parameters, options, SHARED_LANE)
+    return {
+      unsafe: (text, parameters, options) => this.unsafe(text, parameters, options, lane, requester),
+    }
   }
 
   /** Why requests cannot be answered now, in words that hold no secret; undefined if they can. */
@@ -66,11 +71,12 @@ export class ServingDatabase extends ConnectionPool implements Runner {
     return isReadOnly
   }
 
-  async #run(
+  /** Runs one statement. Only the statement of a requester is repeated. */
+  async unsafe(
     text: string,
     parameters: ParameterOrJSON<never>[],
     options: RunOptions,
-    lane: string,
+    lane = SHARED_LANE,
     requester?: Requester,
   ): Promise<object> {
     const signal = requester?.signal
