@@ -1,6 +1,6 @@
 import type { Sql } from 'postgres'
 import { Failure } from '../errors.ts'
-import type { Connection, Open } from './connection/connection.ts'
+import type { Open } from './connection/connection.ts'
 import { openFirst } from './connection/opening.ts'
 import { openSocket } from './connection/socket.ts'
 import { type PostgresUrl, readPostgresUrl } from './connection/url.ts'
@@ -34,7 +34,7 @@ const FOR_COMMANDS = {
 }
 
 /**
- * Planner settings for requests. Their data is in memory or on an SSD: with the default random_page_cost of 4, a search
+ * Planner settings for requests, whose data is in memory or on an SSD. With the default random_page_cost of 4, a search
  * reads and sorts all records instead of using an index. With the default parallel_tuple_cost of 0.1, common searches ran
  * in one process and took 1.8 times as long; parallel_setup_cost leaves what takes some 10 ms to one process.
  */
@@ -61,12 +61,7 @@ export async function openDatabase(url: string | (() => string), poolSize: numbe
 
 /** Commands stay with the server that is found here; each connection of a pool searches again. */
 async function openPostgres(read: () => PostgresUrl, poolSize: number): Promise<Database> {
-  let found: Connection
-  try {
-    found = await openFirst(read(), CONNECT_TIMEOUT_MS, { optional: FOR_COMMANDS })
-  } catch (error) {
-    throw connectionFailure(error)
-  }
+  const found = await openFirst(read(), CONNECT_TIMEOUT_MS, { optional: FOR_COMMANDS }).catch(fail)
   await found.close()
   const sql = commandsOn(found.start, poolSize)
   return { sql, kind: 'postgres', isGuest: false, pool: poolOn(read), close: () => sql.end({ timeout: 1 }) }
@@ -77,27 +72,16 @@ async function openEmbeddedDatabase(dir: string, poolSize: number): Promise<Data
     throw new Failure('DATABASE_URL=embedded:DIR needs the folder to keep the data in, as embedded:./data')
   const embedded = await openEmbedded(dir)
   const address = { path: embedded.socketPath }
-  const url: PostgresUrl = {
-    addresses: [address],
-    login: { user: 'postgres', database: 'postgres' },
-    encryption: { mode: 'disable', isDirect: false },
-    target: 'any',
-    prepare: true,
-    parameters: {},
-  }
+  const url = { ...readPostgresUrl('postgres://postgres@/postgres'), addresses: [address] }
   const sql = commandsOn({ url, route: { address }, parameters: FOR_COMMANDS }, poolSize)
-  const close = async () => {
-    await sql.end({ timeout: 5 })
-    await embedded.close()
-  }
-  try {
-    // Without a time limit: another command may be in a long import.
-    await sql`select 1`
-  } catch (error) {
-    await close()
-    throw connectionFailure(error)
-  }
+  const close = () => sql.end({ timeout: 5 }).then(embedded.close)
+  // Without a time limit: another command may be in a long import.
+  await sql`select 1`.catch(error => close().then(() => fail(error)))
   return { sql, kind: 'embedded', isGuest: !embedded.owner, pool: poolOn(() => url), close }
+}
+
+const fail = (error: unknown): never => {
+  throw connectionFailure(error)
 }
 
 function commandsOn(start: Start, poolSize: number): Sql {
@@ -119,11 +103,8 @@ export function openingOf(read: () => PostgresUrl, bounds: PoolBounds, log: Stat
       loggedReason = undefined
     } catch (error) {
       const { message: reason } = error as Error
-      if (reason !== loggedReason)
-        log.warn(
-          { reason },
-          'the database URL cannot be read again from the settings: the last one stays in use',
-        )
+      const message = 'the database URL cannot be read again from the settings: the last one stays in use'
+      if (reason !== loggedReason) log.warn({ reason }, message)
       loggedReason = reason
     }
     return url

@@ -43,9 +43,7 @@ const ADVICE: Record<string, string> = {
 
 const BROKEN_TLS = 'TLS with it fails: is it Postgres that listens there, and is sslnegotiation right for it?'
 
-function adviceOn(code: string | undefined): string | undefined {
-  return code?.startsWith('ERR_SSL_') ? BROKEN_TLS : ADVICE[code ?? '']
-}
+const adviceOn = (code = '') => (code.startsWith('ERR_SSL_') ? BROKEN_TLS : ADVICE[code])
 
 /** An error of a connection that axport itself finds. */
 export const codedError = (code: string, message: string) => Object.assign(new Error(message), { code })
@@ -103,10 +101,8 @@ export class StatementTimeout extends Error {}
 export class ClientGone extends Error {}
 
 /** Whether the server did not answer in time. */
-export function isTimeout(error: unknown): boolean {
-  const { code } = error as { code?: string }
-  return code === 'ETIMEDOUT' || code === 'NO_ANSWER'
-}
+export const isTimeout = (error: unknown): boolean =>
+  ['ETIMEDOUT', 'NO_ANSWER'].includes((error as { code?: string }).code ?? '')
 
 /** What happened to a statement that failed; unforeseen: the statement itself is wrong. */
 export type Verdict = 'cut' | 'passing' | 'timeout' | 'read-only' | 'disk-full' | 'unforeseen'
