@@ -46,22 +46,19 @@ const POLL_MS = 50
  */
 export async function openEmbedded(dir: string): Promise<EmbeddedDatabase> {
   try {
-    return await openFolder(prepareFolder(dir))
+    const folder = prepareFolder(dir)
+    const socketPath = socketPathOf(folder)
+    for (const startedAt = performance.now(); performance.now() - startedAt < OWNER_TIMEOUT_MS; ) {
+      // Before each attempt at the socket: if an owner exits while it starts, this process becomes the owner.
+      const release = tryLock(join(folder, LOCK))
+      if (release) return await own(folder, socketPath, release)
+      if (await answers(socketPath)) return { socketPath, owner: false, close: async () => {} }
+      await Bun.sleep(POLL_MS)
+    }
+    throw new Error(`another process holds it and does not answer at ${socketPath}: stop that process`)
   } catch (error) {
     throw new Failure(`cannot use the embedded database ${dir}: ${(error as Error).message}`)
   }
-}
-
-async function openFolder(folder: string): Promise<EmbeddedDatabase> {
-  const socketPath = socketPathOf(folder)
-  for (const startedAt = performance.now(); performance.now() - startedAt < OWNER_TIMEOUT_MS; ) {
-    // Before each attempt at the socket: if an owner exits while it starts, this process becomes the owner.
-    const release = tryLock(join(folder, LOCK))
-    if (release) return await own(folder, socketPath, release)
-    if (await answers(socketPath)) return { socketPath, owner: false, close: async () => {} }
-    await Bun.sleep(POLL_MS)
-  }
-  throw new Error(`another process holds it and does not answer at ${socketPath}: stop that process`)
 }
 
 async function own(folder: string, socketPath: string, release: () => void): Promise<EmbeddedDatabase> {
@@ -76,14 +73,8 @@ async function own(folder: string, socketPath: string, release: () => void): Pro
     ])
     const server = await servePglite(() => startPglite(join(folder, CLUSTER)), socketPath)
     let closed: Promise<void> | undefined
-    return {
-      socketPath,
-      owner: true,
-      close() {
-        closed ??= server.close().finally(release)
-        return closed
-      },
-    }
+    const close = () => (closed ??= server.close().finally(release))
+    return { socketPath, owner: true, close }
   } catch (error) {
     release()
     throw error
@@ -117,9 +108,8 @@ function tryLock(path: string): (() => void) | undefined {
 
 function answers(socketPath: string): Promise<boolean> {
   return new Promise(resolve => {
-    const socket = connect(socketPath)
-    socket.once('connect', () => resolve(true)).once('error', () => resolve(false))
-    socket.once('connect', () => socket.end())
+    const socket = connect(socketPath, () => socket.end(() => resolve(true)))
+    socket.on('error', () => resolve(false))
   })
 }
 
@@ -130,21 +120,20 @@ function prepareFolder(dir: string): string {
   const folder = realpathSync(dir)
   accessSync(folder, constants.R_OK | constants.W_OK | constants.X_OK)
   const cluster = join(folder, CLUSTER)
-  if (existsSync(cluster)) requireUsableCluster(cluster)
-  else requireEmpty(folder)
+  if (existsSync(cluster)) {
+    const version = readFileSync(join(cluster, 'PG_VERSION'), 'utf8').trim()
+    if (version !== POSTGRES_VERSION)
+      throw new Error(`it was made by Postgres ${version}: use the axport that made it`)
+    // As root it would work, and create files that the user of the service cannot read.
+    const { uid } = statSync(cluster)
+    if (uid !== process.getuid?.()) throw new Error(`it belongs to user ${uid}: run axport as that user`)
+  } else {
+    const foreign = foreignFileIn(folder)
+    if (foreign) throw new Error(`it holds something else (${foreign}): name a new or an empty folder`)
+  }
   // The engine creates files that all users can read.
   chmodSync(folder, 0o700)
   return folder
-}
-
-function requireUsableCluster(cluster: string): void {
-  const version = readFileSync(join(cluster, 'PG_VERSION'), 'utf8').trim()
-  if (version !== POSTGRES_VERSION) {
-    throw new Error(`it was made by Postgres ${version}: use the axport that made it`)
-  }
-  // As root it would work, and create files that the user of the service cannot read.
-  const { uid } = statSync(cluster)
-  if (uid !== process.getuid?.()) throw new Error(`it belongs to user ${uid}: run axport as that user`)
 }
 
 /** Beginnings of names that an interrupted start or the file system leaves; other files are not axport's. */
@@ -166,11 +155,6 @@ export function missingEmbedded(url: string): string | undefined {
     return undefined
   }
   return `${dir} holds no database: is the folder in DATABASE_URL right? axport migrate makes a new one there`
-}
-
-function requireEmpty(folder: string): void {
-  const foreign = foreignFileIn(folder)
-  if (foreign) throw new Error(`it holds something else (${foreign}): name a new or an empty folder`)
 }
 
 function socketPathOf(folder: string): string {

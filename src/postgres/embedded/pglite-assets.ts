@@ -97,10 +97,10 @@ class SyncedFiles extends NodeFS {
   override async init(...[db, options]: Parameters<NodeFS['init']>): ReturnType<NodeFS['init']> {
     const { emscriptenOpts } = await super.init(db, options)
     emscriptenOpts.preRun?.push(engine => {
-      const files = engine.NODEFS as unknown as {
-        stream_ops: { fsync?: (stream: { nfd: number }) => number }
+      const { stream_ops } = engine.NODEFS as unknown as {
+        stream_ops: { fsync(stream: { nfd: number }): number }
       }
-      files.stream_ops.fsync = stream => {
+      stream_ops.fsync = stream => {
         try {
           fsyncSync(stream.nfd)
           return 0

@@ -4,11 +4,10 @@ import type { PGlite } from '@electric-sql/pglite'
 import {
   CHECKPOINT_IF_DUE,
   CLOSE_UNNAMED,
+  Client,
   COPY_FAIL,
   cleanup,
   GSS_REQUEST,
-  Messages,
-  message,
   SSL_REQUEST,
   STARTUP,
   text,
@@ -24,17 +23,6 @@ const CHECKPOINT_INTERVAL_MS = 30_000
 
 /** The pause after a failed start of the engine: an attempt blocks the whole process. */
 const BOOT_PAUSE_MS = 1_000
-
-interface Client {
-  socket: Socket
-  messages: Messages
-  /** The messages of the batch that is still arriving. */
-  batch: Buffer[]
-  /** A Flush has sent the beginning of the batch to the engine, and no Sync has ended it yet. */
-  isFlushed: boolean
-  /** The names of its prepared statements. */
-  statements: Set<string>
-}
 
 /** Messages that the engine runs in one call. */
 interface Job {
@@ -66,9 +54,9 @@ export async function servePglite(
   socketPath: string,
 ): Promise<{ close(): Promise<void> }> {
   const scheduler = new Scheduler(start)
-  await scheduler.begin()
   const server = createServer(socket => scheduler.accept(socket))
   try {
+    await scheduler.boot()
     await new Promise<void>((resolve, reject) => {
       server.on('error', reject).listen(socketPath, resolve)
     })
@@ -101,16 +89,11 @@ class Scheduler {
   private holder: Client | undefined
   private previous: Client | undefined
   private idleTimer: Timer | undefined
-  private checkpointTimer: Timer | undefined
+  private readonly checkpointTimer = setInterval(() => {
+    if (!this.holder) this.enqueue({ bytes: CHECKPOINT_IF_DUE, isComplete: true })
+  }, CHECKPOINT_INTERVAL_MS).unref()
 
   constructor(private readonly start: () => Promise<PGlite>) {}
-
-  async begin(): Promise<void> {
-    await this.boot()
-    this.checkpointTimer = setInterval(() => {
-      if (!this.holder) this.enqueue({ bytes: CHECKPOINT_IF_DUE, isComplete: true })
-    }, CHECKPOINT_INTERVAL_MS).unref()
-  }
 
   async end(): Promise<void> {
     clearInterval(this.checkpointTimer)
@@ -124,25 +107,17 @@ class Scheduler {
   }
 
   accept(socket: Socket): void {
-    const client = {
-      socket,
-      messages: new Messages(),
-      batch: [],
-      isFlushed: false,
-      statements: new Set<string>(),
-    }
+    const client = new Client(socket)
     // Node emits close after it.
     socket.on('error', () => {})
-    if (this.clients.size >= MAX_CONNECTIONS) {
-      refuse(client, '53300', `more than ${MAX_CONNECTIONS} connections to the embedded database`)
-      return
-    }
+    if (this.clients.size >= MAX_CONNECTIONS)
+      return void client.refuse('53300', `more than ${MAX_CONNECTIONS} connections to the embedded database`)
     this.clients.add(client)
     socket.on('data', chunk => {
       try {
-        for (const message of client.messages.take(chunk as Buffer)) this.receive(client, message)
+        for (const message of client.take(chunk as Buffer)) this.receive(client, message)
       } catch (error) {
-        refuse(client, '08P01', (error as Error).message)
+        client.refuse('08P01', (error as Error).message)
       }
     })
     socket.on('close', () => this.leave(client))
@@ -151,14 +126,11 @@ class Scheduler {
   private leave(client: Client): void {
     this.clients.delete(client)
     this.queue = this.queue.filter(job => job.client !== client)
-    if (client.messages.started) this.enqueue({ client, bytes: cleanup(client.statements), isComplete: true })
+    if (client.isStarted) this.enqueue({ client, bytes: cleanup(client.statements), isComplete: true })
   }
 
   private receive(client: Client, message: Buffer): void {
-    if (!client.messages.started) {
-      this.open(client, message.readUInt32BE(4))
-      return
-    }
+    if (!client.isStarted) return void this.open(client, message.readUInt32BE(4))
     const type = String.fromCharCode(message[0] ?? 0)
     if (type === 'X') client.socket.end()
     else if ('PBDECHSQ'.includes(type)) this.collect(client, type, message)
@@ -166,26 +138,21 @@ class Scheduler {
     else if (!'dcf'.includes(type)) throw new Error(`message ${type} is not supported`)
   }
 
-  private open(client: Client, code: number): void {
-    if (code === SSL_REQUEST || code === GSS_REQUEST) client.socket.write('N')
-    else if (code >>> 16 === 3) {
-      client.messages.started = true
-      void this.greet(client)
-    }
+  private async open(client: Client, code: number): Promise<void> {
+    if (code === SSL_REQUEST || code === GSS_REQUEST) return void client.socket.write('N')
     // For example a cancel request, which cannot work: this process reads no message while a statement runs.
-    else client.socket.end()
-  }
-
-  private async greet(client: Client): Promise<void> {
+    if (code >>> 16 !== 3) return void client.socket.end()
+    client.isStarted = true
     try {
       if (!this.db) await this.boot()
       client.socket.write(this.greeting)
     } catch (error) {
-      refuse(client, '57P03', (error as Error).message)
+      client.refuse('57P03', (error as Error).message)
     }
   }
 
-  private boot(): Promise<void> {
+  /** Starts the engine, unless that is under way. */
+  boot(): Promise<void> {
     const boot = async () => {
       const db = await this.start()
       this.greeting = await execute(db, STARTUP)
@@ -221,20 +188,17 @@ class Scheduler {
   }
 
   private async runAll(): Promise<void> {
-    for (let job = this.next(); job; job = this.next()) await this.run(job)
-  }
-
-  private next(): Job | undefined {
-    const index = this.holder ? this.queue.findIndex(job => job.client === this.holder) : 0
-    return index < 0 ? undefined : this.queue.splice(index, 1)[0]
+    for (;;) {
+      const index = this.holder ? this.queue.findIndex(job => job.client === this.holder) : 0
+      const [job] = index < 0 ? [] : this.queue.splice(index, 1)
+      if (!job) return
+      await this.run(job)
+    }
   }
 
   private async run({ client, bytes, isComplete }: Job): Promise<void> {
     // The engine has crashed: there is nothing to clean up.
-    if (!this.db) {
-      client?.socket.destroy()
-      return
-    }
+    if (!this.db) return void client?.socket.destroy()
     try {
       // The unnamed statement survives a Sync, and another connection must not run it.
       if (client !== this.previous) await execute(this.db, CLOSE_UNNAMED)
@@ -251,9 +215,8 @@ class Scheduler {
     this.holder = holder
     clearTimeout(this.idleTimer)
     if (!holder) return
-    this.idleTimer = setTimeout(() => {
-      refuse(holder, '25P03', 'an open transaction was idle for too long')
-    }, IDLE_IN_TRANSACTION_TIMEOUT_MS).unref()
+    const end = () => holder.refuse('25P03', 'an open transaction was idle for too long')
+    this.idleTimer = setTimeout(end, IDLE_IN_TRANSACTION_TIMEOUT_MS).unref()
   }
 
   /** After a crash of the engine: cuts all connections, as Postgres does. The next connection starts the engine again. */
@@ -263,19 +226,9 @@ class Scheduler {
     this.db = undefined
     this.setHolder(undefined)
     this.queue = []
-    if (culprit) refuse(culprit, '57P02', `the embedded database had to be restarted: ${error.message}`)
+    culprit?.refuse('57P02', `the embedded database had to be restarted: ${error.message}`)
     this.cutAll()
   }
-}
-
-/**
- * Ends a connection with a FATAL error of that SQLSTATE. postgres.js needs a ReadyForQuery after it: otherwise the first
- * query of its next connection fails with this error or gets no answer.
- */
-function refuse({ socket }: Client, code: string, reason: string): void {
-  socket.write(message('E', `SFATAL\0VFATAL\0C${code}\0M${reason}\0\0`))
-  socket.write(message('Z', 'I'))
-  socket.destroy()
 }
 
 async function execute(db: PGlite, bytes: Buffer): Promise<Buffer> {
