@@ -48,7 +48,6 @@ export const SERVING = {
 /**
  * Opens DATABASE_URL and proves that it answers.
  * @param url or a function that reads it again for each connection of a pool, because a password may change
- * @param poolSize connections of commands at most
  * @throws Failure for an invalid URL, or a database that cannot be reached
  */
 export async function openDatabase(url: string | (() => string), poolSize: number): Promise<Database> {

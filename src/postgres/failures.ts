@@ -57,8 +57,8 @@ export function connectionFailure(error: unknown): unknown {
 }
 
 /**
- * Why a database could not be opened, for the log, if that may pass without anybody's help: nothing answers yet, or the
- * server starts, stops or is full. Undefined for a wrong password, name or certificate.
+ * Why a database could not be opened, for the log, if that may pass without anybody's help: undefined for a wrong password,
+ * name or certificate.
  * @param failure what connectionFailure() returned
  */
 export function passingReason(failure: unknown): string | undefined {

@@ -28,10 +28,7 @@ export type Statement<Values extends Record<string, unknown>, Row> = (
   values: Values,
 ) => Promise<Row[]>
 
-/**
- * Compiles a drizzle `sql` template with `sql.placeholder(name)`s when it is first run. Rows are as postgres.js returns
- * them, with bigint as a decimal string.
- */
+/** Compiles a drizzle template with `sql.placeholder(name)`s when it is first run. A bigint is a decimal string. */
 export function statement<Values extends Record<string, unknown>, Row>(
   query: SQL,
   prepare = true,
@@ -46,9 +43,6 @@ export function statement<Values extends Record<string, unknown>, Row>(
   }
 }
 
-/**
- * The same for large rows. Turning a page of 50 KB into a string and back into bytes would take longer than everything
- * else that is done with it.
- */
+/** The same for large rows: a page would take longer to become a string and bytes again than all else done with it. */
 export const rawStatement = <Values extends Record<string, unknown>>(query: SQL, prepare = true) =>
   statement<Values, RawRow>(query, prepare, true)

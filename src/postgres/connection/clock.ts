@@ -25,9 +25,8 @@ export type Clock = typeof SYSTEM_CLOCK
 export const READ_GRACE_MS = 20
 
 /**
- * Calls `act` after `ms` and one more read of the event loop. In a process that was stopped (SIGSTOP, a frozen
- * container), timers fire before the event loop reads answers that arrived in the meantime.
- * @returns cancels the call
+ * Calls `act` after `ms` and one more read of the event loop: in a process that was stopped (SIGSTOP, a frozen container),
+ * timers fire before the event loop reads answers that arrived in the meantime. @returns cancels the call
  */
 export function onTimeout(ms: number, act: () => void, clock: Clock = SYSTEM_CLOCK): () => void {
   let cancel = clock.after(ms, () => {

@@ -22,10 +22,7 @@ const IDENTITY = `
 /** Opens one more connection within `timeoutMs`. */
 export type Open = (timeoutMs: number) => Promise<Connection>
 
-/**
- * One connection, which runs one statement at a time and is never reopened. postgres.js 3.4.9 reopens connections without
- * a pause where they are accepted and closed, and sends what was half written to a cut connection to the next one.
- */
+/** One connection, which runs one statement at a time and is never reopened. */
 export class Connection {
   /** Times of the clock: its last use, and when it is used no more. */
   usedAt: number
@@ -88,10 +85,7 @@ export class Connection {
     return await identified.catch(() => false)
   }
 
-  /**
-   * Runs a statement without parameters. Any failure ends the connection.
-   * @throws as run(); code NO_ANSWER after `timeoutMs`
-   */
+  /** Runs a statement without parameters. Any failure ends the connection. @throws as run(); code NO_ANSWER */
   async query(text: string, timeoutMs: number): Promise<object> {
     const noAnswer = () => this.destroy(codedError('NO_ANSWER', 'the server does not answer'))
     const settle = onTimeout(timeoutMs, noAnswer, this.clock)
@@ -114,11 +108,7 @@ export class Connection {
     return await this.#timed(promise)
   }
 
-  /**
-   * The bytes of `COPY … TO STDOUT`, read no faster than they are taken. A reader that stops early has to end the
-   * connection.
-   * @throws the error of the statement or the connection, also between two chunks
-   */
+  /** As Wire.copy(). A reader that stops early has to end the connection. @throws as run(), also between two chunks */
   async *copy(text: string): AsyncGenerator<Uint8Array> {
     if (this.isOver) throw closedError()
     const chunks = this.wire.copy(text)
@@ -153,8 +143,8 @@ export class Connection {
   }
 
   /**
-   * Asks the server to end the running statement. Resolves when the request cannot hit a later statement any more; until
-   * then no other may run. If that cannot be known, the connection ends.
+   * Asks the server to end the running statement. No other may run until this resolves: the request would hit it. If that
+   * cannot be known, the connection ends.
    */
   cancel(timeoutMs = CANCEL_TIMEOUT_MS): Promise<void> {
     if (this.cancelling) return this.cancelling
@@ -166,10 +156,7 @@ export class Connection {
     return this.cancelling
   }
 
-  /**
-   * Fails the running statement at once with `error`, cancels it, and then ends the connection: a pooler forgets how to
-   * cancel a statement when its connection ends.
-   */
+  /** Fails the running statement at once with `error`, cancels it, and then ends the connection: see cancelBackend(). */
   async giveUp(timeoutMs = CANCEL_TIMEOUT_MS, error: Error = timeoutError()): Promise<void> {
     this.isGivenUp = true
     this.expiresAt = Number.NEGATIVE_INFINITY

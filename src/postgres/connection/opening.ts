@@ -13,8 +13,7 @@ interface OpenOptions {
 
 /**
  * Opens a connection to the first server of a URL that answers and is of the kind asked for. Each server gets an equal
- * share of `timeoutMs`.
- * @throws the error of the last server
+ * share of `timeoutMs`. @throws the error of the last server
  */
 export async function openFirst(
   url: PostgresUrl,

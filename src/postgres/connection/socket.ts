@@ -4,7 +4,7 @@ import { closedError, codedError } from '../failures.ts'
 import { withTimeout } from './clock.ts'
 import type { Address, Encryption } from './url.ts'
 
-/** A way to a server: for connections of commands and requests, and for cancel requests. */
+/** A way to a server. */
 export interface Route {
   address: Address
   /** Undefined for a connection without TLS. */
@@ -29,8 +29,7 @@ const ALPN = 'postgresql'
 const CANCEL_REQUEST = 80877102
 
 /**
- * Opens a socket to a server, on which the Postgres protocol can start.
- * @param timeoutMs for the connection and the TLS handshake together
+ * Opens a socket to a server, with TLS or without, on which the Postgres protocol can start.
  * @throws the error of the socket or of TLS; codes NOT_ENCRYPTED, ETIMEDOUT, CONNECTION_CLOSED
  */
 export async function openSocket({ address, encryption }: Route, timeoutMs: number): Promise<Socket> {
@@ -89,7 +88,8 @@ function once<Value>(socket: Socket, name: string): Promise<Value | undefined> {
 
 /**
  * Sends a CancelRequest and waits until the server closes the socket, as libpq does: the server has then sent the
- * signal. query.cancel() of postgres.js does not wait, and its error cannot be caught.
+ * signal. query.cancel() of postgres.js does not wait, and its error cannot be caught. A pooler forgets how to cancel a
+ * statement when its connection ends.
  * @param route the connection's own: without its encryption the secret would be readable on the network
  * @throws if the server does not close the socket in time, or the connection fails
  */

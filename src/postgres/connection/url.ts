@@ -44,12 +44,11 @@ export const TARGETS = {
 
 /** The parts of DATABASE_URL=postgres://… */
 export interface PostgresUrl {
-  /** Its hosts, in the order of the attempts. */
+  /** In the order of the attempts. */
   addresses: Address[]
-  /** What the URL names of user, password and database; by default the user of this process, and its name. */
+  /** What the URL names of the three; by default the user of this process, and its name. */
   login: { user?: string; password?: string; database?: string }
   encryption: Encryption
-  /** target_session_attrs: which servers are accepted. */
   target: keyof typeof TARGETS
   /** Whether commands may prepare statements. */
   prepare: boolean
@@ -79,10 +78,7 @@ const UNSUPPORTED: [RegExp, string][] = [
 /** user, password, hosts, database and query. */
 const PARTS = /^postgres(?:ql)?:\/\/(?:([^/?#:]*)(?::([^/?#]*))?@)?([^/?#]*)(?:\/([^?#]*))?(?:\?([^#]*))?$/
 
-/**
- * Reads a URL of Postgres, which may have several hosts (host1:port1,host2:port2).
- * @throws Failure that says what is wrong, without any secret
- */
+/** Reads a URL of Postgres with one host or several. @throws Failure that says what is wrong, without any secret */
 export function readPostgresUrl(text: string): PostgresUrl {
   const [whole, user = '', password = '', hosts = '', database = '', query = ''] = PARTS.exec(text) ?? []
   if (whole === undefined) throw new Failure(NOT_A_URL)

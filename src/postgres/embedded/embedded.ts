@@ -20,9 +20,9 @@ import { Failure } from '../../errors.ts'
 
 /** The database of DATABASE_URL=embedded:DIR. */
 export interface EmbeddedDatabase {
-  /** Path of the unix socket that speaks the Postgres protocol; `psql -h` takes the folder it is in. */
+  /** The unix socket that speaks the Postgres protocol; `psql -h` takes its folder. */
   socketPath: string
-  /** true if this process runs the engine, false if another one does. */
+  /** Whether this process runs the engine. */
   owner: boolean
   /** For the owner: closes the socket and the database with everything flushed, and releases DIR. Idempotent. */
   close(): Promise<void>

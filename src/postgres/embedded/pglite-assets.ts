@@ -1,15 +1,5 @@
-import {
-  existsSync,
-  fsyncSync,
-  mkdirSync,
-  readdirSync,
-  readFileSync,
-  renameSync,
-  rmSync,
-  writeFileSync,
-} from 'node:fs'
+import { existsSync, fsyncSync, mkdirSync, readdirSync, renameSync, rmSync } from 'node:fs'
 import { dirname, join } from 'node:path'
-import { pathToFileURL } from 'node:url'
 import { PGlite } from '@electric-sql/pglite'
 import initdbWasm from '@electric-sql/pglite/initdb.wasm' with { type: 'file' }
 import { NodeFS } from '@electric-sql/pglite/nodefs'
@@ -53,10 +43,6 @@ export async function startPglite(cluster: string): Promise<PGlite> {
 
 async function boot(cluster: string): Promise<PGlite> {
   let lastMessage = ''
-  const archive = `${cluster}.pg_trgm.tar.gz`
-  // The engine streams this file from a path, which cannot be inside the executable. The write is synchronous: a pending
-  // one would fail the removal of the folder at a signal.
-  writeFileSync(archive, readFileSync(pgTrgm))
   try {
     const isNew = readdirSync(cluster).length === 0
     const db = new PGlite({
@@ -64,7 +50,6 @@ async function boot(cluster: string): Promise<PGlite> {
       pgliteWasmModule: await compile(engineWasm),
       ...(isNew && { initdbWasmModule: await compile(initdbWasm) }),
       fsBundle: Bun.file(systemFiles),
-      extensions: { pg_trgm: pathToFileURL(archive) },
       relaxedDurability: false,
       // With the default of 16 MB the first start would need 120 MB more.
       initDbStartParams: ['--wal-segsize=4'],
@@ -83,8 +68,6 @@ async function boot(cluster: string): Promise<PGlite> {
     return db
   } catch (error) {
     throw new Error(`the database engine does not start: ${lastMessage || (error as Error).message}`)
-  } finally {
-    rmSync(archive, { force: true })
   }
 }
 
@@ -92,11 +75,15 @@ async function compile(file: string): Promise<WebAssembly.Module> {
   return await WebAssembly.compile(await Bun.file(file).arrayBuffer())
 }
 
-/** Files on the host with a real fsync, which is a no-op in PGlite. */
+/**
+ * Files on the host with a real fsync, which is a no-op in PGlite, and pg_trgm from the executable: PGlite itself would
+ * stream it from a path.
+ */
 class SyncedFiles extends NodeFS {
   override async init(...[db, options]: Parameters<NodeFS['init']>): ReturnType<NodeFS['init']> {
     const { emscriptenOpts } = await super.init(db, options)
     emscriptenOpts.preRun?.push(engine => {
+      engine.pg_extensions = { pg_trgm: readPgTrgm() }
       const { stream_ops } = engine.NODEFS as unknown as {
         stream_ops: { fsync(stream: { nfd: number }): number }
       }
@@ -120,6 +107,10 @@ class SyncedFiles extends NodeFS {
 
 const WASI_EINVAL = 28
 const WASI_EIO = 29
+
+async function readPgTrgm(): Promise<Blob> {
+  return new Blob([Bun.gunzipSync(await Bun.file(pgTrgm).arrayBuffer())])
+}
 
 /** The exit status of the engine's main loop after an ordinary error of a statement. */
 const STATEMENT_FAILED = 100

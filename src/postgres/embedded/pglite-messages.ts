@@ -64,10 +64,7 @@ const SYNC = message('S')
 /** Closes the unnamed prepared statement. */
 export const CLOSE_UNNAMED = Buffer.concat([message('C', 'S\0'), SYNC])
 
-/**
- * Follows every statement: it refuses a COPY FROM STDIN, and is ignored otherwise. Without it the engine would find no data
- * in its input, and exit.
- */
+/** Follows every statement: without it, the engine would find no data for a COPY FROM STDIN, and exit. */
 export const COPY_FAIL = message('f', 'the embedded database cannot COPY FROM STDIN\0')
 
 /** Limits the write-ahead log: the engine has no checkpointer process. */

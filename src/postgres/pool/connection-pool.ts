@@ -24,11 +24,7 @@ export interface PoolBounds {
   slowMs: number
 }
 
-/**
- * - up: connections can be opened, as far as is known
- * - down: nothing is sent to the database; it is probed until a connection opens
- * - closed: for good
- */
+/** up: connections can be opened, as far as is known. down: nothing is sent; a probe ends it. closed: for good. */
 type State = 'up' | 'down' | 'closed'
 
 /** A connection that was idle for longer is tested before use: a firewall may have dropped it. */
@@ -124,7 +120,6 @@ export class ConnectionPool {
 
   /**
    * A connection for one statement. It must be released.
-   * @param lane who waits: the lanes of the queue take turns
    * @throws DatabaseUnavailable at once if the pool is down or closed; QueueTimeout; Displaced; ClientGone
    */
   async acquire(lane: string, signal: AbortSignal | undefined): Promise<Connection> {

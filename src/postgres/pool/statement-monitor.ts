@@ -3,10 +3,7 @@ import type { Connection } from '../connection/connection.ts'
 import { closedError, isTimeout, reasonOf } from '../failures.ts'
 import type { ConnectionPool } from './connection-pool.ts'
 
-/**
- * The time for the server's own statement_timeout to be reported. An answer gets as much if it arrived while this process
- * was stopped (SIGSTOP, a frozen container).
- */
+/** For the report of the server's own statement_timeout, and for answers that came while this process was stopped. */
 const GRACE_MS = 1000
 
 const ROUND_MS = 250
@@ -101,9 +98,9 @@ export class StatementMonitor {
 }
 
 /**
- * Of connections that wait for an answer, those that will never get one: a network or a firewall has dropped them
- * silently, and the server process has finished, has never got the statement, or cannot send its answer. No timeout can
- * tell them from a statement that takes long: only the server knows.
+ * Of connections that wait for an answer, those that will never get one: a network has dropped them silently, and the
+ * server process has finished, has never got the statement, or cannot send its answer. No timeout can tell them from a
+ * statement that takes long: only the server knows.
  * @param prober a connection to the same server that has just answered; ended if it does not answer this time
  * @param idleMs for how long the server process must not have worked
  * @returns none if the server cannot be asked: behind a pooler, or behind an address of several servers
