@@ -23,7 +23,7 @@ export interface Database {
   close(): Promise<void>
 }
 
-/** For the first connection, to all servers together, and for each later one of a command. */
+/** For the first connection of a command, to all servers together, and for each later one. */
 const CONNECT_TIMEOUT_MS = 10_000
 
 const FOR_COMMANDS = {

@@ -57,8 +57,7 @@ export function connectionFailure(error: unknown): unknown {
 }
 
 /**
- * Why a database could not be opened, for the log, if that may pass without anybody's help: undefined for a wrong password,
- * name or certificate.
+ * Why a database could not be opened, if that may pass without anybody's help; undefined for a wrong password or the like.
  * @param failure what connectionFailure() returned
  */
 export function passingReason(failure: unknown): string | undefined {

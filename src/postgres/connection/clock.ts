@@ -2,7 +2,6 @@ import { timeoutError } from '../failures.ts'
 
 /** The time of the machine. Durations are milliseconds. */
 export const SYSTEM_CLOCK = {
-  /** Milliseconds since a fixed moment. */
   now: () => performance.now(),
   /** Calls `act` once, after `ms`. @returns cancels the call */
   after(ms: number, act: () => void): () => void {

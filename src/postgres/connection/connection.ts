@@ -24,7 +24,7 @@ export type Open = (timeoutMs: number) => Promise<Connection>
 
 /** One connection, which runs one statement at a time and is never reopened. */
 export class Connection {
-  /** Times of the clock: its last use, and when it is used no more. */
+  /** By the clock; it is used no more when it has expired. */
   usedAt: number
   expiresAt: number
   /** When the running statement started; undefined if none is running. */

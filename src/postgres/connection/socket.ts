@@ -20,13 +20,11 @@ export interface Backend {
 /** The kernel's first TCP keepalive probe: firewalls drop idle connections after minutes. */
 const KEEP_ALIVE_MS = 30_000
 
-/** SSLRequest: its length and its code. */
 const SSL_REQUEST = Buffer.from([0, 0, 0, 8, 4, 210, 22, 47])
+const CANCEL_REQUEST = 80877102
 
 /** The protocol name that direct TLS negotiates. */
 const ALPN = 'postgresql'
-
-const CANCEL_REQUEST = 80877102
 
 /**
  * Opens a socket to a server, with TLS or without, on which the Postgres protocol can start.

@@ -22,10 +22,9 @@ const READERS = {
 } as const
 
 /**
- * The types for postgres.js. Without them it asks each new connection for the array types: one round trip more, and 3.4.9
- * throws where no code can catch it if the connection is cut meanwhile. Values are not serialized, because asText() has
- * done that: postgres.js repeats a statement whose plan became invalid with serialized parameters, and would turn hex
- * into hex of hex, and 't' into false.
+ * The types for postgres.js, which without them asks each new connection for the array types. asText() has serialized the
+ * values: postgres.js repeats a statement whose plan became invalid with serialized parameters, and would turn hex into
+ * hex of hex, and 't' into false.
  */
 export const VALUE_TYPES: Record<string, PostgresType> = Object.fromEntries(
   Object.entries(READERS).map(([name, [oid, parse]]) => [

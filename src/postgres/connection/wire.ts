@@ -60,20 +60,17 @@ class PostgresWire {
     this.#sql = client(start, take, { max: 1, max_lifetime: null, ...types, onclose })
   }
 
-  /** Bytes received. */
   get bytesRead(): number {
     return this.socket.bytesRead
   }
 
   /** Runs one statement, after the previous one has ended. @throws the error of the statement or the connection */
   async send(text: string, parameters: ParameterOrJSON<never>[], options: RunOptions): Promise<object> {
-    // postgres.js 3.4.9 keeps the rows that came before an error, and appends the next rows to them. It starts
-    // from 0 only after a statement that succeeded.
+    // postgres.js 3.4.9 keeps the rows before an error, and appends the next rows to them, until a statement succeeds.
     if (this.#hasFailed) await this.#sql.unsafe('select 1')
     this.#hasFailed = false
     const query = this.#sql.unsafe(text, parameters.map(asText), { prepare: options.prepare })
-    // For an unprepared statement postgres.js 3.4.9 asks for the parameter types first: one round trip more. Every
-    // parameter has a cast, so the types are not needed.
+    // Without this, postgres.js 3.4.9 asks for the types of parameters: a round trip, and each parameter has a cast.
     if (!options.prepare) Object.defineProperty(query, 'describeFirst', { get: () => false, set: () => {} })
     try {
       return await (options.bytes ? query.raw() : query)
@@ -86,8 +83,7 @@ class PostgresWire {
   /** The bytes of `COPY … TO STDOUT`, read no faster than they are taken. */
   async *copy(text: string): AsyncGenerator<Uint8Array, void, undefined> {
     const query = this.#sql.unsafe(text)
-    // postgres.js 3.4.9 returns the stream one turn of the event loop after it was made. Without a listener, an error
-    // that came with the first bytes would end the process.
+    // postgres.js 3.4.9 returns the stream a turn of the event loop late: an earlier error would end the process.
     const internal = query as unknown as { resolve(result: unknown): void }
     const { resolve } = internal
     internal.resolve = result => {
@@ -99,7 +95,6 @@ class PostgresWire {
     this.socket.resume()
   }
 
-  /** As cancelBackend(). */
   cancel(backend: Backend, timeoutMs: number): Promise<void> {
     return cancelBackend(this.start.route, backend, timeoutMs)
   }

@@ -40,9 +40,8 @@ const OWNER_TIMEOUT_MS = 30_000
 const POLL_MS = 50
 
 /**
- * Opens the database in DIR, a folder that is created with mode 0700 if it is missing. The first opener runs the engine;
- * all others, also in the same process, use its socket.
- * @throws Failure if the folder cannot be used, or its owner does not answer for 30 s
+ * Opens the database in DIR, or creates it. The first opener runs the engine; all others, also in the same process, use
+ * its socket. @throws Failure if the folder cannot be used, or its owner does not answer for 30 s
  */
 export async function openEmbedded(dir: string): Promise<EmbeddedDatabase> {
   try {
@@ -85,9 +84,8 @@ async function own(folder: string, socketPath: string, release: () => void): Pro
 const locks = new Set<Database>()
 
 /**
- * Acquires the lock of a folder, and returns a function that releases it; undefined if another opener holds it. The lock
- * ends with the process. It is a lock of SQLite, because Bun and Node have none, and also excludes openers in the same
- * process. No other code may open the file: closing it would release the lock.
+ * Acquires the lock of a folder, and returns its release; undefined if another opener holds it, also in this process. It
+ * is a lock of SQLite, because Bun and Node have none. No other code may open the file: closing it would release the lock.
  */
 function tryLock(path: string): (() => void) | undefined {
   const lock = new Database(path)
@@ -143,8 +141,8 @@ const foreignFileIn = (folder: string) =>
   readdirSync(folder).find(name => !HARMLESS.some(start => name.startsWith(start)))
 
 /**
- * The reason why DATABASE_URL names no embedded database; undefined where there is one, where the folder cannot be read
- * or holds other files (opening it then says so), and for a Postgres. To open a mistyped folder would create a database.
+ * The reason why DATABASE_URL names no embedded database, where opening it would create one. Undefined for a Postgres, and
+ * where opening says what is wrong.
  */
 export function missingEmbedded(url: string): string | undefined {
   const dir = /^embedded:(.+)$/s.exec(url)?.[1]

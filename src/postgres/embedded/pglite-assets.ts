@@ -20,10 +20,8 @@ const SETTINGS = [
 ]
 
 /**
- * Starts the engine on a cluster, and creates a missing cluster. After a crash Postgres' recovery runs. The folder must be
- * locked: PGlite takes no lock, and two engines would corrupt the files.
- * @param cluster the folder of the cluster; its parent exists
- * @throws Error with the engine's last message if it does not start
+ * Starts the engine on the folder of a cluster, and creates a missing cluster. The folder must be locked: PGlite takes no
+ * lock, and two engines would corrupt the files. @throws Error with the engine's last message if it does not start
  */
 export async function startPglite(cluster: string): Promise<PGlite> {
   if (!existsSync(cluster)) {

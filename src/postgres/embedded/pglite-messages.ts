@@ -44,12 +44,10 @@ export class Client {
     return start + length
   }
 
-  /**
-   * Ends the connection with a FATAL error of that SQLSTATE. postgres.js needs a ReadyForQuery after it: otherwise the
-   * first query of its next connection fails with this error or gets no answer.
-   */
+  /** Ends the connection with a FATAL error of that SQLSTATE. */
   refuse(code: string, reason: string): void {
     this.socket.write(message('E', `SFATAL\0VFATAL\0C${code}\0M${reason}\0\0`))
+    // Without a ReadyForQuery, the first query of postgres.js' next connection fails with this error or gets no answer.
     this.socket.write(message('Z', 'I'))
     this.socket.destroy()
   }
@@ -77,7 +75,6 @@ export const CHECKPOINT_IF_DUE = message(
    end $$\0`,
 )
 
-/** A message: its type, its length, its body. */
 function message(type: string, body = ''): Buffer {
   const bytes = Buffer.from(`${type}\0\0\0\0${body}`)
   bytes.writeUInt32BE(bytes.length - 1, 1)
@@ -97,9 +94,8 @@ export function transactionState(answer: Buffer): string {
 }
 
 /**
- * The messages that clean up after a closed connection. They end its batch: a ROLLBACK aborts, where a Sync alone would
- * commit; after an error the engine skips to the Sync. They roll its transaction back, reset its settings, and close its
- * prepared statements, of 4 KB each.
+ * The messages that clean up after a closed connection. The first ROLLBACK aborts its batch, where a Sync alone would
+ * commit; after an error the engine skips it, up to the Sync. The second one rolls its transaction back.
  */
 export function cleanup(statements: Iterable<string>): Buffer {
   const rollback = message('Q', 'rollback\0')

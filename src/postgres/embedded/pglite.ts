@@ -34,16 +34,7 @@ interface Job {
 }
 
 /**
- * Serves PGlite on a unix socket for many connections at once.
- *
- * PGlite is one backend: all connections share its session, with settings (startup parameters are ignored), temporary
- * tables, session-level advisory locks (which exclude nobody here) and LISTEN. The engine runs in the thread of this
- * process: a statement cannot be cancelled or timed out.
- *
- * @electric-sql/pglite-socket is not used, because it schedules single messages: between Parse and Execute of one
- * connection it runs messages of another, so that rows go to the wrong one, and it commits a batch that was left without
- * a Sync. Here a connection keeps the engine from the first message of a batch to its Sync, and from BEGIN to the end of
- * the transaction.
+ * Serves PGlite on a unix socket for many connections at once; docs/architecture.md says how.
  * @param start starts the engine; called again after a crash
  * @param socketPath a path that does not exist, in a folder that other users cannot enter
  * @returns `close` cuts all connections, rolls their transactions back, and stops the engine with everything flushed

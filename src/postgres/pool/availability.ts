@@ -48,7 +48,6 @@ export class Availability {
     this.log.warn({ reason }, 'the database cannot be reached')
   }
 
-  /** A connection was opened. */
   noteReachable(): void {
     this.#refused = 0
     this.#pauses = 0
@@ -96,7 +95,6 @@ export class Availability {
     this.log.warn({}, reason)
   }
 
-  /** Milliseconds until the next attempt to connect. */
   nextPauseMs(): number {
     return this.clock.jitter(Math.min(FIRST_PAUSE_MS * 2 ** this.#pauses++, LAST_PAUSE_MS))
   }

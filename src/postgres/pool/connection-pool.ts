@@ -12,7 +12,6 @@ import {
 import { Availability, type StateLog } from './availability.ts'
 import { FairQueue, SHARED_LANE } from './fair-queue.ts'
 
-/** The limits of a pool. */
 export interface PoolBounds {
   /** Connections at most. */
   size: number
@@ -247,10 +246,7 @@ export class ConnectionPool {
     } else this.lose(reasonOf(error))
   }
 
-  /**
-   * After a pause, opens a connection: for those that wait, or as a probe while the pool is down. A probe does not wait for
-   * the answer to the one before, which may never come.
-   */
+  /** After a pause, opens a connection for those that wait, or a probe. No probe waits for the end of the one before. */
   #pause(): void {
     this.#stopPause ??= this.clock.after(this.availability.nextPauseMs(), () => {
       this.#stopPause = undefined

@@ -36,8 +36,7 @@ const REASONS: Partial<Record<Verdict, [string, number?]>> = {
 
 /**
  * The database as requests use it. A statement is answered, or fails with an error that says why, within `waitMs` +
- * `statementMs` + a second, or twice that if it is repeated. When the database comes back, the next statement is answered
- * without a restart.
+ * `statementMs` + a second, or twice that if it is repeated.
  * @throws (each statement) DatabaseUnavailable, StatementTimeout, ClientGone, or the database's own error
  */
 export class ServingDatabase extends ConnectionPool implements Runner {
