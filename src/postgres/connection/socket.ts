@@ -47,11 +47,8 @@ export async function openSocket({ address, encryption }: Route, timeoutMs: numb
   }
 }
 
-async function encrypted(
-  raw: Socket,
-  { mode, authority, isDirect }: Encryption,
-  host: string,
-): Promise<TLSSocket> {
+async function encrypted(raw: Socket, encryption: Encryption, host: string): Promise<TLSSocket> {
+  const { mode, authority, isDirect } = encryption
   const notEncrypted = () => codedError('NOT_ENCRYPTED', 'the server does not encrypt')
   if (!isDirect) {
     raw.write(SSL_REQUEST)
@@ -91,15 +88,11 @@ function once<Value>(socket: Socket, name: string): Promise<Value | undefined> {
  * @param route the connection's own: without its encryption the secret would be readable on the network
  * @throws if the server does not close the socket in time, or the connection fails
  */
-export async function cancelBackend(
-  route: Route,
-  { pid, secret }: Backend,
-  timeoutMs: number,
-): Promise<void> {
+export async function cancelBackend(route: Route, backend: Backend, timeoutMs: number): Promise<void> {
   const deadline = performance.now() + timeoutMs
   const socket = await openSocket(route, timeoutMs)
   const message = Buffer.alloc(16)
-  for (const [index, number] of [16, CANCEL_REQUEST, pid, secret].entries())
+  for (const [index, number] of [16, CANCEL_REQUEST, backend.pid, backend.secret].entries())
     message.writeUInt32BE(number >>> 0, index * 4)
   socket.resume().write(message)
   try {

@@ -81,7 +81,8 @@ class SyncedFiles extends NodeFS {
   override async init(...[db, options]: Parameters<NodeFS['init']>): ReturnType<NodeFS['init']> {
     const { emscriptenOpts } = await super.init(db, options)
     emscriptenOpts.preRun?.push(engine => {
-      engine.pg_extensions = { pg_trgm: readPgTrgm() }
+      const zipped = Bun.file(pgTrgm).bytes()
+      engine.pg_extensions = { pg_trgm: zipped.then(bytes => new Blob([Bun.gunzipSync(bytes)])) }
       const { stream_ops } = engine.NODEFS as unknown as {
         stream_ops: { fsync(stream: { nfd: number }): number }
       }
@@ -105,10 +106,6 @@ class SyncedFiles extends NodeFS {
 
 const WASI_EINVAL = 28
 const WASI_EIO = 29
-
-async function readPgTrgm(): Promise<Blob> {
-  return new Blob([Bun.gunzipSync(await Bun.file(pgTrgm).arrayBuffer())])
-}
 
 /** The exit status of the engine's main loop after an ordinary error of a statement. */
 const STATEMENT_FAILED = 100

@@ -40,10 +40,7 @@ interface Job {
  * @returns `close` cuts all connections, rolls their transactions back, and stops the engine with everything flushed
  * @throws the error of `start`, or of listening
  */
-export async function servePglite(
-  start: () => Promise<PGlite>,
-  socketPath: string,
-): Promise<{ close(): Promise<void> }> {
+export async function servePglite(start: () => Promise<PGlite>, socketPath: string) {
   const scheduler = new Scheduler(start)
   const server = createServer(socket => scheduler.accept(socket))
   try {
@@ -56,15 +53,14 @@ export async function servePglite(
     await scheduler.end()
     throw error
   }
-  return {
-    async close() {
-      const closed = new Promise(resolve => server.close(resolve))
-      scheduler.cutAll()
-      await closed
-      await scheduler.end()
-      rmSync(socketPath, { force: true })
-    },
+  const close = async () => {
+    const closed = new Promise(resolve => server.close(resolve))
+    scheduler.cutAll()
+    await closed
+    await scheduler.end()
+    rmSync(socketPath, { force: true })
   }
+  return { close }
 }
 
 /** Gives the engine to one connection at a time. */
@@ -111,22 +107,31 @@ class Scheduler {
         client.refuse('08P01', (error as Error).message)
       }
     })
-    socket.on('close', () => this.leave(client))
-  }
-
-  private leave(client: Client): void {
-    this.clients.delete(client)
-    this.queue = this.queue.filter(job => job.client !== client)
-    if (client.isStarted) this.enqueue({ client, bytes: cleanup(client.statements), isComplete: true })
+    socket.on('close', () => {
+      this.clients.delete(client)
+      this.queue = this.queue.filter(job => job.client !== client)
+      if (client.isStarted) this.enqueue({ client, bytes: cleanup(client.statements), isComplete: true })
+    })
   }
 
   private receive(client: Client, message: Buffer): void {
     if (!client.isStarted) return void this.open(client, message.readUInt32BE(4))
     const type = String.fromCharCode(message[0] ?? 0)
-    if (type === 'X') client.socket.end()
-    else if ('PBDECHSQ'.includes(type)) this.collect(client, type, message)
+    if (type === 'X') return void client.socket.end()
     // Data of a COPY may still arrive after the COPY was refused.
-    else if (!'dcf'.includes(type)) throw new Error(`message ${type} is not supported`)
+    if ('dcf'.includes(type)) return
+    if (!'PBDECHSQ'.includes(type)) throw new Error(`message ${type} is not supported`)
+    if (type === 'P') client.statements.add(text(message, 5))
+    if (type === 'C' && message[5] === 'S'.charCodeAt(0)) client.statements.delete(text(message, 6))
+    // The engine would skip such a query after an error, and not answer it.
+    if (type === 'Q' && (client.isFlushed || client.batch.length > 0)) throw new Error('query inside a batch')
+    client.batch.push(message)
+    if (type === 'Q' || type === 'E') client.batch.push(COPY_FAIL)
+    if (type === 'Q' || type === 'S' || type === 'H') {
+      this.enqueue({ client, bytes: Buffer.concat(client.batch), isComplete: type !== 'H' })
+      client.batch = []
+      client.isFlushed = type === 'H'
+    }
   }
 
   private async open(client: Client, code: number): Promise<void> {
@@ -157,20 +162,6 @@ class Scheduler {
       throw error
     })
     return this.booting
-  }
-
-  private collect(client: Client, type: string, message: Buffer): void {
-    if (type === 'P') client.statements.add(text(message, 5))
-    if (type === 'C' && message[5] === 'S'.charCodeAt(0)) client.statements.delete(text(message, 6))
-    // The engine would skip such a query after an error, and not answer it.
-    if (type === 'Q' && (client.isFlushed || client.batch.length > 0)) throw new Error('query inside a batch')
-    client.batch.push(message)
-    if (type === 'Q' || type === 'E') client.batch.push(COPY_FAIL)
-    if (type === 'Q' || type === 'S' || type === 'H') {
-      this.enqueue({ client, bytes: Buffer.concat(client.batch), isComplete: type !== 'H' })
-      client.batch = []
-      client.isFlushed = type === 'H'
-    }
   }
 
   private enqueue(job: Job): void {

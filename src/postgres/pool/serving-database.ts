@@ -51,9 +51,7 @@ export class ServingDatabase extends ConnectionPool implements Runner {
    * given key, so that nothing happens twice.
    */
   forRequest(requester: Requester, lane = SHARED_LANE): Runner {
-    return {
-      unsafe: (text, parameters, options) => this.unsafe(text, parameters, options, lane, requester),
-    }
+    return { unsafe: (text, parameters, options) => this.unsafe(text, parameters, options, lane, requester) }
   }
 
   /** Why requests cannot be answered now, in words that hold no secret; undefined if they can. */
