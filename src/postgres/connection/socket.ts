@@ -84,9 +84,8 @@ function once<Value>(socket: Socket, name: string): Promise<Value | undefined> {
 /**
  * Sends a CancelRequest and waits until the server closes the socket, as libpq does: the server has then sent the
  * signal. query.cancel() of postgres.js does not wait, and its error cannot be caught. A pooler forgets how to cancel a
- * statement when its connection ends.
+ * statement when its connection ends. @throws if the server does not close the socket in time
  * @param route the connection's own: without its encryption the secret would be readable on the network
- * @throws if the server does not close the socket in time, or the connection fails
  */
 export async function cancelBackend(route: Route, backend: Backend, timeoutMs: number): Promise<void> {
   const deadline = performance.now() + timeoutMs

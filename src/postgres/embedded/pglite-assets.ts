@@ -73,10 +73,7 @@ async function compile(file: string): Promise<WebAssembly.Module> {
   return await WebAssembly.compile(await Bun.file(file).arrayBuffer())
 }
 
-/**
- * Files on the host with a real fsync, which is a no-op in PGlite, and pg_trgm from the executable: PGlite itself would
- * stream it from a path.
- */
+/** Files on the host with a real fsync, which is a no-op in PGlite, and pg_trgm, which PGlite would read from a path. */
 class SyncedFiles extends NodeFS {
   override async init(...[db, options]: Parameters<NodeFS['init']>): ReturnType<NodeFS['init']> {
     const { emscriptenOpts } = await super.init(db, options)

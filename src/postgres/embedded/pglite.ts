@@ -38,7 +38,6 @@ interface Job {
  * @param start starts the engine; called again after a crash
  * @param socketPath a path that does not exist, in a folder that other users cannot enter
  * @returns `close` cuts all connections, rolls their transactions back, and stops the engine with everything flushed
- * @throws the error of `start`, or of listening
  */
 export async function servePglite(start: () => Promise<PGlite>, socketPath: string) {
   const scheduler = new Scheduler(start)

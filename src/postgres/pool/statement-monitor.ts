@@ -99,12 +99,10 @@ export class StatementMonitor {
 
 /**
  * Of connections that wait for an answer, those that will never get one: a network has dropped them silently, and the
- * server process has finished, has never got the statement, or cannot send its answer. No timeout can tell them from a
- * statement that takes long: only the server knows.
+ * server process has finished, has never got the statement, or cannot send its answer. @throws the error of the prober
  * @param prober a connection to the same server that has just answered; ended if it does not answer this time
  * @param idleMs for how long the server process must not have worked
  * @returns none if the server cannot be asked: behind a pooler, or behind an address of several servers
- * @throws the error of the prober
  */
 export async function staleConnections(
   prober: Connection,
