@@ -66,10 +66,8 @@ async function own(folder: string, socketPath: string, release: () => void): Pro
     // The lock excludes another engine. A killed engine may leave this file empty, which Postgres refuses.
     rmSync(join(folder, CLUSTER, 'postmaster.pid'), { force: true })
     // Imported here: a service on a Postgres never evaluates the engine.
-    const [{ startPglite }, { servePglite }] = await Promise.all([
-      import('./pglite-assets.ts'),
-      import('./pglite.ts'),
-    ])
+    const { startPglite } = await import('./pglite-assets.ts')
+    const { servePglite } = await import('./pglite.ts')
     const server = await servePglite(() => startPglite(join(folder, CLUSTER)), socketPath)
     let closed: Promise<void> | undefined
     const close = () => (closed ??= server.close().finally(release))
