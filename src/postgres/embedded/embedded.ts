@@ -104,7 +104,7 @@ function tryLock(path: string): (() => void) | undefined {
 
 function answers(socketPath: string): Promise<boolean> {
   return new Promise(resolve => {
-    const socket = connect(socketPath, () => socket.end(() => resolve(true)))
+    const socket = connect(socketPath, () => resolve(true)).once('connect', () => socket.end())
     socket.on('error', () => resolve(false))
   })
 }
