@@ -1,10 +1,10 @@
 import type { Sql } from 'postgres'
 import { Failure } from '../errors.ts'
-import { client, type Parameters } from './connection/client.ts'
-import type { Connection, Open } from './connection/connection.ts'
+import type { Open } from './connection/connection.ts'
 import { openFirst } from './connection/opening.ts'
 import { openSocket } from './connection/socket.ts'
 import { type PostgresUrl, readPostgresUrl } from './connection/url.ts'
+import { client, type Start } from './connection/wire.ts'
 import { openEmbedded } from './embedded/embedded.ts'
 import { connectionFailure } from './failures.ts'
 import type { StateLog } from './pool/availability.ts'
@@ -23,10 +23,10 @@ export interface Database {
   close(): Promise<void>
 }
 
-/** For the first connection, to all servers together, and for each later one of a command. */
+/** For the first connection of a command, to all servers together, and for each later one. */
 const CONNECT_TIMEOUT_MS = 10_000
 
-const FOR_COMMANDS: Parameters = {
+const FOR_COMMANDS = {
   // A generic plan assumes ten values for "= any($1)", whatever its length.
   plan_cache_mode: 'force_custom_plan',
   // Compiling a plan takes longer than any statement.
@@ -34,7 +34,7 @@ const FOR_COMMANDS: Parameters = {
 }
 
 /**
- * Planner settings for requests. Their data is in memory or on an SSD: with the default random_page_cost of 4, a search
+ * Planner settings for requests, whose data is in memory or on an SSD. With the default random_page_cost of 4, a search
  * reads and sorts all records instead of using an index. With the default parallel_tuple_cost of 0.1, common searches ran
  * in one process and took 1.8 times as long; parallel_setup_cost leaves what takes some 10 ms to one process.
  */
@@ -48,7 +48,6 @@ export const SERVING = {
 /**
  * Opens DATABASE_URL and proves that it answers.
  * @param url or a function that reads it again for each connection of a pool, because a password may change
- * @param poolSize connections of commands at most
  * @throws Failure for an invalid URL, or a database that cannot be reached
  */
 export async function openDatabase(url: string | (() => string), poolSize: number): Promise<Database> {
@@ -61,12 +60,7 @@ export async function openDatabase(url: string | (() => string), poolSize: numbe
 
 /** Commands stay with the server that is found here; each connection of a pool searches again. */
 async function openPostgres(read: () => PostgresUrl, poolSize: number): Promise<Database> {
-  let found: Connection
-  try {
-    found = await openFirst(read(), CONNECT_TIMEOUT_MS, { optional: FOR_COMMANDS })
-  } catch (error) {
-    throw connectionFailure(error)
-  }
+  const found = await openFirst(read(), CONNECT_TIMEOUT_MS, { optional: FOR_COMMANDS }).catch(fail)
   await found.close()
   const sql = commandsOn(found.start, poolSize)
   return { sql, kind: 'postgres', isGuest: false, pool: poolOn(read), close: () => sql.end({ timeout: 1 }) }
@@ -77,35 +71,21 @@ async function openEmbeddedDatabase(dir: string, poolSize: number): Promise<Data
     throw new Failure('DATABASE_URL=embedded:DIR needs the folder to keep the data in, as embedded:./data')
   const embedded = await openEmbedded(dir)
   const address = { path: embedded.socketPath }
-  const url: PostgresUrl = {
-    addresses: [address],
-    login: { user: 'postgres', database: 'postgres' },
-    encryption: { mode: 'disable', isDirect: false },
-    target: 'any',
-    prepare: true,
-    parameters: {},
-  }
+  const url = { ...readPostgresUrl('postgres://postgres@/postgres'), addresses: [address] }
   const sql = commandsOn({ url, route: { address }, parameters: FOR_COMMANDS }, poolSize)
-  const close = async () => {
-    await sql.end({ timeout: 5 })
-    await embedded.close()
-  }
-  try {
-    // Without a time limit: another command may be in a long import.
-    await sql`select 1`
-  } catch (error) {
-    await close()
-    throw connectionFailure(error)
-  }
+  const close = () => sql.end({ timeout: 5 }).then(embedded.close)
+  // Without a time limit: another command may be in a long import.
+  await sql`select 1`.catch(error => close().then(() => fail(error)))
   return { sql, kind: 'embedded', isGuest: !embedded.owner, pool: poolOn(() => url), close }
 }
 
-function commandsOn({ url, route, parameters }: Connection['start'], poolSize: number): Sql {
-  return client(url, parameters, () => openSocket(route, CONNECT_TIMEOUT_MS), {
-    max: poolSize,
-    prepare: url.prepare,
-    connect_timeout: CONNECT_TIMEOUT_MS / 1000,
-  })
+const fail = (error: unknown): never => {
+  throw connectionFailure(error)
+}
+
+function commandsOn(start: Start, poolSize: number): Sql {
+  const connect_timeout = CONNECT_TIMEOUT_MS / 1000
+  return client(start, () => openSocket(start.route, CONNECT_TIMEOUT_MS), { max: poolSize, connect_timeout })
 }
 
 function poolOn(read: () => PostgresUrl): Database['pool'] {
@@ -122,11 +102,8 @@ export function openingOf(read: () => PostgresUrl, bounds: PoolBounds, log: Stat
       loggedReason = undefined
     } catch (error) {
       const { message: reason } = error as Error
-      if (reason !== loggedReason)
-        log.warn(
-          { reason },
-          'the database URL cannot be read again from the settings: the last one stays in use',
-        )
+      const message = 'the database URL cannot be read again from the settings: the last one stays in use'
+      if (reason !== loggedReason) log.warn({ reason }, message)
       loggedReason = reason
     }
     return url

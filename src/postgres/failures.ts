@@ -1,33 +1,24 @@
 import { Failure } from '../errors.ts'
 
-const UNVERIFIED =
-  'its certificate cannot be verified: name the file of its authority with sslrootcert in DATABASE_URL'
-const UNREACHABLE = 'its host cannot be reached: is the host in DATABASE_URL right, and is the network up?'
-const SILENT = 'it does not answer: is the host in DATABASE_URL right, and may this machine reach it?'
-const CLOSING = 'it closed the connection: is it Postgres that listens there?'
-
-/** Why a server cannot be used and what an operator can do, by SQLSTATE or by the code of the socket. */
+/** Why a server cannot be used and what an operator can do, by SQLSTATEs or by codes of the socket. */
 const ADVICE: Record<string, string> = {
   ECONNREFUSED: 'nothing listens there: is Postgres running, and are host and port of DATABASE_URL right?',
   ENOTFOUND: 'its host name is not known: is the host in DATABASE_URL right?',
   EAI_AGAIN: 'its host name cannot be resolved right now: is the host in DATABASE_URL right?',
-  ETIMEDOUT: SILENT,
-  CONNECT_TIMEOUT: SILENT,
-  EHOSTUNREACH: UNREACHABLE,
-  ENETUNREACH: UNREACHABLE,
+  'ETIMEDOUT CONNECT_TIMEOUT':
+    'it does not answer: is the host in DATABASE_URL right, and may this machine reach it?',
+  'EHOSTUNREACH ENETUNREACH':
+    'its host cannot be reached: is the host in DATABASE_URL right, and is the network up?',
   NOT_ENCRYPTED:
     'it does not encrypt, which sslmode in DATABASE_URL asks for: turn on its ssl, or change sslmode',
   NO_ANSWER:
     'it does not answer: is it Postgres at host and port of DATABASE_URL, or a pooler with a connection to spare?',
-  ECONNRESET: CLOSING,
-  CONNECTION_CLOSED: CLOSING,
+  'ECONNRESET CONNECTION_CLOSED': 'it closed the connection: is it Postgres that listens there?',
   NOT_WANTED: 'no server of those in DATABASE_URL is of the kind that target_session_attrs asks for',
   NO_STANDBY: 'it is no standby of the primary',
   ENOENT: 'its socket does not exist: is Postgres running, and is the path in DATABASE_URL right?',
-  SELF_SIGNED_CERT_IN_CHAIN: UNVERIFIED,
-  DEPTH_ZERO_SELF_SIGNED_CERT: UNVERIFIED,
-  UNABLE_TO_VERIFY_LEAF_SIGNATURE: UNVERIFIED,
-  UNABLE_TO_GET_ISSUER_CERT_LOCALLY: UNVERIFIED,
+  'SELF_SIGNED_CERT_IN_CHAIN DEPTH_ZERO_SELF_SIGNED_CERT UNABLE_TO_VERIFY_LEAF_SIGNATURE UNABLE_TO_GET_ISSUER_CERT_LOCALLY':
+    'its certificate cannot be verified: name the file of its authority with sslrootcert in DATABASE_URL',
   CERT_HAS_EXPIRED: 'its certificate has expired: renew it',
   ERR_TLS_CERT_ALTNAME_INVALID: 'its certificate is for another name: is the host in DATABASE_URL right?',
   '28P01': 'it refuses the user or password in DATABASE_URL',
@@ -43,8 +34,9 @@ const ADVICE: Record<string, string> = {
 
 const BROKEN_TLS = 'TLS with it fails: is it Postgres that listens there, and is sslnegotiation right for it?'
 
-function adviceOn(code: string | undefined): string | undefined {
-  return code?.startsWith('ERR_SSL_') ? BROKEN_TLS : ADVICE[code ?? '']
+function adviceOn(code = ''): string | undefined {
+  if (code.startsWith('ERR_SSL_')) return BROKEN_TLS
+  return Object.entries(ADVICE).find(([codes]) => codes.split(' ').includes(code))?.[1]
 }
 
 /** An error of a connection that axport itself finds. */
@@ -59,8 +51,7 @@ export function connectionFailure(error: unknown): unknown {
 }
 
 /**
- * Why a database could not be opened, for the log, if that may pass without anybody's help: nothing answers yet, or the
- * server starts, stops or is full. Undefined for a wrong password, name or certificate.
+ * Why a database could not be opened, if that may pass without anybody's help; undefined for a wrong password or the like.
  * @param failure what connectionFailure() returned
  */
 export function passingReason(failure: unknown): string | undefined {
@@ -103,10 +94,8 @@ export class StatementTimeout extends Error {}
 export class ClientGone extends Error {}
 
 /** Whether the server did not answer in time. */
-export function isTimeout(error: unknown): boolean {
-  const { code } = error as { code?: string }
-  return code === 'ETIMEDOUT' || code === 'NO_ANSWER'
-}
+export const isTimeout = (error: unknown): boolean =>
+  ['ETIMEDOUT', 'NO_ANSWER'].includes((error as { code?: string }).code ?? '')
 
 /** What happened to a statement that failed; unforeseen: the statement itself is wrong. */
 export type Verdict = 'cut' | 'passing' | 'timeout' | 'read-only' | 'disk-full' | 'unforeseen'

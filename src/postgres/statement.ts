@@ -1,7 +1,7 @@
 import { fillPlaceholders, type SQL } from 'drizzle-orm'
 import { PgDialect } from 'drizzle-orm/pg-core'
 import type { Fragment, ParameterOrJSON, Sql, TransactionSql } from 'postgres'
-import { rawRows } from './connection/client.ts'
+import { rawRows } from './connection/value-types.ts'
 
 /** Runs statements: a client of postgres.js, a transaction of it, or the database that requests use. */
 export interface Runner {
@@ -28,37 +28,24 @@ export type Statement<Values extends Record<string, unknown>, Row> = (
   values: Values,
 ) => Promise<Row[]>
 
-/**
- * Compiles a drizzle `sql` template with `sql.placeholder(name)`s when it is first run. Rows are as postgres.js returns
- * them, with bigint as a decimal string.
- */
+/** Compiles a drizzle template with `sql.placeholder(name)`s when it is first run. A bigint is a decimal string. */
 export function statement<Values extends Record<string, unknown>, Row>(
   query: SQL,
   prepare = true,
+  bytes = false,
 ): Statement<Values, Row> {
-  return compile(query, { prepare }) as Statement<Values, Row>
-}
-
-/**
- * The same for large rows. Turning a page of 50 KB into a string and back into bytes would take longer than everything
- * else that is done with it.
- */
-export function rawStatement<Values extends Record<string, unknown>>(
-  query: SQL,
-  prepare = true,
-): Statement<Values, RawRow> {
-  return compile(query, { prepare, bytes: true }) as Statement<Values, RawRow>
-}
-
-function compile(query: SQL, options: RunOptions) {
   let compiled: { sql: string; params: unknown[] } | undefined
-  return async (db: Runner, values: Record<string, unknown>): Promise<object> => {
+  return async (db, values) => {
     compiled ??= new PgDialect().sqlToQuery(query)
     const parameters = fillPlaceholders(compiled.params, values) as ParameterOrJSON<never>[]
-    const rows = db.unsafe(compiled.sql, parameters, options)
-    return await (options.bytes ? rawRows(rows) : rows)
+    const rows = db.unsafe(compiled.sql, parameters, { prepare, bytes })
+    return (await (bytes ? rawRows(rows) : rows)) as Row[]
   }
 }
+
+/** The same for large rows: a page would take longer to become a string and bytes again than all else done with it. */
+export const rawStatement = <Values extends Record<string, unknown>>(query: SQL, prepare = true) =>
+  statement<Values, RawRow>(query, prepare, true)
 
 /** SQL that prints a timestamptz expression as ISO 8601 in UTC, to the second. */
 export function iso(db: Sql | TransactionSql, expression: Fragment): Fragment {

@@ -1,6 +1,6 @@
 import type { Connection } from '../../postgres/connection/connection.ts'
 import { timeoutError } from '../../postgres/failures.ts'
-import { staleConnections } from '../../postgres/pool/stale-backends.ts'
+import { staleConnections } from '../../postgres/pool/statement-monitor.ts'
 
 /** Time without a byte after which a connection is checked. */
 const SILENCE_MS = 30_000

@@ -1,10 +1,10 @@
 import type { ParameterOrJSON } from 'postgres'
 import { closedError, codedError, timeoutError } from '../failures.ts'
 import type { RunOptions } from '../statement.ts'
-import { type Clock, onTimeout, SYSTEM_CLOCK } from './clock.ts'
+import { type Clock, onTimeout } from './clock.ts'
 import type { Backend } from './socket.ts'
 import { type ServerState, TARGETS } from './url.ts'
-import { type Dial, dialPostgres, type Start, type Wire } from './wire.ts'
+import type { Dial, Start, Wire } from './wire.ts'
 
 /** A connection is used for an hour at most, and for half of it at least: the host name may lead elsewhere by then. */
 const LIFETIME_MS = 60 * 60_000
@@ -14,11 +14,6 @@ const PING_TIMEOUT_MS = 1000
 /** For the server to accept a cancel request. */
 const CANCEL_TIMEOUT_MS = 2000
 
-interface Identity extends ServerState {
-  pid: number
-  server: string
-}
-
 /** The time of its start, to the microsecond, identifies a server. */
 const IDENTITY = `
   select pg_backend_pid() as pid, extract(epoch from pg_postmaster_start_time())::text as server,
@@ -27,12 +22,9 @@ const IDENTITY = `
 /** Opens one more connection within `timeoutMs`. */
 export type Open = (timeoutMs: number) => Promise<Connection>
 
-/**
- * One connection, which runs one statement at a time and is never reopened. postgres.js 3.4.9 reopens connections without
- * a pause where they are accepted and closed, and sends what was half written to a cut connection to the next one.
- */
+/** One connection, which runs one statement at a time and is never reopened. */
 export class Connection {
-  /** Times of the clock: its last use, and when it is used no more. */
+  /** By the clock; it is used no more when it has expired. */
   usedAt: number
   expiresAt: number
   /** When the running statement started; undefined if none is running. */
@@ -44,7 +36,7 @@ export class Connection {
   /** Its statement has failed, and is being cancelled. */
   isGivenUp = false
   /** Called once when the connection ends, for whatever reason. */
-  onEnd: (connection: Connection) => void = () => {}
+  onEnd = () => {}
   /** The server process, as the protocol reported it. */
   backend: Backend | undefined
   /** Resolves when no cancel request is on its way any more; undefined if none is. */
@@ -66,12 +58,7 @@ export class Connection {
   }
 
   /** @throws the error of the socket or of the server; codes ETIMEDOUT, NO_ANSWER, NOT_WANTED */
-  static async open(
-    start: Start,
-    timeoutMs: number,
-    dial: Dial = dialPostgres,
-    clock = SYSTEM_CLOCK,
-  ): Promise<Connection> {
+  static async open(start: Start, timeoutMs: number, dial: Dial, clock: Clock): Promise<Connection> {
     const deadline = clock.now() + timeoutMs
     const connection = new Connection(start, await dial(start, timeoutMs), clock)
     await connection.#identify(deadline - clock.now())
@@ -80,10 +67,10 @@ export class Connection {
   }
 
   async #identify(timeoutMs: number): Promise<void> {
-    const rows = (await this.query(IDENTITY, timeoutMs)) as Identity[] & { state?: Backend }
-    const [identity] = rows
+    const rows = await this.query(IDENTITY, timeoutMs)
+    const [identity] = rows as (ServerState & { pid: number; server: string })[]
     if (!identity) throw new Error('the server did not identify itself')
-    this.backend = rows.state
+    this.backend = (rows as { state?: Backend }).state
     // A pooler invents the pid of the protocol, and may run the next statement in another process.
     this.server = identity.pid === this.backend?.pid ? identity.server : undefined
     this.isStandby = identity.isStandby
@@ -94,50 +81,34 @@ export class Connection {
 
   /** Whether the server still answers, and still is of the kind asked for; if not, the connection ends. */
   async isUsable(timeoutMs = PING_TIMEOUT_MS): Promise<boolean> {
-    return await this.#identify(timeoutMs).then(
-      () => true,
-      () => false,
-    )
+    const identified = this.#identify(timeoutMs).then(() => true)
+    return await identified.catch(() => false)
   }
 
-  /**
-   * Runs a statement without parameters. Any failure ends the connection.
-   * @throws as run(); code NO_ANSWER after `timeoutMs`
-   */
+  /** Runs a statement without parameters. Any failure ends the connection. @throws as run(); code NO_ANSWER */
   async query(text: string, timeoutMs: number): Promise<object> {
     const noAnswer = () => this.destroy(codedError('NO_ANSWER', 'the server does not answer'))
     const settle = onTimeout(timeoutMs, noAnswer, this.clock)
-    try {
-      return await this.run(text, [], { prepare: false })
-    } catch (error) {
-      this.destroy(error as Error)
+    const rows = this.run(text, [], { prepare: false }).catch(error => {
+      this.destroy(error)
       throw error
-    } finally {
-      settle()
-    }
+    })
+    return await rows.finally(settle)
   }
 
   /** Runs one statement. @throws the error of the statement or the connection */
   async run(text: string, parameters: ParameterOrJSON<never>[], options: RunOptions): Promise<object> {
     if (this.isOver) throw closedError()
+    // Behind a pooler, another process may run the next statement, without what this one has prepared.
+    const possible = this.server === undefined ? { ...options, prepare: false } : options
     // A fresh promise per statement: racing one long-lived promise would leak a reaction per statement.
     const { promise, resolve, reject } = Promise.withResolvers<object>()
     this.#abandon = reject
-    // Behind a pooler, another process may run the next statement, without what this one has prepared.
-    const possible = this.server === undefined ? { ...options, prepare: false } : options
     this.wire.send(text, parameters, possible).then(resolve, reject)
-    try {
-      return await this.#timed(promise)
-    } finally {
-      this.#abandon = undefined
-    }
+    return await this.#timed(promise)
   }
 
-  /**
-   * The bytes of `COPY … TO STDOUT`, read no faster than they are taken. A reader that stops early has to end the
-   * connection.
-   * @throws the error of the statement or the connection, also between two chunks
-   */
+  /** As Wire.copy(). A reader that stops early has to end the connection. @throws as run(), also between two chunks */
   async *copy(text: string): AsyncGenerator<Uint8Array> {
     if (this.isOver) throw closedError()
     const chunks = this.wire.copy(text)
@@ -157,6 +128,7 @@ export class Connection {
     try {
       return await work
     } finally {
+      this.#abandon = undefined
       this.runningSince = undefined
       this.usedAt = this.clock.now()
     }
@@ -171,29 +143,20 @@ export class Connection {
   }
 
   /**
-   * Asks the server to end the running statement. Resolves when the request cannot hit a later statement any more; until
-   * then no other may run. If that cannot be known, the connection ends.
+   * Asks the server to end the running statement. No other may run until this resolves: the request would hit it. If that
+   * cannot be known, the connection ends.
    */
   cancel(timeoutMs = CANCEL_TIMEOUT_MS): Promise<void> {
-    this.cancelling ??= this.#cancel(timeoutMs).finally(() => {
+    if (this.cancelling) return this.cancelling
+    const sent = this.backend ? this.wire.cancel(this.backend, timeoutMs) : Promise.reject(closedError())
+    const end = () => this.destroy(timeoutError())
+    this.cancelling = sent.catch(end).finally(() => {
       this.cancelling = undefined
     })
     return this.cancelling
   }
 
-  async #cancel(timeoutMs: number): Promise<void> {
-    try {
-      if (!this.backend) throw new Error('the server did not say how to cancel')
-      await this.wire.cancel(this.backend, timeoutMs)
-    } catch {
-      this.destroy(timeoutError())
-    }
-  }
-
-  /**
-   * Fails the running statement at once with `error`, cancels it, and then ends the connection: a pooler forgets how to
-   * cancel a statement when its connection ends.
-   */
+  /** Fails the running statement at once with `error`, cancels it, and then ends the connection: see cancelBackend(). */
   async giveUp(timeoutMs = CANCEL_TIMEOUT_MS, error: Error = timeoutError()): Promise<void> {
     this.isGivenUp = true
     this.expiresAt = Number.NEGATIVE_INFINITY
@@ -218,6 +181,6 @@ export class Connection {
   #end(): void {
     if (this.isOver) return
     this.isOver = true
-    this.onEnd(this)
+    this.onEnd()
   }
 }

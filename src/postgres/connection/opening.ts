@@ -1,30 +1,26 @@
 import { closedError } from '../failures.ts'
-import type { Parameters } from './client.ts'
 import { type Clock, SYSTEM_CLOCK } from './clock.ts'
 import { Connection } from './connection.ts'
-import { isAboutEncryption, SSL_MODES } from './encryption.ts'
-import type { Address, PostgresUrl } from './url.ts'
+import { type Address, type PostgresUrl, SSL_MODES } from './url.ts'
 import { type Dial, dialPostgres } from './wire.ts'
 
 interface OpenOptions {
-  /** Parameters that are left out where a pooler refuses them. */
-  optional?: Parameters
+  /** Parameters of the server that are left out where a pooler refuses them. */
+  optional?: Record<string, string>
   dial?: Dial
   clock?: Clock
 }
 
 /**
  * Opens a connection to the first server of a URL that answers and is of the kind asked for. Each server gets an equal
- * share of `timeoutMs`.
- * @throws the error of the last server
+ * share of `timeoutMs`. @throws the error of the last server
  */
 export async function openFirst(
   url: PostgresUrl,
   timeoutMs: number,
-  { optional = {}, dial = dialPostgres, clock = SYSTEM_CLOCK }: OpenOptions = {},
+  options: OpenOptions = {},
 ): Promise<Connection> {
-  const options = { optional, dial, clock }
-  let failure: unknown
+  let failure: unknown = closedError()
   /** Used if a standby is preferred and there is none. */
   let primary: Connection | undefined
   for (const address of url.addresses) {
@@ -41,37 +37,36 @@ export async function openFirst(
     }
   }
   if (primary && !primary.isOver) return primary
-  throw failure ?? closedError()
+  throw failure
 }
+
+/** Codes after which the other attempt may succeed: no TLS offered, TLS required (pg_hba.conf), or no common cipher. */
+const ABOUT_ENCRYPTION = /^(NOT_ENCRYPTED|28000|ECONNRESET|EPROTO|CONNECTION_CLOSED|ERR_SSL_\w+)$/
 
 /** With and without encryption in the order of sslmode, and once more without the optional parameters. */
 async function openAt(
   url: PostgresUrl,
   address: Address,
   timeoutMs: number,
-  { optional, dial, clock }: Required<OpenOptions>,
+  { optional, dial = dialPostgres, clock = SYSTEM_CLOCK }: OpenOptions,
 ): Promise<Connection> {
   const deadline = clock.now() + timeoutMs
   let failure: unknown
   for (const isEncrypted of 'path' in address ? [false] : SSL_MODES[url.encryption.mode]) {
     const route = { address, ...(isEncrypted && { encryption: url.encryption }) }
-    const openWith = (parameters: Parameters) =>
+    const openWith = (parameters: Record<string, string>) =>
       Connection.open({ url, route, parameters }, deadline - clock.now(), dial, clock)
     try {
       return await openWith({ ...optional, ...url.parameters }).catch(error => {
-        if (!isParameterRefused(error)) throw error
+        // PgBouncer accepts only parameters that it restores for the next client.
+        if (error.code !== '08P01' || !/startup parameter/.test(error.message)) throw error
         return openWith(url.parameters)
       })
     } catch (error) {
-      if (failure === undefined || (error as { code?: string }).code !== 'NOT_ENCRYPTED') failure = error
-      if (!isAboutEncryption(error)) break
+      const { code = '' } = error as { code?: string }
+      if (failure === undefined || code !== 'NOT_ENCRYPTED') failure = error
+      if (!ABOUT_ENCRYPTION.test(code)) break
     }
   }
   throw failure
-}
-
-/** PgBouncer accepts only parameters that it restores for the next client. */
-function isParameterRefused(error: unknown): boolean {
-  const { code, message } = error as { code?: string; message?: string }
-  return code === '08P01' && /startup parameter/.test(message ?? '')
 }

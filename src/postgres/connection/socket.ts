@@ -1,11 +1,10 @@
-import { connect, type Socket } from 'node:net'
-import { connect as encrypt, type TLSSocket } from 'node:tls'
+import { connect, isIP, type Socket } from 'node:net'
+import { checkServerIdentity, connect as encrypt, type TLSSocket } from 'node:tls'
 import { closedError, codedError } from '../failures.ts'
 import { withTimeout } from './clock.ts'
-import { ALPN, type Encryption, tlsOptions } from './encryption.ts'
-import type { Address } from './url.ts'
+import type { Address, Encryption } from './url.ts'
 
-/** A way to a server: for connections of commands and requests, and for cancel requests. */
+/** A way to a server. */
 export interface Route {
   address: Address
   /** Undefined for a connection without TLS. */
@@ -21,15 +20,14 @@ export interface Backend {
 /** The kernel's first TCP keepalive probe: firewalls drop idle connections after minutes. */
 const KEEP_ALIVE_MS = 30_000
 
-/** SSLRequest: its length and its code. */
 const SSL_REQUEST = Buffer.from([0, 0, 0, 8, 4, 210, 22, 47])
-
-/** The code of a CancelRequest. */
 const CANCEL_REQUEST = 80877102
 
+/** The protocol name that direct TLS negotiates. */
+const ALPN = 'postgresql'
+
 /**
- * Opens a socket to a server, on which the Postgres protocol can start.
- * @param timeoutMs for the connection and the TLS handshake together
+ * Opens a socket to a server, with TLS or without, on which the Postgres protocol can start.
  * @throws the error of the socket or of TLS; codes NOT_ENCRYPTED, ETIMEDOUT, CONNECTION_CLOSED
  */
 export async function openSocket({ address, encryption }: Route, timeoutMs: number): Promise<Socket> {
@@ -50,16 +48,28 @@ export async function openSocket({ address, encryption }: Route, timeoutMs: numb
 }
 
 async function encrypted(raw: Socket, encryption: Encryption, host: string): Promise<TLSSocket> {
-  if (!encryption.isDirect) {
+  const { mode, authority, isDirect } = encryption
+  const notEncrypted = () => codedError('NOT_ENCRYPTED', 'the server does not encrypt')
+  if (!isDirect) {
     raw.write(SSL_REQUEST)
     const answer = await once<Buffer>(raw, 'data')
     // Further bytes were injected before the handshake and would be taken for decrypted data (CVE-2021-23222).
     if (answer?.toString('latin1') !== 'S') throw notEncrypted()
   }
-  const socket = encrypt({ socket: raw, ...tlsOptions(encryption, host) })
+  const socket = encrypt({
+    socket: raw,
+    // The host name is sent (SNI), so that a proxy can route by it.
+    ...(isIP(host) === 0 && { servername: host }),
+    ...(isDirect && { ALPNProtocols: [ALPN] }),
+    ...(authority !== undefined && { ca: authority }),
+    rejectUnauthorized: mode.startsWith('verify-'),
+    // By `host`, because servername is missing for an IP address.
+    checkServerIdentity: (_, certificate) =>
+      mode === 'verify-full' ? checkServerIdentity(host, certificate) : undefined,
+  })
   socket.on('error', () => {})
   await once(socket, 'secureConnect')
-  if (encryption.isDirect && socket.alpnProtocol !== ALPN) throw notEncrypted()
+  if (isDirect && socket.alpnProtocol !== ALPN) throw notEncrypted()
   return socket
 }
 
@@ -68,35 +78,24 @@ function once<Value>(socket: Socket, name: string): Promise<Value | undefined> {
   const { promise, resolve, reject } = Promise.withResolvers<Value | undefined>()
   const onClose = () => reject(closedError())
   socket.once(name, resolve).once('error', reject).once('close', onClose)
-  return promise.finally(() => {
-    socket.off(name, resolve).off('error', reject).off('close', onClose)
-  })
+  return promise.finally(() => socket.off(name, resolve).off('error', reject).off('close', onClose))
 }
-
-const notEncrypted = () => codedError('NOT_ENCRYPTED', 'the server does not encrypt')
 
 /**
  * Sends a CancelRequest and waits until the server closes the socket, as libpq does: the server has then sent the
- * signal. query.cancel() of postgres.js does not wait, and its error cannot be caught.
+ * signal. query.cancel() of postgres.js does not wait, and its error cannot be caught. A pooler forgets how to cancel a
+ * statement when its connection ends. @throws if the server does not close the socket in time
  * @param route the connection's own: without its encryption the secret would be readable on the network
- * @throws if the server does not close the socket in time, or the connection fails
  */
-export async function cancelBackend(
-  route: Route,
-  { pid, secret }: Backend,
-  timeoutMs: number,
-): Promise<void> {
+export async function cancelBackend(route: Route, backend: Backend, timeoutMs: number): Promise<void> {
   const deadline = performance.now() + timeoutMs
   const socket = await openSocket(route, timeoutMs)
-  const { promise: isClosed, resolve, reject } = Promise.withResolvers<void>()
-  socket.once('close', () => resolve()).once('error', reject)
-  socket.resume()
   const message = Buffer.alloc(16)
-  for (const [index, number] of [16, CANCEL_REQUEST, pid, secret].entries())
+  for (const [index, number] of [16, CANCEL_REQUEST, backend.pid, backend.secret].entries())
     message.writeUInt32BE(number >>> 0, index * 4)
-  socket.write(message)
+  socket.resume().write(message)
   try {
-    await withTimeout(deadline - performance.now(), isClosed)
+    await withTimeout(deadline - performance.now(), once(socket, 'close'))
   } finally {
     socket.destroy()
   }

@@ -1,9 +1,27 @@
 import { readFileSync } from 'node:fs'
 import { Failure } from '../../errors.ts'
-import { type Encryption, SSL_MODES } from './encryption.ts'
 
 /** Where a server listens: host and port, or a unix socket. */
 export type Address = { host: string; port: number } | { path: string }
+
+/** The values of sslmode in libpq: whether to encrypt, in the order of the attempts. */
+export const SSL_MODES = {
+  disable: [false],
+  allow: [false, true],
+  prefer: [true, false],
+  require: [true],
+  'verify-ca': [true],
+  'verify-full': [true],
+}
+
+/** How TCP connections are encrypted. Unix sockets never are. */
+export interface Encryption {
+  mode: keyof typeof SSL_MODES
+  /** Certificates of the authority, PEM; undefined for those that Bun trusts. */
+  authority?: string
+  /** TLS from the first byte, without an SSLRequest (sslnegotiation=direct, Postgres 17). */
+  isDirect: boolean
+}
 
 /** What a server reports about itself. */
 export interface ServerState {
@@ -26,12 +44,11 @@ export const TARGETS = {
 
 /** The parts of DATABASE_URL=postgres://… */
 export interface PostgresUrl {
-  /** Its hosts, in the order of the attempts. */
+  /** In the order of the attempts. */
   addresses: Address[]
-  /** What the URL names of user, password and database; by default the user of this process, and its name. */
+  /** What the URL names of the three; by default the user of this process, and its name. */
   login: { user?: string; password?: string; database?: string }
   encryption: Encryption
-  /** target_session_attrs: which servers are accepted. */
   target: keyof typeof TARGETS
   /** Whether commands may prepare statements. */
   prepare: boolean
@@ -58,17 +75,13 @@ const UNSUPPORTED: [RegExp, string][] = [
   [/^password$/, 'write the password before the host: postgres://user:password@host:port/name'],
 ]
 
-/** user:password, hosts, database and query. */
-const PARTS = /^postgres(?:ql)?:\/\/(?:([^/?#]*)@)?([^/?#]*)(?:\/([^?#]*))?(?:\?([^#]*))?$/
+/** user, password, hosts, database and query. */
+const PARTS = /^postgres(?:ql)?:\/\/(?:([^/?#:]*)(?::([^/?#]*))?@)?([^/?#]*)(?:\/([^?#]*))?(?:\?([^#]*))?$/
 
-/**
- * Reads a URL of Postgres, which may have several hosts (host1:port1,host2:port2).
- * @throws Failure that says what is wrong, without any secret
- */
+/** Reads a URL of Postgres with one host or several. @throws Failure that says what is wrong, without any secret */
 export function readPostgresUrl(text: string): PostgresUrl {
-  const [whole, credentials = '', hosts = '', database = '', query = ''] = PARTS.exec(text) ?? []
+  const [whole, user = '', password = '', hosts = '', database = '', query = ''] = PARTS.exec(text) ?? []
   if (whole === undefined) throw new Failure(NOT_A_URL)
-  const [, user = '', password = ''] = /^([^:]*)(?::(.*))?$/s.exec(credentials) ?? []
   const login = Object.entries({ user, password, database }).filter(([, part]) => part !== '')
   const parameters = new URLSearchParams(query)
   for (const [name, value] of [...parameters]) {
@@ -116,20 +129,18 @@ function decoded(text: string): string {
   }
 }
 
-const DEFAULT_PORT = '5432'
-
 /** Hosts are before the "?" or, as libpq allows for socket folders, in parameters after it. */
 function readAddresses(hosts: string, parameters: URLSearchParams): Address[] {
   const host = remove(parameters, 'host')
   const port = remove(parameters, 'port')
-  if (hosts !== '' && (host ?? port) !== undefined)
-    throw new Failure('DATABASE_URL has hosts or ports before the "?" and after it: remove one of them')
   if (host === undefined && port === undefined) return hosts.split(',').map(readAddress)
-  const ports = (port ?? DEFAULT_PORT).split(',')
+  if (hosts !== '')
+    throw new Failure('DATABASE_URL has hosts or ports before the "?" and after it: remove one of them')
+  const ports = port?.split(',') ?? []
   const names = (host ?? '').split(',')
   if (ports.length > 1 && ports.length !== names.length)
     throw new Failure('DATABASE_URL has more or fewer ports than hosts: give one for each, or one for all')
-  return names.map((name, at) => addressOf(name, ports.length > 1 ? ports[at] : ports[0]))
+  return names.map((name, at) => addressOf(name, ports[at] ?? ports[0]))
 }
 
 function readAddress(text: string): Address {
@@ -139,7 +150,7 @@ function readAddress(text: string): Address {
 }
 
 function addressOf(host: string, text: string | undefined): Address {
-  const port = Number(text || DEFAULT_PORT)
+  const port = Number(text || 5432)
   if (!(port >= 1 && port <= 65_535)) throw new Failure(NOT_A_URL)
   return host.startsWith('/') ? { path: `${host}/.s.PGSQL.${port}` } : { host: host || 'localhost', port }
 }

@@ -1,58 +1,48 @@
-import type { ParameterOrJSON, PostgresType } from 'postgres'
+import type { ParameterOrJSON, PendingQuery, PostgresType, Row } from 'postgres'
 
-/** The array types of statements: their oid in Postgres, and how an element is read. A bigint or a date stays text. */
-const ARRAYS: Record<string, { oid: number; element(text: string): unknown }> = {
-  booleans: { oid: 1000, element: text => text === 't' },
-  integers: { oid: 1007, element: Number },
-  texts: { oid: 1009, element: text => text },
-  bigints: { oid: 1016, element: text => text },
-  dates: { oid: 1182, element: text => text },
-}
+const isTrue = (text: string) => text === 't'
+const asIs = (text: string) => text
+
+/** Reads {1,NULL,"a \"quoted\" one"}. */
+const arrayOf = (element: (text: string) => unknown) => (text: string) =>
+  Array.from(text.slice(1, -1).matchAll(/"((?:[^"\\]|\\.)*)"|([^,]+)/gs), ([, quoted, plain = 'NULL']) => {
+    if (quoted !== undefined) return element(quoted.replaceAll(/\\(.)/gs, '$1'))
+    return plain === 'NULL' ? null : element(plain)
+  })
+
+/** The types of statements by their oid in Postgres, with arrays of one dimension. A bigint or a date stays text. */
+const READERS = {
+  boolean: [16, isTrue],
+  bytea: [17, (text: string) => Buffer.from(text.slice(2), 'hex')],
+  booleans: [1000, arrayOf(isTrue)],
+  integers: [1007, arrayOf(Number)],
+  texts: [1009, arrayOf(asIs)],
+  bigints: [1016, arrayOf(asIs)],
+  dates: [1182, arrayOf(asIs)],
+} as const
 
 /**
- * The types that postgres.js gets, with arrays of one dimension. Without them it asks each new connection for the array
- * types: one round trip more, and 3.4.9 throws where no code can catch it if the connection is cut meanwhile.
- *
- * Values are not serialized, because asText() has done that: postgres.js repeats a statement whose plan became invalid
- * with serialized parameters, and would turn hex into hex of hex, and 't' into false.
+ * The types for postgres.js, which without them asks each new connection for the array types. asText() has serialized the
+ * values: postgres.js repeats a statement whose plan became invalid with serialized parameters, and would turn hex into
+ * hex of hex, and 't' into false.
  */
-export function valueTypes(): Record<string, PostgresType> {
-  const type = (oid: number, parse: (text: string) => unknown): PostgresType => ({
-    to: oid,
-    from: [oid],
-    serialize: (value: string) => value,
-    parse,
-  })
-  const arrays = Object.entries(ARRAYS).map(([name, { oid, element }]) => [
+export const VALUE_TYPES: Record<string, PostgresType> = Object.fromEntries(
+  Object.entries(READERS).map(([name, [oid, parse]]) => [
     name,
-    type(oid, text => fromArrayText(text).map(item => (item === null ? null : element(item)))),
-  ])
-  return {
-    ...Object.fromEntries(arrays),
-    boolean: type(16, text => text === 't'),
-    bytea: type(17, text => Buffer.from(text.slice(2), 'hex')),
-  }
-}
+    { to: oid, from: [oid], serialize: asIs, parse },
+  ]),
+)
 
-/** A parameter as Postgres reads it; numbers and null stay as they are. */
+/** A parameter as Postgres reads it; numbers and null stay as they are. An array becomes {"1",null,"a \"quoted\" one"}. */
 export function asText(value: ParameterOrJSON<never>): ParameterOrJSON<never> {
-  if (Array.isArray(value)) return toArrayText(value)
+  if (Array.isArray(value)) {
+    const quoted = (item: unknown) => `"${String(item).replaceAll(/["\\]/g, '\\$&')}"`
+    return `{${value.map((item: unknown) => (item === null ? 'null' : quoted(item))).join(',')}}`
+  }
   if (value instanceof Uint8Array) return `\\x${Buffer.from(value).toString('hex')}`
   return typeof value === 'boolean' ? String(value) : value
 }
 
-/** An array literal: {"1",null,"a \"quoted\" one"}. */
-function toArrayText(values: unknown[]): string {
-  const items = values.map(value =>
-    value === null ? 'null' : `"${String(value).replaceAll(/["\\]/g, '\\$&')}"`,
-  )
-  return `{${items.join(',')}}`
-}
-
-/** Reads {1,NULL,"a \"quoted\" one"}. */
-function fromArrayText(text: string): (string | null)[] {
-  const items = text.slice(1, -1).matchAll(/"((?:[^"\\]|\\.)*)"|([^,]+)/gs)
-  return Array.from(items, ([, quoted, plain]) =>
-    quoted !== undefined ? quoted.replaceAll(/\\(.)/gs, '$1') : plain === 'NULL' ? null : (plain as string),
-  )
-}
+/** The result of Runner.unsafe() as raw rows: a query of postgres.js needs raw(), ServingDatabase returns them. */
+export const rawRows = (rows: PromiseLike<object>): PromiseLike<object> =>
+  'raw' in rows ? (rows as PendingQuery<Row[]>).raw() : rows

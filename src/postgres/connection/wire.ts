@@ -1,40 +1,36 @@
 import type { Socket } from 'node:net'
 import { Readable } from 'node:stream'
-import type { ParameterOrJSON, Sql } from 'postgres'
+import postgres, { type Options, type ParameterOrJSON, type PostgresType, type Sql } from 'postgres'
 import { closedError } from '../failures.ts'
 import type { RunOptions } from '../statement.ts'
-import { client, type Parameters } from './client.ts'
 import { type Backend, cancelBackend, openSocket, type Route } from './socket.ts'
 import type { PostgresUrl } from './url.ts'
-import { asText, valueTypes } from './value-types.ts'
+import { asText, VALUE_TYPES } from './value-types.ts'
 
 /** How one connection starts. */
 export interface Start {
   url: PostgresUrl
   route: Route
-  parameters: Parameters
+  /** Parameters of the server. */
+  parameters: Record<string, string>
+}
+
+/** postgres.js on sockets that openSocket() has opened: it only speaks the protocol. */
+export function client(
+  { url, parameters }: Start,
+  socket: () => Promise<Socket>,
+  options: Options<Record<string, PostgresType>>,
+): Sql {
+  // A date is read back as it was written, ISO: it is part of a remembered position.
+  const connection = { application_name: 'axport', TimeZone: 'UTC', DateStyle: 'ISO', ...parameters }
+  // openSocket() does what these three are for.
+  const done = { ssl: false, keep_alive: 0, connect_timeout: 0 }
+  const all = { ...url.login, connection, prepare: url.prepare, onnotice: () => {}, ...done, socket }
+  return postgres({ ...all, ...options })
 }
 
 /** What a connection sends its statements through: postgres.js on a socket, or a simulation. */
-export interface Wire {
-  /** Bytes received. */
-  readonly bytesRead: number
-  /** Called when the connection ends, for whatever reason. */
-  onEnd: () => void
-  /**
-   * Runs one statement, after the previous one has ended.
-   * @throws the error of the statement or the connection
-   */
-  send(text: string, parameters: ParameterOrJSON<never>[], options: RunOptions): Promise<object>
-  /** The bytes of `COPY … TO STDOUT`, read no faster than they are taken. */
-  copy(text: string): AsyncGenerator<Uint8Array, void, undefined>
-  /** As cancelBackend(). */
-  cancel(backend: Backend, timeoutMs: number): Promise<void>
-  /** Says goodbye to the server, and closes after `timeoutMs` at the latest. */
-  close(timeoutMs: number): Promise<void>
-  /** Closes at once. No statement may be waiting for its answer. */
-  destroy(): void
-}
+export type Wire = Pick<PostgresWire, keyof PostgresWire>
 
 /** Opens a wire. @throws as openSocket() */
 export type Dial = (start: Start, timeoutMs: number) => Promise<Wire>
@@ -43,7 +39,8 @@ export const dialPostgres: Dial = async (start, timeoutMs) =>
   new PostgresWire(start, await openSocket(start.route, timeoutMs))
 
 /** postgres.js on one open socket. */
-class PostgresWire implements Wire {
+class PostgresWire {
+  /** Called when the connection ends, for whatever reason. */
   onEnd = () => {}
   #hasFailed = false
   readonly #sql: Sql
@@ -58,28 +55,22 @@ class PostgresWire implements Wire {
       isTaken = true
       return socket
     }
-    this.#sql = client(start.url, start.parameters, take, {
-      max: 1,
-      max_lifetime: null,
-      prepare: start.url.prepare,
-      fetch_types: false,
-      types: valueTypes(),
-      onclose: () => this.onEnd(),
-    })
+    const onclose = () => this.onEnd()
+    const types = { fetch_types: false, types: VALUE_TYPES }
+    this.#sql = client(start, take, { max: 1, max_lifetime: null, ...types, onclose })
   }
 
   get bytesRead(): number {
     return this.socket.bytesRead
   }
 
+  /** Runs one statement, after the previous one has ended. @throws the error of the statement or the connection */
   async send(text: string, parameters: ParameterOrJSON<never>[], options: RunOptions): Promise<object> {
-    // postgres.js 3.4.9 keeps the rows that came before an error, and appends the next rows to them. It starts
-    // from 0 only after a statement that succeeded.
+    // postgres.js 3.4.9 keeps the rows before an error, and appends the next rows to them, until a statement succeeds.
     if (this.#hasFailed) await this.#sql.unsafe('select 1')
     this.#hasFailed = false
     const query = this.#sql.unsafe(text, parameters.map(asText), { prepare: options.prepare })
-    // For an unprepared statement postgres.js 3.4.9 asks for the parameter types first: one round trip more. Every
-    // parameter has a cast, so the types are not needed.
+    // Without this, postgres.js 3.4.9 asks for the types of parameters: a round trip, and each parameter has a cast.
     if (!options.prepare) Object.defineProperty(query, 'describeFirst', { get: () => false, set: () => {} })
     try {
       return await (options.bytes ? query.raw() : query)
@@ -89,10 +80,10 @@ class PostgresWire implements Wire {
     }
   }
 
+  /** The bytes of `COPY … TO STDOUT`, read no faster than they are taken. */
   async *copy(text: string): AsyncGenerator<Uint8Array, void, undefined> {
     const query = this.#sql.unsafe(text)
-    // postgres.js 3.4.9 returns the stream one turn of the event loop after it was made. Without a listener, an error
-    // that came with the first bytes would end the process.
+    // postgres.js 3.4.9 returns the stream a turn of the event loop late: an earlier error would end the process.
     const internal = query as unknown as { resolve(result: unknown): void }
     const { resolve } = internal
     internal.resolve = result => {
@@ -108,11 +99,13 @@ class PostgresWire implements Wire {
     return cancelBackend(this.start.route, backend, timeoutMs)
   }
 
+  /** Says goodbye to the server, and closes after `timeoutMs` at the latest. */
   async close(timeoutMs: number): Promise<void> {
     await this.#sql.end({ timeout: timeoutMs / 1000 }).catch(() => {})
     this.socket.destroy()
   }
 
+  /** Closes at once. No statement may be waiting for its answer. */
   destroy(): void {
     this.socket.destroy()
     this.#sql.end({ timeout: 0 }).catch(() => {})

@@ -20,9 +20,9 @@ import { Failure } from '../../errors.ts'
 
 /** The database of DATABASE_URL=embedded:DIR. */
 export interface EmbeddedDatabase {
-  /** Path of the unix socket that speaks the Postgres protocol; `psql -h` takes the folder it is in. */
+  /** The unix socket that speaks the Postgres protocol; `psql -h` takes its folder. */
   socketPath: string
-  /** true if this process runs the engine, false if another one does. */
+  /** Whether this process runs the engine. */
   owner: boolean
   /** For the owner: closes the socket and the database with everything flushed, and releases DIR. Idempotent. */
   close(): Promise<void>
@@ -40,28 +40,24 @@ const OWNER_TIMEOUT_MS = 30_000
 const POLL_MS = 50
 
 /**
- * Opens the database in DIR, a folder that is created with mode 0700 if it is missing. The first opener runs the engine;
- * all others, also in the same process, use its socket.
- * @throws Failure if the folder cannot be used, or its owner does not answer for 30 s
+ * Opens the database in DIR, or creates it. The first opener runs the engine; all others, also in the same process, use
+ * its socket. @throws Failure if the folder cannot be used, or its owner does not answer for 30 s
  */
 export async function openEmbedded(dir: string): Promise<EmbeddedDatabase> {
   try {
-    return await openFolder(prepareFolder(dir))
+    const folder = prepareFolder(dir)
+    const socketPath = socketPathOf(folder)
+    for (const startedAt = performance.now(); performance.now() - startedAt < OWNER_TIMEOUT_MS; ) {
+      // Before each attempt at the socket: if an owner exits while it starts, this process becomes the owner.
+      const release = tryLock(join(folder, LOCK))
+      if (release) return await own(folder, socketPath, release)
+      if (await answers(socketPath)) return { socketPath, owner: false, close: async () => {} }
+      await Bun.sleep(POLL_MS)
+    }
+    throw new Error(`another process holds it and does not answer at ${socketPath}: stop that process`)
   } catch (error) {
     throw new Failure(`cannot use the embedded database ${dir}: ${(error as Error).message}`)
   }
-}
-
-async function openFolder(folder: string): Promise<EmbeddedDatabase> {
-  const socketPath = socketPathOf(folder)
-  for (const startedAt = performance.now(); performance.now() - startedAt < OWNER_TIMEOUT_MS; ) {
-    // Before each attempt at the socket: if an owner exits while it starts, this process becomes the owner.
-    const release = tryLock(join(folder, LOCK))
-    if (release) return await own(folder, socketPath, release)
-    if (await answers(socketPath)) return { socketPath, owner: false, close: async () => {} }
-    await Bun.sleep(POLL_MS)
-  }
-  throw new Error(`another process holds it and does not answer at ${socketPath}: stop that process`)
 }
 
 async function own(folder: string, socketPath: string, release: () => void): Promise<EmbeddedDatabase> {
@@ -70,20 +66,12 @@ async function own(folder: string, socketPath: string, release: () => void): Pro
     // The lock excludes another engine. A killed engine may leave this file empty, which Postgres refuses.
     rmSync(join(folder, CLUSTER, 'postmaster.pid'), { force: true })
     // Imported here: a service on a Postgres never evaluates the engine.
-    const [{ startPglite }, { servePglite }] = await Promise.all([
-      import('./pglite-assets.ts'),
-      import('./pglite.ts'),
-    ])
+    const { startPglite } = await import('./pglite-assets.ts')
+    const { servePglite } = await import('./pglite.ts')
     const server = await servePglite(() => startPglite(join(folder, CLUSTER)), socketPath)
     let closed: Promise<void> | undefined
-    return {
-      socketPath,
-      owner: true,
-      close() {
-        closed ??= server.close().finally(release)
-        return closed
-      },
-    }
+    const close = () => (closed ??= server.close().finally(release))
+    return { socketPath, owner: true, close }
   } catch (error) {
     release()
     throw error
@@ -94,9 +82,8 @@ async function own(folder: string, socketPath: string, release: () => void): Pro
 const locks = new Set<Database>()
 
 /**
- * Acquires the lock of a folder, and returns a function that releases it; undefined if another opener holds it. The lock
- * ends with the process. It is a lock of SQLite, because Bun and Node have none, and also excludes openers in the same
- * process. No other code may open the file: closing it would release the lock.
+ * Acquires the lock of a folder, and returns its release; undefined if another opener holds it, also in this process. It
+ * is a lock of SQLite, because Bun and Node have none. No other code may open the file: closing it would release the lock.
  */
 function tryLock(path: string): (() => void) | undefined {
   const lock = new Database(path)
@@ -117,9 +104,8 @@ function tryLock(path: string): (() => void) | undefined {
 
 function answers(socketPath: string): Promise<boolean> {
   return new Promise(resolve => {
-    const socket = connect(socketPath)
-    socket.once('connect', () => resolve(true)).once('error', () => resolve(false))
-    socket.once('connect', () => socket.end())
+    const socket = connect(socketPath, () => resolve(true)).once('connect', () => socket.end())
+    socket.on('error', () => resolve(false))
   })
 }
 
@@ -130,21 +116,20 @@ function prepareFolder(dir: string): string {
   const folder = realpathSync(dir)
   accessSync(folder, constants.R_OK | constants.W_OK | constants.X_OK)
   const cluster = join(folder, CLUSTER)
-  if (existsSync(cluster)) requireUsableCluster(cluster)
-  else requireEmpty(folder)
+  if (existsSync(cluster)) {
+    const version = readFileSync(join(cluster, 'PG_VERSION'), 'utf8').trim()
+    if (version !== POSTGRES_VERSION)
+      throw new Error(`it was made by Postgres ${version}: use the axport that made it`)
+    // As root it would work, and create files that the user of the service cannot read.
+    const { uid } = statSync(cluster)
+    if (uid !== process.getuid?.()) throw new Error(`it belongs to user ${uid}: run axport as that user`)
+  } else {
+    const foreign = foreignFileIn(folder)
+    if (foreign) throw new Error(`it holds something else (${foreign}): name a new or an empty folder`)
+  }
   // The engine creates files that all users can read.
   chmodSync(folder, 0o700)
   return folder
-}
-
-function requireUsableCluster(cluster: string): void {
-  const version = readFileSync(join(cluster, 'PG_VERSION'), 'utf8').trim()
-  if (version !== POSTGRES_VERSION) {
-    throw new Error(`it was made by Postgres ${version}: use the axport that made it`)
-  }
-  // As root it would work, and create files that the user of the service cannot read.
-  const { uid } = statSync(cluster)
-  if (uid !== process.getuid?.()) throw new Error(`it belongs to user ${uid}: run axport as that user`)
 }
 
 /** Beginnings of names that an interrupted start or the file system leaves; other files are not axport's. */
@@ -154,8 +139,8 @@ const foreignFileIn = (folder: string) =>
   readdirSync(folder).find(name => !HARMLESS.some(start => name.startsWith(start)))
 
 /**
- * The reason why DATABASE_URL names no embedded database; undefined where there is one, where the folder cannot be read
- * or holds other files (opening it then says so), and for a Postgres. To open a mistyped folder would create a database.
+ * The reason why DATABASE_URL names no embedded database, where opening it would create one. Undefined for a Postgres, and
+ * where opening says what is wrong.
  */
 export function missingEmbedded(url: string): string | undefined {
   const dir = /^embedded:(.+)$/s.exec(url)?.[1]
@@ -166,11 +151,6 @@ export function missingEmbedded(url: string): string | undefined {
     return undefined
   }
   return `${dir} holds no database: is the folder in DATABASE_URL right? axport migrate makes a new one there`
-}
-
-function requireEmpty(folder: string): void {
-  const foreign = foreignFileIn(folder)
-  if (foreign) throw new Error(`it holds something else (${foreign}): name a new or an empty folder`)
 }
 
 function socketPathOf(folder: string): string {

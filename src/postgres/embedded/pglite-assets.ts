@@ -1,15 +1,5 @@
-import {
-  existsSync,
-  fsyncSync,
-  mkdirSync,
-  readdirSync,
-  readFileSync,
-  renameSync,
-  rmSync,
-  writeFileSync,
-} from 'node:fs'
+import { existsSync, fsyncSync, mkdirSync, readdirSync, renameSync, rmSync } from 'node:fs'
 import { dirname, join } from 'node:path'
-import { pathToFileURL } from 'node:url'
 import { PGlite } from '@electric-sql/pglite'
 import initdbWasm from '@electric-sql/pglite/initdb.wasm' with { type: 'file' }
 import { NodeFS } from '@electric-sql/pglite/nodefs'
@@ -30,10 +20,8 @@ const SETTINGS = [
 ]
 
 /**
- * Starts the engine on a cluster, and creates a missing cluster. After a crash Postgres' recovery runs. The folder must be
- * locked: PGlite takes no lock, and two engines would corrupt the files.
- * @param cluster the folder of the cluster; its parent exists
- * @throws Error with the engine's last message if it does not start
+ * Starts the engine on the folder of a cluster, and creates a missing cluster. The folder must be locked: PGlite takes no
+ * lock, and two engines would corrupt the files. @throws Error with the engine's last message if it does not start
  */
 export async function startPglite(cluster: string): Promise<PGlite> {
   if (!existsSync(cluster)) {
@@ -53,10 +41,6 @@ export async function startPglite(cluster: string): Promise<PGlite> {
 
 async function boot(cluster: string): Promise<PGlite> {
   let lastMessage = ''
-  const archive = `${cluster}.pg_trgm.tar.gz`
-  // The engine streams this file from a path, which cannot be inside the executable. The write is synchronous: a pending
-  // one would fail the removal of the folder at a signal.
-  writeFileSync(archive, readFileSync(pgTrgm))
   try {
     const isNew = readdirSync(cluster).length === 0
     const db = new PGlite({
@@ -64,7 +48,6 @@ async function boot(cluster: string): Promise<PGlite> {
       pgliteWasmModule: await compile(engineWasm),
       ...(isNew && { initdbWasmModule: await compile(initdbWasm) }),
       fsBundle: Bun.file(systemFiles),
-      extensions: { pg_trgm: pathToFileURL(archive) },
       relaxedDurability: false,
       // With the default of 16 MB the first start would need 120 MB more.
       initDbStartParams: ['--wal-segsize=4'],
@@ -83,8 +66,6 @@ async function boot(cluster: string): Promise<PGlite> {
     return db
   } catch (error) {
     throw new Error(`the database engine does not start: ${lastMessage || (error as Error).message}`)
-  } finally {
-    rmSync(archive, { force: true })
   }
 }
 
@@ -92,15 +73,17 @@ async function compile(file: string): Promise<WebAssembly.Module> {
   return await WebAssembly.compile(await Bun.file(file).arrayBuffer())
 }
 
-/** Files on the host with a real fsync, which is a no-op in PGlite. */
+/** Files on the host with a real fsync, which is a no-op in PGlite, and pg_trgm, which PGlite would read from a path. */
 class SyncedFiles extends NodeFS {
   override async init(...[db, options]: Parameters<NodeFS['init']>): ReturnType<NodeFS['init']> {
     const { emscriptenOpts } = await super.init(db, options)
     emscriptenOpts.preRun?.push(engine => {
-      const files = engine.NODEFS as unknown as {
-        stream_ops: { fsync?: (stream: { nfd: number }) => number }
+      const zipped = Bun.file(pgTrgm).bytes()
+      engine.pg_extensions = { pg_trgm: zipped.then(bytes => new Blob([Bun.gunzipSync(bytes)])) }
+      const { stream_ops } = engine.NODEFS as unknown as {
+        stream_ops: { fsync(stream: { nfd: number }): number }
       }
-      files.stream_ops.fsync = stream => {
+      stream_ops.fsync = stream => {
         try {
           fsyncSync(stream.nfd)
           return 0

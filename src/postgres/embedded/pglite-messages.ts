@@ -1,20 +1,20 @@
-/** Cuts a stream of bytes into messages of a client, by the Postgres protocol (version 3). */
-export class Messages {
+import type { Socket } from 'node:net'
+
+/** A connection of a client, which speaks the Postgres protocol (version 3). */
+export class Client {
   /** The startup packet, which has no type, has been read. */
-  started = false
+  isStarted = false
+  /** The messages of the batch that is still arriving. */
+  batch: Buffer[] = []
+  /** A Flush has sent the beginning of the batch to the engine, and no Sync has ended it yet. */
+  isFlushed = false
+  /** The names of its prepared statements. */
+  readonly statements = new Set<string>()
   private chunks: Buffer[] = []
   private size = 0
   private wanted = 0
 
-  private lengthOf(bytes: Buffer): number {
-    const start = this.started ? 1 : 0
-    if (bytes.length < start + 4) return start + 4
-    const length = bytes.readUInt32BE(start)
-    // The limits of Postgres.
-    const limit = this.started && 'PBQdcf'.includes(String.fromCharCode(bytes[0] ?? 0)) ? 0x3fffffff : 10_000
-    if (length < (this.started ? 4 : 8) || length > limit) throw new Error('invalid message length')
-    return start + length
-  }
+  constructor(readonly socket: Socket) {}
 
   /** The messages that `chunk` completes. @throws Error for a length that would crash the engine */
   *take(chunk: Buffer): Generator<Buffer> {
@@ -32,6 +32,25 @@ export class Messages {
     this.chunks = [bytes]
     this.size = bytes.length
   }
+
+  private lengthOf(bytes: Buffer): number {
+    const start = this.isStarted ? 1 : 0
+    if (bytes.length < start + 4) return start + 4
+    const length = bytes.readUInt32BE(start)
+    // The limits of Postgres.
+    const limit =
+      this.isStarted && 'PBQdcf'.includes(String.fromCharCode(bytes[0] ?? 0)) ? 0x3fffffff : 10_000
+    if (length < (this.isStarted ? 4 : 8) || length > limit) throw new Error('invalid message length')
+    return start + length
+  }
+
+  /** Ends the connection with a FATAL error of that SQLSTATE. */
+  refuse(code: string, reason: string): void {
+    this.socket.write(message('E', `SFATAL\0VFATAL\0C${code}\0M${reason}\0\0`))
+    // Without a ReadyForQuery, the first query of postgres.js' next connection fails with this error or gets no answer.
+    this.socket.write(message('Z', 'I'))
+    this.socket.destroy()
+  }
 }
 
 /** Codes of requests for encryption, which a client may send before the startup packet. */
@@ -40,15 +59,10 @@ export const GSS_REQUEST = 80877104
 /** The startup packet of the engine's one session. */
 export const STARTUP = Buffer.from('\0\0\0\x29\0\x03\0\0user\0postgres\0database\0postgres\0\0')
 const SYNC = message('S')
-const ROLLBACK = message('Q', 'rollback\0')
-const RESET = message('Q', 'reset session authorization; reset all\0')
 /** Closes the unnamed prepared statement. */
 export const CLOSE_UNNAMED = Buffer.concat([message('C', 'S\0'), SYNC])
 
-/**
- * Follows every statement: it refuses a COPY FROM STDIN, and is ignored otherwise. Without it the engine would find no data
- * in its input, and exit.
- */
+/** Follows every statement: without it, the engine would find no data for a COPY FROM STDIN, and exit. */
 export const COPY_FAIL = message('f', 'the embedded database cannot COPY FROM STDIN\0')
 
 /** Limits the write-ahead log: the engine has no checkpointer process. */
@@ -61,8 +75,7 @@ export const CHECKPOINT_IF_DUE = message(
    end $$\0`,
 )
 
-/** A message: its type, its length, its body. */
-export function message(type: string, body = ''): Buffer {
+function message(type: string, body = ''): Buffer {
   const bytes = Buffer.from(`${type}\0\0\0\0${body}`)
   bytes.writeUInt32BE(bytes.length - 1, 1)
   return bytes
@@ -75,19 +88,18 @@ export function text(bytes: Buffer, from: number): string {
 
 /** 'I' outside a transaction, 'T' in one, 'E' in a failed one. @throws Error for an answer without ReadyForQuery */
 export function transactionState(answer: Buffer): string {
-  const ready = answer.subarray(-6)
-  if (ready.length < 6 || ready.readUInt32BE(1) !== 5 || ready[0] !== 'Z'.charCodeAt(0)) {
-    throw new Error('the engine did not finish its answer')
-  }
-  return ready.toString('latin1', 5)
+  const [, state] = /^Z\0\0\0\x05(.)$/s.exec(answer.subarray(-6).toString('latin1')) ?? []
+  if (state === undefined) throw new Error('the engine did not finish its answer')
+  return state
 }
 
 /**
- * The messages that clean up after a closed connection. They end its batch: a ROLLBACK aborts, where a Sync alone would
- * commit; after an error the engine skips to the Sync. They roll its transaction back, reset its settings, and close its
- * prepared statements, of 4 KB each.
+ * The messages that clean up after a closed connection. The first ROLLBACK aborts its batch, where a Sync alone would
+ * commit; after an error the engine skips it, up to the Sync. The second one rolls its transaction back.
  */
 export function cleanup(statements: Iterable<string>): Buffer {
+  const rollback = message('Q', 'rollback\0')
+  const reset = message('Q', 'reset session authorization; reset all\0')
   const closes = [...statements].map(name => message('C', `S${name}\0`))
-  return Buffer.concat([ROLLBACK, SYNC, ROLLBACK, RESET, ...closes, SYNC])
+  return Buffer.concat([rollback, SYNC, rollback, reset, ...closes, SYNC])
 }

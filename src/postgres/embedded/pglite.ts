@@ -4,11 +4,10 @@ import type { PGlite } from '@electric-sql/pglite'
 import {
   CHECKPOINT_IF_DUE,
   CLOSE_UNNAMED,
+  Client,
   COPY_FAIL,
   cleanup,
   GSS_REQUEST,
-  Messages,
-  message,
   SSL_REQUEST,
   STARTUP,
   text,
@@ -25,17 +24,6 @@ const CHECKPOINT_INTERVAL_MS = 30_000
 /** The pause after a failed start of the engine: an attempt blocks the whole process. */
 const BOOT_PAUSE_MS = 1_000
 
-interface Client {
-  socket: Socket
-  messages: Messages
-  /** The messages of the batch that is still arriving. */
-  batch: Buffer[]
-  /** A Flush has sent the beginning of the batch to the engine, and no Sync has ended it yet. */
-  isFlushed: boolean
-  /** The names of its prepared statements. */
-  statements: Set<string>
-}
-
 /** Messages that the engine runs in one call. */
 interface Job {
   /** The client that gets the answer. */
@@ -46,29 +34,16 @@ interface Job {
 }
 
 /**
- * Serves PGlite on a unix socket for many connections at once.
- *
- * PGlite is one backend: all connections share its session, with settings (startup parameters are ignored), temporary
- * tables, session-level advisory locks (which exclude nobody here) and LISTEN. The engine runs in the thread of this
- * process: a statement cannot be cancelled or timed out.
- *
- * @electric-sql/pglite-socket is not used, because it schedules single messages: between Parse and Execute of one
- * connection it runs messages of another, so that rows go to the wrong one, and it commits a batch that was left without
- * a Sync. Here a connection keeps the engine from the first message of a batch to its Sync, and from BEGIN to the end of
- * the transaction.
+ * Serves PGlite on a unix socket for many connections at once; docs/architecture.md says how.
  * @param start starts the engine; called again after a crash
  * @param socketPath a path that does not exist, in a folder that other users cannot enter
  * @returns `close` cuts all connections, rolls their transactions back, and stops the engine with everything flushed
- * @throws the error of `start`, or of listening
  */
-export async function servePglite(
-  start: () => Promise<PGlite>,
-  socketPath: string,
-): Promise<{ close(): Promise<void> }> {
+export async function servePglite(start: () => Promise<PGlite>, socketPath: string) {
   const scheduler = new Scheduler(start)
-  await scheduler.begin()
   const server = createServer(socket => scheduler.accept(socket))
   try {
+    await scheduler.boot()
     await new Promise<void>((resolve, reject) => {
       server.on('error', reject).listen(socketPath, resolve)
     })
@@ -77,15 +52,14 @@ export async function servePglite(
     await scheduler.end()
     throw error
   }
-  return {
-    async close() {
-      const closed = new Promise(resolve => server.close(resolve))
-      scheduler.cutAll()
-      await closed
-      await scheduler.end()
-      rmSync(socketPath, { force: true })
-    },
+  const close = async () => {
+    const closed = new Promise(resolve => server.close(resolve))
+    scheduler.cutAll()
+    await closed
+    await scheduler.end()
+    rmSync(socketPath, { force: true })
   }
+  return { close }
 }
 
 /** Gives the engine to one connection at a time. */
@@ -101,16 +75,11 @@ class Scheduler {
   private holder: Client | undefined
   private previous: Client | undefined
   private idleTimer: Timer | undefined
-  private checkpointTimer: Timer | undefined
+  private readonly checkpointTimer = setInterval(() => {
+    if (!this.holder) this.enqueue({ bytes: CHECKPOINT_IF_DUE, isComplete: true })
+  }, CHECKPOINT_INTERVAL_MS).unref()
 
   constructor(private readonly start: () => Promise<PGlite>) {}
-
-  async begin(): Promise<void> {
-    await this.boot()
-    this.checkpointTimer = setInterval(() => {
-      if (!this.holder) this.enqueue({ bytes: CHECKPOINT_IF_DUE, isComplete: true })
-    }, CHECKPOINT_INTERVAL_MS).unref()
-  }
 
   async end(): Promise<void> {
     clearInterval(this.checkpointTimer)
@@ -124,68 +93,61 @@ class Scheduler {
   }
 
   accept(socket: Socket): void {
-    const client = {
-      socket,
-      messages: new Messages(),
-      batch: [],
-      isFlushed: false,
-      statements: new Set<string>(),
-    }
+    const client = new Client(socket)
     // Node emits close after it.
     socket.on('error', () => {})
-    if (this.clients.size >= MAX_CONNECTIONS) {
-      refuse(client, '53300', `more than ${MAX_CONNECTIONS} connections to the embedded database`)
-      return
-    }
+    if (this.clients.size >= MAX_CONNECTIONS)
+      return void client.refuse('53300', `more than ${MAX_CONNECTIONS} connections to the embedded database`)
     this.clients.add(client)
     socket.on('data', chunk => {
       try {
-        for (const message of client.messages.take(chunk as Buffer)) this.receive(client, message)
+        for (const message of client.take(chunk as Buffer)) this.receive(client, message)
       } catch (error) {
-        refuse(client, '08P01', (error as Error).message)
+        client.refuse('08P01', (error as Error).message)
       }
     })
-    socket.on('close', () => this.leave(client))
-  }
-
-  private leave(client: Client): void {
-    this.clients.delete(client)
-    this.queue = this.queue.filter(job => job.client !== client)
-    if (client.messages.started) this.enqueue({ client, bytes: cleanup(client.statements), isComplete: true })
+    socket.on('close', () => {
+      this.clients.delete(client)
+      this.queue = this.queue.filter(job => job.client !== client)
+      if (client.isStarted) this.enqueue({ client, bytes: cleanup(client.statements), isComplete: true })
+    })
   }
 
   private receive(client: Client, message: Buffer): void {
-    if (!client.messages.started) {
-      this.open(client, message.readUInt32BE(4))
-      return
-    }
+    if (!client.isStarted) return void this.open(client, message.readUInt32BE(4))
     const type = String.fromCharCode(message[0] ?? 0)
-    if (type === 'X') client.socket.end()
-    else if ('PBDECHSQ'.includes(type)) this.collect(client, type, message)
+    if (type === 'X') return void client.socket.end()
     // Data of a COPY may still arrive after the COPY was refused.
-    else if (!'dcf'.includes(type)) throw new Error(`message ${type} is not supported`)
-  }
-
-  private open(client: Client, code: number): void {
-    if (code === SSL_REQUEST || code === GSS_REQUEST) client.socket.write('N')
-    else if (code >>> 16 === 3) {
-      client.messages.started = true
-      void this.greet(client)
+    if ('dcf'.includes(type)) return
+    if (!'PBDECHSQ'.includes(type)) throw new Error(`message ${type} is not supported`)
+    if (type === 'P') client.statements.add(text(message, 5))
+    if (type === 'C' && message[5] === 'S'.charCodeAt(0)) client.statements.delete(text(message, 6))
+    // The engine would skip such a query after an error, and not answer it.
+    if (type === 'Q' && (client.isFlushed || client.batch.length > 0)) throw new Error('query inside a batch')
+    client.batch.push(message)
+    if (type === 'Q' || type === 'E') client.batch.push(COPY_FAIL)
+    if (type === 'Q' || type === 'S' || type === 'H') {
+      this.enqueue({ client, bytes: Buffer.concat(client.batch), isComplete: type !== 'H' })
+      client.batch = []
+      client.isFlushed = type === 'H'
     }
-    // For example a cancel request, which cannot work: this process reads no message while a statement runs.
-    else client.socket.end()
   }
 
-  private async greet(client: Client): Promise<void> {
+  private async open(client: Client, code: number): Promise<void> {
+    if (code === SSL_REQUEST || code === GSS_REQUEST) return void client.socket.write('N')
+    // For example a cancel request, which cannot work: this process reads no message while a statement runs.
+    if (code >>> 16 !== 3) return void client.socket.end()
+    client.isStarted = true
     try {
       if (!this.db) await this.boot()
       client.socket.write(this.greeting)
     } catch (error) {
-      refuse(client, '57P03', (error as Error).message)
+      client.refuse('57P03', (error as Error).message)
     }
   }
 
-  private boot(): Promise<void> {
+  /** Starts the engine, unless that is under way. */
+  boot(): Promise<void> {
     const boot = async () => {
       const db = await this.start()
       this.greeting = await execute(db, STARTUP)
@@ -201,40 +163,23 @@ class Scheduler {
     return this.booting
   }
 
-  private collect(client: Client, type: string, message: Buffer): void {
-    if (type === 'P') client.statements.add(text(message, 5))
-    if (type === 'C' && message[5] === 'S'.charCodeAt(0)) client.statements.delete(text(message, 6))
-    // The engine would skip such a query after an error, and not answer it.
-    if (type === 'Q' && (client.isFlushed || client.batch.length > 0)) throw new Error('query inside a batch')
-    client.batch.push(message)
-    if (type === 'Q' || type === 'E') client.batch.push(COPY_FAIL)
-    if (type === 'Q' || type === 'S' || type === 'H') {
-      this.enqueue({ client, bytes: Buffer.concat(client.batch), isComplete: type !== 'H' })
-      client.batch = []
-      client.isFlushed = type === 'H'
-    }
-  }
-
   private enqueue(job: Job): void {
     this.queue.push(job)
     this.work = this.work.then(() => this.runAll())
   }
 
   private async runAll(): Promise<void> {
-    for (let job = this.next(); job; job = this.next()) await this.run(job)
-  }
-
-  private next(): Job | undefined {
-    const index = this.holder ? this.queue.findIndex(job => job.client === this.holder) : 0
-    return index < 0 ? undefined : this.queue.splice(index, 1)[0]
+    for (;;) {
+      const index = this.holder ? this.queue.findIndex(job => job.client === this.holder) : 0
+      const [job] = index < 0 ? [] : this.queue.splice(index, 1)
+      if (!job) return
+      await this.run(job)
+    }
   }
 
   private async run({ client, bytes, isComplete }: Job): Promise<void> {
     // The engine has crashed: there is nothing to clean up.
-    if (!this.db) {
-      client?.socket.destroy()
-      return
-    }
+    if (!this.db) return void client?.socket.destroy()
     try {
       // The unnamed statement survives a Sync, and another connection must not run it.
       if (client !== this.previous) await execute(this.db, CLOSE_UNNAMED)
@@ -251,9 +196,8 @@ class Scheduler {
     this.holder = holder
     clearTimeout(this.idleTimer)
     if (!holder) return
-    this.idleTimer = setTimeout(() => {
-      refuse(holder, '25P03', 'an open transaction was idle for too long')
-    }, IDLE_IN_TRANSACTION_TIMEOUT_MS).unref()
+    const end = () => holder.refuse('25P03', 'an open transaction was idle for too long')
+    this.idleTimer = setTimeout(end, IDLE_IN_TRANSACTION_TIMEOUT_MS).unref()
   }
 
   /** After a crash of the engine: cuts all connections, as Postgres does. The next connection starts the engine again. */
@@ -263,19 +207,9 @@ class Scheduler {
     this.db = undefined
     this.setHolder(undefined)
     this.queue = []
-    if (culprit) refuse(culprit, '57P02', `the embedded database had to be restarted: ${error.message}`)
+    culprit?.refuse('57P02', `the embedded database had to be restarted: ${error.message}`)
     this.cutAll()
   }
-}
-
-/**
- * Ends a connection with a FATAL error of that SQLSTATE. postgres.js needs a ReadyForQuery after it: otherwise the first
- * query of its next connection fails with this error or gets no answer.
- */
-function refuse({ socket }: Client, code: string, reason: string): void {
-  socket.write(message('E', `SFATAL\0VFATAL\0C${code}\0M${reason}\0\0`))
-  socket.write(message('Z', 'I'))
-  socket.destroy()
 }
 
 async function execute(db: PGlite, bytes: Buffer): Promise<Buffer> {

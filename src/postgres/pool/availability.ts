@@ -26,6 +26,7 @@ export class Availability {
   unwritable: string | undefined
   /** Statements that the server refused because it was short of disk, memory or the like. */
   shortages = 0
+  /** Whether the log says that the database takes no writes. */
   #isLogged = false
   #shortageLoggedAt = Number.NEGATIVE_INFINITY
   /** Further connections that were refused in a row. */
@@ -47,7 +48,6 @@ export class Availability {
     this.log.warn({ reason }, 'the database cannot be reached')
   }
 
-  /** A connection was opened. */
   noteReachable(): void {
     this.#refused = 0
     this.#pauses = 0
@@ -59,11 +59,8 @@ export class Availability {
 
   /** A further connection was refused while others work. Logged when it happens twice in a row. */
   noteRefusedConnection(reason: string): void {
-    if (++this.#refused === 2)
-      this.log.warn(
-        { reason },
-        'the database takes no further connection; requests share those that are open',
-      )
+    const message = 'the database takes no further connection; requests share those that are open'
+    if (++this.#refused === 2) this.log.warn({ reason }, message)
   }
 
   get isReadOnly(): boolean {
@@ -71,18 +68,18 @@ export class Availability {
   }
 
   noteReadOnly(isReadOnly: boolean): void {
-    if (isReadOnly === this.isReadOnly) return
-    if (isReadOnly) this.#noteUnwritable(READ_ONLY, true)
-    else this.noteWritable()
+    if (isReadOnly && !this.isReadOnly) this.#noteUnwritable(READ_ONLY)
+    if (!isReadOnly && this.isReadOnly) this.noteWritable()
   }
 
   /** A statement was refused because of a shortage. Writes count as refused until one succeeds. */
   noteShortage(reason: string): void {
     this.shortages++
+    this.unwritable = reason
     const now = this.clock.now()
-    const isDue = now - this.#shortageLoggedAt >= SHORTAGE_LOG_INTERVAL_MS
-    if (isDue) this.#shortageLoggedAt = now
-    this.#noteUnwritable(reason, isDue)
+    if (now - this.#shortageLoggedAt < SHORTAGE_LOG_INTERVAL_MS) return
+    this.#shortageLoggedAt = now
+    this.#noteUnwritable(reason)
   }
 
   /** A token was issued, or could have been. */
@@ -92,14 +89,12 @@ export class Availability {
     this.#isLogged = false
   }
 
-  #noteUnwritable(reason: string, isDue: boolean): void {
+  #noteUnwritable(reason: string): void {
     this.unwritable = reason
-    if (!isDue) return
     this.#isLogged = true
     this.log.warn({}, reason)
   }
 
-  /** Milliseconds until the next attempt to connect. */
   nextPauseMs(): number {
     return this.clock.jitter(Math.min(FIRST_PAUSE_MS * 2 ** this.#pauses++, LAST_PAUSE_MS))
   }

@@ -11,9 +11,7 @@ import {
 } from '../failures.ts'
 import { Availability, type StateLog } from './availability.ts'
 import { FairQueue, SHARED_LANE } from './fair-queue.ts'
-import { type Monitored, StatementMonitor } from './statement-monitor.ts'
 
-/** The limits of a pool. */
 export interface PoolBounds {
   /** Connections at most. */
   size: number
@@ -25,11 +23,7 @@ export interface PoolBounds {
   slowMs: number
 }
 
-/**
- * - up: connections can be opened, as far as is known
- * - down: nothing is sent to the database; it is probed until a connection opens
- * - closed: for good
- */
+/** up: connections can be opened, as far as is known. down: nothing is sent; a probe ends it. closed: for good. */
 type State = 'up' | 'down' | 'closed'
 
 /** A connection that was idle for longer is tested before use: a firewall may have dropped it. */
@@ -50,7 +44,7 @@ interface Waiter {
 }
 
 /** A pool of at most `size` connections, with a queue of lanes, which survives any failure of the database. */
-export class ConnectionPool implements Monitored {
+export class ConnectionPool {
   readonly availability: Availability
   #state: State = 'up'
   /** The one used last is taken first. */
@@ -59,21 +53,19 @@ export class ConnectionPool implements Monitored {
   readonly busy = new Set<Connection>()
   #opening = 0
   readonly #queue = new FairQueue<Waiter>()
-  /** By the clock. */
+  /** When the database last gave a sign of life, by the clock. */
   heardAt = 0
   #replacedAt = Number.NEGATIVE_INFINITY
   /** Stops the pause before the next attempt to open a connection; undefined if there is no pause. */
   #stopPause: (() => void) | undefined
-  readonly #monitor: StatementMonitor
 
   constructor(
     readonly open: Open,
-    protected readonly bounds: PoolBounds,
+    readonly bounds: PoolBounds,
     protected readonly log: StateLog,
-    protected readonly clock = SYSTEM_CLOCK,
+    readonly clock = SYSTEM_CLOCK,
   ) {
     this.availability = new Availability(log, clock)
-    this.#monitor = new StatementMonitor(open, bounds, this, clock)
   }
 
   /** The one place that changes the state, with all that follows from it. */
@@ -85,25 +77,20 @@ export class ConnectionPool implements Monitored {
       this.#stopPause?.()
       this.#stopPause = undefined
     }
-    switch (state) {
-      case 'up':
-        this.availability.noteReachable()
-        return
-      case 'down':
-        this.availability.noteUnreachable(reason)
-        for (const waiter of this.#queue.all())
-          waiter.fail(new DatabaseUnavailable(reason, RETRY_AFTER_SECONDS))
-        for (const connection of [...this.#idle, ...this.busy]) connection.destroy()
-        this.#pause()
-        return
-      case 'closed':
-        for (const waiter of this.#queue.all())
-          waiter.fail(new DatabaseUnavailable('the service is stopping'))
-    }
+    if (state === 'up') this.availability.noteReachable()
+    if (state === 'down') this.availability.noteUnreachable(reason)
+    const refusal = this.#refusal()
+    if (refusal) for (const waiter of this.#queue.all()) waiter.fail(refusal)
+    if (state !== 'down') return
+    for (const connection of [...this.#idle, ...this.busy]) connection.destroy()
+    this.#pause()
   }
 
-  get isDown(): boolean {
-    return this.#state === 'down'
+  /** The error of all statements in a state that sends none. */
+  #refusal(): Error | undefined {
+    if (this.#state === 'closed') return new DatabaseUnavailable('the service is stopping')
+    const { unreachable } = this.availability
+    return unreachable === undefined ? undefined : new DatabaseUnavailable(unreachable, RETRY_AFTER_SECONDS)
   }
 
   /** The database does not answer: all that runs or waits fails now. */
@@ -115,7 +102,6 @@ export class ConnectionPool implements Monitored {
   async close(): Promise<void> {
     this.#become('closed')
     await Promise.all([
-      this.#monitor.stop(),
       ...this.#idle.splice(0).map(connection => connection.close()),
       ...Array.from(this.busy, connection => connection.giveUp(CLOSE_TIMEOUT_MS, closedError())),
     ])
@@ -133,22 +119,19 @@ export class ConnectionPool implements Monitored {
 
   /**
    * A connection for one statement. It must be released.
-   * @param lane who waits: the lanes of the queue take turns
    * @throws DatabaseUnavailable at once if the pool is down or closed; QueueTimeout; Displaced; ClientGone
    */
   async acquire(lane: string, signal: AbortSignal | undefined): Promise<Connection> {
     for (let connection = this.#idle.pop(); connection; connection = this.#idle.pop()) {
       this.busy.add(connection)
-      if (!this.#isFit(connection)) this.#drop(connection)
+      if (!this.#isFit(connection)) connection.destroy()
       else if (this.clock.now() - connection.usedAt < MAX_IDLE_MS) return connection
       else if (await connection.isUsable()) return connection
       // The others were idle for longer.
       else for (const other of [...this.#idle]) other.destroy()
     }
-    if (signal?.aborted) throw new ClientGone()
-    if (this.#state === 'closed') throw new DatabaseUnavailable('the service is stopping')
-    if (this.availability.unreachable !== undefined)
-      throw new DatabaseUnavailable(this.availability.unreachable, RETRY_AFTER_SECONDS)
+    const refusal = signal?.aborted ? new ClientGone() : this.#refusal()
+    if (refusal) throw refusal
     return await this.#enqueue(lane, signal)
   }
 
@@ -158,7 +141,7 @@ export class ConnectionPool implements Monitored {
       if (!this.busy.has(connection)) return
       this.heardAt = this.clock.now()
       if (this.#isFit(connection)) this.#hand(connection)
-      else this.#drop(connection)
+      else connection.destroy()
     }
     // A cancel request on its way would hit the next statement.
     if (connection.cancelling) void connection.cancelling.then(release)
@@ -189,17 +172,15 @@ export class ConnectionPool implements Monitored {
 
   async #enqueue(lane: string, signal: AbortSignal | undefined): Promise<Connection> {
     const { promise, resolve, reject } = Promise.withResolvers<Connection>()
-    const waiter: Waiter = {
-      take: resolve,
-      fail: error => {
-        this.#queue.delete(lane, waiter)
-        reject(error)
-      },
+    const fail = (error: Error) => {
+      this.#queue.delete(lane, waiter)
+      reject(error)
     }
+    const waiter: Waiter = { take: resolve, fail }
     this.#queue.add(lane, waiter)
-    const tooLate = () => waiter.fail(new QueueTimeout('all connections to the database are in use'))
+    const tooLate = () => fail(new QueueTimeout('all connections to the database are in use'))
     const cancelTimeout = this.clock.after(this.bounds.waitMs, tooLate)
-    const hangUp = () => waiter.fail(new ClientGone())
+    const hangUp = () => fail(new ClientGone())
     signal?.addEventListener('abort', hangUp, { once: true })
     this.#grow()
     try {
@@ -265,36 +246,22 @@ export class ConnectionPool implements Monitored {
     } else this.lose(reasonOf(error))
   }
 
-  /**
-   * After a pause, opens a connection: for those that wait, or as a probe while the pool is down. A probe does not wait for
-   * the answer to the one before, which may never come.
-   */
+  /** After a pause, opens a connection for those that wait, or a probe. No probe waits for the end of the one before. */
   #pause(): void {
     this.#stopPause ??= this.clock.after(this.availability.nextPauseMs(), () => {
       this.#stopPause = undefined
-      if (!this.isDown) return this.#grow()
+      if (this.#state !== 'down') return this.#grow()
       if (!this.#isFull) void this.#add()
       this.#pause()
     })
   }
 
-  /** Ends a connection that is too old to be used again. */
-  #drop(connection: Connection): void {
-    this.#remove(connection)
-    connection.destroy()
-    this.#grow()
-  }
-
   #ended(connection: Connection): void {
-    if (!this.#remove(connection)) return
-    // What cut this one may have cut the idle ones too: they are tested before use.
-    if (!connection.isGivenUp) for (const other of this.#idle) other.usedAt = Number.NEGATIVE_INFINITY
-    this.#grow()
-  }
-
-  #remove(connection: Connection): boolean {
     const index = this.#idle.indexOf(connection)
     if (index >= 0) this.#idle.splice(index, 1)
-    return this.busy.delete(connection) || index >= 0
+    if (!this.busy.delete(connection) && index < 0) return
+    // What cut this one may have cut the idle ones too: they are tested before use.
+    if (this.#isFit(connection)) for (const other of this.#idle) other.usedAt = Number.NEGATIVE_INFINITY
+    this.#grow()
   }
 }

@@ -15,9 +15,7 @@ export class FairQueue<Waiter> {
   }
 
   add(name: string, waiter: Waiter): void {
-    const lane = this.#lanes.get(name)
-    if (lane) lane.add(waiter)
-    else this.#lanes.set(name, new Set([waiter]))
+    this.#lanes.set(name, (this.#lanes.get(name) ?? new Set()).add(waiter))
   }
 
   delete(name: string, waiter: Waiter): void {
@@ -41,10 +39,8 @@ export class FairQueue<Waiter> {
   /** The last of the longest lane, if that stays at least as long without it as lane `name` is with one more. */
   lastBut(name: string): Waiter | undefined {
     const own = this.#lanes.get(name)?.size ?? 0
-    const longest = [...this.#lanes.values()].reduce(
-      (one, other) => (other.size > one.size ? other : one),
-      new Set(),
-    )
-    return longest.size > own + 1 ? [...longest].at(-1) : undefined
+    const [longest = []] = [...this.#lanes.values()].sort((one, other) => other.size - one.size)
+    const waiters = [...longest]
+    return waiters.length > own + 1 ? waiters.at(-1) : undefined
   }
 }

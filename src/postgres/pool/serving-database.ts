@@ -12,6 +12,7 @@ import {
 import type { Runner, RunOptions } from '../statement.ts'
 import { ConnectionPool } from './connection-pool.ts'
 import { SHARED_LANE } from './fair-queue.ts'
+import { StatementMonitor } from './statement-monitor.ts'
 
 /** The request that a statement is run for. */
 export interface Requester {
@@ -26,51 +27,58 @@ const LOGGED_CHARACTERS = 1000
 
 const UNIQUE_VIOLATION = '23505'
 
+/** Why no statement can run, and after how many seconds one may. */
+const REASONS: Partial<Record<Verdict, [string, number?]>> = {
+  cut: ['the connection to the database was lost'],
+  'read-only': ['the database is read-only', 5],
+  'disk-full': ['the disk of the database is full', 5],
+}
+
 /**
  * The database as requests use it. A statement is answered, or fails with an error that says why, within `waitMs` +
- * `statementMs` + a second, or twice that if it is repeated. When the database comes back, the next statement is answered
- * without a restart.
+ * `statementMs` + a second, or twice that if it is repeated.
  * @throws (each statement) DatabaseUnavailable, StatementTimeout, ClientGone, or the database's own error
  */
 export class ServingDatabase extends ConnectionPool implements Runner {
+  readonly #monitor = new StatementMonitor(this)
+
+  override async close(): Promise<void> {
+    await Promise.all([super.close(), this.#monitor.stop()])
+  }
+
   /**
    * Runs the statements of one request. A statement that was cut is repeated once: requests read, or insert rows under a
    * given key, so that nothing happens twice.
-   * @param lane who waits in the queue
    */
   forRequest(requester: Requester, lane = SHARED_LANE): Runner {
-    return { unsafe: (text, parameters, options) => this.#run(text, parameters, options, lane, requester) }
-  }
-
-  unsafe(text: string, parameters: ParameterOrJSON<never>[], options: RunOptions): Promise<object> {
-    return this.#run(text, parameters, options, SHARED_LANE)
+    return { unsafe: (text, parameters, options) => this.unsafe(text, parameters, options, lane, requester) }
   }
 
   /** Why requests cannot be answered now, in words that hold no secret; undefined if they can. */
   async trouble(): Promise<string | undefined> {
-    try {
-      // A busy pool is no trouble of the database, and a check need not wait in its queue.
-      if (!this.isBusy()) await this.unsafe('select 1', [], { prepare: false })
-    } catch (error) {
+    // A busy pool is no trouble of the database, and a check need not wait in its queue.
+    if (this.isBusy()) return this.availability.unreachable
+    await this.unsafe('select 1', [], { prepare: false }).catch(error => {
       if (!(error instanceof DatabaseUnavailable)) throw error
-    }
+    })
     return this.availability.unreachable
   }
 
   /** Asks the database whether it is read-only, as a standby is, and notes the answer. @throws as a statement */
   async checkReadOnly(): Promise<boolean> {
-    const text = `select current_setting('transaction_read_only') as value`
-    const rows = (await this.unsafe(text, [], { prepare: false })) as { value: string }[]
-    const isReadOnly = rows[0]?.value === 'on'
+    const text = `select current_setting('transaction_read_only') = 'on' as value`
+    const [row] = (await this.unsafe(text, [], { prepare: false })) as { value: boolean }[]
+    const isReadOnly = row?.value === true
     this.availability.noteReadOnly(isReadOnly)
     return isReadOnly
   }
 
-  async #run(
+  /** Runs one statement. Without a requester it is not repeated. */
+  async unsafe(
     text: string,
     parameters: ParameterOrJSON<never>[],
     options: RunOptions,
-    lane: string,
+    lane = SHARED_LANE,
     requester?: Requester,
   ): Promise<object> {
     const signal = requester?.signal
@@ -109,21 +117,10 @@ export class ServingDatabase extends ConnectionPool implements Runner {
 
   /** The error to throw instead of the database's own one, if its cause is known. */
   #failure(error: unknown, verdict: Verdict): unknown {
-    switch (verdict) {
-      case 'cut':
-        return new DatabaseUnavailable('the connection to the database was lost')
-      case 'passing':
-        return new DatabaseUnavailable(reasonOf(error))
-      case 'timeout':
-        return new StatementTimeout()
-      case 'read-only':
-        this.availability.noteReadOnly(true)
-        return new DatabaseUnavailable('the database is read-only', 5)
-      case 'disk-full':
-        return new DatabaseUnavailable('the disk of the database is full', 5)
-      default:
-        return error
-    }
+    if (verdict === 'unforeseen') return error
+    if (verdict === 'timeout') return new StatementTimeout()
+    if (verdict === 'read-only') this.availability.noteReadOnly(true)
+    return new DatabaseUnavailable(...(REASONS[verdict] ?? [reasonOf(error)]))
   }
 
   /** The text of a statement holds none of its values, which are names and ids of people. */

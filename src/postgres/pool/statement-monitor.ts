@@ -1,28 +1,9 @@
-import { READ_GRACE_MS, SYSTEM_CLOCK } from '../connection/clock.ts'
-import type { Connection, Open } from '../connection/connection.ts'
+import { READ_GRACE_MS } from '../connection/clock.ts'
+import type { Connection } from '../connection/connection.ts'
 import { closedError, isTimeout, reasonOf } from '../failures.ts'
-import { staleConnections } from './stale-backends.ts'
+import type { ConnectionPool } from './connection-pool.ts'
 
-/** The pool as its monitor sees it. */
-export interface Monitored {
-  /** Connections that run a statement. */
-  readonly busy: ReadonlySet<Connection>
-  /** When the database last gave a sign of life, by the clock. */
-  heardAt: number
-  readonly isDown: boolean
-  /** The database does not answer. */
-  lose(reason: string): void
-}
-
-interface MonitorLimits {
-  waitMs: number
-  statementMs: number
-}
-
-/**
- * The time for the server's own statement_timeout to be reported. An answer gets as much if it arrived while this process
- * was stopped (SIGSTOP, a frozen container).
- */
+/** For the report of the server's own statement_timeout, and for answers that came while this process was stopped. */
 const GRACE_MS = 1000
 
 const ROUND_MS = 250
@@ -44,16 +25,11 @@ export class StatementMonitor {
   readonly #silenceMs: number
   readonly #stopRounds: () => void
 
-  constructor(
-    private readonly open: Open,
-    private readonly limits: MonitorLimits,
-    private readonly pool: Monitored,
-    private readonly clock = SYSTEM_CLOCK,
-  ) {
-    this.#roundAt = clock.now()
-    this.#silenceMs = limits.waitMs / 5
+  constructor(private readonly pool: ConnectionPool) {
+    this.#roundAt = pool.clock.now()
+    this.#silenceMs = pool.bounds.waitMs / 5
     // One timer for all statements: two per statement would cost as much as the rest of the pool.
-    this.#stopRounds = clock.every(Math.min(this.#silenceMs, ROUND_MS), () => this.#round())
+    this.#stopRounds = pool.clock.every(Math.min(this.#silenceMs, ROUND_MS), () => this.#round())
   }
 
   async stop(): Promise<void> {
@@ -65,12 +41,13 @@ export class StatementMonitor {
   }
 
   #round(): void {
-    const now = this.clock.now()
+    const { bounds, busy, clock } = this.pool
+    const now = clock.now()
     if (now - this.#roundAt > GRACE_MS) this.#resumedAt = now
     this.#roundAt = now
     const silent: Connection[] = []
-    for (const connection of this.pool.busy) {
-      const end = (connection.runningSince ?? now) + this.limits.statementMs
+    for (const connection of busy) {
+      const end = (connection.runningSince ?? now) + bounds.statementMs
       const lateMs = now - Math.max(end, this.#resumedAt)
       if (lateMs > GRACE_MS) void connection.giveUp()
       // The server has not ended it: a pooler does not pass statement_timeout on.
@@ -84,17 +61,18 @@ export class StatementMonitor {
 
   /** Finds out whether the server answers, or at least refuses, and whether it works on the silent statements. */
   async #probe(silent: Connection[], since: number): Promise<void> {
-    if (this.#isProbing || this.pool.isDown) return
+    const { availability, bounds, clock } = this.pool
+    if (this.#isProbing || availability.unreachable !== undefined) return
     this.#isProbing = true
     this.#probedAt = since
     try {
-      const timeoutMs = this.limits.waitMs - this.#silenceMs
+      const timeoutMs = bounds.waitMs - this.#silenceMs
       const prober = await this.#openProber(since + timeoutMs)
       const stale = await staleConnections(prober, silent, this.#silenceMs, timeoutMs)
-      this.pool.heardAt = this.clock.now()
+      this.pool.heardAt = clock.now()
       // Their answers may have arrived with the prober's, and wait to be read.
-      await new Promise<void>(resolve => this.clock.after(READ_GRACE_MS, resolve))
-      const now = this.clock.now()
+      await new Promise<void>(resolve => clock.after(READ_GRACE_MS, resolve))
+      const now = clock.now()
       for (const connection of stale) if (connection.silentMs(now) > now - since) connection.destroy()
     } catch (error) {
       if (isTimeout(error) && this.pool.heardAt < since) this.pool.lose(reasonOf(error))
@@ -104,11 +82,12 @@ export class StatementMonitor {
   }
 
   async #openProber(deadline: number): Promise<Connection> {
+    const { clock, open } = this.pool
     const kept = this.#prober
-    if (kept && this.clock.now() < kept.expiresAt && (await kept.isUsable(this.#silenceMs))) return kept
+    if (kept && clock.now() < kept.expiresAt && (await kept.isUsable(this.#silenceMs))) return kept
     void kept?.close()
     if (this.#isStopped) throw closedError()
-    const prober = await this.open(deadline - this.clock.now())
+    const prober = await open(deadline - clock.now())
     this.#prober = prober
     prober.onEnd = () => {
       if (this.#prober === prober) this.#prober = undefined
@@ -117,3 +96,30 @@ export class StatementMonitor {
     return prober
   }
 }
+
+/**
+ * Of connections that wait for an answer, those that will never get one: a network has dropped them silently, and the
+ * server process has finished, has never got the statement, or cannot send its answer. @throws the error of the prober
+ * @param prober a connection to the same server that has just answered; ended if it does not answer this time
+ * @param idleMs for how long the server process must not have worked
+ * @returns none if the server cannot be asked: behind a pooler, or behind an address of several servers
+ */
+export async function staleConnections(
+  prober: Connection,
+  silent: Connection[],
+  idleMs: number,
+  timeoutMs: number,
+): Promise<Connection[]> {
+  const candidates = silent.filter(({ server }) => server !== undefined && server === prober.server)
+  if (candidates.length === 0) return []
+  const rows = (await prober.query(ACTIVITY, timeoutMs)) as { pid: number; idle: string | null }[]
+  const idleMsOf = new Map<number | undefined, number>(rows.map(({ pid, idle }) => [pid, Number(idle ?? 0)]))
+  // A process that no longer exists does not work either.
+  return candidates.filter(({ backend }) => (idleMsOf.get(backend?.pid) ?? Number.POSITIVE_INFINITY) > idleMs)
+}
+
+/** All processes: an array of pids as a parameter would cost a round trip for its type. */
+const ACTIVITY = `
+  select pid, case when wait_event in ('ClientRead', 'ClientWrite')
+    then extract(epoch from clock_timestamp() - state_change) * 1000 end as idle
+  from pg_stat_activity`
