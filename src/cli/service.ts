@@ -1,6 +1,6 @@
 import type { Logger } from 'pino'
 import { setting } from '../config.ts'
-import { newCounters } from '../counters.ts'
+import { Counters } from '../counters.ts'
 import { Failure } from '../errors.ts'
 import type { Address } from '../http/address.ts'
 import { databaseChecks, exportVersion, lastImport } from '../http/admin/database-checks.ts'
@@ -29,7 +29,7 @@ const MIN_DRAIN_MS = 100
 
 /** A process that serves: the HTTP server, the purge of expired tokens, and what operators see of both. */
 export class Service implements AdminView {
-  private readonly counters = newCounters()
+  private readonly counters = new Counters()
   private readonly checks: Check[]
   private readonly measured: Metrics
   private server: Server | undefined

@@ -1,6 +1,12 @@
 import { type BodyLimits, bodyTooLarge, bodyTooSlow, readBody, readJson } from '../oauth/body.ts'
-import { clientOf, invalidClient, oauthTrouble, readTokenParameters } from '../oauth/credentials.ts'
-import { issueAccessToken } from '../oauth/endpoint.ts'
+import {
+  clientOf,
+  invalidClient,
+  NOT_STORED,
+  oauthTrouble,
+  readTokenParameters,
+} from '../oauth/credentials.ts'
+import { issueToken } from '../oauth/tokens.ts'
 import type { ServingDatabase } from '../postgres/pool/serving-database.ts'
 import type { Endpoint, Limits } from './endpoint.ts'
 import { answerErrors, refuseOverload } from './errors.ts'
@@ -22,10 +28,11 @@ export function tokenEndpoint(db: ServingDatabase, limits: Limits, monitor: Moni
       const body = await readBody(request, limits)
       // Not before: a request whose body is still arriving does not wait for the database.
       refuseOverload(limits.requests, monitor, oauthTrouble, db)
-      const authorization = request.headers.get('authorization')
-      const answer = await issueAccessToken(db.forRequest(request), readTokenParameters(body), authorization)
+      const client = clientOf(readTokenParameters(body), request.headers.get('authorization'))
+      const issued = await issueToken(db.forRequest(request), client)
       db.availability.noteWritable()
-      return answer
+      const logFields = { clientId: client.clientId }
+      return { status: 200, headers: NOT_STORED, body: JSON.stringify(issued), logFields }
     },
   }
 }

@@ -18,6 +18,15 @@ export const TokenParameters = t.Object({
 })
 export type TokenParameters = Static<typeof TokenParameters>
 
+/** The answer to a token request (spec 2.4). */
+export const TokenResponse = t.Object({
+  access_token: t.String({ description: 'Opaque bearer token.' }),
+  token_type: t.Literal('Bearer', { description: 'Always Bearer.' }),
+  expires_in: t.Integer({ description: 'Lifetime in seconds; 7200.' }),
+  created_at: t.Integer({ format: 'int64', description: 'Creation time as a Unix timestamp (seconds).' }),
+})
+export type TokenResponse = Static<typeof TokenResponse>
+
 const NAMES = ['grant_type', 'client_id', 'client_secret'] as const
 type Texts = Partial<Record<(typeof NAMES)[number], string>>
 
@@ -103,7 +112,7 @@ function textsOf(body: unknown): Texts {
 }
 
 /** The credentials of a token request. */
-interface Client {
+export interface Client {
   clientId: string
   clientSecret: string
 }

@@ -1,7 +1,6 @@
 import { ErrorsBody, OAuthErrorBody } from '../../answers.ts'
 import { AssessmentList, AssessmentRecord, ResultPart } from '../../assessments/record.ts'
-import { TokenParameters } from '../../oauth/credentials.ts'
-import { TokenResponse } from '../../oauth/endpoint.ts'
+import { TokenParameters, TokenResponse } from '../../oauth/credentials.ts'
 import type { Schema } from './types.ts'
 
 /** The schemas that have a name in the document. */
