@@ -3,17 +3,17 @@ import { invalidToken, tokenDigestOf, unprovisioned } from '../assessments/acces
 import { assessmentNotFound, listAssessments, retrieveAssessment } from '../assessments/endpoints.ts'
 import { LIST_PARAMETERS } from '../assessments/parameters.ts'
 import { MAX_QUERY_BYTES, parseListQuery } from '../assessments/parse.ts'
+import type { Counters } from '../counters.ts'
 import type { ServingDatabase } from '../postgres/pool/serving-database.ts'
 import type { Replicas } from '../postgres/standby/replicas.ts'
 import { Disclosing } from './disclosing.ts'
-import type { Endpoint, Given, Limits } from './endpoint.ts'
-import { answerErrors, refuseOverload } from './errors.ts'
+import type { Endpoint, Given } from './endpoint.ts'
+import { answerOf, refuseOverload } from './errors.ts'
 import { LastUse } from './notes.ts'
 import examples from './openapi/examples.json'
 import { commonFailures, curl, failure, success, thrown } from './openapi/responses.ts'
 import type { Operation, Parameter } from './openapi/types.ts'
 import { type Read, Reading } from './reading.ts'
-import type { Monitor } from './request-log.ts'
 
 export const LIST = '/api/v1/ax/assessments'
 export const RETRIEVE = '/api/v1/ax/assessments/:id'
@@ -21,21 +21,19 @@ export const RETRIEVE = '/api/v1/ax/assessments/:id'
 /** The two endpoints of the API. */
 export function assessmentEndpoints(
   db: ServingDatabase,
-  limits: Limits,
-  monitor: Monitor,
+  counters: Counters,
   replicas?: Replicas,
 ): Endpoint[] {
-  const reading = new Reading(db, replicas, monitor.counters)
+  const reading = new Reading(db, replicas, counters)
   const disclosing = new Disclosing(db)
   const lastUse = new LastUse(db)
-  const toAnswer = answerErrors(apiError, monitor)
   const answerBy = async (request: Request, sent: string | undefined, read: Read): Promise<Answer> => {
     const tokenDigest = tokenDigestOf(sent)
     const { pool, lane } = reading.queueOf(tokenDigest)
-    refuseOverload(limits.requests, monitor, apiError, pool, lane)
+    refuseOverload(request, apiError, pool, lane)
     const answer = await reading
       .answer(request, tokenDigest, read)
-      .catch((error: unknown) => toAnswer(request, error))
+      .catch((error: unknown) => answerOf(request, error, apiError))
     // An answer names a client only if its token is live.
     if (answer.logFields?.clientId) lastUse.note(tokenDigest)
     return await disclosing.recorded(request, answer)
@@ -47,8 +45,8 @@ export function assessmentEndpoints(
   const retrieve = (request: Request, { id, token }: Given) =>
     answerBy(request, token, (db, memory, digest) => retrieveAssessment(db, memory, digest, id))
   return [
-    { path: LIST, method: 'GET', toAnswer, answer: list },
-    { path: RETRIEVE, method: 'GET', toAnswer, answer: retrieve },
+    { path: LIST, method: 'GET', style: apiError, answer: list },
+    { path: RETRIEVE, method: 'GET', style: apiError, answer: retrieve },
   ]
 }
 

@@ -30,6 +30,8 @@ export interface Monitor {
   counters: Counters
   /** Proxies whose X-Forwarded-For is believed; none where this is left out. */
   trustedProxies?: Networks | undefined
+  /** Requests that are answered at the same time. */
+  maxRequests: number
   /** Requests that have arrived and are not answered yet. */
   inFlight(): number
   /** Whether the service is about to stop, and clients are to connect elsewhere. */
@@ -50,16 +52,8 @@ interface Exchange {
 
 const exchanges = new WeakMap<Request, Exchange>()
 
-/** A log whose lines name the request that they are about. */
-export function logOf(request: Request, log: Log): Log {
-  const request_id = exchanges.get(request)?.id
-  const to = (level: keyof Log) => (details: object, message?: string) =>
-    log[level]({ request_id, ...details }, message)
-  return { info: to('info'), warn: to('warn'), error: to('error') } as Log
-}
-
-/** The id of a request, the address of its client and its arrival, as its log line has them. */
-export function originOf(request: Request): Pick<Exchange, 'id' | 'address' | 'started'> {
+/** The id of a request, the address of its client and its arrival, as its log line has them, and where it is reported. */
+export function originOf(request: Request): Pick<Exchange, 'id' | 'address' | 'started' | 'monitor'> {
   const exchange = exchanges.get(request)
   if (!exchange) throw new Error('the request is unknown to the request log')
   return exchange
@@ -70,8 +64,7 @@ export function originOf(request: Request): Pick<Exchange, 'id' | 'address' | 's
  * @returns the headers that depend on the request and the state of the service
  */
 export function noteAnswer(request: Request, answer: Answer, bytes: number): Record<string, string> {
-  const exchange = exchanges.get(request)
-  if (!exchange) return {}
+  const exchange = originOf(request)
   Object.assign(exchange, { answer, bytes })
   const headers = { 'x-request-id': exchange.id }
   // RFC 9112 §9.6: the client does not send another request on a connection that is about to be closed.

@@ -1,33 +1,26 @@
 import { type BodyLimits, bodyTooLarge, bodyTooSlow, readBody, readJson } from '../oauth/body.ts'
-import {
-  clientOf,
-  invalidClient,
-  NOT_STORED,
-  oauthTrouble,
-  readTokenParameters,
-} from '../oauth/credentials.ts'
+import { clientOf, invalidClient, NOT_STORED, oauthError, readTokenParameters } from '../oauth/credentials.ts'
 import { issueToken } from '../oauth/tokens.ts'
 import type { ServingDatabase } from '../postgres/pool/serving-database.ts'
-import type { Endpoint, Limits } from './endpoint.ts'
-import { answerErrors, refuseOverload } from './errors.ts'
+import type { Endpoint } from './endpoint.ts'
+import { refuseOverload } from './errors.ts'
 import examples from './openapi/examples.json'
 import { commonFailures, curl, failure, success, thrown } from './openapi/responses.ts'
 import { refTo } from './openapi/schemas.ts'
 import type { Operation } from './openapi/types.ts'
-import type { Monitor } from './request-log.ts'
 
 export const TOKEN = '/oauth/token'
 
 /** POST /oauth/token. OAuth has limits and errors of its own for the body, so the framework does not read it. */
-export function tokenEndpoint(db: ServingDatabase, limits: Limits, monitor: Monitor): Endpoint {
+export function tokenEndpoint(db: ServingDatabase, limits: BodyLimits): Endpoint {
   return {
     path: TOKEN,
     method: 'POST',
-    toAnswer: answerErrors(oauthTrouble, monitor),
+    style: oauthError,
     async answer(request) {
       const body = await readBody(request, limits)
       // Not before: a request whose body is still arriving does not wait for the database.
-      refuseOverload(limits.requests, monitor, oauthTrouble, db)
+      refuseOverload(request, oauthError, db)
       const client = clientOf(readTokenParameters(body), request.headers.get('authorization'))
       const issued = await issueToken(db.forRequest(request), client)
       db.availability.noteWritable()
@@ -66,7 +59,7 @@ export function tokenOperation(limits: BodyLimits): Operation {
     responses: {
       200: success('An access token.', 'TokenResponse', examples.token, []),
       ...tokenFailures(limits),
-      ...commonFailures('POST', oauthTrouble),
+      ...commonFailures('POST', oauthError),
     },
   }
 }

@@ -28,7 +28,7 @@ export function readJson(text: string): unknown {
   try {
     return JSON.parse(text)
   } catch {
-    throw oauthError(400, 'invalid_request', 'The body is not valid JSON')
+    throw oauthError(400, 'The body is not valid JSON')
   }
 }
 
@@ -69,12 +69,12 @@ async function readStream(request: Request, bodySize: number): Promise<Buffer> {
 export function bodyTooSlow(timeoutMs: number): HttpError {
   // Bun would take the rest of the body for the next request.
   const headers = { connection: 'close' }
-  return oauthError(408, 'invalid_request', `The body took longer than ${timeoutMs / 1000} s`, headers)
+  return oauthError(408, `The body took longer than ${timeoutMs / 1000} s`, headers)
 }
 
 /** The error of a body of more than `bytes`. */
 export function bodyTooLarge(bytes: number): HttpError {
-  return oauthError(413, 'invalid_request', `The body is larger than ${bytes} bytes`)
+  return oauthError(413, `The body is larger than ${bytes} bytes`)
 }
 
 /** A client that disconnects gets a 400: its request was at fault, not the service. */
@@ -82,6 +82,6 @@ async function orBrokenOff<Result>(reading: Promise<Result>): Promise<Result> {
   try {
     return await reading
   } catch {
-    throw oauthError(400, 'invalid_request', 'The body broke off')
+    throw oauthError(400, 'The body broke off')
   }
 }

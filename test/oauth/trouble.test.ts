@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test'
-import { oauthTrouble } from '../../src/oauth/credentials.ts'
+import { oauthError } from '../../src/oauth/credentials.ts'
 
 test.each([
   [500, 'server_error'],
@@ -8,7 +8,7 @@ test.each([
 ])(
   'Trouble of the service at the token endpoint, as %i, has the code that RFC 6749 has for it',
   (status, error) => {
-    const answer = oauthTrouble(status, 'Try again later')
+    const answer = oauthError(status, 'Try again later')
     expect([answer.httpStatus, answer.body]).toEqual([
       status,
       { error, error_description: 'Try again later' },

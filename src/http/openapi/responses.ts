@@ -1,7 +1,8 @@
 import { type ErrorStyle, HttpError } from '../../answers.ts'
 import { MAX_LINK } from '../../assessments/next-link.ts'
 import { DatabaseUnavailable, StatementTimeout } from '../../postgres/failures.ts'
-import { databaseError, internalError, methodNotAllowed } from '../errors.ts'
+import { type Endpoint, methodNotAllowed } from '../endpoint.ts'
+import { httpErrorOf } from '../errors.ts'
 import { refTo, type SchemaName } from './schemas.ts'
 import type { Header, Operation, Response } from './types.ts'
 
@@ -41,23 +42,22 @@ export function failure(description: string, errors: Errors): Response {
 }
 
 /** The errors that every endpoint can answer with. */
-export function commonFailures(
-  method: keyof typeof methodNotAllowed,
-  style: ErrorStyle,
-): Record<string, Response> {
-  const unavailable = databaseError(new DatabaseUnavailable(''), style) as HttpError
-  const timeout = databaseError(new StatementTimeout(), style) as HttpError
+export function commonFailures(method: Endpoint['method'], style: ErrorStyle): Record<string, Response> {
   return {
     405: failure(`Another method than ${method === 'GET' ? 'GET or HEAD' : method}.`, {
-      method: methodNotAllowed[method](),
+      method: methodNotAllowed(method, style),
     }),
     431: { description: 'Request line and headers are too long together. There is no body.' },
-    500: failure('An error of the service, which has logged its cause.', { internal: internalError(style) }),
+    500: failure('An error of the service, which has logged its cause.', {
+      internal: httpErrorOf(undefined, style),
+    }),
     503: failure(
       'The service is overloaded or without its database. Wait for Retry-After and repeat the request.',
-      { unavailable },
+      { unavailable: httpErrorOf(new DatabaseUnavailable(''), style) },
     ),
-    504: failure('The database took too long. Ask for less, or repeat the request later.', { timeout }),
+    504: failure('The database took too long. Ask for less, or repeat the request later.', {
+      timeout: httpErrorOf(new StatementTimeout(), style),
+    }),
   }
 }
 
