@@ -25,6 +25,11 @@ declare module '*.txt' {
   export default text
 }
 
+declare module '*.md' {
+  const text: string
+  export default text
+}
+
 declare module '*.css' {
   const text: string
   export default text

@@ -3,6 +3,7 @@ import { invalidToken, tokenDigestOf, unprovisioned } from '../assessments/acces
 import { assessmentNotFound, listAssessments, retrieveAssessment } from '../assessments/endpoints.ts'
 import { LIST_PARAMETERS } from '../assessments/parameters.ts'
 import { MAX_QUERY_BYTES, parseListQuery } from '../assessments/parse.ts'
+import { AssessmentList, AssessmentRecord } from '../assessments/record.ts'
 import type { Counters } from '../counters.ts'
 import type { ServingDatabase } from '../postgres/pool/serving-database.ts'
 import type { Replicas } from '../postgres/standby/replicas.ts'
@@ -12,7 +13,6 @@ import { answerOf, refuseOverload } from './errors.ts'
 import { LastUse } from './notes.ts'
 import examples from './openapi/examples.json'
 import { commonFailures, curl, failure, success, thrown } from './openapi/responses.ts'
-import type { Operation, Parameter } from './openapi/types.ts'
 import { type Read, Reading } from './reading.ts'
 
 export const LIST = '/api/v1/ax/assessments'
@@ -57,7 +57,7 @@ function queryString(request: Request): string {
 }
 
 /** The description of the list endpoint. */
-export function listOperation(): Operation {
+export function listOperation() {
   return {
     operationId: 'listAssessments',
     tags: ['Assessments'],
@@ -69,9 +69,15 @@ export function listOperation(): Operation {
       // curl would take brackets for a range without -g.
       `curl -sg -H "Authorization: Bearer $TOKEN" \\\n'BASE_URL/api/v1/ax/assessments?page=100&offset=0&filter[start_date]=2026-01-01'`,
     ),
-    parameters: Object.entries(LIST_PARAMETERS).map(([name, { schema }]) => inQuery(name, schema)),
+    // Each filter is a parameter of its own, with brackets in its name: the style "deepObject" does not say how arrays are
+    // written (OpenAPI 3.1.1, §4.12.2). "form" with "explode", the default, repeats the name for each value.
+    parameters: Object.entries(LIST_PARAMETERS).map(([name, { schema }]) => {
+      const { description, ...rest } = schema
+      const style = schema.type === 'array' ? { style: 'form', explode: true } : {}
+      return { name, in: 'query', description, ...style, schema: rest }
+    }),
     responses: {
-      200: success('A page of assessments.', 'AssessmentList', examples.list, ['vary', 'link']),
+      200: success('A page of assessments.', AssessmentList, examples.list, ['vary', 'link']),
       ...failures({
         unreadable: thrown(() => parseListQuery('page=0&filter[user_ids][]=abc')),
         encoding: thrown(() => parseListQuery('filter[search]=%FF')),
@@ -81,17 +87,8 @@ export function listOperation(): Operation {
   }
 }
 
-/**
- * Each filter is a parameter of its own, with brackets in its name: the style "deepObject" does not say how arrays are
- * written (OpenAPI 3.1.1, §4.12.2). "form" with "explode", the default, repeats the name for each value.
- */
-function inQuery(name: string, { description, ...schema }: Parameter['schema']): Parameter {
-  const style = schema.type === 'array' ? { style: 'form', explode: true } : {}
-  return { name, in: 'query', description: description ?? '', ...style, schema }
-}
-
 /** The description of the endpoint of one assessment. */
-export function retrieveOperation(): Operation {
+export function retrieveOperation() {
   return {
     operationId: 'retrieveAssessment',
     tags: ['Assessments'],
@@ -111,7 +108,7 @@ export function retrieveOperation(): Operation {
       },
     ],
     responses: {
-      200: success('The assessment.', 'AssessmentRecord', examples.record, ['vary']),
+      200: success('The assessment.', AssessmentRecord, examples.record, ['vary']),
       ...failures({}),
       404: failure(
         'No assessment with that ID in the scope of the integration, or the ID of a part instead of an overall assessment.',

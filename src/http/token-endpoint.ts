@@ -1,13 +1,19 @@
 import { type BodyLimits, bodyTooLarge, bodyTooSlow, readBody, readJson } from '../oauth/body.ts'
-import { clientOf, invalidClient, NOT_STORED, oauthError, readTokenParameters } from '../oauth/credentials.ts'
+import {
+  clientOf,
+  invalidClient,
+  NOT_STORED,
+  oauthError,
+  readTokenParameters,
+  TokenParameters,
+  TokenResponse,
+} from '../oauth/credentials.ts'
 import { issueToken } from '../oauth/tokens.ts'
 import type { ServingDatabase } from '../postgres/pool/serving-database.ts'
 import type { Endpoint } from './endpoint.ts'
 import { refuseOverload } from './errors.ts'
 import examples from './openapi/examples.json'
 import { commonFailures, curl, failure, success, thrown } from './openapi/responses.ts'
-import { refTo } from './openapi/schemas.ts'
-import type { Operation } from './openapi/types.ts'
 
 export const TOKEN = '/oauth/token'
 
@@ -34,8 +40,8 @@ const grant = { grant_type: 'client_credentials' } as const
 const secrets = { client_id: 'BD77VoKUovcSbaUgYJQxPiOm', client_secret: 'your-client-secret' }
 
 /** The description of the endpoint. */
-export function tokenOperation(limits: BodyLimits): Operation {
-  const schema = refTo('TokenRequest')
+export function tokenOperation(limits: BodyLimits) {
+  const schema = TokenParameters
   const inBody = { summary: 'Credentials in the body', value: { ...grant, ...secrets } }
   const basic = { summary: 'Credentials by HTTP Basic', value: grant }
   return {
@@ -57,7 +63,7 @@ export function tokenOperation(limits: BodyLimits): Operation {
       },
     },
     responses: {
-      200: success('An access token.', 'TokenResponse', examples.token, []),
+      200: success('An access token.', TokenResponse, examples.token, []),
       ...tokenFailures(limits),
       ...commonFailures('POST', oauthError),
     },

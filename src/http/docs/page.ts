@@ -1,5 +1,4 @@
-import { GUIDE, SUMMARY } from '../openapi/guide.ts'
-import type { OpenApiDocument, Operation, Parameter, Response, Schema } from '../openapi/types.ts'
+import type { OpenApiDocument, Operation, Parameter, Response, Schema } from '../openapi/document.ts'
 import { described, type Html, html } from './html.ts'
 import { trySection } from './try.ts'
 
@@ -20,6 +19,11 @@ const SCHEMAS = [
  */
 export function docsPage(document: OpenApiDocument, withForms: boolean): string {
   const { info, paths, components } = document
+  const [summary, ...chapters] = info.description.split('\n\n## ')
+  const guide = chapters.map(chapter => {
+    const [title = '', ...paragraphs] = chapter.split('\n\n')
+    return { title, paragraphs }
+  })
   const operations = Object.entries(paths).flatMap(([path, methods]) =>
     Object.entries(methods).map(([method, operation]) => ({ path, method, operation })),
   )
@@ -43,7 +47,7 @@ export function docsPage(document: OpenApiDocument, withForms: boolean): string 
   <strong>${info.title}</strong>
   ${withForms && html`<a href="#try">Try it</a>`}
   <span>Guide</span>
-  ${GUIDE.map(({ title }) => html`<a href="#${title.toLowerCase()}">${title}</a>`)}
+  ${guide.map(({ title }) => html`<a href="#${title.toLowerCase()}">${title}</a>`)}
   <span>Requests</span>
   ${operations.map(({ operation }) => html`<a href="#${operation.operationId}">${operation.summary}</a>`)}
   <span>Answers</span>
@@ -54,11 +58,11 @@ export function docsPage(document: OpenApiDocument, withForms: boolean): string 
 <main>
 <header>
   <h1>${info.title}</h1>
-  <p>${described(SUMMARY)}</p>
+  <p>${described(summary)}</p>
   <p>Base address: <code class="sample">BASE_URL</code></p>
 </header>
 ${withForms && trySection(document)}
-${GUIDE.map(
+${guide.map(
   ({ title, paragraphs }) => html`
 <section id="${title.toLowerCase()}">
   <h2>${title}</h2>

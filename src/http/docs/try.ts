@@ -1,4 +1,4 @@
-import type { OpenApiDocument, Parameter, Schema } from '../openapi/types.ts'
+import type { OpenApiDocument, Parameter, Schema } from '../openapi/document.ts'
 import { Html, html } from './html.ts'
 import forms from './try.html.txt' with { type: 'text' }
 

@@ -1,39 +1,33 @@
-import { type ErrorStyle, HttpError } from '../../answers.ts'
+import type { TSchema } from '@sinclair/typebox'
+import { type ErrorStyle, ErrorsBody, HttpError, OAuthErrorBody } from '../../answers.ts'
 import { MAX_LINK } from '../../assessments/next-link.ts'
 import { DatabaseUnavailable, StatementTimeout } from '../../postgres/failures.ts'
 import { type Endpoint, methodNotAllowed } from '../endpoint.ts'
 import { httpErrorOf } from '../errors.ts'
-import { refTo, type SchemaName } from './schemas.ts'
-import type { Header, Operation, Response } from './types.ts'
 
 /** The sample of an operation. */
-export function curl(source: string): Operation['x-codeSamples'] {
+export function curl(source: string) {
   return [{ lang: 'Shell', label: 'curl', source }]
 }
 
 /** A response of status 200. */
-export function success(
-  description: string,
-  schema: SchemaName,
-  example: object,
-  headers: string[],
-): Response {
-  const content = { 'application/json': { schema: refTo(schema), example } }
+export function success(description: string, schema: TSchema, example: object, headers: string[]) {
+  const content = { 'application/json': { schema, example } }
   return { description, headers: headersOf(headers), content }
 }
 
-/** Errors of one status, by the word that names each as an example. The code that answers requests makes them. */
-type Errors = Record<string, HttpError>
-
-/** A response with an example for each error, and the headers that they have. */
-export function failure(description: string, errors: Errors): Response {
+/**
+ * A response with an example for each error of its status, by the word that names the example, and with the headers that
+ * they have. The code that answers requests makes the errors.
+ */
+export function failure(description: string, errors: Record<string, HttpError>) {
   const all = Object.values(errors)
   const isOAuth = all.some(({ body }) => 'error' in body)
   const examples = Object.entries(errors).map(([name, { body }]) => [
     name,
     { summary: 'error' in body ? body.error_description : body.errors[0]?.message, value: body },
   ])
-  const schema = refTo(isOAuth ? 'OAuthError' : 'ApiError')
+  const schema = isOAuth ? OAuthErrorBody : ErrorsBody
   return {
     description,
     headers: headersOf(all.flatMap(({ headers }) => Object.keys(headers))),
@@ -42,7 +36,7 @@ export function failure(description: string, errors: Errors): Response {
 }
 
 /** The errors that every endpoint can answer with. */
-export function commonFailures(method: Endpoint['method'], style: ErrorStyle): Record<string, Response> {
+export function commonFailures(method: Endpoint['method'], style: ErrorStyle) {
   return {
     405: failure(`Another method than ${method === 'GET' ? 'GET or HEAD' : method}.`, {
       method: methodNotAllowed(method, style),
@@ -72,14 +66,14 @@ export function thrown(act: () => unknown): HttpError {
   throw new Error(`no error to show: ${act}`)
 }
 
-const header = (description: string, example: string | number): Header => ({
+const header = (description: string, example: string | number) => ({
   description,
   schema: { type: typeof example === 'number' ? 'integer' : 'string' },
   example,
 })
 
 /** The headers that mean something to a client, as components of the document. */
-export const HEADERS: Record<string, Header> = {
+export const HEADERS = {
   Allow: header('The methods that there are.', 'GET, HEAD'),
   'Cache-Control': header(
     'Nothing is to be stored: records are personal data, tokens are secrets.',
