@@ -30,6 +30,11 @@ declare module '*.md' {
   export default text
 }
 
+declare module '*.yaml' {
+  const value: unknown
+  export default value
+}
+
 declare module '*.css' {
   const text: string
   export default text

@@ -1,6 +1,6 @@
 import type { AnyElysia } from 'elysia'
-import { type Answer, type ErrorStyle, errorAnswer, type HttpError } from '../answers.ts'
-import { answerOf } from './errors.ts'
+import { type Answer, type ErrorStyle, errorAnswer } from '../answers.ts'
+import { answerOf, methodNotAllowed } from './errors.ts'
 import { respond } from './respond.ts'
 
 /** What one client may take of the service. Sizes in bytes. */
@@ -49,9 +49,4 @@ export function mount(app: AnyElysia, { path, method, answer, style }: Endpoint)
     })
   }
   app.all(path, ({ request }) => respond(request, errorAnswer(methodNotAllowed(method, style))))
-}
-
-/** The 405 of a path that has one method. */
-export function methodNotAllowed(method: Endpoint['method'], style: ErrorStyle): HttpError {
-  return style(405, `Use ${method}`, { allow: method === 'GET' ? 'GET, HEAD' : method })
 }

@@ -28,6 +28,33 @@ export function httpErrorOf(error: unknown, style: ErrorStyle): HttpError {
   return style(500, 'Internal server error')
 }
 
+/** The 405 of a path that has one method. */
+export function methodNotAllowed(method: 'GET' | 'POST', style: ErrorStyle): HttpError {
+  return style(405, `Use ${method}`, { allow: method === 'GET' ? 'GET, HEAD' : method })
+}
+
+/** The errors of an endpoint by status, each with the name of its example in the OpenAPI document. */
+export type Errors = Record<number, Record<string, HttpError>>
+
+/** The errors that every endpoint can answer with. */
+export const commonErrors = (method: 'GET' | 'POST', style: ErrorStyle): Errors => ({
+  405: { method: methodNotAllowed(method, style) },
+  500: { internal: httpErrorOf(undefined, style) },
+  503: { unavailable: httpErrorOf(new DatabaseUnavailable(''), style) },
+  504: { timeout: httpErrorOf(new StatementTimeout(), style) },
+})
+
+/** The HttpError that `act` throws, as an example. */
+export function thrown(act: () => unknown): HttpError {
+  try {
+    act()
+  } catch (error) {
+    if (error instanceof HttpError) return error
+    throw error
+  }
+  throw new Error(`no error to show: ${act}`)
+}
+
 /**
  * Throws a 503 while more requests than MAX_REQUESTS are in work. For a request that will wait in `pool`, another one
  * makes room if its integration has more requests waiting there; `lane` is the integration of this request.

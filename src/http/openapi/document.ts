@@ -6,10 +6,11 @@ import { AssessmentList, AssessmentRecord, ResultPart } from '../../assessments/
 import type { BodyLimits } from '../../oauth/body.ts'
 import { TokenParameters, TokenResponse } from '../../oauth/credentials.ts'
 import { TOKEN_LIFETIME } from '../../oauth/tokens.ts'
-import { LIST, listOperation, RETRIEVE, retrieveOperation } from '../assessment-endpoints.ts'
-import { TOKEN, tokenOperation } from '../token-endpoint.ts'
+import { LIST, listErrors, listParameters, RETRIEVE, retrieveErrors } from '../assessment-endpoints.ts'
+import type { Errors } from '../errors.ts'
+import { TOKEN, tokenErrors } from '../token-endpoint.ts'
 import guide from './guide.md' with { type: 'text' }
-import { HEADERS } from './responses.ts'
+import skeleton from './openapi.yaml'
 
 /** An OpenAPI document, as far as the reference page shows it. */
 export interface OpenApiDocument {
@@ -62,16 +63,10 @@ export interface Schema {
   default?: unknown
 }
 
-/** The numbers that guide.md names in braces. */
+/** The constants that the texts name in braces. */
 const NUMBERS: Record<string, number> = {
   ...{ DEFAULT_PAGE, MAX_FILTER_VALUES, MAX_LINK, MAX_PAGE, MAX_QUERY_BYTES, TOKEN_LIFETIME },
 }
-
-/** What an integration has to know beside the operations: Markdown with one line for each paragraph. */
-const GUIDE = guide
-  .trimEnd()
-  .replaceAll(/(?<!\n)\n(?!\n)/g, ' ')
-  .replaceAll(/\{\{(\w+)\}\}/g, (braces, name) => NUMBERS[name]?.toLocaleString('en-US') ?? braces)
 
 /** The schemas that have a name in the document. */
 const SCHEMAS = {
@@ -85,43 +80,52 @@ const SCHEMAS = {
 }
 
 /**
- * The OpenAPI 3.1 document of the service, made of the schemas by which the code reads requests and of the errors that
- * it answers with. @elysiajs/openapi would describe the schemas that Elysia validates with, and it validates nothing here.
+ * The OpenAPI 3.1 document of the service, made of openapi.yaml, the guide, the schemas by which the code reads requests,
+ * and the errors that it answers with. @elysiajs/openapi would describe the schemas that Elysia validates with, and it
+ * validates nothing here.
  */
 export function openApiDocument(limits: BodyLimits): OpenApiDocument {
-  const document = {
-    openapi: '3.1.1',
-    info: {
-      title: 'Assessment Export Service',
-      version: '1',
-      license: { name: 'Proprietary', identifier: 'LicenseRef-Proprietary' },
-      summary: 'Completed assessments of educators, for integrations.',
-      description: GUIDE,
-    },
-    // Relative to this document: a proxy may serve it below a path of its own.
-    servers: [{ url: '.', description: 'This service.' }],
-    tags: [
-      { name: 'Tokens', description: 'Client credentials for an access token.' },
-      { name: 'Assessments', description: 'The completed assessments in the scope of the integration.' },
-    ],
-    paths: {
-      [TOKEN]: { post: tokenOperation(limits) },
-      [LIST]: { get: listOperation() },
-      [RETRIEVE.replace(':id', '{id}')]: { get: retrieveOperation() },
-    },
-    components: {
-      securitySchemes: {
-        clientCredentials: {
-          type: 'oauth2',
-          description: 'An access token as `Authorization: Bearer TOKEN`.',
-          flows: { clientCredentials: { tokenUrl: 'oauth/token', scopes: {} } },
-        },
-      },
-      headers: HEADERS,
-      schemas: SCHEMAS,
-    },
+  // A copy, in which a part that openapi.yaml has once is in each of its places.
+  const document: OpenApiDocument = JSON.parse(JSON.stringify(skeleton))
+  const { info, paths, components } = document
+  // One line for each paragraph.
+  info.description = guide.trimEnd().replaceAll(/(?<!\n)\n(?!\n)/g, ' ')
+  components.schemas = SCHEMAS
+  const errors: Record<string, Errors> = {
+    [TOKEN]: tokenErrors(limits),
+    [LIST]: listErrors(),
+    [RETRIEVE.replace(':id', '{id}')]: retrieveErrors(),
   }
-  return JSON.parse(JSON.stringify(document, withReferences))
+  for (const [path, methods] of Object.entries(paths)) {
+    for (const operation of Object.values(methods)) {
+      if (path === LIST) operation.parameters = listParameters()
+      for (const [status, response] of Object.entries(operation.responses)) {
+        const named = errors[path]?.[Number(status)]
+        if (named) Object.assign(response, shown(named, Object.keys(components.headers)))
+      }
+    }
+  }
+  const json = JSON.stringify(document, withReferences)
+  return JSON.parse(
+    json.replaceAll(/\{\{(\w+)\}\}/g, (braces, name) => NUMBERS[name]?.toLocaleString('en-US') ?? braces),
+  )
+}
+
+/** An example for each error of a status, and the headers that the errors have. */
+function shown(named: Errors[number], described: string[]) {
+  const errors = Object.values(named)
+  const sent = new Headers(errors.flatMap(({ headers }) => Object.entries(headers)))
+  const names = new Set(['Cache-Control', 'X-Request-Id', ...described.filter(name => sent.has(name))])
+  const headers = [...names].map(name => [name, { $ref: `#/components/headers/${name}` }])
+  const examples = Object.entries(named).map(([name, { body }]) => [
+    name,
+    { summary: 'error' in body ? body.error_description : body.errors[0]?.message, value: body },
+  ])
+  const schema = errors.some(({ body }) => 'error' in body) ? OAuthErrorBody : ErrorsBody
+  return {
+    headers: Object.fromEntries(headers),
+    content: { 'application/json': { schema, examples: Object.fromEntries(examples) } },
+  }
 }
 
 /** Puts a reference for each named schema, except under its name. */
