@@ -1,9 +1,9 @@
-import { isIP } from 'node:net'
+import { type BlockList, isIP } from 'node:net'
 import { Elysia } from 'elysia'
 import type { Logger } from 'pino'
 import type { Answer } from '../answers.ts'
 import type { Counters } from '../counters.ts'
-import type { Networks } from '../networks.ts'
+import { familyOf } from '../networks.ts'
 import type { RefusalNotes } from './notes.ts'
 
 /** What the service writes its log with. */
@@ -29,7 +29,7 @@ export interface Monitor {
   slowMs: number
   counters: Counters
   /** Proxies whose X-Forwarded-For is believed; none where this is left out. */
-  trustedProxies?: Networks | undefined
+  trustedProxies?: BlockList | undefined
   /** Requests that are answered at the same time. */
   maxRequests: number
   /** Requests that have arrived and are not answered yet. */
@@ -127,11 +127,15 @@ export function requestId(given: string | null): string {
  * trusted proxy is the client's; the client may have invented any address to the left of it.
  * @param forwarded the header
  */
-export function clientAddress(peer: string, forwarded: string | null, trusted: Networks | undefined): string {
+export function clientAddress(
+  peer: string,
+  forwarded: string | null,
+  trusted: BlockList | undefined,
+): string {
   let client = bare(peer)
   for (const entry of trusted && forwarded ? forwarded.split(',').reverse() : []) {
     const previous = bare(entry.trim())
-    if (!trusted?.has(client) || isIP(previous) === 0) break
+    if (!trusted?.check(client, familyOf(client)) || isIP(previous) === 0) break
     client = previous
   }
   return client

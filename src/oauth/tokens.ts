@@ -52,11 +52,7 @@ export async function tryIssuing(db: Runner): Promise<void> {
 }
 
 /** Records that a token and its secret were used, at most once a minute: a write takes longer than reading a page. */
-export async function noteUse(db: Runner, tokenDigest: Uint8Array): Promise<void> {
-  await updateLastUse(db, { token_digest: tokenDigest })
-}
-
-const updateLastUse = statement<{ token_digest: Uint8Array }, never>(sql`
+export const noteUse = statement<{ token_digest: Uint8Array }, never>(sql`
   update ${s} set last_used_at = now()
   where ${s.id} = (select ${t.secretId} from ${t} where ${t.digest} = ${sql.placeholder('token_digest')}::bytea)
     and coalesce(${s.lastUsedAt} < now() - interval '1 minute', true)`)
