@@ -92,8 +92,8 @@ function reasonsOf(body: HttpError['body']): string[] {
   return [body.error === 'invalid_request' ? `${body.error}: ${body.error_description}` : body.error]
 }
 
-/** Makes an error that is not about parameters, in the form of an endpoint's protocol. */
-export type ErrorStyle = (status: number, description: string, headers?: Record<string, string>) => HttpError
+/** Makes an error in the form of an endpoint's protocol: apiError or oauthError. */
+export type ErrorStyle = typeof apiError
 
 /** An error of the API with one message. */
 export function apiError(

@@ -20,6 +20,16 @@ declare module '*.txt' {
   export default text
 }
 
+declare module '*.md' {
+  const text: string
+  export default text
+}
+
+declare module '*.yaml' {
+  const value: unknown
+  export default value
+}
+
 declare module '*.css' {
   const text: string
   export default text

@@ -1,15 +1,10 @@
 import { BlockList, isIP } from 'node:net'
 
-/** Addresses and networks. */
-export interface Networks {
-  has(address: string): boolean
-}
-
 /**
  * Reads a list with commas: "10.0.0.7, 192.168.0.0/16, fd00::/8".
  * @throws Error that describes a valid list
  */
-export function readNetworks(list: string): Networks {
+export function readNetworks(list: string): BlockList {
   const networks = new BlockList()
   for (const entry of list.split(',').map(entry => entry.trim())) {
     const [, address = '', bits] = /^([^/]+)(?:\/(\d{1,3}))?$/.exec(entry) ?? []
@@ -18,7 +13,8 @@ export function readNetworks(list: string): Networks {
       throw new Error('must be addresses and networks with commas between them, as 10.0.0.7, 192.168.0.0/16')
     networks.addSubnet(address, Number(bits ?? most), familyOf(address))
   }
-  return { has: address => networks.check(address, familyOf(address)) }
+  return networks
 }
 
-const familyOf = (address: string) => (isIP(address) === 6 ? 'ipv6' : 'ipv4')
+/** The family of a valid address, as BlockList names it. */
+export const familyOf = (address: string) => (isIP(address) === 6 ? 'ipv6' : 'ipv4')

@@ -1,4 +1,4 @@
-import { newCounters } from '../counters.ts'
+import { Counters } from '../counters.ts'
 import { LruCache } from '../lru-cache.ts'
 import { sha256 } from '../random.ts'
 import type { Access } from './access.ts'
@@ -38,7 +38,7 @@ export class PageMemory {
 
   /** @param budget in bytes */
   constructor(
-    private readonly counters = newCounters(),
+    private readonly counters = new Counters(),
     budget = 32 * 1024 * 1024,
   ) {
     this.selections = new LruCache(budget)

@@ -1,9 +1,9 @@
 import type { Logger } from 'pino'
 import { setting } from '../config.ts'
-import { newCounters } from '../counters.ts'
+import { Counters } from '../counters.ts'
 import { Failure } from '../errors.ts'
 import type { Address } from '../http/address.ts'
-import { databaseChecks, exportVersion, lastImport } from '../http/admin/database-checks.ts'
+import { databaseChecks } from '../http/admin/database-checks.ts'
 import { Metrics, type MetricsJson } from '../http/admin/metrics.ts'
 import { type Check, type Readiness, readinessOf } from '../http/admin/readiness.ts'
 import type { AdminView } from '../http/admin/server.ts'
@@ -29,7 +29,7 @@ const MIN_DRAIN_MS = 100
 
 /** A process that serves: the HTTP server, the purge of expired tokens, and what operators see of both. */
 export class Service implements AdminView {
-  private readonly counters = newCounters()
+  private readonly counters = new Counters()
   private readonly checks: Check[]
   private readonly measured: Metrics
   private server: Server | undefined
@@ -53,17 +53,9 @@ export class Service implements AdminView {
       { name: 'service', run: async () => (this.state === 'serving' ? undefined : `it is ${this.state}`) },
       ...databaseChecks(pool, replicas, disclosures === 'on'),
     ]
-    const pools = [pool, ...(replicas?.standbys ?? []).map(standby => standby.pool)]
-    this.measured = new Metrics({
-      build: BUILD,
-      counters: this.counters,
-      inFlight: () => this.server?.inFlight() ?? 0,
-      exportVersion: exportVersion(pool),
-      lastImport: lastImport(pool),
-      pool: () => sumOf(pools),
-      shortages: () => pool.availability.shortages,
-      replicas,
-    })
+    const { counters } = this
+    const inFlight = () => this.server?.inFlight() ?? 0
+    this.measured = new Metrics({ build: BUILD, counters, inFlight, pool, replicas })
   }
 
   /**
@@ -137,22 +129,11 @@ export class Service implements AdminView {
   }
 
   async metrics(): Promise<string> {
-    return await this.measured.text()
+    return await this.measured.registry.metrics()
   }
 
   /** The metrics as data, for the supervisor. */
   async metricsJson(): Promise<MetricsJson> {
-    return await this.measured.json()
+    return await this.measured.registry.getMetricsAsJSON()
   }
-}
-
-/** The statistics of several pools, added up. */
-function sumOf(pools: ServingDatabase[]): ReturnType<ServingDatabase['stats']> {
-  const sum = { inUse: 0, idle: 0, waiting: 0 }
-  for (const { inUse, idle, waiting } of pools.map(pool => pool.stats())) {
-    sum.inUse += inUse
-    sum.idle += idle
-    sum.waiting += waiting
-  }
-  return sum
 }

@@ -1,3 +1,4 @@
+import { bearer } from '@elysiajs/bearer'
 import { Elysia } from 'elysia'
 import { apiError } from '../answers.ts'
 import type { ServingDatabase } from '../postgres/pool/serving-database.ts'
@@ -5,31 +6,40 @@ import type { Replicas } from '../postgres/standby/replicas.ts'
 import { assessmentEndpoints } from './assessment-endpoints.ts'
 import { docsEndpoints } from './docs/endpoints.ts'
 import { type Limits, mount } from './endpoint.ts'
-import { answerErrors, refuseOverload } from './errors.ts'
-import { guard } from './guard.ts'
+import { answerOf } from './errors.ts'
 import { RefusalNotes } from './notes.ts'
-import { openApiDocument } from './openapi/document.ts'
 import { type Monitor, requestLog } from './request-log.ts'
 import { respond } from './respond.ts'
 import { tokenEndpoint } from './token-endpoint.ts'
 
 /** Every route of the service. Paths are exact: no trailing slash. Pages and records are read from `replicas`, if any. */
 export function createApp(db: ServingDatabase, limits: Limits, monitor: Monitor, replicas?: Replicas) {
-  const toAnswer = answerErrors(apiError, monitor)
   // Elysia looks for the path after the shortest usual host; with a Host of one to three letters it starts earlier.
   const app = new Elysia({ strictPath: true, handler: { standardHostname: false } })
   app.use(requestLog(monitor, new RefusalNotes(db)))
   app.onError(({ error, code, request }) =>
-    respond(request, toAnswer(request, code === 'NOT_FOUND' ? apiError(404, 'Not found') : error)),
+    respond(request, answerOf(request, code === 'NOT_FOUND' ? apiError(404, 'Not found') : error, apiError)),
   )
-  const refuse = () => refuseOverload(limits.requests, monitor, apiError)
   const guarded = new Elysia({ name: 'assessments' }).use(guard())
-  for (const endpoint of assessmentEndpoints(db, limits, monitor, replicas)) mount(guarded, endpoint)
+  for (const endpoint of assessmentEndpoints(db, monitor.counters, replicas)) mount(guarded, endpoint)
   app.use(guarded)
-  const endpoints = [
-    tokenEndpoint(db, limits, monitor),
-    ...docsEndpoints(limits, () => openApiDocument(limits), refuse, toAnswer),
-  ]
-  for (const endpoint of endpoints) mount(app, endpoint)
+  for (const endpoint of [tokenEndpoint(db, limits), ...docsEndpoints(limits)]) mount(app, endpoint)
   return app
+}
+
+/** The plugin would take a token from the query too (RFC 9700 §4.3.2): under a name that nobody can know it finds none. */
+const unguessable = () => crypto.randomUUID()
+
+/** Gives the routes behind it the `token` of the Authorization header; undefined where the header has none. */
+function guard() {
+  return new Elysia({ name: 'guard' })
+    .derive({ as: 'scoped' }, ({ headers }) => {
+      // RFC 9110 §11.1: the scheme is case-insensitive. The plugin compares it exactly.
+      headers.authorization = headers.authorization?.replace(/^bearer +/i, 'Bearer ')
+    })
+    .use(bearer({ extract: { header: 'Bearer', query: unguessable(), body: unguessable() } }))
+    .derive({ as: 'scoped' }, ({ headers, bearer: token }) => ({
+      // The plugin also takes a header that has no blank behind the scheme.
+      token: headers.authorization?.startsWith('Bearer ') ? token : undefined,
+    }))
 }

@@ -1,6 +1,6 @@
 import type { AnyElysia } from 'elysia'
-import { type Answer, errorAnswer } from '../answers.ts'
-import { methodNotAllowed, type ToAnswer } from './errors.ts'
+import { type Answer, type ErrorStyle, errorAnswer } from '../answers.ts'
+import { answerOf, methodNotAllowed } from './errors.ts'
 import { respond } from './respond.ts'
 
 /** What one client may take of the service. Sizes in bytes. */
@@ -19,7 +19,7 @@ export interface Limits {
   docs: 'on' | 'try' | 'off'
 }
 
-/** The parameter of the path, empty where it has none, and the token, behind guard(). */
+/** The parameter of the path, empty where it has none, and the token of the header, behind guard(). */
 export interface Given {
   id: string
   token: string | undefined
@@ -30,12 +30,12 @@ export interface Endpoint {
   path: string
   method: 'GET' | 'POST'
   answer(request: Request, given: Given): Answer | Promise<Answer>
-  /** Makes an answer of an error that `answer` throws. */
-  toAnswer: ToAnswer
+  /** Of the errors that `answer` throws. */
+  style: ErrorStyle
 }
 
 /** Adds the routes of an endpoint, and refuses the other methods of its path. */
-export function mount(app: AnyElysia, { path, method, answer, toAnswer }: Endpoint): void {
+export function mount(app: AnyElysia, { path, method, answer, style }: Endpoint): void {
   // Elysia's own HEAD would drop the headers of a GET.
   for (const verb of method === 'GET' ? ['GET', 'HEAD'] : [method]) {
     // Elysia reads the names in the braces from the source: with `body` it would parse the body. It parses the query for
@@ -44,9 +44,9 @@ export function mount(app: AnyElysia, { path, method, answer, toAnswer }: Endpoi
       try {
         return respond(request, await answer(request, { id: params?.id ?? '', token }))
       } catch (error) {
-        return respond(request, toAnswer(request, error))
+        return respond(request, answerOf(request, error, style))
       }
     })
   }
-  app.all(path, ({ request }) => respond(request, errorAnswer(methodNotAllowed[method]())))
+  app.all(path, ({ request }) => respond(request, errorAnswer(methodNotAllowed(method, style))))
 }

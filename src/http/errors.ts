@@ -1,59 +1,71 @@
-import { type Answer, apiError, type ErrorStyle, errorAnswer, HttpError } from '../answers.ts'
-import { oauthError } from '../oauth/credentials.ts'
+import { type Answer, type ErrorStyle, errorAnswer, HttpError } from '../answers.ts'
 import { ClientGone, DatabaseUnavailable, Displaced, StatementTimeout } from '../postgres/failures.ts'
 import type { ServingDatabase } from '../postgres/pool/serving-database.ts'
 import { Withheld } from './disclosing.ts'
-import { logOf, type Monitor } from './request-log.ts'
-
-/** The 405 of a path, by the method that it has. */
-export const methodNotAllowed = {
-  GET: () => apiError(405, 'Use GET', { allow: 'GET, HEAD' }),
-  POST: () => oauthError(405, 'invalid_request', 'Use POST', { allow: 'POST' }),
-}
-
-/** Makes the answer to a request of an error. */
-export type ToAnswer = (request: Request, error: unknown) => Answer
+import { originOf } from './request-log.ts'
 
 /**
- * Makes answers of errors, in the style of an endpoint. An error that is neither an HttpError nor a known failure of
- * the database is logged with its cause, and answered with a fixed body.
+ * The answer to a request that failed with `error`, in the style of its endpoint. An unforeseen error is logged with its
+ * cause, and answered with a fixed body.
  */
-export function answerErrors(style: ErrorStyle, { log, counters }: Monitor): ToAnswer {
-  return (request, error) => {
-    const cause = error instanceof Withheld ? error.cause : error
-    if (isOfDatabase(cause)) counters.databaseErrors++
-    const known = cause instanceof HttpError ? cause : databaseError(cause, style)
-    if (!known) logOf(request, log).error({ error: loggable(cause) }, 'unforeseen error')
-    return error instanceof Withheld ? withheld(error, style) : errorAnswer(known ?? internalError(style))
-  }
+export function answerOf(request: Request, error: unknown, style: ErrorStyle): Answer {
+  const { id: request_id, monitor } = originOf(request)
+  const cause = error instanceof Withheld ? error.cause : error
+  if (isOfDatabase(cause)) monitor.counters.databaseErrors++
+  const known = httpErrorOf(cause, style)
+  if (known.httpStatus === 500) monitor.log.error({ request_id, error: loggable(cause) }, 'unforeseen error')
+  return error instanceof Withheld ? withheld(error, known, style) : errorAnswer(known)
 }
 
-/** The HttpError for a known failure of the database; undefined for any other error. The log has the reason. */
-export function databaseError(error: unknown, style: ErrorStyle): HttpError | undefined {
+/** The HttpError for an error: a known failure of the database has its own status, an unforeseen error is a 500. */
+export function httpErrorOf(error: unknown, style: ErrorStyle): HttpError {
+  if (error instanceof HttpError) return error
   if (error instanceof DatabaseUnavailable) return unavailable(style, error.retryAfterSeconds)
   if (error instanceof StatementTimeout)
     return style(504, 'The request took too long: ask for less, or try again later')
   // For the log alone: nginx made this status usual.
   if (error instanceof ClientGone) return style(499, 'The client hung up')
-  return undefined
-}
-
-/** The fixed body of a 500. */
-export function internalError(style: ErrorStyle): HttpError {
   return style(500, 'Internal server error')
 }
 
+/** The 405 of a path that has one method. */
+export function methodNotAllowed(method: 'GET' | 'POST', style: ErrorStyle): HttpError {
+  return style(405, `Use ${method}`, { allow: method === 'GET' ? 'GET, HEAD' : method })
+}
+
+/** The errors of an endpoint by status, each with the name of its example in the OpenAPI document. */
+export type Errors = Record<number, Record<string, HttpError>>
+
+/** The errors that every endpoint can answer with. */
+export const commonErrors = (method: 'GET' | 'POST', style: ErrorStyle): Errors => ({
+  405: { method: methodNotAllowed(method, style) },
+  500: { internal: httpErrorOf(undefined, style) },
+  503: { unavailable: httpErrorOf(new DatabaseUnavailable(''), style) },
+  504: { timeout: httpErrorOf(new StatementTimeout(), style) },
+})
+
+/** The HttpError that `act` throws, as an example. */
+export function thrown(act: () => unknown): HttpError {
+  try {
+    act()
+  } catch (error) {
+    if (error instanceof HttpError) return error
+    throw error
+  }
+  throw new Error(`no error to show: ${act}`)
+}
+
 /**
- * Throws a 503 while more than `maxRequests` requests are in work. For a request that will wait in `pool`, another one
+ * Throws a 503 while more requests than MAX_REQUESTS are in work. For a request that will wait in `pool`, another one
  * makes room if its integration has more requests waiting there; `lane` is the integration of this request.
  */
 export function refuseOverload(
-  maxRequests: number,
-  { inFlight }: Monitor,
+  request: Request,
   style: ErrorStyle,
   pool?: Pick<ServingDatabase, 'displace'>,
   lane?: string,
 ): void {
+  const { inFlight, maxRequests } = originOf(request).monitor
   if (inFlight() > maxRequests && !pool?.displace(lane)) throw unavailable(style, 1)
 }
 
@@ -63,12 +75,12 @@ function unavailable(style: ErrorStyle, retryAfterSeconds: number): HttpError {
 }
 
 /** The 503 of an answer whose disclosure could not be recorded: the same request may be answered later. */
-function withheld({ cause, clientId }: Withheld, style: ErrorStyle): Answer {
+function withheld({ cause, clientId }: Withheld, known: HttpError, style: ErrorStyle): Answer {
   const isKnown = cause instanceof DatabaseUnavailable
   const timedOut = cause instanceof StatementTimeout
   const why = isKnown ? cause.reason : timedOut ? 'the statement took too long' : 'an unforeseen error'
-  const error = unavailable(style, isKnown ? cause.retryAfterSeconds : 1)
-  return errorAnswer(error, { clientId, withheld: `its disclosure could not be recorded: ${why}` })
+  const logFields = { clientId, withheld: `its disclosure could not be recorded: ${why}` }
+  return errorAnswer(isKnown ? known : unavailable(style, 1), logFields)
 }
 
 /** Whether the database, or the connection to it, failed. */

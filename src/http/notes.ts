@@ -24,7 +24,7 @@ export class LastUse {
     const now = performance.now()
     if (now - (this.notedAt.get(key) ?? Number.NEGATIVE_INFINITY) <= MINUTE_MS) return
     this.notedAt.set(key, now)
-    noteUse(this.pool, tokenDigest).catch(() => {})
+    noteUse(this.pool, { token_digest: tokenDigest }).catch(() => {})
   }
 }
 

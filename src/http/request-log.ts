@@ -1,9 +1,9 @@
-import { isIP } from 'node:net'
+import { type BlockList, isIP } from 'node:net'
 import { Elysia } from 'elysia'
 import type { Logger } from 'pino'
 import type { Answer } from '../answers.ts'
 import type { Counters } from '../counters.ts'
-import type { Networks } from '../networks.ts'
+import { familyOf } from '../networks.ts'
 import type { RefusalNotes } from './notes.ts'
 
 /** What the service writes its log with. */
@@ -29,7 +29,9 @@ export interface Monitor {
   slowMs: number
   counters: Counters
   /** Proxies whose X-Forwarded-For is believed; none where this is left out. */
-  trustedProxies?: Networks | undefined
+  trustedProxies?: BlockList | undefined
+  /** Requests that are answered at the same time. */
+  maxRequests: number
   /** Requests that have arrived and are not answered yet. */
   inFlight(): number
   /** Whether the service is about to stop, and clients are to connect elsewhere. */
@@ -50,16 +52,8 @@ interface Exchange {
 
 const exchanges = new WeakMap<Request, Exchange>()
 
-/** A log whose lines name the request that they are about. */
-export function logOf(request: Request, log: Log): Log {
-  const request_id = exchanges.get(request)?.id
-  const to = (level: keyof Log) => (details: object, message?: string) =>
-    log[level]({ request_id, ...details }, message)
-  return { info: to('info'), warn: to('warn'), error: to('error') } as Log
-}
-
-/** The id of a request, the address of its client and its arrival, as its log line has them. */
-export function originOf(request: Request): Pick<Exchange, 'id' | 'address' | 'started'> {
+/** The id of a request, the address of its client and its arrival, as its log line has them, and where it is reported. */
+export function originOf(request: Request): Pick<Exchange, 'id' | 'address' | 'started' | 'monitor'> {
   const exchange = exchanges.get(request)
   if (!exchange) throw new Error('the request is unknown to the request log')
   return exchange
@@ -70,8 +64,7 @@ export function originOf(request: Request): Pick<Exchange, 'id' | 'address' | 's
  * @returns the headers that depend on the request and the state of the service
  */
 export function noteAnswer(request: Request, answer: Answer, bytes: number): Record<string, string> {
-  const exchange = exchanges.get(request)
-  if (!exchange) return {}
+  const exchange = originOf(request)
   Object.assign(exchange, { answer, bytes })
   const headers = { 'x-request-id': exchange.id }
   // RFC 9112 §9.6: the client does not send another request on a connection that is about to be closed.
@@ -134,11 +127,15 @@ export function requestId(given: string | null): string {
  * trusted proxy is the client's; the client may have invented any address to the left of it.
  * @param forwarded the header
  */
-export function clientAddress(peer: string, forwarded: string | null, trusted: Networks | undefined): string {
+export function clientAddress(
+  peer: string,
+  forwarded: string | null,
+  trusted: BlockList | undefined,
+): string {
   let client = bare(peer)
   for (const entry of trusted && forwarded ? forwarded.split(',').reverse() : []) {
     const previous = bare(entry.trim())
-    if (!trusted?.has(client) || isIP(previous) === 0) break
+    if (!trusted?.check(client, familyOf(client)) || isIP(previous) === 0) break
     client = previous
   }
   return client

@@ -1,5 +1,5 @@
 import http from 'node:http'
-import { newCounters } from '../counters.ts'
+import { Counters } from '../counters.ts'
 import type { ServingDatabase } from '../postgres/pool/serving-database.ts'
 import type { Replicas } from '../postgres/standby/replicas.ts'
 import { type Address, freePort, listenFailure, urlOf } from './address.ts'
@@ -50,8 +50,11 @@ export function startServer(
   const retired = new Map<Bun.Server<unknown>, Promise<void>>()
   const servers = () => [...retired.keys(), ...(app.server ? [app.server] : [])]
   const inFlight = () => servers().reduce((sum, server) => sum + server.pendingRequests, 0)
-  const unmonitored = { slowMs: Number.POSITIVE_INFINITY, counters: newCounters(), onAnswered: () => {} }
-  const monitor = { log, inFlight, isDraining: () => isDraining, ...unmonitored, ...options }
+  const monitor: Monitor = {
+    ...{ log, inFlight, isDraining: () => isDraining, maxRequests: limits.requests },
+    ...{ slowMs: Number.POSITIVE_INFINITY, counters: new Counters(), onAnswered: () => {} },
+    ...options,
+  }
   const app = createApp(db, limits, monitor, replicas)
   // Bun cannot change the certificate of a server: another server takes over, on the same port.
   const isShared = address.isShared === true || certificate !== undefined

@@ -1,4 +1,4 @@
-import type { HttpError } from '../answers.ts'
+import { HttpError } from '../answers.ts'
 import { within } from '../within.ts'
 import { oauthError } from './credentials.ts'
 
@@ -28,7 +28,7 @@ export function readJson(text: string): unknown {
   try {
     return JSON.parse(text)
   } catch {
-    throw oauthError(400, 'invalid_request', 'The body is not valid JSON')
+    throw oauthError(400, 'The body is not valid JSON')
   }
 }
 
@@ -39,49 +39,35 @@ async function readLimited(request: Request, { bodySize, bodyTimeMs }: BodyLimit
   // arrive as "5, 5", which is no number.
   const hasLength = /^\d+$/.test(length)
   if (hasLength && Number(length) > bodySize) throw bodyTooLarge(bodySize)
-  const reading = hasLength
-    ? orBrokenOff(request.arrayBuffer()).then(Buffer.from)
-    : readStream(request, bodySize)
-  const body = await within(bodyTimeMs, reading, undefined)
+  const reading = hasLength ? request.arrayBuffer().then(Buffer.from) : readStream(request, bodySize)
+  const orBrokenOff = reading.catch((error: unknown) => {
+    // A client that disconnects gets a 400: its request was at fault, not the service.
+    throw error instanceof HttpError ? error : oauthError(400, 'The body broke off')
+  })
+  const body = await within(bodyTimeMs, orBrokenOff, undefined)
   if (!body) throw bodyTooSlow(bodyTimeMs)
   return body.toString('utf8')
 }
 
 async function readStream(request: Request, bodySize: number): Promise<Buffer> {
   const chunks: Uint8Array[] = []
-  if (!request.body) return Buffer.concat(chunks)
-  const reader = request.body.getReader() as ReadableStreamDefaultReader<Uint8Array>
   let length = 0
-  try {
-    for (;;) {
-      const { done, value } = await orBrokenOff(reader.read())
-      if (done) return Buffer.concat(chunks)
-      length += value.byteLength
-      if (length > bodySize) throw bodyTooLarge(bodySize)
-      chunks.push(value)
-    }
-  } finally {
-    reader.cancel().catch(() => {})
+  for await (const chunk of request.body ?? []) {
+    length += chunk.byteLength
+    if (length > bodySize) throw bodyTooLarge(bodySize)
+    chunks.push(chunk)
   }
+  return Buffer.concat(chunks)
 }
 
 /** The error of a body that did not arrive in time. */
 export function bodyTooSlow(timeoutMs: number): HttpError {
   // Bun would take the rest of the body for the next request.
   const headers = { connection: 'close' }
-  return oauthError(408, 'invalid_request', `The body took longer than ${timeoutMs / 1000} s`, headers)
+  return oauthError(408, `The body took longer than ${timeoutMs / 1000} s`, headers)
 }
 
 /** The error of a body of more than `bytes`. */
 export function bodyTooLarge(bytes: number): HttpError {
-  return oauthError(413, 'invalid_request', `The body is larger than ${bytes} bytes`)
-}
-
-/** A client that disconnects gets a 400: its request was at fault, not the service. */
-async function orBrokenOff<Result>(reading: Promise<Result>): Promise<Result> {
-  try {
-    return await reading
-  } catch {
-    throw oauthError(400, 'invalid_request', 'The body broke off')
-  }
+  return oauthError(413, `The body is larger than ${bytes} bytes`)
 }

@@ -18,6 +18,15 @@ export const TokenParameters = t.Object({
 })
 export type TokenParameters = Static<typeof TokenParameters>
 
+/** The answer to a token request (spec 2.4). */
+export const TokenResponse = t.Object({
+  access_token: t.String({ description: 'Opaque bearer token.' }),
+  token_type: t.Literal('Bearer', { description: 'Always Bearer.' }),
+  expires_in: t.Integer({ description: 'Lifetime in seconds; 7200.' }),
+  created_at: t.Integer({ format: 'int64', description: 'Creation time as a Unix timestamp (seconds).' }),
+})
+export type TokenResponse = Static<typeof TokenResponse>
+
 const NAMES = ['grant_type', 'client_id', 'client_secret'] as const
 type Texts = Partial<Record<(typeof NAMES)[number], string>>
 
@@ -28,7 +37,7 @@ type Texts = Partial<Record<(typeof NAMES)[number], string>>
 export function readTokenParameters(body: unknown): TokenParameters {
   const { grant_type, ...client } = textsOf(body)
   if (grant_type !== 'client_credentials') {
-    throw oauthError(400, 'unsupported_grant_type', 'grant_type must be client_credentials')
+    throw oauthError(400, 'grant_type must be client_credentials', {}, {}, 'unsupported_grant_type')
   }
   return { grant_type, ...client }
 }
@@ -45,7 +54,7 @@ export function clientOf(
   const [, encoded] = /^basic\b\s*(.*)$/i.exec(authorization?.trim() ?? '') ?? []
   if (encoded !== undefined && clientSecret) {
     const description = 'Send the client credentials in the header or in the body, not in both'
-    throw oauthError(400, 'invalid_request', description)
+    throw oauthError(400, description)
   }
   const basic = encoded === undefined ? undefined : readBasic(encoded)
   if (basic && clientId && clientId !== basic.clientId) throw invalidClient()
@@ -56,46 +65,49 @@ export function clientOf(
 
 /**
  * The only 401 of this endpoint: it does not show whether the client is unknown, has a wrong secret or is disabled.
- * @param facts for the log: the client id of an existing integration
+ * @param logFields the client id of an existing integration
  */
-export function invalidClient(facts?: LogFields): HttpError {
+export function invalidClient(logFields?: LogFields): HttpError {
   const headers = { 'www-authenticate': 'Basic realm="axport", charset="UTF-8"' }
-  return oauthError(401, 'invalid_client', 'Client authentication failed', headers, facts)
+  return oauthError(401, 'Client authentication failed', headers, logFields)
 }
 
 /** Headers of every answer of the token endpoint, errors too (RFC 6749 §5.1). */
 export const NOT_STORED = { 'cache-control': 'no-store', pragma: 'no-cache' }
 
+/** Those of 499 and above are of the authorization endpoint (RFC 6749 §4.1.2.1), which defines none for this one. */
+const CODES: Record<number, string> = {
+  401: 'invalid_client',
+  499: 'temporarily_unavailable',
+  500: 'server_error',
+  503: 'temporarily_unavailable',
+  504: 'temporarily_unavailable',
+}
+
 /** An error of the token endpoint. `description` is ASCII without quotes or backslashes (RFC 6749 §5.2). */
 export function oauthError(
   status: number,
-  error: string,
-  description: string,
+  error_description: string,
   headers?: Record<string, string>,
-  facts?: LogFields,
-) {
-  const body = { error, error_description: description }
-  return new HttpError(status, body, { ...NOT_STORED, ...headers }, facts)
-}
-
-/** An error of the service. RFC 6749 defines these codes for the authorization endpoint (§4.1.2.1), and none for this one. */
-export function oauthTrouble(status: number, description: string, headers?: Record<string, string>) {
-  return oauthError(status, status === 500 ? 'server_error' : 'temporarily_unavailable', description, headers)
+  logFields?: LogFields,
+  error = CODES[status] ?? 'invalid_request',
+): HttpError {
+  return new HttpError(status, { error, error_description }, { ...NOT_STORED, ...headers }, logFields)
 }
 
 function textsOf(body: unknown): Texts {
   const isForm = body instanceof URLSearchParams
   if (!isForm && (typeof body !== 'object' || body === null || Array.isArray(body))) {
-    throw oauthError(400, 'invalid_request', 'The body must be a JSON object')
+    throw oauthError(400, 'The body must be a JSON object')
   }
   const sent: [name: string, value: unknown][] = isForm ? [...body] : Object.entries(body)
   const texts: Texts = {}
   for (const name of NAMES) {
     const [found, ...repeated] = sent.filter(([given]) => given === name)
     const value = found?.[1]
-    if (repeated.length > 0) throw oauthError(400, 'invalid_request', `${name} must not be repeated`)
+    if (repeated.length > 0) throw oauthError(400, `${name} must not be repeated`)
     if (value !== undefined && typeof value !== 'string') {
-      throw oauthError(400, 'invalid_request', `${name} must be a string`)
+      throw oauthError(400, `${name} must be a string`)
     }
     if (value) texts[name] = value
   }
@@ -103,7 +115,7 @@ function textsOf(body: unknown): Texts {
 }
 
 /** The credentials of a token request. */
-interface Client {
+export interface Client {
   clientId: string
   clientSecret: string
 }

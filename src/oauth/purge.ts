@@ -1,11 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { Counters } from '../counters.ts'
+import { type SQL, sql } from 'drizzle-orm'
+import { integrationSecrets as s, accessTokens as t } from '../../db/schema.ts'
+import { Counters } from '../counters.ts'
 import { purgeDisclosures } from '../postgres/disclosing.ts'
-import type { Runner } from '../postgres/statement.ts'
-import { purgeEndedSecrets, purgeEndedTokens, purgeExpiredTokens } from './tokens.ts'
-
-const INTERVAL_MS = 60_000
-const FIRST_DELAY_MS = 1000
+import { LOCKS } from '../postgres/schema/locks.ts'
+import { type Runner, statement } from '../postgres/statement.ts'
 
 /** Rows that one statement deletes at most. */
 const BATCH = 1000
@@ -31,13 +30,7 @@ interface PurgeOptions {
  */
 export function startPurging(
   db: Runner,
-  {
-    log,
-    counters,
-    isReadOnly = async () => false,
-    firstDelayMs = FIRST_DELAY_MS,
-    intervalMs = INTERVAL_MS,
-  }: PurgeOptions,
+  { log, counters = new Counters(), isReadOnly, firstDelayMs = 1000, intervalMs = 60_000 }: PurgeOptions,
 ): () => Promise<void> {
   const stop = new AbortController()
   const isStopped = () => stop.signal.aborted
@@ -56,7 +49,7 @@ export function startPurging(
   }
   const purgeTokens = async () => {
     // Tokens of ended secrets first, in batches: deleting a secret deletes all of its tokens at once.
-    await inBatches('tokens', () => purgeEndedTokens(db, BATCH))
+    await inBatches('tokens', async () => (await purgeEndedTokens(db, BATCH)).count)
     if (!isStopped()) purged.secrets = await purgeEndedSecrets(db)
     let after: string | undefined
     await inBatches('tokens', async () => {
@@ -68,7 +61,7 @@ export function startPurging(
   const failed = (what: string) => (error: unknown) =>
     log.warn({ code: (error as { code?: string }).code }, `${what} could not be purged; trying again later`)
   const purgeAll = async () => {
-    if (await isReadOnly()) return
+    if (await isReadOnly?.()) return
     await purgeTokens().catch(failed('expired tokens'))
     await inBatches('disclosures', () => purgeDisclosures(db)).catch(failed('old disclosures'))
   }
@@ -77,8 +70,8 @@ export function startPurging(
       Object.assign(purged, { tokens: 0, secrets: 0, disclosures: 0 })
       await purgeAll().catch(failed('expired tokens'))
       const { tokens, secrets, disclosures } = purged
-      if (counters) counters.purgedTokens += tokens
-      if (counters) counters.purgedSecrets += secrets
+      counters.purgedTokens += tokens
+      counters.purgedSecrets += secrets
       if (tokens + secrets > 0) log.info({ tokens, secrets }, 'purged expired tokens and ended secrets')
       if (disclosures > 0) log.info({ disclosures }, 'purged disclosures past their retention')
     }
@@ -88,3 +81,52 @@ export function startPurging(
     await running
   }
 }
+
+/** SQL: whether this process acquired the lock of the purge, which it holds to the end of the statement. */
+const lock = sql`lock as materialized (select pg_try_advisory_xact_lock(${LOCKS.purge}) as is_acquired)`
+
+/**
+ * A function that deletes at most `limit` tokens of those in `digests`, and none while another process purges. It returns
+ * how many, and the last expiry: `after` of the next batch.
+ */
+function purgeOf(digests: SQL) {
+  const deleteTokens = statement<
+    { limit: number; after: string },
+    { count: number; last: string | null }
+  >(sql`
+  with ${lock}, deleted as (
+    delete from ${t}
+    where (select is_acquired from lock) and ${t.digest} in (${digests} limit ${sql.placeholder('limit')})
+    returning ${t.expiresAt}
+  )
+  select count(*)::int as count, max(expires_at)::text as last from deleted`)
+  return async (db: Runner, limit: number, after = '-infinity') => {
+    const [row] = await deleteTokens(db, { limit, after })
+    return { count: row?.count ?? 0, last: row?.last ?? after }
+  }
+}
+
+/** Deletes tokens of ended secrets. */
+export const purgeEndedTokens = purgeOf(sql`
+        select ${t.digest} from ${s} join ${t} on ${t.secretId} = ${s.id} where ${s.expiresAt} <= now()`)
+
+/**
+ * Deletes expired tokens, oldest first. Without `after` each batch would scan the dead index entries of all batches
+ * before, and the thousandth batch would take five times as long as the first.
+ */
+export const purgeExpiredTokens = purgeOf(sql`
+        select ${t.digest} from ${t}
+        where ${t.expiresAt} <= now() and ${t.expiresAt} >= ${sql.placeholder('after')}::text::timestamptz
+        order by ${t.expiresAt}`)
+
+/** Deletes ended secrets with their remaining tokens; returns how many. Deletes none while another process purges. */
+export async function purgeEndedSecrets(db: Runner): Promise<number> {
+  const [row] = await deleteEndedSecrets(db, {})
+  return row?.count ?? 0
+}
+
+const deleteEndedSecrets = statement<Record<string, never>, { count: number }>(sql`
+  with ${lock}, ended as materialized (
+    select count(*)::int as count from ${s} where ${s.expiresAt} <= now() and (select is_acquired from lock)
+  )
+  select count, case when count > 0 then purge_ended_secrets() end from ended`)

@@ -74,7 +74,6 @@ const TESTS: Record<string, string[]> = {
   'src/assessments/search.ts': ['contract/list-search', ...CONTRACT, ...PAGES],
   'src/oauth/body.ts': [...TOKENS, 'http/slow-clients'],
   'src/oauth/credentials.ts': ['oauth/trouble', ...TOKENS, ...DOCUMENT, 'contract/log', 'http/shortage'],
-  'src/oauth/endpoint.ts': [...TOKENS, ...DOCUMENT, 'contract/log', 'integrations/refusals'],
   'src/oauth/purge.ts': ['oauth/purge'],
   'src/oauth/tokens.ts': [
     ...TOKENS,
@@ -82,6 +81,7 @@ const TESTS: Record<string, string[]> = {
     ...INTEGRATIONS,
     'integrations/rotation-races',
     'http/admin',
+    'contract/log',
   ],
   'db/migrations/0001_source_tables.sql': READ_MODEL,
   'db/migrations/0002_read_model.sql': [...READ_MODEL, ...CONTRACT],

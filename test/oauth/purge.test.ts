@@ -1,15 +1,14 @@
 import { afterEach, beforeEach, expect, test } from 'bun:test'
 import type { Sql } from 'postgres'
-import { newCounters } from '../../src/counters.ts'
+import { Counters } from '../../src/counters.ts'
 import { createIntegration } from '../../src/integrations/credentials.ts'
-import { startPurging } from '../../src/oauth/purge.ts'
 import {
-  issueToken,
   purgeEndedSecrets,
   purgeEndedTokens,
   purgeExpiredTokens,
-  tryIssuing,
-} from '../../src/oauth/tokens.ts'
+  startPurging,
+} from '../../src/oauth/purge.ts'
+import { issueToken, tryIssuing } from '../../src/oauth/tokens.ts'
 import { type Database, openDatabase } from '../../src/postgres/database.ts'
 import { LOCKS } from '../../src/postgres/schema/locks.ts'
 import { BACKENDS_OF_TIER, openTestDatabase, type TestDatabase } from '../support/service.ts'
@@ -35,8 +34,7 @@ afterEach(async () => {
  * one.
  */
 async function issue(expired: number): Promise<void> {
-  const { clientId, clientSecret } = await createIntegration(sql, 'Test', [], [])
-  await issueToken(sql, clientId, clientSecret)
+  await issueToken(sql, await createIntegration(sql, 'Test', [], []))
   await sql`
     insert into access_tokens (digest, secret_id, created_at, expires_at)
     select sha256(i::text::bytea), s.id, now() - interval '3 hours', now() - interval '1 hour' - i * interval '1 ms'
@@ -175,7 +173,7 @@ test('a purge that deleted rows is logged and counted; any other is not', async 
     select sha256(('of ended ' || i)::bytea), max(s.id), now() + interval '1 hour'
     from generate_series(1, 1500) i, integration_secrets s group by i`
   const lines: object[] = []
-  const counters = newCounters()
+  const counters = new Counters()
   const log = {
     info: (details: object, message: string) => void lines.push({ ...details, message }),
     warn: (details: object) => void lines.push(details),
@@ -197,15 +195,14 @@ test('the tokens of an ended secret are deleted in batches before the secret', a
     insert into access_tokens (digest, secret_id, expires_at)
     select sha256(('live ' || i)::bytea), s.id, now() + interval '1 hour'
     from generate_series(1, 24) i, integration_secrets s`
-  expect(await purgeEndedTokens(sql, 10)).toBe(0)
+  expect(await purgeEndedTokens(sql, 10)).toMatchObject({ count: 0 })
   await sql`update integration_secrets set expires_at = now()`
   await whileAnotherPurges(async () => {
-    expect(await purgeEndedTokens(sql, 10)).toBe(0)
+    expect(await purgeEndedTokens(sql, 10)).toMatchObject({ count: 0 })
     expect(await purgeEndedSecrets(sql)).toBe(0)
   })
-  expect([await purgeEndedTokens(sql, 10), await purgeEndedTokens(sql, 10), await tokens()]).toEqual([
-    10, 10, 5,
-  ])
+  for (const _ of [1, 2]) expect(await purgeEndedTokens(sql, 10)).toMatchObject({ count: 10 })
+  expect(await tokens()).toBe(5)
   expect(await purgeEndedSecrets(sql)).toBe(1)
   expect(await tokens()).toBe(0)
 })
@@ -216,7 +213,7 @@ test.each(BACKENDS_OF_TIER)(
     const { sql, close } = await openTestDatabase(backend)
     for (const name of ['expired', 'ended', 'in grace']) {
       const { clientId, clientSecret } = await createIntegration(sql, name, [], [])
-      await issueToken(sql, clientId, clientSecret)
+      await issueToken(sql, { clientId, clientSecret })
     }
     await sql.unsafe(`
       update access_tokens t set expires_at = now()

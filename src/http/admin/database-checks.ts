@@ -1,12 +1,10 @@
-import { sql } from 'drizzle-orm'
 import { Failure } from '../../errors.ts'
 import { tryIssuing } from '../../oauth/tokens.ts'
 import { readDisclosing } from '../../postgres/disclosing.ts'
 import type { ServingDatabase } from '../../postgres/pool/serving-database.ts'
 import { compareSchema } from '../../postgres/schema/schema-record.ts'
 import type { Replicas } from '../../postgres/standby/replicas.ts'
-import { type Statement, statement } from '../../postgres/statement.ts'
-import { shared, within } from '../../within.ts'
+import { shared } from '../../within.ts'
 import type { Check } from './readiness.ts'
 
 /**
@@ -37,33 +35,8 @@ export function databaseChecks(pool: ServingDatabase, replicas?: Replicas, wasRe
   ]
 }
 
-/** A number that takes longer is absent from the metrics. */
-const NUMBER_TIMEOUT_MS = 1000
-
-type SelectNumber = Statement<Record<string, never>, { value: string | null }>
-
-/** Reads the version of the data, which is the newest position in the log of changes. */
-export const exportVersion = (pool: ServingDatabase) => numberReader(pool, selectVersion)
-const selectVersion: SelectNumber = statement(sql`select max(position) as value from export_changes`, false)
-
-/** Reads when an import last loaded all that it was given, in Unix seconds. */
-export const lastImport = (pool: ServingDatabase) => numberReader(pool, selectLastImport)
-const selectLastImport: SelectNumber = statement(
-  sql`select extract(epoch from last_import_at)::text as value from export_state`,
-  false,
-)
-
-/** Undefined where there is no number, or the database does not answer. */
-function numberReader(pool: ServingDatabase, select: SelectNumber): () => Promise<number | undefined> {
-  const read = unlessBusy(pool, async () => {
-    const [row] = await select(pool, {})
-    return row?.value == null ? undefined : Number(row.value)
-  })
-  return () => within(NUMBER_TIMEOUT_MS, read(), undefined).catch(() => undefined)
-}
-
 /** While all connections are in use, the last result: a probe must not wait for a connection as well. */
-function unlessBusy<Result>(
+export function unlessBusy<Result>(
   pool: ServingDatabase,
   read: () => Promise<Result | undefined>,
 ): () => Promise<Result | undefined> {

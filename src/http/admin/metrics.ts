@@ -1,4 +1,5 @@
 import { monitorEventLoopDelay } from 'node:perf_hooks'
+import { sql } from 'drizzle-orm'
 import {
   AggregatorRegistry,
   Counter,
@@ -9,9 +10,13 @@ import {
   Registry,
 } from 'prom-client'
 import type { Counters } from '../../counters.ts'
+import type { ServingDatabase } from '../../postgres/pool/serving-database.ts'
 import type { Replicas } from '../../postgres/standby/replicas.ts'
+import { type Statement, statement } from '../../postgres/statement.ts'
+import { within } from '../../within.ts'
 import type { Answered } from '../request-log.ts'
 import { TOKEN } from '../token-endpoint.ts'
+import { unlessBusy } from './database-checks.ts'
 import { addReaderMetrics } from './readers.ts'
 
 /** The metrics of a process as data, to be added up over processes. */
@@ -23,22 +28,16 @@ export interface Build {
   commit: string
 }
 
-/** The numbers that are read for each scrape. */
+/** What is read for each scrape. */
 interface Sources {
   build: Build
   counters: Counters
   /** Requests that have arrived and are not answered yet. */
   inFlight(): number
-  /** The version of the read model; undefined when the database does not answer. */
-  exportVersion(): Promise<number | undefined>
-  /** When an import last succeeded, in Unix seconds; undefined before the first, or without an answer. */
-  lastImport(): Promise<number | undefined>
-  /** The connections to the database. */
-  pool(): { inUse: number; idle: number; waiting: number }
-  /** Statements that the database refused because it is short of something. */
-  shortages(): number
+  /** The primary. */
+  pool: ServingDatabase
   /** The standbys that are read from. */
-  replicas?: Replicas | undefined
+  replicas: Replicas | undefined
 }
 
 /** Seconds: a page takes 1 to 5 ms, a search up to some hundred; a request of seconds is in trouble. */
@@ -46,7 +45,7 @@ const BUCKETS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5
 
 /** The metrics of this process. Labels are routes and statuses: nothing of a request itself, and few. */
 export class Metrics {
-  private readonly registry = new Registry()
+  readonly registry = new Registry()
   private readonly registers = [this.registry]
   private readonly requests = new Counter({
     name: 'axport_requests_total',
@@ -87,15 +86,6 @@ export class Metrics {
     if (route === TOKEN && status === 200) this.tokens.inc({ outcome: 'issued' })
     if (route === TOKEN && status === 401) this.tokens.inc({ outcome: 'refused' })
   }
-
-  /** In the form that Prometheus reads. */
-  async text(): Promise<string> {
-    return await this.registry.metrics()
-  }
-
-  async json(): Promise<MetricsJson> {
-    return await this.registry.getMetricsAsJSON()
-  }
 }
 
 /** The metrics of several processes as those of one: counts and bytes added up, lags the longest. */
@@ -111,71 +101,81 @@ export function onlyCounts(metrics: MetricsJson): MetricsJson {
 
 type Read = () => number | undefined | Promise<number | undefined>
 
-/** Adds metrics whose value is read for each scrape; a gauge is absent while `read` gives undefined. */
-function readMetrics(registry: Registry) {
-  return {
-    counter: (name: string, help: string, read: () => number) =>
-      new Counter({
-        ...{ name, help, registers: [registry] },
-        collect() {
-          this.reset()
-          this.inc(read())
-        },
-      }),
-    gauge: (name: string, help: string, read: Read, aggregator: 'sum' | 'max' | 'min' = 'sum') =>
-      new Gauge({
-        ...{ name, help, registers: [registry], aggregator },
-        async collect() {
-          const value = await read()
-          if (value === undefined) this.remove()
-          else this.set(value)
-        },
-      }),
-  }
+/**
+ * Adds a metric whose value is read for each scrape; it is absent while `read` gives undefined. A name that ends in _total
+ * is that of a counter, and any other that of a gauge.
+ */
+function addRead(
+  registers: [Registry],
+  name: string,
+  help: string,
+  read: Read,
+  aggregator: 'sum' | 'max' | 'min' = 'sum',
+): void {
+  const Metric = name.endsWith('_total') ? Counter : Gauge
+  new Metric({
+    ...{ name, help, registers, aggregator },
+    async collect() {
+      const value = await read()
+      this.reset()
+      if (value === undefined) this.remove()
+      else this.inc(value)
+    },
+  })
 }
 
-function addSourceMetrics(sources: Sources, registry: Registry): void {
-  const { counters, pool } = sources
-  const add = readMetrics(registry)
-  const count = (name: string, help: string, key: keyof Counters) =>
-    add.counter(`axport_${name}_total`, help, () => counters[key])
-  count(
-    'database_errors',
-    'Errors of the database that requests met, lost connections too.',
-    'databaseErrors',
-  )
-  count('page_memory_hits', 'Pages whose count and place were remembered.', 'pageMemoryHits')
-  count('page_memory_misses', 'Pages that had to be counted and looked for.', 'pageMemoryMisses')
-  count('purged_tokens', 'Expired tokens that were deleted.', 'purgedTokens')
-  count('purged_secrets', 'Secrets that were deleted after the end of their grace.', 'purgedSecrets')
-  add.counter(
-    'axport_database_shortages_total',
-    'Statements refused because the database is short of disk or memory.',
-    sources.shortages,
-  )
-  const now = (name: string, help: string, read: Read, aggregator?: 'max') =>
-    add.gauge(`axport_${name}`, help, read, aggregator)
-  now('requests_in_flight', 'Requests that have arrived and are not answered yet.', sources.inFlight)
-  now('database_connections_in_use', 'Connections to the database that run a statement.', () => pool().inUse)
-  now(
-    'database_connections_idle',
-    'Connections to the database that wait for a statement.',
-    () => pool().idle,
-  )
-  now('database_waiting', 'Statements that wait for a connection.', () => pool().waiting)
-  now(
-    'export_version',
-    'Version of the data, which every write advances. Absent without a database.',
-    sources.exportVersion,
-    'max',
-  )
-  now(
-    'last_import_timestamp_seconds',
-    'When an import last loaded all that it was given. Absent before the first.',
-    sources.lastImport,
-    'max',
-  )
-  if (sources.replicas) addReaderMetrics(sources.replicas, registry)
+/** Metrics with the name of a counter: each is the count of a process. */
+const COUNTS: [name: string, counter: keyof Counters, help: string][] = [
+  ['database_errors', 'databaseErrors', 'Errors of the database that requests met, lost connections too.'],
+  ['page_memory_hits', 'pageMemoryHits', 'Pages whose count and place were remembered.'],
+  ['page_memory_misses', 'pageMemoryMisses', 'Pages that had to be counted and looked for.'],
+  ['purged_tokens', 'purgedTokens', 'Expired tokens that were deleted.'],
+  ['purged_secrets', 'purgedSecrets', 'Secrets that were deleted after the end of their grace.'],
+]
+
+/** Metrics of connections: each is a sum over the pools of the process. */
+const CONNECTIONS: [name: string, key: 'inUse' | 'idle' | 'waiting', help: string][] = [
+  ['database_connections_in_use', 'inUse', 'Connections to the database that run a statement.'],
+  ['database_connections_idle', 'idle', 'Connections to the database that wait for a statement.'],
+  ['database_waiting', 'waiting', 'Statements that wait for a connection.'],
+]
+
+function addSourceMetrics({ counters, inFlight, pool, replicas }: Sources, registry: Registry): void {
+  const add = (name: string, help: string, read: Read, aggregator?: 'max') =>
+    addRead([registry], `axport_${name}`, help, read, aggregator)
+  for (const [name, counter, help] of COUNTS) add(`${name}_total`, help, () => counters[counter])
+  const shortages = 'Statements refused because the database is short of disk or memory.'
+  add('database_shortages_total', shortages, () => pool.availability.shortages)
+  add('requests_in_flight', 'Requests that have arrived and are not answered yet.', inFlight)
+  const pools = [pool, ...(replicas?.standbys ?? []).map(standby => standby.pool)]
+  for (const [name, key, help] of CONNECTIONS)
+    add(name, help, () => pools.reduce((sum, pool) => sum + pool.stats()[key], 0))
+  const version = 'Version of the data, which every write advances. Absent without a database.'
+  add('export_version', version, numberReader(pool, selectVersion), 'max')
+  const lastImport = 'When an import last loaded all that it was given. Absent before the first.'
+  add('last_import_timestamp_seconds', lastImport, numberReader(pool, selectLastImport), 'max')
+  if (replicas) addReaderMetrics(replicas, registry)
+}
+
+/** A number that takes longer is absent from the metrics. */
+const NUMBER_TIMEOUT_MS = 1000
+
+type SelectNumber = Statement<Record<string, never>, { value: string | null }>
+
+const selectVersion: SelectNumber = statement(sql`select max(position) as value from export_changes`, false)
+
+const selectLastImport: SelectNumber = statement(
+  sql`select extract(epoch from last_import_at)::text as value from export_state`,
+  false,
+)
+
+/** Undefined where there is no number, or the database does not answer. */
+function numberReader(pool: ServingDatabase, select: SelectNumber): Read {
+  const read = unlessBusy(pool, async () => {
+    const [row] = await select(pool, {})
+    return row?.value == null ? undefined : Number(row.value)
+  })
+  return () => within(NUMBER_TIMEOUT_MS, read(), undefined).catch(() => undefined)
 }
 
 /** Milliseconds between two samples of the event loop. */
@@ -183,8 +183,7 @@ const RESOLUTION_MS = 20
 
 /** What this process is and uses. Half of the library's own set describes another runtime's heap, and is empty here. */
 export function addProcessMetrics(build: Build, registry: Registry): void {
-  const registers = [registry]
-  const add = readMetrics(registry)
+  const registers: [Registry] = [registry]
   new Gauge({
     name: 'axport_build_info',
     help: 'What runs here; always 1.',
@@ -208,11 +207,17 @@ export function addProcessMetrics(build: Build, registry: Registry): void {
       delay.reset()
     },
   })
-  add.gauge('process_resident_memory_bytes', 'Resident memory.', () => process.memoryUsage.rss())
-  add.counter('process_cpu_seconds_total', 'User and system CPU time.', () => {
+  addRead(registers, 'process_resident_memory_bytes', 'Resident memory.', () => process.memoryUsage.rss())
+  addRead(registers, 'process_cpu_seconds_total', 'User and system CPU time.', () => {
     const { user, system } = process.cpuUsage()
     return (user + system) / 1e6
   })
   const started = Math.round(performance.timeOrigin / 1000)
-  add.gauge('process_start_time_seconds', 'Start of the process, in Unix time.', () => started, 'min')
+  addRead(
+    registers,
+    'process_start_time_seconds',
+    'Start of the process, in Unix time.',
+    () => started,
+    'min',
+  )
 }

@@ -1,7 +1,7 @@
-import { COMPRESSIBLE } from '../../answers.ts'
+import { apiError, COMPRESSIBLE } from '../../answers.ts'
 import type { Endpoint, Limits } from '../endpoint.ts'
-import type { ToAnswer } from '../errors.ts'
-import type { OpenApiDocument } from '../openapi/types.ts'
+import { refuseOverload } from '../errors.ts'
+import { openApiDocument } from '../openapi/document.ts'
 import script from './page.browser.js' with { type: 'text' }
 import style from './page.css' with { type: 'text' }
 import { docsPage } from './page.ts'
@@ -27,13 +27,8 @@ const HEADERS = { ...COMPRESSIBLE, 'cache-control': 'no-cache' }
  * GET /openapi.json, /docs and the files of that page. Credentials do not belong in browsers (spec 5, rule 7): the forms
  * that take them are for a demo, and for operators who turn them on.
  */
-export function docsEndpoints(
-  { docs }: Limits,
-  makeDocument: () => OpenApiDocument,
-  refuseOverload: () => void,
-  toAnswer: ToAnswer,
-): Endpoint[] {
-  const withForms = docs === 'try'
+export function docsEndpoints(limits: Limits): Endpoint[] {
+  const withForms = limits.docs === 'try'
   const pageHeaders = {
     ...HEADERS,
     'cross-origin-opener-policy': 'same-origin',
@@ -42,34 +37,30 @@ export function docsEndpoints(
     // The forms send requests, to this service alone.
     'content-security-policy': withForms ? `${POLICY}; connect-src 'self'` : POLICY,
   }
-  const document = once(makeDocument)
-  const page = once(() => docsPage(document(), withForms))
-  const json = once(() => JSON.stringify(document()))
+  let made: { json: string; page: string } | undefined
+  /** Makes the two texts for the first request, and keeps them. */
+  const texts = () => {
+    if (made) return made
+    const document = openApiDocument(limits)
+    made = { json: JSON.stringify(document), page: docsPage(document, withForms) }
+    return made
+  }
   const endpoint = (path: string, headers: Record<string, string>, text: () => string): Endpoint => ({
     path,
     method: 'GET',
-    toAnswer,
-    answer() {
-      refuseOverload()
+    style: apiError,
+    answer(request) {
+      refuseOverload(request, apiError)
       return { status: 200, headers, body: text() }
     },
   })
   const file = (path: string, type: string, text: () => string) =>
     endpoint(path, { ...pageHeaders, 'content-type': `${type}; charset=utf-8` }, text)
   const pages = [
-    file('/docs', 'text/html', page),
+    file('/docs', 'text/html', () => texts().page),
     file('/docs/page.css', 'text/css', () => style + (withForms ? tryStyle : '') + widths),
     file('/docs/page.js', 'text/javascript', () => script),
     ...(withForms ? [file('/docs/try.js', 'text/javascript', () => tryScript)] : []),
   ]
-  return [endpoint('/openapi.json', HEADERS, json), ...(docs === 'off' ? [] : pages)]
-}
-
-/** Makes a value when it is first read, and keeps it. */
-function once<Value>(make: () => Value): () => Value {
-  let made: { value: Value } | undefined
-  return () => {
-    made ??= { value: make() }
-    return made.value
-  }
+  return [endpoint('/openapi.json', HEADERS, () => texts().json), ...(limits.docs === 'off' ? [] : pages)]
 }

@@ -1,17 +1,7 @@
-import { GUIDE, SUMMARY } from '../openapi/guide.ts'
-import type { OpenApiDocument, Operation, Parameter, Response, Schema } from '../openapi/types.ts'
-import { described, type Html, html } from './html.ts'
+import type { OpenApiDocument, Operation, Response, Schema } from '../openapi/document.ts'
+import { described, filled, type Html, html } from './html.ts'
+import page from './page.html.txt' with { type: 'text' }
 import { trySection } from './try.ts'
-
-/** The schemas with a section of their own. The fields of a token request stand in its operation. */
-const SCHEMAS = [
-  'AssessmentList',
-  'AssessmentRecord',
-  'ResultPart',
-  'TokenResponse',
-  'ApiError',
-  'OAuthError',
-]
 
 /**
  * The reference page: the OpenAPI document as HTML, on request with forms that send requests. Addresses are relative, for
@@ -21,99 +11,69 @@ const SCHEMAS = [
 export function docsPage(document: OpenApiDocument, withForms: boolean): string {
   const { info, paths, components } = document
   const operations = Object.entries(paths).flatMap(([path, methods]) =>
-    Object.entries(methods).map(([method, operation]) => ({ path, method, operation })),
+    Object.entries(methods).map(([method, operation]) => ({ path, method, ...operation })),
   )
-  return html`<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="color-scheme" content="light dark">
-<title>${info.title}</title>
-<link rel="icon" href="data:,">
-<link rel="stylesheet" href="docs/page.css">
-<script type="module" src="docs/page.js"></script>${
-    withForms &&
-    html`
-<script type="module" src="docs/try.js"></script>`
-  }
-</head>
-<body>
-<nav aria-label="Contents">
-  <strong>${info.title}</strong>
-  ${withForms && html`<a href="#try">Try it</a>`}
-  <span>Guide</span>
-  ${GUIDE.map(({ title }) => html`<a href="#${title.toLowerCase()}">${title}</a>`)}
-  <span>Requests</span>
-  ${operations.map(({ operation }) => html`<a href="#${operation.operationId}">${operation.summary}</a>`)}
-  <span>Answers</span>
-  <a href="#headers">Headers</a>
-  ${SCHEMAS.map(name => html`<a class="schema" href="#${name}">${name}</a>`)}
-  <a href="openapi.json">openapi.json</a>
-</nav>
-<main>
-<header>
-  <h1>${info.title}</h1>
-  <p>${described(SUMMARY)}</p>
-  <p>Base address: <code class="sample">BASE_URL</code></p>
-</header>
-${withForms && trySection(document)}
-${GUIDE.map(
-  ({ title, paragraphs }) => html`
-<section id="${title.toLowerCase()}">
+  const [summary, ...texts] = info.description.split('\n\n## ')
+  const chapters = texts.map(text => {
+    const [title = '', ...paragraphs] = text.split('\n\n')
+    return { title, id: title.toLowerCase(), paragraphs }
+  })
+  // The fields of a token request stand in its operation.
+  const schemas = Object.entries(components.schemas).filter(([name]) => name !== 'TokenRequest')
+  const headerRows = Object.entries(components.headers).map(
+    ([name, { example, description }]) => html`
+    <tr id="header-${name}"><th scope="row"><code>${name}</code></th><td><code>${example}</code></td><td>${described(description)}</td></tr>`,
+  )
+  return filled(page, {
+    title: info.title,
+    tryScript: withForms && html`\n<script type="module" src="docs/try.js"></script>`,
+    tryLink: withForms && html`<a href="#try">Try it</a>`,
+    chapterLinks: chapters.map(({ title, id }) => html`<a href="#${id}">${title}</a>`),
+    operationLinks: operations.map(
+      ({ operationId, summary }) => html`<a href="#${operationId}">${summary}</a>`,
+    ),
+    schemaLinks: schemas.map(([name]) => html`<a class="schema" href="#${name}">${name}</a>`),
+    summary: described(summary),
+    tryForms: withForms && trySection(document),
+    chapters: chapters.map(
+      ({ title, id, paragraphs }) => html`
+<section id="${id}">
   <h2>${title}</h2>
   ${paragraphs.map(paragraph => html`<p>${described(paragraph)}</p>`)}
 </section>`,
-)}
-${operations.map(({ method, path, operation }) => operationSection(document, method, path, operation))}
-${headersSection(document)}
-${SCHEMAS.map(name => html`<section id="${name}"><h2>${name}</h2>${fieldTable(components.schemas[name])}</section>`)}
-</main>
-</body>
-</html>
-`.text
+    ),
+    operations: operations.map(operation => operationSection(document, operation)),
+    headers: table(['Name', 'Example', 'Meaning'], headerRows),
+    schemas: schemas.map(
+      ([name, schema]) => html`<section id="${name}"><h2>${name}</h2>${fieldTable(schema)}</section>`,
+    ),
+  }).text
 }
 
 /** Everything about one operation. */
 function operationSection(
-  document: OpenApiDocument,
-  method: string,
-  path: string,
-  operation: Operation,
+  { components }: OpenApiDocument,
+  { path, method, ...operation }: Operation & { path: string; method: string },
 ): Html {
   const { operationId, summary, description, parameters = [], responses } = operation
   const body = Object.values(operation.requestBody?.content ?? {})[0]?.schema
+  const rows = parameters.map(({ name, schema, description }) => {
+    const preset =
+      schema.default !== undefined &&
+      html` <span class="default">Default: <code>${String(schema.default)}</code></span>`
+    return row(html`<code>${name}</code>`, schema, html`${described(description)}${preset}`)
+  })
   return html`
 <section id="${operationId}">
   <h2>${summary}</h2>
   <p class="endpoint"><span class="method">${method.toUpperCase()}</span> <code>${path}</code></p>
   <p>${described(description)}</p>
   <pre class="sample">${operation['x-codeSamples'].map(({ source }) => source)}</pre>
-  ${parameters.length > 0 && html`<h3>Parameters</h3>${parameterTable(parameters)}`}
-  ${body && html`<h3>Body</h3><p>A form or JSON.</p>${fieldTable(document.components.schemas[nameOf(body)])}`}
+  ${rows.length > 0 && html`<h3>Parameters</h3>${table(['Name', 'Type', 'Meaning'], rows)}`}
+  ${body && html`<h3>Body</h3><p>A form or JSON.</p>${fieldTable(components.schemas[nameOf(body)])}`}
   <h3>Answers</h3>
   ${Object.entries(responses).map(([status, response]) => responseBlock(status, response))}
 </section>`
-}
-
-/** The headers of answers, each with an example. */
-function headersSection({ components }: OpenApiDocument): Html {
-  const rows = Object.entries(components.headers).map(
-    ([name, { example, description }]) => html`
-    <tr id="header-${name}"><th scope="row"><code>${name}</code></th><td><code>${example}</code></td><td>${described(description)}</td></tr>`,
-  )
-  return html`<section id="headers"><h2>Headers</h2>${table(['Name', 'Example', 'Meaning'], rows)}</section>`
-}
-
-function parameterTable(parameters: Parameter[]): Html {
-  const rows = parameters.map(
-    ({ name, schema, description }) => html`
-    <tr><th scope="row"><code>${name}</code></th><td>${typeOf(schema)}</td><td>${described(description)}${
-      schema.default !== undefined &&
-      html` <span class="default">Default: <code>${String(schema.default)}</code></span>`
-    }</td></tr>`,
-  )
-  return table(['Name', 'Type', 'Meaning'], rows)
 }
 
 function fieldTable(schema: Schema = {}): Html {
@@ -121,21 +81,25 @@ function fieldTable(schema: Schema = {}): Html {
 }
 
 function fieldRows({ properties = {}, required = [] }: Schema, prefix: string): Html[] {
-  return Object.entries(properties).flatMap(([name, schema]) => [
-    html`
-    <tr><th scope="row"><code>${prefix}${name}</code>${!required.includes(name) && html` <small>optional</small>`}</th><td>${typeOf(schema)}</td><td>${described(schema.description)}</td></tr>`,
-    // An object without a name of its own shows its fields in place.
-    ...fieldRows(schema.items ?? schema, `${prefix}${name}${schema.items ? '[]' : ''}.`),
-  ])
+  return Object.entries(properties).flatMap(([name, schema]) => {
+    const optional = !required.includes(name) && html` <small>optional</small>`
+    const field = html`<code>${prefix}${name}</code>${optional}`
+    return [
+      row(field, schema, described(schema.description)),
+      // An object without a name of its own shows its fields in place.
+      ...fieldRows(schema.items ?? schema, `${prefix}${name}${schema.items ? '[]' : ''}.`),
+    ]
+  })
 }
 
-function table(headings: string[], rows: Html[]): Html {
-  return html`
+const row = (name: Html, schema: Schema, meaning: Html) => html`
+    <tr><th scope="row">${name}</th><td>${typeOf(schema)}</td><td>${meaning}</td></tr>`
+
+const table = (headings: string[], rows: Html[]) => html`
   <table>
     <thead><tr>${headings.map(heading => html`<th scope="col">${heading}</th>`)}</tr></thead>
     <tbody>${rows}</tbody>
   </table>`
-}
 
 function responseBlock(status: string, { description, headers = {}, content }: Response): Html {
   const { schema, example, examples = {} } = content?.['application/json'] ?? {}

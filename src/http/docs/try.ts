@@ -1,5 +1,5 @@
-import type { OpenApiDocument, Parameter, Schema } from '../openapi/types.ts'
-import { Html, html } from './html.ts'
+import type { OpenApiDocument, Parameter } from '../openapi/document.ts'
+import { filled, type Html, html } from './html.ts'
 import forms from './try.html.txt' with { type: 'text' }
 
 /**
@@ -12,13 +12,12 @@ export function trySection(document: OpenApiDocument): Html {
   const { filters = [], others = [] } = Object.groupBy(list, ({ name }) =>
     name.startsWith('filter') ? 'filters' : 'others',
   )
-  const fields: Record<string, Html[]> = {
+  const slots = {
     others: others.map(field),
     filters: filters.map(field),
     retrieve: retrieve.map(field),
   }
-  const filled = forms.trimEnd().replaceAll(/\{\{(\w+)\}\}/g, (_, slot) => html`${fields[slot]}`.text)
-  return html`\n${new Html(filled)}`
+  return html`\n${filled(forms.trimEnd(), slots)}`
 }
 
 function field({ name, schema, description, required }: Parameter): Html {
@@ -26,24 +25,21 @@ function field({ name, schema, description, required }: Parameter): Html {
   const [hint] = /^.*?\.(?= |$)/.exec(description) ?? []
   const { items } = schema
   if (items?.enum || items?.type === 'boolean') {
-    return html`<fieldset><legend>${label}</legend>${boxes(name, items.enum ?? ['true', 'false'])} <small>${hint}</small></fieldset>`
+    const boxes = (items.enum ?? ['true', 'false']).map(
+      value =>
+        html` <label class="box"><input type="checkbox" name="${name}" value="${value}"> ${value}</label>`,
+    )
+    return html`<fieldset><legend>${label}</legend>${boxes} <small>${hint}</small></fieldset>`
   }
   if (items) {
     return html`<label>${label} <textarea name="${name}" rows="2" placeholder="one a line" spellcheck="false"></textarea> <small>${hint}</small></label>`
   }
-  if (schema.enum) return html`<label>${label} ${choice(name, schema)}</label>`
+  if (schema.enum) {
+    const options = schema.enum.map(
+      value => html`<option${value === schema.default && html` selected`}>${value}</option>`,
+    )
+    return html`<label>${label} <select name="${name}">${options}</select></label>`
+  }
   const kind = schema.format === 'date' ? 'date' : schema.type === 'integer' ? 'number' : 'text'
   return html`<label>${label} <input name="${name}" type="${kind}" placeholder="${schema.default as string}"${required && html` required`}> <small>${hint}</small></label>`
-}
-
-function choice(name: string, { enum: values = [], default: preset }: Schema): Html {
-  const options = values.map(value => html`<option${value === preset && html` selected`}>${value}</option>`)
-  return html`<select name="${name}">${options}</select>`
-}
-
-function boxes(name: string, values: string[]): Html[] {
-  return values.map(
-    value =>
-      html` <label class="box"><input type="checkbox" name="${name}" value="${value}"> ${value}</label>`,
-  )
 }

@@ -1,49 +1,135 @@
+import { ErrorsBody, OAuthErrorBody } from '../../answers.ts'
+import { MAX_LINK } from '../../assessments/next-link.ts'
+import { DEFAULT_PAGE, MAX_FILTER_VALUES, MAX_PAGE } from '../../assessments/parameters.ts'
+import { MAX_QUERY_BYTES } from '../../assessments/parse.ts'
+import { AssessmentList, AssessmentRecord, ResultPart } from '../../assessments/record.ts'
 import type { BodyLimits } from '../../oauth/body.ts'
-import { LIST, listOperation, RETRIEVE, retrieveOperation } from '../assessment-endpoints.ts'
-import { TOKEN, tokenOperation } from '../token-endpoint.ts'
-import { GUIDE, SUMMARY } from './guide.ts'
-import { HEADERS } from './responses.ts'
-import { namedSchemas } from './schemas.ts'
-import type { OpenApiDocument } from './types.ts'
+import { TokenParameters, TokenResponse } from '../../oauth/credentials.ts'
+import { TOKEN_LIFETIME } from '../../oauth/tokens.ts'
+import { LIST, listErrors, listParameters, RETRIEVE, retrieveErrors } from '../assessment-endpoints.ts'
+import type { Errors } from '../errors.ts'
+import { TOKEN, tokenErrors } from '../token-endpoint.ts'
+import guide from './guide.md' with { type: 'text' }
+import skeleton from './openapi.yaml'
+
+/** An OpenAPI document, as far as the reference page shows it. */
+export interface OpenApiDocument {
+  info: { title: string; description: string }
+  paths: Record<string, Record<string, Operation>>
+  components: {
+    headers: Record<string, { description: string; example: string | number }>
+    schemas: Record<string, Schema>
+  }
+}
+
+export interface Operation {
+  operationId: string
+  summary: string
+  description: string
+  parameters?: Parameter[]
+  requestBody?: { content: Record<string, { schema: Schema }> }
+  /** By status. */
+  responses: Record<string, Response>
+  'x-codeSamples': { source: string }[]
+}
+
+export interface Parameter {
+  name: string
+  required?: boolean
+  description: string
+  schema: Schema
+}
+
+export interface Response {
+  description: string
+  headers?: Record<string, object>
+  content?: {
+    'application/json': { schema: Schema; example?: object; examples?: Record<string, { value: unknown }> }
+  }
+}
+
+/** A JSON schema. */
+export interface Schema {
+  $ref?: string
+  type?: string
+  format?: string
+  const?: unknown
+  enum?: string[]
+  anyOf?: Schema[]
+  items?: Schema
+  properties?: Record<string, Schema>
+  required?: string[]
+  description?: string
+  default?: unknown
+}
+
+/** The constants that the texts name in braces. */
+const NUMBERS: Record<string, number> = {
+  ...{ DEFAULT_PAGE, MAX_FILTER_VALUES, MAX_LINK, MAX_PAGE, MAX_QUERY_BYTES, TOKEN_LIFETIME },
+}
+
+/** The schemas that have a name in the document. */
+const SCHEMAS = {
+  AssessmentList,
+  AssessmentRecord,
+  ResultPart,
+  TokenRequest: TokenParameters,
+  TokenResponse,
+  ApiError: ErrorsBody,
+  OAuthError: OAuthErrorBody,
+}
 
 /**
- * The OpenAPI 3.1 document of the service, made of the schemas by which the code reads requests and of the errors that
- * it answers with. @elysiajs/openapi would describe the schemas that Elysia validates with, and it validates nothing here.
+ * The OpenAPI 3.1 document of the service, made of openapi.yaml, the guide, the schemas by which the code reads requests,
+ * and the errors that it answers with. @elysiajs/openapi would describe the schemas that Elysia validates with, and it
+ * validates nothing here.
  */
 export function openApiDocument(limits: BodyLimits): OpenApiDocument {
-  return {
-    openapi: '3.1.1',
-    info: {
-      title: 'Assessment Export Service',
-      version: '1',
-      license: { name: 'Proprietary', identifier: 'LicenseRef-Proprietary' },
-      summary: 'Completed assessments of educators, for integrations.',
-      description: [
-        SUMMARY,
-        ...GUIDE.map(({ title, paragraphs }) => [`## ${title}`, ...paragraphs].join('\n\n')),
-      ].join('\n\n'),
-    },
-    // Relative to this document: a proxy may serve it below a path of its own.
-    servers: [{ url: '.', description: 'This service.' }],
-    tags: [
-      { name: 'Tokens', description: 'Client credentials for an access token.' },
-      { name: 'Assessments', description: 'The completed assessments in the scope of the integration.' },
-    ],
-    paths: {
-      [TOKEN]: { post: tokenOperation(limits) },
-      [LIST]: { get: listOperation() },
-      [RETRIEVE.replace(':id', '{id}')]: { get: retrieveOperation() },
-    },
-    components: {
-      securitySchemes: {
-        clientCredentials: {
-          type: 'oauth2',
-          description: 'An access token as `Authorization: Bearer TOKEN`.',
-          flows: { clientCredentials: { tokenUrl: 'oauth/token', scopes: {} } },
-        },
-      },
-      headers: HEADERS,
-      schemas: namedSchemas(),
-    },
+  // A copy, in which a part that openapi.yaml has once is in each of its places.
+  const document: OpenApiDocument = JSON.parse(JSON.stringify(skeleton))
+  const { info, paths, components } = document
+  // One line for each paragraph.
+  info.description = guide.trimEnd().replaceAll(/(?<!\n)\n(?!\n)/g, ' ')
+  components.schemas = SCHEMAS
+  const errors: Record<string, Errors> = {
+    [TOKEN]: tokenErrors(limits),
+    [LIST]: listErrors(),
+    [RETRIEVE.replace(':id', '{id}')]: retrieveErrors(),
   }
+  for (const [path, methods] of Object.entries(paths)) {
+    for (const operation of Object.values(methods)) {
+      if (path === LIST) operation.parameters = listParameters()
+      for (const [status, response] of Object.entries(operation.responses)) {
+        const named = errors[path]?.[Number(status)]
+        if (named) Object.assign(response, shown(named, Object.keys(components.headers)))
+      }
+    }
+  }
+  const json = JSON.stringify(document, withReferences)
+  return JSON.parse(
+    json.replaceAll(/\{\{(\w+)\}\}/g, (braces, name) => NUMBERS[name]?.toLocaleString('en-US') ?? braces),
+  )
+}
+
+/** An example for each error of a status, and the headers that the errors have. */
+function shown(named: Errors[number], described: string[]) {
+  const errors = Object.values(named)
+  const sent = new Headers(errors.flatMap(({ headers }) => Object.entries(headers)))
+  const names = new Set(['Cache-Control', 'X-Request-Id', ...described.filter(name => sent.has(name))])
+  const headers = [...names].map(name => [name, { $ref: `#/components/headers/${name}` }])
+  const examples = Object.entries(named).map(([name, { body }]) => [
+    name,
+    { summary: 'error' in body ? body.error_description : body.errors[0]?.message, value: body },
+  ])
+  const schema = errors.some(({ body }) => 'error' in body) ? OAuthErrorBody : ErrorsBody
+  return {
+    headers: Object.fromEntries(headers),
+    content: { 'application/json': { schema, examples: Object.fromEntries(examples) } },
+  }
+}
+
+/** Puts a reference for each named schema, except under its name. */
+function withReferences(this: object, _key: string, value: unknown): unknown {
+  const [name] = Object.entries(SCHEMAS).find(([, schema]) => schema === value) ?? []
+  return name === undefined || this === SCHEMAS ? value : { $ref: `#/components/schemas/${name}` }
 }

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { readPage } from '../../../src/assessments/page.ts'
 import { PageMemory } from '../../../src/assessments/page-memory.ts'
 import { parseListQuery } from '../../../src/assessments/parse.ts'
-import { newCounters } from '../../../src/counters.ts'
+import { Counters } from '../../../src/counters.ts'
 import type { ServingDatabase } from '../../../src/postgres/pool/serving-database.ts'
 import { useTestDatabase } from '../../support/hooks.ts'
 import { issueTokens, SORTED, tokenOf } from './questions.ts'
@@ -24,7 +24,7 @@ afterAll(() => pool?.close())
 
 /** Reads two pages, makes the change, and compares the third page read with hints and without. */
 async function expectCorrected(query: string, change: (last: string) => Promise<unknown>): Promise<void> {
-  const counters = newCounters()
+  const counters = new Counters()
   const memory = new PageMemory(counters)
   const page = async (offset: number, known = memory) => {
     const parameters = parseListQuery(`${query}&page=20&offset=${offset}`)
@@ -81,7 +81,7 @@ describe.each([
 describe('a hint', () => {
   /** Whether the second of two pages is read with hints from the first if this statement runs in between. */
   async function isUsedAfter(statement: string): Promise<boolean> {
-    const counters = newCounters()
+    const counters = new Counters()
     const memory = new PageMemory(counters)
     const page = (offset: number) =>
       readPage(pool, memory, tokenOf(SCOPE), parseListQuery(`offset=${offset}`))
