@@ -1,5 +1,4 @@
-import { Failure } from '../errors.ts'
-import { type Answer, ConnectionClosed, isLoopback, request, retrying, Unanswered } from './request.ts'
+import { Failure, TransientFailure } from '../errors.ts'
 
 /** A service, the credentials for it, and how long to wait for it. */
 export interface Service {
@@ -25,11 +24,35 @@ const MAX_NEW_TOKENS = 2
 /** Statuses of overload, of a restart, and of a proxy without its service. */
 const TEMPORARY = [408, 429, 500, 502, 503, 504]
 
+/** Of an answer, uncompressed. A page of 100 records has about 50,000. */
+const MAX_BYTES = 64 * 1024 * 1024
+
+const FIRST_PAUSE_MS = 500
+const LONGEST_PAUSE_MS = 30_000
+
+interface Answer {
+  status: number
+  headers: Headers
+  body: Uint8Array
+}
+
+/** A request without a usable answer, which another attempt may get. */
+class Unanswered extends Error {
+  /** The service's Retry-After. */
+  retryAfterMs?: number | undefined
+}
+
+/** Whether a URL leads to this machine. */
+export function isLoopback(url: string): boolean {
+  return /^(localhost|127\.\d+\.\d+\.\d+|\[::1\])$/.test(new URL(url).hostname)
+}
+
 /** Reads lists of a service, with one token for its lifetime. */
 export class Client {
   private token: { text: string; until: number } | undefined
   private hasAnswered = false
 
+  /** @param onPause called before each pause between two attempts */
   constructor(
     private readonly service: Service,
     private readonly onPause: (reason: string, milliseconds: number) => void,
@@ -43,24 +66,40 @@ export class Client {
     const url = `${this.service.baseUrl}/api/v1/ax/assessments`
     // Compression makes a page five times smaller, and costs time that a loopback connection does not win back.
     const encoding: Record<string, string> = isLoopback(url) ? { 'accept-encoding': 'identity' } : {}
-    let refusals = 0
-    const attempt = async () => {
-      const headers = { ...encoding, authorization: `Bearer ${await this.currentToken()}` }
-      const answer = await this.send(`${url}?${queryString}`, { headers })
-      if (answer.status === 401) throw this.refusedToken(++refusals)
-      return jsonOf(answer, url).body
+    const start = performance.now()
+    for (let attempts = 1, refusals = 0; ; attempts++) {
+      try {
+        const headers = { ...encoding, authorization: `Bearer ${await this.currentToken()}` }
+        const answer = await this.send(`${url}?${queryString}`, { headers })
+        if (answer.status !== 401) return bodyOf(answer, url)
+        this.token = undefined
+        if (++refusals > MAX_NEW_TOKENS)
+          throw new Failure('the service refuses the tokens that it issues: ask its operator')
+        // Retries at once (spec 5), then after a pause: another server may not have a new token yet.
+        throw unanswered('the service refused its token', refusals === 1 ? 0 : undefined)
+      } catch (error) {
+        if (!(error instanceof Unanswered)) throw error
+        await this.pause(error, attempts, performance.now() - start)
+      }
     }
-    const retryForMs = () =>
-      this.hasAnswered ? this.service.retryForMs : Math.min(this.service.retryForMs, FIRST_ANSWER_MS)
-    return await retrying(attempt, retryForMs, this.onPause)
   }
 
-  /** Retries at once (spec 5), then after a pause: another server may not have a new token yet. */
-  private refusedToken(refusals: number): Error {
-    this.token = undefined
-    if (refusals > MAX_NEW_TOKENS)
-      return new Failure('the service refuses the tokens that it issues: ask its operator')
-    return new Unanswered('the service refused its token', refusals === 1 ? 0 : undefined)
+  /**
+   * Waits for the next attempt. Pauses double, with jitter so that many clients do not come back at once. A Retry-After
+   * replaces the pause.
+   * @throws TransientFailure when the next attempt would come too late
+   */
+  private async pause({ message, retryAfterMs }: Unanswered, attempts: number, passedMs: number) {
+    const step = Math.min(LONGEST_PAUSE_MS, FIRST_PAUSE_MS * 2 ** (attempts - 1))
+    const pauseMs = retryAfterMs ?? step * (0.5 + Math.random() / 2)
+    const { retryForMs } = this.service
+    if (passedMs + pauseMs > (this.hasAnswered ? retryForMs : Math.min(retryForMs, FIRST_ANSWER_MS))) {
+      const wish = retryAfterMs ? `, and asks to come back in ${Math.ceil(retryAfterMs / 1000)} s` : ''
+      const count = `${attempts} ${attempts === 1 ? 'attempt' : 'attempts'}`
+      throw new TransientFailure(`${message}${wish}; gave up after ${count}`)
+    }
+    if (pauseMs > 0) this.onPause(message, pauseMs)
+    await Bun.sleep(pauseMs)
   }
 
   private async currentToken(): Promise<string> {
@@ -76,7 +115,7 @@ export class Client {
     const answer = await this.send(url, { method: 'POST', body })
     if (answer.status === 401)
       throw new Failure('the service refuses the client id or its secret: check both, or ask its operator')
-    const { access_token, expires_in } = readJson(jsonOf(answer, url))
+    const { access_token, expires_in } = readJson(bodyOf(answer, url))
     if (typeof access_token !== 'string' || !/^[\x21-\x7e]+$/.test(access_token))
       throw new Failure(`${url} answered without a token: is ${baseUrl} the base URL of an axport?`)
     const lifetime = typeof expires_in === 'number' ? expires_in * 1000 : 0
@@ -85,27 +124,82 @@ export class Client {
     return access_token
   }
 
+  /**
+   * Sends one request and reads the whole answer, in `timeoutMs` at most. Redirects are not followed: they would take a
+   * secret or a token to another host.
+   * @throws Unanswered; Failure when another attempt would end the same way
+   */
   private async send(url: string, init: RequestInit): Promise<Answer> {
+    const { timeoutMs } = this.service
+    const { origin } = new URL(url)
+    const abort = new AbortController()
+    const timer = setTimeout(() => abort.abort(new DOMException('timed out', 'TimeoutError')), timeoutMs)
     try {
-      const answer = await request(url, init, this.service.timeoutMs)
+      const response = await fetch(url, { ...init, redirect: 'manual', signal: abort.signal })
+      const chunks: Uint8Array[] = []
+      let length = 0
+      for await (const chunk of (response.body ?? []) as AsyncIterable<Uint8Array>) {
+        // The limit is for the uncompressed bytes: a small compressed body can expand without end.
+        length += chunk.byteLength
+        if (length > MAX_BYTES)
+          throw new Failure(
+            `${origin} sent an answer of more than ${MAX_BYTES} bytes: it is not a page of an axport`,
+          )
+        chunks.push(chunk)
+      }
       this.hasAnswered = true
-      return answer
+      return { status: response.status, headers: response.headers, body: Buffer.concat(chunks) }
     } catch (error) {
-      if (error instanceof ConnectionClosed && !this.hasAnswered && url.startsWith('http:'))
-        throw new Unanswered(`${error.message}, as a port for https:// does`)
-      throw error
+      abort.abort()
+      throw this.explain(error, origin)
+    } finally {
+      clearTimeout(timer)
     }
+  }
+
+  /** By the error codes of Bun's fetch. */
+  private explain(error: unknown, origin: string): Error {
+    if (error instanceof Failure) return error
+    const { name, code = '', message } = error as { name: string; code?: string; message: string }
+    if (name === 'TimeoutError')
+      return unanswered(`${origin} did not finish an answer within ${this.service.timeoutMs / 1000} s`)
+    if (code === 'ECONNREFUSED') return unanswered(`nothing listens at ${origin}`)
+    if (code === 'ECONNRESET') {
+      const isPerhapsTls = !this.hasAnswered && origin.startsWith('http:')
+      return unanswered(
+        `${origin} closed the connection${isPerhapsTls ? ', as a port for https:// does' : ''}`,
+      )
+    }
+    if (/^(ENOTFOUND|EAI_|EDNS)/.test(code))
+      return unanswered(`the host of ${origin} cannot be found (${code})`)
+    if (/CERT|SELF_SIGNED|UNABLE_TO|ALTNAME|CRL_/.test(code))
+      return new Failure(`the certificate of ${origin} ${wrongCertificate(code)}`)
+    if (code === 'EPROTO')
+      return new Failure(`${origin} does not speak TLS there: is it http://, or another port?`)
+    if (code === 'Malformed_HTTP_Response' || code === 'ResponseHeadersTooLarge')
+      return new Failure(`${origin} does not speak HTTP: is it the right port?`)
+    return unanswered(`the request to ${origin} failed (${code || message.replaceAll(/\s+/g, ' ')})`)
   }
 }
 
+const unanswered = (message: string, retryAfterMs?: number) =>
+  Object.assign(new Unanswered(message), { retryAfterMs })
+
+function wrongCertificate(code: string): string {
+  if (code.includes('ALTNAME')) return 'is for another name: give that name as --base-url'
+  if (/EXPIRED|NOT_YET/.test(code))
+    return `is not valid at this time (${code}): its operator has to renew it, or the clock here is wrong`
+  return `is not trusted (${code}): name the file of its authority in NODE_EXTRA_CA_CERTS`
+}
+
 /**
- * The answer, if it is a 200 with JSON; a login page of a proxy may be a 200, too.
+ * The body of a 200 with JSON; a login page of a proxy may be a 200, too.
  * @param url of the request, without its query, which may hold names
  * @throws Unanswered; Failure
  */
-function jsonOf(answer: Answer, url: string): Answer {
+function bodyOf(answer: Answer, url: string): Uint8Array {
   if (answer.status !== 200) throw refusal(answer, url)
-  if (isJson(answer)) return answer
+  if (isJson(answer)) return answer.body
   const [type = 'nothing'] = /^[\w.+/-]{1,100}/.exec(answer.headers.get('content-type') ?? '') ?? []
   throw new Failure(`${url} answered ${type}, not JSON: is that the base URL of an axport?`)
 }
@@ -113,7 +207,7 @@ function jsonOf(answer: Answer, url: string): Answer {
 function refusal(answer: Answer, url: string): Unanswered | Failure {
   const { status, headers } = answer
   if (TEMPORARY.includes(status))
-    return new Unanswered(`${url} answered ${status}`, readRetryAfter(headers.get('retry-after')))
+    return unanswered(`${url} answered ${status}`, readRetryAfter(headers.get('retry-after')))
   if (status >= 300 && status < 400) {
     const location = headers.get('location')
     // The origin alone: the rest of the location is text of an unknown host.
@@ -131,16 +225,16 @@ function refusal(answer: Answer, url: string): Unanswered | Failure {
 
 /** The text of an error of spec 7, if it is one: on one line, at most 300 characters. */
 function messageOf(answer: Answer): string | undefined {
-  const { error, error_description, errors } = readJson(answer)
+  const { error, error_description, errors } = isJson(answer) ? readJson(answer.body) : {}
   const first = Array.isArray(errors) ? (errors[0] as { message?: unknown } | null)?.message : undefined
   const text = first ?? error_description ?? error
   return typeof text === 'string' ? text.replaceAll(/[\s\p{Cc}]+/gu, ' ').slice(0, 300) : undefined
 }
 
 /** The members of the JSON in the body; none when the body is something else. */
-function readJson(answer: Answer): Record<string, unknown> {
+function readJson(body: Uint8Array): Record<string, unknown> {
   try {
-    return (isJson(answer) && JSON.parse(Buffer.from(answer.body).toString())) || {}
+    return JSON.parse(Buffer.from(body).toString()) ?? {}
   } catch {
     return {}
   }
