@@ -1,4 +1,10 @@
-/** The parameters of the list request (spec 4.2): the table by which requests are read and documented. */
+import { Type as t } from '@sinclair/typebox'
+import { isDay } from './calendar-day.ts'
+
+/**
+ * The names and the shapes of the contract: the parameters of the list request (spec 4.2), by which requests are read,
+ * documented and sent by `axport pull`, and the records.
+ */
 
 /** Values that a filter may have at most: 400 past it. */
 export const MAX_FILTER_VALUES = 1000
@@ -38,16 +44,12 @@ export interface Filter {
   legacy_record?: boolean[]
 }
 
-/** A value that cannot be read; `expected` completes "… must be". */
-export class Unreadable extends Error {
-  constructor(readonly expected: string) {
-    super(`must be ${expected}`)
-  }
-}
-
-/** A kind of value: its JSON schema for the OpenAPI document, and its reader, which throws Unreadable. */
+/** A kind of value: its JSON schema for the OpenAPI document, and its reader. */
 interface Kind {
   schema: { type: string; [more: string]: unknown }
+  /** Completes "… must be". */
+  expected: string
+  /** Returns undefined for a text that is no such value. */
   read(text: string): unknown
 }
 
@@ -55,26 +57,46 @@ interface Kind {
 export type Parameter = Kind & { schema: { description: string } }
 
 /** White space around a value is ignored, except in free text, which is compared as it was sent. */
-const text = { schema: { type: 'string' }, read: (text: string) => text }
-const id = { schema: { type: 'integer', format: 'int64' }, read: (text: string) => readId(text.trim()) }
-const day = { schema: { type: 'string', format: 'date' }, read: (text: string) => readDay(text.trim()) }
-const boolean = { schema: { type: 'boolean' }, read: (text: string) => readBoolean(text.trim()) }
-const wholeNumber = (minimum: number, preset: number) => ({
+const text: Kind = { schema: { type: 'string' }, expected: 'text', read: text => text }
+/** Read as its canonical decimal form, so that "007" and "7" are the same id. */
+const id: Kind = {
+  schema: { type: 'integer', format: 'int64' },
+  expected: 'a whole number',
+  read: text => (WHOLE_NUMBER.test(text.trim()) ? BigInt(text).toString() : undefined),
+}
+/** Neither ISO 8601 practice nor Postgres has a year 0. */
+const day: Kind = {
+  schema: { type: 'string', format: 'date' },
+  expected: 'a calendar day as YYYY-MM-DD',
+  read: text => (isDay(text.trim()) && !text.trim().startsWith('0000') ? text.trim() : undefined),
+}
+const boolean: Kind = {
+  schema: { type: 'boolean' },
+  expected: 'true or false',
+  read: text => BOOLEANS.get(text.trim().toLowerCase()),
+}
+/** Capped at 2^53 - 1, which is beyond any count and still exact in every JSON parser. */
+const wholeNumber = (minimum: number, preset: number): Kind => ({
   schema: { minimum, default: preset, type: 'integer' },
-  read: (text: string) => readInteger(text.trim(), minimum),
+  expected: `a whole number, at least ${minimum}`,
+  read(text) {
+    const value = WHOLE_NUMBER.test(text.trim()) ? Number(text) : Number.NaN
+    return value >= minimum ? Math.min(value, Number.MAX_SAFE_INTEGER) : undefined
+  },
 })
-const oneOf = (values: readonly string[], preset?: string) => ({
+const oneOf = (values: readonly string[], preset?: string): Kind => ({
   schema: { type: 'string', enum: values, ...(preset && { default: preset }) },
-  read: (text: string) => readOneOf(text.trim(), values),
+  expected: values.join(' or '),
+  read: text => values.find(value => value === text.trim()),
 })
-const one = ({ schema, read }: Kind, description: string): Parameter => ({
-  schema: { ...schema, description },
-  read,
+const one = (kind: Kind, description: string) => ({ ...kind, schema: { ...kind.schema, description } })
+const many = (kind: Kind, description: string) => ({
+  ...kind,
+  schema: { maxItems: MAX_FILTER_VALUES, type: 'array', items: kind.schema, description },
 })
-const many = ({ schema, read }: Kind, description: string): Parameter => ({
-  schema: { maxItems: MAX_FILTER_VALUES, type: 'array', items: schema, description },
-  read,
-})
+
+const WHOLE_NUMBER = /^[+-]?\d+$/
+const BOOLEANS = new Map(Object.entries({ true: true, 1: true, false: false, 0: false }))
 
 /** The parameters by their names in the query string. */
 export const LIST_PARAMETERS: Record<string, Parameter> = {
@@ -106,45 +128,50 @@ export const LIST_PARAMETERS: Record<string, Parameter> = {
   ),
 }
 
-const WHOLE_NUMBER = /^[+-]?\d+$/
-
-/** The canonical decimal form, so that "007" and "7" are the same id. */
-function readId(text: string): string {
-  if (!WHOLE_NUMBER.test(text)) throw new Unreadable('a whole number')
-  return BigInt(text.replace('+', '')).toString()
+/** The bare name of a parameter: `user_ids` for `filter[user_ids][]`. */
+export function fieldOf(name: string): string {
+  return name.replace(/^filter\[(\w+)\].*/, '$1')
 }
 
-/** Capped at 2^53 - 1, which is beyond any count and still exact in every JSON parser. */
-function readInteger(text: string, minimum: number): number {
-  const value = WHOLE_NUMBER.test(text) ? Number(text) : Number.NaN
-  if (!(value >= minimum)) throw new Unreadable(`a whole number, at least ${minimum}`)
-  return Math.min(value, Number.MAX_SAFE_INTEGER)
-}
+/** The shapes of spec 2.1 to 2.3. They are rendered by SQL (db/migrations); tests compare answers with them. */
 
-const BOOLEANS = new Map([
-  ['true', true],
-  ['1', true],
-  ['false', false],
-  ['0', false],
-])
+/** Format int64: a generated client must not make 32 bits of it. */
+const Id = (description: string) => t.Integer({ format: 'int64', description })
+const Day = (description: string) => t.String({ format: 'date', description })
 
-function readBoolean(text: string): boolean {
-  const value = BOOLEANS.get(text.toLowerCase())
-  if (value === undefined) throw new Unreadable('true or false')
-  return value
-}
+/** Spec 2.2. */
+export const ResultPart = t.Object({
+  assessment_id: Id('ID of that individual part; the retrieve endpoint does not take it.'),
+  assessment_name: t.String({ description: 'Name of the part.' }),
+  certified_on: Day('Completion date of the part.'),
+  proctor_id: Id('Platform user ID of the proctor who supervised the part.'),
+  proctor_name: t.String({ description: "The proctor's name." }),
+})
 
-/** A calendar day that exists, as YYYY-MM-DD. Neither ISO 8601 practice nor Postgres has a year 0. */
-function readDay(text: string): string {
-  const [, year, month, day] = /^(\d{4})-(\d\d)-(\d\d)$/.exec(text) ?? []
-  const date = new Date(`${text}T00:00:00Z`)
-  const isReal =
-    Number(year) > 0 && date.getUTCMonth() + 1 === Number(month) && date.getUTCDate() === Number(day)
-  if (!isReal) throw new Unreadable('a calendar day as YYYY-MM-DD')
-  return text
-}
+/** Spec 2.1: an element of `data`, and the answer of the retrieve endpoint. */
+export const AssessmentRecord = t.Object({
+  id: Id('ID of the overall assessment; the only one the retrieve endpoint takes.'),
+  seid: t.Union([t.String(), t.Null()], { description: 'State Educator ID; null if never recorded.' }),
+  name: t.String({ description: 'Full display name.' }),
+  first_name: t.String({ description: 'Given name.' }),
+  last_name: t.String({ description: 'Family name.' }),
+  email: t.String({ description: "The educator's email address on the platform." }),
+  organization_id: Id('Organization the assessment belongs to.'),
+  organization_name: t.String({ description: 'Name of that organization.' }),
+  assessment_name: t.String({ description: 'Name of the completed assessment.' }),
+  certified_on: Day('Completion date of the overall assessment.'),
+  results: t.Array(ResultPart, {
+    minItems: 1,
+    description: 'The parts, or one entry that describes the assessment itself.',
+  }),
+})
 
-function readOneOf(text: string, known: readonly string[]): string {
-  if (!known.includes(text)) throw new Unreadable(known.join(' or '))
-  return text
-}
+/** Spec 4.2: the answer of the list endpoint, with the meta object of 2.3. */
+export const AssessmentList = t.Object({
+  data: t.Array(AssessmentRecord),
+  meta: t.Object({
+    count: t.Integer({ description: 'Total records matching the filters, ignoring paging.' }),
+    offset: t.Integer({ format: 'int64', description: 'Offset applied to this response.' }),
+    page: t.Integer({ description: 'Page size applied, after the cap of 100.' }),
+  }),
+})

@@ -1,6 +1,6 @@
 import { type SQL, sql } from 'drizzle-orm'
 import { exportRecords as r } from '../../db/schema.ts'
-import type { Filter } from './parameters.ts'
+import type { Filter } from '../contract.ts'
 import { isFound, SEARCHES, searchConstraint } from './search.ts'
 
 /** Values of a statement's placeholders, by name. */

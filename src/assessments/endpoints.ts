@@ -8,13 +8,13 @@ import {
   errorAnswer,
   HttpError,
 } from '../answers.ts'
+import type { Filter, ListQuery } from '../contract.ts'
 import { type Runner, rawStatement, text } from '../postgres/statement.ts'
 import { ACCESS, accessOf, requireAccess } from './access.ts'
 import { isBigint } from './conditions.ts'
 import { nextLink } from './next-link.ts'
 import { disclosedRecords, type PageRow, readPage } from './page.ts'
 import type { PageMemory } from './page-memory.ts'
-import type { Filter, ListQuery } from './parameters.ts'
 import { parseListQuery } from './parse.ts'
 import { resembled } from './resemblance.ts'
 

@@ -1,4 +1,4 @@
-import type { ListQuery } from './parameters.ts'
+import type { ListQuery } from '../contract.ts'
 
 /** What must be encoded in the query of a URI (RFC 3986 §3.4). Brackets must. */
 const UNSAFE = /[^\w\-.~!$&'()*+,;=:@/?%]+/gu

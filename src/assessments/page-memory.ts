@@ -1,8 +1,8 @@
+import type { Filter } from '../contract.ts'
 import { newCounters } from '../counters.ts'
 import { LruCache } from '../lru-cache.ts'
 import { sha256 } from '../random.ts'
 import type { Access } from './access.ts'
-import type { Filter } from './parameters.ts'
 
 /** A hundred integrations with ten live tokens each. */
 const MAX_TOKENS = 1000

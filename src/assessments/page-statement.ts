@@ -1,9 +1,9 @@
 import { type SQL, sql } from 'drizzle-orm'
 import { exportRecords as r, disclosureState as state } from '../../db/schema.ts'
+import type { Order, Sort } from '../contract.ts'
 import { type RawRow, rawStatement, type Statement } from '../postgres/statement.ts'
 import { ACCESS } from './access.ts'
 import { conditions, type Values } from './conditions.ts'
-import type { Order, Sort } from './parameters.ts'
 import {
   inOrganizations,
   inProducts,

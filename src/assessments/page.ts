@@ -1,11 +1,11 @@
 import type { DisclosedRecords } from '../answers.ts'
+import type { ListQuery } from '../contract.ts'
 import type { Runner } from '../postgres/statement.ts'
 import { type RawRow, text } from '../postgres/statement.ts'
 import { type Access, accessOf, requireAccess } from './access.ts'
 import { constraints, isBigint, NARROW_FILTERS } from './conditions.ts'
 import type { Entry, Moment, PageMemory, Selection } from './page-memory.ts'
 import { pageStatement, reachOf, type Shape, type Way } from './page-statement.ts'
-import type { ListQuery } from './parameters.ts'
 import { SCOPE_SETS } from './scope.ts'
 import { searchOf } from './search.ts'
 

@@ -2,6 +2,7 @@ import { apiError, type ErrorItem, HttpError } from '../answers.ts'
 import {
   DEFAULT_PAGE,
   type Filter,
+  fieldOf,
   LIST_PARAMETERS,
   type ListQuery,
   MAX_FILTER_VALUES,
@@ -9,8 +10,7 @@ import {
   ORDERS,
   type Parameter,
   SORTS,
-  Unreadable,
-} from './parameters.ts'
+} from '../contract.ts'
 
 /** Bytes of query string that are read; a client that needs more sends several requests. */
 export const MAX_QUERY_BYTES = 16 * 1024
@@ -21,7 +21,7 @@ const READ = Object.entries(LIST_PARAMETERS)
   .map(([name, parameter]) => ({
     parameter,
     name: name.replace('[]', ''),
-    field: name.replace(/^filter\[(\w+)\].*/, '$1'),
+    field: fieldOf(name),
   }))
 
 /** The values of one name, in their order; undefined for a value whose name has more brackets than any parameter. */
@@ -48,12 +48,9 @@ export function parseListQuery(queryString: string): ListQuery {
   for (const { name, field, parameter } of READ) {
     const texts = sent.get(name)
     if (!texts) continue
-    try {
-      values[field] = readTexts(parameter, texts)
-    } catch (error) {
-      if (!(error instanceof Unreadable)) throw error
-      errors.push({ message: `${name} must be ${error.expected}`, parameter: name })
-    }
+    const { expected, value } = readTexts(parameter, texts)
+    if (expected) errors.push({ message: `${name} must be ${expected}`, parameter: name })
+    else values[field] = value
   }
   if (errors.length > 0) throw new HttpError(400, { errors })
   const { page = DEFAULT_PAGE, offset = 0, ...filter } = values as Filter & { page?: number; offset?: number }
@@ -66,17 +63,20 @@ export function parseListQuery(queryString: string): ListQuery {
   }
 }
 
-/** Of a scalar that is repeated the last value wins. */
-function readTexts({ schema, read }: Parameter, texts: Texts): unknown {
+/** The value of a parameter, or what it must be. Of a scalar that is repeated the last value wins. */
+function readTexts(
+  { schema, expected, read }: Parameter,
+  texts: Texts,
+): { expected?: string; value?: unknown } {
   const isList = schema.type === 'array'
-  if (isList && texts.length > MAX_FILTER_VALUES) throw new Unreadable(`at most ${MAX_FILTER_VALUES} values`)
+  if (isList && texts.length > MAX_FILTER_VALUES) return { expected: `at most ${MAX_FILTER_VALUES} values` }
   for (const text of texts) {
-    if (text === undefined) throw new Unreadable('a value or a list of values, without further brackets')
+    if (text === undefined) return { expected: 'a value or a list of values, without further brackets' }
     // Postgres refuses NUL in text, and no name, seid or number contains the others.
-    if (/\p{Cc}/u.test(text)) throw new Unreadable('free of control characters')
+    if (/\p{Cc}/u.test(text)) return { expected: 'free of control characters' }
   }
-  const values = texts as string[]
-  return isList ? values.map(read) : read(values.at(-1) ?? '')
+  const values = (isList ? texts : texts.slice(-1)).map(text => read(text as string))
+  return values.includes(undefined) ? { expected } : { value: isList ? values : values[0] }
 }
 
 /** A name, the brackets after it, and the rest: `filter[seids][0]`. */

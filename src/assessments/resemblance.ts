@@ -1,4 +1,4 @@
-import { LIST_PARAMETERS } from './parameters.ts'
+import { LIST_PARAMETERS } from '../contract.ts'
 
 /** Parameters by their letters alone: `filteruserids`, and `userids` for a client that omits the filter around it. */
 const LETTERS = Object.keys(LIST_PARAMETERS).flatMap(name => {

@@ -3,9 +3,8 @@ import { Failure, IncompleteFailure, TransientFailure } from '../errors.ts'
 import { Draft, isDevice, outputPath, type Write, writeFailure } from '../files.ts'
 import { sha256 } from '../random.ts'
 import { writeAs } from './formats.ts'
-import type { PullJob, PullObserver, PullResult } from './job.ts'
+import { type PullJob, type PullObserver, type PullResult, queryString } from './job.ts'
 import { PartialFile } from './partial-file.ts'
-import { queryString } from './query.ts'
 import { Changed, startOfList, walk } from './walk.ts'
 
 /** After so many changes, the data changes faster than it can be read. */

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test'
-import { LIST_PARAMETERS } from '../../src/assessments/parameters.ts'
 import { resembled } from '../../src/assessments/resemblance.ts'
+import { LIST_PARAMETERS } from '../../src/contract.ts'
 
 describe('a parameter that has no effect resembles one of ours', () => {
   test.each([

@@ -60,7 +60,7 @@ const TESTS: Record<string, string[]> = {
   'src/assessments/page-memory.ts': ['assessments/page-memory', ...PAGES, ...CONTRACT],
   'src/assessments/page-statement.ts': ['assessments/ways', ...PAGES, ...CONTRACT],
   'src/assessments/page.ts': ['assessments/ways', ...PAGES, ...CONTRACT],
-  'src/assessments/parameters.ts': [
+  'src/contract.ts': [
     'contract/query-string',
     'contract/query-errors',
     ...DOCUMENT,
@@ -68,7 +68,6 @@ const TESTS: Record<string, string[]> = {
     'assessments/resemblance',
   ],
   'src/assessments/parse.ts': ['contract/query-string', 'contract/query-errors', ...CONTRACT],
-  'src/assessments/record.ts': [...DOCUMENT, ...CONTRACT],
   'src/assessments/resemblance.ts': ['assessments/resemblance', 'integrations/refusals'],
   'src/assessments/scope.ts': [...CONTRACT, ...PAGES],
   'src/assessments/search.ts': ['contract/list-search', ...CONTRACT, ...PAGES],

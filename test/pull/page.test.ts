@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
-import { IdSet } from '../../src/pull/id-set.ts'
 import { readPage, UnexpectedJson } from '../../src/pull/record.ts'
+import { IdSet } from '../../src/pull/walk.ts'
 import { holds } from '../support/property.ts'
 import { pageOf, record } from '../support/pull.ts'
 

@@ -1,6 +1,6 @@
 import { MAX_LINK } from '../../assessments/next-link.ts'
-import { DEFAULT_PAGE, MAX_FILTER_VALUES, MAX_PAGE } from '../../assessments/parameters.ts'
 import { MAX_QUERY_BYTES } from '../../assessments/parse.ts'
+import { DEFAULT_PAGE, MAX_FILTER_VALUES, MAX_PAGE } from '../../contract.ts'
 import { TOKEN_LIFETIME } from '../../oauth/tokens.ts'
 
 /** What an integration has to know beside the operations; backticks mark code. */

@@ -1,5 +1,5 @@
 import { ErrorsBody, OAuthErrorBody } from '../../answers.ts'
-import { AssessmentList, AssessmentRecord, ResultPart } from '../../assessments/record.ts'
+import { AssessmentList, AssessmentRecord, ResultPart } from '../../contract.ts'
 import { TokenParameters } from '../../oauth/credentials.ts'
 import { TokenResponse } from '../../oauth/endpoint.ts'
 import type { Schema } from './types.ts'
