@@ -42,10 +42,9 @@ export class PartialFile {
   records = 0
   private readonly state: Database
   readonly descriptor: number
+  /** The stored state; undefined while the file is empty, or as a run with another digest left it. */
   private saved: RunState | undefined
   private isOpen = true
-  /** Whether the file is still as an earlier run left it. */
-  private isUntouched = true
 
   /**
    * @param digest of everything in which two runs must agree for one to continue the other
@@ -74,10 +73,8 @@ export class PartialFile {
    * @param onRead called with the number of records read so far, from 0 on
    */
   async resume(onRead: (done: number) => void): Promise<number> {
-    const row = this.state.query<{ state: string }, []>('select state from run').get()
-    if (!row) this.clear()
-    const state: RunState | undefined = row ? JSON.parse(row.state) : undefined
-    if (state?.digest !== this.digest || Date.now() - state.started > MAX_AGE_MS) return 0
+    const state: RunState = JSON.parse(this.storedState() ?? '{}')
+    if (state.digest !== this.digest || Date.now() - state.started > MAX_AGE_MS) return 0
     this.saved = state
     this.position.count = state.count
     let length = 0
@@ -92,7 +89,6 @@ export class PartialFile {
     // Ctrl-C has closed the file in the meantime. All of it stays for the next run.
     if (!this.isOpen) return 0
     ftruncateSync(this.descriptor, length)
-    this.isUntouched = false
     this.records = this.position.ids.size
     return this.records
   }
@@ -114,18 +110,16 @@ export class PartialFile {
     return at
   }
 
-  /** Removes everything that was read. */
+  private storedState(): string | undefined {
+    return this.state.query<{ state: string }, []>('select state from run').get()?.state
+  }
+
+  /** Forgets everything that was read; the next append() removes it from the file. */
   clear(): void {
     this.position = startOfList()
     this.records = 0
-    if (this.isOpen) this.truncate()
-  }
-
-  private truncate(): void {
-    ftruncateSync(this.descriptor, 0)
-    this.isUntouched = false
     this.saved = undefined
-    this.state.run('delete from run')
+    if (this.isOpen) this.state.run('delete from run')
   }
 
   /**
@@ -137,8 +131,8 @@ export class PartialFile {
     if (!this.isOpen) return
     const { ids, count = 0 } = this.position
     try {
-      if (this.isUntouched) this.truncate()
-      if (count !== this.saved?.count) {
+      if (!this.saved) ftruncateSync(this.descriptor, 0)
+      if (ids.size > 0 && count !== this.saved?.count) {
         this.saved = { digest: this.digest, started: this.saved?.started ?? Date.now(), count }
         const text = JSON.stringify(this.saved)
         this.state.run('insert or replace into run (rowid, state) values (1, ?)', [text])
@@ -169,7 +163,7 @@ export class PartialFile {
 
   /** Ends an unfinished run: what it has read stays for the next one. After the first end, nothing happens. */
   leave(): void {
-    this.close(this.records > 0 || this.isUntouched)
+    if (this.isOpen) this.close(this.storedState() !== undefined)
   }
 
   private close(isKept: boolean): void {
