@@ -1,3 +1,4 @@
+import leven from 'leven'
 import { apiError, type ErrorItem, HttpError } from '../answers.ts'
 import {
   DEFAULT_PAGE,
@@ -14,15 +15,6 @@ import {
 
 /** Bytes of query string that are read; a client that needs more sends several requests. */
 export const MAX_QUERY_BYTES = 16 * 1024
-
-/** The parameters but sort and order, with the names that errors give them, which have no brackets at the end. */
-const READ = Object.entries(LIST_PARAMETERS)
-  .filter(([name]) => name !== 'sort' && name !== 'order')
-  .map(([name, parameter]) => ({
-    parameter,
-    name: name.replace('[]', ''),
-    field: fieldOf(name),
-  }))
 
 /** The values of one name, in their order; undefined for a value whose name has more brackets than any parameter. */
 type Texts = (string | undefined)[]
@@ -45,12 +37,13 @@ export function parseListQuery(queryString: string): ListQuery {
     errors.push({ message, parameter: 'filter' })
   }
   const values: Record<string, unknown> = {}
-  for (const { name, field, parameter } of READ) {
+  for (const [key, parameter] of Object.entries(LIST_PARAMETERS)) {
+    const name = key.replace('[]', '')
     const texts = sent.get(name)
-    if (!texts) continue
+    if (!texts || name === 'sort' || name === 'order') continue
     const { expected, value } = readTexts(parameter, texts)
     if (expected) errors.push({ message: `${name} must be ${expected}`, parameter: name })
-    else values[field] = value
+    else values[fieldOf(key)] = value
   }
   if (errors.length > 0) throw new HttpError(400, { errors })
   const { page = DEFAULT_PAGE, offset = 0, ...filter } = values as Filter & { page?: number; offset?: number }
@@ -64,10 +57,8 @@ export function parseListQuery(queryString: string): ListQuery {
 }
 
 /** The value of a parameter, or what it must be. Of a scalar that is repeated the last value wins. */
-function readTexts(
-  { schema, expected, read }: Parameter,
-  texts: Texts,
-): { expected?: string; value?: unknown } {
+function readTexts(parameter: Parameter, texts: Texts): { expected?: string; value?: unknown } {
+  const { schema, expected, read } = parameter
   const isList = schema.type === 'array'
   if (isList && texts.length > MAX_FILTER_VALUES) return { expected: `at most ${MAX_FILTER_VALUES} values` }
   for (const text of texts) {
@@ -113,4 +104,78 @@ function textsIn(queryString: string): Map<string, Texts> {
     sent.set(parameter, texts)
   }
   return sent
+}
+
+/** The name in a `name=value` of a query string. */
+function decodedName(pair: string): string {
+  const [name = ''] = new URLSearchParams(`&${pair}`).keys()
+  return name
+}
+
+/** What must be encoded in the query of a URI (RFC 3986 §3.4). Brackets must. */
+const UNSAFE = /[^\w\-.~!$&'()*+,;=:@/?%]+/gu
+
+/** `offset` in any form that the parser reads. */
+const OFFSET = /^offset(?:\[|$)/
+
+/** Bytes of the header: nginx by default answers 502 to headers past 4 KiB, and paging works without this one. */
+export const MAX_LINK = 3000
+
+/**
+ * The Link header (RFC 8288) of a page of `count` matching records; none on the last page, and none that is too long.
+ * Pure. The address has every parameter as it was sent, but for the offset. It is relative, because proxies change
+ * scheme, host and the front of the path; it has the last segment, because Java resolves a bare query wrongly.
+ */
+export function nextLink(queryString: string, query: ListQuery, count: number): { link?: string } {
+  const offset = query.offset + query.page
+  if (offset >= count) return {}
+  const others = queryString.split('&').filter(pair => pair !== '' && !OFFSET.test(decodedName(pair)))
+  const next = [...others, `offset=${offset}`].join('&')
+  const link = `<assessments?${next.toWellFormed().replace(UNSAFE, encodeURIComponent)}>; rel="next"`
+  return link.length > MAX_LINK ? {} : { link }
+}
+
+/** Parameters by their letters alone: `filteruserids`, and `userids` for a client that omits the filter around it. */
+const LETTERS = Object.keys(LIST_PARAMETERS).flatMap(name => {
+  const letters = lettersOf(name)
+  return [letters, letters.replace(/^filter/, '')].map(spelling => ({ spelling, name }))
+})
+
+/** The spellings that have an effect, or are an error. */
+const KNOWN = new Set(Object.keys(LIST_PARAMETERS).map(name => name.replace('[]', '')))
+
+/** A query string of 16 KiB may have thousands of names. */
+const MAX_COMPARED = 10
+
+/**
+ * The parameters that other names in a query string resemble, which have no effect: `filters[user_ids]`,
+ * `filter[product_id]`, `start_date`. Only our own names are returned, since a name that was sent may contain anything.
+ */
+export function resembled(queryString: string): string[] {
+  const found = new Set<string>()
+  let compared = 0
+  for (const name of new Set(queryString.split('&').map(pair => pair.split('=', 1)[0] ?? ''))) {
+    if (KNOWN.has(name)) continue
+    const decoded = decodedName(name)
+    const [, known = ''] = /^([^[]+|filter\[[^\]]*\])(?:\[\d*\])*$/.exec(decoded) ?? []
+    if (KNOWN.has(known)) continue
+    if (compared++ === MAX_COMPARED) break
+    const nearest = nearestTo(lettersOf(decoded))
+    if (nearest) found.add(nearest)
+  }
+  return [...found]
+}
+
+/** The parameter with the least distance: at most one letter, or two for a name of more than seven letters. */
+function nearestTo(letters: string): string | undefined {
+  const near = LETTERS.flatMap(({ spelling, name }) => {
+    const most = spelling.length > 7 ? 2 : 1
+    const away = leven(letters, spelling, { maxDistance: most + 1 })
+    return away <= most ? [{ name, away }] : []
+  })
+  return near.sort((one, other) => one.away - other.away)[0]?.name
+}
+
+function lettersOf(name: string): string {
+  return name.toLowerCase().replaceAll(/[^a-z]/g, '')
 }

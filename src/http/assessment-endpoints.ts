@@ -1,7 +1,7 @@
 import { type Answer, apiError } from '../answers.ts'
 import { invalidToken, tokenDigestOf, unprovisioned } from '../assessments/access.ts'
 import { assessmentNotFound, listAssessments, retrieveAssessment } from '../assessments/endpoints.ts'
-import { MAX_QUERY_BYTES, parseListQuery } from '../assessments/parse.ts'
+import { MAX_QUERY_BYTES, parseListQuery } from '../assessments/query-string.ts'
 import { LIST_PARAMETERS } from '../contract.ts'
 import type { ServingDatabase } from '../postgres/pool/serving-database.ts'
 import type { Replicas } from '../postgres/standby/replicas.ts'

@@ -94,7 +94,7 @@ function readName(value: unknown): string {
 function readSeid(value: unknown): string {
   const text = readText(value)
   if (text.trim() === '') return ''
-  // Filters refuse the same characters, see assessments/parse.ts.
+  // Filters refuse the same characters, see assessments/query-string.ts.
   if (/[\p{Cc}\ufffd]/u.test(text)) throw new BadLine('holds a character that no filter can ask for')
   return text
 }

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'bun:test'
-import { resembled } from '../../src/assessments/resemblance.ts'
+import { resembled } from '../../src/assessments/query-string.ts'
 import { LIST_PARAMETERS } from '../../src/contract.ts'
 
 describe('a parameter that has no effect resembles one of ours', () => {

@@ -1,5 +1,4 @@
-import { MAX_LINK } from '../../assessments/next-link.ts'
-import { MAX_QUERY_BYTES } from '../../assessments/parse.ts'
+import { MAX_LINK, MAX_QUERY_BYTES } from '../../assessments/query-string.ts'
 import { DEFAULT_PAGE, MAX_FILTER_VALUES, MAX_PAGE } from '../../contract.ts'
 import { TOKEN_LIFETIME } from '../../oauth/tokens.ts'
 

@@ -1,5 +1,5 @@
 import { type ErrorStyle, HttpError } from '../../answers.ts'
-import { MAX_LINK } from '../../assessments/next-link.ts'
+import { MAX_LINK } from '../../assessments/query-string.ts'
 import { DatabaseUnavailable, StatementTimeout } from '../../postgres/failures.ts'
 import { databaseError, internalError, methodNotAllowed } from '../errors.ts'
 import { refTo, type SchemaName } from './schemas.ts'
