@@ -10,10 +10,7 @@ import { readPage } from './page.ts'
 import type { PageMemory } from './page-memory.ts'
 import { nextLink, parseListQuery, resembled } from './query-string.ts'
 
-/**
- * GET /api/v1/ax/assessments (spec 4.2). The documents are finished JSON; they are joined and sent, never parsed.
- * @throws HttpError 401 or 400
- */
+/** GET /api/v1/ax/assessments (spec 4.2). Documents are joined, never parsed. Throws HttpError 401 or 400. */
 export async function listAssessments(
   db: Runner,
   memory: PageMemory,
@@ -38,10 +35,7 @@ export async function listAssessments(
   }
 }
 
-/**
- * GET /api/v1/ax/assessments/:id (spec 4.3). Anything but the id of a record in the scope is a 404.
- * @throws HttpError 401 or 400
- */
+/** GET /api/v1/ax/assessments/:id (spec 4.3): a record in the scope, or 404. Throws HttpError 401 or 400. */
 export async function retrieveAssessment(
   db: Runner,
   memory: PageMemory,
@@ -75,10 +69,7 @@ const retrieve = rawStatement(sql`
   ) as disclosed on true
   where token.digest = ${sql.placeholder('token')}::bytea`)
 
-/**
- * Answers with the error only if the token is live and its integration is provisioned (design §5).
- * @throws HttpError 401 or 400
- */
+/** Answers with the error only if the token is live and its integration is provisioned (design §5). */
 async function refuse(db: Runner, tokenDigest: Uint8Array, error: HttpError): Promise<Answer> {
   const { clientId } = await requireAccess(db, tokenDigest)
   return errorAnswer(error, { clientId })

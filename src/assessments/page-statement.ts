@@ -82,10 +82,7 @@ const filtersOf = ({ filters }: Shape) => filters.map(name => conditions[name] a
 const keyOf = ({ sort }: Shape) =>
   sql`${{ certified_on: r.certifiedOn, user_name: r.userNameKey, proctor_name: r.proctorNameKey, product_name: r.productNameKey }[sort]}`
 
-/**
- * The statement of a page, which reads all in one snapshot. src/README.md explains its parts, two texts of it are in
- * test/assessments/statements.
- */
+/** The statement of a page: one snapshot. src/README.md explains its parts; test/assessments/statements has two. */
 export function pageSql(shape: Shape): SQL {
   const { way, from, isCounted, order } = shape
   const isWhole = way === 'whole'

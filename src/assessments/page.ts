@@ -104,10 +104,7 @@ const MAX_SORTED = 5000
 /** The cost of sorting a record, in index entries read. */
 const SORTING = 2
 
-/**
- * The way to a page that ends `distance` records after its entry, in a scope of so many organizations. Each way gives
- * the same page; a wrong choice is only slower.
- */
+/** The way to a page that ends `distance` records after its entry. Each gives the same page; a wrong one is slower. */
 export function wayOf(
   filters: string[],
   organizations: number,

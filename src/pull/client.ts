@@ -14,25 +14,22 @@ export interface Service {
 
 /** The longest retryForMs before the first answer: a host that never answered is probably a wrong address. */
 const FIRST_ANSWER_MS = 10_000
-
-/** A token is replaced this long before it expires, because a request may be slow. */
-const TOKEN_MARGIN_MS = 60_000
-
-/** How often one request gets a new token after a 401. */
-const MAX_NEW_TOKENS = 2
-
-/** Statuses of overload, of a restart, and of a proxy without its service. */
-const TEMPORARY = [408, 429, 500, 502, 503, 504]
-
-/** Of an answer, uncompressed. A page of 100 records has about 50,000. */
-const MAX_BYTES = 64 * 1024 * 1024
-
 const FIRST_PAUSE_MS = 500
 const LONGEST_PAUSE_MS = 30_000
+/** A token is replaced this long before it expires, because a request may be slow. */
+const TOKEN_MARGIN_MS = 60_000
+/** How often one request gets a new token after a 401. */
+const MAX_NEW_TOKENS = 2
+/** Of an answer, uncompressed: a small compressed body can expand without end. A page of 100 records has about 50,000. */
+const MAX_BYTES = 64 * 1024 * 1024
+/** Statuses of overload, of a restart, and of a proxy without its service. */
+const TEMPORARY = [408, 429, 500, 502, 503, 504]
+const JSON_TYPE = /^application\/(?:[\w.-]+\+)?json\s*(?:;|$)/i
 
 interface Answer {
   status: number
   headers: Headers
+  type: string
   body: Uint8Array
 }
 
@@ -58,10 +55,7 @@ export class Client {
     private readonly onPause: (reason: string, milliseconds: number) => void,
   ) {}
 
-  /**
-   * The body of a list answer, for a query string without its "?".
-   * @throws TransientFailure when `retryForMs` is over; Failure for an error that another attempt cannot change
-   */
+  /** The body of a list answer. Throws TransientFailure after `retryForMs`, or Failure if retrying cannot help. */
   async list(queryString: string): Promise<Uint8Array> {
     const url = `${this.service.baseUrl}/api/v1/ax/assessments`
     // Compression makes a page five times smaller, and costs time that a loopback connection does not win back.
@@ -124,11 +118,7 @@ export class Client {
     return access_token
   }
 
-  /**
-   * Sends one request and reads the whole answer, in `timeoutMs` at most. Redirects are not followed: they would take a
-   * secret or a token to another host.
-   * @throws Unanswered; Failure when another attempt would end the same way
-   */
+  /** Sends one request; reads the whole answer. A redirect is not followed: it would take a secret to another host. */
   private async send(url: string, init: RequestInit): Promise<Answer> {
     const { timeoutMs } = this.service
     const { origin } = new URL(url)
@@ -139,7 +129,6 @@ export class Client {
       const chunks: Uint8Array[] = []
       let length = 0
       for await (const chunk of (response.body ?? []) as AsyncIterable<Uint8Array>) {
-        // The limit is for the uncompressed bytes: a small compressed body can expand without end.
         length += chunk.byteLength
         if (length > MAX_BYTES)
           throw new Failure(
@@ -148,7 +137,8 @@ export class Client {
         chunks.push(chunk)
       }
       this.hasAnswered = true
-      return { status: response.status, headers: response.headers, body: Buffer.concat(chunks) }
+      const { status, headers } = response
+      return { status, headers, type: headers.get('content-type') ?? '', body: Buffer.concat(chunks) }
     } catch (error) {
       abort.abort()
       throw this.explain(error, origin)
@@ -192,15 +182,11 @@ function wrongCertificate(code: string): string {
   return `is not trusted (${code}): name the file of its authority in NODE_EXTRA_CA_CERTS`
 }
 
-/**
- * The body of a 200 with JSON; a login page of a proxy may be a 200, too.
- * @param url of the request, without its query, which may hold names
- * @throws Unanswered; Failure
- */
+/** The body of a 200 with JSON, not of a proxy's login page. `url` has no query, which may hold names. */
 function bodyOf(answer: Answer, url: string): Uint8Array {
   if (answer.status !== 200) throw refusal(answer, url)
-  if (isJson(answer)) return answer.body
-  const [type = 'nothing'] = /^[\w.+/-]{1,100}/.exec(answer.headers.get('content-type') ?? '') ?? []
+  if (JSON_TYPE.test(answer.type)) return answer.body
+  const [type = 'nothing'] = /^[\w.+/-]{1,100}/.exec(answer.type) ?? []
   throw new Failure(`${url} answered ${type}, not JSON: is that the base URL of an axport?`)
 }
 
@@ -224,8 +210,8 @@ function refusal(answer: Answer, url: string): Unanswered | Failure {
 }
 
 /** The text of an error of spec 7, if it is one: on one line, at most 300 characters. */
-function messageOf(answer: Answer): string | undefined {
-  const { error, error_description, errors } = isJson(answer) ? readJson(answer.body) : {}
+function messageOf({ body, type }: Answer): string | undefined {
+  const { error, error_description, errors } = JSON_TYPE.test(type) ? readJson(body) : {}
   const first = Array.isArray(errors) ? (errors[0] as { message?: unknown } | null)?.message : undefined
   const text = first ?? error_description ?? error
   return typeof text === 'string' ? text.replaceAll(/[\s\p{Cc}]+/gu, ' ').slice(0, 300) : undefined
@@ -238,10 +224,6 @@ function readJson(body: Uint8Array): Record<string, unknown> {
   } catch {
     return {}
   }
-}
-
-function isJson({ headers }: Answer): boolean {
-  return /^application\/(?:[\w.-]+\+)?json\s*(?:;|$)/i.test(headers.get('content-type') ?? '')
 }
 
 /**

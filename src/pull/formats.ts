@@ -47,10 +47,7 @@ export async function writeAs({ format, compression }: Form, lines: Lines, write
   for await (const chunk of bytes) await write(chunk)
 }
 
-/**
- * A row for each part, with the fields of its record in front. A record without parts has one row, in which the cells
- * of a part are empty. Null is the empty cell.
- */
+/** A row for each part, after the fields of its record; a record without parts has one row. Null is empty. */
 async function* csv(lines: Lines): AsyncGenerator<Uint8Array> {
   const [names, partNames] = [Object.keys(RECORD_FIELDS), Object.keys(PART_FIELDS)]
   yield Buffer.from(stringify([[...names, ...partNames.map(name => `part_${name}`)]]))

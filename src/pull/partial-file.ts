@@ -122,10 +122,7 @@ export class PartialFile {
     if (this.isOpen) this.state.run('delete from run')
   }
 
-  /**
-   * Adds the lines up to the present position.
-   * @throws Failure when the disk is full or fails
-   */
+  /** Adds the lines up to the present position. Throws Failure when the disk is full or fails. */
   append(lines: Uint8Array): void {
     // After Ctrl-C has closed the file, its descriptor may belong to another one.
     if (!this.isOpen) return

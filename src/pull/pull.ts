@@ -17,9 +17,17 @@ const MAX_STARTS = 5
 export async function pull(job: PullJob, observer: PullObserver): Promise<PullResult> {
   const { out } = job
   if (typeof out !== 'string') return await pullIntoStream(job, out, observer)
-  return isDevice(out)
-    ? await pullIntoDevice(job, out, observer)
-    : await pullIntoFile(job, outputPath(out), observer)
+  if (!isDevice(out)) return await pullIntoFile(job, outputPath(out), observer)
+  try {
+    await using file = await open(out, 'w')
+    // Asynchronously: a pipe without a reader must not keep Ctrl-C from being handled.
+    const write = async (bytes: Uint8Array) => {
+      for (let done = 0; done < bytes.length; ) done += (await file.write(bytes, done)).bytesWritten
+    }
+    return await pullIntoStream(job, write, observer)
+  } catch (error) {
+    throw writeFailure(error, out)
+  }
 }
 
 async function pullIntoStream(job: PullJob, write: Write, observer: PullObserver): Promise<PullResult> {
@@ -35,23 +43,7 @@ async function pullIntoStream(job: PullJob, write: Write, observer: PullObserver
   return { records: position.ids.size, resumed: 0, restarts: 0 }
 }
 
-/** Writes asynchronously: a pipe without a reader must not keep Ctrl-C from being handled. */
-async function pullIntoDevice(job: PullJob, path: string, observer: PullObserver): Promise<PullResult> {
-  try {
-    await using file = await open(path, 'w')
-    const write = async (bytes: Uint8Array) => {
-      for (let done = 0; done < bytes.length; ) done += (await file.write(bytes, done)).bytesWritten
-    }
-    return await pullIntoStream(job, write, observer)
-  } catch (error) {
-    throw writeFailure(error, path)
-  }
-}
-
-/**
- * Reads the list into a partial file of NDJSON, whatever the format, so that any later run can continue. Then makes
- * the output of the partial file in one step.
- */
+/** Reads into a partial file of NDJSON, whatever the format: any later run can continue. Then publishes the output. */
 async function pullIntoFile(job: PullJob, output: string, observer: PullObserver): Promise<PullResult> {
   const partial = new PartialFile(output, digestOf(job))
   observer.signal.addEventListener('abort', () => partial.leave())

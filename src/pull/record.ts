@@ -33,10 +33,7 @@ export interface Page {
 /** The bytes are not the JSON of the contract. The message names a field or a fault, and quotes no data. */
 export class UnexpectedJson extends Error {}
 
-/**
- * Reads the body of a page.
- * @throws UnexpectedJson when it is no page, or holds something that is no record of the contract
- */
+/** Reads the body of a page. Throws UnexpectedJson unless all of it is as the contract says. */
 export function readPage(body: Uint8Array): Page {
   const text = decode(body)
   const { data, meta } = (parseJson(text) ?? {}) as { data?: PulledRecord[]; meta?: Page['meta'] }
@@ -53,10 +50,7 @@ export function readPage(body: Uint8Array): Page {
   return page
 }
 
-/**
- * The records of whole NDJSON lines.
- * @throws UnexpectedJson when a line holds no record of the contract
- */
+/** The records of whole NDJSON lines. Throws UnexpectedJson unless each is a record of the contract. */
 export function readRecords(lines: Uint8Array): PulledRecord[] {
   return decode(lines)
     .split('\n')
