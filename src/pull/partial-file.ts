@@ -12,7 +12,7 @@ import {
 import { Failure } from '../errors.ts'
 import { PRIVATE, publish, writeFailure, writeFully } from '../files.ts'
 import { readRecords, UnexpectedJson } from './record.ts'
-import { startOfList } from './walk.ts'
+import { Position } from './walk.ts'
 
 /** An older run is not continued: the data may have changed while its count and its order stayed the same. */
 const MAX_AGE_MS = 6 * 3600 * 1000
@@ -37,7 +37,7 @@ interface RunState {
 export class PartialFile {
   readonly path: string
   /** Where a walk continues. */
-  position = startOfList()
+  position = new Position()
   /** Records in the file. */
   records = 0
   private readonly state: Database
@@ -84,12 +84,12 @@ export class PartialFile {
       length += valid
       // After a crash of the machine, a file may hold anything.
       if (valid < chunk.length) break
-      onRead(this.position.ids.size)
+      onRead(this.position.size)
     }
     // Ctrl-C has closed the file in the meantime. All of it stays for the next run.
     if (!this.isOpen) return 0
     ftruncateSync(this.descriptor, length)
-    this.records = this.position.ids.size
+    this.records = this.position.size
     return this.records
   }
 
@@ -99,10 +99,7 @@ export class PartialFile {
     try {
       for (let end = 0; at < lines.length; at = end) {
         end = lines.indexOf(NEWLINE, at) + 1
-        for (const { id } of readRecords(lines.subarray(at, end))) {
-          this.position.lastId = id
-          this.position.ids.add(id)
-        }
+        for (const { id } of readRecords(lines.subarray(at, end))) this.position.add(id)
       }
     } catch (error) {
       if (!(error instanceof UnexpectedJson)) throw error
@@ -116,7 +113,7 @@ export class PartialFile {
 
   /** Forgets everything that was read; the next append() removes it from the file. */
   clear(): void {
-    this.position = startOfList()
+    this.position = new Position()
     this.records = 0
     this.saved = undefined
     if (this.isOpen) this.state.run('delete from run')
@@ -126,16 +123,16 @@ export class PartialFile {
   append(lines: Uint8Array): void {
     // After Ctrl-C has closed the file, its descriptor may belong to another one.
     if (!this.isOpen) return
-    const { ids, count = 0 } = this.position
+    const { size, count = 0 } = this.position
     try {
       if (!this.saved) ftruncateSync(this.descriptor, 0)
-      if (ids.size > 0 && count !== this.saved?.count) {
+      if (size > 0 && count !== this.saved?.count) {
         this.saved = { digest: this.digest, started: this.saved?.started ?? Date.now(), count }
         const text = JSON.stringify(this.saved)
         this.state.run('insert or replace into run (rowid, state) values (1, ?)', [text])
       }
       writeFully(this.descriptor, lines)
-      this.records = ids.size
+      this.records = size
     } catch (error) {
       throw writeFailure(error, this.path)
     }

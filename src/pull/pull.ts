@@ -5,7 +5,7 @@ import { sha256 } from '../random.ts'
 import { writeAs } from './formats.ts'
 import { type PullJob, type PullObserver, type PullResult, queryString } from './job.ts'
 import { PartialFile } from './partial-file.ts'
-import { Changed, startOfList, walk } from './walk.ts'
+import { Changed, Position, walk } from './walk.ts'
 
 /** After so many changes, the data changes faster than it can be read. */
 const MAX_STARTS = 5
@@ -31,7 +31,7 @@ export async function pull(job: PullJob, observer: PullObserver): Promise<PullRe
 }
 
 async function pullIntoStream(job: PullJob, write: Write, observer: PullObserver): Promise<PullResult> {
-  const position = startOfList()
+  const position = new Position()
   try {
     await writeAs(job, walk(job, position, observer), write)
   } catch (error) {
@@ -40,7 +40,7 @@ async function pullIntoStream(job: PullJob, write: Write, observer: PullObserver
       `the data changed while it was read, so the output is not complete (${error.message}): a pull into a file starts over by itself`,
     )
   }
-  return { records: position.ids.size, resumed: 0, restarts: 0 }
+  return { records: position.size, resumed: 0, restarts: 0 }
 }
 
 /** Reads into a partial file of NDJSON, whatever the format: any later run can continue. Then publishes the output. */

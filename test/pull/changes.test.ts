@@ -202,7 +202,7 @@ describe('a pull that was interrupted', () => {
     const out = outputIn()
     const [line = ''] = await documents(service)
     const earlier = new PartialFile(out, 'a question')
-    earlier.position.ids.add(1)
+    earlier.position.add(1)
     earlier.position.count = 2
     earlier.append(Buffer.from(`${line}\n`))
     earlier.leave()
