@@ -44,39 +44,36 @@ export interface Filter {
   legacy_record?: boolean[]
 }
 
-/** A kind of value: its JSON schema for the OpenAPI document, and its reader. */
-interface Kind {
-  schema: { type: string; [more: string]: unknown }
+/** A parameter, or a kind of them: its JSON schema for the OpenAPI document, and the reader of one value. */
+export interface Parameter {
+  schema: { type: string; description?: string; [more: string]: unknown }
   /** Completes "… must be". */
   expected: string
   /** Returns undefined for a text that is no such value. */
   read(text: string): unknown
 }
 
-/** A parameter; `read` reads one of its values. */
-export type Parameter = Kind & { schema: { description: string } }
-
 /** White space around a value is ignored, except in free text, which is compared as it was sent. */
-const text: Kind = { schema: { type: 'string' }, expected: 'text', read: text => text }
+const text: Parameter = { schema: { type: 'string' }, expected: 'text', read: text => text }
 /** Read as its canonical decimal form, so that "007" and "7" are the same id. */
-const id: Kind = {
+const id: Parameter = {
   schema: { type: 'integer', format: 'int64' },
   expected: 'a whole number',
   read: text => (WHOLE_NUMBER.test(text.trim()) ? BigInt(text).toString() : undefined),
 }
 /** Neither ISO 8601 practice nor Postgres has a year 0. */
-const day: Kind = {
+const day: Parameter = {
   schema: { type: 'string', format: 'date' },
   expected: 'a calendar day as YYYY-MM-DD',
   read: text => (isDay(text.trim()) && !text.trim().startsWith('0000') ? text.trim() : undefined),
 }
-const boolean: Kind = {
+const boolean: Parameter = {
   schema: { type: 'boolean' },
   expected: 'true or false',
   read: text => BOOLEANS.get(text.trim().toLowerCase()),
 }
 /** Capped at 2^53 - 1, which is beyond any count and still exact in every JSON parser. */
-const wholeNumber = (minimum: number, preset: number): Kind => ({
+const wholeNumber = (minimum: number, preset: number): Parameter => ({
   schema: { minimum, default: preset, type: 'integer' },
   expected: `a whole number, at least ${minimum}`,
   read(text) {
@@ -84,13 +81,13 @@ const wholeNumber = (minimum: number, preset: number): Kind => ({
     return value >= minimum ? Math.min(value, Number.MAX_SAFE_INTEGER) : undefined
   },
 })
-const oneOf = (values: readonly string[], preset?: string): Kind => ({
+const oneOf = (values: readonly string[], preset?: string): Parameter => ({
   schema: { type: 'string', enum: values, ...(preset && { default: preset }) },
   expected: values.join(' or '),
   read: text => values.find(value => value === text.trim()),
 })
-const one = (kind: Kind, description: string) => ({ ...kind, schema: { ...kind.schema, description } })
-const many = (kind: Kind, description: string) => ({
+const one = (kind: Parameter, description: string) => ({ ...kind, schema: { ...kind.schema, description } })
+const many = (kind: Parameter, description: string) => ({
   ...kind,
   schema: { maxItems: MAX_FILTER_VALUES, type: 'array', items: kind.schema, description },
 })
