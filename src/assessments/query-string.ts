@@ -1,3 +1,4 @@
+import querystring from 'node:querystring'
 import leven from 'leven'
 import { apiError, type ErrorItem, HttpError } from '../answers.ts'
 import {
@@ -15,6 +16,13 @@ import {
 
 /** Bytes of query string that are read; a client that needs more sends several requests. */
 export const MAX_QUERY_BYTES = 16 * 1024
+
+/** The parameters with the names that errors give them, which have no brackets at the end. */
+const PARAMETERS = Object.entries(LIST_PARAMETERS).map(([key, parameter]) => ({
+  parameter,
+  name: key.replace('[]', ''),
+  field: fieldOf(key),
+}))
 
 /** The values of one name, in their order; undefined for a value whose name has more brackets than any parameter. */
 type Texts = (string | undefined)[]
@@ -37,13 +45,12 @@ export function parseListQuery(queryString: string): ListQuery {
     errors.push({ message, parameter: 'filter' })
   }
   const values: Record<string, unknown> = {}
-  for (const [key, parameter] of Object.entries(LIST_PARAMETERS)) {
-    const name = key.replace('[]', '')
+  for (const { name, field, parameter } of PARAMETERS) {
     const texts = sent.get(name)
     if (!texts || name === 'sort' || name === 'order') continue
     const { expected, value } = readTexts(parameter, texts)
     if (expected) errors.push({ message: `${name} must be ${expected}`, parameter: name })
-    else values[fieldOf(key)] = value
+    else values[field] = value
   }
   if (errors.length > 0) throw new HttpError(400, { errors })
   const { page = DEFAULT_PAGE, offset = 0, ...filter } = values as Filter & { page?: number; offset?: number }
@@ -106,11 +113,8 @@ function textsIn(queryString: string): Map<string, Texts> {
   return sent
 }
 
-/** The name in a `name=value` of a query string. */
-function decodedName(pair: string): string {
-  const [name = ''] = new URLSearchParams(`&${pair}`).keys()
-  return name
-}
+/** The name in a `name=value` of a query string. unescape() also takes invalid UTF-8, which `sort[%FF]` may have. */
+const decodedName = (pair: string) => querystring.unescape(pair.split('=', 1)[0] ?? '')
 
 /** What must be encoded in the query of a URI (RFC 3986 §3.4). Brackets must. */
 const UNSAFE = /[^\w\-.~!$&'()*+,;=:@/?%]+/gu
@@ -142,7 +146,7 @@ const LETTERS = Object.keys(LIST_PARAMETERS).flatMap(name => {
 })
 
 /** The spellings that have an effect, or are an error. */
-const KNOWN = new Set(Object.keys(LIST_PARAMETERS).map(name => name.replace('[]', '')))
+const KNOWN = new Set(PARAMETERS.map(({ name }) => name))
 
 /** A query string of 16 KiB may have thousands of names. */
 const MAX_COMPARED = 10
