@@ -45,7 +45,10 @@ async function pullIntoStream(job: PullJob, write: Write, observer: PullObserver
 
 /** Reads into a partial file of NDJSON, whatever the format: any later run can continue. Then publishes the output. */
 async function pullIntoFile(job: PullJob, output: string, observer: PullObserver): Promise<PullResult> {
-  const partial = new PartialFile(output, digestOf(job))
+  const { service, query } = job
+  // Not the format: the partial file is the same for all of them.
+  const agreed = [1, service.baseUrl, service.clientId, queryString(query)]
+  const partial = new PartialFile(output, sha256(JSON.stringify(agreed)).toString('base64'))
   observer.signal.addEventListener('abort', () => partial.leave())
   try {
     const total = () => partial.position.count ?? 0
@@ -114,10 +117,4 @@ async function* counted(partial: PartialFile, observer: PullObserver): AsyncGene
     for (let at = lines.indexOf(0x0a); at >= 0; at = lines.indexOf(0x0a, at + 1)) done++
     observer.onProgress({ phase: 'writing', done, total: partial.records })
   }
-}
-
-/** Of everything in which two runs must agree. Not the format: the partial file is the same for all of them. */
-function digestOf({ service, query }: PullJob): string {
-  const agreed = [1, service.baseUrl, service.clientId, queryString(query)]
-  return sha256(JSON.stringify(agreed)).toString('base64')
 }
