@@ -12,10 +12,7 @@ export interface Access {
   organizations: number
 }
 
-/**
- * The 401 of the API (spec 7.1): one text for missing, malformed, unknown, expired and revoked. Without a token the
- * challenge has the realm alone (RFC 6750 §3.1).
- */
+/** The 401 of the API (spec 7.1): one text for every token; without any, the realm alone (RFC 6750 §3.1). */
 export function invalidToken(token: 'absent' | 'presented'): HttpError {
   const error = 'invalid_token'
   const error_description = 'The access token is invalid'
@@ -40,10 +37,7 @@ export function unprovisioned(missing: 'tenant' | 'product', clientId: string): 
   return apiError(400, `Invalid or missing ${missing} ids`, {}, { clientId })
 }
 
-/**
- * Looks a token up: for a request that reads nothing else, or for a token that the page memory does not have.
- * @throws HttpError 401 or 400
- */
+/** Looks a token up for a request that reads nothing else, or for the page memory. Throws HttpError 401 or 400. */
 export async function requireAccess(db: Runner, tokenDigest: Uint8Array): Promise<Access> {
   const [row] = await lookUp(db, { token: tokenDigest })
   return accessOf(row)
@@ -54,10 +48,7 @@ export const ACCESS = sql`
   token.client_id, token.scope_digest,
   cardinality(token.organization_ids) as organizations, cardinality(token.product_ids) as products`
 
-/**
- * Reads the columns of ACCESS at the start of a row. No row, or null there, means no live token.
- * @throws HttpError 401 or 400
- */
+/** Reads the columns of ACCESS. No row, or null there, means no live token. Throws HttpError 401 or 400. */
 export function accessOf(row: RawRow | undefined): Access {
   const [clientId, scope, organizations, products] = (row ?? []).slice(0, 4).map(text)
   if (clientId == null || scope == null) throw invalidToken('presented')

@@ -1,12 +1,111 @@
 import { type SQL, sql } from 'drizzle-orm'
-import { exportRecords as r } from '../../db/schema.ts'
-import type { Filter } from './parameters.ts'
-import { isFound, SEARCHES, searchConstraint } from './search.ts'
+import { exportPeople, exportProducts, exportRecords as r } from '../../db/schema.ts'
+import type { Filter } from '../contract.ts'
+
+/** The conditions for a record to be in a list: the scope of the token, the filters, the search. */
 
 /** Values of a statement's placeholders, by name. */
 export type Values = Record<string, unknown>
 
-/** The SQL of each filter but organizations and products, which narrow the scope's two sets (scope.ts). */
+/** The sets of a scope. A request can narrow either of them and never widen it (spec 4.2, rule 4). */
+const SCOPE_SETS = ['organizations', 'products'] as const
+export type ScopeSet = (typeof SCOPE_SETS)[number]
+
+/** The two sets, in a statement with scopeOf(). */
+export const organizations = sql`(select organization_ids from scope)`
+const products = sql`(select product_ids from scope)`
+
+/** The common table expression `scope`: the sets that a token may read, narrowed by the request. */
+export function scopeOf(narrowed: ScopeSet[]): SQL {
+  const set = (name: ScopeSet, column: SQL) =>
+    narrowed.includes(name)
+      ? sql`array(select unnest(${column}) intersect select unnest(${sql.placeholder(name)}::bigint[]) order by 1)`
+      : // A copy: it is decompressed once, and not for each record.
+        sql`${column} || '{}'`
+  return sql`scope as materialized (
+  select ${set('organizations', sql`organization_ids`)} as organization_ids, ${set('products', sql`product_ids`)} as product_ids
+  from token
+)`
+}
+
+/** Whether there is anything to read: for an empty set Postgres would scan all records. */
+export const isScopeFilled = sql`cardinality(${organizations}) > 0 and cardinality(${products}) > 0`
+
+/** A binary search in a set, which is sorted. */
+const isIn = (set: SQL, id: unknown) => sql`${set}[width_bucket(${id}, ${set})] = ${id}`
+
+/**
+ * Whether a record is in the scope. coalesce() makes the planner expect half of the records; for the two conditions it
+ * would expect one in 40,000, and sort all records for a page. Products first: they are fewer to search.
+ */
+export const inScope = sql`coalesce(${isIn(products, r.productId)} and ${isIn(organizations, r.organizationId)}, false)`
+export const inProducts = sql`coalesce(${isIn(products, r.productId)}, false)`
+export const inOrganizations = sql`coalesce(${isIn(organizations, r.organizationId)}, false)`
+
+/**
+ * The search (spec 4.2) finds people and products by their names, and records by these people and products. A trigram
+ * index finds the people. A text without three letters in a row has no trigram: the names of all people are scanned,
+ * because the whole index would be read.
+ */
+const SEARCHES = ['search', 'search_two_words', 'search_short', 'search_two_short'] as const
+type Search = (typeof SEARCHES)[number]
+
+/** The search among the names of filters. It may leave few records or most. */
+export function searchOf(filters: string[]): Search | undefined {
+  return SEARCHES.find(name => filters.includes(name))
+}
+
+/** A pattern, folded as names are. The function is immutable, so the planner sees a constant. */
+const folded = (name: string) => sql`search_folded(${sql.placeholder(name)}::text)`
+const phrase = folded('phrase')
+const either = (isNamedSo: (pattern: SQL) => SQL) =>
+  sql`(${isNamedSo(phrase)} or ${isNamedSo(folded('full_name'))})`
+const indexed = (pattern: SQL) => sql`${exportPeople.namesKey} like ${pattern}`
+/** The function of the operator LIKE: the planner uses no index for it. */
+const scanned = (pattern: SQL) => sql`textlike(${exportPeople.namesKey}, ${pattern})`
+const logged = (pattern: SQL) => sql`search_text like ${pattern}`
+
+/** Whether a person has such a name. Names are one on each line, and no search text has a line break: one LIKE covers both. */
+const isNamed: Record<Search, SQL> = {
+  search: indexed(phrase),
+  search_two_words: either(indexed),
+  search_short: scanned(phrase),
+  search_two_short: either(scanned),
+}
+
+const productsNamed = sql`
+          select ${exportProducts.productId} from ${exportProducts} where ${exportProducts.nameKey} like ${phrase}`
+
+/**
+ * Whether the search finds a record, for a walk along a sort key. People and products are looked up once, and not for
+ * each record; coalesce() keeps the planner from joining them.
+ */
+const isFound = (search: Search) => sql`coalesce(
+        ${r.userId} in (select ${exportPeople.userId} from ${exportPeople} where ${isNamed[search]})
+        or ${r.productId} in (${productsNamed}), false)`
+
+/** Whether the search found a record in the log of changes: by the names as they were then, one on each line. */
+export function wasFound(search: Search): SQL {
+  return search === 'search' || search === 'search_short' ? logged(phrase) : either(logged)
+}
+
+/**
+ * All records that the search finds, as a source of rows with the name of the table. If no product has such a name, they
+ * are the records of some people, found by an index if the people are few. If a product has, they are many, and one
+ * scan finds them: with a join, whose hash table of people the processes of a parallel scan share.
+ */
+export function recordsFound(search: Search): SQL {
+  return sql`(
+      select ${r}.* from ${exportPeople} join ${r} on ${r.userId} = ${exportPeople.userId}
+      where not exists (${productsNamed}) and ${isNamed[search]}
+      union all
+      select ${r}.* from ${r}
+      left join ${exportPeople} on ${r.userId} = ${exportPeople.userId} and ${isNamed[search]}
+      where exists (${productsNamed}) and (${exportPeople.userId} is not null or ${r.productId} in (${productsNamed}))
+    ) as ${r}`
+}
+
+/** The SQL of each filter but organizations and products, which narrow the scope's two sets. */
 export const conditions: Record<string, SQL> = {
   start_date: sql`${r.certifiedOn} >= ${sql.placeholder('start_date')}::date`,
   end_date: sql`${r.certifiedOn} <= ${sql.placeholder('end_date')}::date`,
@@ -24,33 +123,40 @@ export const conditions: Record<string, SQL> = {
  */
 export const NARROW_FILTERS = ['user_ids', 'seids', 'proctor_ids']
 
-/** The filters that constrain anything, by name of their condition, each with the values it takes. */
-export function constraints(filter: Filter): Record<string, Values> {
-  const { search, start_date, end_date, seids } = filter
+/** The filters that constrain anything, by name of their condition; the sets that are narrowed; the values of both. */
+export function constraints(filter: Filter) {
   const values: Values = {
-    start_date,
-    end_date,
+    organizations: filter.organization_ids?.filter(isBigint),
+    products: filter.product_ids?.filter(isBigint),
+    start_date: filter.start_date,
+    end_date: filter.end_date,
     user_ids: filter.user_ids?.filter(isBigint),
-    seids,
+    seids: filter.seids,
     proctor_ids: filter.proctor_ids?.filter(isBigint),
     user_record_status: onlyOne(filter.user_record_status),
     legacy_record: onlyOne(filter.legacy_record),
+    ...(filter.search && searchValues(filter.search)),
   }
-  const given = Object.entries(values).filter(([, value]) => value !== undefined)
-  const named = Object.fromEntries(given.map(([name, value]) => [name, { [name]: value }]))
-  return search ? { ...named, ...searchConstraint(search) } : named
+  const isGiven = (name: string) => values[name] !== undefined
+  return { filters: Object.keys(conditions).filter(isGiven), narrowed: SCOPE_SETS.filter(isGiven), values }
 }
 
 /** The value of a two-valued filter; both of them together constrain nothing. */
-function onlyOne<Value>(values: Value[] | undefined): Value | undefined {
-  const [first, ...others] = new Set(values)
-  return others.length === 0 ? first : undefined
-}
-
-const MAX_BIGINT = 2n ** 63n - 1n
+const onlyOne = <Value>(values: Value[] = []) => (new Set(values).size === 1 ? values[0] : undefined)
 
 /** Whether an id is within bigint. Any other id is no error: it matches nothing. */
 export function isBigint(id: string): boolean {
-  const value = BigInt(id)
-  return value <= MAX_BIGINT && value >= -MAX_BIGINT - 1n
+  return BigInt.asIntN(64, BigInt(id)) === BigInt(id)
+}
+
+/** The search and its patterns, for a text that is not blank; two words are a first and a last name, too. */
+function searchValues(value: string): Values {
+  const literal = (text: string) => text.replaceAll(/[\\%_]/g, '\\$&')
+  const text = value.trim()
+  const words = text.split(/\s+/).map(literal)
+  const isShort = !/[a-z0-9]{3}/i.test(text)
+  const phrase = `%${literal(text)}%`
+  if (words.length !== 2) return { [isShort ? 'search_short' : 'search']: true, phrase }
+  const full_name = `%${words[0]}%\n%${words[1]}%\n%`
+  return { [isShort ? 'search_two_short' : 'search_two_words']: true, phrase, full_name }
 }

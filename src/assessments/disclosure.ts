@@ -1,6 +1,7 @@
 import { sql } from 'drizzle-orm'
 import type { DisclosedRecords } from '../answers.ts'
-import { type Runner, statement } from '../postgres/statement.ts'
+import type { Filter } from '../contract.ts'
+import { type RawRow, type Runner, statement, text } from '../postgres/statement.ts'
 
 /** An answer that is about to be sent. */
 export interface Disclosure extends DisclosedRecords {
@@ -37,3 +38,14 @@ const record = statement<Record<string, unknown>, object>(sql`
     ${sql.placeholder('addresses')}::inet[], ${sql.placeholder('clients')}::text[],
     ${sql.placeholder('assessments')}::text[], ${sql.placeholder('people')}::text[], ${sql.placeholder('filters')}::text[])
     as disclosed (key, request, address, client, assessments, people, filters)`)
+
+/** What is to be recorded of an answer: nothing while disclosures are not recorded, when the columns `shown` are null. */
+export function disclosureOf(
+  clientId: string,
+  shown: RawRow,
+  filter: Filter,
+): { disclosed?: DisclosedRecords } {
+  const [assessments, people] = shown.map(text)
+  if (assessments == null || people == null) return {}
+  return { disclosed: { clientId, assessments, people, filters: Object.keys(filter) } }
+}

@@ -1,27 +1,16 @@
 import { sql } from 'drizzle-orm'
 import { exportRecords as r, disclosureState as state } from '../../db/schema.ts'
-import {
-  type Answer,
-  apiError,
-  COMPRESSIBLE,
-  type DisclosedRecords,
-  errorAnswer,
-  HttpError,
-} from '../answers.ts'
-import { type Runner, rawStatement, text } from '../postgres/statement.ts'
+import { type Answer, apiError, COMPRESSIBLE, errorAnswer, HttpError } from '../answers.ts'
+import type { ListQuery } from '../contract.ts'
+import { type Runner, rawStatement } from '../postgres/statement.ts'
 import { ACCESS, accessOf, requireAccess } from './access.ts'
 import { isBigint } from './conditions.ts'
-import { nextLink } from './next-link.ts'
-import { disclosedRecords, type PageRow, readPage } from './page.ts'
+import { disclosureOf } from './disclosure.ts'
+import { readPage } from './page.ts'
 import type { PageMemory } from './page-memory.ts'
-import type { Filter, ListQuery } from './parameters.ts'
-import { parseListQuery } from './parse.ts'
-import { resembled } from './resemblance.ts'
+import { nextLink, parseListQuery, resembled } from './query-string.ts'
 
-/**
- * GET /api/v1/ax/assessments (spec 4.2). The documents are finished JSON; they are joined and sent, never parsed.
- * @throws HttpError 401 or 400
- */
+/** GET /api/v1/ax/assessments (spec 4.2). Documents are joined, never parsed. Throws HttpError 401 or 400. */
 export async function listAssessments(
   db: Runner,
   memory: PageMemory,
@@ -35,21 +24,18 @@ export async function listAssessments(
     if (!(error instanceof HttpError)) throw error
     return await refuse(db, tokenDigest, error)
   }
-  const { access, count, documents, size, disclosed } = await readPage(db, memory, tokenDigest, query)
+  const { access, count, documents, size, shown } = await readPage(db, memory, tokenDigest, query)
   const meta = JSON.stringify({ count, offset: query.offset, page: query.page })
   return {
     status: 200,
     headers: { ...COMPRESSIBLE, ...nextLink(queryString, query, count) },
     body: Buffer.concat([Buffer.from('{"data":['), documents, Buffer.from(`],"meta":${meta}}`)]),
     logFields: { clientId: access.clientId, records: size, resembled: resembled(queryString) },
-    ...disclosureOf(access.clientId, disclosed, query.filter),
+    ...disclosureOf(access.clientId, shown, query.filter),
   }
 }
 
-/**
- * GET /api/v1/ax/assessments/:id (spec 4.3). Anything but the id of a record in the scope is a 404.
- * @throws HttpError 401 or 400
- */
+/** GET /api/v1/ax/assessments/:id (spec 4.3): a record in the scope, or 404. Throws HttpError 401 or 400. */
 export async function retrieveAssessment(
   db: Runner,
   memory: PageMemory,
@@ -57,27 +43,18 @@ export async function retrieveAssessment(
   id: string,
 ): Promise<Answer> {
   if (!/^\d+$/.test(id) || !isBigint(id)) return await refuse(db, tokenDigest, assessmentNotFound())
-  const { access, document, disclosed } = await readRecord(db, tokenDigest, id)
+  const [row] = await retrieve(db, { id, token: tokenDigest })
+  const access = accessOf(row)
   memory.noteAccess(tokenDigest, access)
   const { clientId } = access
+  const [document, ...shown] = row?.slice(4) ?? []
   if (!document) return errorAnswer(assessmentNotFound(), { clientId })
-  const body = Buffer.from(document)
-  const logFields = { clientId, records: 1 }
-  return { status: 200, headers: COMPRESSIBLE, body, logFields, ...disclosureOf(clientId, disclosed, {}) }
-}
-
-/**
- * The document of the assessment with this id, as UTF-8, if it is in the scope of a live token. `id` must be within
- * bigint.
- * @throws HttpError 401 or 400
- */
-export async function readRecord(db: Runner, tokenDigest: Uint8Array, id: string) {
-  const [row] = await retrieve(db, { id, token: tokenDigest })
-  const [document, assessments, people] = row?.slice(4) ?? []
   return {
-    access: accessOf(row),
-    document: document ?? undefined,
-    disclosed: disclosedRecords(text(assessments), text(people)),
+    status: 200,
+    headers: COMPRESSIBLE,
+    body: Buffer.from(document),
+    logFields: { clientId, records: 1 },
+    ...disclosureOf(clientId, shown, {}),
   }
 }
 
@@ -92,21 +69,7 @@ const retrieve = rawStatement(sql`
   ) as disclosed on true
   where token.digest = ${sql.placeholder('token')}::bytea`)
 
-/** What is to be recorded of an answer; nothing while disclosures are not recorded. */
-function disclosureOf(
-  clientId: string,
-  records: PageRow['disclosed'],
-  filter: Filter,
-): { disclosed?: DisclosedRecords } {
-  if (!records) return {}
-  const filters = Object.entries(filter).flatMap(([name, value]) => (value === undefined ? [] : [name]))
-  return { disclosed: { clientId, ...records, filters } }
-}
-
-/**
- * Answers with the error only if the token is live and its integration is provisioned (design §5).
- * @throws HttpError 401 or 400
- */
+/** Answers with the error only if the token is live and its integration is provisioned (design §5). */
 async function refuse(db: Runner, tokenDigest: Uint8Array, error: HttpError): Promise<Answer> {
   const { clientId } = await requireAccess(db, tokenDigest)
   return errorAnswer(error, { clientId })

@@ -1,21 +1,17 @@
+import type { Filter } from '../contract.ts'
 import { Counters } from '../counters.ts'
 import { LruCache } from '../lru-cache.ts'
 import { sha256 } from '../random.ts'
 import type { Access } from './access.ts'
-import type { Filter } from './parameters.ts'
 
 /** A hundred integrations with ten live tokens each. */
 const MAX_TOKENS = 1000
-
 /** Records between two places: the ones between are skipped in the index. */
 const DISTANCE = 50
-
 /** Past it, every other place goes: fewer records are skipped then than a page has. */
 const MAX_PLACES = 20_000
-
 /** Rows that the log of changes keeps (db/migrations/0003). */
 const LOG_LENGTH = 10_000
-
 /** Estimates: objects, arrays, map entries. */
 const PLACE_BYTES = 140
 const SELECTION_BYTES = 500
@@ -59,20 +55,19 @@ export class PageMemory {
   }
 
   /** Notes what a page statement found: in the hints that it used, or in new ones if it used none. */
-  notePage(scope: string, filter: Filter, used: Selection | undefined, found: Found): Selection {
-    if (used) this.counters.pageMemoryHits++
-    else this.counters.pageMemoryMisses++
-    const selection = used ?? new Selection(found.total ?? -1)
-    selection.count = found.count
-    selection.moment = found.moment
+  notePage(
+    scope: string,
+    filter: Filter,
+    used: Selection | undefined,
+    { count, moment, total = -1 }: { count: number; moment: Moment; total: number | undefined },
+  ): Selection {
+    this.counters[used ? 'pageMemoryHits' : 'pageMemoryMisses']++
+    const selection = Object.assign(used ?? new Selection(total), { count, moment })
     const key = selectionKey(scope, filter)
     this.selections.set(key, selection, selection.bytes + 2 * key.length)
     return selection
   }
 }
-
-/** What a page statement found of the matching records; `total` with a count alone. */
-type Found = Pick<Selection, 'count' | 'moment'> & { total: number | undefined }
 
 /** A digest: a key must be short and contain no names. */
 function selectionKey(scope: string, filter: Filter): string {
@@ -100,19 +95,14 @@ export interface Entry {
   skip: number
 }
 
-/** Where pages ended in one order, by ascending offsets. */
-interface Walk {
-  distance: number
-  places: Place[]
-}
-
 /** Hints about the records of one scope that match one filter. */
 export class Selection {
   bytes = SELECTION_BYTES
   /** How many records match, and when that was. */
   count = 0
   moment: Moment = { position: 0, tag: '' }
-  private readonly walks = new Map<string, Walk>()
+  /** Where pages ended in each order, by ascending offsets. */
+  private readonly walks = new Map<string, { distance: number; places: Place[] }>()
 
   /** @param total an estimate of all records, matching or not; only the way to a page depends on it */
   constructor(readonly total: number) {}
@@ -139,18 +129,16 @@ export class Selection {
     const before = lastAtMost(places, place.offset)
     const at = spanOf(places[before]) === spanOf(place) ? before : before + 1
     const replaced = places.splice(at, spanOf(places[at]) === spanOf(place) ? 1 : 0, place)
-    this.bytes += bytesOf(place) - replaced.reduce((sum, other) => sum + bytesOf(other), 0)
-    if (places.length > MAX_PLACES) this.thin(walk)
-  }
-
-  private thin(walk: Walk): void {
+    this.bytes += bytesOf([place]) - bytesOf(replaced)
+    if (places.length <= MAX_PLACES) return
     walk.distance *= 2
-    this.bytes -= walk.places.reduce((sum, place, index) => sum + (index % 2 === 0 ? bytesOf(place) : 0), 0)
-    walk.places = walk.places.filter((_, index) => index % 2 === 1)
+    walk.places = places.filter((_, index) => index % 2 === 1)
+    this.bytes += bytesOf(walk.places) - bytesOf(places)
   }
 }
 
-const bytesOf = ({ key, id }: Place) => PLACE_BYTES + 2 * (key.length + id.length)
+const bytesOf = (places: Place[]) =>
+  places.reduce((sum, { key, id }) => sum + PLACE_BYTES + 2 * (key.length + id.length), 0)
 
 /** The index of the last of ascending places that is at most at `offset`; -1 when there is none. */
 function lastAtMost(places: Place[], offset: number): number {

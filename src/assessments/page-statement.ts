@@ -1,19 +1,22 @@
 import { type SQL, sql } from 'drizzle-orm'
 import { exportRecords as r, disclosureState as state } from '../../db/schema.ts'
+import type { Order, Sort } from '../contract.ts'
 import { type RawRow, rawStatement, type Statement } from '../postgres/statement.ts'
 import { ACCESS } from './access.ts'
-import { conditions, type Values } from './conditions.ts'
-import type { Order, Sort } from './parameters.ts'
 import {
+  conditions,
   inOrganizations,
   inProducts,
   inScope,
   isScopeFilled,
   organizations,
+  recordsFound,
   type ScopeSet,
   scopeOf,
-} from './scope.ts'
-import { recordsFound, searchOf, wasFound } from './search.ts'
+  searchOf,
+  type Values,
+  wasFound,
+} from './conditions.ts'
 
 /**
  * How the records of a page are found; each way gives the same answer.
@@ -29,9 +32,8 @@ export interface Shape {
   sort: Sort
   order: Order
   way: Way
-  /** Names of the filters' conditions. */
+  /** Names of the filters' conditions, and of the sets of the scope that the request narrows. */
   filters: string[]
-  /** The sets of the scope that the request narrows. */
   narrowed: ScopeSet[]
   /** Where the page is entered: at the first record, at the last one, or at a remembered place. */
   from: 'start' | 'end' | 'place'
@@ -54,14 +56,13 @@ export function reachOf(distance: number): Reach {
   return distance <= NEAR / 2 ? NEAR : distance <= 1e5 ? 100000 : distance <= 1e7 ? 10000000 : 1000000000
 }
 
-type PageStatement = Statement<Values, RawRow>
-const prepared = new Map<string, PageStatement>()
+const prepared = new Map<string, Statement<Values, RawRow>>()
 
 /**
  * The statement for a shape. The statements of a walk are sent again and again: they are prepared and keep one generic
  * plan. The others are planned for their values; the combinations of filters alone make 24,000 texts.
  */
-export function pageStatement(shape: Shape): PageStatement {
+export function pageStatement(shape: Shape): Statement<Values, RawRow> {
   if (!isPrepared(shape)) return rawStatement(pageSql(shape), false)
   const { sort, order, way, from, narrowed } = shape
   const key = [sort, order, way, from, ...narrowed].join(' ')
@@ -78,24 +79,16 @@ const nothing = sql``
 const and = (all: SQL[]) => sql.join(all, sql` and `)
 const filtersOf = ({ filters }: Shape) => filters.map(name => conditions[name] as SQL)
 
-/** The sort key of a record. */
 const keyOf = ({ sort }: Shape) =>
   sql`${{ certified_on: r.certifiedOn, user_name: r.userNameKey, proctor_name: r.proctorNameKey, product_name: r.productNameKey }[sort]}`
 
-/**
- * The statement of a page, which reads all in one snapshot. Its columns become a PageRow.
- * - token, scope: the integration, and its two sets, narrowed by the request
- * - newest: the last row of the log of changes; hints from this page belong to that moment
- * - picked: all records that match, for the way of that name
- * - changed: the rows of the log of changes in the scope since the moments of the hints
- * - total: whether the hints are valid, and how many records match now
- * - entry: how many of these come before the place where the page is entered (at), the first record wanted, and how many
- * - part: how many records to skip and to read after the entry, and before it
- * - page: these records
- * - found: the page as one row; disclosed: its records and educators, looked up only while disclosures are recorded
- */
+/** The statement of a page: one snapshot. src/README.md explains its parts; test/assessments/statements has two. */
 export function pageSql(shape: Shape): SQL {
   const { way, from, isCounted, order } = shape
+  // Planning the view takes 0.16 ms, calling the function 0.05 ms: each is used where the other would cost more.
+  const tokens = isPrepared(shape)
+    ? sql`live_tokens where digest = ${value('token')}::bytea`
+    : sql`live_token(${value('token')}::bytea)`
   const isWhole = way === 'whole'
   const documentOf = isWhole ? sql`document` : sql`(select ${r.document} from ${r} where ${r.id} = page.id)`
   const people = sql`,
@@ -105,7 +98,7 @@ export function pageSql(shape: Shape): SQL {
     : [r.userId, sql`${r} where ${r.id} = any (ids)`]
   return sql`
 with token as materialized (
-  select * from ${tokenSource(shape)}
+  select * from ${tokens}
 ), ${scopeOf(shape.narrowed)}, newest as materialized (
   select position, tag from export_changes order by position desc limit 1
 )${way === 'picked' ? picked(shape) : nothing}${isCounted ? nothing : changed(shape)}, total as materialized (
@@ -139,13 +132,6 @@ from entry cross join part left join newest on true left join token on true cros
 ) as disclosed on true`
 }
 
-/** Planning the view takes 0.16 ms, calling the function 0.05 ms: each is used where the other would cost more. */
-const tokenSource = (shape: Shape) =>
-  isPrepared(shape)
-    ? sql`live_tokens where digest = ${value('token')}::bytea`
-    : sql`live_token(${value('token')}::bytea)`
-
-/** The records that match, once for the count and for the page. */
 function picked(shape: Shape): SQL {
   const search = searchOf(shape.filters)
   const others = filtersOf({ ...shape, filters: shape.filters.filter(name => name !== search) })
@@ -216,8 +202,6 @@ const entryAt = {
   place: sql`${value('at')}::bigint + coalesce((select sum(delta) from changed where position > ${value('place_position')}::bigint and is_before), 0)::bigint`,
 }
 
-type Side = 'after' | 'before'
-
 /** The part of the page after the entry, and the one before it, which is read backward. */
 function pageRecords(shape: Shape): SQL {
   const after = sql`
@@ -234,7 +218,7 @@ function pageRecords(shape: Shape): SQL {
 }
 
 /** The matching records on one side of the entry, the nearest first, as far as the reach goes. */
-function records(shape: Shape, side: Side): SQL {
+function records(shape: Shape, side: 'after' | 'before'): SQL {
   const isAscending = (shape.order === 'ASC') === (side === 'after')
   const beside = (key: SQL, id: SQL) => (shape.from === 'place' ? [besidePlace(shape, side, key, id)] : [])
   const limit = sql`limit ${REACHES[shape.reach]}`
@@ -269,7 +253,7 @@ const inOrder = (isAscending: boolean, key = sql`key`, id = sql`id`) =>
  * Whether a record is on one side of the remembered place; the record at the place is before it. The values stand in
  * sub-selects, which the planner does not look into: it would plan anew for each value.
  */
-function besidePlace({ sort, order }: Shape, side: Side, key: SQL, id: SQL): SQL {
+function besidePlace({ sort, order }: Shape, side: 'after' | 'before', key: SQL, id: SQL): SQL {
   const operators = { ASC: { after: sql`>`, before: sql`<=` }, DESC: { after: sql`<`, before: sql`>=` } }
   const type = sort === 'certified_on' ? sql`date` : sql`text`
   return sql`(${key}, ${id}) ${operators[order][side]} ((select ${value('key')}::${type}), (select ${value('id')}::bigint))`

@@ -1,33 +1,9 @@
-import type { DisclosedRecords } from '../answers.ts'
-import type { Runner } from '../postgres/statement.ts'
-import { type RawRow, text } from '../postgres/statement.ts'
+import type { ListQuery } from '../contract.ts'
+import { type RawRow, type Runner, text } from '../postgres/statement.ts'
 import { type Access, accessOf, requireAccess } from './access.ts'
-import { constraints, isBigint, NARROW_FILTERS } from './conditions.ts'
-import type { Entry, Moment, PageMemory, Selection } from './page-memory.ts'
+import { constraints, NARROW_FILTERS, searchOf } from './conditions.ts'
+import type { PageMemory, Selection } from './page-memory.ts'
 import { pageStatement, reachOf, type Shape, type Way } from './page-statement.ts'
-import type { ListQuery } from './parameters.ts'
-import { SCOPE_SETS } from './scope.ts'
-import { searchOf } from './search.ts'
-
-/** The row of a page statement: one snapshot. */
-export interface PageRow {
-  access: Access
-  /** Whether the hints were valid; if not, the rest means nothing. */
-  isValid: boolean
-  count: number
-  /** The newest change of that snapshot, to which hints from this row belong. */
-  moment: Moment
-  /** With a count: an estimate of all records by Postgres; -1 if it has none. */
-  total: number | undefined
-  /** The documents of the page, joined by commas: UTF-8, as it is sent. */
-  documents: Uint8Array
-  /** How many documents. */
-  size: number
-  /** The sort key and the id of the last of them; undefined on an empty page. */
-  last: { key: string; id: string } | undefined
-  /** The records and educators to be recorded, while disclosures are recorded. */
-  disclosed: Pick<DisclosedRecords, 'assessments' | 'people'> | undefined
-}
 
 /**
  * The page of a query in the scope of a token, as plain OFFSET and count(*) find it in one snapshot of the present data.
@@ -36,12 +12,7 @@ export interface PageRow {
  * An unknown token is looked up first, so that the matching records of a known scope need not be counted again.
  * @throws HttpError 401 or 400
  */
-export async function readPage(
-  db: Runner,
-  memory: PageMemory,
-  tokenDigest: Uint8Array,
-  query: ListQuery,
-): Promise<PageRow> {
+export async function readPage(db: Runner, memory: PageMemory, tokenDigest: Uint8Array, query: ListQuery) {
   const known = memory.accessOf(tokenDigest) ?? (await requireAccess(db, tokenDigest))
   let hints = memory.selectionOf(known.scope, query.filter)
   let row = await read(db, tokenDigest, query, known, hints)
@@ -64,16 +35,11 @@ async function read(
   query: ListQuery,
   { scope, organizations }: Access,
   hints: Selection | undefined,
-): Promise<PageRow> {
+) {
   const { sort, order, offset, page: limit, filter } = query
-  const narrowed = {
-    organizations: filter.organization_ids?.filter(isBigint),
-    products: filter.product_ids?.filter(isBigint),
-  }
-  const organizationCount = Math.min(narrowed.organizations?.length ?? organizations, organizations)
-  const constrained = constraints(filter)
-  const filters = Object.keys(constrained)
-  const start: Entry = { from: 'start', skip: offset }
+  const { filters, narrowed, values: constrained } = constraints(filter)
+  const organizationCount = Math.min(filter.organization_ids?.length ?? organizations, organizations)
+  const start = { from: 'start' as const, skip: offset }
   const { from, skip } = hints?.nearest(orderOf(query), offset, limit) ?? start
   const place = typeof from === 'object' ? from : undefined
   const shape: Shape = {
@@ -81,7 +47,7 @@ async function read(
     order,
     way: wayOf(filters, organizationCount, skip + limit, hints),
     filters,
-    narrowed: SCOPE_SETS.filter(set => narrowed[set]),
+    narrowed,
     from: typeof from === 'object' ? 'place' : from,
     isCounted: hints === undefined,
     reach: reachOf(skip + limit),
@@ -91,7 +57,7 @@ async function read(
     scope,
     offset,
     limit,
-    ...narrowed,
+    ...constrained,
     count: hints?.count,
     count_position: hints?.moment.position,
     count_tag: hints?.moment.tag,
@@ -101,50 +67,44 @@ async function read(
     place_position: place?.moment.position,
     place_tag: place?.moment.tag,
   }
-  Object.assign(values, ...Object.values(constrained))
   const [row] = await pageStatement(shape)(db, values)
   if (!row) throw new Error('the page statement returned no row')
   return pageRow(row)
 }
 
-function pageRow(row: RawRow): PageRow {
-  // The documents stay bytes: decoding them would take a tenth of the time of a page.
-  const [isValid, count, position, tag, total, documents, ...rest] = row.slice(4)
-  const [size, key, id, assessments, people] = rest.map(text)
+/** The row of a page statement: one snapshot. */
+function pageRow(row: RawRow) {
+  const [isValid, count, position, tag, total, documents, size, key, id, ...shown] = row.slice(4)
   return {
     access: accessOf(row),
+    /** Whether the hints were valid; if not, the rest means nothing. */
     isValid: text(isValid) === 't',
     count: Number(text(count)),
+    /** The newest change of that snapshot, to which hints from this row belong. */
     moment: { position: Number(text(position)), tag: text(tag) ?? '' },
-    total: total == null ? undefined : Number(text(total)),
+    /** With a count: an estimate of all records by Postgres; -1 if it has none. */
+    total: total ? Number(text(total)) : undefined,
+    /** The documents, joined by commas. They stay bytes: decoding would take a tenth of the time of a page. */
     documents: documents ?? new Uint8Array(),
-    size: Number(size),
-    last: key == null || id == null ? undefined : { key, id },
-    disclosed: disclosedRecords(assessments, people),
+    /** How many documents. */
+    size: Number(text(size)),
+    /** The sort key and the id of the last of them; undefined on an empty page. */
+    last: key && id ? { key: key.toString(), id: id.toString() } : undefined,
+    /** The columns `disclosed`, for disclosureOf(). */
+    shown,
   }
-}
-
-/** The columns `disclosed` of a row: null where disclosures are not recorded. */
-export function disclosedRecords(assessments?: string | null, people?: string | null): PageRow['disclosed'] {
-  return assessments == null || people == null ? undefined : { assessments, people }
 }
 
 /** Organizations whose indexes are looked into one by one while the share of matching records is unknown. */
 const FEW_ORGANIZATIONS = 16
-
 /** Up to so many records for each that matches, the next match is near, and its document at hand. */
 const MAX_PASSED = 3
-
 /** Up to so many records found by a search are sorted at once. */
 const MAX_SORTED = 5000
-
 /** The cost of sorting a record, in index entries read. */
 const SORTING = 2
 
-/**
- * The way to a page that ends `distance` records after its entry, in a scope of so many organizations. Each way gives
- * the same page; a wrong choice is only slower.
- */
+/** The way to a page that ends `distance` records after its entry. Each gives the same page; a wrong one is slower. */
 export function wayOf(
   filters: string[],
   organizations: number,

@@ -1,6 +1,7 @@
 import { Command, InvalidArgumentError, Option } from 'commander'
 import { stringify } from 'csv-stringify/sync'
 import type { Sql } from 'postgres'
+import { isDay } from '../calendar-day.ts'
 import { databaseUrl, setting } from '../config.ts'
 import { type Disclosure, eachDisclosure } from '../disclosures/each.ts'
 import type { Moment, Question } from '../disclosures/question.ts'
@@ -68,8 +69,8 @@ function readMoment(text: string): Moment {
   const [, amount, unit] = /^(\d{1,5})([hd])$/.exec(text.trim()) ?? []
   if (amount !== undefined) return { ago: Number(amount) * (unit === 'd' ? 86_400 : 3600) }
   const day = text.trim()
-  const isDay = /^(?!0000)\d{4}-\d\d-\d\d$/.test(day) && new Date(`${day}T00:00Z`).toJSON()?.startsWith(day)
-  if (!isDay) throw new InvalidArgumentError('Give a day as 2026-09-01, or so long ago as 90d.')
+  if (!isDay(day) || day.startsWith('0000'))
+    throw new InvalidArgumentError('Give a day as 2026-09-01, or so long ago as 90d.')
   return { day }
 }
 

@@ -1,5 +1,7 @@
 import { InvalidArgumentError, Option } from 'commander'
-import { FILTERS, type FilterName, ORDERS, type Query, SORTS } from '../pull/query.ts'
+import { isDay } from '../calendar-day.ts'
+import { type Filter, LIST_PARAMETERS, ORDERS, SORTS } from '../contract.ts'
+import type { Query } from '../pull/job.ts'
 import { oneOf, readIds } from './arguments.ts'
 
 /** The options that filter and sort, as commander gives them. */
@@ -10,7 +12,7 @@ export interface FilterOptions {
 }
 
 /** The option of each filter (spec 4.2): its flags, its help, and the reader of one value. */
-const OPTIONS: Record<FilterName, [flags: string, help: string, read: (text: string) => string]> = {
+const OPTIONS: Record<keyof Filter, [flags: string, help: string, read: (text: string) => string]> = {
   search: ['--search <text>', 'part of an assessment name, a first or a last name', readText],
   start_date: ['--start-date <day>', 'completed on or after this day: 2026-03-01', readDay],
   end_date: ['--end-date <day>', 'completed on or before this day', readDay],
@@ -38,7 +40,7 @@ export function filterOptions(): Option[] {
     new Option(flags, help).argParser<string[]>((text, before = []) => {
       if (name === 'seids') return [...before, read(text)]
       // The last value of a scalar filter wins.
-      if (FILTERS[name as FilterName] === 'one') return [read(text)]
+      if (`filter[${name}]` in LIST_PARAMETERS) return [read(text)]
       return [...before, ...text.split(',').map(value => read(value.trim()))]
     }),
   )
@@ -55,7 +57,7 @@ export function queryOf(options: FilterOptions): Query {
   const filter: Query['filter'] = {}
   for (const [name, [flags]] of Object.entries(OPTIONS)) {
     const values = options[new Option(flags).attributeName()]
-    if (values) filter[name as FilterName] = values as string[]
+    if (values) filter[name as keyof Filter] = values as string[]
   }
   return { filter, sort, order }
 }
@@ -69,9 +71,7 @@ function readText(text: string): string {
 
 function readDay(text: string): string {
   const day = readText(text).trim()
-  const time = Date.parse(`${day}T00:00:00Z`)
-  if (!/^\d{4}-\d{2}-\d{2}$/.test(day) || Number.isNaN(time) || !new Date(time).toISOString().startsWith(day))
-    throw new InvalidArgumentError('Give a day as 2026-03-01.')
+  if (!isDay(day)) throw new InvalidArgumentError('Give a day as 2026-03-01.')
   return day
 }
 

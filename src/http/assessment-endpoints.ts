@@ -1,8 +1,8 @@
 import { type Answer, apiError } from '../answers.ts'
 import { invalidToken, tokenDigestOf, unprovisioned } from '../assessments/access.ts'
 import { assessmentNotFound, listAssessments, retrieveAssessment } from '../assessments/endpoints.ts'
-import { LIST_PARAMETERS } from '../assessments/parameters.ts'
-import { MAX_QUERY_BYTES, parseListQuery } from '../assessments/parse.ts'
+import { MAX_QUERY_BYTES, parseListQuery } from '../assessments/query-string.ts'
+import { LIST_PARAMETERS } from '../contract.ts'
 import type { Counters } from '../counters.ts'
 import type { ServingDatabase } from '../postgres/pool/serving-database.ts'
 import type { Replicas } from '../postgres/standby/replicas.ts'
@@ -60,7 +60,7 @@ function queryString(request: Request): string {
  */
 export const listParameters = () =>
   Object.entries(LIST_PARAMETERS).map(([name, { schema }]) => {
-    const { description, ...rest } = schema
+    const { description = '', ...rest } = schema
     const style = schema.type === 'array' ? { style: 'form', explode: true } : {}
     return { name, in: 'query', description, ...style, schema: rest }
   })

@@ -1,3 +1,4 @@
+import { isDay } from '../calendar-day.ts'
 import { BadLine, type Row, type RowType } from './record.ts'
 
 /** The fields of records: their columns, and the readers of their values. Pure. */
@@ -93,7 +94,7 @@ function readName(value: unknown): string {
 function readSeid(value: unknown): string {
   const text = readText(value)
   if (text.trim() === '') return ''
-  // Filters refuse the same characters, see assessments/parse.ts.
+  // Filters refuse the same characters, see assessments/query-string.ts.
   if (/[\p{Cc}\ufffd]/u.test(text)) throw new BadLine('holds a character that no filter can ask for')
   return text
 }
@@ -118,7 +119,7 @@ const INSTANT_TEXT =
  */
 function readInstant(value: unknown): string {
   const [, day, time = '', offset = ''] = (typeof value === 'string' && INSTANT_TEXT.exec(value)) || []
-  if (!day || Number.isNaN(Date.parse(day)) || new Date(day).toISOString().slice(0, 10) !== day) {
+  if (!day || !isDay(day)) {
     throw new BadLine('must be a day as 2026-03-01, or an instant with its offset as 2026-03-01T18:20:00Z')
   }
   if (day.startsWith('0000')) throw new BadLine('is outside the years 1 to 9999')

@@ -1,5 +1,4 @@
-import { Failure } from '../errors.ts'
-import { type Answer, ConnectionClosed, isLoopback, request, retrying, Unanswered } from './request.ts'
+import { Failure, TransientFailure } from '../errors.ts'
 
 /** A service, the credentials for it, and how long to wait for it. */
 export interface Service {
@@ -15,52 +14,86 @@ export interface Service {
 
 /** The longest retryForMs before the first answer: a host that never answered is probably a wrong address. */
 const FIRST_ANSWER_MS = 10_000
-
+const FIRST_PAUSE_MS = 500
+const LONGEST_PAUSE_MS = 30_000
 /** A token is replaced this long before it expires, because a request may be slow. */
 const TOKEN_MARGIN_MS = 60_000
-
 /** How often one request gets a new token after a 401. */
 const MAX_NEW_TOKENS = 2
-
+/** Of an answer, uncompressed: a small compressed body can expand without end. A page of 100 records has about 50,000. */
+const MAX_BYTES = 64 * 1024 * 1024
 /** Statuses of overload, of a restart, and of a proxy without its service. */
 const TEMPORARY = [408, 429, 500, 502, 503, 504]
+const JSON_TYPE = /^application\/(?:[\w.-]+\+)?json\s*(?:;|$)/i
+
+interface Answer {
+  status: number
+  headers: Headers
+  type: string
+  body: Uint8Array
+}
+
+/** A request without a usable answer, which another attempt may get. */
+class Unanswered extends Error {
+  /** The service's Retry-After. */
+  retryAfterMs?: number | undefined
+}
+
+/** Whether a URL leads to this machine. */
+export function isLoopback(url: string): boolean {
+  return /^(localhost|127\.\d+\.\d+\.\d+|\[::1\])$/.test(new URL(url).hostname)
+}
 
 /** Reads lists of a service, with one token for its lifetime. */
 export class Client {
   private token: { text: string; until: number } | undefined
   private hasAnswered = false
 
+  /** @param onPause called before each pause between two attempts */
   constructor(
     private readonly service: Service,
     private readonly onPause: (reason: string, milliseconds: number) => void,
   ) {}
 
-  /**
-   * The body of a list answer, for a query string without its "?".
-   * @throws TransientFailure when `retryForMs` is over; Failure for an error that another attempt cannot change
-   */
+  /** The body of a list answer. Throws TransientFailure after `retryForMs`, or Failure if retrying cannot help. */
   async list(queryString: string): Promise<Uint8Array> {
     const url = `${this.service.baseUrl}/api/v1/ax/assessments`
     // Compression makes a page five times smaller, and costs time that a loopback connection does not win back.
     const encoding: Record<string, string> = isLoopback(url) ? { 'accept-encoding': 'identity' } : {}
-    let refusals = 0
-    const attempt = async () => {
-      const headers = { ...encoding, authorization: `Bearer ${await this.currentToken()}` }
-      const answer = await this.send(`${url}?${queryString}`, { headers })
-      if (answer.status === 401) throw this.refusedToken(++refusals)
-      return jsonOf(answer, url).body
+    const start = performance.now()
+    for (let attempts = 1, refusals = 0; ; attempts++) {
+      try {
+        const headers = { ...encoding, authorization: `Bearer ${await this.currentToken()}` }
+        const answer = await this.send(`${url}?${queryString}`, { headers })
+        if (answer.status !== 401) return bodyOf(answer, url)
+        this.token = undefined
+        if (++refusals > MAX_NEW_TOKENS)
+          throw new Failure('the service refuses the tokens that it issues: ask its operator')
+        // Retries at once (spec 5), then after a pause: another server may not have a new token yet.
+        throw unanswered('the service refused its token', refusals === 1 ? 0 : undefined)
+      } catch (error) {
+        if (!(error instanceof Unanswered)) throw error
+        await this.pause(error, attempts, performance.now() - start)
+      }
     }
-    const retryForMs = () =>
-      this.hasAnswered ? this.service.retryForMs : Math.min(this.service.retryForMs, FIRST_ANSWER_MS)
-    return await retrying(attempt, retryForMs, this.onPause)
   }
 
-  /** Retries at once (spec 5), then after a pause: another server may not have a new token yet. */
-  private refusedToken(refusals: number): Error {
-    this.token = undefined
-    if (refusals > MAX_NEW_TOKENS)
-      return new Failure('the service refuses the tokens that it issues: ask its operator')
-    return new Unanswered('the service refused its token', refusals === 1 ? 0 : undefined)
+  /**
+   * Waits for the next attempt. Pauses double, with jitter so that many clients do not come back at once. A Retry-After
+   * replaces the pause.
+   * @throws TransientFailure when the next attempt would come too late
+   */
+  private async pause({ message, retryAfterMs }: Unanswered, attempts: number, passedMs: number) {
+    const step = Math.min(LONGEST_PAUSE_MS, FIRST_PAUSE_MS * 2 ** (attempts - 1))
+    const pauseMs = retryAfterMs ?? step * (0.5 + Math.random() / 2)
+    const { retryForMs } = this.service
+    if (passedMs + pauseMs > (this.hasAnswered ? retryForMs : Math.min(retryForMs, FIRST_ANSWER_MS))) {
+      const wish = retryAfterMs ? `, and asks to come back in ${Math.ceil(retryAfterMs / 1000)} s` : ''
+      const count = `${attempts} ${attempts === 1 ? 'attempt' : 'attempts'}`
+      throw new TransientFailure(`${message}${wish}; gave up after ${count}`)
+    }
+    if (pauseMs > 0) this.onPause(message, pauseMs)
+    await Bun.sleep(pauseMs)
   }
 
   private async currentToken(): Promise<string> {
@@ -76,7 +109,7 @@ export class Client {
     const answer = await this.send(url, { method: 'POST', body })
     if (answer.status === 401)
       throw new Failure('the service refuses the client id or its secret: check both, or ask its operator')
-    const { access_token, expires_in } = readJson(jsonOf(answer, url))
+    const { access_token, expires_in } = readJson(bodyOf(answer, url))
     if (typeof access_token !== 'string' || !/^[\x21-\x7e]+$/.test(access_token))
       throw new Failure(`${url} answered without a token: is ${baseUrl} the base URL of an axport?`)
     const lifetime = typeof expires_in === 'number' ? expires_in * 1000 : 0
@@ -85,35 +118,82 @@ export class Client {
     return access_token
   }
 
+  /** Sends one request; reads the whole answer. A redirect is not followed: it would take a secret to another host. */
   private async send(url: string, init: RequestInit): Promise<Answer> {
+    const { timeoutMs } = this.service
+    const { origin } = new URL(url)
+    const abort = new AbortController()
+    const timer = setTimeout(() => abort.abort(new DOMException('timed out', 'TimeoutError')), timeoutMs)
     try {
-      const answer = await request(url, init, this.service.timeoutMs)
+      const response = await fetch(url, { ...init, redirect: 'manual', signal: abort.signal })
+      const chunks: Uint8Array[] = []
+      let length = 0
+      for await (const chunk of (response.body ?? []) as AsyncIterable<Uint8Array>) {
+        length += chunk.byteLength
+        if (length > MAX_BYTES)
+          throw new Failure(
+            `${origin} sent an answer of more than ${MAX_BYTES} bytes: it is not a page of an axport`,
+          )
+        chunks.push(chunk)
+      }
       this.hasAnswered = true
-      return answer
+      const { status, headers } = response
+      return { status, headers, type: headers.get('content-type') ?? '', body: Buffer.concat(chunks) }
     } catch (error) {
-      if (error instanceof ConnectionClosed && !this.hasAnswered && url.startsWith('http:'))
-        throw new Unanswered(`${error.message}, as a port for https:// does`)
-      throw error
+      abort.abort()
+      throw this.explain(error, origin)
+    } finally {
+      clearTimeout(timer)
     }
+  }
+
+  /** By the error codes of Bun's fetch. */
+  private explain(error: unknown, origin: string): Error {
+    if (error instanceof Failure) return error
+    const { name, code = '', message } = error as { name: string; code?: string; message: string }
+    if (name === 'TimeoutError')
+      return unanswered(`${origin} did not finish an answer within ${this.service.timeoutMs / 1000} s`)
+    if (code === 'ECONNREFUSED') return unanswered(`nothing listens at ${origin}`)
+    if (code === 'ECONNRESET') {
+      const isPerhapsTls = !this.hasAnswered && origin.startsWith('http:')
+      return unanswered(
+        `${origin} closed the connection${isPerhapsTls ? ', as a port for https:// does' : ''}`,
+      )
+    }
+    if (/^(ENOTFOUND|EAI_|EDNS)/.test(code))
+      return unanswered(`the host of ${origin} cannot be found (${code})`)
+    if (/CERT|SELF_SIGNED|UNABLE_TO|ALTNAME|CRL_/.test(code))
+      return new Failure(`the certificate of ${origin} ${wrongCertificate(code)}`)
+    if (code === 'EPROTO')
+      return new Failure(`${origin} does not speak TLS there: is it http://, or another port?`)
+    if (code === 'Malformed_HTTP_Response' || code === 'ResponseHeadersTooLarge')
+      return new Failure(`${origin} does not speak HTTP: is it the right port?`)
+    return unanswered(`the request to ${origin} failed (${code || message.replaceAll(/\s+/g, ' ')})`)
   }
 }
 
-/**
- * The answer, if it is a 200 with JSON; a login page of a proxy may be a 200, too.
- * @param url of the request, without its query, which may hold names
- * @throws Unanswered; Failure
- */
-function jsonOf(answer: Answer, url: string): Answer {
+const unanswered = (message: string, retryAfterMs?: number) =>
+  Object.assign(new Unanswered(message), { retryAfterMs })
+
+function wrongCertificate(code: string): string {
+  if (code.includes('ALTNAME')) return 'is for another name: give that name as --base-url'
+  if (/EXPIRED|NOT_YET/.test(code))
+    return `is not valid at this time (${code}): its operator has to renew it, or the clock here is wrong`
+  return `is not trusted (${code}): name the file of its authority in NODE_EXTRA_CA_CERTS`
+}
+
+/** The body of a 200 with JSON, not of a proxy's login page. `url` has no query, which may hold names. */
+function bodyOf(answer: Answer, url: string): Uint8Array {
   if (answer.status !== 200) throw refusal(answer, url)
-  if (isJson(answer)) return answer
-  const [type = 'nothing'] = /^[\w.+/-]{1,100}/.exec(answer.headers.get('content-type') ?? '') ?? []
+  if (JSON_TYPE.test(answer.type)) return answer.body
+  const [type = 'nothing'] = /^[\w.+/-]{1,100}/.exec(answer.type) ?? []
   throw new Failure(`${url} answered ${type}, not JSON: is that the base URL of an axport?`)
 }
 
 function refusal(answer: Answer, url: string): Unanswered | Failure {
   const { status, headers } = answer
   if (TEMPORARY.includes(status))
-    return new Unanswered(`${url} answered ${status}`, readRetryAfter(headers.get('retry-after')))
+    return unanswered(`${url} answered ${status}`, readRetryAfter(headers.get('retry-after')))
   if (status >= 300 && status < 400) {
     const location = headers.get('location')
     // The origin alone: the rest of the location is text of an unknown host.
@@ -130,24 +210,20 @@ function refusal(answer: Answer, url: string): Unanswered | Failure {
 }
 
 /** The text of an error of spec 7, if it is one: on one line, at most 300 characters. */
-function messageOf(answer: Answer): string | undefined {
-  const { error, error_description, errors } = readJson(answer)
+function messageOf({ body, type }: Answer): string | undefined {
+  const { error, error_description, errors } = JSON_TYPE.test(type) ? readJson(body) : {}
   const first = Array.isArray(errors) ? (errors[0] as { message?: unknown } | null)?.message : undefined
   const text = first ?? error_description ?? error
   return typeof text === 'string' ? text.replaceAll(/[\s\p{Cc}]+/gu, ' ').slice(0, 300) : undefined
 }
 
 /** The members of the JSON in the body; none when the body is something else. */
-function readJson(answer: Answer): Record<string, unknown> {
+function readJson(body: Uint8Array): Record<string, unknown> {
   try {
-    return (isJson(answer) && JSON.parse(Buffer.from(answer.body).toString())) || {}
+    return JSON.parse(Buffer.from(body).toString()) ?? {}
   } catch {
     return {}
   }
-}
-
-function isJson({ headers }: Answer): boolean {
-  return /^application\/(?:[\w.-]+\+)?json\s*(?:;|$)/i.test(headers.get('content-type') ?? '')
 }
 
 /**

@@ -1,7 +1,22 @@
+import { type Filter, fieldOf, LIST_PARAMETERS, MAX_PAGE, type Order, type Sort } from '../contract.ts'
 import type { Write } from '../files.ts'
 import type { Service } from './client.ts'
 import type { Form } from './formats.ts'
-import type { Query } from './query.ts'
+
+/** What to pull: the values of each filter as text, and the order of the records. */
+export interface Query {
+  filter: { [name in keyof Filter]?: string[] }
+  sort: Sort
+  order: Order
+}
+
+/** The query string of a list request, without its offset; the same text for the same query. */
+export function queryString({ filter, sort, order }: Query): string {
+  const parameters = new URLSearchParams({ page: String(MAX_PAGE), sort, order })
+  for (const name in LIST_PARAMETERS)
+    for (const value of filter[fieldOf(name) as keyof Filter] ?? []) parameters.append(name, value)
+  return parameters.toString()
+}
 
 /** What to pull, from where, and into what. */
 export interface PullJob extends Form {

@@ -12,7 +12,7 @@ import {
 import { Failure } from '../errors.ts'
 import { PRIVATE, publish, writeFailure, writeFully } from '../files.ts'
 import { readRecords, UnexpectedJson } from './record.ts'
-import { startOfList } from './walk.ts'
+import { Position } from './walk.ts'
 
 /** An older run is not continued: the data may have changed while its count and its order stayed the same. */
 const MAX_AGE_MS = 6 * 3600 * 1000
@@ -37,15 +37,14 @@ interface RunState {
 export class PartialFile {
   readonly path: string
   /** Where a walk continues. */
-  position = startOfList()
+  position = new Position()
   /** Records in the file. */
   records = 0
   private readonly state: Database
   readonly descriptor: number
+  /** The stored state; undefined while the file is empty, or as a run with another digest left it. */
   private saved: RunState | undefined
   private isOpen = true
-  /** Whether the file is still as an earlier run left it. */
-  private isUntouched = true
 
   /**
    * @param digest of everything in which two runs must agree for one to continue the other
@@ -74,10 +73,8 @@ export class PartialFile {
    * @param onRead called with the number of records read so far, from 0 on
    */
   async resume(onRead: (done: number) => void): Promise<number> {
-    const row = this.state.query<{ state: string }, []>('select state from run').get()
-    if (!row) this.clear()
-    const state: RunState | undefined = row ? JSON.parse(row.state) : undefined
-    if (state?.digest !== this.digest || Date.now() - state.started > MAX_AGE_MS) return 0
+    const state: RunState = JSON.parse(this.storedState() ?? '{}')
+    if (state.digest !== this.digest || Date.now() - state.started > MAX_AGE_MS) return 0
     this.saved = state
     this.position.count = state.count
     let length = 0
@@ -87,13 +84,12 @@ export class PartialFile {
       length += valid
       // After a crash of the machine, a file may hold anything.
       if (valid < chunk.length) break
-      onRead(this.position.ids.size)
+      onRead(this.position.size)
     }
     // Ctrl-C has closed the file in the meantime. All of it stays for the next run.
     if (!this.isOpen) return 0
     ftruncateSync(this.descriptor, length)
-    this.isUntouched = false
-    this.records = this.position.ids.size
+    this.records = this.position.size
     return this.records
   }
 
@@ -103,10 +99,7 @@ export class PartialFile {
     try {
       for (let end = 0; at < lines.length; at = end) {
         end = lines.indexOf(NEWLINE, at) + 1
-        for (const { id } of readRecords(lines.subarray(at, end))) {
-          this.position.lastId = id
-          this.position.ids.add(id)
-        }
+        for (const { id } of readRecords(lines.subarray(at, end))) this.position.add(id)
       }
     } catch (error) {
       if (!(error instanceof UnexpectedJson)) throw error
@@ -114,37 +107,32 @@ export class PartialFile {
     return at
   }
 
-  /** Removes everything that was read. */
+  private storedState(): string | undefined {
+    return this.state.query<{ state: string }, []>('select state from run').get()?.state
+  }
+
+  /** Forgets everything that was read; the next append() removes it from the file. */
   clear(): void {
-    this.position = startOfList()
+    this.position = new Position()
     this.records = 0
-    if (this.isOpen) this.truncate()
-  }
-
-  private truncate(): void {
-    ftruncateSync(this.descriptor, 0)
-    this.isUntouched = false
     this.saved = undefined
-    this.state.run('delete from run')
+    if (this.isOpen) this.state.run('delete from run')
   }
 
-  /**
-   * Adds the lines up to the present position.
-   * @throws Failure when the disk is full or fails
-   */
+  /** Adds the lines up to the present position. Throws Failure when the disk is full or fails. */
   append(lines: Uint8Array): void {
     // After Ctrl-C has closed the file, its descriptor may belong to another one.
     if (!this.isOpen) return
-    const { ids, count = 0 } = this.position
+    const { size, count = 0 } = this.position
     try {
-      if (this.isUntouched) this.truncate()
-      if (count !== this.saved?.count) {
+      if (!this.saved) ftruncateSync(this.descriptor, 0)
+      if (size > 0 && count !== this.saved?.count) {
         this.saved = { digest: this.digest, started: this.saved?.started ?? Date.now(), count }
         const text = JSON.stringify(this.saved)
         this.state.run('insert or replace into run (rowid, state) values (1, ?)', [text])
       }
       writeFully(this.descriptor, lines)
-      this.records = ids.size
+      this.records = size
     } catch (error) {
       throw writeFailure(error, this.path)
     }
@@ -169,7 +157,7 @@ export class PartialFile {
 
   /** Ends an unfinished run: what it has read stays for the next one. After the first end, nothing happens. */
   leave(): void {
-    this.close(this.records > 0 || this.isUntouched)
+    if (this.isOpen) this.close(this.storedState() !== undefined)
   }
 
   private close(isKept: boolean): void {

@@ -3,10 +3,9 @@ import { Failure, IncompleteFailure, TransientFailure } from '../errors.ts'
 import { Draft, isDevice, outputPath, type Write, writeFailure } from '../files.ts'
 import { sha256 } from '../random.ts'
 import { writeAs } from './formats.ts'
-import type { PullJob, PullObserver, PullResult } from './job.ts'
+import { type PullJob, type PullObserver, type PullResult, queryString } from './job.ts'
 import { PartialFile } from './partial-file.ts'
-import { queryString } from './query.ts'
-import { Changed, startOfList, walk } from './walk.ts'
+import { Changed, Position, walk } from './walk.ts'
 
 /** After so many changes, the data changes faster than it can be read. */
 const MAX_STARTS = 5
@@ -18,13 +17,21 @@ const MAX_STARTS = 5
 export async function pull(job: PullJob, observer: PullObserver): Promise<PullResult> {
   const { out } = job
   if (typeof out !== 'string') return await pullIntoStream(job, out, observer)
-  return isDevice(out)
-    ? await pullIntoDevice(job, out, observer)
-    : await pullIntoFile(job, outputPath(out), observer)
+  if (!isDevice(out)) return await pullIntoFile(job, outputPath(out), observer)
+  try {
+    await using file = await open(out, 'w')
+    // Asynchronously: a pipe without a reader must not keep Ctrl-C from being handled.
+    const write = async (bytes: Uint8Array) => {
+      for (let done = 0; done < bytes.length; ) done += (await file.write(bytes, done)).bytesWritten
+    }
+    return await pullIntoStream(job, write, observer)
+  } catch (error) {
+    throw writeFailure(error, out)
+  }
 }
 
 async function pullIntoStream(job: PullJob, write: Write, observer: PullObserver): Promise<PullResult> {
-  const position = startOfList()
+  const position = new Position()
   try {
     await writeAs(job, walk(job, position, observer), write)
   } catch (error) {
@@ -33,28 +40,15 @@ async function pullIntoStream(job: PullJob, write: Write, observer: PullObserver
       `the data changed while it was read, so the output is not complete (${error.message}): a pull into a file starts over by itself`,
     )
   }
-  return { records: position.ids.size, resumed: 0, restarts: 0 }
+  return { records: position.size, resumed: 0, restarts: 0 }
 }
 
-/** Writes asynchronously: a pipe without a reader must not keep Ctrl-C from being handled. */
-async function pullIntoDevice(job: PullJob, path: string, observer: PullObserver): Promise<PullResult> {
-  try {
-    await using file = await open(path, 'w')
-    const write = async (bytes: Uint8Array) => {
-      for (let done = 0; done < bytes.length; ) done += (await file.write(bytes, done)).bytesWritten
-    }
-    return await pullIntoStream(job, write, observer)
-  } catch (error) {
-    throw writeFailure(error, path)
-  }
-}
-
-/**
- * Reads the list into a partial file of NDJSON, whatever the format, so that any later run can continue. Then makes
- * the output of the partial file in one step.
- */
+/** Reads into a partial file of NDJSON, whatever the format: any later run can continue. Then publishes the output. */
 async function pullIntoFile(job: PullJob, output: string, observer: PullObserver): Promise<PullResult> {
-  const partial = new PartialFile(output, digestOf(job))
+  const { service, query } = job
+  // Not the format: the partial file is the same for all of them.
+  const agreed = [1, service.baseUrl, service.clientId, queryString(query)]
+  const partial = new PartialFile(output, sha256(JSON.stringify(agreed)).toString('base64'))
   observer.signal.addEventListener('abort', () => partial.leave())
   try {
     const total = () => partial.position.count ?? 0
@@ -123,10 +117,4 @@ async function* counted(partial: PartialFile, observer: PullObserver): AsyncGene
     for (let at = lines.indexOf(0x0a); at >= 0; at = lines.indexOf(0x0a, at + 1)) done++
     observer.onProgress({ phase: 'writing', done, total: partial.records })
   }
-}
-
-/** Of everything in which two runs must agree. Not the format: the partial file is the same for all of them. */
-function digestOf({ service, query }: PullJob): string {
-  const agreed = [1, service.baseUrl, service.clientId, queryString(query)]
-  return sha256(JSON.stringify(agreed)).toString('base64')
 }

@@ -1,26 +1,19 @@
-/** The fields of spec 2.1 and 2.2 in their order, with the kind of value that the contract gives to each. */
-export const RECORD_FIELDS = {
-  id: 'id',
-  seid: 'text or null',
-  name: 'text',
-  first_name: 'text',
-  last_name: 'text',
-  email: 'text',
-  organization_id: 'id',
-  organization_name: 'text',
-  assessment_name: 'text',
-  certified_on: 'day',
-} as const
+import type { TProperties, TSchema } from '@sinclair/typebox'
+import { isDay } from '../calendar-day.ts'
+import { AssessmentRecord, ResultPart } from '../contract.ts'
 
-export const PART_FIELDS = {
-  assessment_id: 'id',
-  assessment_name: 'text',
-  certified_on: 'day',
-  proctor_id: 'id',
-  proctor_name: 'text',
-} as const
-
+/** The kinds of values that the contract gives to its fields. */
 export type FieldKind = 'id' | 'text' | 'text or null' | 'day'
+
+/** The fields of spec 2.1 and 2.2 in their order, but for `results`. */
+export const RECORD_FIELDS = kindsOf(AssessmentRecord.properties)
+export const PART_FIELDS = kindsOf(ResultPart.properties)
+
+function kindsOf({ results, ...fields }: TProperties): Record<string, FieldKind> {
+  const kindOf = ({ format, anyOf }: TSchema) =>
+    format === 'int64' ? 'id' : format === 'date' ? 'day' : anyOf ? 'text or null' : 'text'
+  return Object.fromEntries(Object.entries(fields).map(([name, schema]) => [name, kindOf(schema)]))
+}
 
 /** The fields of the contract, and any others that the service sent. An id above 2^53 is a bigint. */
 export type PulledRecord = Record<string, unknown> & {
@@ -40,13 +33,10 @@ export interface Page {
 /** The bytes are not the JSON of the contract. The message names a field or a fault, and quotes no data. */
 export class UnexpectedJson extends Error {}
 
-/**
- * Reads the body of a page.
- * @throws UnexpectedJson when it is no page, or holds something that is no record of the contract
- */
+/** Reads the body of a page. Throws UnexpectedJson unless all of it is as the contract says. */
 export function readPage(body: Uint8Array): Page {
   const text = decode(body)
-  const { data, meta } = (parseJson(text) ?? {}) as { data?: unknown; meta?: Page['meta'] }
+  const { data, meta } = (parseJson(text) ?? {}) as { data?: PulledRecord[]; meta?: Page['meta'] }
   if (!Array.isArray(data)) throw new UnexpectedJson('data is no array')
   if (!meta || ![meta.count, meta.offset, meta.page].every(isCount))
     throw new UnexpectedJson('meta is no page')
@@ -60,16 +50,13 @@ export function readPage(body: Uint8Array): Page {
   return page
 }
 
-/**
- * The records of whole NDJSON lines.
- * @throws UnexpectedJson when a line holds no record of the contract
- */
+/** The records of whole NDJSON lines. Throws UnexpectedJson unless each is a record of the contract. */
 export function readRecords(lines: Uint8Array): PulledRecord[] {
   return decode(lines)
     .split('\n')
     .slice(0, -1)
     .map(line => {
-      const record = parseJson(line)
+      const record = parseJson(line) as PulledRecord
       checkRecord(record)
       return record
     })
@@ -110,7 +97,8 @@ const { rawJSON } = JSON as unknown as { rawJSON(text: string): unknown }
 const writeExactly = (_: string, value: unknown) =>
   typeof value === 'bigint' ? rawJSON(String(value)) : value
 
-function checkRecord(record: unknown): asserts record is PulledRecord {
+/** Checks that a value has the shape of its type. */
+function checkRecord(record: PulledRecord): void {
   checkFields(record, RECORD_FIELDS, 'a record')
   if (!Array.isArray(record.results)) throw new UnexpectedJson('results of a record is no array')
   for (const part of record.results) checkFields(part, PART_FIELDS, 'a part')
@@ -128,24 +116,13 @@ const IS: Record<FieldKind, (value: unknown) => boolean> = {
 }
 
 function checkFields(
-  value: unknown,
+  value: Record<string, unknown> | null,
   fields: Record<string, FieldKind>,
   owner: string,
-): asserts value is Record<string, unknown> {
+): void {
   if (typeof value !== 'object' || value === null) throw new UnexpectedJson(`${owner} is no object`)
   for (const name in fields) {
     const kind = fields[name] as FieldKind
-    if (!IS[kind]((value as Record<string, unknown>)[name]))
-      throw new UnexpectedJson(`${name} of ${owner} is no ${kind}`)
+    if (!IS[kind](value[name])) throw new UnexpectedJson(`${name} of ${owner} is no ${kind}`)
   }
-}
-
-/** Days that exist in every month, for which no calendar is needed. */
-const ORDINARY = /^\d{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|1\d|2[0-8])$/
-
-/** Whether a text is a day of the calendar, as 2026-03-01. */
-function isDay(text: string): boolean {
-  if (ORDINARY.test(text)) return true
-  const time = Date.parse(`${text}T00:00:00Z`)
-  return text.length === 10 && !Number.isNaN(time) && new Date(time).toISOString().startsWith(text)
 }

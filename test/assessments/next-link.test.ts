@@ -1,7 +1,6 @@
 import { describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
-import { MAX_LINK, nextLink } from '../../src/assessments/next-link.ts'
-import { parseListQuery } from '../../src/assessments/parse.ts'
+import { MAX_LINK, nextLink, parseListQuery } from '../../src/assessments/query-string.ts'
 import { holds } from '../support/property.ts'
 
 /** The query string of the next page, from the Link of an answer; undefined without a Link. */

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test'
-import { LIST_PARAMETERS } from '../../src/assessments/parameters.ts'
-import { resembled } from '../../src/assessments/resemblance.ts'
+import { resembled } from '../../src/assessments/query-string.ts'
+import { LIST_PARAMETERS } from '../../src/contract.ts'
 
 describe('a parameter without effect is reported with the known name that it resembles:', () => {
   test.each([

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { createConfig, lintFromString } from '@redocly/openapi-core'
-import { LIST_PARAMETERS } from '../../src/assessments/parameters.ts'
+import { LIST_PARAMETERS } from '../../src/contract.ts'
 import { world } from '../support/fixtures.ts'
 import * as http from '../support/http.ts'
 import { authorize, load, startService, type TestService } from '../support/service.ts'

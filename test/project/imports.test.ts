@@ -21,7 +21,18 @@ const FEATURES = [
  * The parts that each part of the code may import besides itself. Imports go one way: main → cli → http → feature →
  * postgres → db. Every part may import those of COMMON; only cli may import `config`.
  */
-const COMMON = ['answers', 'counters', 'errors', 'files', 'lru-cache', 'networks', 'random', 'within']
+const COMMON = [
+  'answers',
+  'calendar-day',
+  'contract',
+  'counters',
+  'errors',
+  'files',
+  'lru-cache',
+  'networks',
+  'random',
+  'within',
+]
 const MAY_IMPORT: Record<string, string[]> = {
   main: ['cli'],
   cli: ['http', 'config', 'postgres', ...FEATURES, ...COMMON],
@@ -34,6 +45,7 @@ const MAY_IMPORT: Record<string, string[]> = {
   config: ['errors', 'networks', 'setting-values'],
   'setting-values': [],
   ...Object.fromEntries(COMMON.map(name => [name, []])),
+  contract: ['calendar-day'],
   files: ['errors'],
 }
 

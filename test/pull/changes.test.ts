@@ -210,7 +210,7 @@ describe('an interrupted pull', () => {
     const out = outputIn()
     const [line = ''] = await documents(service)
     const earlier = new PartialFile(out, 'a question')
-    earlier.position.ids.add(1)
+    earlier.position.add(1)
     earlier.position.count = 2
     earlier.append(Buffer.from(`${line}\n`))
     earlier.leave()

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
-import { IdSet } from '../../src/pull/id-set.ts'
 import { readPage, UnexpectedJson } from '../../src/pull/record.ts'
+import { Position } from '../../src/pull/walk.ts'
 import { holds } from '../support/property.ts'
 import { pageOf, record } from '../support/pull.ts'
 
@@ -123,7 +123,7 @@ describe('a set of ids', () => {
     )
     await holds(
       fc.property(few, ids => {
-        const set = new IdSet()
+        const set = new Position()
         for (const id of ids) set.add(id)
         expect([set.size, set.distinct()]).toEqual([ids.length, new Set(ids).size])
       }),
@@ -132,7 +132,7 @@ describe('a set of ids', () => {
   })
 
   test('counts millions of distinct ids, also between two additions', () => {
-    const set = new IdSet()
+    const set = new Position()
     const million = 1 << 20
     for (let id = million; id > 0; id--) set.add(BigInt(id))
     expect(set.distinct()).toBe(million)

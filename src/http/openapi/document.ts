@@ -1,8 +1,13 @@
 import { ErrorsBody, OAuthErrorBody } from '../../answers.ts'
-import { MAX_LINK } from '../../assessments/next-link.ts'
-import { DEFAULT_PAGE, MAX_FILTER_VALUES, MAX_PAGE } from '../../assessments/parameters.ts'
-import { MAX_QUERY_BYTES } from '../../assessments/parse.ts'
-import { AssessmentList, AssessmentRecord, ResultPart } from '../../assessments/record.ts'
+import { MAX_LINK, MAX_QUERY_BYTES } from '../../assessments/query-string.ts'
+import {
+  AssessmentList,
+  AssessmentRecord,
+  DEFAULT_PAGE,
+  MAX_FILTER_VALUES,
+  MAX_PAGE,
+  ResultPart,
+} from '../../contract.ts'
 import type { BodyLimits } from '../../oauth/body.ts'
 import { TokenParameters, TokenResponse } from '../../oauth/credentials.ts'
 import { TOKEN_LIFETIME } from '../../oauth/tokens.ts'

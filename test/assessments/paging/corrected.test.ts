@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { readPage } from '../../../src/assessments/page.ts'
 import { PageMemory } from '../../../src/assessments/page-memory.ts'
-import { parseListQuery } from '../../../src/assessments/parse.ts'
+import { parseListQuery } from '../../../src/assessments/query-string.ts'
 import { Counters } from '../../../src/counters.ts'
 import type { ServingDatabase } from '../../../src/postgres/pool/serving-database.ts'
 import { useTestDatabase } from '../../support/hooks.ts'

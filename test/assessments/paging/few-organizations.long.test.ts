@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'bun:test'
-import type { Filter } from '../../../src/assessments/parameters.ts'
+import type { Filter } from '../../../src/contract.ts'
 import { heapFetches, indexes, PAGE, type Place, readsAll, recordsRead } from './explain.ts'
 import { RECORDS, scopeOf, useManyRecords } from './many-records.ts'
 import { EACH_SORT, SORTED } from './questions.ts'

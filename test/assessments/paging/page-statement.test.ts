@@ -1,11 +1,11 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { PgDialect } from 'drizzle-orm/pg-core'
 import { requireAccess } from '../../../src/assessments/access.ts'
-import { readRecord } from '../../../src/assessments/endpoints.ts'
+import { retrieveAssessment } from '../../../src/assessments/endpoints.ts'
 import { readPage } from '../../../src/assessments/page.ts'
 import { PageMemory } from '../../../src/assessments/page-memory.ts'
 import { pageSql, type Shape } from '../../../src/assessments/page-statement.ts'
-import { parseListQuery } from '../../../src/assessments/parse.ts'
+import { parseListQuery } from '../../../src/assessments/query-string.ts'
 import type { ServingDatabase } from '../../../src/postgres/pool/serving-database.ts'
 import type { Runner } from '../../../src/postgres/statement.ts'
 import { useTestDatabase } from '../../support/hooks.ts'
@@ -80,7 +80,7 @@ test('the statements of a walk get one generic plan for all values', async () =>
     }
   }
   for (let time = 0; time < 20; time++)
-    await readRecord(pool, tokenOf({ organizations: [3], products: PRODUCTS }), '10')
+    await retrieveAssessment(pool, memory, tokenOf({ organizations: [3], products: PRODUCTS }), '10')
   const kept = await keptPages()
   // Postgres makes five custom plans before it considers a generic plan.
   expect(kept.filter(({ custom }) => custom > 5)).toEqual([])

@@ -1,5 +1,5 @@
 import { beforeAll, describe, expect, test } from 'bun:test'
-import type { Filter } from '../../../src/assessments/parameters.ts'
+import type { Filter } from '../../../src/contract.ts'
 import { sampleNdjson } from '../../../src/sample/generate.ts'
 import { importText } from '../../support/import.ts'
 import type { Scope } from '../../support/oracle.ts'

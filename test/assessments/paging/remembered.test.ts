@@ -1,7 +1,7 @@
 import { beforeEach, expect, test } from 'bun:test'
 import { readPage } from '../../../src/assessments/page.ts'
 import { PageMemory } from '../../../src/assessments/page-memory.ts'
-import { parseListQuery } from '../../../src/assessments/parse.ts'
+import { parseListQuery } from '../../../src/assessments/query-string.ts'
 import { useDatabase } from './database.ts'
 import { issueTokens, tokenOf } from './questions.ts'
 import { partsOf } from './statements.ts'

@@ -1,6 +1,6 @@
 import { beforeAll, describe, expect, test } from 'bun:test'
 import { requireAccess } from '../../../src/assessments/access.ts'
-import { readRecord } from '../../../src/assessments/endpoints.ts'
+import { retrieveAssessment } from '../../../src/assessments/endpoints.ts'
 import { PageMemory } from '../../../src/assessments/page-memory.ts'
 import type { Runner } from '../../../src/postgres/statement.ts'
 import type { Scope } from '../../support/oracle.ts'
@@ -27,7 +27,9 @@ beforeAll(async () => {
   // Each connection plans the look-up first, and the planner reads indexes as well.
   for (let time = 0; time < 10; time++) {
     await many.explainer.scansOf(sql => requireAccess(sql, Buffer.alloc(32)).catch(() => {}))
-    await many.explainer.scansOf(sql => readRecord(sql, Buffer.alloc(32), '1').catch(() => {}))
+    await many.explainer.scansOf(sql =>
+      retrieveAssessment(sql, new PageMemory(), Buffer.alloc(32), '1').catch(() => {}),
+    )
   }
   const organizations = many.organizations.filter((_, at) => at % 5 !== 0)
   broad = (await scopeOf(many, organizations)).scope
@@ -56,8 +58,8 @@ describe('a token is looked up by three keys', () => {
       ['999999999', false],
     ] as const) {
       const work = async (sql: Runner) => {
-        const found = await readRecord(sql, token(), id)
-        expect(found.document !== undefined).toBe(isThere)
+        const { status } = await retrieveAssessment(sql, new PageMemory(), token(), id)
+        expect(status).toBe(isThere ? 200 : 404)
       }
       expect(await many.explainer.explainSent(work)).toHaveLength(1)
       // The statement also reads the one row that says whether disclosures are recorded.

@@ -1,0 +1,174 @@
+import { Type as t } from '@sinclair/typebox'
+import { isDay } from './calendar-day.ts'
+
+/**
+ * The names and the shapes of the contract: the parameters of the list request (spec 4.2), by which requests are read,
+ * documented and sent by `axport pull`, and the records.
+ */
+
+/** Values that a filter may have at most: 400 past it. */
+export const MAX_FILTER_VALUES = 1000
+
+/** Spec 8: larger page sizes are silently reduced to this. */
+export const MAX_PAGE = 100
+export const DEFAULT_PAGE = 50
+
+/** The sort keys; the first is the default. */
+export const SORTS = ['certified_on', 'user_name', 'proctor_name', 'product_name'] as const
+export type Sort = (typeof SORTS)[number]
+
+/** The directions; the first is the default. */
+export const ORDERS = ['ASC', 'DESC'] as const
+export type Order = (typeof ORDERS)[number]
+
+/** A list request as it was read: defaults and the cap applied, filters by their bare names. */
+export interface ListQuery {
+  page: number
+  offset: number
+  sort: Sort
+  order: Order
+  filter: Filter
+}
+
+/** The filters of a request; blank ones are absent. Ids are canonical decimal strings and may lie beyond bigint. */
+export interface Filter {
+  search?: string
+  start_date?: string
+  end_date?: string
+  product_ids?: string[]
+  user_ids?: string[]
+  seids?: string[]
+  proctor_ids?: string[]
+  organization_ids?: string[]
+  user_record_status?: ('active' | 'archived')[]
+  legacy_record?: boolean[]
+}
+
+/** A parameter, or a kind of them: its JSON schema for the OpenAPI document, and the reader of one value. */
+export interface Parameter {
+  schema: { type: string; description?: string; [more: string]: unknown }
+  /** Completes "… must be". */
+  expected: string
+  /** Returns undefined for a text that is no such value. */
+  read(text: string): unknown
+}
+
+/** White space around a value is ignored, except in free text, which is compared as it was sent. */
+const text: Parameter = { schema: { type: 'string' }, expected: 'text', read: text => text }
+/** Read as its canonical decimal form, so that "007" and "7" are the same id. */
+const id: Parameter = {
+  schema: { type: 'integer', format: 'int64' },
+  expected: 'a whole number',
+  read: text => (WHOLE_NUMBER.test(text.trim()) ? BigInt(text).toString() : undefined),
+}
+/** Neither ISO 8601 practice nor Postgres has a year 0. */
+const day: Parameter = {
+  schema: { type: 'string', format: 'date' },
+  expected: 'a calendar day as YYYY-MM-DD',
+  read: text => (isDay(text.trim()) && !text.trim().startsWith('0000') ? text.trim() : undefined),
+}
+const boolean: Parameter = {
+  schema: { type: 'boolean' },
+  expected: 'true or false',
+  read: text => BOOLEANS.get(text.trim().toLowerCase()),
+}
+/** Capped at 2^53 - 1, which is beyond any count and still exact in every JSON parser. */
+const wholeNumber = (minimum: number, preset: number): Parameter => ({
+  schema: { minimum, default: preset, type: 'integer' },
+  expected: `a whole number, at least ${minimum}`,
+  read(text) {
+    const value = WHOLE_NUMBER.test(text.trim()) ? Number(text) : Number.NaN
+    return value >= minimum ? Math.min(value, Number.MAX_SAFE_INTEGER) : undefined
+  },
+})
+const oneOf = (values: readonly string[], preset?: string): Parameter => ({
+  schema: { type: 'string', enum: values, ...(preset && { default: preset }) },
+  expected: values.join(' or '),
+  read: text => values.find(value => value === text.trim()),
+})
+const one = (kind: Parameter, description: string) => ({ ...kind, schema: { ...kind.schema, description } })
+const many = (kind: Parameter, description: string) => ({
+  ...kind,
+  schema: { maxItems: MAX_FILTER_VALUES, type: 'array', items: kind.schema, description },
+})
+
+const WHOLE_NUMBER = /^[+-]?\d+$/
+const BOOLEANS = new Map(Object.entries({ true: true, 1: true, false: false, 0: false }))
+
+/** The parameters by their names in the query string. */
+export const LIST_PARAMETERS: Record<string, Parameter> = {
+  page: one(
+    wholeNumber(1, DEFAULT_PAGE),
+    'Page size, not a page number. Values above 100 are reduced to 100.',
+  ),
+  offset: one(wholeNumber(0, 0), 'Number of records to skip.'),
+  sort: one(oneOf(SORTS, SORTS[0]), 'An unrecognised value falls back to the default.'),
+  order: one(oneOf(ORDERS, ORDERS[0]), 'Case-insensitive; anything else falls back to ASC.'),
+  'filter[search]': one(
+    text,
+    'Case-insensitive partial match on assessment name, first name or last name. Two words also match as first name followed by last name.',
+  ),
+  'filter[start_date]': one(day, 'Completed on or after this day, in the time zone of the platform.'),
+  'filter[end_date]': one(
+    day,
+    'Completed on or before this day, the whole of it, in the time zone of the platform.',
+  ),
+  'filter[product_ids][]': many(id, 'Specific assessments.'),
+  'filter[user_ids][]': many(id, 'Specific educators, by platform user ID.'),
+  'filter[seids][]': many(text, 'Specific educators, by State Educator ID.'),
+  'filter[proctor_ids][]': many(id, 'Specific proctors, by platform user ID: of any part of the assessment.'),
+  'filter[organization_ids][]': many(id, 'Educators belonging to these organizations.'),
+  'filter[user_record_status][]': many(oneOf(['active', 'archived']), 'Record status of the educator.'),
+  'filter[legacy_record][]': many(
+    boolean,
+    'true: migrated from a prior system; false: created natively; both: everything.',
+  ),
+}
+
+/** The bare name of a parameter: `user_ids` for `filter[user_ids][]`. */
+export function fieldOf(name: string): string {
+  return name.replace(/^filter\[(\w+)\].*/, '$1')
+}
+
+/** The shapes of spec 2.1 to 2.3. They are rendered by SQL (db/migrations); tests compare answers with them. */
+
+/** Format int64: a generated client must not make 32 bits of it. */
+const Id = (description: string) => t.Integer({ format: 'int64', description })
+const Day = (description: string) => t.String({ format: 'date', description })
+
+/** Spec 2.2. */
+export const ResultPart = t.Object({
+  assessment_id: Id('ID of that individual part; the retrieve endpoint does not take it.'),
+  assessment_name: t.String({ description: 'Name of the part.' }),
+  certified_on: Day('Completion date of the part.'),
+  proctor_id: Id('Platform user ID of the proctor who supervised the part.'),
+  proctor_name: t.String({ description: "The proctor's name." }),
+})
+
+/** Spec 2.1: an element of `data`, and the answer of the retrieve endpoint. */
+export const AssessmentRecord = t.Object({
+  id: Id('ID of the overall assessment; the only one the retrieve endpoint takes.'),
+  seid: t.Union([t.String(), t.Null()], { description: 'State Educator ID; null if never recorded.' }),
+  name: t.String({ description: 'Full display name.' }),
+  first_name: t.String({ description: 'Given name.' }),
+  last_name: t.String({ description: 'Family name.' }),
+  email: t.String({ description: "The educator's email address on the platform." }),
+  organization_id: Id('Organization the assessment belongs to.'),
+  organization_name: t.String({ description: 'Name of that organization.' }),
+  assessment_name: t.String({ description: 'Name of the completed assessment.' }),
+  certified_on: Day('Completion date of the overall assessment.'),
+  results: t.Array(ResultPart, {
+    minItems: 1,
+    description: 'The parts, or one entry that describes the assessment itself.',
+  }),
+})
+
+/** Spec 4.2: the answer of the list endpoint, with the meta object of 2.3. */
+export const AssessmentList = t.Object({
+  data: t.Array(AssessmentRecord),
+  meta: t.Object({
+    count: t.Integer({ description: 'Total records matching the filters, ignoring paging.' }),
+    offset: t.Integer({ format: 'int64', description: 'Offset applied to this response.' }),
+    page: t.Integer({ description: 'Page size applied, after the cap of 100.' }),
+  }),
+})
