@@ -1,6 +1,6 @@
 import { type ImportOptions, type ImportResult, importSource, type Progress } from '../import/import.ts'
 import type { RecordSource } from '../import/record.ts'
-import { RejectsFile } from '../import/rejects-file.ts'
+import { RejectsFile } from '../import/rejects.ts'
 import type { Limit } from '../import/sync.ts'
 import { StatusLine } from './progress.ts'
 import { withCurrentSchema } from './with-database.ts'

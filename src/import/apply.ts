@@ -1,8 +1,8 @@
 import type { TransactionSql } from 'postgres'
 import { type BulkLoad, startBulkLoad } from '../postgres/schema/bulk.ts'
 import type { Summary } from './changes.ts'
-import { type RowType, TABLE_OF } from './record.ts'
-import { TABLES } from './staging.ts'
+import { listColumns } from './fields.ts'
+import { TABLE_OF, type Type } from './record.ts'
 
 /**
  * Assessments that one round of statements writes. The triggers render the records of a round at once: the cost of a
@@ -47,21 +47,15 @@ export async function applyStaging(
  * Writes the changed rows of a type, or of a range of assessments.
  * @param isEmpty the table is empty and may have no key
  */
-async function upsert(
-  sql: TransactionSql,
-  type: RowType | 'part',
-  isEmpty: boolean,
-  range = ALL,
-): Promise<void> {
-  const [table, key] = type === 'part' ? ['assessment_parts', 'assessment_id'] : [TABLE_OF[type], 'id']
-  const changed = type === 'part' ? 'changed_assessments' : `changed_${table}`
-  const columns = Object.keys(TABLES[type].columns)
-  const listed = (prefix: string) => columns.map(column => prefix + column).join(', ')
-  const conflict = `on conflict (id) do update set (${listed('')}) = row(${listed('excluded.')})
+async function upsert(sql: TransactionSql, type: Type, isEmpty: boolean, range = ALL): Promise<void> {
+  const table = TABLE_OF[type]
+  const [changed, key] = type === 'part' ? [TABLE_OF.assessment, 'assessment_id'] : [table, 'id']
+  const columns = listColumns(type)
+  const conflict = `on conflict (id) do update set (${columns}) = row(${listColumns(type, 'excluded.')})
     where (t.*) is distinct from (excluded.*)`
   await sql.unsafe(
-    `insert into ${table} as t (id, ${listed('')})
-     select i.id, ${listed('i.')} from ${changed} c join ${TABLES[type].name} i on i.${key} = c.id
+    `insert into ${table} as t (id, ${columns})
+     select i.id, ${listColumns(type, 'i.')} from changed_${changed} c join import_${table} i on i.${key} = c.id
      where c.id > $1 and c.id <= $2 and i.${key} > $1 and i.${key} <= $2
      ${isEmpty ? '' : conflict}`,
     range,
@@ -80,8 +74,8 @@ async function deleteAssessments(sql: TransactionSql): Promise<void> {
     delete from assessment_parts t
     using changed_assessments c
     where not c.is_new and t.assessment_id = c.id
-      and exists (select from import_parts p where p.assessment_id = c.id)
-      and not exists (select from import_parts p where p.id = t.id and p.assessment_id = c.id)`
+      and exists (select from import_assessment_parts p where p.assessment_id = c.id)
+      and not exists (select from import_assessment_parts p where p.id = t.id and p.assessment_id = c.id)`
 }
 
 /**
@@ -106,7 +100,7 @@ async function applyAssessments(
   if (total > ROUND) {
     await sql`create index on changed_assessments (id)`
     await sql`create index on import_assessments (id)`
-    await sql`create index on import_parts (assessment_id)`
+    await sql`create index on import_assessment_parts (assessment_id)`
   }
   let after = '0'
   for (let done = 0; done < total; ) {

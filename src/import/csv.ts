@@ -1,8 +1,18 @@
 import { pipeline, Readable } from 'node:stream'
 import { CsvError, type Info, parse } from 'csv-parse'
 import { Failure } from '../errors.ts'
-import { firstNames, printable, UnknownNames } from './notes.ts'
-import { BadLine, orBadLine, type RecordSource, type RowType, type SourceRecord } from './record.ts'
+import {
+  BadLine,
+  firstNames,
+  orBadLine,
+  printable,
+  type RecordSource,
+  type SourceRecord,
+  TABLE_OF,
+  TYPES,
+  type Type,
+  UnknownNames,
+} from './record.ts'
 import { columnsOf, readCells, requiredColumns } from './rows.ts'
 import { MAX_LINE, readText } from './text.ts'
 
@@ -13,25 +23,13 @@ export interface StoredFile {
   open(): AsyncIterable<Uint8Array>
 }
 
-/** The type of the rows in a CSV file; parts have a file of their own. */
-export type CsvType = RowType | 'part'
-
 /** Text that is CSV, with rows of one type. */
 interface CsvFile extends Omit<StoredFile, 'size'> {
-  type: CsvType
+  type: Type
   /** Bytes; unknown for the rows of a query. */
   size?: number
   /** For a query, rows are counted and not the lines of its output. */
   isQuery?: true
-}
-
-/** The names of the files that an import takes, in the order in which they are read. */
-export const FILE_NAMES: Record<string, CsvType> = {
-  organizations: 'organization',
-  products: 'product',
-  users: 'user',
-  assessments: 'assessment',
-  assessment_parts: 'part',
 }
 
 /**
@@ -41,8 +39,8 @@ export const FILE_NAMES: Record<string, CsvType> = {
  */
 export function csv(stored: StoredFile[], where: string): RecordSource {
   const plainName = ({ name }: StoredFile) => name.toLowerCase().replace(/\.gz$/, '')
-  const names = Object.keys(FILE_NAMES).map(name => `${name}.csv`)
-  const files = Object.values(FILE_NAMES).flatMap((type, index) => {
+  const names = TYPES.map(type => `${TABLE_OF[type]}.csv`)
+  const files = TYPES.flatMap((type, index) => {
     const [file, ...others] = stored.filter(file => plainName(file) === names[index])
     if (others.length > 0) throw new Failure(`${where} has ${names[index]} more than once: keep one`)
     return file ? [{ ...file, type }] : []
@@ -62,18 +60,16 @@ export function csv(stored: StoredFile[], where: string): RecordSource {
  * @param others names of files beside them, which a note lists as ignored
  */
 export function csvSource(files: CsvFile[], name: string, others: string[]): RecordSource {
-  const types = files.map(({ type }) => type)
   const unknown = new UnknownNames()
   const ignored = others.length > 0 ? [`ignored ${firstNames(others.map(printable))}`] : []
   const size = files.reduce((sum, { size = Number.NaN }) => sum + size, 0)
   return {
     name,
     files: files.map(({ name }) => name),
-    types: types.filter(type => type !== 'part'),
+    types: files.map(({ type }) => type),
     hasPartsApart: true,
-    holdsParts: types.includes('part'),
     isWhole: () => true,
-    ...(!Number.isNaN(size) && { size }),
+    size: Number.isNaN(size) ? undefined : size,
     unit: files.some(({ isQuery }) => isQuery) ? 'row' : 'line',
     notes: () => [...ignored, ...unknown.notes()],
     async *read(onBytes) {

@@ -1,4 +1,4 @@
-import { BadLine, type Row, type RowType } from './record.ts'
+import { BadLine, type Row, type Type } from './record.ts'
 
 /** The fields of records: their columns, and the readers of their values. Pure. */
 
@@ -6,12 +6,12 @@ import { BadLine, type Row, type RowType } from './record.ts'
 type Reader<Value> = (value: unknown) => Value
 
 /** A field of a record. */
-export interface Field {
+interface Field {
   /** The type of its column. */
   kind: string
   read: Reader<unknown>
   /** The value that null stands for, and that a new row gets without one; undefined where a value is required. */
-  cleared?: string | boolean
+  cleared?: string | boolean | null
 }
 
 const wholeNumber = (least: number, most: number) => (value: unknown) => {
@@ -22,16 +22,23 @@ const wholeNumber = (least: number, most: number) => (value: unknown) => {
 
 /** An id, which has to be exact in JavaScript. */
 export const readId = wholeNumber(1, Number.MAX_SAFE_INTEGER)
-/** The position of a part, in a column of the type integer. */
-export const readPosition = wholeNumber(0, 2 ** 31 - 1)
 
 const NAME = { kind: 'text', read: readName }
 const TEXT = { kind: 'text', read: readText, cleared: '' }
 const ID = { kind: 'bigint', read: readId }
 const INSTANT = { kind: 'timestamptz', read: readInstant }
 
+/** The fields of a part in CSV besides its id. In NDJSON, its assessment and position follow from its place. */
+export const PART = {
+  assessment_id: ID,
+  position: { kind: 'integer', read: wholeNumber(0, 2 ** 31 - 1), cleared: null },
+  name: NAME,
+  certified_at: INSTANT,
+  proctor_id: ID,
+}
+
 /** The fields that fill the columns of each type besides its id. */
-export const FIELDS: Record<RowType, Record<string, Field>> = {
+export const FIELDS: Record<Type, Record<string, Field>> = {
   organization: { name: NAME },
   product: { name: NAME },
   user: {
@@ -49,10 +56,14 @@ export const FIELDS: Record<RowType, Record<string, Field>> = {
     certified_at: INSTANT,
     legacy_record: { kind: 'boolean', read: readBoolean, cleared: false },
   },
+  part: PART,
 }
 
-/** The fields of a part besides its id, all of them required. */
-export const PART_FIELDS = { name: NAME, certified_at: INSTANT, proctor_id: ID }
+/** The columns of a type besides its id, with a prefix: "t.name, t.email". */
+export const listColumns = (type: Type, prefix = ''): string =>
+  Object.keys(FIELDS[type])
+    .map(column => prefix + column)
+    .join(', ')
 
 /**
  * The value of a field; `cleared` where it is absent or null.

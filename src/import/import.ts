@@ -5,10 +5,9 @@ import { type ApplyProgress, applyStaging } from './apply.ts'
 import { findChanges, type Summary, summarize } from './changes.ts'
 import { type LeftOut, NOBODY } from './erased.ts'
 import { endLine } from './ndjson.ts'
-import { type Place, placeIn, placeOf } from './place.ts'
 import { isVacuumed } from './platform/feed.ts'
 import { prepareStaging } from './prepare.ts'
-import { type RecordSource, TABLE_OF } from './record.ts'
+import { type Place, placeIn, placeOf, type RecordSource, TABLE_OF } from './record.ts'
 import {
   countRejects,
   findProblems,
@@ -123,7 +122,8 @@ async function importInto(
   options: ImportOptions,
 ): Promise<ImportResult> {
   const { onReject, maxRejected = { percent: 1 }, sync } = options
-  const { files, types, hasPartsApart, holdsParts, feed } = source
+  const { files, types, hasPartsApart, feed } = source
+  const holdsParts = types.includes('part')
   const { lines, staged } = await stage(sql, source, onProgress, onReject !== undefined)
   if (lines === 0 && feed && !feed.isFull()) return nothingNew()
   if (lines === 0) throw new Failure(`nothing was loaded: there is no record in ${source.name}`)
@@ -136,7 +136,7 @@ async function importInto(
   if (staged.partial.size > 0) await sql`select lock_export()`
   const erased = await prepareStaging(sql, staged, hasPartsApart)
   if (onReject && hasPartsApart && holdsParts) {
-    const line = await firstUnidentified(sql, placeOf({ file: files.length - 1, line: 0 }))
+    const line = await firstUnidentified(sql, placeOf(files.length - 1, 0))
     if (line !== undefined) {
       const problems = await firstProblems(sql, source, 1, line)
       return { loaded: false, lines, problems, total: 1, isPartOfUnknown: true }
@@ -145,9 +145,9 @@ async function importInto(
 
   const unknown = sync && (await firstUnidentified(sql))
   const isSyncing = sync !== undefined && (onReject !== undefined || (await countRejects(sql)) === 0)
-  const removals = isSyncing && unknown === undefined ? await stageRemovals(sql, types) : []
+  if (isSyncing && unknown === undefined) await stageRemovals(sql, types)
   await findChanges(sql)
-  if (isSyncing) await limitRemovals(sql, removals, sync)
+  if (isSyncing) await limitRemovals(sql, sync)
 
   await findProblems(sql, {
     hasPartsApart,
@@ -173,9 +173,8 @@ async function importInto(
 
 /** The result of a round of a feed without changes: it creates no temporary tables. */
 function nothingNew(): ImportResult {
-  const tables = [...Object.values(TABLE_OF), 'assessment_parts']
   const none = { inserted: 0, updated: 0, unchanged: 0, deleted: 0 }
-  const summary = Object.fromEntries(tables.map(table => [table, none]))
+  const summary = Object.fromEntries(Object.values(TABLE_OF).map(table => [table, none]))
   return { loaded: true, lines: 0, rejected: 0, erased: NOBODY, summary, keptFor: undefined }
 }
 

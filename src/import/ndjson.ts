@@ -1,13 +1,12 @@
 import { Failure } from '../errors.ts'
-import { UnknownNames } from './notes.ts'
 import {
   BadLine,
   orBadLine,
   type RecordSource,
   type Row,
-  type RowType,
   type SourceRecord,
-  TABLE_OF,
+  TYPES,
+  UnknownNames,
 } from './record.ts'
 import { readObject, readRow } from './rows.ts'
 import { type ByteSource, MAX_LINE, readText } from './text.ts'
@@ -26,12 +25,11 @@ export function ndjson(bytes: ByteSource): RecordSource {
     name,
     files: [undefined],
     unit: 'line',
-    types: Object.keys(TABLE_OF) as RowType[],
+    types: TYPES,
     hasPartsApart: false,
-    holdsParts: true,
     notes: () => unknown.notes(),
     isWhole: () => hasEnded || size !== undefined,
-    ...(size !== undefined && { size }),
+    size,
     async *read(onBytes) {
       let count = 0
       for await (const lines of readLines(bytes, onBytes)) {

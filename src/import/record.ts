@@ -3,15 +3,21 @@ import type { Feed } from './platform/feed.ts'
 /** Field names and values as the staging tables have them; a value that the source leaves out is undefined. */
 export type Row = Record<string, unknown>
 
-export type RowType = 'organization' | 'product' | 'user' | 'assessment'
-
-/** The source table of each type, in the order of summaries. */
-export const TABLE_OF: Record<RowType, string> = {
+/** The source table of each type, in the order of files and summaries. A CSV file has the name of its table. */
+export const TABLE_OF = {
   organization: 'organizations',
   product: 'products',
   user: 'users',
   assessment: 'assessments',
+  part: 'assessment_parts',
 }
+
+/** A type of rows. Parts of an assessment come in its line of NDJSON, or in a CSV file of their own. */
+export type Type = keyof typeof TABLE_OF
+export type RowType = Exclude<Type, 'part'>
+
+export const TYPES = Object.keys(TABLE_OF) as Type[]
+export const ROW_TYPES = TYPES.filter(type => type !== 'part')
 
 /** Why a line cannot be loaded; one clause without the line's number. */
 export class BadLine extends Error {
@@ -33,7 +39,7 @@ export function orBadLine<Value>(read: () => Value): Value | BadLine {
 
 /** A record that could be read. A part of an assessment is one of `parts`, or has a record of its own. */
 export interface ReadRecord {
-  type: RowType | 'part'
+  type: Type
   row: Row
   parts: Row[]
 }
@@ -55,15 +61,13 @@ export interface RecordSource {
   /** The names of its files in problems; undefined for a source of one file. */
   files: (string | undefined)[]
   /** The types that a complete source holds completely: --sync may remove from these. */
-  types: RowType[]
+  types: Type[]
   /** Parts may arrive apart from their assessment, in records of their own. */
   hasPartsApart: boolean
-  /** A complete source holds all parts of its assessments. */
-  holdsParts: boolean
   /** The unit in which its records are counted. */
   unit: 'line' | 'row'
   /** Bytes; unknown for a stream. */
-  size?: number
+  size: number | undefined
   /** Notes for the operator, on all that has been read so far. */
   notes(): string[]
   /**
@@ -77,3 +81,69 @@ export interface RecordSource {
   /** For a source that is read again and again, by its changes. */
   feed?: Feed
 }
+
+/**
+ * The place of a record: `file` only for a source of several, `row` instead of `line` for the rows of a query, and
+ * neither for a removal by --sync.
+ */
+export interface Place {
+  file?: string
+  line?: number
+  row?: number
+}
+
+/** Lines of a file: 2^40 lines a file and 2^12 files fit a JavaScript number. */
+const LINES = 2 ** 40
+
+/** Places from this one on belong to removals by --sync: no source has so many files. */
+export const SYNC_PLACE = 4000 * LINES
+
+/** A record's place as one number, which orders all records of a source. */
+export const placeOf = (file: number, line: number): number => file * LINES + line
+
+/** The place that a number stands for. */
+export function placeIn({ files, unit }: RecordSource, place: number): Place {
+  if (place >= SYNC_PLACE) return { file: '--sync' }
+  const name = files[Math.floor(place / LINES)]
+  return { ...(name !== undefined && { file: name }), [unit]: place % LINES }
+}
+
+/** A place in words: "line 7", "users.csv line 12", "users.sql row 12". */
+export function describePlace({ file, line, row }: Place): string {
+  const position = line !== undefined ? `line ${line}` : row !== undefined && `row ${row}`
+  return [file, position].filter(Boolean).join(' ')
+}
+
+/** Names that a note lists; the others are counted. */
+const LISTED = 5
+
+/** Names that are kept for one place: there may be as many keys as lines. */
+const KEPT = 100
+
+/** Keys and columns without a meaning: the values of a misspelt one would be lost without a note. */
+export class UnknownNames {
+  private readonly namesOf = new Map<string, Set<string>>()
+
+  /** @param where the place of the name, in words: "users.csv" */
+  add(where: string, name: string): void {
+    const names = this.namesOf.get(where) ?? new Set()
+    this.namesOf.set(where, names)
+    if (names.size < KEPT) names.add(printable(name))
+  }
+
+  /** A clause for each place: "unknown in users.csv, and ignored: firstname". */
+  notes(): string[] {
+    return [...this.namesOf].map(
+      ([where, names]) => `unknown in ${where}, and ignored: ${firstNames([...names])}`,
+    )
+  }
+}
+
+/** Names as a note lists them: the first five, and how many more there are. */
+export function firstNames(names: string[]): string {
+  const more = names.length > LISTED ? ` and ${names.length - LISTED} more` : ''
+  return names.slice(0, LISTED).join(', ') + more
+}
+
+/** A name of the source without control characters, which a terminal would obey. */
+export const printable = (name: string) => name.replace(/[\p{C}\s]/gu, '?').slice(0, 40)

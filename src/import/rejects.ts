@@ -1,8 +1,17 @@
+import { fsyncSync, renameSync, statSync } from 'node:fs'
 import type { TransactionSql } from 'postgres'
+import { Failure } from '../errors.ts'
+import { Draft } from '../files.ts'
 import { type Checking, problems } from './checks.ts'
-import { describePlace, type Place, placeIn, SYNC_PLACE } from './place.ts'
-import { type RecordSource, type RowType, TABLE_OF } from './record.ts'
-import { TABLES } from './staging.ts'
+import {
+  describePlace,
+  type Place,
+  placeIn,
+  type RecordSource,
+  ROW_TYPES,
+  SYNC_PLACE,
+  TABLE_OF,
+} from './record.ts'
 
 /** A record that cannot be loaded, and why. */
 export interface Problem extends Place {
@@ -92,9 +101,8 @@ export async function findProblems(sql: TransactionSql, checking: Checking): Pro
 
 /** Moves the bad rows from the staging tables to import_rejects. Returns the number of reasons. */
 async function takeOutProblems(sql: TransactionSql, checking: Checking): Promise<number> {
-  const { reject: _, text: __, ...rows } = TABLES
-  const deletions = Object.values(rows).map(
-    ({ name }) => `, bad_${name} as (delete from ${name} where line in (select line from found))`,
+  const deletions = [...Object.values(TABLE_OF), 'removed_parts'].map(
+    table => `, bad_${table} as (delete from import_${table} where line in (select line from found))`,
   )
   const [row] = await sql.unsafe<{ count: number }[]>(`
     with found (line, reason, other_line) as materialized (${problems(checking)}),
@@ -103,7 +111,7 @@ async function takeOutProblems(sql: TransactionSql, checking: Checking): Promise
       select found.line, coalesce(p.assessment_id, a.id), reason, other_line
       from found
       -- Parts that came with their assessment have its line, each of them.
-      left join import_parts p on p.line = found.line and p.apart
+      left join import_assessment_parts p on p.line = found.line and p.apart
       left join import_assessments a on a.line = found.line
       -- A removal by --sync of something that is still needed is no fault of the source: it is left undone.
       where found.line < ${SYNC_PLACE}
@@ -121,7 +129,7 @@ async function rejectCompanions(sql: TransactionSql): Promise<void> {
       delete from import_assessments a using bad where a.id = bad.id returning a.line, a.id
     ),
     parts as (
-      delete from import_parts p using bad where p.assessment_id = bad.id returning p.line, p.assessment_id as id
+      delete from import_assessment_parts p using bad where p.assessment_id = bad.id returning p.line, p.assessment_id as id
     )
     insert into import_rejects (line, assessment_id, reason)
     select line, id, format('assessment %s cannot be loaded without another record that is bad', id)
@@ -131,11 +139,55 @@ async function rejectCompanions(sql: TransactionSql): Promise<void> {
 
 /** Takes rows that are staged no longer out of the tables of changes. */
 async function updateChanges(sql: TransactionSql): Promise<void> {
-  for (const [type, table] of Object.entries(TABLE_OF) as [RowType, string][]) {
+  for (const type of ROW_TYPES) {
+    const table = TABLE_OF[type]
     const parts =
-      type === 'assessment' ? 'and not exists (select from import_parts p where p.assessment_id = c.id)' : ''
+      type === 'assessment'
+        ? 'and not exists (select from import_assessment_parts p where p.assessment_id = c.id)'
+        : ''
     await sql.unsafe(`
       delete from changed_${table} c
-      where not exists (select from ${TABLES[type].name} i where i.id = c.id and not i.deleted) ${parts}`)
+      where not exists (select from import_${table} i where i.id = c.id and not i.deleted) ${parts}`)
+  }
+}
+
+/**
+ * The file of --rejects: NDJSON, one bad record a line. It holds personal data, so only its owner may read it. It is
+ * written as a draft: an import that fails keeps the file of the previous one.
+ */
+export class RejectsFile {
+  private readonly draft: Draft
+
+  /** @throws Failure when there can be no such file, before anything is imported */
+  constructor(private readonly path: string) {
+    try {
+      // Renaming the draft would replace a device or a folder's link by a file.
+      if (statSync(path, { throwIfNoEntry: false })?.isFile() === false) throw new Error('it is not a file')
+      this.draft = new Draft(path)
+    } catch (error) {
+      throw new Failure(`cannot write the rejects to ${path}: ${(error as Error).message}`)
+    }
+  }
+
+  /** Adds a record. */
+  write({ file, line, row, reason, text }: Reject): void {
+    this.draft.write(Buffer.from(`${JSON.stringify({ file, line, row, reason, text: text ?? null })}\n`))
+  }
+
+  /** Puts the file in its place, once. */
+  keep(): void {
+    if (!this.draft.isOpen) return
+    fsyncSync(this.draft.descriptor)
+    this.draft.close()
+    try {
+      renameSync(this.draft.path, this.path)
+    } catch (error) {
+      throw new Failure(`the rejects stay in ${this.draft.path}: ${(error as Error).message}`)
+    }
+  }
+
+  /** Removes the draft; does nothing after keep(). */
+  discard(): void {
+    this.draft.discard()
   }
 }

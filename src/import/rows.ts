@@ -1,5 +1,5 @@
-import { FIELDS, type Field, PART_FIELDS, readBoolean, readField, readId, readPosition } from './fields.ts'
-import { BadLine, type ReadRecord, type Row, type RowType } from './record.ts'
+import { FIELDS, PART, readBoolean, readField, readId } from './fields.ts'
+import { BadLine, type ReadRecord, ROW_TYPES, type Row, type RowType, type Type } from './record.ts'
 import { MAX_LINE } from './text.ts'
 
 /**
@@ -7,22 +7,17 @@ import { MAX_LINE } from './text.ts'
  * comes from the database later, in SQL. Checks that need other lines or the database are in SQL, too. Pure.
  */
 
-type Type = RowType | 'part'
-
-const TYPES = Object.keys(FIELDS) as RowType[]
-
 /** The keys with a meaning in a line of each type, and in a part. */
 const KEYS = Object.fromEntries([
-  ['part', ['id', ...Object.keys(PART_FIELDS)]],
-  ...TYPES.map(type => {
+  ['part', ['id', 'name', 'certified_at', 'proctor_id']],
+  ...ROW_TYPES.map(type => {
     const others = type === 'assessment' ? ['proctor_id', 'parts'] : []
     return [type, ['type', 'id', 'deleted', ...Object.keys(FIELDS[type]), ...others]]
   }),
 ]) as Record<Type, string[]>
 
 /** The columns that a CSV file of a type must have. The values of other missing columns stay as they are stored. */
-export const requiredColumns = (type: Type) =>
-  type === 'part' ? ['assessment_id', 'id', ...Object.keys(PART_FIELDS)] : ['id']
+export const requiredColumns = (type: Type) => (type === 'part' ? ['assessment_id', ...KEYS.part] : ['id'])
 
 /** The columns with a meaning in a CSV file of a type. */
 export const columnsOf = (type: Type) =>
@@ -67,7 +62,8 @@ export function readRow(object: Row, onUnknown: OnUnknown = () => {}): ReadRecor
     const row: Row = { id, deleted: false }
     const fields = FIELDS[type]
     for (const name in fields)
-      if (object[name] !== undefined) row[name] = readField(object, name, fields[name] as Field)
+      if (object[name] !== undefined)
+        row[name] = readField(object, name, fields[name] as (typeof fields)[string])
     if (type !== 'assessment') return { type, row, parts: [] }
     const parts = readParts(object, id, onUnknown)
     if (parts.length === 0) {
@@ -81,7 +77,7 @@ export function readRow(object: Row, onUnknown: OnUnknown = () => {}): ReadRecor
   }
 }
 
-const isRowType = (type: unknown): type is RowType => typeof type === 'string' && Object.hasOwn(FIELDS, type)
+const isRowType = (type: unknown): type is RowType => ROW_TYPES.includes(type as RowType)
 
 const isDeleted = (object: Row) => readField(object, 'deleted', { read: readBoolean, cleared: false })
 
@@ -121,9 +117,9 @@ const ownPart = (assessmentId: number, proctor_id: number): Row => ({
 const readPart = (part: Row, position: number | null, prefix: string): Row => ({
   id: readField(part, 'id', { read: readId }, prefix),
   position,
-  name: readField(part, 'name', PART_FIELDS.name, prefix),
-  certified_at: readField(part, 'certified_at', PART_FIELDS.certified_at, prefix),
-  proctor_id: readField(part, 'proctor_id', PART_FIELDS.proctor_id, prefix),
+  name: readField(part, 'name', PART.name, prefix),
+  certified_at: readField(part, 'certified_at', PART.certified_at, prefix),
+  proctor_id: readField(part, 'proctor_id', PART.proctor_id, prefix),
 })
 
 /**
@@ -167,7 +163,7 @@ function readPartRow(object: Row): ReadRecord {
   const id = readField(object, 'id', { read: readId })
   const apart = { id, assessment_id, apart: true }
   if (isDeleted(object)) return { type: 'part', row: { ...apart, deleted: true }, parts: [] }
-  const position = readField<number | null>(object, 'position', { read: readPosition, cleared: null })
+  const position = readField<number | null>(object, 'position', PART.position)
   const proctor_id = readField(object, 'proctor_id', { read: readId })
   if (id !== assessment_id)
     return { type: 'part', row: { ...readPart(object, position, ''), ...apart }, parts: [] }
