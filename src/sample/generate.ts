@@ -1,5 +1,4 @@
-import { DAY, DAY_ONLY, momentsUntil, stampOf, UTC } from './calendar.ts'
-import { Chance, item, mix } from './chance.ts'
+import { Chance, DAY, DAY_ONLY, item, mix, momentsUntil, stampOf, UTC } from './chance.ts'
 import { organizationName, PRODUCTS, person } from './names.ts'
 
 /** The options of `sampleNdjson`. */
@@ -10,16 +9,6 @@ export interface SampleOptions {
   /** The latest completion instant; fixed by default, so that the output is the same forever. */
   until?: Date
 }
-
-/** The facts about an assessment that its parts depend on. */
-interface Completion {
-  id: number
-  moment: number
-  zone: number
-  proctor: number
-}
-
-type World = ReturnType<typeof createWorld>
 
 const CHUNK = 64 * 1024
 /** Keeps the products behind the SEIDs below 2^53, and so exact. */
@@ -43,6 +32,8 @@ export function* sampleNdjson(options: SampleOptions): Generator<string> {
   }
   yield `${chunk}${JSON.stringify({ type: 'end', lines })}\n`
 }
+
+type World = ReturnType<typeof createWorld>
 
 function createWorld({ assessments, seed = 1, until = new Date('2026-06-30T23:59:59Z') }: SampleOptions) {
   if (!Number.isInteger(assessments) || assessments < 0 || assessments > MOST_ASSESSMENTS)
@@ -157,7 +148,11 @@ function homeOf(chance: Chance, educator: number, age: number): number {
 }
 
 /** The last part completes the assessment, unless another one was retaken after it. */
-function partsOf({ chance, proctors }: World, names: string[], completion: Completion): object[] {
+function partsOf(
+  { chance, proctors }: World,
+  names: string[],
+  completion: Record<'id' | 'moment' | 'zone' | 'proctor', number>,
+): object[] {
   const { id, zone, proctor } = completion
   const final = chance.draw() < 0.12 ? chance.below(names.length) : names.length - 1
   // In one case of seven a single proctor supervises all parts.
