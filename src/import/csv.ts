@@ -4,7 +4,6 @@ import { Failure } from '../errors.ts'
 import {
   BadLine,
   firstNames,
-  orBadLine,
   printable,
   type RecordSource,
   type SourceRecord,
@@ -98,7 +97,7 @@ async function* readFile(
     }
     rows += 1
     const header = columns
-    const read = orBadLine(() => readCells(type, header, cells))
+    const read = readCells(type, header, cells)
     // The number of a row in the answer to a query does not help to find the record.
     if (isQuery && read instanceof BadLine && read.subject)
       read.message = `id ${read.subject.id}: ${read.message}`

@@ -1,5 +1,13 @@
-import { FIELDS, PART, readBoolean, readField, readId } from './fields.ts'
-import { BadLine, type ReadRecord, ROW_TYPES, type Row, type RowType, type Type } from './record.ts'
+import { FIELDS, type Field, FLAG, ID, INSTANT, NAME, POSITION, readField } from './fields.ts'
+import {
+  BadLine,
+  orBadLine,
+  type ReadRecord,
+  ROW_TYPES,
+  type Row,
+  type RowType,
+  type Type,
+} from './record.ts'
 import { MAX_LINE } from './text.ts'
 
 /**
@@ -53,17 +61,16 @@ const isObject = (value: unknown): value is Row =>
  * @throws BadLine, with its subject once that is known
  */
 export function readRow(object: Row, onUnknown: OnUnknown = () => {}): ReadRecord {
-  const { type } = object
-  if (!isRowType(type)) throw new BadLine('type must be organization, product, user or assessment')
+  const type = object.type as RowType
+  if (!ROW_TYPES.includes(type)) throw new BadLine('type must be organization, product, user or assessment')
   reportUnknown(type, object, onUnknown)
-  const id = readField(object, 'id', { read: readId })
+  const id = readField(object, 'id', ID)
   try {
-    if (isDeleted(object)) return { type, row: { id, deleted: true }, parts: [] }
+    if (readField(object, 'deleted', FLAG)) return { type, row: { id, deleted: true }, parts: [] }
     const row: Row = { id, deleted: false }
     const fields = FIELDS[type]
     for (const name in fields)
-      if (object[name] !== undefined)
-        row[name] = readField(object, name, fields[name] as (typeof fields)[string])
+      if (object[name] !== undefined) row[name] = readField(object, name, fields[name] as Field)
     if (type !== 'assessment') return { type, row, parts: [] }
     const parts = readParts(object, id, onUnknown)
     if (parts.length === 0) {
@@ -77,10 +84,6 @@ export function readRow(object: Row, onUnknown: OnUnknown = () => {}): ReadRecor
   }
 }
 
-const isRowType = (type: unknown): type is RowType => ROW_TYPES.includes(type as RowType)
-
-const isDeleted = (object: Row) => readField(object, 'deleted', { read: readBoolean, cleared: false })
-
 function reportUnknown(type: Type, object: Row, onUnknown: OnUnknown): void {
   for (const key in object) if (!KEYS[type].includes(key)) onUnknown(type, key)
 }
@@ -90,7 +93,7 @@ function readParts({ parts, proctor_id }: Row, assessmentId: number, onUnknown: 
   const hasProctor = proctor_id !== undefined && proctor_id !== null
   if (parts === undefined && !hasProctor) return []
   if (parts === undefined || parts === null)
-    return [ownPart(assessmentId, readField({ proctor_id }, 'proctor_id', { read: readId }))]
+    return [{ ...OWN_PART, id: assessmentId, proctor_id: readField({ proctor_id }, 'proctor_id', ID) }]
   if (hasProctor) throw new BadLine('proctor_id and parts are both given: each part names its own proctor')
   if (!Array.isArray(parts) || parts.length === 0)
     throw new BadLine('parts must be a list of at least one part')
@@ -105,44 +108,35 @@ function readParts({ parts, proctor_id }: Row, assessmentId: number, onUnknown: 
   return rows
 }
 
-/** The part that stands for an assessment without separate ones, and has its id. */
-const ownPart = (assessmentId: number, proctor_id: number): Row => ({
-  id: assessmentId,
-  position: 1,
-  name: null,
-  certified_at: null,
-  proctor_id,
-})
+/** The part that stands for an assessment without separate ones; it also has the id of the assessment. */
+const OWN_PART = { position: 1, name: null, certified_at: null }
 
 const readPart = (part: Row, position: number | null, prefix: string): Row => ({
-  id: readField(part, 'id', { read: readId }, prefix),
+  id: readField(part, 'id', ID, prefix),
   position,
-  name: readField(part, 'name', PART.name, prefix),
-  certified_at: readField(part, 'certified_at', PART.certified_at, prefix),
-  proctor_id: readField(part, 'proctor_id', PART.proctor_id, prefix),
+  name: readField(part, 'name', NAME, prefix),
+  certified_at: readField(part, 'certified_at', INSTANT, prefix),
+  proctor_id: readField(part, 'proctor_id', ID, prefix),
 })
 
 /**
- * The row of the cells of a CSV file under their columns; '' is a column without a meaning.
- * @throws BadLine
+ * The row of the cells of a CSV file under their columns; '' is a column without a meaning. A BadLine is returned and not
+ * thrown, with the assessment of the row once that is known: an assessment is loaded with all of its rows, or not at all.
  */
-export function readCells(type: Type, columns: string[], cells: string[]): ReadRecord {
+export function readCells(type: Type, columns: string[], cells: string[]): ReadRecord | BadLine {
   if (cells.length !== columns.length)
-    throw new BadLine(`has ${cells.length} fields where the header has ${columns.length}`)
-  const object: Row = {}
+    return new BadLine(`has ${cells.length} fields where the header has ${columns.length}`)
+  const object: Row = { type }
   for (const [index, name] of columns.entries())
     if (name !== '') object[name] = jsonValue(name, cells[index] ?? '')
-  try {
-    return type === 'part' ? readPartRow(object) : readRow({ ...object, type })
-  } catch (error) {
-    // An assessment is loaded with all of its records, or not at all.
-    const assessmentId = type === 'part' ? object.assessment_id : type === 'assessment' && object.id
-    if (error instanceof BadLine && isId(assessmentId)) error.assessmentId = assessmentId
-    throw error
-  }
+  const read = orBadLine(() =>
+    type === 'part' ? { type, row: readPartRow(object), parts: [] } : readRow(object),
+  )
+  const assessmentId = type === 'part' ? object.assessment_id : type === 'assessment' && object.id
+  if (read instanceof BadLine && Number.isSafeInteger(assessmentId) && assessmentId !== 0)
+    read.assessmentId = assessmentId as number
+  return read
 }
-
-const isId = (value: unknown): value is number => Number.isSafeInteger(value) && (value as number) >= 1
 
 /** The value that NDJSON would have for a cell. A cell that has none stays text, which its reader refuses. */
 function jsonValue(column: string, cell: string): unknown {
@@ -158,16 +152,15 @@ function jsonValue(column: string, cell: string): unknown {
 const BOOLEANS: Record<string, boolean> = { true: true, false: false, t: true, f: false, 1: true, 0: false }
 
 /** A part with the id of its assessment stands for the assessment itself, which has a name and a date. */
-function readPartRow(object: Row): ReadRecord {
-  const assessment_id = readField(object, 'assessment_id', { read: readId })
-  const id = readField(object, 'id', { read: readId })
-  const apart = { id, assessment_id, apart: true }
-  if (isDeleted(object)) return { type: 'part', row: { ...apart, deleted: true }, parts: [] }
-  const position = readField<number | null>(object, 'position', PART.position)
-  const proctor_id = readField(object, 'proctor_id', { read: readId })
-  if (id !== assessment_id)
-    return { type: 'part', row: { ...readPart(object, position, ''), ...apart }, parts: [] }
+function readPartRow(object: Row): Row {
+  const assessment_id = readField(object, 'assessment_id', ID)
+  const id = readField(object, 'id', ID)
+  const row = { id, assessment_id, apart: true }
+  if (readField(object, 'deleted', FLAG)) return { ...row, deleted: true }
+  const position = readField(object, 'position', POSITION)
+  const proctor_id = readField(object, 'proctor_id', ID)
+  if (id !== assessment_id) return { ...readPart(object, position, ''), ...row }
   if (object.name !== null || object.certified_at !== null)
     throw new BadLine(`part ${id} has the id of the assessment itself`)
-  return { type: 'part', row: { ...ownPart(id, proctor_id), ...apart, position }, parts: [] }
+  return { ...OWN_PART, ...row, proctor_id, position }
 }
