@@ -4,6 +4,7 @@ import { Failure } from '../errors.ts'
 import {
   BadLine,
   firstNames,
+  placeOf,
   printable,
   type RecordSource,
   type SourceRecord,
@@ -15,18 +16,16 @@ import {
 import { columnsOf, readCells, requiredColumns } from './rows.ts'
 import { MAX_LINE, readText } from './text.ts'
 
-/** A file of a folder or a zip. */
+/** A file of a folder or a zip, or the output of a query, whose size in bytes is unknown. */
 export interface StoredFile {
   name: string
-  size: number
+  size?: number
   open(): AsyncIterable<Uint8Array>
 }
 
 /** Text that is CSV, with rows of one type. */
-interface CsvFile extends Omit<StoredFile, 'size'> {
+interface CsvFile extends StoredFile {
   type: Type
-  /** Bytes; unknown for the rows of a query. */
-  size?: number
   /** For a query, rows are counted and not the lines of its output. */
   isQuery?: true
 }
@@ -37,20 +36,16 @@ interface CsvFile extends Omit<StoredFile, 'size'> {
  * @throws Failure when it has none of the files, or one of them twice
  */
 export function csv(stored: StoredFile[], where: string): RecordSource {
-  const plainName = ({ name }: StoredFile) => name.toLowerCase().replace(/\.gz$/, '')
+  const plain = (name: string) => name.toLowerCase().replace(/\.gz$/, '')
   const names = TYPES.map(type => `${TABLE_OF[type]}.csv`)
   const files = TYPES.flatMap((type, index) => {
-    const [file, ...others] = stored.filter(file => plainName(file) === names[index])
+    const [file, ...others] = stored.filter(({ name }) => plain(name) === names[index])
     if (others.length > 0) throw new Failure(`${where} has ${names[index]} more than once: keep one`)
     return file ? [{ ...file, type }] : []
   })
   if (files.length === 0) throw new Failure(`${where} has none of ${names.join(', ')}`)
-  const others = stored.filter(file => !names.includes(plainName(file)))
-  return csvSource(
-    files,
-    where,
-    others.map(({ name }) => name),
-  )
+  const others = stored.map(({ name }) => name).filter(name => !names.includes(plain(name)))
+  return csvSource(files, where, others)
 }
 
 /**
@@ -96,12 +91,11 @@ async function* readFile(
       continue
     }
     rows += 1
-    const header = columns
-    const read = readCells(type, header, cells)
+    const read = readCells(type, columns, cells)
     // The number of a row in the answer to a query does not help to find the record.
     if (isQuery && read instanceof BadLine && read.subject)
       read.message = `id ${read.subject.id}: ${read.message}`
-    batch.push({ file, line: isQuery ? rows : line, text, read })
+    batch.push({ place: placeOf(file, isQuery ? rows : line), text, read })
     if (batch.length < BATCH) continue
     yield batch
     batch = []
@@ -113,15 +107,13 @@ async function* readFile(
 /** The names of the columns; '' for one without a meaning. */
 function readHeader({ name, type, isQuery }: CsvFile, cells: string[], unknown: UnknownNames): string[] {
   const columns = cells.map(cell => cell.trim().toLowerCase())
-  const missing = requiredColumns(type)
-    .filter(column => !columns.includes(column))
-    .join(', ')
-  if (missing && isQuery)
-    throw new Failure(`${name} gives no column ${missing}: name it in the select, as in select key as id`)
-  if (missing)
-    throw new Failure(
-      `${name} has no column ${missing}: its first row must name the columns, with commas between them`,
-    )
+  const missing = requiredColumns(type).filter(column => !columns.includes(column))
+  if (missing.length > 0) {
+    const [lacks, advice] = isQuery
+      ? ['gives no', 'name it in the select, as in select key as id']
+      : ['has no', 'its first row must name the columns, with commas between them']
+    throw new Failure(`${name} ${lacks} column ${missing.join(', ')}: ${advice}`)
+  }
   const twice = columns.find((column, index) => column !== '' && columns.indexOf(column) !== index)
   if (twice) throw new Failure(`${name} has the column ${printable(twice)} more than once`)
   const known = columnsOf(type)
@@ -129,14 +121,7 @@ function readHeader({ name, type, isQuery }: CsvFile, cells: string[], unknown: 
   return columns.map(column => (known.includes(column) ? column : ''))
 }
 
-interface CsvRow {
-  /** Its first line: a quoted cell may hold line breaks. */
-  line: number
-  cells: string[]
-  text: string
-}
-
-async function* readRows(name: string, texts: AsyncIterable<string>): AsyncGenerator<CsvRow> {
+async function* readRows(name: string, texts: AsyncIterable<string>) {
   const parser = parse({
     info: true,
     raw: true,
@@ -158,6 +143,7 @@ async function* readRows(name: string, texts: AsyncIterable<string>): AsyncGener
       const text = raw.replace(/^[\r\n]+|[\r\n]+$/g, '')
       const breaks = /[\r\n]/.test(text) ? record.flatMap(cell => cell.match(/\r\n|\r|\n/g) ?? []) : []
       twice += breaks.filter(one => one === '\r\n').length
+      // The first line of the row: a quoted cell may hold line breaks.
       yield { line: info.lines - twice - breaks.length, cells: record, text }
     }
   } catch (error) {

@@ -17,7 +17,7 @@ import {
   type Reject,
   readRejects,
 } from './rejects.ts'
-import { createStaging, StagingBatch } from './staging.ts'
+import { stageRecords } from './staging.ts'
 import { exceeds, type Limit, limitRemovals, stageRemovals } from './sync.ts'
 
 /** Bad records that are described; the others are counted. */
@@ -124,7 +124,9 @@ async function importInto(
   const { onReject, maxRejected = { percent: 1 }, sync } = options
   const { files, types, hasPartsApart, feed } = source
   const holdsParts = types.includes('part')
-  const { lines, staged } = await stage(sql, source, onProgress, onReject !== undefined)
+  const { lines, staged } = await stageRecords(sql, source, onReject !== undefined, (lines, bytes) =>
+    onProgress({ phase: 'reading', bytes, size: source.size, lines }),
+  )
   if (lines === 0 && feed && !feed.isFull()) return nothingNew()
   if (lines === 0) throw new Failure(`nothing was loaded: there is no record in ${source.name}`)
   if (sync && !source.isWhole())
@@ -176,27 +178,6 @@ function nothingNew(): ImportResult {
   const none = { inserted: 0, updated: 0, unchanged: 0, deleted: 0 }
   const summary = Object.fromEntries(Object.values(TABLE_OF).map(table => [table, none]))
   return { loaded: true, lines: 0, rejected: 0, erased: NOBODY, summary, keptFor: undefined }
-}
-
-async function stage(
-  sql: TransactionSql,
-  source: RecordSource,
-  onProgress: (progress: Progress) => void,
-  keepTexts: boolean,
-) {
-  const staged = new StagingBatch(sql, keepTexts)
-  let lines = 0
-  let bytes = 0
-  onProgress({ phase: 'reading', bytes, size: source.size, lines })
-  for await (const records of source.read(size => (bytes += size))) {
-    if (lines === 0 && records.length > 0) await createStaging(sql)
-    for (const record of records) staged.add(record)
-    await staged.writeIfFull()
-    lines += records.length
-    onProgress({ phase: 'reading', bytes, size: source.size, lines })
-  }
-  await staged.finish()
-  return { lines, staged }
 }
 
 /**

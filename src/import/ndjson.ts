@@ -43,7 +43,7 @@ export function ndjson(bytes: ByteSource): RecordSource {
           hasEnded = isEnd
           if (isEnd) continue
           const read = object instanceof BadLine ? object : orBadLine(() => readRow(object, onUnknown))
-          records.push({ file: 0, line, text, read })
+          records.push({ place: line, text, read })
           count += 1
         }
         yield records

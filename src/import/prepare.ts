@@ -2,16 +2,16 @@ import type { TransactionSql } from 'postgres'
 import { type LeftOut, leaveOutErased } from './erased.ts'
 import { FIELDS, listColumns } from './fields.ts'
 import { type RowType, TABLE_OF, type Type } from './record.ts'
+import type { Staged } from './staging.ts'
 
 /**
  * Prepares the staged rows after the last record. Equal records for one id become one, and different ones are bad. Erased
  * people are left out. Values that a record leaves out come from the database. Bad records go to import_rejects. The
  * planner gets statistics: without them it takes the tables for empty.
- * @param staged types of which an id may have come twice, and types of which a record may leave a value out
  */
 export async function prepareStaging(
   sql: TransactionSql,
-  { unordered, partial }: { unordered: Set<RowType>; partial: Set<RowType> },
+  { unordered, partial }: Staged,
   hasPartsApart: boolean,
 ): Promise<LeftOut> {
   for (const type of unordered) await removeRepetitions(sql, type)
@@ -103,21 +103,20 @@ async function removeRepetitions(sql: TransactionSql, type: Type): Promise<void>
 async function complete(sql: TransactionSql, type: RowType): Promise<number> {
   const table = TABLE_OF[type]
   const columns = Object.keys(FIELDS[type])
-  const defaultOf = (column: string) => FIELDS[type][column]?.cleared
   const isNull = (columns: string[]) =>
     `not i.deleted and (${columns.map(column => `i.${column} is null`).join(' or ')})`
   const stored = columns.map(column => `${column} = coalesce(i.${column}, t.${column})`)
   await sql.unsafe(`
     update import_${table} i set ${stored.join(', ')} from ${table} t where t.id = i.id and ${isNull(columns)}`)
 
-  const optional = columns.filter(column => defaultOf(column) !== undefined)
-  const defaults = optional.map(column => `${column} = coalesce(i.${column}, '${defaultOf(column)}')`)
+  const optional = Object.entries(FIELDS[type]).filter(([, { cleared }]) => cleared !== undefined)
+  const defaults = optional.map(([column, { cleared }]) => `${column} = coalesce(i.${column}, '${cleared}')`)
   if (defaults.length > 0)
     await sql.unsafe(`update import_${table} i set ${defaults.join(', ')} where ${isNull(columns)}`)
   // From here on null is a value again.
   if (type === 'user') await sql`update import_users set seid = null where seid = ''`
 
-  const required = columns.filter(column => !optional.includes(column))
+  const required = columns.filter(column => FIELDS[type][column]?.cleared === undefined)
   const missing = required.map(column => `when i.${column} is null then '${column}'`).join(' ')
   const incomplete = await sql.unsafe(`
     with gone as (

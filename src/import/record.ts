@@ -46,9 +46,8 @@ export interface ReadRecord {
 
 /** One record of a source: a line of NDJSON, or a row of a CSV file. */
 export interface SourceRecord {
-  /** The index of its file. */
-  file: number
-  line: number
+  /** See placeOf(). */
+  place: number
   /** Its original text; undefined when that is too long to be kept. */
   text: string | undefined
   read: ReadRecord | BadLine
@@ -98,7 +97,7 @@ const LINES = 2 ** 40
 /** Places from this one on belong to removals by --sync: no source has so many files. */
 export const SYNC_PLACE = 4000 * LINES
 
-/** A record's place as one number, which orders all records of a source. */
+/** A place as one number, which orders all records of a source. `file` is the index of a file. */
 export const placeOf = (file: number, line: number): number => file * LINES + line
 
 /** The place that a number stands for. */

@@ -92,11 +92,8 @@ export async function findProblems(sql: TransactionSql, checking: Checking): Pro
     return void (await sql.unsafe(
       `insert into import_rejects (line, reason, other_line) ${problems(checking)}`,
     ))
-  if (checking.hasPartsApart) await rejectCompanions(sql)
-  while ((await takeOutProblems(sql, checking)) > 0) {
-    if (checking.hasPartsApart) await rejectCompanions(sql)
-    else await updateChanges(sql)
-  }
+  do await rejectCompanions(sql)
+  while ((await takeOutProblems(sql, checking)) > 0)
 }
 
 /** Moves the bad rows from the staging tables to import_rejects. Returns the number of reasons. */
@@ -121,7 +118,10 @@ async function takeOutProblems(sql: TransactionSql, checking: Checking): Promise
   return row?.count ?? 0
 }
 
-/** An assessment whose parts arrive apart from it is loaded with all of them, or not at all. */
+/**
+ * An assessment whose parts arrive apart from it is loaded with all of them, or not at all. Rows that are staged no longer
+ * go out of the tables of changes.
+ */
 async function rejectCompanions(sql: TransactionSql): Promise<void> {
   await sql`
     with bad as (select distinct assessment_id as id from import_rejects where assessment_id is not null),
@@ -134,11 +134,6 @@ async function rejectCompanions(sql: TransactionSql): Promise<void> {
     insert into import_rejects (line, assessment_id, reason)
     select line, id, format('assessment %s cannot be loaded without another record that is bad', id)
     from (select * from assessments union select * from parts) as companions`
-  await updateChanges(sql)
-}
-
-/** Takes rows that are staged no longer out of the tables of changes. */
-async function updateChanges(sql: TransactionSql): Promise<void> {
   for (const type of ROW_TYPES) {
     const table = TABLE_OF[type]
     const parts =

@@ -1,6 +1,14 @@
 import type { TransactionSql } from 'postgres'
 import { FIELDS } from './fields.ts'
-import { BadLine, placeOf, type Row, type RowType, type SourceRecord, TABLE_OF, type Type } from './record.ts'
+import {
+  BadLine,
+  type RecordSource,
+  type Row,
+  type RowType,
+  type SourceRecord,
+  TABLE_OF,
+  type Type,
+} from './record.ts'
 
 const kindsOf = (type: Type) =>
   Object.fromEntries(Object.entries(FIELDS[type]).map(([name, { kind }]) => [name, kind]))
@@ -38,8 +46,7 @@ const columnsOf = (table: string) =>
     ...COLUMNS[table as keyof typeof COLUMNS],
   })
 
-/** Creates the staging tables in a transaction. */
-export async function createStaging(sql: TransactionSql): Promise<void> {
+async function createStaging(sql: TransactionSql): Promise<void> {
   for (const table of Object.keys(COLUMNS)) {
     const columns = columnsOf(table).map(column => column.join(' '))
     await sql.unsafe(`create temporary table import_${table} (${columns.join(', ')}) on commit drop`)
@@ -49,11 +56,38 @@ export async function createStaging(sql: TransactionSql): Promise<void> {
 /** Rows of one round trip: its cost vanishes, and two batches take little memory. */
 const BATCH = 5000
 
-/** Writes rows into the staging tables. Postgres takes one batch while this process reads the next. */
-export class StagingBatch {
+/**
+ * Writes all records of a source into the staging tables, which it creates for the first one.
+ * @param keepTexts also writes their original texts
+ * @param onRead takes the numbers of lines and bytes that have been read
+ */
+export async function stageRecords(
+  sql: TransactionSql,
+  source: RecordSource,
+  keepTexts: boolean,
+  onRead: (lines: number, bytes: number) => void,
+): Promise<{ lines: number; staged: Staged }> {
+  const staged = new Staged(sql, keepTexts)
+  let lines = 0
+  let bytes = 0
+  onRead(lines, bytes)
+  for await (const records of source.read(size => (bytes += size))) {
+    if (lines === 0 && records.length > 0) await createStaging(sql)
+    for (const record of records) staged.add(record)
+    if (staged.size >= BATCH) await staged.write()
+    lines += records.length
+    onRead(lines, bytes)
+  }
+  await staged.write()
+  await staged.written
+  return { lines, staged }
+}
+
+/** Rows on their way into the staging tables. Postgres takes one batch while this process reads the next. */
+export class Staged {
+  size = 0
   private rows = new Map<string, Row[]>()
-  private size = 0
-  private written: Promise<unknown> = Promise.resolve()
+  written: Promise<unknown> = Promise.resolve()
   private readonly highest = new Map<RowType, number>()
   /** Types of which an id may have come twice; ids that only rise cannot. */
   readonly unordered = new Set<RowType>()
@@ -65,9 +99,7 @@ export class StagingBatch {
     private readonly keepTexts: boolean,
   ) {}
 
-  /** Adds a record that could be read, or one that could not. */
-  add({ file, line: number, read, text }: SourceRecord): void {
-    const line = placeOf(file, number)
+  add({ place: line, read, text }: SourceRecord): void {
     if (read instanceof BadLine) {
       if (read.subject) this.checkOrder(read.subject.type, read.subject.id)
       this.put('rejects', { line, ...read.subject, assessment_id: read.assessmentId, reason: read.message })
@@ -88,17 +120,6 @@ export class StagingBatch {
     if (this.keepTexts && text !== undefined) this.put('texts', { line, text: JSON.stringify(text) })
   }
 
-  /** Resolves at once until the batch is full, and then when the previous one has been written. */
-  async writeIfFull(): Promise<void> {
-    if (this.size >= BATCH) await this.write()
-  }
-
-  /** Writes the remaining rows. */
-  async finish(): Promise<void> {
-    await this.write()
-    await this.written
-  }
-
   private put(table: string, row: Row): void {
     const rows = this.rows.get(table)
     if (rows) rows.push(row)
@@ -111,7 +132,8 @@ export class StagingBatch {
     this.highest.set(type, id)
   }
 
-  private async write(): Promise<void> {
+  /** Sends the rows once the previous ones are written. */
+  async write(): Promise<void> {
     const statements = [...this.rows].map(([table, rows]) => statementOf(table, rows))
     this.rows = new Map()
     this.size = 0
