@@ -4,10 +4,7 @@ import type { Summary } from './changes.ts'
 import { listColumns } from './fields.ts'
 import { TABLE_OF, type Type } from './record.ts'
 
-/**
- * Assessments that one round of statements writes. The triggers render the records of a round at once: the cost of a
- * statement is small beside it, and its transition tables stay in memory.
- */
+/** Assessments of one round: the cost of its statements is small beside it, and transition tables stay in memory. */
 const ROUND = 20_000
 
 /** Progress in changed assessments, in records of a first load, or the building of indexes that were put off. */
@@ -43,10 +40,7 @@ export async function applyStaging(
     await sql`delete from ${sql(table)} where id in (select id from ${sql(`import_${table}`)} where deleted)`
 }
 
-/**
- * Writes the changed rows of a type, or of a range of assessments.
- * @param isEmpty the table is empty and may have no key
- */
+/** Writes the changed rows of a type, or of a range of assessments. A table that `isEmpty` may have no key. */
 async function upsert(sql: TransactionSql, type: Type, isEmpty: boolean, range = ALL): Promise<void> {
   const table = TABLE_OF[type]
   const [changed, key] = type === 'part' ? [TABLE_OF.assessment, 'assessment_id'] : [table, 'id']
@@ -78,10 +72,7 @@ async function deleteAssessments(sql: TransactionSql): Promise<void> {
       and not exists (select from import_assessment_parts p where p.id = t.id and p.assessment_id = c.id)`
 }
 
-/**
- * Writes the changed assessments in rounds, each after its parts: the record of a new assessment is then rendered once,
- * when the assessment arrives.
- */
+/** Writes assessments in rounds, after their parts: a new one is then rendered once, when the assessment arrives. */
 async function applyAssessments(
   sql: TransactionSql,
   bulkLoad: BulkLoad,

@@ -14,8 +14,8 @@ interface Counts {
 export type Summary = Record<string, Counts>
 
 /**
- * Finds the staged rows that differ from the database, before anything is checked or written: all later steps read
- * these alone. The tables changed_organizations and so on have the id of each, and whether it is new.
+ * Finds the staged rows that differ from the database: all later steps read these alone. The tables changed_organizations
+ * and so on have the id of each, and whether it is new.
  */
 export async function findChanges(sql: TransactionSql): Promise<void> {
   for (const type of ROW_TYPES) {

@@ -31,8 +31,7 @@ interface CsvFile extends StoredFile {
 }
 
 /**
- * The CSV files of a folder or a zip as one source. Names are taken in any case, plain or gzipped.
- * @param where the name of the folder or zip
+ * The CSV files of a folder or zip with the name `where` as one source. Their names may be in any case, or end in .gz.
  * @throws Failure when it has none of the files, or one of them twice
  */
 export function csv(stored: StoredFile[], where: string): RecordSource {
@@ -48,11 +47,7 @@ export function csv(stored: StoredFile[], where: string): RecordSource {
   return csvSource(files, where, others)
 }
 
-/**
- * Files of known types as one source, in their order.
- * @param name the name of all of them together
- * @param others names of files beside them, which a note lists as ignored
- */
+/** Files of known types as one source, in their order. A note lists the names of `others` as ignored. */
 export function csvSource(files: CsvFile[], name: string, others: string[]): RecordSource {
   const unknown = new UnknownNames()
   const ignored = others.length > 0 ? [`ignored ${firstNames(others.map(printable))}`] : []

@@ -1,7 +1,5 @@
 import { BadLine, type Row, type Type } from './record.ts'
 
-/** The fields of records: their columns, and the readers of their values. Pure. */
-
 /** A field of a record. */
 export interface Field<Value = unknown> {
   /** The type of its column. */
@@ -59,10 +57,7 @@ export const listColumns = (type: Type, prefix = ''): string =>
     .map(column => prefix + column)
     .join(', ')
 
-/**
- * The value of a field; `cleared` where it is absent or null.
- * @throws BadLine for a wrong value, or none where `cleared` is undefined
- */
+/** The value of a field; if it is absent or null `cleared`, or without that a BadLine, as for a wrong value. */
 export function readField<Value>(
   object: Row,
   name: string,

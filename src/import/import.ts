@@ -74,8 +74,7 @@ export type ImportResult =
 class Undone extends Error {}
 
 /**
- * Loads a source into the source tables: all of it, or nothing. One transaction, so that readers see the
- * state before or the state after. Another import waits for this one.
+ * Loads a source into the source tables in one transaction: readers see the state before or after. Imports take turns.
  * @throws Failure for a source that cannot be read, is empty or not whole, or for more removals than are allowed
  */
 export async function importSource(

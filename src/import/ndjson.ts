@@ -11,10 +11,7 @@ import {
 import { readObject, readRow } from './rows.ts'
 import { type ByteSource, MAX_LINE, readText } from './text.ts'
 
-/**
- * NDJSON as a source: one file, which holds every type. Bytes of unknown size are those of a stream; only its end line
- * proves that a stream is whole.
- */
+/** NDJSON as a source of all types. Bytes of unknown size are those of a stream: only its end line proves it whole. */
 export function ndjson(bytes: ByteSource): RecordSource {
   const { name = 'the data', size } = bytes
   const unknown = new UnknownNames()
@@ -67,10 +64,7 @@ export interface Line {
   text: string | undefined
 }
 
-/**
- * The lines of a plain or gzipped source, in batches as they arrive. Blank lines are counted and left out.
- * @throws Failure as readText() does
- */
+/** The lines in batches as they arrive; blank ones are counted and left out. Throws as readText() does. */
 export async function* readLines(
   source: ByteSource,
   onBytes: (bytes: number) => void,

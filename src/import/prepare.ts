@@ -96,10 +96,7 @@ async function removeRepetitions(sql: TransactionSql, type: Type): Promise<void>
     from judged where other_line is not null and not is_rejected`)
 }
 
-/**
- * Fills in the values that the records of a type leave out: the stored ones, or the defaults of new rows. Returns the
- * number of rows that have neither, which are bad.
- */
+/** Fills in the values that records leave out: stored ones, or defaults. Returns the number of rows without either. */
 async function complete(sql: TransactionSql, type: RowType): Promise<number> {
   const table = TABLE_OF[type]
   const columns = Object.keys(FIELDS[type])

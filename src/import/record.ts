@@ -70,8 +70,7 @@ export interface RecordSource {
   /** Notes for the operator, on all that has been read so far. */
   notes(): string[]
   /**
-   * The records in batches as they arrive. Reads no faster than the consumer takes.
-   * @param onBytes takes the size of each stored chunk
+   * The records in batches, read no faster than the consumer takes them. `onBytes` takes the size of each stored chunk.
    * @throws Failure for a source that cannot be read, or that is not whole by its own end line
    */
   read(onBytes: (bytes: number) => void): AsyncIterable<SourceRecord[]>
@@ -81,10 +80,7 @@ export interface RecordSource {
   feed?: Feed
 }
 
-/**
- * The place of a record: `file` only for a source of several, `row` instead of `line` for the rows of a query, and
- * neither for a removal by --sync.
- */
+/** `file` only for a source of several, `row` instead of `line` for a query, and neither for a removal by --sync. */
 export interface Place {
   file?: string
   line?: number
@@ -116,9 +112,6 @@ export function describePlace({ file, line, row }: Place): string {
 /** Names that a note lists; the others are counted. */
 const LISTED = 5
 
-/** Names that are kept for one place: there may be as many keys as lines. */
-const KEPT = 100
-
 /** Keys and columns without a meaning: the values of a misspelt one would be lost without a note. */
 export class UnknownNames {
   private readonly namesOf = new Map<string, Set<string>>()
@@ -127,7 +120,8 @@ export class UnknownNames {
   add(where: string, name: string): void {
     const names = this.namesOf.get(where) ?? new Set()
     this.namesOf.set(where, names)
-    if (names.size < KEPT) names.add(printable(name))
+    // There may be as many keys as lines.
+    if (names.size < 100) names.add(printable(name))
   }
 
   /** A clause for each place: "unknown in users.csv, and ignored: firstname". */

@@ -52,10 +52,7 @@ export async function firstProblems(
   return rows.map(row => ({ ...placeIn(source, row.line), reason: inWords(source, row) }))
 }
 
-/**
- * The place of the first bad record, from the place `from` on, of which neither id nor assessment is known: then nobody
- * knows what the source contains.
- */
+/** The place, at or after `from`, of the first bad record without id and assessment: the source may contain any. */
 export async function firstUnidentified(sql: TransactionSql, from = 0): Promise<number | undefined> {
   const [row] = await sql<{ line: number | null }[]>`
     select min(line)::float8 as line from import_rejects
@@ -84,8 +81,8 @@ export async function* readRejects(sql: TransactionSql, source: RecordSource): A
 }
 
 /**
- * Finds the staged rows that cannot be loaded. Where the import is whole, they stay staged. Otherwise they are taken out,
- * then those that cannot be loaded without them, until the remaining rows fit together.
+ * Finds the staged rows that cannot be loaded. Unless the import is whole, they are taken out, then those that cannot be
+ * loaded without them, until the remaining rows fit together.
  */
 export async function findProblems(sql: TransactionSql, checking: Checking): Promise<void> {
   if (checking.isWhole)
@@ -118,10 +115,7 @@ async function takeOutProblems(sql: TransactionSql, checking: Checking): Promise
   return row?.count ?? 0
 }
 
-/**
- * An assessment whose parts arrive apart from it is loaded with all of them, or not at all. Rows that are staged no longer
- * go out of the tables of changes.
- */
+/** An assessment whose parts arrive apart is loaded with all of them, or not at all. Also updates the changed tables. */
 async function rejectCompanions(sql: TransactionSql): Promise<void> {
   await sql`
     with bad as (select distinct assessment_id as id from import_rejects where assessment_id is not null),
@@ -147,8 +141,8 @@ async function rejectCompanions(sql: TransactionSql): Promise<void> {
 }
 
 /**
- * The file of --rejects: NDJSON, one bad record a line. It holds personal data, so only its owner may read it. It is
- * written as a draft: an import that fails keeps the file of the previous one.
+ * The file of --rejects, in NDJSON. It holds personal data, so only its owner may read it. It is written as a draft: an
+ * import that fails keeps the file of the previous one.
  */
 export class RejectsFile {
   private readonly draft: Draft
@@ -164,7 +158,6 @@ export class RejectsFile {
     }
   }
 
-  /** Adds a record. */
   write({ file, line, row, reason, text }: Reject): void {
     this.draft.write(Buffer.from(`${JSON.stringify({ file, line, row, reason, text: text ?? null })}\n`))
   }

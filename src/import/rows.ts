@@ -36,11 +36,7 @@ export const columnsOf = (type: Type) =>
 /** Takes each key without a meaning. */
 type OnUnknown = (type: Type, key: string) => void
 
-/**
- * The object of a line of NDJSON.
- * @param text undefined for a line longer than MAX_LINE
- * @throws BadLine
- */
+/** The object of a line of NDJSON, or a BadLine that is thrown. A text longer than MAX_LINE is undefined. */
 export function readObject(text: string | undefined): Row {
   if (text === undefined) throw new BadLine(`longer than ${MAX_LINE} characters`)
   let value: unknown
@@ -56,10 +52,7 @@ export function readObject(text: string | undefined): Row {
 const isObject = (value: unknown): value is Row =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
 
-/**
- * The row of an object, and for an assessment its parts in their order.
- * @throws BadLine, with its subject once that is known
- */
+/** The row of an object with the parts of an assessment in their order. Throws a BadLine, with its subject if known. */
 export function readRow(object: Row, onUnknown: OnUnknown = () => {}): ReadRecord {
   const type = object.type as RowType
   if (!ROW_TYPES.includes(type)) throw new BadLine('type must be organization, product, user or assessment')

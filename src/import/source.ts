@@ -7,10 +7,7 @@ import { ndjson } from './ndjson.ts'
 import type { RecordSource } from './record.ts'
 import { isZip } from './text.ts'
 
-/**
- * Opens FILE: NDJSON, a folder of CSV files, or a zip of such; "-" is NDJSON on standard input.
- * @throws Failure when it cannot be read
- */
+/** Opens NDJSON, a folder or zip of CSV files, or for "-" standard input. Throws a Failure if it cannot be read. */
 export async function openSource(file: string): Promise<RecordSource> {
   if (file === '-')
     return ndjson({ name: 'standard input', chunks: reading('standard input', () => process.stdin) })
@@ -57,10 +54,7 @@ function filesOfFolder(folder: string): StoredFile[] {
   })
 }
 
-/**
- * The files of a zip, in all of its folders. Each is inflated as it is read: neither a large zip nor a zip bomb fills
- * the memory.
- */
+/** The files in all folders of a zip. Each is inflated as it is read: no large zip and no zip bomb fills the memory. */
 async function filesOfZip(path: string): Promise<StoredFile[]> {
   try {
     const zip = await openPromise(path, { autoClose: false })

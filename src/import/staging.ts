@@ -14,11 +14,10 @@ const kindsOf = (type: Type) =>
   Object.fromEntries(Object.entries(FIELDS[type]).map(([name, { kind }]) => [name, kind]))
 
 /**
- * The records of a source wait in temporary tables until the last one has been read: references may point
- * forward, and nothing is loaded when any record is bad. Temporary tables are not logged and go with the
- * transaction. Their names begin with import_; the first five have the columns of the source tables.
- * A null is a value that the record leaves out, until prepareStaging() has looked it up; a seid that the record clears is
- * '' until then.
+ * The columns of the temporary tables import_organizations and so on, in which records wait until the last one is read:
+ * references may point forward, and nothing is loaded when any record is bad. Temporary tables are not logged and go with
+ * the transaction. A null is a value that the record leaves out, until prepareStaging() has looked it up; a seid that the
+ * record clears is '' until then.
  */
 const COLUMNS = {
   organizations: kindsOf('organization'),
@@ -56,11 +55,7 @@ async function createStaging(sql: TransactionSql): Promise<void> {
 /** Rows of one round trip: its cost vanishes, and two batches take little memory. */
 const BATCH = 5000
 
-/**
- * Writes all records of a source into the staging tables, which it creates for the first one.
- * @param keepTexts also writes their original texts
- * @param onRead takes the numbers of lines and bytes that have been read
- */
+/** Stages all records of a source, with `keepTexts` also their texts. `onRead` takes the lines and bytes so far. */
 export async function stageRecords(
   sql: TransactionSql,
   source: RecordSource,

@@ -10,10 +10,7 @@ export function exceeds(limit: Limit, some: number, all: number): boolean {
   return 'count' in limit ? some > limit.count : some * 100 > all * limit.percent
 }
 
-/**
- * Stages the removal of everything in the database that the source does not name, not even in a bad record. Later steps
- * delete it as if the source had said so.
- */
+/** Stages the removal of all that the source does not name, not even in a bad record, as if the source had said so. */
 export async function stageRemovals(sql: TransactionSql, types: Type[]): Promise<void> {
   for (const [index, type] of ROW_TYPES.entries()) {
     if (!types.includes(type)) continue
@@ -38,8 +35,7 @@ export async function stageRemovals(sql: TransactionSql, types: Type[]): Promise
 }
 
 /**
- * Checks the removals of stageRemovals(), and the separate parts that remaining assessments lose because their records no
- * longer list them.
+ * Checks the staged removals, and the separate parts that remaining assessments lose as their records no longer list them.
  * @throws Failure when more is removed of a table than `most` of its rows
  */
 export async function limitRemovals(sql: TransactionSql, most: Limit): Promise<void> {

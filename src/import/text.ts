@@ -17,8 +17,7 @@ export interface ByteSource {
 export const MAX_LINE = 1024 * 1024
 
 /**
- * The text of a plain or gzipped source, without a byte order mark. Reads no faster than the consumer takes.
- * @param onBytes takes the size of each stored chunk
+ * The text of a plain or gzipped source, without a byte order mark. `onBytes` takes the size of each stored chunk.
  * @throws Failure for text that is not UTF-8 or a damaged gzip, with the number of the line
  */
 export async function* readText(
