@@ -2,7 +2,15 @@ import type { Sql, TransactionSql } from 'postgres'
 import { Failure } from '../errors.ts'
 import { acquireLoadLock, configureLoad, requireTriggers } from '../postgres/schema/load-session.ts'
 import { type ApplyProgress, applyStaging } from './apply.ts'
-import { findChanges, type Summary, summarize } from './changes.ts'
+import {
+  exceeds,
+  findChanges,
+  type Limit,
+  limitRemovals,
+  type Summary,
+  stageRemovals,
+  summarize,
+} from './changes.ts'
 import { type LeftOut, NOBODY } from './erased.ts'
 import { endLine } from './ndjson.ts'
 import { isVacuumed } from './platform/feed.ts'
@@ -18,13 +26,6 @@ import {
   readRejects,
 } from './rejects.ts'
 import { stageRecords } from './staging.ts'
-import { exceeds, type Limit, limitRemovals, stageRemovals } from './sync.ts'
-
-/** Bad records that are described; the others are counted. */
-const MAX_DESCRIBED = 100
-
-/** Rejects that every limit in percent allows: of a few lines, a share would be none. */
-const ALWAYS_ALLOWED = 10
 
 /** The progress of an import. `size` is unknown for the bytes of standard input. */
 export type Progress =
@@ -158,10 +159,11 @@ async function importInto(
     isWhole: onReject === undefined,
   })
   const rejected = await countRejects(sql)
-  const isAllowed =
-    !exceeds(maxRejected, rejected, lines) || ('percent' in maxRejected && rejected <= ALWAYS_ALLOWED)
+  // Of a few lines, a share would be none.
+  const isAllowed = !exceeds(maxRejected, rejected, lines) || ('percent' in maxRejected && rejected <= 10)
   if (rejected > 0 && !(onReject && isAllowed)) {
-    const problems = await firstProblems(sql, source, MAX_DESCRIBED)
+    // The others are only counted.
+    const problems = await firstProblems(sql, source, 100)
     return { loaded: false, lines, problems, total: rejected }
   }
   if (onReject) for await (const reject of readRejects(sql, source)) await onReject(reject)

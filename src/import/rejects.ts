@@ -85,34 +85,29 @@ export async function* readRejects(sql: TransactionSql, source: RecordSource): A
  * loaded without them, until the remaining rows fit together.
  */
 export async function findProblems(sql: TransactionSql, checking: Checking): Promise<void> {
+  const found = problems(checking)
   if (checking.isWhole)
-    return void (await sql.unsafe(
-      `insert into import_rejects (line, reason, other_line) ${problems(checking)}`,
-    ))
-  do await rejectCompanions(sql)
-  while ((await takeOutProblems(sql, checking)) > 0)
-}
-
-/** Moves the bad rows from the staging tables to import_rejects. Returns the number of reasons. */
-async function takeOutProblems(sql: TransactionSql, checking: Checking): Promise<number> {
+    return void (await sql.unsafe(`insert into import_rejects (line, reason, other_line) ${found}`))
   const deletions = [...Object.values(TABLE_OF), 'removed_parts'].map(
     table => `, bad_${table} as (delete from import_${table} where line in (select line from found))`,
   )
-  const [row] = await sql.unsafe<{ count: number }[]>(`
-    with found (line, reason, other_line) as materialized (${problems(checking)}),
-    rejects as (
-      insert into import_rejects (line, assessment_id, reason, other_line)
-      select found.line, coalesce(p.assessment_id, a.id), reason, other_line
-      from found
-      -- Parts that came with their assessment have its line, each of them.
-      left join import_assessment_parts p on p.line = found.line and p.apart
-      left join import_assessments a on a.line = found.line
-      -- A removal by --sync of something that is still needed is no fault of the source: it is left undone.
-      where found.line < ${SYNC_PLACE}
-    )
-    ${deletions.join('')}
-    select count(*)::float8 as count from found`)
-  return row?.count ?? 0
+  const takeOut = () =>
+    sql.unsafe(`
+      with found (line, reason, other_line) as materialized (${found}),
+      rejects as (
+        insert into import_rejects (line, assessment_id, reason, other_line)
+        select found.line, coalesce(p.assessment_id, a.id), reason, other_line
+        from found
+        -- Parts that came with their assessment have its line, each of them.
+        left join import_assessment_parts p on p.line = found.line and p.apart
+        left join import_assessments a on a.line = found.line
+        -- A removal by --sync of something that is still needed is no fault of the source: it is left undone.
+        where found.line < ${SYNC_PLACE}
+      )
+      ${deletions.join('')}
+      select from found limit 1`)
+  do await rejectCompanions(sql)
+  while ((await takeOut()).length > 0)
 }
 
 /** An assessment whose parts arrive apart is loaded with all of them, or not at all. Also updates the changed tables. */

@@ -134,7 +134,7 @@ export class Staged {
     this.size = 0
     await this.written
     this.written = Promise.all(
-      statements.map(({ text, parameters }) => this.sql.unsafe(text, parameters, { prepare: true })),
+      statements.map(([text, parameters]) => this.sql.unsafe(text, parameters, { prepare: true })),
     )
     // The next await gets the error; until then it is not unhandled.
     this.written.catch(() => {})
@@ -148,14 +148,14 @@ const isPartial = (type: RowType, row: Row) =>
  * One array for each column, which Postgres reads in half the time of the same rows as JSON. They are passed as text:
  * postgres.js would take arrays apart and encode each value.
  */
-function statementOf(table: string, rows: Row[]): { text: string; parameters: string[] } {
+function statementOf(table: string, rows: Row[]): [text: string, parameters: string[]] {
   const columns = columnsOf(table).filter(([name]) => rows.some(row => row[name] !== undefined))
+  const names = columns.map(([name]) => name)
   const arrays = columns.map(([, kind], index) => `$${index + 1}::text::${kind}[]`)
-  return {
-    text: `insert into import_${table} (${columns.map(([name]) => name).join(', ')})
-      select * from unnest(${arrays.join(', ')})`,
-    parameters: columns.map(([name]) => `{${rows.map(row => literal(row[name])).join(',')}}`),
-  }
+  return [
+    `insert into import_${table} (${names.join(', ')}) select * from unnest(${arrays.join(', ')})`,
+    names.map(name => `{${rows.map(row => literal(row[name])).join(',')}}`),
+  ]
 }
 
 function literal(value: unknown): string {
