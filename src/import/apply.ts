@@ -1,5 +1,5 @@
 import type { TransactionSql } from 'postgres'
-import { type BulkLoad, startBulkLoad } from '../postgres/schema/bulk.ts'
+import { startBulkLoad } from '../postgres/schema/bulk.ts'
 import type { Summary } from './changes.ts'
 import { listColumns } from './fields.ts'
 import { TABLE_OF, type Type } from './record.ts'
@@ -13,8 +13,7 @@ export type ApplyProgress =
   | { phase: 'indexing' }
 
 /** Ids past the first, up to the last. */
-type Range = [after: string, last: string]
-const ALL: Range = ['-9223372036854775808', '9223372036854775807']
+const ALL: [after: string, last: string] = ['-9223372036854775808', '9223372036854775807']
 
 /** Writes the staged rows that differ into the source tables. */
 export async function applyStaging(
@@ -23,12 +22,13 @@ export async function applyStaging(
   onProgress: (progress: ApplyProgress) => void,
 ): Promise<void> {
   const { inserted = 0, updated = 0 } = summary.assessments ?? {}
-  const bulkLoad = await startBulkLoad(sql, inserted + updated)
+  const total = inserted + updated
+  const bulkLoad = await startBulkLoad(sql, total)
   await upsert(sql, 'organization', false)
   await upsert(sql, 'product', false)
   await upsert(sql, 'user', bulkLoad.isEmpty('users'))
   await deleteAssessments(sql)
-  await applyAssessments(sql, bulkLoad, inserted + updated, (done, total) =>
+  await applyAssessments(sql, bulkLoad.isEmpty('assessments'), total, done =>
     onProgress({ phase: 'loading', done, total }),
   )
   onProgress({ phase: 'indexing' })
@@ -75,18 +75,17 @@ async function deleteAssessments(sql: TransactionSql): Promise<void> {
 /** Writes assessments in rounds, after their parts: a new one is then rendered once, when the assessment arrives. */
 async function applyAssessments(
   sql: TransactionSql,
-  bulkLoad: BulkLoad,
+  isEmpty: boolean,
   total: number,
-  onProgress: (done: number, total: number) => void,
+  onProgress: (done: number) => void,
 ): Promise<void> {
-  const isEmpty = bulkLoad.isEmpty('assessments')
-  const applyRound = async (range: Range) => {
+  const applyRound = async (range = ALL) => {
     await upsert(sql, 'part', isEmpty, range)
     await upsert(sql, 'assessment', isEmpty, range)
   }
   if (isEmpty) {
-    onProgress(0, total)
-    return await applyRound(ALL)
+    onProgress(0)
+    return await applyRound()
   }
   if (total > ROUND) {
     await sql`create index on changed_assessments (id)`
@@ -102,6 +101,6 @@ async function applyAssessments(
     await applyRound([after, round.last])
     after = round.last
     done += Number(round.count)
-    onProgress(done, total)
+    onProgress(done)
   }
 }

@@ -71,22 +71,17 @@ export async function* readLines(
 ): AsyncGenerator<Line[]> {
   let number = 0
   let rest = ''
-  let isTooLong = false
   const finish = (text: string): Line[] => {
     number += 1
-    const line = { number, text: isTooLong || text.length > MAX_LINE ? undefined : text }
-    isTooLong = false
+    const line = { number, text: text.length > MAX_LINE ? undefined : text }
     return line.text?.trim() === '' ? [] : [line]
   }
   for await (const text of readText(source, onBytes)) {
     const parts = text.split('\n')
     parts[0] = rest + parts[0]
-    rest = parts.pop() as string
+    // Enough of a line to see that it is too long.
+    rest = (parts.pop() as string).slice(0, MAX_LINE + 1)
     yield parts.flatMap(finish)
-    if (rest.length > MAX_LINE) {
-      isTooLong = true
-      rest = ''
-    }
   }
-  if (rest !== '' || isTooLong) yield finish(rest)
+  if (rest !== '') yield finish(rest)
 }

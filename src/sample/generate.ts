@@ -109,7 +109,10 @@ function assessmentOf(world: World, index: number): object {
   chance.seek('taker', index)
   // Educators join over the years: the early ones have completed several, some of the last ones none yet.
   const educator = Math.floor(chance.draw() * (0.4 + 0.6 * age) * world.educators)
-  const home = homeOf(chance, educator, age)
+  // The educator's place from 0 to 1 decides the organization and the proctors. One educator in twelve moves once.
+  chance.seek('home', educator)
+  const firstHome = chance.draw()
+  const home = age < chance.draw() * 12 ? firstHome : chance.draw()
   // The cube makes a few organizations large and many small; the stride keeps that out of the id order.
   const organization = Math.floor(home * home * home * organizationIds.length) * 1009
   chance.seek('assessment', index)
@@ -138,13 +141,6 @@ function assessmentOf(world: World, index: number): object {
       ? { parts: partsOf(world, parts, { id, moment, zone, proctor }) }
       : { proctor_id: proctorId(proctor % proctors) }),
   }
-}
-
-/** An educator's place from 0 to 1, which decides the organization and the proctors. One educator in twelve moves once. */
-function homeOf(chance: Chance, educator: number, age: number): number {
-  chance.seek('home', educator)
-  const first = chance.draw()
-  return age < chance.draw() * 12 ? first : chance.draw()
 }
 
 /** The last part completes the assessment, unless another one was retaken after it. */
