@@ -14,10 +14,7 @@ interface Counts {
 /** The effect of an import, by source table. */
 export type Summary = Record<string, Counts>
 
-/**
- * Finds the staged rows that differ from the database: all later steps read these alone. The tables changed_organizations
- * and so on have the id of each, and whether it is new.
- */
+/** Lists staged rows that differ from the database in changed_organizations and so on. Later steps read only these. */
 export async function findChanges(sql: TransactionSql): Promise<void> {
   for (const type of ROW_TYPES) {
     const table = TABLE_OF[type]
@@ -134,10 +131,7 @@ export async function stageRemovals(sql: TransactionSql, types: Type[]): Promise
   await sql`analyze import_organizations, import_products, import_users, import_assessments`
 }
 
-/**
- * Checks the staged removals, and the separate parts that remaining assessments lose as their records no longer list them.
- * @throws Failure when more is removed of a table than `most` of its rows
- */
+/** Checks staged removals, and separate parts that assessments no longer list. Throws a Failure above the limit. */
 export async function limitRemovals(sql: TransactionSql, most: Limit): Promise<void> {
   const rows = ROW_TYPES.map(type => TABLE_OF[type]).map(
     table => `

@@ -3,7 +3,6 @@ import { CsvError, type Info, parse } from 'csv-parse'
 import { Failure } from '../errors.ts'
 import {
   BadLine,
-  firstNames,
   placeOf,
   printable,
   type RecordSource,
@@ -30,10 +29,7 @@ interface CsvFile extends StoredFile {
   isQuery?: true
 }
 
-/**
- * The CSV files of a folder or zip with the name `where` as one source. Their names may be in any case, or end in .gz.
- * @throws Failure when it has none of the files, or one of them twice
- */
+/** The CSV files of the folder or zip `where`, in any case, or with .gz. Throws a Failure for none, or one twice. */
 export function csv(stored: StoredFile[], where: string): RecordSource {
   const plain = (name: string) => name.toLowerCase().replace(/\.gz$/, '')
   const names = TYPES.map(type => `${TABLE_OF[type]}.csv`)
@@ -47,10 +43,12 @@ export function csv(stored: StoredFile[], where: string): RecordSource {
   return csvSource(files, where, others)
 }
 
+/** Rows that are handed on at once. */
+const BATCH = 500
+
 /** Files of known types as one source, in their order. A note lists the names of `others` as ignored. */
 export function csvSource(files: CsvFile[], name: string, others: string[]): RecordSource {
-  const unknown = new UnknownNames()
-  const ignored = others.length > 0 ? [`ignored ${firstNames(others.map(printable))}`] : []
+  const unknown = new UnknownNames(others)
   const size = files.reduce((sum, { size = Number.NaN }) => sum + size, 0)
   return {
     name,
@@ -60,43 +58,33 @@ export function csvSource(files: CsvFile[], name: string, others: string[]): Rec
     isWhole: () => true,
     size: Number.isNaN(size) ? undefined : size,
     unit: files.some(({ isQuery }) => isQuery) ? 'row' : 'line',
-    notes: () => [...ignored, ...unknown.notes()],
+    notes: () => unknown.notes(),
     async *read(onBytes) {
-      for (const [index, file] of files.entries()) yield* readFile(file, index, unknown, onBytes)
+      for (const [index, file] of files.entries()) {
+        const { name, type, isQuery, open } = file
+        let columns: string[] | undefined
+        let batch: SourceRecord[] = []
+        let rows = 0
+        for await (const row of readRows(name, readText({ name, chunks: open() }, onBytes))) {
+          if (!columns) {
+            columns = readHeader(file, row.cells, unknown)
+            continue
+          }
+          rows += 1
+          const read = readCells(type, columns, row.cells)
+          // The number of a row in the answer to a query does not help to find the record.
+          if (isQuery && read instanceof BadLine && read.subject)
+            read.message = `id ${read.subject.id}: ${read.message}`
+          batch.push({ place: placeOf(index, isQuery ? rows : row.line), text: row.text, read })
+          if (batch.length < BATCH) continue
+          yield batch
+          batch = []
+        }
+        if (!columns) throw new Failure(`${name} is empty: its first row must name the columns`)
+        yield batch
+      }
     },
   }
-}
-
-/** Rows that are handed on at once. */
-const BATCH = 500
-
-async function* readFile(
-  csvFile: CsvFile,
-  file: number,
-  unknown: UnknownNames,
-  onBytes: (bytes: number) => void,
-): AsyncGenerator<SourceRecord[]> {
-  const { name, type, isQuery, open } = csvFile
-  let columns: string[] | undefined
-  let batch: SourceRecord[] = []
-  let rows = 0
-  for await (const { line, cells, text } of readRows(name, readText({ name, chunks: open() }, onBytes))) {
-    if (!columns) {
-      columns = readHeader(csvFile, cells, unknown)
-      continue
-    }
-    rows += 1
-    const read = readCells(type, columns, cells)
-    // The number of a row in the answer to a query does not help to find the record.
-    if (isQuery && read instanceof BadLine && read.subject)
-      read.message = `id ${read.subject.id}: ${read.message}`
-    batch.push({ place: placeOf(file, isQuery ? rows : line), text, read })
-    if (batch.length < BATCH) continue
-    yield batch
-    batch = []
-  }
-  if (!columns) throw new Failure(`${name} is empty: its first row must name the columns`)
-  yield batch
 }
 
 /** The names of the columns; '' for one without a meaning. */

@@ -109,12 +109,11 @@ export function describePlace({ file, line, row }: Place): string {
   return [file, position].filter(Boolean).join(' ')
 }
 
-/** Names that a note lists; the others are counted. */
-const LISTED = 5
-
-/** Keys and columns without a meaning: the values of a misspelt one would be lost without a note. */
+/** Keys and columns without a meaning, and ignored files: values under a misspelt name would be lost without a note. */
 export class UnknownNames {
   private readonly namesOf = new Map<string, Set<string>>()
+
+  constructor(private readonly files: string[] = []) {}
 
   /** @param where the place of the name, in words: "users.csv" */
   add(where: string, name: string): void {
@@ -124,18 +123,19 @@ export class UnknownNames {
     if (names.size < 100) names.add(printable(name))
   }
 
-  /** A clause for each place: "unknown in users.csv, and ignored: firstname". */
+  /** A clause for the files, and for each place: "unknown in users.csv, and ignored: firstname". */
   notes(): string[] {
-    return [...this.namesOf].map(
-      ([where, names]) => `unknown in ${where}, and ignored: ${firstNames([...names])}`,
+    const files = this.files.length > 0 ? [`ignored ${firstFive(this.files.map(printable))}`] : []
+    const unknown = [...this.namesOf].map(
+      ([where, names]) => `unknown in ${where}, and ignored: ${firstFive([...names])}`,
     )
+    return [...files, ...unknown]
   }
 }
 
-/** Names as a note lists them: the first five, and how many more there are. */
-export function firstNames(names: string[]): string {
-  const more = names.length > LISTED ? ` and ${names.length - LISTED} more` : ''
-  return names.slice(0, LISTED).join(', ') + more
+function firstFive(names: string[]): string {
+  const more = names.length > 5 ? ` and ${names.length - 5} more` : ''
+  return names.slice(0, 5).join(', ') + more
 }
 
 /** A name of the source without control characters, which a terminal would obey. */

@@ -112,10 +112,7 @@ const readPart = (part: Row, position: number | null, prefix: string): Row => ({
   proctor_id: readField(part, 'proctor_id', ID, prefix),
 })
 
-/**
- * The row of the cells of a CSV file under their columns; '' is a column without a meaning. A BadLine is returned and not
- * thrown, with the assessment of the row once that is known: an assessment is loaded with all of its rows, or not at all.
- */
+/** The row of cells under their columns, '' for one without a meaning; or a BadLine, with its assessment if known. */
 export function readCells(type: Type, columns: string[], cells: string[]): ReadRecord | BadLine {
   if (cells.length !== columns.length)
     return new BadLine(`has ${cells.length} fields where the header has ${columns.length}`)
@@ -125,6 +122,7 @@ export function readCells(type: Type, columns: string[], cells: string[]): ReadR
   const read = orBadLine(() =>
     type === 'part' ? { type, row: readPartRow(object), parts: [] } : readRow(object),
   )
+  // An assessment is loaded with all of its rows, or not at all.
   const assessmentId = type === 'part' ? object.assessment_id : type === 'assessment' && object.id
   if (read instanceof BadLine && Number.isSafeInteger(assessmentId) && assessmentId !== 0)
     read.assessmentId = assessmentId as number

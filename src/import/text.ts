@@ -16,10 +16,7 @@ export interface ByteSource {
 /** Characters of one line or CSV row. Without a limit, one missing line break would fill the memory. */
 export const MAX_LINE = 1024 * 1024
 
-/**
- * The text of a plain or gzipped source, without a byte order mark. `onBytes` takes the size of each stored chunk.
- * @throws Failure for text that is not UTF-8 or a damaged gzip, with the number of the line
- */
+/** The text of a plain or gzipped source without a byte order mark. Throws a Failure with the number of a bad line. */
 export async function* readText(
   { name = 'the data', chunks }: ByteSource,
   onBytes: (bytes: number) => void,
