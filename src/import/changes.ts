@@ -4,12 +4,7 @@ import { listColumns } from './fields.ts'
 import { ROW_TYPES, type RowType, SYNC_PLACE, TABLE_OF, TYPES, type Type } from './record.ts'
 
 /** Rows of a source table by what an import does to them. */
-interface Counts {
-  inserted: number
-  updated: number
-  unchanged: number
-  deleted: number
-}
+type Counts = Record<'inserted' | 'updated' | 'unchanged' | 'deleted', number>
 
 /** The effect of an import, by source table. */
 export type Summary = Record<string, Counts>

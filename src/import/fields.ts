@@ -58,12 +58,8 @@ export const listColumns = (type: Type, prefix = ''): string =>
     .join(', ')
 
 /** The value of a field; if it is absent or null `cleared`, or without that a BadLine, as for a wrong value. */
-export function readField<Value>(
-  object: Row,
-  name: string,
-  { read, cleared }: Field<Value>,
-  prefix = '',
-): Value {
+export function readField<Value>(object: Row, name: string, field: Field<Value>, prefix = ''): Value {
+  const { read, cleared } = field
   const value = object[name] ?? undefined
   if (value === undefined && cleared !== undefined) return cleared
   if (value === undefined) throw new BadLine(`${prefix}${name} is missing`)

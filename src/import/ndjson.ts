@@ -59,10 +59,7 @@ function endProblem({ lines }: Row, count: number): string | undefined {
 }
 
 /** A line of the file, without its end; `text` is undefined where the line is longer than MAX_LINE. */
-export interface Line {
-  number: number
-  text: string | undefined
-}
+export type Line = { number: number; text: string | undefined }
 
 /** The lines in batches as they arrive; blank ones are counted and left out. Throws as readText() does. */
 export async function* readLines(

@@ -38,11 +38,7 @@ export function orBadLine<Value>(read: () => Value): Value | BadLine {
 }
 
 /** A record that could be read. A part of an assessment is one of `parts`, or has a record of its own. */
-export interface ReadRecord {
-  type: Type
-  row: Row
-  parts: Row[]
-}
+export type ReadRecord = { type: Type; row: Row; parts: Row[] }
 
 /** One record of a source: a line of NDJSON, or a row of a CSV file. */
 export interface SourceRecord {
@@ -81,11 +77,7 @@ export interface RecordSource {
 }
 
 /** `file` only for a source of several, `row` instead of `line` for a query, and neither for a removal by --sync. */
-export interface Place {
-  file?: string
-  line?: number
-  row?: number
-}
+export type Place = { file?: string; line?: number; row?: number }
 
 /** Lines of a file: 2^40 lines a file and 2^12 files fit a JavaScript number. */
 const LINES = 2 ** 40

@@ -14,20 +14,13 @@ import {
 } from './record.ts'
 
 /** A record that cannot be loaded, and why. */
-export interface Problem extends Place {
-  reason: string
-}
+export type Problem = Place & { reason: string }
 
 /** A record that was left out, with its original text unless that was too long to be kept. */
-export interface Reject extends Problem {
-  text?: string | undefined
-}
+export type Reject = Problem & { text?: string | undefined }
 
 /** A reason against a record. The place `other` of another record, if there is one, completes it. */
-interface Reason {
-  reason: string
-  other: number | null
-}
+type Reason = { reason: string; other: number | null }
 
 const inWords = (source: RecordSource, { reason, other }: Reason) =>
   other === null ? reason : reason + describePlace(placeIn(source, other))
@@ -40,16 +33,11 @@ export async function countRejects(sql: TransactionSql): Promise<number> {
 }
 
 /** The first `limit` reasons against bad records from the place `from` on, by place. */
-export async function firstProblems(
-  sql: TransactionSql,
-  source: RecordSource,
-  limit: number,
-  from = 0,
-): Promise<Problem[]> {
+export async function firstProblems(sql: TransactionSql, source: RecordSource, limit: number, from = 0) {
   const rows = await sql<(Reason & { line: number })[]>`
     select distinct line::float8 as line, reason, other_line::float8 as other from import_rejects
     where import_rejects.line >= ${from} order by line, reason limit ${limit}`
-  return rows.map(row => ({ ...placeIn(source, row.line), reason: inWords(source, row) }))
+  return rows.map((row): Problem => ({ ...placeIn(source, row.line), reason: inWords(source, row) }))
 }
 
 /** The place, at or after `from`, of the first bad record without id and assessment: the source may contain any. */

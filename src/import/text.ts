@@ -94,7 +94,5 @@ async function* inflated(chunks: AsyncGenerator<Uint8Array>): AsyncGenerator<Uin
 }
 
 /** Whether bytes begin as a zip does: with a file, or with the end of an empty one. */
-export function isZip(start: Uint8Array): boolean {
-  const [first, second, third, fourth] = start
-  return first === 0x50 && second === 0x4b && ((third === 3 && fourth === 4) || (third === 5 && fourth === 6))
-}
+export const isZip = (start: Uint8Array): boolean =>
+  /^PK(\x03\x04|\x05\x06)/.test(Buffer.from(start.subarray(0, 4)).toString('latin1'))

@@ -10,7 +10,6 @@ export interface SampleOptions {
   until?: Date
 }
 
-const CHUNK = 64 * 1024
 /** Keeps the products behind the SEIDs below 2^53, and so exact. */
 const MOST_ASSESSMENTS = 100_000_000
 
@@ -26,7 +25,7 @@ export function* sampleNdjson(options: SampleOptions): Generator<string> {
   for (const record of records(createWorld(options))) {
     chunk += `${JSON.stringify(record)}\n`
     lines += 1
-    if (chunk.length < CHUNK) continue
+    if (chunk.length < 64 * 1024) continue
     yield chunk
     chunk = ''
   }
@@ -40,16 +39,13 @@ function createWorld({ assessments, seed = 1, until = new Date('2026-06-30T23:59
     throw new RangeError(`assessments must be a whole number from 0 to ${MOST_ASSESSMENTS}`)
   if (seed >>> 0 !== seed) throw new RangeError('seed must be a whole number from 0 to 4294967295')
   const chance = new Chance(seed)
-  const atLeastThree = (count: number) => Math.max(3, Math.ceil(count))
+  const onePer = (assessmentsEach: number) => Math.max(3, Math.ceil(assessments / assessmentsEach))
   return {
     assessments,
     educators: Math.ceil(assessments / 3),
-    proctors: atLeastThree(assessments / 200),
-    organizationIds: spacedIds(
-      Math.min(500, atLeastThree(assessments / 2000)),
-      chance.seek('organization', 0),
-    ),
-    productIds: spacedIds(Math.min(40, atLeastThree(assessments / 5)), chance.seek('product', 0)),
+    proctors: onePer(200),
+    organizationIds: spacedIds(Math.min(500, onePer(2000)), chance.seek('organization', 0)),
+    productIds: spacedIds(Math.min(40, onePer(5)), chance.seek('product', 0)),
     chance,
     momentAt: momentsUntil(until),
   }
@@ -69,7 +65,12 @@ function* records(world: World): Generator<object> {
     yield { type: 'organization', id, name: organizationName(index) }
   for (const [index, id] of world.productIds.entries())
     yield { type: 'product', id, name: item(PRODUCTS, index).name }
-  for (let index = 0; index < world.proctors; index++) yield proctorOf(world, index)
+  // Most proctors are known by name only; the others are full users.
+  for (let index = 0; index < world.proctors; index++) {
+    const { chance } = world
+    chance.seek('proctor', index)
+    yield userOf(proctorId(index), chance, chance.draw() < 0.3, null, 'active')
+  }
   for (let index = 0; index < world.educators; index++) yield educatorOf(world, index)
   for (let index = 0; index < world.assessments; index++) yield assessmentOf(world, index)
 }
@@ -77,12 +78,6 @@ function* records(world: World): Generator<object> {
 // Ids do not depend on how many there are: a larger sample has the users of a smaller one, and more.
 const educatorId = (index: number) => 101 + 4 * index + ((mix(index) >>> 0) % 3)
 const proctorId = (index: number) => 104 + 4 * index
-
-/** Most proctors are known by name only; the others are full users. */
-function proctorOf({ chance }: World, index: number): object {
-  chance.seek('proctor', index)
-  return userOf(proctorId(index), chance, chance.draw() < 0.3, null, 'active')
-}
 
 function educatorOf({ chance }: World, index: number): object {
   chance.seek('educator', index)
