@@ -26,7 +26,14 @@ export async function prepareStaging(
     await sql`
       with removed as (delete from import_assessment_parts where deleted returning line, id, assessment_id)
       insert into import_removed_parts (line, id, assessment_id) select line, id, assessment_id from removed`
-    await numberParts(sql)
+    // Numbered as those that come with their assessment: from 1, in the order of the source.
+    await sql`
+      update import_assessment_parts p set position = numbered.position
+      from (
+        select line, row_number() over (partition by assessment_id order by position nulls last, line) as position
+        from import_assessment_parts where apart
+      ) as numbered
+      where p.apart and p.line = numbered.line`
   }
   await sql`
     analyze import_organizations, import_products, import_users, import_assessments, import_assessment_parts, import_rejects`
@@ -123,15 +130,4 @@ async function complete(sql: TransactionSql, type: RowType): Promise<number> {
     select r.line, r.id, '${type}', ${assessmentOf(type)}, format('%s is missing, and ${type} %s is new', missing, r.id)
     from gone r`)
   return incomplete.count
-}
-
-/** Numbers parts as those that come with their assessment: from 1, in the order of the source. */
-async function numberParts(sql: TransactionSql): Promise<void> {
-  await sql`
-    update import_assessment_parts p set position = numbered.position
-    from (
-      select line, row_number() over (partition by assessment_id order by position nulls last, line) as position
-      from import_assessment_parts where apart
-    ) as numbered
-    where p.apart and p.line = numbered.line`
 }
