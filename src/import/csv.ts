@@ -43,9 +43,6 @@ export function csv(stored: StoredFile[], where: string): RecordSource {
   return csvSource(files, where, others)
 }
 
-/** Rows that are handed on at once. */
-const BATCH = 500
-
 /** Files of known types as one source, in their order. A note lists the names of `others` as ignored. */
 export function csvSource(files: CsvFile[], name: string, others: string[]): RecordSource {
   const unknown = new UnknownNames(others)
@@ -76,7 +73,7 @@ export function csvSource(files: CsvFile[], name: string, others: string[]): Rec
           if (isQuery && read instanceof BadLine && read.subject)
             read.message = `id ${read.subject.id}: ${read.message}`
           batch.push({ place: placeOf(index, isQuery ? rows : row.line), text: row.text, read })
-          if (batch.length < BATCH) continue
+          if (batch.length < 500) continue
           yield batch
           batch = []
         }

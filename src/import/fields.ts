@@ -11,8 +11,7 @@ export interface Field<Value = unknown> {
 }
 
 const wholeNumber = (least: number, most: number) => (value: unknown) => {
-  if (Number.isInteger(value) && (value as number) >= least && (value as number) <= most)
-    return value as number
+  if (typeof value === 'number' && Number.isInteger(value) && value >= least && value <= most) return value
   throw new BadLine(`must be a whole number from ${least} to ${most}`)
 }
 
