@@ -29,7 +29,7 @@ interface CsvFile extends StoredFile {
   isQuery?: true
 }
 
-/** The CSV files of the folder or zip `where`, in any case, or with .gz. Throws a Failure for none, or one twice. */
+/** The CSV files of the folder or zip `where`, in any case and also as .gz. Throws a Failure if none, or one twice. */
 export function csv(stored: StoredFile[], where: string): RecordSource {
   const plain = (name: string) => name.toLowerCase().replace(/\.gz$/, '')
   const names = TYPES.map(type => `${TABLE_OF[type]}.csv`)
