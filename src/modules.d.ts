@@ -15,6 +15,11 @@ declare module '*.tar.gz' {
 }
 
 // `import … with { type: 'text' }` is the text of the file.
+declare module '*.sql' {
+  const text: string
+  export default text
+}
+
 declare module '*.txt' {
   const text: string
   export default text

@@ -1,6 +1,6 @@
 import { availableParallelism } from 'node:os'
 import { InvalidArgumentError } from 'commander'
-import type { Limit } from '../import/sync.ts'
+import type { Limit } from '../import/changes.ts'
 import type { Ids } from '../integrations/scope.ts'
 
 /** Decimal digits of an id that fits into a bigint of the database. */

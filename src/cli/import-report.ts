@@ -1,7 +1,6 @@
 import { Failure } from '../errors.ts'
 import type { ImportResult } from '../import/import.ts'
-import { describePlace } from '../import/place.ts'
-import type { RecordSource } from '../import/record.ts'
+import { describePlace, type RecordSource } from '../import/record.ts'
 import { describeError } from './describe-error.ts'
 import type { ImportCall } from './import-run.ts'
 import { counted, print, printJson, printTable } from './output.ts'

@@ -1,7 +1,7 @@
+import type { Limit } from '../import/changes.ts'
 import { type ImportOptions, type ImportResult, importSource, type Progress } from '../import/import.ts'
 import type { RecordSource } from '../import/record.ts'
-import { RejectsFile } from '../import/rejects-file.ts'
-import type { Limit } from '../import/sync.ts'
+import { RejectsFile } from '../import/rejects.ts'
 import { StatusLine } from './progress.ts'
 import { withCurrentSchema } from './with-database.ts'
 

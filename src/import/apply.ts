@@ -1,13 +1,10 @@
 import type { TransactionSql } from 'postgres'
-import { type BulkLoad, startBulkLoad } from '../postgres/schema/bulk.ts'
+import { startBulkLoad } from '../postgres/schema/bulk.ts'
 import type { Summary } from './changes.ts'
-import { type RowType, TABLE_OF } from './record.ts'
-import { TABLES } from './staging.ts'
+import { listColumns } from './fields.ts'
+import { TABLE_OF, type Type } from './record.ts'
 
-/**
- * Assessments that one round of statements writes. The triggers render the records of a round at once: the cost of a
- * statement is small beside it, and its transition tables stay in memory.
- */
+/** Assessments of one round: the cost of its statements is small beside it, and transition tables stay in memory. */
 const ROUND = 20_000
 
 /** Progress in changed assessments, in records of a first load, or the building of indexes that were put off. */
@@ -16,8 +13,7 @@ export type ApplyProgress =
   | { phase: 'indexing' }
 
 /** Ids past the first, up to the last. */
-type Range = [after: string, last: string]
-const ALL: Range = ['-9223372036854775808', '9223372036854775807']
+const ALL: [after: string, last: string] = ['-9223372036854775808', '9223372036854775807']
 
 /** Writes the staged rows that differ into the source tables. */
 export async function applyStaging(
@@ -26,12 +22,13 @@ export async function applyStaging(
   onProgress: (progress: ApplyProgress) => void,
 ): Promise<void> {
   const { inserted = 0, updated = 0 } = summary.assessments ?? {}
-  const bulkLoad = await startBulkLoad(sql, inserted + updated)
+  const total = inserted + updated
+  const bulkLoad = await startBulkLoad(sql, total)
   await upsert(sql, 'organization', false)
   await upsert(sql, 'product', false)
   await upsert(sql, 'user', bulkLoad.isEmpty('users'))
   await deleteAssessments(sql)
-  await applyAssessments(sql, bulkLoad, inserted + updated, (done, total) =>
+  await applyAssessments(sql, bulkLoad.isEmpty('assessments'), total, done =>
     onProgress({ phase: 'loading', done, total }),
   )
   onProgress({ phase: 'indexing' })
@@ -43,25 +40,16 @@ export async function applyStaging(
     await sql`delete from ${sql(table)} where id in (select id from ${sql(`import_${table}`)} where deleted)`
 }
 
-/**
- * Writes the changed rows of a type, or of a range of assessments.
- * @param isEmpty the table is empty and may have no key
- */
-async function upsert(
-  sql: TransactionSql,
-  type: RowType | 'part',
-  isEmpty: boolean,
-  range = ALL,
-): Promise<void> {
-  const [table, key] = type === 'part' ? ['assessment_parts', 'assessment_id'] : [TABLE_OF[type], 'id']
-  const changed = type === 'part' ? 'changed_assessments' : `changed_${table}`
-  const columns = Object.keys(TABLES[type].columns)
-  const listed = (prefix: string) => columns.map(column => prefix + column).join(', ')
-  const conflict = `on conflict (id) do update set (${listed('')}) = row(${listed('excluded.')})
+/** Writes the changed rows of a type, or of a range of assessments. A table that `isEmpty` may have no key. */
+async function upsert(sql: TransactionSql, type: Type, isEmpty: boolean, range = ALL): Promise<void> {
+  const table = TABLE_OF[type]
+  const [changed, key] = type === 'part' ? [TABLE_OF.assessment, 'assessment_id'] : [table, 'id']
+  const columns = listColumns(type)
+  const conflict = `on conflict (id) do update set (${columns}) = row(${listColumns(type, 'excluded.')})
     where (t.*) is distinct from (excluded.*)`
   await sql.unsafe(
-    `insert into ${table} as t (id, ${listed('')})
-     select i.id, ${listed('i.')} from ${changed} c join ${TABLES[type].name} i on i.${key} = c.id
+    `insert into ${table} as t (id, ${columns})
+     select i.id, ${listColumns(type, 'i.')} from changed_${changed} c join import_${table} i on i.${key} = c.id
      where c.id > $1 and c.id <= $2 and i.${key} > $1 and i.${key} <= $2
      ${isEmpty ? '' : conflict}`,
     range,
@@ -80,33 +68,29 @@ async function deleteAssessments(sql: TransactionSql): Promise<void> {
     delete from assessment_parts t
     using changed_assessments c
     where not c.is_new and t.assessment_id = c.id
-      and exists (select from import_parts p where p.assessment_id = c.id)
-      and not exists (select from import_parts p where p.id = t.id and p.assessment_id = c.id)`
+      and exists (select from import_assessment_parts p where p.assessment_id = c.id)
+      and not exists (select from import_assessment_parts p where p.id = t.id and p.assessment_id = c.id)`
 }
 
-/**
- * Writes the changed assessments in rounds, each after its parts: the record of a new assessment is then rendered once,
- * when the assessment arrives.
- */
+/** Writes assessments in rounds, after their parts: a new one is then rendered once, when the assessment arrives. */
 async function applyAssessments(
   sql: TransactionSql,
-  bulkLoad: BulkLoad,
+  isEmpty: boolean,
   total: number,
-  onProgress: (done: number, total: number) => void,
+  onProgress: (done: number) => void,
 ): Promise<void> {
-  const isEmpty = bulkLoad.isEmpty('assessments')
-  const applyRound = async (range: Range) => {
+  const applyRound = async (range = ALL) => {
     await upsert(sql, 'part', isEmpty, range)
     await upsert(sql, 'assessment', isEmpty, range)
   }
   if (isEmpty) {
-    onProgress(0, total)
-    return await applyRound(ALL)
+    onProgress(0)
+    return await applyRound()
   }
   if (total > ROUND) {
     await sql`create index on changed_assessments (id)`
     await sql`create index on import_assessments (id)`
-    await sql`create index on import_parts (assessment_id)`
+    await sql`create index on import_assessment_parts (assessment_id)`
   }
   let after = '0'
   for (let done = 0; done < total; ) {
@@ -117,6 +101,6 @@ async function applyAssessments(
     await applyRound([after, round.last])
     after = round.last
     done += Number(round.count)
-    onProgress(done, total)
+    onProgress(done)
   }
 }

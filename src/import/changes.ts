@@ -1,53 +1,33 @@
 import type { TransactionSql } from 'postgres'
-import { FIELDS } from './fields.ts'
-import { type RowType, TABLE_OF } from './record.ts'
-import { TABLES } from './staging.ts'
+import { Failure } from '../errors.ts'
+import { listColumns } from './fields.ts'
+import { ROW_TYPES, type RowType, SYNC_PLACE, TABLE_OF, TYPES, type Type } from './record.ts'
 
 /** Rows of a source table by what an import does to them. */
-interface Counts {
-  inserted: number
-  updated: number
-  unchanged: number
-  deleted: number
-}
+type Counts = Record<'inserted' | 'updated' | 'unchanged' | 'deleted', number>
 
 /** The effect of an import, by source table. */
 export type Summary = Record<string, Counts>
 
-const TYPES = Object.entries(TABLE_OF) as [RowType, string][]
-
-/**
- * Finds the staged rows that differ from the database, before anything is checked or written: all later steps read
- * these alone. The tables changed_organizations and so on have the id of each, and whether it is new.
- */
+/** Lists staged rows that differ from the database in changed_organizations and so on. Later steps read only these. */
 export async function findChanges(sql: TransactionSql): Promise<void> {
-  for (const [type, table] of TYPES) {
+  for (const type of ROW_TYPES) {
+    const table = TABLE_OF[type]
     await sql.unsafe(`
       create temporary table changed_${table} on commit drop as
       select id, not exists (select from ${table} t where t.id = changed.id) as is_new
-      from (${differing(type)} ${type === 'assessment' ? BY_PARTS : ''}) as changed`)
+      from (
+        select i.id from import_${table} i
+        where not i.deleted and not exists (select from ${table} t where t.id = i.id and ${areEqual(type)})
+        ${type === 'assessment' ? BY_PARTS : ''}
+      ) as changed`)
     await sql.unsafe(`analyze changed_${table}`)
   }
 }
 
-/** Staged rows without an equal in the database. */
-const differing = (type: RowType) => `
-  select i.id from ${TABLES[type].name} i
-  where not i.deleted and not exists (
-    select from ${TABLE_OF[type]} t where t.id = i.id and ${areEqual(Object.keys(FIELDS[type]))}
-  )`
-
-/** seid, and the name and date of a part, may be null. */
-const areEqual = (columns: string[]) =>
-  columns
-    .map(column =>
-      ['seid', 'name', 'certified_at'].includes(column)
-        ? `t.${column} is not distinct from i.${column}`
-        : `t.${column} = i.${column}`,
-    )
-    .join(' and ')
-
-const IS_SAME_PART = areEqual(Object.keys(TABLES.part.columns))
+/** Some columns may be null. */
+const areEqual = (type: Type) =>
+  `row(${listColumns(type, 't.')}) is not distinct from row(${listColumns(type, 'i.')})`
 
 /**
  * An assessment also changes by its parts: by a staged one that the database does not have, or by one of the database
@@ -55,51 +35,51 @@ const IS_SAME_PART = areEqual(Object.keys(TABLES.part.columns))
  */
 const BY_PARTS = `
   union
-  select i.assessment_id from import_parts i
-  where not exists (select from assessment_parts t where t.id = i.id and ${IS_SAME_PART})
+  select i.assessment_id from import_assessment_parts i
+  where not exists (select from assessment_parts t where t.id = i.id and ${areEqual('part')})
   union
   select t.assessment_id from assessment_parts t
-  where exists (select from import_parts i where i.assessment_id = t.assessment_id)
-    and not exists (select from import_parts i where i.id = t.id and i.assessment_id = t.assessment_id)`
+  where exists (select from import_assessment_parts i where i.assessment_id = t.assessment_id)
+    and not exists (select from import_assessment_parts i where i.id = t.id and i.assessment_id = t.assessment_id)`
 
 /** Counts the staged rows by their effect. The deletion of a row that is not there counts as unchanged. */
 export async function summarize(sql: TransactionSql): Promise<Summary> {
   const summary: Summary = {}
-  for (const [table, counts] of [...TYPES.map(countsOf), ['assessment_parts', PARTS] as const]) {
+  for (const type of TYPES) {
     const [row] = await sql.unsafe<Counts[]>(`
       select inserted::float8, updated::float8, (staged - inserted - updated - deleted)::float8 as unchanged,
         deleted::float8
-      from (${counts}) as counts`)
-    summary[table] = { ...(row as Counts) }
+      from (${type === 'part' ? PARTS : countsOf(type)}) as counts`)
+    summary[TABLE_OF[type]] = { ...(row as Counts) }
   }
   return summary
 }
 
-const countsOf = ([type, table]: [RowType, string]) =>
-  [
-    table,
-    `select
-       (select count(*) from changed_${table} where is_new) as inserted,
-       (select count(*) from changed_${table} where not is_new) as updated,
-       (select count(*) from ${TABLES[type].name} i join ${table} t on t.id = i.id where i.deleted) as deleted,
-       (select count(*) from ${TABLES[type].name}) ${type === 'assessment' ? ONLY_PARTS : ''} as staged`,
-  ] as const
+function countsOf(type: RowType): string {
+  const table = TABLE_OF[type]
+  return `
+    select
+      (select count(*) from changed_${table} where is_new) as inserted,
+      (select count(*) from changed_${table} where not is_new) as updated,
+      (select count(*) from import_${table} i join ${table} t on t.id = i.id where i.deleted) as deleted,
+      (select count(*) from import_${table}) ${type === 'assessment' ? ONLY_PARTS : ''} as staged`
+}
 
 /** Assessments of which only the parts are staged. */
 const ONLY_PARTS = `
-  + (select count(distinct p.assessment_id) from import_parts p
+  + (select count(distinct p.assessment_id) from import_assessment_parts p
      where p.apart and not exists (select from import_assessments a where a.id = p.assessment_id))`
 
 /** The part `t` of the database goes, and becomes no part of another assessment. */
-const IS_GONE = 'not exists (select from import_parts p where p.id = t.id)'
+const IS_GONE = 'not exists (select from import_assessment_parts p where p.id = t.id)'
 
 /** Parts of an assessment that does not change are unchanged. */
 const PARTS = `
-  select inserted, updated, deleted, (select count(*) from import_parts) + deleted as staged
+  select inserted, updated, deleted, (select count(*) from import_assessment_parts) + deleted as staged
   from (
     select
       count(*) filter (where t.id is null) as inserted,
-      count(*) filter (where t.id is not null and not (${IS_SAME_PART})) as updated,
+      count(*) filter (where t.id is not null and not (${areEqual('part')})) as updated,
       (
         select count(*) from import_assessments a
         join assessment_parts t on t.assessment_id = a.id
@@ -107,9 +87,74 @@ const PARTS = `
       ) + (
         select count(*) from changed_assessments c
         join assessment_parts t on t.assessment_id = c.id
-        where exists (select from import_parts p where p.assessment_id = c.id) and ${IS_GONE}
+        where exists (select from import_assessment_parts p where p.assessment_id = c.id) and ${IS_GONE}
       ) as deleted
     from changed_assessments c
-    join import_parts i on i.assessment_id = c.id
+    join import_assessment_parts i on i.assessment_id = c.id
     left join assessment_parts t on t.id = i.id
   ) as changed`
+
+/** The most that may be rejected or removed: a share of all, or a number. */
+export type Limit = { percent: number } | { count: number }
+
+/** Whether `some` of `all` exceed a limit. */
+export function exceeds(limit: Limit, some: number, all: number): boolean {
+  return 'count' in limit ? some > limit.count : some * 100 > all * limit.percent
+}
+
+/** Stages the removal of all that the source does not name, not even in a bad record, as if the source had said so. */
+export async function stageRemovals(sql: TransactionSql, types: Type[]): Promise<void> {
+  for (const [index, type] of ROW_TYPES.entries()) {
+    if (!types.includes(type)) continue
+    const table = TABLE_OF[type]
+    const parts =
+      type === 'assessment'
+        ? `and not exists (select from import_assessment_parts p where p.assessment_id = t.id)
+           and not exists (select from import_removed_parts p where p.assessment_id = t.id)
+           and not exists (select from import_rejects r where r.assessment_id = t.id)`
+        : ''
+    await sql.unsafe(
+      `insert into import_${table} (line, id, deleted)
+       select $1::bigint + row_number() over (order by t.id), t.id, true
+       from ${table} t
+       where not exists (select from import_${table} i where i.id = t.id)
+         and not exists (select from import_rejects r where r.id = t.id and r.type = $2)
+         ${parts}`,
+      [SYNC_PLACE + index * 2 ** 36, type],
+    )
+  }
+  await sql`analyze import_organizations, import_products, import_users, import_assessments`
+}
+
+/** Checks staged removals, and separate parts that assessments no longer list. Throws a Failure above the limit. */
+export async function limitRemovals(sql: TransactionSql, most: Limit): Promise<void> {
+  const rows = ROW_TYPES.map(type => TABLE_OF[type]).map(
+    table => `
+    select '${table}' as table,
+      (select count(*) from import_${table} where line >= ${SYNC_PLACE} and deleted)::float8 as removed,
+      (select count(*) from ${table})::float8 as total
+    union all`,
+  )
+  const counts = await sql.unsafe<{ table: string; removed: number; total: number }[]>(`
+    ${rows.join('')}
+    select 'assessment_parts' as table,
+      (
+        select count(*)
+        from changed_assessments c
+        join assessment_parts t on t.assessment_id = c.id
+        where t.id <> t.assessment_id
+          and exists (select from import_assessment_parts p where p.assessment_id = c.id)
+          and not exists (select from import_assessment_parts p where p.id = t.id)
+          and not exists (select from import_removed_parts r where r.id = t.id)
+          and not exists (select from import_rejects r where r.assessment_id = c.id)
+      )::float8 as removed,
+      (select count(*) from assessment_parts where id <> assessment_id)::float8 as total`)
+  const excesses = counts
+    .filter(({ removed, total }) => exceeds(most, removed, total))
+    .map(({ table, removed, total }) => `${removed} of ${total} ${table}`)
+  if (excesses.length === 0) return
+  const limit = 'count' in most ? most.count : `${most.percent}%`
+  throw new Failure(
+    `nothing was loaded: --sync would remove ${excesses.join(' and ')}, more than ${limit}; is the source complete? If so, allow it with --max-removed`,
+  )
+}

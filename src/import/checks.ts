@@ -1,6 +1,6 @@
-import { SYNC_PLACE } from './place.ts'
-import { type RowType, TABLE_OF } from './record.ts'
-import { TABLES } from './staging.ts'
+import checksOfIds from './checks.sql' with { type: 'text' }
+import checksOfParts from './checks-of-parts.sql' with { type: 'text' }
+import { type RowType, SYNC_PLACE, TABLE_OF } from './record.ts'
 
 /** The facts about an import that its checks depend on. */
 export interface Checking {
@@ -24,12 +24,28 @@ export function problems({ hasPartsApart, needsParts, partsComeAlong, isWhole }:
     reference(isWhole, 'assessment', 'organization_id', 'organization'),
     reference(isWhole, 'assessment', 'product_id', 'product'),
     reference(isWhole, 'part', 'proctor_id', 'user'),
-    ...CHECKS,
-    withoutParts(hasPartsApart, needsParts),
-    ...(hasPartsApart ? checksOfPartsApart(isWhole, partsComeAlong) : []),
+    deletion('organization'),
+    deletion('product'),
+    deletion('user', 'union all select t.proctor_id, t.assessment_id from staying_parts t'),
+    checksOfIds,
+    // A record without parts and without a proctor keeps the stored ones; these must exist and be enough.
+    `select a.line, 'proctor_id is missing${hasPartsApart ? ', and there is no part in assessment_parts.csv' : ''}', null
+    from import_assessments a
+    where a.partless
+      and not exists (select from import_assessment_parts p where p.assessment_id = a.id)
+      ${needsParts ? '' : KEEPS_NONE}`,
   ]
-  return checks.join('\nunion all\n')
+  if (hasPartsApart) checks.push(partOfUnknown(isWhole, partsComeAlong), checksOfParts)
+  return STAYING_PARTS + checks.join('\nunion all\n')
 }
+
+/** The parts of the database whose assessments are neither deleted nor get other parts. */
+const STAYING_PARTS = `
+  with staying_parts as not materialized (
+    select t.* from assessment_parts t
+    where not exists (select from import_assessment_parts p where p.assessment_id = t.assessment_id)
+      and not exists (select from import_assessments a where a.id = t.assessment_id and a.deleted)
+  )`
 
 /** In a whole import, a reference to a bad record is not reported beside that record. */
 const isNotBad = (isWhole: boolean, type: string, id: string) =>
@@ -40,22 +56,22 @@ const isNotBad = (isWhole: boolean, type: string, id: string) =>
  * database: so the first half reads changed rows, and the second deleted ones.
  */
 function reference(isWhole: boolean, from: 'assessment' | 'part', column: string, type: RowType): string {
-  const referring = TABLES[from].name
-  const staged = TABLES[type].name
+  const referring = `import_${TABLE_OF[from]}`
+  const table = TABLE_OF[type]
   return `
     select f.line, format('${column}: ${type} %s is neither in the file nor in the database', f.${column}) as reason,
       null::bigint as other_line
     from changed_assessments c
     join ${referring} f on f.${from === 'part' ? 'assessment_id' : 'id'} = c.id
-    where not exists (select from ${staged} i where i.id = f.${column})
-      and not exists (select from ${TABLE_OF[type]} t where t.id = f.${column})
+    where not exists (select from import_${table} i where i.id = f.${column})
+      and not exists (select from ${table} t where t.id = f.${column})
       ${isNotBad(isWhole, type, `f.${column}`)}
     union all
     select f.line,
       case when i.line >= ${SYNC_PLACE} then format('${column}: ${type} %s is no longer in the source', i.id)
       else format('${column}: ${type} %s is deleted by ', i.id) end,
       case when i.line < ${SYNC_PLACE} then i.line end
-    from ${staged} i
+    from import_${table} i
     join ${referring} f on f.${column} = i.id
     where i.deleted and not coalesce(f.deleted, false)`
 }
@@ -63,7 +79,7 @@ function reference(isWhole: boolean, from: 'assessment' | 'part', column: string
 /** A deleted row of `type` must not be needed by an assessment of the database that keeps its own columns. */
 const deletion = (type: RowType, others = '') => `
   select i.line, format('${type} %s cannot be deleted: assessment %s needs it', i.id, min(n.assessment_id)), null
-  from ${TABLES[type].name} i
+  from import_${TABLE_OF[type]} i
   join (
     select t.${type}_id as needed_id, t.id as assessment_id from assessments t
     where not exists (select from import_assessments a where a.id = t.id)
@@ -72,100 +88,20 @@ const deletion = (type: RowType, others = '') => `
   where i.deleted
   group by i.line, i.id`
 
-/** The part `t` of the database stays: its assessment is neither deleted nor gets other parts. */
-const PART_STAYS = `
-  not exists (select from import_parts p where p.assessment_id = t.assessment_id)
-  and not exists (select from import_assessments a where a.id = t.assessment_id and a.deleted)`
-
-const CHECKS = [
-  deletion('organization'),
-  deletion('product'),
-  deletion(
-    'user',
-    `union all select t.proctor_id, t.assessment_id from assessment_parts t where ${PART_STAYS}`,
-  ),
-
-  // A part's id against the assessments that will be there. One of the two must be new.
-  `
-    select p.line, format('part %s has the id of an assessment', p.id), null
-    from changed_assessments c
-    join import_parts p on p.assessment_id = c.id
-    join assessments t on t.id = p.id
-    where p.id <> p.assessment_id
-      and not exists (select from import_assessments i where i.id = p.id and i.deleted)
-    union
-    select p.line, format('part %s has the id of an assessment', p.id), null
-    from changed_assessments c
-    join import_parts p on p.id = c.id
-    where c.is_new and p.assessment_id <> c.id`,
-
-  // An assessment's id against the parts that stay in the database.
-  `
-    select a.line, format('assessment %s has the id of a part of assessment %s', a.id, t.assessment_id), null
-    from changed_assessments c
-    join import_assessments a on a.id = c.id
-    join assessment_parts t on t.id = a.id and t.assessment_id <> a.id
-    where ${PART_STAYS}`,
-
-  // A part's id against the parts of other assessments. Of two in the file, the one of the later assessment is bad.
-  `
-    select distinct
-      case when p.assessment_id > other.assessment_id then p.line else other.line end,
-      format('part %s is also a part of assessment %s', p.id, least(p.assessment_id, other.assessment_id)),
-      null::bigint
-    from changed_assessments c
-    join import_parts p on p.assessment_id = c.id
-    join import_parts other on other.id = p.id and other.assessment_id <> p.assessment_id`,
-  `
-    select p.line, format('part %s is also a part of assessment %s', p.id, t.assessment_id), null
-    from changed_assessments c
-    join import_parts p on p.assessment_id = c.id
-    join assessment_parts t on t.id = p.id and t.assessment_id <> p.assessment_id
-    where ${PART_STAYS}`,
-]
-
-/** A record without parts and without a proctor keeps the stored ones; these must exist and be enough. */
-function withoutParts(hasPartsApart: boolean, needsParts: boolean): string {
-  const reason = `proctor_id is missing${hasPartsApart ? ', and there is no part in assessment_parts.csv' : ''}`
-  return `
-    select a.line, '${reason}', null
-    from import_assessments a
-    where a.partless
-      and not exists (select from import_parts p where p.assessment_id = a.id)
-      ${needsParts ? '' : KEEPS_NONE}`
-}
-
 const KEEPS_NONE = `and not exists (
   select from assessment_parts t
   where t.assessment_id = a.id and not (t.id = a.id and coalesce(a.clears_proctor, false))
 )`
 
-/** Checks for sources in which parts arrive apart from their assessment. */
-const checksOfPartsApart = (isWhole: boolean, partsComeAlong: boolean) => [
-  `
-    select p.line, format('assessment_id: assessment %s ${
-      partsComeAlong
-        ? 'is not given by assessments.sql, with which all of its parts have to come'
-        : 'is neither in the file nor in the database'
-    }', p.assessment_id), null
-    from import_parts p
-    where p.apart
-      and not exists (select from import_assessments i where i.id = p.assessment_id)
-      ${partsComeAlong ? '' : 'and not exists (select from assessments t where t.id = p.assessment_id)'}
-      ${isNotBad(isWhole, 'assessment', 'p.assessment_id')}`,
-  `
-    select p.line, format('assessment_id: assessment %s is deleted by ', p.assessment_id), i.line
-    from import_assessments i
-    join import_parts p on p.assessment_id = i.id
-    where i.deleted and p.apart`,
-  `
-    select own.line, 'proctor_id and parts are both given: each part names its own proctor', null
-    from import_parts own
-    where own.id = own.assessment_id
-      and exists (select from import_parts p where p.assessment_id = own.id and p.line <> own.line)`,
-  `
-    select r.line, format('no part of assessment %s is left: list those that it keeps, or delete it', r.assessment_id), null
-    from import_removed_parts r
-    where not exists (select from import_parts p where p.assessment_id = r.assessment_id)
-      and not exists (select from import_assessments a where a.id = r.assessment_id and a.deleted)`,
-]
+/** A part that arrives apart from its assessment must have one. */
+const partOfUnknown = (isWhole: boolean, partsComeAlong: boolean) => `
+  select p.line, format('assessment_id: assessment %s ${
+    partsComeAlong
+      ? 'is not given by assessments.sql, with which all of its parts have to come'
+      : 'is neither in the file nor in the database'
+  }', p.assessment_id), null
+  from import_assessment_parts p
+  where p.apart
+    and not exists (select from import_assessments i where i.id = p.assessment_id)
+    ${partsComeAlong ? '' : 'and not exists (select from assessments t where t.id = p.assessment_id)'}
+    ${isNotBad(isWhole, 'assessment', 'p.assessment_id')}`

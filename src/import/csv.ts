@@ -1,132 +1,99 @@
 import { pipeline, Readable } from 'node:stream'
 import { CsvError, type Info, parse } from 'csv-parse'
 import { Failure } from '../errors.ts'
-import { firstNames, printable, UnknownNames } from './notes.ts'
-import { BadLine, orBadLine, type RecordSource, type RowType, type SourceRecord } from './record.ts'
+import {
+  BadLine,
+  placeOf,
+  printable,
+  type RecordSource,
+  type SourceRecord,
+  TABLE_OF,
+  TYPES,
+  type Type,
+  UnknownNames,
+} from './record.ts'
 import { columnsOf, readCells, requiredColumns } from './rows.ts'
 import { MAX_LINE, readText } from './text.ts'
 
-/** A file of a folder or a zip. */
+/** A file of a folder or a zip, or the output of a query, whose size in bytes is unknown. */
 export interface StoredFile {
   name: string
-  size: number
+  size?: number
   open(): AsyncIterable<Uint8Array>
 }
 
-/** The type of the rows in a CSV file; parts have a file of their own. */
-export type CsvType = RowType | 'part'
-
 /** Text that is CSV, with rows of one type. */
-interface CsvFile extends Omit<StoredFile, 'size'> {
-  type: CsvType
-  /** Bytes; unknown for the rows of a query. */
-  size?: number
+interface CsvFile extends StoredFile {
+  type: Type
   /** For a query, rows are counted and not the lines of its output. */
   isQuery?: true
 }
 
-/** The names of the files that an import takes, in the order in which they are read. */
-export const FILE_NAMES: Record<string, CsvType> = {
-  organizations: 'organization',
-  products: 'product',
-  users: 'user',
-  assessments: 'assessment',
-  assessment_parts: 'part',
-}
-
-/**
- * The CSV files of a folder or a zip as one source. Names are taken in any case, plain or gzipped.
- * @param where the name of the folder or zip
- * @throws Failure when it has none of the files, or one of them twice
- */
+/** The CSV files of the folder or zip `where`, in any case and also as .gz. Throws a Failure if none, or one twice. */
 export function csv(stored: StoredFile[], where: string): RecordSource {
-  const plainName = ({ name }: StoredFile) => name.toLowerCase().replace(/\.gz$/, '')
-  const names = Object.keys(FILE_NAMES).map(name => `${name}.csv`)
-  const files = Object.values(FILE_NAMES).flatMap((type, index) => {
-    const [file, ...others] = stored.filter(file => plainName(file) === names[index])
+  const plain = (name: string) => name.toLowerCase().replace(/\.gz$/, '')
+  const names = TYPES.map(type => `${TABLE_OF[type]}.csv`)
+  const files = TYPES.flatMap((type, index) => {
+    const [file, ...others] = stored.filter(({ name }) => plain(name) === names[index])
     if (others.length > 0) throw new Failure(`${where} has ${names[index]} more than once: keep one`)
     return file ? [{ ...file, type }] : []
   })
   if (files.length === 0) throw new Failure(`${where} has none of ${names.join(', ')}`)
-  const others = stored.filter(file => !names.includes(plainName(file)))
-  return csvSource(
-    files,
-    where,
-    others.map(({ name }) => name),
-  )
+  const others = stored.map(({ name }) => name).filter(name => !names.includes(plain(name)))
+  return csvSource(files, where, others)
 }
 
-/**
- * Files of known types as one source, in their order.
- * @param name the name of all of them together
- * @param others names of files beside them, which a note lists as ignored
- */
+/** Files of known types as one source, in their order. A note lists the names of `others` as ignored. */
 export function csvSource(files: CsvFile[], name: string, others: string[]): RecordSource {
-  const types = files.map(({ type }) => type)
-  const unknown = new UnknownNames()
-  const ignored = others.length > 0 ? [`ignored ${firstNames(others.map(printable))}`] : []
+  const unknown = new UnknownNames(others)
   const size = files.reduce((sum, { size = Number.NaN }) => sum + size, 0)
   return {
     name,
     files: files.map(({ name }) => name),
-    types: types.filter(type => type !== 'part'),
+    types: files.map(({ type }) => type),
     hasPartsApart: true,
-    holdsParts: types.includes('part'),
     isWhole: () => true,
-    ...(!Number.isNaN(size) && { size }),
+    size: Number.isNaN(size) ? undefined : size,
     unit: files.some(({ isQuery }) => isQuery) ? 'row' : 'line',
-    notes: () => [...ignored, ...unknown.notes()],
+    notes: () => unknown.notes(),
     async *read(onBytes) {
-      for (const [index, file] of files.entries()) yield* readFile(file, index, unknown, onBytes)
+      for (const [index, file] of files.entries()) {
+        const { name, type, isQuery, open } = file
+        let columns: string[] | undefined
+        let batch: SourceRecord[] = []
+        let rows = 0
+        for await (const row of readRows(name, readText({ name, chunks: open() }, onBytes))) {
+          if (!columns) {
+            columns = readHeader(file, row.cells, unknown)
+            continue
+          }
+          rows += 1
+          const read = readCells(type, columns, row.cells)
+          // The number of a row in the answer to a query does not help to find the record.
+          if (isQuery && read instanceof BadLine && read.subject)
+            read.message = `id ${read.subject.id}: ${read.message}`
+          batch.push({ place: placeOf(index, isQuery ? rows : row.line), text: row.text, read })
+          if (batch.length < 500) continue
+          yield batch
+          batch = []
+        }
+        if (!columns) throw new Failure(`${name} is empty: its first row must name the columns`)
+        yield batch
+      }
     },
   }
-}
-
-/** Rows that are handed on at once. */
-const BATCH = 500
-
-async function* readFile(
-  csvFile: CsvFile,
-  file: number,
-  unknown: UnknownNames,
-  onBytes: (bytes: number) => void,
-): AsyncGenerator<SourceRecord[]> {
-  const { name, type, isQuery, open } = csvFile
-  let columns: string[] | undefined
-  let batch: SourceRecord[] = []
-  let rows = 0
-  for await (const { line, cells, text } of readRows(name, readText({ name, chunks: open() }, onBytes))) {
-    if (!columns) {
-      columns = readHeader(csvFile, cells, unknown)
-      continue
-    }
-    rows += 1
-    const header = columns
-    const read = orBadLine(() => readCells(type, header, cells))
-    // The number of a row in the answer to a query does not help to find the record.
-    if (isQuery && read instanceof BadLine && read.subject)
-      read.message = `id ${read.subject.id}: ${read.message}`
-    batch.push({ file, line: isQuery ? rows : line, text, read })
-    if (batch.length < BATCH) continue
-    yield batch
-    batch = []
-  }
-  if (!columns) throw new Failure(`${name} is empty: its first row must name the columns`)
-  yield batch
 }
 
 /** The names of the columns; '' for one without a meaning. */
 function readHeader({ name, type, isQuery }: CsvFile, cells: string[], unknown: UnknownNames): string[] {
   const columns = cells.map(cell => cell.trim().toLowerCase())
-  const missing = requiredColumns(type)
-    .filter(column => !columns.includes(column))
-    .join(', ')
-  if (missing && isQuery)
-    throw new Failure(`${name} gives no column ${missing}: name it in the select, as in select key as id`)
-  if (missing)
-    throw new Failure(
-      `${name} has no column ${missing}: its first row must name the columns, with commas between them`,
-    )
+  const missing = requiredColumns(type).filter(column => !columns.includes(column))
+  if (missing.length > 0) {
+    const [lacks, advice] = isQuery
+      ? ['gives no', 'name it in the select, as in select key as id']
+      : ['has no', 'its first row must name the columns, with commas between them']
+    throw new Failure(`${name} ${lacks} column ${missing.join(', ')}: ${advice}`)
+  }
   const twice = columns.find((column, index) => column !== '' && columns.indexOf(column) !== index)
   if (twice) throw new Failure(`${name} has the column ${printable(twice)} more than once`)
   const known = columnsOf(type)
@@ -134,14 +101,7 @@ function readHeader({ name, type, isQuery }: CsvFile, cells: string[], unknown: 
   return columns.map(column => (known.includes(column) ? column : ''))
 }
 
-interface CsvRow {
-  /** Its first line: a quoted cell may hold line breaks. */
-  line: number
-  cells: string[]
-  text: string
-}
-
-async function* readRows(name: string, texts: AsyncIterable<string>): AsyncGenerator<CsvRow> {
+async function* readRows(name: string, texts: AsyncIterable<string>) {
   const parser = parse({
     info: true,
     raw: true,
@@ -163,6 +123,7 @@ async function* readRows(name: string, texts: AsyncIterable<string>): AsyncGener
       const text = raw.replace(/^[\r\n]+|[\r\n]+$/g, '')
       const breaks = /[\r\n]/.test(text) ? record.flatMap(cell => cell.match(/\r\n|\r|\n/g) ?? []) : []
       twice += breaks.filter(one => one === '\r\n').length
+      // The first line of the row: a quoted cell may hold line breaks.
       yield { line: info.lines - twice - breaks.length, cells: record, text }
     }
   } catch (error) {

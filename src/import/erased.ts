@@ -1,5 +1,5 @@
 import type { TransactionSql } from 'postgres'
-import { SYNC_PLACE } from './place.ts'
+import { SYNC_PLACE } from './record.ts'
 
 /** What an import leaves out because of erased people: the number of people, and of records of the source. */
 export interface LeftOut {
@@ -60,7 +60,7 @@ async function leaveOutAssessments(sql: TransactionSql): Promise<void> {
     insert into import_erased (type, user_id, line, assessment_id) select 'assessment', user_id, line, id from gone`
   await sql`
     with gone as (
-      delete from import_parts p using import_erased e
+      delete from import_assessment_parts p using import_erased e
       where p.assessment_id = e.assessment_id returning e.user_id, p.line
     )
     insert into import_erased (type, user_id, line) select 'part', user_id, line from gone`
@@ -79,7 +79,7 @@ async function leaveOutAssessments(sql: TransactionSql): Promise<void> {
 async function leaveOutPartsAlone(sql: TransactionSql): Promise<void> {
   await sql`
     with gone as (
-      delete from import_parts p
+      delete from import_assessment_parts p
       using (select min(user_id) as user_id, id from erasures, unnest(assessment_ids) as id group by id) e
       where p.apart and p.assessment_id = e.id
         and not exists (select from import_assessments i where i.id = p.assessment_id)
@@ -141,7 +141,7 @@ async function stageProctors(sql: TransactionSql, blank: '' | null): Promise<voi
     from (
       select user_id from import_erased where type = 'user' and exists (select from users t where t.id = user_id)
       union
-      select e.user_id from import_parts p join erasures e on e.user_id = p.proctor_id
+      select e.user_id from import_assessment_parts p join erasures e on e.user_id = p.proctor_id
     ) as needed
     cross join lateral erased_person(needed.user_id) as person
     where not exists (select from import_users i where i.id = needed.user_id)`

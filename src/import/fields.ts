@@ -1,38 +1,36 @@
 import { isDay } from '../calendar-day.ts'
-import { BadLine, type Row, type RowType } from './record.ts'
-
-/** The fields of records: their columns, and the readers of their values. Pure. */
-
-/** Reads a value, or throws the BadLine that says what it must be. */
-type Reader<Value> = (value: unknown) => Value
+import { BadLine, type Row, type Type } from './record.ts'
 
 /** A field of a record. */
-export interface Field {
+export interface Field<Value = unknown> {
   /** The type of its column. */
   kind: string
-  read: Reader<unknown>
+  /** Reads a value, or throws the BadLine that says what it must be. */
+  read: (value: unknown) => Value
   /** The value that null stands for, and that a new row gets without one; undefined where a value is required. */
-  cleared?: string | boolean
+  cleared?: Value
 }
 
 const wholeNumber = (least: number, most: number) => (value: unknown) => {
-  if (Number.isInteger(value) && (value as number) >= least && (value as number) <= most)
-    return value as number
+  if (typeof value === 'number' && Number.isInteger(value) && value >= least && value <= most) return value
   throw new BadLine(`must be a whole number from ${least} to ${most}`)
 }
 
-/** An id, which has to be exact in JavaScript. */
-export const readId = wholeNumber(1, Number.MAX_SAFE_INTEGER)
-/** The position of a part, in a column of the type integer. */
-export const readPosition = wholeNumber(0, 2 ** 31 - 1)
-
-const NAME = { kind: 'text', read: readName }
-const TEXT = { kind: 'text', read: readText, cleared: '' }
-const ID = { kind: 'bigint', read: readId }
-const INSTANT = { kind: 'timestamptz', read: readInstant }
+/** An id has to be exact in JavaScript. */
+export const ID: Field<number> = { kind: 'bigint', read: wholeNumber(1, Number.MAX_SAFE_INTEGER) }
+export const NAME: Field<string> = { kind: 'text', read: readName }
+export const INSTANT: Field<string> = { kind: 'timestamptz', read: readInstant }
+export const FLAG: Field<boolean> = { kind: 'boolean', read: readBoolean, cleared: false }
+/** The position of a part among those of its assessment. */
+export const POSITION: Field<number | null> = {
+  kind: 'integer',
+  read: wholeNumber(0, 2 ** 31 - 1),
+  cleared: null,
+}
+const TEXT: Field = { kind: 'text', read: readText, cleared: '' }
 
 /** The fields that fill the columns of each type besides its id. */
-export const FIELDS: Record<RowType, Record<string, Field>> = {
+export const FIELDS: Record<Type, Record<string, Field>> = {
   organization: { name: NAME },
   product: { name: NAME },
   user: {
@@ -48,23 +46,20 @@ export const FIELDS: Record<RowType, Record<string, Field>> = {
     organization_id: ID,
     product_id: ID,
     certified_at: INSTANT,
-    legacy_record: { kind: 'boolean', read: readBoolean, cleared: false },
+    legacy_record: FLAG,
   },
+  part: { assessment_id: ID, position: POSITION, name: NAME, certified_at: INSTANT, proctor_id: ID },
 }
 
-/** The fields of a part besides its id, all of them required. */
-export const PART_FIELDS = { name: NAME, certified_at: INSTANT, proctor_id: ID }
+/** The columns of a type besides its id, with a prefix: "t.name, t.email". */
+export const listColumns = (type: Type, prefix = ''): string =>
+  Object.keys(FIELDS[type])
+    .map(column => prefix + column)
+    .join(', ')
 
-/**
- * The value of a field; `cleared` where it is absent or null.
- * @throws BadLine for a wrong value, or none where `cleared` is undefined
- */
-export function readField<Value>(
-  object: Row,
-  name: string,
-  { read, cleared }: { read: Reader<Value>; cleared?: Value },
-  prefix = '',
-): Value {
+/** The value of a field; if it is absent or null `cleared`, or without that a BadLine, as for a wrong value. */
+export function readField<Value>(object: Row, name: string, field: Field<Value>, prefix = ''): Value {
+  const { read, cleared } = field
   const value = object[name] ?? undefined
   if (value === undefined && cleared !== undefined) return cleared
   if (value === undefined) throw new BadLine(`${prefix}${name} is missing`)
@@ -76,7 +71,7 @@ export function readField<Value>(
 }
 
 /** A text that can be stored. The limit is the schema's, see db/migrations/0001. */
-export function readText(value: unknown): string {
+function readText(value: unknown): string {
   if (typeof value !== 'string') throw new BadLine('must be a string')
   if (value.length > 500 && [...value].length > 500) throw new BadLine('is longer than 500 characters')
   if (value.includes('\0') || !value.isWellFormed())
@@ -104,8 +99,7 @@ function readStatus(value: unknown): string {
   return value
 }
 
-/** true or false. */
-export function readBoolean(value: unknown): boolean {
+function readBoolean(value: unknown): boolean {
   if (typeof value !== 'boolean') throw new BadLine('must be true or false')
   return value
 }

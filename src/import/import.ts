@@ -2,13 +2,20 @@ import type { Sql, TransactionSql } from 'postgres'
 import { Failure } from '../errors.ts'
 import { acquireLoadLock, configureLoad, requireTriggers } from '../postgres/schema/load-session.ts'
 import { type ApplyProgress, applyStaging } from './apply.ts'
-import { findChanges, type Summary, summarize } from './changes.ts'
+import {
+  exceeds,
+  findChanges,
+  type Limit,
+  limitRemovals,
+  type Summary,
+  stageRemovals,
+  summarize,
+} from './changes.ts'
 import { type LeftOut, NOBODY } from './erased.ts'
 import { endLine } from './ndjson.ts'
-import { type Place, placeIn, placeOf } from './place.ts'
 import { isVacuumed } from './platform/feed.ts'
 import { prepareStaging } from './prepare.ts'
-import { type RecordSource, TABLE_OF } from './record.ts'
+import { type Place, placeIn, placeOf, type RecordSource, TABLE_OF } from './record.ts'
 import {
   countRejects,
   findProblems,
@@ -18,14 +25,7 @@ import {
   type Reject,
   readRejects,
 } from './rejects.ts'
-import { createStaging, StagingBatch } from './staging.ts'
-import { exceeds, type Limit, limitRemovals, stageRemovals } from './sync.ts'
-
-/** Bad records that are described; the others are counted. */
-const MAX_DESCRIBED = 100
-
-/** Rejects that every limit in percent allows: of a few lines, a share would be none. */
-const ALWAYS_ALLOWED = 10
+import { stageRecords } from './staging.ts'
 
 /** The progress of an import. `size` is unknown for the bytes of standard input. */
 export type Progress =
@@ -75,8 +75,7 @@ export type ImportResult =
 class Undone extends Error {}
 
 /**
- * Loads a source into the source tables: all of it, or nothing. One transaction, so that readers see the
- * state before or the state after. Another import waits for this one.
+ * Loads a source into the source tables in one transaction: readers see the state before or after. Imports take turns.
  * @throws Failure for a source that cannot be read, is empty or not whole, or for more removals than are allowed
  */
 export async function importSource(
@@ -123,8 +122,11 @@ async function importInto(
   options: ImportOptions,
 ): Promise<ImportResult> {
   const { onReject, maxRejected = { percent: 1 }, sync } = options
-  const { files, types, hasPartsApart, holdsParts, feed } = source
-  const { lines, staged } = await stage(sql, source, onProgress, onReject !== undefined)
+  const { files, types, hasPartsApart, feed } = source
+  const holdsParts = types.includes('part')
+  const { lines, staged } = await stageRecords(sql, source, onReject !== undefined, (lines, bytes) =>
+    onProgress({ phase: 'reading', bytes, size: source.size, lines }),
+  )
   if (lines === 0 && feed && !feed.isFull()) return nothingNew()
   if (lines === 0) throw new Failure(`nothing was loaded: there is no record in ${source.name}`)
   if (sync && !source.isWhole())
@@ -136,7 +138,7 @@ async function importInto(
   if (staged.partial.size > 0) await sql`select lock_export()`
   const erased = await prepareStaging(sql, staged, hasPartsApart)
   if (onReject && hasPartsApart && holdsParts) {
-    const line = await firstUnidentified(sql, placeOf({ file: files.length - 1, line: 0 }))
+    const line = await firstUnidentified(sql, placeOf(files.length - 1, 0))
     if (line !== undefined) {
       const problems = await firstProblems(sql, source, 1, line)
       return { loaded: false, lines, problems, total: 1, isPartOfUnknown: true }
@@ -145,9 +147,9 @@ async function importInto(
 
   const unknown = sync && (await firstUnidentified(sql))
   const isSyncing = sync !== undefined && (onReject !== undefined || (await countRejects(sql)) === 0)
-  const removals = isSyncing && unknown === undefined ? await stageRemovals(sql, types) : []
+  if (isSyncing && unknown === undefined) await stageRemovals(sql, types)
   await findChanges(sql)
-  if (isSyncing) await limitRemovals(sql, removals, sync)
+  if (isSyncing) await limitRemovals(sql, sync)
 
   await findProblems(sql, {
     hasPartsApart,
@@ -157,10 +159,11 @@ async function importInto(
     isWhole: onReject === undefined,
   })
   const rejected = await countRejects(sql)
-  const isAllowed =
-    !exceeds(maxRejected, rejected, lines) || ('percent' in maxRejected && rejected <= ALWAYS_ALLOWED)
+  // Of a few lines, a share would be none.
+  const isAllowed = !exceeds(maxRejected, rejected, lines) || ('percent' in maxRejected && rejected <= 10)
   if (rejected > 0 && !(onReject && isAllowed)) {
-    const problems = await firstProblems(sql, source, MAX_DESCRIBED)
+    // The others are only counted.
+    const problems = await firstProblems(sql, source, 100)
     return { loaded: false, lines, problems, total: rejected }
   }
   if (onReject) for await (const reject of readRejects(sql, source)) await onReject(reject)
@@ -173,31 +176,9 @@ async function importInto(
 
 /** The result of a round of a feed without changes: it creates no temporary tables. */
 function nothingNew(): ImportResult {
-  const tables = [...Object.values(TABLE_OF), 'assessment_parts']
   const none = { inserted: 0, updated: 0, unchanged: 0, deleted: 0 }
-  const summary = Object.fromEntries(tables.map(table => [table, none]))
+  const summary = Object.fromEntries(Object.values(TABLE_OF).map(table => [table, none]))
   return { loaded: true, lines: 0, rejected: 0, erased: NOBODY, summary, keptFor: undefined }
-}
-
-async function stage(
-  sql: TransactionSql,
-  source: RecordSource,
-  onProgress: (progress: Progress) => void,
-  keepTexts: boolean,
-) {
-  const staged = new StagingBatch(sql, keepTexts)
-  let lines = 0
-  let bytes = 0
-  onProgress({ phase: 'reading', bytes, size: source.size, lines })
-  for await (const records of source.read(size => (bytes += size))) {
-    if (lines === 0 && records.length > 0) await createStaging(sql)
-    for (const record of records) staged.add(record)
-    await staged.writeIfFull()
-    lines += records.length
-    onProgress({ phase: 'reading', bytes, size: source.size, lines })
-  }
-  await staged.finish()
-  return { lines, staged }
 }
 
 /**

@@ -1,21 +1,17 @@
 import { Failure } from '../errors.ts'
-import { UnknownNames } from './notes.ts'
 import {
   BadLine,
   orBadLine,
   type RecordSource,
   type Row,
-  type RowType,
   type SourceRecord,
-  TABLE_OF,
+  TYPES,
+  UnknownNames,
 } from './record.ts'
 import { readObject, readRow } from './rows.ts'
 import { type ByteSource, MAX_LINE, readText } from './text.ts'
 
-/**
- * NDJSON as a source: one file, which holds every type. Bytes of unknown size are those of a stream; only its end line
- * proves that a stream is whole.
- */
+/** NDJSON as a source of all types. Bytes of unknown size are those of a stream: only its end line proves it whole. */
 export function ndjson(bytes: ByteSource): RecordSource {
   const { name = 'the data', size } = bytes
   const unknown = new UnknownNames()
@@ -26,12 +22,11 @@ export function ndjson(bytes: ByteSource): RecordSource {
     name,
     files: [undefined],
     unit: 'line',
-    types: Object.keys(TABLE_OF) as RowType[],
+    types: TYPES,
     hasPartsApart: false,
-    holdsParts: true,
     notes: () => unknown.notes(),
     isWhole: () => hasEnded || size !== undefined,
-    ...(size !== undefined && { size }),
+    size,
     async *read(onBytes) {
       let count = 0
       for await (const lines of readLines(bytes, onBytes)) {
@@ -45,7 +40,7 @@ export function ndjson(bytes: ByteSource): RecordSource {
           hasEnded = isEnd
           if (isEnd) continue
           const read = object instanceof BadLine ? object : orBadLine(() => readRow(object, onUnknown))
-          records.push({ file: 0, line, text, read })
+          records.push({ place: line, text, read })
           count += 1
         }
         yield records
@@ -64,37 +59,26 @@ function endProblem({ lines }: Row, count: number): string | undefined {
 }
 
 /** A line of the file, without its end; `text` is undefined where the line is longer than MAX_LINE. */
-export interface Line {
-  number: number
-  text: string | undefined
-}
+export type Line = { number: number; text: string | undefined }
 
-/**
- * The lines of a plain or gzipped source, in batches as they arrive. Blank lines are counted and left out.
- * @throws Failure as readText() does
- */
+/** The lines in batches as they arrive; blank ones are counted and left out. Throws as readText() does. */
 export async function* readLines(
   source: ByteSource,
   onBytes: (bytes: number) => void,
 ): AsyncGenerator<Line[]> {
   let number = 0
   let rest = ''
-  let isTooLong = false
   const finish = (text: string): Line[] => {
     number += 1
-    const line = { number, text: isTooLong || text.length > MAX_LINE ? undefined : text }
-    isTooLong = false
+    const line = { number, text: text.length > MAX_LINE ? undefined : text }
     return line.text?.trim() === '' ? [] : [line]
   }
   for await (const text of readText(source, onBytes)) {
     const parts = text.split('\n')
     parts[0] = rest + parts[0]
-    rest = parts.pop() as string
+    // Enough of a line to see that it is too long.
+    rest = (parts.pop() as string).slice(0, MAX_LINE + 1)
     yield parts.flatMap(finish)
-    if (rest.length > MAX_LINE) {
-      isTooLong = true
-      rest = ''
-    }
   }
-  if (rest !== '' || isTooLong) yield finish(rest)
+  if (rest !== '') yield finish(rest)
 }

@@ -1,18 +1,17 @@
 import type { TransactionSql } from 'postgres'
 import { type LeftOut, leaveOutErased } from './erased.ts'
-import { FIELDS } from './fields.ts'
-import { type RowType, TABLE_OF } from './record.ts'
-import { TABLES } from './staging.ts'
+import { FIELDS, listColumns } from './fields.ts'
+import { type RowType, TABLE_OF, type Type } from './record.ts'
+import type { Staged } from './staging.ts'
 
 /**
  * Prepares the staged rows after the last record. Equal records for one id become one, and different ones are bad. Erased
  * people are left out. Values that a record leaves out come from the database. Bad records go to import_rejects. The
  * planner gets statistics: without them it takes the tables for empty.
- * @param staged types of which an id may have come twice, and types of which a record may leave a value out
  */
 export async function prepareStaging(
   sql: TransactionSql,
-  { unordered, partial }: { unordered: Set<RowType>; partial: Set<RowType> },
+  { unordered, partial }: Staged,
   hasPartsApart: boolean,
 ): Promise<LeftOut> {
   for (const type of unordered) await removeRepetitions(sql, type)
@@ -25,54 +24,60 @@ export async function prepareStaging(
   if (hasPartsApart) {
     await removeRepetitions(sql, 'part')
     await sql`
-      with removed as (delete from import_parts where deleted returning line, id, assessment_id)
+      with removed as (delete from import_assessment_parts where deleted returning line, id, assessment_id)
       insert into import_removed_parts (line, id, assessment_id) select line, id, assessment_id from removed`
-    await numberParts(sql)
+    // Numbered as those that come with their assessment: from 1, in the order of the source.
+    await sql`
+      update import_assessment_parts p set position = numbered.position
+      from (
+        select line, row_number() over (partition by assessment_id order by position nulls last, line) as position
+        from import_assessment_parts where apart
+      ) as numbered
+      where p.apart and p.line = numbered.line`
   }
   await sql`
-    analyze import_organizations, import_products, import_users, import_assessments, import_parts, import_rejects`
+    analyze import_organizations, import_products, import_users, import_assessments, import_assessment_parts, import_rejects`
   return erased
 }
 
 /** Drops parts that came with an assessment which is bad or a repetition. */
 async function dropOrphanedParts(sql: TransactionSql): Promise<void> {
   await sql`
-    delete from import_parts p
+    delete from import_assessment_parts p
     where p.apart is null
       and not exists (select from import_assessments a where a.line = p.line and not a.deleted)`
 }
 
 /** The assessment that cannot be loaded without a record `r` of that type. */
-const assessmentOf = (type: RowType | 'part') =>
+const assessmentOf = (type: Type) =>
   ({ assessment: 'r.id', part: 'r.assessment_id' })[type as string] ?? 'null::bigint'
 
 /**
  * Of equal records for one id the first stays. If they differ, all of them are bad: nobody knows which one is right. An
  * assessment also differs by the parts that came with it, and every record differs from one that could not be read.
  */
-async function removeRepetitions(sql: TransactionSql, type: RowType | 'part'): Promise<void> {
-  const { name } = TABLES[type]
-  const columns = ['deleted', ...Object.keys(TABLES[type].columns)].map(column => `r.${column}`).join(', ')
+async function removeRepetitions(sql: TransactionSql, type: Type): Promise<void> {
+  const table = `import_${TABLE_OF[type]}`
   const isOwnRecord = type === 'part' ? 'r.apart' : 'true'
   await sql.unsafe(`
     with repeated as (
       select id from (
-        select r.id from ${name} r where ${isOwnRecord}
+        select r.id from ${table} r where ${isOwnRecord}
         union all select id from import_rejects where type = '${type}'
       ) as all_ids
       group by id having count(*) > 1
     ),
-    rows as (select r.* from ${name} r join repeated using (id) where ${isOwnRecord}),
+    rows as (select r.* from ${table} r join repeated using (id) where ${isOwnRecord}),
     parts as (
       select line, string_agg((id, name, certified_at, proctor_id)::text, ' ' order by position) as content
-      from import_parts
+      from import_assessment_parts
       where '${type}' = 'assessment' and apart is null and line in (select line from rows)
       group by line
     ),
     records as (
       select r.line, r.id, ${assessmentOf(type)} as assessment_id,
         ${type === 'assessment' ? 'r.user_id' : 'null::bigint'} as user_id,
-        concat((${columns})::text, parts.content) as content, false as is_rejected
+        concat((r.deleted, ${listColumns(type, 'r.')})::text, parts.content) as content, false as is_rejected
       from rows r left join parts using (line)
       union all
       select line, id, null, null, 'bad ' || line, true
@@ -89,7 +94,7 @@ async function removeRepetitions(sql: TransactionSql, type: RowType | 'part'): P
       from compared
     ),
     gone as (
-      delete from ${name} r
+      delete from ${table} r
       using judged j
       where ${isOwnRecord} and r.line = j.line and (j.other_line is not null or j.line <> j.first_line)
     )
@@ -98,46 +103,31 @@ async function removeRepetitions(sql: TransactionSql, type: RowType | 'part'): P
     from judged where other_line is not null and not is_rejected`)
 }
 
-/**
- * Fills in the values that the records of a type leave out: the stored ones, or the defaults of new rows. Returns the
- * number of rows that have neither, which are bad.
- */
+/** Fills in the values that records leave out: stored ones, or defaults. Returns the number of rows without either. */
 async function complete(sql: TransactionSql, type: RowType): Promise<number> {
-  const { name } = TABLES[type]
+  const table = TABLE_OF[type]
   const columns = Object.keys(FIELDS[type])
-  const defaultOf = (column: string) => FIELDS[type][column]?.cleared
   const isNull = (columns: string[]) =>
     `not i.deleted and (${columns.map(column => `i.${column} is null`).join(' or ')})`
   const stored = columns.map(column => `${column} = coalesce(i.${column}, t.${column})`)
   await sql.unsafe(`
-    update ${name} i set ${stored.join(', ')} from ${TABLE_OF[type]} t where t.id = i.id and ${isNull(columns)}`)
+    update import_${table} i set ${stored.join(', ')} from ${table} t where t.id = i.id and ${isNull(columns)}`)
 
-  const optional = columns.filter(column => defaultOf(column) !== undefined)
-  const defaults = optional.map(column => `${column} = coalesce(i.${column}, '${defaultOf(column)}')`)
+  const optional = Object.entries(FIELDS[type]).filter(([, { cleared }]) => cleared !== undefined)
+  const defaults = optional.map(([column, { cleared }]) => `${column} = coalesce(i.${column}, '${cleared}')`)
   if (defaults.length > 0)
-    await sql.unsafe(`update ${name} i set ${defaults.join(', ')} where ${isNull(columns)}`)
+    await sql.unsafe(`update import_${table} i set ${defaults.join(', ')} where ${isNull(columns)}`)
   // From here on null is a value again.
   if (type === 'user') await sql`update import_users set seid = null where seid = ''`
 
-  const required = columns.filter(column => !optional.includes(column))
+  const required = columns.filter(column => FIELDS[type][column]?.cleared === undefined)
   const missing = required.map(column => `when i.${column} is null then '${column}'`).join(' ')
   const incomplete = await sql.unsafe(`
     with gone as (
-      delete from ${name} i where ${isNull(required)} returning i.line, i.id, case ${missing} end as missing
+      delete from import_${table} i where ${isNull(required)} returning i.line, i.id, case ${missing} end as missing
     )
     insert into import_rejects (line, id, type, assessment_id, reason)
     select r.line, r.id, '${type}', ${assessmentOf(type)}, format('%s is missing, and ${type} %s is new', missing, r.id)
     from gone r`)
   return incomplete.count
-}
-
-/** Numbers parts as those that come with their assessment: from 1, in the order of the source. */
-async function numberParts(sql: TransactionSql): Promise<void> {
-  await sql`
-    update import_parts p set position = numbered.position
-    from (
-      select line, row_number() over (partition by assessment_id order by position nulls last, line) as position
-      from import_parts where apart
-    ) as numbered
-    where p.apart and p.line = numbered.line`
 }

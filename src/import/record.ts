@@ -3,15 +3,21 @@ import type { Feed } from './platform/feed.ts'
 /** Field names and values as the staging tables have them; a value that the source leaves out is undefined. */
 export type Row = Record<string, unknown>
 
-export type RowType = 'organization' | 'product' | 'user' | 'assessment'
-
-/** The source table of each type, in the order of summaries. */
-export const TABLE_OF: Record<RowType, string> = {
+/** The source table of each type, in the order of files and summaries. A CSV file has the name of its table. */
+export const TABLE_OF = {
   organization: 'organizations',
   product: 'products',
   user: 'users',
   assessment: 'assessments',
+  part: 'assessment_parts',
 }
+
+/** A type of rows. Parts of an assessment come in its line of NDJSON, or in a CSV file of their own. */
+export type Type = keyof typeof TABLE_OF
+export type RowType = Exclude<Type, 'part'>
+
+export const TYPES = Object.keys(TABLE_OF) as Type[]
+export const ROW_TYPES = TYPES.filter(type => type !== 'part')
 
 /** Why a line cannot be loaded; one clause without the line's number. */
 export class BadLine extends Error {
@@ -32,17 +38,12 @@ export function orBadLine<Value>(read: () => Value): Value | BadLine {
 }
 
 /** A record that could be read. A part of an assessment is one of `parts`, or has a record of its own. */
-export interface ReadRecord {
-  type: RowType | 'part'
-  row: Row
-  parts: Row[]
-}
+export type ReadRecord = { type: Type; row: Row; parts: Row[] }
 
 /** One record of a source: a line of NDJSON, or a row of a CSV file. */
 export interface SourceRecord {
-  /** The index of its file. */
-  file: number
-  line: number
+  /** See placeOf(). */
+  place: number
   /** Its original text; undefined when that is too long to be kept. */
   text: string | undefined
   read: ReadRecord | BadLine
@@ -55,20 +56,17 @@ export interface RecordSource {
   /** The names of its files in problems; undefined for a source of one file. */
   files: (string | undefined)[]
   /** The types that a complete source holds completely: --sync may remove from these. */
-  types: RowType[]
+  types: Type[]
   /** Parts may arrive apart from their assessment, in records of their own. */
   hasPartsApart: boolean
-  /** A complete source holds all parts of its assessments. */
-  holdsParts: boolean
   /** The unit in which its records are counted. */
   unit: 'line' | 'row'
   /** Bytes; unknown for a stream. */
-  size?: number
+  size: number | undefined
   /** Notes for the operator, on all that has been read so far. */
   notes(): string[]
   /**
-   * The records in batches as they arrive. Reads no faster than the consumer takes.
-   * @param onBytes takes the size of each stored chunk
+   * The records in batches, read no faster than the consumer takes them. `onBytes` takes the size of each stored chunk.
    * @throws Failure for a source that cannot be read, or that is not whole by its own end line
    */
   read(onBytes: (bytes: number) => void): AsyncIterable<SourceRecord[]>
@@ -77,3 +75,60 @@ export interface RecordSource {
   /** For a source that is read again and again, by its changes. */
   feed?: Feed
 }
+
+/** `file` only for a source of several, `row` instead of `line` for a query, and neither for a removal by --sync. */
+export type Place = { file?: string; line?: number; row?: number }
+
+/** Lines of a file: 2^40 lines a file and 2^12 files fit a JavaScript number. */
+const LINES = 2 ** 40
+
+/** Places from this one on belong to removals by --sync: no source has so many files. */
+export const SYNC_PLACE = 4000 * LINES
+
+/** A place as one number, which orders all records of a source. `file` is the index of a file. */
+export const placeOf = (file: number, line: number): number => file * LINES + line
+
+/** The place that a number stands for. */
+export function placeIn({ files, unit }: RecordSource, place: number): Place {
+  if (place >= SYNC_PLACE) return { file: '--sync' }
+  const name = files[Math.floor(place / LINES)]
+  return { ...(name !== undefined && { file: name }), [unit]: place % LINES }
+}
+
+/** A place in words: "line 7", "users.csv line 12", "users.sql row 12". */
+export function describePlace({ file, line, row }: Place): string {
+  const position = line !== undefined ? `line ${line}` : row !== undefined && `row ${row}`
+  return [file, position].filter(Boolean).join(' ')
+}
+
+/** Keys and columns without a meaning, and ignored files: values under a misspelt name would be lost without a note. */
+export class UnknownNames {
+  private readonly namesOf = new Map<string, Set<string>>()
+
+  constructor(private readonly files: string[] = []) {}
+
+  /** @param where the place of the name, in words: "users.csv" */
+  add(where: string, name: string): void {
+    const names = this.namesOf.get(where) ?? new Set()
+    this.namesOf.set(where, names)
+    // There may be as many keys as lines.
+    if (names.size < 100) names.add(printable(name))
+  }
+
+  /** A clause for the files, and for each place: "unknown in users.csv, and ignored: firstname". */
+  notes(): string[] {
+    const files = this.files.length > 0 ? [`ignored ${firstFive(this.files.map(printable))}`] : []
+    const unknown = [...this.namesOf].map(
+      ([where, names]) => `unknown in ${where}, and ignored: ${firstFive([...names])}`,
+    )
+    return [...files, ...unknown]
+  }
+}
+
+function firstFive(names: string[]): string {
+  const more = names.length > 5 ? ` and ${names.length - 5} more` : ''
+  return names.slice(0, 5).join(', ') + more
+}
+
+/** A name of the source without control characters, which a terminal would obey. */
+export const printable = (name: string) => name.replace(/[\p{C}\s]/gu, '?').slice(0, 40)

@@ -1,24 +1,26 @@
+import { fsyncSync, renameSync, statSync } from 'node:fs'
 import type { TransactionSql } from 'postgres'
+import { Failure } from '../errors.ts'
+import { Draft } from '../files.ts'
 import { type Checking, problems } from './checks.ts'
-import { describePlace, type Place, placeIn, SYNC_PLACE } from './place.ts'
-import { type RecordSource, type RowType, TABLE_OF } from './record.ts'
-import { TABLES } from './staging.ts'
+import {
+  describePlace,
+  type Place,
+  placeIn,
+  type RecordSource,
+  ROW_TYPES,
+  SYNC_PLACE,
+  TABLE_OF,
+} from './record.ts'
 
 /** A record that cannot be loaded, and why. */
-export interface Problem extends Place {
-  reason: string
-}
+export type Problem = Place & { reason: string }
 
 /** A record that was left out, with its original text unless that was too long to be kept. */
-export interface Reject extends Problem {
-  text?: string | undefined
-}
+export type Reject = Problem & { text?: string | undefined }
 
 /** A reason against a record. The place `other` of another record, if there is one, completes it. */
-interface Reason {
-  reason: string
-  other: number | null
-}
+type Reason = { reason: string; other: number | null }
 
 const inWords = (source: RecordSource, { reason, other }: Reason) =>
   other === null ? reason : reason + describePlace(placeIn(source, other))
@@ -31,22 +33,14 @@ export async function countRejects(sql: TransactionSql): Promise<number> {
 }
 
 /** The first `limit` reasons against bad records from the place `from` on, by place. */
-export async function firstProblems(
-  sql: TransactionSql,
-  source: RecordSource,
-  limit: number,
-  from = 0,
-): Promise<Problem[]> {
+export async function firstProblems(sql: TransactionSql, source: RecordSource, limit: number, from = 0) {
   const rows = await sql<(Reason & { line: number })[]>`
     select distinct line::float8 as line, reason, other_line::float8 as other from import_rejects
     where import_rejects.line >= ${from} order by line, reason limit ${limit}`
-  return rows.map(row => ({ ...placeIn(source, row.line), reason: inWords(source, row) }))
+  return rows.map((row): Problem => ({ ...placeIn(source, row.line), reason: inWords(source, row) }))
 }
 
-/**
- * The place of the first bad record, from the place `from` on, of which neither id nor assessment is known: then nobody
- * knows what the source contains.
- */
+/** The place, at or after `from`, of the first bad record without id and assessment: the source may contain any. */
 export async function firstUnidentified(sql: TransactionSql, from = 0): Promise<number | undefined> {
   const [row] = await sql<{ line: number | null }[]>`
     select min(line)::float8 as line from import_rejects
@@ -75,45 +69,36 @@ export async function* readRejects(sql: TransactionSql, source: RecordSource): A
 }
 
 /**
- * Finds the staged rows that cannot be loaded. Where the import is whole, they stay staged. Otherwise they are taken out,
- * then those that cannot be loaded without them, until the remaining rows fit together.
+ * Finds the staged rows that cannot be loaded. Unless the import is whole, they are taken out, then those that cannot be
+ * loaded without them, until the remaining rows fit together.
  */
 export async function findProblems(sql: TransactionSql, checking: Checking): Promise<void> {
+  const found = problems(checking)
   if (checking.isWhole)
-    return void (await sql.unsafe(
-      `insert into import_rejects (line, reason, other_line) ${problems(checking)}`,
-    ))
-  if (checking.hasPartsApart) await rejectCompanions(sql)
-  while ((await takeOutProblems(sql, checking)) > 0) {
-    if (checking.hasPartsApart) await rejectCompanions(sql)
-    else await updateChanges(sql)
-  }
-}
-
-/** Moves the bad rows from the staging tables to import_rejects. Returns the number of reasons. */
-async function takeOutProblems(sql: TransactionSql, checking: Checking): Promise<number> {
-  const { reject: _, text: __, ...rows } = TABLES
-  const deletions = Object.values(rows).map(
-    ({ name }) => `, bad_${name} as (delete from ${name} where line in (select line from found))`,
+    return void (await sql.unsafe(`insert into import_rejects (line, reason, other_line) ${found}`))
+  const deletions = [...Object.values(TABLE_OF), 'removed_parts'].map(
+    table => `, bad_${table} as (delete from import_${table} where line in (select line from found))`,
   )
-  const [row] = await sql.unsafe<{ count: number }[]>(`
-    with found (line, reason, other_line) as materialized (${problems(checking)}),
-    rejects as (
-      insert into import_rejects (line, assessment_id, reason, other_line)
-      select found.line, coalesce(p.assessment_id, a.id), reason, other_line
-      from found
-      -- Parts that came with their assessment have its line, each of them.
-      left join import_parts p on p.line = found.line and p.apart
-      left join import_assessments a on a.line = found.line
-      -- A removal by --sync of something that is still needed is no fault of the source: it is left undone.
-      where found.line < ${SYNC_PLACE}
-    )
-    ${deletions.join('')}
-    select count(*)::float8 as count from found`)
-  return row?.count ?? 0
+  const takeOut = () =>
+    sql.unsafe(`
+      with found (line, reason, other_line) as materialized (${found}),
+      rejects as (
+        insert into import_rejects (line, assessment_id, reason, other_line)
+        select found.line, coalesce(p.assessment_id, a.id), reason, other_line
+        from found
+        -- Parts that came with their assessment have its line, each of them.
+        left join import_assessment_parts p on p.line = found.line and p.apart
+        left join import_assessments a on a.line = found.line
+        -- A removal by --sync of something that is still needed is no fault of the source: it is left undone.
+        where found.line < ${SYNC_PLACE}
+      )
+      ${deletions.join('')}
+      select from found limit 1`)
+  do await rejectCompanions(sql)
+  while ((await takeOut()).length > 0)
 }
 
-/** An assessment whose parts arrive apart from it is loaded with all of them, or not at all. */
+/** An assessment whose parts arrive apart is loaded with all of them, or not at all. Also updates the changed tables. */
 async function rejectCompanions(sql: TransactionSql): Promise<void> {
   await sql`
     with bad as (select distinct assessment_id as id from import_rejects where assessment_id is not null),
@@ -121,21 +106,59 @@ async function rejectCompanions(sql: TransactionSql): Promise<void> {
       delete from import_assessments a using bad where a.id = bad.id returning a.line, a.id
     ),
     parts as (
-      delete from import_parts p using bad where p.assessment_id = bad.id returning p.line, p.assessment_id as id
+      delete from import_assessment_parts p using bad where p.assessment_id = bad.id returning p.line, p.assessment_id as id
     )
     insert into import_rejects (line, assessment_id, reason)
     select line, id, format('assessment %s cannot be loaded without another record that is bad', id)
     from (select * from assessments union select * from parts) as companions`
-  await updateChanges(sql)
-}
-
-/** Takes rows that are staged no longer out of the tables of changes. */
-async function updateChanges(sql: TransactionSql): Promise<void> {
-  for (const [type, table] of Object.entries(TABLE_OF) as [RowType, string][]) {
+  for (const type of ROW_TYPES) {
+    const table = TABLE_OF[type]
     const parts =
-      type === 'assessment' ? 'and not exists (select from import_parts p where p.assessment_id = c.id)' : ''
+      type === 'assessment'
+        ? 'and not exists (select from import_assessment_parts p where p.assessment_id = c.id)'
+        : ''
     await sql.unsafe(`
       delete from changed_${table} c
-      where not exists (select from ${TABLES[type].name} i where i.id = c.id and not i.deleted) ${parts}`)
+      where not exists (select from import_${table} i where i.id = c.id and not i.deleted) ${parts}`)
+  }
+}
+
+/**
+ * The file of --rejects, in NDJSON. It holds personal data, so only its owner may read it. It is written as a draft: an
+ * import that fails keeps the file of the previous one.
+ */
+export class RejectsFile {
+  private readonly draft: Draft
+
+  /** @throws Failure when there can be no such file, before anything is imported */
+  constructor(private readonly path: string) {
+    try {
+      // Renaming the draft would replace a device or a folder's link by a file.
+      if (statSync(path, { throwIfNoEntry: false })?.isFile() === false) throw new Error('it is not a file')
+      this.draft = new Draft(path)
+    } catch (error) {
+      throw new Failure(`cannot write the rejects to ${path}: ${(error as Error).message}`)
+    }
+  }
+
+  write({ file, line, row, reason, text }: Reject): void {
+    this.draft.write(Buffer.from(`${JSON.stringify({ file, line, row, reason, text: text ?? null })}\n`))
+  }
+
+  /** Puts the file in its place, once. */
+  keep(): void {
+    if (!this.draft.isOpen) return
+    fsyncSync(this.draft.descriptor)
+    this.draft.close()
+    try {
+      renameSync(this.draft.path, this.path)
+    } catch (error) {
+      throw new Failure(`the rejects stay in ${this.draft.path}: ${(error as Error).message}`)
+    }
+  }
+
+  /** Removes the draft; does nothing after keep(). */
+  discard(): void {
+    this.draft.discard()
   }
 }

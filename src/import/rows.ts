@@ -1,5 +1,13 @@
-import { FIELDS, type Field, PART_FIELDS, readBoolean, readField, readId, readPosition } from './fields.ts'
-import { BadLine, type ReadRecord, type Row, type RowType } from './record.ts'
+import { FIELDS, type Field, FLAG, ID, INSTANT, NAME, POSITION, readField } from './fields.ts'
+import {
+  BadLine,
+  orBadLine,
+  type ReadRecord,
+  ROW_TYPES,
+  type Row,
+  type RowType,
+  type Type,
+} from './record.ts'
 import { MAX_LINE } from './text.ts'
 
 /**
@@ -7,22 +15,17 @@ import { MAX_LINE } from './text.ts'
  * comes from the database later, in SQL. Checks that need other lines or the database are in SQL, too. Pure.
  */
 
-type Type = RowType | 'part'
-
-const TYPES = Object.keys(FIELDS) as RowType[]
-
 /** The keys with a meaning in a line of each type, and in a part. */
 const KEYS = Object.fromEntries([
-  ['part', ['id', ...Object.keys(PART_FIELDS)]],
-  ...TYPES.map(type => {
+  ['part', ['id', 'name', 'certified_at', 'proctor_id']],
+  ...ROW_TYPES.map(type => {
     const others = type === 'assessment' ? ['proctor_id', 'parts'] : []
     return [type, ['type', 'id', 'deleted', ...Object.keys(FIELDS[type]), ...others]]
   }),
 ]) as Record<Type, string[]>
 
 /** The columns that a CSV file of a type must have. The values of other missing columns stay as they are stored. */
-export const requiredColumns = (type: Type) =>
-  type === 'part' ? ['assessment_id', 'id', ...Object.keys(PART_FIELDS)] : ['id']
+export const requiredColumns = (type: Type) => (type === 'part' ? ['assessment_id', ...KEYS.part] : ['id'])
 
 /** The columns with a meaning in a CSV file of a type. */
 export const columnsOf = (type: Type) =>
@@ -33,11 +36,7 @@ export const columnsOf = (type: Type) =>
 /** Takes each key without a meaning. */
 type OnUnknown = (type: Type, key: string) => void
 
-/**
- * The object of a line of NDJSON.
- * @param text undefined for a line longer than MAX_LINE
- * @throws BadLine
- */
+/** The object of a line of NDJSON, or a BadLine that is thrown. A text longer than MAX_LINE is undefined. */
 export function readObject(text: string | undefined): Row {
   if (text === undefined) throw new BadLine(`longer than ${MAX_LINE} characters`)
   let value: unknown
@@ -53,17 +52,14 @@ export function readObject(text: string | undefined): Row {
 const isObject = (value: unknown): value is Row =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
 
-/**
- * The row of an object, and for an assessment its parts in their order.
- * @throws BadLine, with its subject once that is known
- */
+/** The row of an object with the parts of an assessment in their order. Throws a BadLine, with its subject if known. */
 export function readRow(object: Row, onUnknown: OnUnknown = () => {}): ReadRecord {
-  const { type } = object
-  if (!isRowType(type)) throw new BadLine('type must be organization, product, user or assessment')
+  const type = object.type as RowType
+  if (!ROW_TYPES.includes(type)) throw new BadLine('type must be organization, product, user or assessment')
   reportUnknown(type, object, onUnknown)
-  const id = readField(object, 'id', { read: readId })
+  const id = readField(object, 'id', ID)
   try {
-    if (isDeleted(object)) return { type, row: { id, deleted: true }, parts: [] }
+    if (readField(object, 'deleted', FLAG)) return { type, row: { id, deleted: true }, parts: [] }
     const row: Row = { id, deleted: false }
     const fields = FIELDS[type]
     for (const name in fields)
@@ -81,10 +77,6 @@ export function readRow(object: Row, onUnknown: OnUnknown = () => {}): ReadRecor
   }
 }
 
-const isRowType = (type: unknown): type is RowType => typeof type === 'string' && Object.hasOwn(FIELDS, type)
-
-const isDeleted = (object: Row) => readField(object, 'deleted', { read: readBoolean, cleared: false })
-
 function reportUnknown(type: Type, object: Row, onUnknown: OnUnknown): void {
   for (const key in object) if (!KEYS[type].includes(key)) onUnknown(type, key)
 }
@@ -94,7 +86,7 @@ function readParts({ parts, proctor_id }: Row, assessmentId: number, onUnknown: 
   const hasProctor = proctor_id !== undefined && proctor_id !== null
   if (parts === undefined && !hasProctor) return []
   if (parts === undefined || parts === null)
-    return [ownPart(assessmentId, readField({ proctor_id }, 'proctor_id', { read: readId }))]
+    return [{ ...OWN_PART, id: assessmentId, proctor_id: readField({ proctor_id }, 'proctor_id', ID) }]
   if (hasProctor) throw new BadLine('proctor_id and parts are both given: each part names its own proctor')
   if (!Array.isArray(parts) || parts.length === 0)
     throw new BadLine('parts must be a list of at least one part')
@@ -109,44 +101,33 @@ function readParts({ parts, proctor_id }: Row, assessmentId: number, onUnknown: 
   return rows
 }
 
-/** The part that stands for an assessment without separate ones, and has its id. */
-const ownPart = (assessmentId: number, proctor_id: number): Row => ({
-  id: assessmentId,
-  position: 1,
-  name: null,
-  certified_at: null,
-  proctor_id,
-})
+/** The part that stands for an assessment without separate ones; it also has the id of the assessment. */
+const OWN_PART = { position: 1, name: null, certified_at: null }
 
 const readPart = (part: Row, position: number | null, prefix: string): Row => ({
-  id: readField(part, 'id', { read: readId }, prefix),
+  id: readField(part, 'id', ID, prefix),
   position,
-  name: readField(part, 'name', PART_FIELDS.name, prefix),
-  certified_at: readField(part, 'certified_at', PART_FIELDS.certified_at, prefix),
-  proctor_id: readField(part, 'proctor_id', PART_FIELDS.proctor_id, prefix),
+  name: readField(part, 'name', NAME, prefix),
+  certified_at: readField(part, 'certified_at', INSTANT, prefix),
+  proctor_id: readField(part, 'proctor_id', ID, prefix),
 })
 
-/**
- * The row of the cells of a CSV file under their columns; '' is a column without a meaning.
- * @throws BadLine
- */
-export function readCells(type: Type, columns: string[], cells: string[]): ReadRecord {
+/** The row of cells under their columns, '' for one without a meaning; or a BadLine, with its assessment if known. */
+export function readCells(type: Type, columns: string[], cells: string[]): ReadRecord | BadLine {
   if (cells.length !== columns.length)
-    throw new BadLine(`has ${cells.length} fields where the header has ${columns.length}`)
-  const object: Row = {}
+    return new BadLine(`has ${cells.length} fields where the header has ${columns.length}`)
+  const object: Row = { type }
   for (const [index, name] of columns.entries())
     if (name !== '') object[name] = jsonValue(name, cells[index] ?? '')
-  try {
-    return type === 'part' ? readPartRow(object) : readRow({ ...object, type })
-  } catch (error) {
-    // An assessment is loaded with all of its records, or not at all.
-    const assessmentId = type === 'part' ? object.assessment_id : type === 'assessment' && object.id
-    if (error instanceof BadLine && isId(assessmentId)) error.assessmentId = assessmentId
-    throw error
-  }
+  const read = orBadLine(() =>
+    type === 'part' ? { type, row: readPartRow(object), parts: [] } : readRow(object),
+  )
+  // An assessment is loaded with all of its rows, or not at all.
+  const assessmentId = type === 'part' ? object.assessment_id : type === 'assessment' && object.id
+  if (read instanceof BadLine && Number.isSafeInteger(assessmentId) && assessmentId !== 0)
+    read.assessmentId = assessmentId as number
+  return read
 }
-
-const isId = (value: unknown): value is number => Number.isSafeInteger(value) && (value as number) >= 1
 
 /** The value that NDJSON would have for a cell. A cell that has none stays text, which its reader refuses. */
 function jsonValue(column: string, cell: string): unknown {
@@ -162,16 +143,15 @@ function jsonValue(column: string, cell: string): unknown {
 const BOOLEANS: Record<string, boolean> = { true: true, false: false, t: true, f: false, 1: true, 0: false }
 
 /** A part with the id of its assessment stands for the assessment itself, which has a name and a date. */
-function readPartRow(object: Row): ReadRecord {
-  const assessment_id = readField(object, 'assessment_id', { read: readId })
-  const id = readField(object, 'id', { read: readId })
-  const apart = { id, assessment_id, apart: true }
-  if (isDeleted(object)) return { type: 'part', row: { ...apart, deleted: true }, parts: [] }
-  const position = readField<number | null>(object, 'position', { read: readPosition, cleared: null })
-  const proctor_id = readField(object, 'proctor_id', { read: readId })
-  if (id !== assessment_id)
-    return { type: 'part', row: { ...readPart(object, position, ''), ...apart }, parts: [] }
+function readPartRow(object: Row): Row {
+  const assessment_id = readField(object, 'assessment_id', ID)
+  const id = readField(object, 'id', ID)
+  const row = { id, assessment_id, apart: true }
+  if (readField(object, 'deleted', FLAG)) return { ...row, deleted: true }
+  const position = readField(object, 'position', POSITION)
+  const proctor_id = readField(object, 'proctor_id', ID)
+  if (id !== assessment_id) return { ...readPart(object, position, ''), ...row }
   if (object.name !== null || object.certified_at !== null)
     throw new BadLine(`part ${id} has the id of the assessment itself`)
-  return { type: 'part', row: { ...ownPart(id, proctor_id), ...apart, position }, parts: [] }
+  return { ...OWN_PART, ...row, proctor_id, position }
 }

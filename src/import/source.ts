@@ -1,4 +1,4 @@
-import { closeSync, createReadStream, openSync, readdirSync, readSync, statSync } from 'node:fs'
+import { createReadStream, readdirSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { type Entry, openPromise, type ZipFile } from 'yauzl'
 import { Failure } from '../errors.ts'
@@ -7,38 +7,30 @@ import { ndjson } from './ndjson.ts'
 import type { RecordSource } from './record.ts'
 import { isZip } from './text.ts'
 
-/**
- * Opens FILE: NDJSON, a folder of CSV files, or a zip of such; "-" is NDJSON on standard input.
- * @throws Failure when it cannot be read
- */
+/** Opens NDJSON, a folder or zip of CSV files, or for "-" standard input. Throws a Failure if it cannot be read. */
 export async function openSource(file: string): Promise<RecordSource> {
-  if (file === '-') return ndjson({ name: 'standard input', chunks: standardInput() })
+  if (file === '-')
+    return ndjson({ name: 'standard input', chunks: reading('standard input', () => process.stdin) })
   try {
     const stat = statSync(file)
     if (stat.isDirectory()) return csv(filesOfFolder(file), `the folder ${file}`)
     if (!stat.isFile()) return ndjson({ name: file, chunks: readFile(file) })
-    if (isZip(firstBytes(file))) return csv(await filesOfZip(file), file)
+    // A file's first bytes decide on its format, as they do for gzip; its name does not.
+    if (isZip(await Bun.file(file).slice(0, 4).bytes())) return csv(await filesOfZip(file), file)
     return ndjson({ name: file, chunks: readFile(file), size: stat.size })
   } catch (error) {
     throw unreadable(file, error)
   }
 }
 
-/** A generator, so that process.stdin is not touched before its first bytes are read. */
-async function* standardInput(): AsyncGenerator<Uint8Array> {
-  try {
-    yield* process.stdin as AsyncIterable<Uint8Array>
-  } catch (error) {
-    throw unreadable('standard input', error)
-  }
-}
+const readFile = (path: string) => reading(path, () => createReadStream(path, { highWaterMark: 256 * 1024 }))
 
-/** A generator, so that the file is opened when its first bytes are read. */
-async function* readFile(path: string): AsyncGenerator<Uint8Array> {
+/** A generator, so that nothing is opened before its first bytes are read. */
+async function* reading(name: string, open: () => AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
   try {
-    yield* createReadStream(path, { highWaterMark: 256 * 1024 }) as AsyncIterable<Uint8Array>
+    yield* open()
   } catch (error) {
-    throw unreadable(path, error)
+    throw unreadable(name, error)
   }
 }
 
@@ -62,22 +54,7 @@ function filesOfFolder(folder: string): StoredFile[] {
   })
 }
 
-/** A file's first bytes decide on its format, as they do for gzip; its name does not. */
-function firstBytes(path: string): Uint8Array {
-  const start = Buffer.alloc(4)
-  const descriptor = openSync(path, 'r')
-  try {
-    readSync(descriptor, start)
-  } finally {
-    closeSync(descriptor)
-  }
-  return start
-}
-
-/**
- * The files of a zip, in all of its folders. Each is inflated as it is read: neither a large zip nor a zip bomb fills
- * the memory.
- */
+/** The files in all folders of a zip. Each is inflated as it is read: no large zip and no zip bomb fills the memory. */
 async function filesOfZip(path: string): Promise<StoredFile[]> {
   try {
     const zip = await openPromise(path, { autoClose: false })

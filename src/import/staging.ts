@@ -1,82 +1,88 @@
 import type { TransactionSql } from 'postgres'
-import { FIELDS, PART_FIELDS } from './fields.ts'
-import { placeOf } from './place.ts'
-import { BadLine, type Row, type RowType, type SourceRecord } from './record.ts'
+import { FIELDS } from './fields.ts'
+import {
+  BadLine,
+  type RecordSource,
+  type Row,
+  type RowType,
+  type SourceRecord,
+  TABLE_OF,
+  type Type,
+} from './record.ts'
 
-type StagedType = RowType | 'part' | 'removedPart' | 'reject' | 'text'
-
-const kindsOf = (fields: Record<string, { kind: string }>) =>
-  Object.fromEntries(Object.entries(fields).map(([name, { kind }]) => [name, kind]))
+const kindsOf = (type: Type) =>
+  Object.fromEntries(Object.entries(FIELDS[type]).map(([name, { kind }]) => [name, kind]))
 
 /**
- * The records of a source wait in temporary tables until the last one has been read: references may point
- * forward, and nothing is loaded when any record is bad. Temporary tables are not logged and go with the
- * transaction. Besides these columns, each has `line` (the place of the record, see placeOf()), `id` and `deleted`.
- * A null is a value that the record leaves out, until prepareStaging() has looked it up; a seid that the record clears is
- * '' until then. `marks` are stored in no source table.
+ * The columns of the temporary tables import_organizations and so on, in which records wait until the last one is read:
+ * references may point forward, and nothing is loaded when any record is bad. Temporary tables are not logged and go with
+ * the transaction. A null is a value that the record leaves out, until prepareStaging() has looked it up; a seid that the
+ * record clears is '' until then.
  */
-export const TABLES: Record<
-  StagedType,
-  { name: string; columns: Record<string, string>; marks?: Record<string, string> }
-> = {
-  organization: { name: 'import_organizations', columns: kindsOf(FIELDS.organization) },
-  product: { name: 'import_products', columns: kindsOf(FIELDS.product) },
-  user: { name: 'import_users', columns: kindsOf(FIELDS.user) },
-  assessment: {
-    name: 'import_assessments',
-    columns: kindsOf(FIELDS.assessment),
-    // `partless`: the record has neither parts nor a proctor; `clears_proctor`: its proctor is null.
-    marks: { partless: 'boolean', clears_proctor: 'boolean' },
-  },
-  part: {
-    name: 'import_parts',
-    columns: { assessment_id: 'bigint', position: 'integer', ...kindsOf(PART_FIELDS) },
-    // `apart`: arrived in a record of its own, and not with its assessment.
-    marks: { apart: 'boolean' },
-  },
+const COLUMNS = {
+  organizations: kindsOf('organization'),
+  products: kindsOf('product'),
+  users: kindsOf('user'),
+  // `partless`: the record has neither parts nor a proctor; `clears_proctor`: its proctor is null.
+  assessments: { ...kindsOf('assessment'), partless: 'boolean', clears_proctor: 'boolean' },
+  // `apart`: arrived in a record of its own, and not with its assessment.
+  assessment_parts: { ...kindsOf('part'), apart: 'boolean' },
   // Records that delete a part.
-  removedPart: { name: 'import_removed_parts', columns: { assessment_id: 'bigint' } },
+  removed_parts: { assessment_id: 'bigint' },
   // Bad records: the assessment that cannot be loaded without the record, the educator if the record could be read, and
   // the place that completes the reason.
-  reject: {
-    name: 'import_rejects',
-    columns: {
-      type: 'text',
-      assessment_id: 'bigint',
-      user_id: 'bigint',
-      reason: 'text',
-      other_line: 'bigint',
-    },
-  },
+  rejects: { type: 'text', assessment_id: 'bigint', user_id: 'bigint', reason: 'text', other_line: 'bigint' },
   // The original texts, as JSON strings: they may hold characters that a text of Postgres cannot.
-  text: { name: 'import_texts', columns: { text: 'text' } },
+  texts: { text: 'text' },
 }
 
-const columnsOf = (type: StagedType) =>
+/** `line` is the place of the record, see placeOf(). */
+const columnsOf = (table: string) =>
   Object.entries({
     line: 'bigint',
     id: 'bigint',
     deleted: 'boolean',
-    ...TABLES[type].columns,
-    ...TABLES[type].marks,
+    ...COLUMNS[table as keyof typeof COLUMNS],
   })
 
-/** Creates the staging tables in a transaction. */
-export async function createStaging(sql: TransactionSql): Promise<void> {
-  for (const type of Object.keys(TABLES) as StagedType[]) {
-    const columns = columnsOf(type).map(column => column.join(' '))
-    await sql.unsafe(`create temporary table ${TABLES[type].name} (${columns.join(', ')}) on commit drop`)
+async function createStaging(sql: TransactionSql): Promise<void> {
+  for (const table of Object.keys(COLUMNS)) {
+    const columns = columnsOf(table).map(column => column.join(' '))
+    await sql.unsafe(`create temporary table import_${table} (${columns.join(', ')}) on commit drop`)
   }
 }
 
 /** Rows of one round trip: its cost vanishes, and two batches take little memory. */
 const BATCH = 5000
 
-/** Writes rows into the staging tables. Postgres takes one batch while this process reads the next. */
-export class StagingBatch {
-  private rows = new Map<StagedType, Row[]>()
-  private size = 0
-  private written: Promise<unknown> = Promise.resolve()
+/** Stages all records of a source, with `keepTexts` also their texts. `onRead` takes the lines and bytes so far. */
+export async function stageRecords(
+  sql: TransactionSql,
+  source: RecordSource,
+  keepTexts: boolean,
+  onRead: (lines: number, bytes: number) => void,
+): Promise<{ lines: number; staged: Staged }> {
+  const staged = new Staged(sql, keepTexts)
+  let lines = 0
+  let bytes = 0
+  onRead(lines, bytes)
+  for await (const records of source.read(size => (bytes += size))) {
+    if (lines === 0 && records.length > 0) await createStaging(sql)
+    for (const record of records) staged.add(record)
+    if (staged.size >= BATCH) await staged.write()
+    lines += records.length
+    onRead(lines, bytes)
+  }
+  await staged.write()
+  await staged.written
+  return { lines, staged }
+}
+
+/** Rows on their way into the staging tables. Postgres takes one batch while this process reads the next. */
+export class Staged {
+  size = 0
+  private rows = new Map<string, Row[]>()
+  written: Promise<unknown> = Promise.resolve()
   private readonly highest = new Map<RowType, number>()
   /** Types of which an id may have come twice; ids that only rise cannot. */
   readonly unordered = new Set<RowType>()
@@ -88,13 +94,10 @@ export class StagingBatch {
     private readonly keepTexts: boolean,
   ) {}
 
-  /** Adds a record that could be read, or one that could not. */
-  add(record: SourceRecord): void {
-    const { read, text } = record
-    const line = placeOf(record)
+  add({ place: line, read, text }: SourceRecord): void {
     if (read instanceof BadLine) {
       if (read.subject) this.checkOrder(read.subject.type, read.subject.id)
-      this.put('reject', { line, ...read.subject, assessment_id: read.assessmentId, reason: read.message })
+      this.put('rejects', { line, ...read.subject, assessment_id: read.assessmentId, reason: read.message })
     } else {
       const { type, row, parts } = read
       if (type !== 'part') {
@@ -102,31 +105,20 @@ export class StagingBatch {
         if (!row.deleted && !this.partial.has(type) && isPartial(type, row)) this.partial.add(type)
       }
       row.line = line
-      this.put(type, row)
+      this.put(TABLE_OF[type], row)
       for (const part of parts) {
         part.line = line
         part.assessment_id = row.id
-        this.put('part', part)
+        this.put(TABLE_OF.part, part)
       }
     }
-    if (this.keepTexts && text !== undefined) this.put('text', { line, text: JSON.stringify(text) })
+    if (this.keepTexts && text !== undefined) this.put('texts', { line, text: JSON.stringify(text) })
   }
 
-  /** Resolves at once until the batch is full, and then when the previous one has been written. */
-  async writeIfFull(): Promise<void> {
-    if (this.size >= BATCH) await this.write()
-  }
-
-  /** Writes the remaining rows. */
-  async finish(): Promise<void> {
-    await this.write()
-    await this.written
-  }
-
-  private put(type: StagedType, row: Row): void {
-    const rows = this.rows.get(type)
+  private put(table: string, row: Row): void {
+    const rows = this.rows.get(table)
     if (rows) rows.push(row)
-    else this.rows.set(type, [row])
+    else this.rows.set(table, [row])
     this.size += 1
   }
 
@@ -135,13 +127,14 @@ export class StagingBatch {
     this.highest.set(type, id)
   }
 
-  private async write(): Promise<void> {
-    const statements = [...this.rows].map(([type, rows]) => statementOf(type, rows))
+  /** Sends the rows once the previous ones are written. */
+  async write(): Promise<void> {
+    const statements = [...this.rows].map(([table, rows]) => statementOf(table, rows))
     this.rows = new Map()
     this.size = 0
     await this.written
     this.written = Promise.all(
-      statements.map(({ text, parameters }) => this.sql.unsafe(text, parameters, { prepare: true })),
+      statements.map(([text, parameters]) => this.sql.unsafe(text, parameters, { prepare: true })),
     )
     // The next await gets the error; until then it is not unhandled.
     this.written.catch(() => {})
@@ -155,14 +148,14 @@ const isPartial = (type: RowType, row: Row) =>
  * One array for each column, which Postgres reads in half the time of the same rows as JSON. They are passed as text:
  * postgres.js would take arrays apart and encode each value.
  */
-function statementOf(type: StagedType, rows: Row[]): { text: string; parameters: string[] } {
-  const columns = columnsOf(type).filter(([name]) => rows.some(row => row[name] !== undefined))
+function statementOf(table: string, rows: Row[]): [text: string, parameters: string[]] {
+  const columns = columnsOf(table).filter(([name]) => rows.some(row => row[name] !== undefined))
+  const names = columns.map(([name]) => name)
   const arrays = columns.map(([, kind], index) => `$${index + 1}::text::${kind}[]`)
-  return {
-    text: `insert into ${TABLES[type].name} (${columns.map(([name]) => name).join(', ')})
-      select * from unnest(${arrays.join(', ')})`,
-    parameters: columns.map(([name]) => `{${rows.map(row => literal(row[name])).join(',')}}`),
-  }
+  return [
+    `insert into import_${table} (${names.join(', ')}) select * from unnest(${arrays.join(', ')})`,
+    names.map(name => `{${rows.map(row => literal(row[name])).join(',')}}`),
+  ]
 }
 
 function literal(value: unknown): string {

@@ -1,5 +1,4 @@
-import { DAY, DAY_ONLY, momentsUntil, stampOf, UTC } from './calendar.ts'
-import { Chance, item, mix } from './chance.ts'
+import { Chance, DAY, DAY_ONLY, item, mix, momentsUntil, stampOf, UTC } from './chance.ts'
 import { organizationName, PRODUCTS, person } from './names.ts'
 
 /** The options of `sampleNdjson`. */
@@ -11,17 +10,6 @@ export interface SampleOptions {
   until?: Date
 }
 
-/** The facts about an assessment that its parts depend on. */
-interface Completion {
-  id: number
-  moment: number
-  zone: number
-  proctor: number
-}
-
-type World = ReturnType<typeof createWorld>
-
-const CHUNK = 64 * 1024
 /** Keeps the products behind the SEIDs below 2^53, and so exact. */
 const MOST_ASSESSMENTS = 100_000_000
 
@@ -37,28 +25,27 @@ export function* sampleNdjson(options: SampleOptions): Generator<string> {
   for (const record of records(createWorld(options))) {
     chunk += `${JSON.stringify(record)}\n`
     lines += 1
-    if (chunk.length < CHUNK) continue
+    if (chunk.length < 64 * 1024) continue
     yield chunk
     chunk = ''
   }
   yield `${chunk}${JSON.stringify({ type: 'end', lines })}\n`
 }
 
+type World = ReturnType<typeof createWorld>
+
 function createWorld({ assessments, seed = 1, until = new Date('2026-06-30T23:59:59Z') }: SampleOptions) {
   if (!Number.isInteger(assessments) || assessments < 0 || assessments > MOST_ASSESSMENTS)
     throw new RangeError(`assessments must be a whole number from 0 to ${MOST_ASSESSMENTS}`)
   if (seed >>> 0 !== seed) throw new RangeError('seed must be a whole number from 0 to 4294967295')
   const chance = new Chance(seed)
-  const atLeastThree = (count: number) => Math.max(3, Math.ceil(count))
+  const onePer = (assessmentsEach: number) => Math.max(3, Math.ceil(assessments / assessmentsEach))
   return {
     assessments,
     educators: Math.ceil(assessments / 3),
-    proctors: atLeastThree(assessments / 200),
-    organizationIds: spacedIds(
-      Math.min(500, atLeastThree(assessments / 2000)),
-      chance.seek('organization', 0),
-    ),
-    productIds: spacedIds(Math.min(40, atLeastThree(assessments / 5)), chance.seek('product', 0)),
+    proctors: onePer(200),
+    organizationIds: spacedIds(Math.min(500, onePer(2000)), chance.seek('organization', 0)),
+    productIds: spacedIds(Math.min(40, onePer(5)), chance.seek('product', 0)),
     chance,
     momentAt: momentsUntil(until),
   }
@@ -78,7 +65,12 @@ function* records(world: World): Generator<object> {
     yield { type: 'organization', id, name: organizationName(index) }
   for (const [index, id] of world.productIds.entries())
     yield { type: 'product', id, name: item(PRODUCTS, index).name }
-  for (let index = 0; index < world.proctors; index++) yield proctorOf(world, index)
+  // Most proctors are known by name only; the others are full users.
+  for (let index = 0; index < world.proctors; index++) {
+    const { chance } = world
+    chance.seek('proctor', index)
+    yield userOf(proctorId(index), chance, chance.draw() < 0.3, null, 'active')
+  }
   for (let index = 0; index < world.educators; index++) yield educatorOf(world, index)
   for (let index = 0; index < world.assessments; index++) yield assessmentOf(world, index)
 }
@@ -86,12 +78,6 @@ function* records(world: World): Generator<object> {
 // Ids do not depend on how many there are: a larger sample has the users of a smaller one, and more.
 const educatorId = (index: number) => 101 + 4 * index + ((mix(index) >>> 0) % 3)
 const proctorId = (index: number) => 104 + 4 * index
-
-/** Most proctors are known by name only; the others are full users. */
-function proctorOf({ chance }: World, index: number): object {
-  chance.seek('proctor', index)
-  return userOf(proctorId(index), chance, chance.draw() < 0.3, null, 'active')
-}
 
 function educatorOf({ chance }: World, index: number): object {
   chance.seek('educator', index)
@@ -118,7 +104,10 @@ function assessmentOf(world: World, index: number): object {
   chance.seek('taker', index)
   // Educators join over the years: the early ones have completed several, some of the last ones none yet.
   const educator = Math.floor(chance.draw() * (0.4 + 0.6 * age) * world.educators)
-  const home = homeOf(chance, educator, age)
+  // The educator's place from 0 to 1 decides the organization and the proctors. One educator in twelve moves once.
+  chance.seek('home', educator)
+  const firstHome = chance.draw()
+  const home = age < chance.draw() * 12 ? firstHome : chance.draw()
   // The cube makes a few organizations large and many small; the stride keeps that out of the id order.
   const organization = Math.floor(home * home * home * organizationIds.length) * 1009
   chance.seek('assessment', index)
@@ -149,15 +138,12 @@ function assessmentOf(world: World, index: number): object {
   }
 }
 
-/** An educator's place from 0 to 1, which decides the organization and the proctors. One educator in twelve moves once. */
-function homeOf(chance: Chance, educator: number, age: number): number {
-  chance.seek('home', educator)
-  const first = chance.draw()
-  return age < chance.draw() * 12 ? first : chance.draw()
-}
-
 /** The last part completes the assessment, unless another one was retaken after it. */
-function partsOf({ chance, proctors }: World, names: string[], completion: Completion): object[] {
+function partsOf(
+  { chance, proctors }: World,
+  names: string[],
+  completion: Record<'id' | 'moment' | 'zone' | 'proctor', number>,
+): object[] {
   const { id, zone, proctor } = completion
   const final = chance.draw() < 0.12 ? chance.below(names.length) : names.length - 1
   // In one case of seven a single proctor supervises all parts.

@@ -2,9 +2,8 @@ import { afterAll, describe, expect, test } from 'bun:test'
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { describePlace } from '../../src/import/place.ts'
-import type { Reject } from '../../src/import/rejects.ts'
-import { RejectsFile } from '../../src/import/rejects-file.ts'
+import { describePlace } from '../../src/import/record.ts'
+import { type Reject, RejectsFile } from '../../src/import/rejects.ts'
 import {
   assessment,
   EDUCATOR,

@@ -2,13 +2,13 @@ import { createHash } from 'node:crypto'
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { Failure } from '../../errors.ts'
-import { type CsvType, FILE_NAMES } from '../csv.ts'
+import { TABLE_OF, TYPES, type Type } from '../record.ts'
 
 /** A query on the platform's database: one select that gives the rows of a type. */
 export interface Query {
   /** The name of its file. */
   file: string
-  type: CsvType
+  type: Type
   text: string
   /** SHA-256 of the text. After a change of the text, everything is read again. */
   digest: string
@@ -28,7 +28,7 @@ export interface Queries {
  */
 export function readQueries(folder: string): Queries {
   const names = filesOf(folder).filter(name => name.endsWith('.sql'))
-  const known = Object.entries(FILE_NAMES).map(([name, type]) => ({ file: `${name}.sql`, type }))
+  const known = TYPES.map(type => ({ file: `${TABLE_OF[type]}.sql`, type }))
   const queries = known
     .filter(({ file }) => names.includes(file))
     .map(({ file, type }) => ({ file, type, ...readQuery(join(folder, file), file) }))
