@@ -1,7 +1,6 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { Command } from 'commander'
 import { preset, setting } from '../config.ts'
 import { Interrupted } from '../errors.ts'
 import { importSource } from '../import/import.ts'
@@ -11,21 +10,19 @@ import { openDatabase } from '../postgres/database.ts'
 import { setDisclosing } from '../postgres/disclosing.ts'
 import { migrate } from '../postgres/schema/migrate.ts'
 import { sampleNdjson } from '../sample/generate.ts'
+import { newCommand } from './arguments.ts'
 import { print } from './output.ts'
 import { terminated, thisProgram } from './process.ts'
 
 const ASSESSMENTS = 2000
 
 /** axport demo */
-export function demoCommand(): Command {
-  return new Command('demo')
-    .description('Try axport with sample data in a built-in database. Needs no settings.')
-    .addHelpText(
-      'after',
-      '\nPrints curl commands to paste. Ctrl-C ends it and removes the data.\n\nExample: PORT=8080 axport demo',
-    )
-    .action(demo)
-}
+export const demoCommand = () =>
+  newCommand(
+    'demo',
+    'Try axport with sample data in a built-in database. Needs no settings.',
+    'Prints curl commands to paste. Ctrl-C ends it and removes the data.\n\nExample: PORT=8080 axport demo',
+  ).action(demo)
 
 async function demo(): Promise<void> {
   // Wrong settings must be found before the preparation, which takes seconds.

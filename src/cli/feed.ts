@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs'
-import { InvalidArgumentError } from 'commander'
+import { InvalidArgumentError } from '@commander-js/extra-typings'
 import { Failure, UsageFailure } from '../errors.ts'
 import { explainQueries } from '../import/platform/explain.ts'
 import { readQueries } from '../import/platform/queries.ts'

@@ -1,9 +1,8 @@
-import { Command } from 'commander'
 import { Interrupted, UsageFailure } from '../errors.ts'
 import { platformSource } from '../import/platform/source.ts'
 import type { RecordSource } from '../import/record.ts'
 import { openSource } from '../import/source.ts'
-import { readDuration, readLimit } from './arguments.ts'
+import { newCommand, readDuration, readLimit } from './arguments.ts'
 import { explainImport, type FeedCall, isFromPlatform, readFeedName, readPlatform } from './feed.ts'
 import { importEvery } from './feed-rounds.ts'
 import { reportFailure, reportResult } from './import-report.ts'
@@ -13,9 +12,19 @@ import { interruptible } from './process.ts'
 type Options = ImportCall & FeedCall
 
 /** axport import FILE, axport import --from URL --queries DIR */
-export function importCommand(): Command {
-  return new Command('import')
-    .description('Load NDJSON, CSV or the rows of queries into the database: all of it, or nothing.')
+export const importCommand = () =>
+  newCommand(
+    'import',
+    'Load NDJSON, CSV or the rows of queries into the database: all of it, or nothing.',
+    `NDJSON has a JSON object on each line, in any order. A line inserts or updates the row of its type
+and id. A field that is left out stays as it is, null clears it, "deleted":true removes the row:
+  {"type":"organization","id":12,"name":"Lakeside District"}
+  {"type":"assessment","id":9001,"user_id":501,"organization_id":12,"product_id":7,
+   "certified_at":"2026-03-01T18:20:00Z","proctor_id":77}   (on one line; see docs/operate/data.md)
+
+Examples: axport import --dry-run export.ndjson.gz
+          axport import --from-file platform.url --queries queries --every 1m`,
+  )
     .argument('[file]', 'NDJSON or gzip, a folder or zip of CSV, - for standard input')
     .option('--dry-run', 'change nothing, only show what would change')
     .option('--rejects <file>', 'write bad lines to FILE, and load the others')
@@ -31,20 +40,7 @@ export function importCommand(): Command {
     .option('--every <duration>', 'repeat until SIGTERM or Ctrl-C', readDuration)
     .option('--explain', 'only show which columns the queries have and lack')
     .option('--json', 'print a JSON object')
-    .addHelpText(
-      'after',
-      `
-NDJSON has a JSON object on each line, in any order. A line inserts or updates the row of its type
-and id. A field that is left out stays as it is, null clears it, "deleted":true removes the row:
-  {"type":"organization","id":12,"name":"Lakeside District"}
-  {"type":"assessment","id":9001,"user_id":501,"organization_id":12,"product_id":7,
-   "certified_at":"2026-03-01T18:20:00Z","proctor_id":77}   (on one line; see docs/operate/data.md)
-
-Examples: axport import --dry-run export.ndjson.gz
-          axport import --from-file platform.url --queries queries --every 1m`,
-    )
     .action(runImport)
-}
 
 async function runImport(file: string | undefined, options: Options): Promise<void> {
   if (options.maxRejected && options.rejects === undefined)

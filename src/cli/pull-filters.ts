@@ -1,13 +1,6 @@
-import { InvalidArgumentError, Option } from 'commander'
-import { FILTERS, type FilterName, ORDERS, type Query, SORTS } from '../pull/query.ts'
+import { InvalidArgumentError, Option } from '@commander-js/extra-typings'
+import { FILTERS, type FilterName, type Query } from '../pull/query.ts'
 import { oneOf, readIds } from './arguments.ts'
-
-/** The options that filter and sort, as commander gives them. */
-export interface FilterOptions {
-  [name: string]: unknown
-  sort: Query['sort']
-  order: Query['order']
-}
 
 /** The option of each filter (spec 4.2): its flags, its help, and the reader of one value. */
 const OPTIONS: Record<FilterName, [flags: string, help: string, read: (text: string) => string]> = {
@@ -32,9 +25,9 @@ const OPTIONS: Record<FilterName, [flags: string, help: string, read: (text: str
   ],
 }
 
-/** An option for each filter, and --sort and --order. */
+/** An option for each filter. */
 export function filterOptions(): Option[] {
-  const filters = Object.entries(OPTIONS).map(([name, [flags, help, read]]) =>
+  return Object.entries(OPTIONS).map(([name, [flags, help, read]]) =>
     new Option(flags, help).argParser<string[]>((text, before = []) => {
       if (name === 'seids') return [...before, read(text)]
       // The last value of a scalar filter wins.
@@ -42,22 +35,15 @@ export function filterOptions(): Option[] {
       return [...before, ...text.split(',').map(value => read(value.trim()))]
     }),
   )
-  return [
-    ...filters,
-    new Option('--sort <by>', SORTS.join(', ')).argParser(oneOf(...SORTS)).default(SORTS[0]),
-    new Option('--order <order>', ORDERS.join(', ')).argParser(oneOf(...ORDERS)).default(ORDERS[0]),
-  ]
 }
 
-/** The query of the options. */
-export function queryOf(options: FilterOptions): Query {
-  const { sort, order } = options
-  const filter: Query['filter'] = {}
-  for (const [name, [flags]] of Object.entries(OPTIONS)) {
-    const values = options[new Option(flags).attributeName()]
-    if (values) filter[name as FilterName] = values as string[]
-  }
-  return { filter, sort, order }
+/** The filters among the options of a command. */
+export function filterOf(options: Record<string, unknown>): Query['filter'] {
+  const values = Object.entries(OPTIONS).map(([name, [flags]]) => [
+    name,
+    options[new Option(flags).attributeName()],
+  ])
+  return Object.fromEntries(values.filter(([, value]) => value))
 }
 
 /** The API ignores a blank filter (spec 4.2), so an empty variable of a script would export everything. */

@@ -1,4 +1,4 @@
-import { Option } from 'commander'
+import { Option } from '@commander-js/extra-typings'
 import type { Sql } from 'postgres'
 import { databaseReadUrl, setting } from '../config.ts'
 import { Failure, IncompleteFailure } from '../errors.ts'
