@@ -3,14 +3,14 @@ import pretty from 'pino-pretty'
 import { databaseUrl, setting } from '../config.ts'
 import { Failure } from '../errors.ts'
 import type { CheckResult, Readiness } from '../http/admin/readiness.ts'
-import type { AdminServer, AdminView } from '../http/admin/server.ts'
+import type { AdminView } from '../http/admin/server.ts'
 import { type Database, openDatabase } from '../postgres/database.ts'
 import { passingReason } from '../postgres/failures.ts'
 import { requireUsableSchema } from '../postgres/schema/schema-record.ts'
 import { within } from '../within.ts'
 import { terminated } from './process.ts'
 import { readLimits, readTls, startAdmin } from './serve-settings.ts'
-import { Service } from './service.ts'
+import { startService } from './service.ts'
 import { standbyServers } from './standbys.ts'
 
 /** Serves DATABASE_URL until a signal. */
@@ -34,11 +34,10 @@ async function serveOn(
     throw new Failure(
       'another process holds the embedded database, which ends with that process: stop that process first',
     )
-  const service = await Service.open(database, log)
+  const service = await startService(database, log, { host: setting('HOST'), port: setting('PORT') })
+  const { url, disclosures, reload } = service
   serving.view = service
-  const url = service.listen({ host: setting('HOST'), port: setting('PORT') })
-  serving.reload = () => service.reload()
-  const { disclosures } = service
+  serving.reload = reload
   log.info({ url, admin: admin?.url, database: database.kind, disclosures }, 'listening')
   await onListening(url)
   log.info({ signal: await signalled }, 'stopping')
@@ -53,18 +52,13 @@ export class ServingProcess implements AdminView {
   readonly log = createLog()
   /** Resolves with the name of the signal that ends the process. Set up first: a signal may follow at once. */
   readonly signalled = terminated()
-  readonly admin: AdminServer | undefined
+  readonly admin = startAdmin(this)
   /** The service, once it is open: until then operators see that it is starting. */
   view: AdminView | undefined
   /** What SIGHUP does. */
   reload = () => {}
   /** Why the database cannot be opened yet. */
   private unavailable: string | undefined
-
-  private constructor() {
-    process.on('SIGHUP', () => this.reload())
-    this.admin = startAdmin(this)
-  }
 
   /**
    * Runs work that serves.
@@ -76,6 +70,7 @@ export class ServingProcess implements AdminView {
     readTls()
     setting('DATABASE_START_WAIT')
     const serving = new ServingProcess()
+    process.on('SIGHUP', () => serving.reload())
     try {
       await work(serving)
     } finally {
