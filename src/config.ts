@@ -1,5 +1,5 @@
-import { readFileSync } from 'node:fs'
 import { Failure } from './errors.ts'
+import { readTrimmed } from './files.ts'
 import { readNetworks } from './networks.ts'
 import { filePath, isPath, maskedUrl, oneOf, seconds, text, wholeNumber } from './setting-values.ts'
 
@@ -175,11 +175,6 @@ export function dropForeignSettings(environment: Environment = Bun.env): void {
 type SettingName = keyof typeof SETTINGS
 type Value<Name extends SettingName> = ReturnType<(typeof SETTINGS)[Name]['read']>
 
-/** The settings without a default. */
-type Optional = {
-  [Name in SettingName]: (typeof SETTINGS)[Name] extends { fallback: string } ? never : Name
-}[SettingName]
-
 /** The environment that settings are read from. */
 export type Environment = Record<string, string | undefined>
 
@@ -190,7 +185,7 @@ export type Environment = Record<string, string | undefined>
 export function setting<Name extends SettingName>(
   name: Name,
   environment: Environment = Bun.env,
-): Value<Name> | (Name extends Optional ? undefined : never) {
+): Value<Name> | ((typeof SETTINGS)[Name] extends { fallback: string } ? never : undefined) {
   const definition: Setting<unknown> = SETTINGS[name]
   const given = environment[name]?.trim() || definition.fallback
   try {
@@ -235,16 +230,7 @@ function urlOf(name: 'DATABASE_URL' | 'DATABASE_READ_URL', environment: Environm
   const file = setting(`${name}_FILE`, environment)
   if (url && file) throw new Failure(`${name} and ${name}_FILE are both set: unset one of them`)
   if (url || !file) return url
-  let content: string
-  try {
-    content = readFileSync(file, 'utf8').trim()
-  } catch (error) {
-    throw new Failure(
-      `${name}_FILE names ${file}, which cannot be read (${(error as { code?: string }).code})`,
-    )
-  }
-  if (content === '') throw new Failure(`${name}_FILE names ${file}, which is empty`)
-  return content
+  return readTrimmed(file, `${name}_FILE names ${file}, which`)
 }
 
 /** One setting as `axport config` shows it. */

@@ -6,6 +6,7 @@ import {
   fsync,
   fsyncSync,
   openSync,
+  readFileSync,
   realpathSync,
   renameSync,
   rmSync,
@@ -21,6 +22,29 @@ export type Write = (bytes: Uint8Array) => void | Promise<void>
 
 /** The mode of files with personal data: only their owner can read them. */
 export const PRIVATE = 0o600
+
+/**
+ * The text of a file.
+ * @param subject of the message: "TLS_KEY_FILE names key.pem, which"
+ * @throws Failure if it cannot be read
+ */
+export function readNamed(file: string, subject: string): string {
+  try {
+    return readFileSync(file, 'utf8')
+  } catch (error) {
+    throw new Failure(`${subject} cannot be read (${(error as { code?: string }).code})`)
+  }
+}
+
+/**
+ * The same without white space around it.
+ * @throws Failure also if there is no other text
+ */
+export function readTrimmed(file: string, subject: string): string {
+  const text = readNamed(file, subject).trim()
+  if (text === '') throw new Failure(`${subject} is empty`)
+  return text
+}
 
 /** Whether the path is a device or a pipe, which is written to directly. False if its status cannot be read. */
 export function isDevice(path: string): boolean {

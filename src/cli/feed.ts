@@ -1,6 +1,6 @@
-import { readFileSync } from 'node:fs'
 import { InvalidArgumentError } from '@commander-js/extra-typings'
 import { Failure, UsageFailure } from '../errors.ts'
+import { readTrimmed } from '../files.ts'
 import { explainQueries } from '../import/platform/explain.ts'
 import { readQueries } from '../import/platform/queries.ts'
 import type { PlatformOptions } from '../import/platform/source.ts'
@@ -59,18 +59,9 @@ export function readPlatform(options: FeedCall): PlatformOptions {
 }
 
 function readUrl(file: string): string {
-  let url: string
   // The argument may be the URL itself, with a password.
   const shown = /:\/\/|@/.test(file) ? 'a URL and no file' : file
-  try {
-    url = readFileSync(file, 'utf8').trim()
-  } catch (error) {
-    throw new Failure(
-      `--from-file names ${shown}, which cannot be read (${(error as { code?: string }).code})`,
-    )
-  }
-  if (url === '') throw new Failure(`--from-file names ${shown}, which is empty`)
-  return url
+  return readTrimmed(file, `--from-file names ${shown}, which`)
 }
 
 /** A value of --feed. */
