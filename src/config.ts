@@ -1,7 +1,7 @@
 import { Failure } from './errors.ts'
 import { readTrimmed } from './files.ts'
 import { readNetworks } from './networks.ts'
-import { filePath, isPath, maskedUrl, oneOf, seconds, text, wholeNumber } from './setting-values.ts'
+import { filePath, isPath, maskedUrl, oneOf, seconds, wholeNumber } from './setting-values.ts'
 
 /** A setting: a variable of the environment, which only this file reads. */
 interface Setting<Value> {
@@ -11,8 +11,8 @@ interface Setting<Value> {
   meaning: string
   /** The text to show, for a value that has a secret, or may have one by mistake. */
   mask?(text: string): string
-  /** Turns the text into the value; throws an Error whose message completes "NAME …". */
-  read(text: string): Value
+  /** Turns the text into the value, if that is no text; throws an Error whose message completes "NAME …". */
+  read?(text: string): Value
 }
 
 /** A path as it is; any other text may be a URL with its password. */
@@ -23,7 +23,6 @@ export const SETTINGS = {
   DATABASE_URL: {
     meaning: 'The database: postgres://user:password@host:port/name, or embedded:DIR for the built-in one.',
     mask: maskedUrl,
-    read: text,
   },
   DATABASE_URL_FILE: {
     meaning:
@@ -34,7 +33,6 @@ export const SETTINGS = {
   DATABASE_READ_URL: {
     meaning: 'Standbys that pages and records are read from: postgres://user:password@host1,host2/name.',
     mask: maskedUrl,
-    read: text,
   },
   DATABASE_READ_URL_FILE: {
     meaning: 'A file that holds the value of DATABASE_READ_URL. Each new connection reads it again.',
@@ -61,7 +59,6 @@ export const SETTINGS = {
   HOST: {
     fallback: '127.0.0.1',
     meaning: 'The address to listen on; 0.0.0.0 for every address of the machine.',
-    read: text,
   },
   PORT: {
     fallback: '3000',
@@ -71,7 +68,6 @@ export const SETTINGS = {
   ADMIN_HOST: {
     fallback: '127.0.0.1',
     meaning: 'The address to listen on for /live, /ready and /metrics.',
-    read: text,
   },
   ADMIN_PORT: {
     meaning:
@@ -151,16 +147,13 @@ export const SETTINGS = {
   },
   TLS_CERT_FILE: {
     meaning: 'The certificate, with its chain, for HTTPS on the port; PEM. SIGHUP reads it again.',
-    read: text,
   },
   TLS_KEY_FILE: {
     meaning: 'The private key of TLS_CERT_FILE; PEM, without a passphrase.',
-    read: text,
   },
   AXPORT_CLIENT_SECRET: {
     meaning: 'The secret of the integration that axport pull reads as.',
     mask: () => '***',
-    read: text,
   },
 } satisfies Record<string, Setting<unknown>>
 
@@ -173,7 +166,9 @@ export function dropForeignSettings(environment: Environment = Bun.env): void {
 }
 
 type SettingName = keyof typeof SETTINGS
-type Value<Name extends SettingName> = ReturnType<(typeof SETTINGS)[Name]['read']>
+type Value<Name extends SettingName> = (typeof SETTINGS)[Name] extends { read(text: string): infer Value }
+  ? Value
+  : string
 
 /** The environment that settings are read from. */
 export type Environment = Record<string, string | undefined>
@@ -189,7 +184,7 @@ export function setting<Name extends SettingName>(
   const definition: Setting<unknown> = SETTINGS[name]
   const given = environment[name]?.trim() || definition.fallback
   try {
-    return (given === undefined ? undefined : definition.read(given)) as Value<Name>
+    return (given === undefined || !definition.read ? given : definition.read(given)) as Value<Name>
   } catch (error) {
     throw new Failure(`${name} ${(error as Error).message}`)
   }
@@ -258,7 +253,7 @@ export function describeSettings(environment: Environment = Bun.env): DescribedS
       meaning: definition.meaning,
     }
     try {
-      if (value !== undefined) definition.read(value)
+      if (value !== undefined) definition.read?.(value)
     } catch (error) {
       described.problem = (error as Error).message
     }

@@ -1,5 +1,4 @@
-/** Any text. This and the other readers throw an Error whose message completes "NAME …". */
-export const text = (text: string) => text
+// Readers throw an Error whose message completes "NAME …".
 
 /** Whether a text may be the path of a file. A text with "://" or "@" may be a URL with a password. */
 export const isPath = (text: string) => !/:\/\/|@/.test(text)

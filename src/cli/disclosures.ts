@@ -12,8 +12,7 @@ import { openDatabase } from '../postgres/database.ts'
 import { describeDisclosing, readDisclosing } from '../postgres/disclosing.ts'
 import { within } from '../within.ts'
 import { given, newCommand, readId } from './arguments.ts'
-import { escaped, print, printJson, printTable } from './output.ts'
-import { StatusLine } from './progress.ts'
+import { escaped, print, printJson, printTable, StatusLine } from './output.ts'
 import { withDatabase } from './with-database.ts'
 
 /** axport disclosures */

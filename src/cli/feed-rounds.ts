@@ -1,22 +1,22 @@
 import { databaseUrl, setting } from '../config.ts'
-import { Interrupted, TransientFailure } from '../errors.ts'
+import { describeError, Interrupted, TransientFailure } from '../errors.ts'
 import { FeedView } from '../http/admin/feed-view.ts'
 import type { ImportResult, Progress } from '../import/import.ts'
 import { platformSource } from '../import/platform/source.ts'
 import type { RecordSource } from '../import/record.ts'
 import { within } from '../within.ts'
-import { describeError } from './describe-error.ts'
 import { type FeedCall, readPlatform } from './feed.ts'
 import {
   BadLines,
   describeLeftOut,
   failureJson,
+  type ImportCall,
+  importOnce,
   jsonOf,
   loadedLines,
   notesOn,
   requireLoaded,
-} from './import-report.ts'
-import { type ImportCall, importOnce } from './import-run.ts'
+} from './import-run.ts'
 import { print } from './output.ts'
 import { surviveCuts, terminated } from './process.ts'
 import { startAdmin } from './serve-settings.ts'

@@ -1,12 +1,13 @@
 import { Interrupted, UsageFailure } from '../errors.ts'
+import type { Progress } from '../import/import.ts'
 import { platformSource } from '../import/platform/source.ts'
 import type { RecordSource } from '../import/record.ts'
 import { openSource } from '../import/source.ts'
 import { newCommand, readDuration, readLimit } from './arguments.ts'
 import { explainImport, type FeedCall, isFromPlatform, readFeedName, readPlatform } from './feed.ts'
 import { importEvery } from './feed-rounds.ts'
-import { reportFailure, reportResult } from './import-report.ts'
-import { type ImportCall, ImportProgress, importOnce } from './import-run.ts'
+import { type ImportCall, importOnce, reportFailure, reportResult } from './import-run.ts'
+import { StatusLine } from './output.ts'
 import { interruptible } from './process.ts'
 
 type Options = ImportCall & FeedCall
@@ -73,5 +74,46 @@ async function runOnce(
     if (!(error instanceof UsageFailure || error instanceof Interrupted))
       await reportFailure(error, progress.isLoaded, opened.source, options)
     throw error
+  }
+}
+
+/** After this time without a first step, a line says why. */
+const BUSY_MS = 2000
+
+const STEPS = {
+  checking: 'checking …',
+  indexing: 'building indexes …',
+  tidying: 'loaded, gathering statistics …',
+}
+
+/** The progress of an import on standard error. */
+class ImportProgress {
+  /** The data is committed. */
+  isLoaded = false
+  private readonly status = new StatusLine()
+  private readonly busy = setTimeout(
+    () => this.status.say('waiting for the database, which is busy with another command …'),
+    BUSY_MS,
+  )
+
+  show(progress: Progress): void {
+    clearTimeout(this.busy)
+    const { status } = this
+    if (progress.phase === 'tidying') this.isLoaded = true
+    if (progress.phase === 'waiting') status.say('waiting for another import to finish …')
+    else if (progress.phase === 'reading') {
+      const { bytes, size, lines } = progress
+      status.showProgress('reading', bytes, size, 'lines', { counted: lines })
+    } else if (progress.phase === 'loading' || progress.phase === 'rendering')
+      status.showProgress(progress.phase, progress.done, progress.total, 'assessments')
+    else {
+      const text = STEPS[progress.phase]
+      status.show(() => text)
+    }
+  }
+
+  end(): void {
+    clearTimeout(this.busy)
+    this.status.clear()
   }
 }

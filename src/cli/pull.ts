@@ -9,9 +9,8 @@ import { pull } from '../pull/pull.ts'
 import { ORDERS, SORTS } from '../pull/query.ts'
 import { isLoopback } from '../pull/request.ts'
 import { newCommand, oneOf, readDuration } from './arguments.ts'
-import { counted, print, printJson } from './output.ts'
+import { counted, print, printJson, StatusLine } from './output.ts'
 import { interruptible } from './process.ts'
-import { StatusLine } from './progress.ts'
 import { filterOf, filterOptions } from './pull-filters.ts'
 
 /** axport pull */

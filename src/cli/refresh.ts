@@ -1,7 +1,6 @@
 import { refresh } from '../refresh/refresh.ts'
 import { newCommand, readIds } from './arguments.ts'
-import { printJson, printTable } from './output.ts'
-import { StatusLine } from './progress.ts'
+import { printJson, printTable, StatusLine } from './output.ts'
 import { withCurrentSchema } from './with-database.ts'
 
 /** axport refresh */

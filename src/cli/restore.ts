@@ -2,10 +2,9 @@ import type { Header } from '../backup/archive.ts'
 import { checkArchive } from '../backup/read.ts'
 import { type Progress, restore } from '../backup/restore.ts'
 import { newCommand } from './arguments.ts'
-import { describeErased } from './import-report.ts'
-import { print, printJson, printTable } from './output.ts'
+import { describeErased } from './import-run.ts'
+import { print, printJson, printTable, StatusLine } from './output.ts'
 import { interruptible } from './process.ts'
-import { StatusLine } from './progress.ts'
 import { withAnySchema } from './with-database.ts'
 
 /** axport restore FILE */
