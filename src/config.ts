@@ -157,10 +157,7 @@ export const SETTINGS = {
   },
 } satisfies Record<string, Setting<unknown>>
 
-/**
- * Removes the variables of libpq (PGHOST, PGPASSWORD, …) from the environment: postgres.js would use them, and DATABASE_URL
- * alone names the database.
- */
+/** Removes variables of libpq (PGHOST, …), which postgres.js would use: DATABASE_URL alone names the database. */
 export function dropForeignSettings(environment: Environment = Bun.env): void {
   for (const name of Object.keys(environment)) if (/^PG[A-Z]/.test(name)) delete environment[name]
 }
@@ -173,10 +170,7 @@ type Value<Name extends SettingName> = (typeof SETTINGS)[Name] extends { read(te
 /** The environment that settings are read from. */
 export type Environment = Record<string, string | undefined>
 
-/**
- * The value of one setting. A blank variable counts as not set.
- * @throws Failure with the name of the variable and the values that it takes, never its value, which may be a secret
- */
+/** The value of a setting; blank is not set. @throws Failure with its name, never with its value: it may be a secret */
 export function setting<Name extends SettingName>(
   name: Name,
   environment: Environment = Bun.env,
@@ -195,10 +189,7 @@ export function preset(name: SettingName, value: string): void {
   if (!Bun.env[name]?.trim()) Bun.env[name] = value
 }
 
-/**
- * DATABASE_URL, or the content of the file DATABASE_URL_FILE.
- * @throws Failure if neither or both are set, or the file cannot be read
- */
+/** DATABASE_URL, or what DATABASE_URL_FILE holds. @throws Failure if neither or both are set, or the file is wrong */
 export function databaseUrl(environment: Environment = Bun.env): string {
   const url = urlOf('DATABASE_URL', environment)
   if (url) return url
@@ -207,10 +198,7 @@ export function databaseUrl(environment: Environment = Bun.env): string {
   )
 }
 
-/**
- * DATABASE_READ_URL, or the content of the file DATABASE_READ_URL_FILE; undefined if neither is set.
- * @throws Failure if both are set, the file cannot be read, or the database is the built-in one, which has no standbys
- */
+/** The same for standbys; undefined if not set. @throws Failure also with the built-in database, which has none */
 export function databaseReadUrl(environment: Environment = Bun.env): string | undefined {
   const url = urlOf('DATABASE_READ_URL', environment)
   if (url && databaseUrl(environment).startsWith('embedded:'))

@@ -1,7 +1,4 @@
-/**
- * A command failed, and the operator can do something about it. The message is one line: the fault and the remedy. Exit
- * code 1. An error that is neither this nor one of the classes below is unforeseen.
- */
+/** A foreseen failure that the operator can do something about: one line with fault and remedy. Exit code 1. */
 export class Failure extends Error {}
 
 /** A failure that may not occur again if the command is repeated. */
@@ -22,10 +19,7 @@ export function firstThree(things: string[]): string {
   return `${things.slice(0, 3).join(', ')}${more}`
 }
 
-/**
- * An error as one line for an operator. Messages of Postgres are included: they name a missing privilege or a full disk.
- * @param command the one that failed, for advice on missing privileges
- */
+/** An error as one line. Postgres' own message stays: it names a full disk. `command`: for advice on privileges */
 export function describeError(error: unknown, command = ''): string {
   if (error instanceof Failure || error instanceof UsageFailure || error instanceof Interrupted)
     return error.message

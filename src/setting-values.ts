@@ -34,10 +34,7 @@ export const oneOf =
     return value
   }
 
-/**
- * A database URL without its password. A password with an unescaped "/", "#" or "@" counts up to the last "@". Any other
- * text is masked as a whole.
- */
+/** A database URL without its password, which may have unescaped "/", "#" and "@". Other text is masked as a whole. */
 export function maskedUrl(value: string): string {
   if (value.startsWith('embedded:')) return value
   const [, scheme, rest] = /^(postgres(?:ql)?:\/\/)(.*)$/.exec(value) ?? []

@@ -29,10 +29,7 @@ Example: axport completion bash > /etc/bash_completion.d/axport
     .addArgument(new Argument('<shell>', 'the shell').choices(['bash', 'zsh', 'fish']))
     .action(shell => print(STUBS[shell]))
 
-/**
- * axport __complete -- WORD…: a line for each candidate for the last word, as WORD, tab, description; ":files" where a
- * file is wanted. Opens no database and reads no setting.
- */
+/** axport __complete -- WORD…: a line for each candidate (word, tab, description), or ":files". Reads no setting. */
 export function completeCommand(program: CommandUnknownOpts) {
   return new Command('__complete')
     .argument('[words...]')

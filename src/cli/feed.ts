@@ -26,10 +26,7 @@ const DEPENDENT = ['queries', 'feed', 'full', 'overlap', 'every', 'explain'] as 
 /** The default of --overlap: rows get their timestamp up to so long before they are committed. */
 const OVERLAP_SECONDS = 15 * 60
 
-/**
- * Whether to read a platform, not a file.
- * @throws UsageFailure for options that do not go together
- */
+/** Whether to read a platform, not a file. @throws UsageFailure for options that do not go together */
 export function isFromPlatform(file: string | undefined, options: FeedCall): boolean {
   const { from, fromFile, queries } = options
   const isPlatform = from !== undefined || fromFile !== undefined
@@ -47,10 +44,7 @@ export function isFromPlatform(file: string | undefined, options: FeedCall): boo
   return true
 }
 
-/**
- * Reads the URL and the queries, which may change between rounds.
- * @throws Failure if one of them cannot be read
- */
+/** Reads the URL and the queries, which may change between rounds. @throws Failure if one of them cannot be read */
 export function readPlatform(options: FeedCall): PlatformOptions {
   const { from, fromFile, queries = '', feed = 'platform', full, sync, overlap = OVERLAP_SECONDS } = options
   const url = from ?? readUrl(fromFile as string)
@@ -71,10 +65,7 @@ export function readFeedName(text: string): string {
   return text
 }
 
-/**
- * Prints the columns of each query, and loads nothing.
- * @throws Failure if a query does not run, or lacks a column
- */
+/** Prints the columns of each query, and loads nothing. @throws Failure if a query does not run, or lacks a column */
 export async function explainImport(options: FeedCall): Promise<void> {
   const { url, queries } = readPlatform(options)
   const explained = await explainQueries(url, queries)

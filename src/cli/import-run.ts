@@ -17,11 +17,7 @@ export interface ImportCall {
   json?: true
 }
 
-/**
- * Imports a source into DATABASE_URL, and writes the file of --rejects.
- * @param onProgress gets the phase "tidying" once the data is committed
- * @throws Failure, as importSource() and withCurrentSchema()
- */
+/** Imports a source into DATABASE_URL; the phase "tidying" begins when it is committed. @throws as importSource() */
 export async function importOnce(
   source: RecordSource,
   { dryRun, rejects: path, maxRejected, sync, maxRemoved }: ImportCall,
@@ -86,10 +82,7 @@ export function requireLoaded(result: ImportResult, call: ImportCall, unit: 'lin
   throw new BadLines(result, call, unit)
 }
 
-/**
- * Prints the result of an import: a table or JSON on standard output, notes on standard error.
- * @throws BadLines if nothing was loaded
- */
+/** Prints the result on standard output, notes on standard error. @throws BadLines if nothing was loaded */
 export async function reportResult(
   result: ImportResult,
   source: RecordSource | undefined,
@@ -111,10 +104,7 @@ export async function reportResult(
   if (call.dryRun) await print('nothing was changed: this was a dry run\n')
 }
 
-/**
- * Prints notes, bad lines and JSON of a failed import. The error itself is printed as that of any command.
- * @param isLoaded whether the data was committed before the failure
- */
+/** Prints notes, bad lines and JSON of a failed import, not its error. `isLoaded`: the data was committed before it */
 export async function reportFailure(
   error: unknown,
   isLoaded: boolean,

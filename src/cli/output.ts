@@ -66,9 +66,8 @@ export class StatusLine {
   }
 
   /**
-   * Shows "loading 25 % (5 of 20 rows, 10/s, 2 s left)". The rate is that of the phase.
-   * @param options `skipped`: how many of `done` an earlier run has done; `counted`: what is counted where `done` and
-   * `total` are bytes
+   * Shows "loading 25 % (5 of 20 rows, 10/s, 2 s left)", with the rate of the phase. An earlier run has done `skipped` of
+   * `done`; `counted` is what is counted where `done` and `total` are bytes.
    */
   showProgress(
     phase: string,

@@ -19,10 +19,7 @@ import { sampleCommand } from './sample.ts'
 import { serveCommand } from './serve.ts'
 import { VERSION, versionCommand } from './version.ts'
 
-/**
- * Runs one command. Exit codes: 0 done, 1 failed, 2 called wrongly, 75 unfinished with something kept, 130 interrupted.
- * Errors are one line on standard error that says what is wrong and what to do.
- */
+/** Runs one command, and returns its exit code (see errors.ts). An error is one line on standard error. */
 export async function run(args: string[]): Promise<number> {
   dropForeignSettings()
   try {
@@ -77,10 +74,7 @@ function helpCommand(program: CommandUnknownOpts) {
   })
 }
 
-/**
- * Gives a command and those below it the settings that commander would pass down only to commands it made itself. Errors
- * are one line, which ends in the help to read if it does not say what a value has to be.
- */
+/** Gives a command and those below it the settings that commander passes down only to commands that it made itself. */
 function configure(command: CommandUnknownOpts, path: string): CommandUnknownOpts {
   for (const child of command.commands) configure(child, `${path} ${child.name()}`)
   const outputError = (text: string, write: (line: string) => void) => {

@@ -76,10 +76,7 @@ function readBaseUrl(text: string): string {
   return url.href.replace(/\/+$/, '')
 }
 
-/**
- * The secret in the file, or in AXPORT_CLIENT_SECRET. Not an argument: other users of the machine can see those.
- * @throws Failure if there is none
- */
+/** The secret in the file or in AXPORT_CLIENT_SECRET; an argument could be seen by others. @throws Failure if none */
 function readSecret(file: string | undefined): string {
   if (file === undefined) {
     const secret = setting('AXPORT_CLIENT_SECRET')
@@ -98,11 +95,7 @@ function readSecret(file: string | undefined): string {
   return secret
 }
 
-/**
- * Pulls with the progress on standard error, and reports the result.
- * @param isStream whether the output is a pipe or a device, of which nothing can be kept for another run
- * @throws IncompleteFailure for a signal after which another run can go on
- */
+/** Pulls with progress on standard error. `isStream`: into a pipe or a device, which keep nothing for another run */
 async function run(
   job: PullJob,
   isStream: boolean,
@@ -142,10 +135,7 @@ async function run(
   }
 }
 
-/**
- * The format by --format or the ending of the file, and the compression by the ending.
- * @throws UsageFailure if they do not say the format, or contradict each other
- */
+/** The form by --format or the ending of the file. @throws UsageFailure if neither says it, or they contradict */
 function formOf({ out, format = formatOf(out) }: { out: string; format?: FormatName }): Form {
   if (!format) throw new UsageFailure(`${out} has no ending that says the format: give --format`)
   const compression = compressionOf(out)

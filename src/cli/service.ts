@@ -19,18 +19,14 @@ import { readLimits, readTls } from './serve-settings.ts'
 import { openReplicas } from './standbys.ts'
 import { BUILD } from './version.ts'
 
-/**
- * The least time between the signal and the closed port. Meanwhile answers say "connection: close": otherwise a client
- * could send a request into a connection that is being closed.
- */
+/** Answers say "connection: close" for so long: otherwise a client could send into a connection that is closing. */
 const MIN_DRAIN_MS = 100
 
 /** A service that is listening: its URL, what operators see of it, and how it ends. */
 export type Service = Awaited<ReturnType<typeof startService>>
 
 /**
- * Starts the HTTP server and the purge of expired tokens on a database with a usable schema. Ends the `sql` of the
- * database: requests use a pool of their own.
+ * Starts the HTTP server and the purge of expired tokens. They use pools of their own: `database.sql` is ended.
  * @throws Failure for wrong settings, a role without the privileges to serve, or an address that cannot be listened on
  */
 export async function startService(database: Database, log: Logger, address: Address) {
@@ -97,10 +93,7 @@ export async function startService(database: Database, log: Logger, address: Add
       }
     },
 
-    /**
-     * Ends the service: for SHUTDOWN_DELAY it goes on to serve, and asks clients to connect elsewhere; then it closes
-     * the port, and requests in flight have SHUTDOWN_TIMEOUT to finish.
-     */
+    /** Serves on for SHUTDOWN_DELAY, sends clients elsewhere, then closes the port: requests have SHUTDOWN_TIMEOUT. */
     async end() {
       isStopping = true
       server.drain()

@@ -60,10 +60,7 @@ export class ServingProcess implements AdminView {
   /** Why the database cannot be opened yet. */
   private unavailable: string | undefined
 
-  /**
-   * Runs work that serves.
-   * @throws Failure for wrong settings, or an ADMIN_PORT that cannot be listened on
-   */
+  /** Runs work that serves. @throws Failure for wrong settings, or an ADMIN_PORT that cannot be listened on */
   static async run(work: (serving: ServingProcess) => Promise<unknown>): Promise<void> {
     // Wrong settings must be found before the wait for the database.
     readLimits()
@@ -79,8 +76,7 @@ export class ServingProcess implements AdminView {
   }
 
   /**
-   * Waits for DATABASE_URL and a schema to serve from, runs `work`, and closes the database.
-   * @returns undefined if a signal came before the database was open
+   * Opens DATABASE_URL with a schema to serve from, and runs `work`; returns undefined if a signal comes first.
    * @throws Failure at once for an error that only a person can correct; after DATABASE_START_WAIT for any other
    */
   async withDatabase<Result>(work: (database: Database) => Promise<Result>): Promise<Result | undefined> {

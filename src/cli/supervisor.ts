@@ -24,11 +24,7 @@ const END_MARGIN_MS = 8000
 const PROBE_INTERVAL_MS = 5000
 const FAILED_PROBES = 3
 
-/**
- * Serves DATABASE_URL from several processes until a signal. The embedded database is served from one: it is a single
- * process itself.
- * @throws UsageFailure for several workers on the embedded database
- */
+/** Serves DATABASE_URL from several processes. @throws UsageFailure for the embedded database, which is a single one */
 export async function serveWithWorkers(workers: Workers): Promise<void> {
   standbyServers()
   if (databaseUrl().startsWith('embedded:')) {
@@ -46,9 +42,8 @@ export async function serveWithWorkers(workers: Workers): Promise<void> {
 }
 
 /**
- * Starts workers on one port, replaces those that end, and shows them to operators as one service. While they start, a
- * worker that fails ends the service with its error; later it is replaced, because its error may pass, as when the
- * database is restarted.
+ * Workers on one port, shown to operators as one service. One that fails while they start ends the service with its
+ * error; later it is replaced, because its error may pass, as when the database is restarted.
  */
 class Supervisor implements AdminView {
   /** 'starting', then 'serving', then 'stopping'. */
@@ -167,10 +162,7 @@ class Supervisor implements AdminView {
     worker.kill()
   }
 
-  /**
-   * Ready if some worker listens and all that listen are ready: any of them may get the next request. A worker that is
-   * being replaced does not count.
-   */
+  /** Ready if all that listen are ready: any may get the next request. A worker that is being replaced does not count. */
   readonly readiness = shared(async (): Promise<Readiness> => {
     const listening = [...this.workers.entries()].filter(([, worker]) => worker.isListening)
     const reports = await Promise.all(listening.map(([, worker]) => worker.request('readiness')))

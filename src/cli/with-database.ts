@@ -16,20 +16,14 @@ export async function withAnySchema<Result>(work: Work<Result>): Promise<Result>
   }
 }
 
-/**
- * The same with a schema that this program can use.
- * @throws Failure for a schema that is older than this program, or too new for it
- */
+/** The same with a schema that this program can use. @throws Failure for an older one, or one that is too new */
 export const withDatabase = <Result>(work: Work<Result>) =>
   withAnySchema(async database => {
     await requireUsableSchema(database.sql)
     return await work(database)
   })
 
-/**
- * The same for commands that write the source tables and the read model.
- * @throws Failure for a role without the privileges to do so, or a schema that is not current
- */
+/** The same for commands that write data. @throws Failure without their privileges, or if the schema is not current */
 export const withCurrentSchema = <Result>(work: Work<Result>) =>
   withAnySchema(async database => {
     await requirePrivileges(database.sql, LOAD)

@@ -29,10 +29,7 @@ type ToWorker =
   | { kind: 'request'; id: number; about: keyof Reports }
   | { kind: 'stop' }
 
-/**
- * Serves DATABASE_URL as worker `number`, until its supervisor stops it or ends.
- * @throws UsageFailure if no supervisor started this process
- */
+/** Serves DATABASE_URL as a worker until its supervisor stops it or ends. @throws UsageFailure without a supervisor */
 export async function serveAsWorker(number: number): Promise<void> {
   if (!process.send)
     throw new UsageFailure(

@@ -8,10 +8,7 @@ export interface Certificate {
   key: string
 }
 
-/**
- * Reads TLS_CERT_FILE and TLS_KEY_FILE.
- * @throws Failure when one cannot be read, is not what it should be, or they do not belong together
- */
+/** Reads a certificate and its key. @throws Failure if one is unreadable or wrong, or they do not belong together */
 export function readCertificate(certFile: string, keyFile: string): Certificate {
   const cert = readNamed(certFile, `TLS_CERT_FILE names ${certFile}, which`)
   const key = readNamed(keyFile, `TLS_KEY_FILE names ${keyFile}, which`)

@@ -81,10 +81,7 @@ Example: axport integration describe BD77VoKUovcSbaUgYJQxPiOm --purpose "Recerti
 const textOption = <const Name extends string>(name: Name, help: string) =>
   new Option(`--${name} <text>`, help).argParser(text => readText(name, text))
 
-/**
- * A text about an integration, trimmed.
- * @throws UsageFailure for a text that is blank, longer than 500 characters, or more than one line
- */
+/** A text about an integration. @throws UsageFailure if it is blank, longer than 500 characters, or several lines */
 function readText(name: string, text: string): string {
   const line = text.trim()
   const problem =
