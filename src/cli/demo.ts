@@ -55,11 +55,11 @@ async function demoIn(folder: string, onServing: () => void): Promise<void> {
     await setDisclosing(sql, { isOn: true })
     const description = { purpose: 'trying axport', contact: null }
     const integration = await createIntegration(sql, 'Demo', 'all', 'all', description)
-    const [first] = await sql<First[]>`
+    const [first] = await sql<[{ id: string; userId: string }]>`
       select id, user_id as "userId" from export_records order by certified_on, id limit 1`
     onServing()
     const { serve } = await import('./serving.ts')
-    await serve(database, url => print(instructions(url, folder, integration, first as First)))
+    await serve(database, url => print(instructions(url, folder, { ...integration, ...first })))
   } finally {
     await database.close()
   }
@@ -69,18 +69,13 @@ async function* sampleBytes(): AsyncGenerator<Uint8Array> {
   for (const text of sampleNdjson({ assessments: ASSESSMENTS })) yield Buffer.from(text)
 }
 
-/** The first record of the list, and its educator. */
-interface First {
-  id: string
-  userId: string
-}
-
+/** @param demo the credentials of the integration, and the first record of the list with its educator */
 function instructions(
   url: string,
   folder: string,
-  { clientId, clientSecret }: Credentials,
-  { id, userId }: First,
+  demo: Credentials & { id: string; userId: string },
 ): string {
+  const { clientId, clientSecret, id, userId } = demo
   const operator = `DATABASE_URL=embedded:${folder} ${thisProgram().join(' ')}`
   return `
 axport serves ${ASSESSMENTS} sample assessments at ${url}. Paste into another terminal:

@@ -15,7 +15,6 @@ import {
   jsonOf,
   loadedLines,
   notesOn,
-  requireLoaded,
 } from './import-run.ts'
 import { print } from './output.ts'
 import { surviveCuts, terminated } from './process.ts'
@@ -175,19 +174,19 @@ class Round {
 
   private loaded(result: ImportResult): RoundReport {
     const { call, source } = this
-    const loaded = requireLoaded(result, call, 'row')
-    const notes = notesOn(loaded, source)
+    if (!result.loaded) throw new BadLines(result, call, 'row')
+    const notes = notesOn(result, source)
     const seconds = this.seconds()
-    this.view.loaded({ at: Date.now() / 1000, seconds, rows: loaded.lines })
+    this.view.loaded({ at: Date.now() / 1000, seconds, rows: result.lines })
     const counts = (['inserted', 'updated', 'unchanged', 'deleted'] as const).map(kind => {
-      const sum = Object.values(loaded.summary).reduce((all, table) => all + table[kind], 0)
+      const sum = Object.values(result.summary).reduce((all, table) => all + table[kind], 0)
       return `${sum} ${kind}`
     })
-    const text = `loaded ${loadedLines(loaded)} rows in ${seconds} s${describeLeftOut(loaded, call)}: ${counts.join(', ')}`
+    const text = `loaded ${loadedLines(result)} rows in ${seconds} s${describeLeftOut(result, call)}: ${counts.join(', ')}`
     return {
       hasFailed: false,
       text: [text, ...notes.map(note => `note: ${note}`)].join('; '),
-      object: { ...jsonOf(loaded, notes, call), ...this.measured() },
+      object: { ...jsonOf(result, notes, call), ...this.measured() },
     }
   }
 

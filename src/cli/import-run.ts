@@ -4,6 +4,7 @@ import { describePlace } from '../import/place.ts'
 import type { RecordSource } from '../import/record.ts'
 import { RejectsFile } from '../import/rejects-file.ts'
 import type { Limit } from '../import/sync.ts'
+import { given } from './arguments.ts'
 import { counted, print, printJson, printTable } from './output.ts'
 import { withCurrentSchema } from './with-database.ts'
 
@@ -76,12 +77,6 @@ export class BadLines extends Failure {
   }
 }
 
-/** @throws BadLines if nothing was loaded */
-export function requireLoaded(result: ImportResult, call: ImportCall, unit: 'line' | 'row'): Loaded {
-  if (result.loaded) return result
-  throw new BadLines(result, call, unit)
-}
-
 /** Prints the result on standard output, notes on standard error. @throws BadLines if nothing was loaded */
 export async function reportResult(
   result: ImportResult,
@@ -89,15 +84,15 @@ export async function reportResult(
   call: ImportCall,
 ): Promise<void> {
   const { unit = 'line' } = source ?? {}
-  const loaded = requireLoaded(result, call, unit)
-  const notes = notesOn(loaded, source)
+  if (!result.loaded) throw new BadLines(result, call, unit)
+  const notes = notesOn(result, source)
   printNotes(notes)
-  if (call.json) return await printJson(jsonOf(loaded, notes, call, source?.feed?.since()))
-  const lines = `${counted(loadedLines(loaded), unit)}${describeLeftOut(loaded, call)}`
+  if (call.json) return await printJson(jsonOf(result, notes, call, source?.feed?.since()))
+  const lines = `${counted(loadedLines(result), unit)}${describeLeftOut(result, call)}`
   await print(`${call.dryRun ? 'would have loaded' : 'loaded'} ${lines}\n`)
   await printTable(
     ['', 'inserted', 'updated', 'unchanged', 'deleted'],
-    Object.entries(loaded.summary).map(([table, { inserted, updated, unchanged, deleted }]) =>
+    Object.entries(result.summary).map(([table, { inserted, updated, unchanged, deleted }]) =>
       [table, inserted, updated, unchanged, deleted].map(String),
     ),
   )
@@ -138,9 +133,8 @@ export function jsonOf(
   { dryRun = false, rejects }: ImportCall,
   since?: string,
 ): object {
-  const more = { ...(since !== undefined && { since }), ...(rejects !== undefined && { rejects }) }
   const counts = { lines, rejected, erased_left_out: erased.people }
-  return { loaded: !dryRun, dry_run: dryRun, ...counts, ...more, ...summary, notes }
+  return { loaded: !dryRun, dry_run: dryRun, ...counts, ...given({ since, rejects }), ...summary, notes }
 }
 
 /** The object of --json for a failed import. */

@@ -1,3 +1,4 @@
+import { once } from 'node:events'
 import { createInterface } from 'node:readline'
 import type { Sql } from 'postgres'
 import { Failure, UsageFailure } from '../../errors.ts'
@@ -105,10 +106,7 @@ async function confirm(sql: Sql, id: string): Promise<void> {
     `${name} is deleted with its secrets and tokens, for good.\nType its client id again: `,
   )
   const lines = createInterface({ input: process.stdin, terminal: false })
-  const typed = await new Promise<string>(resolve => {
-    lines.once('line', resolve)
-    lines.once('close', () => resolve(''))
-  })
+  const [typed = ''] = await Promise.race([once(lines, 'line'), once(lines, 'close')])
   lines.close()
   // An open standard input would keep the process alive.
   process.stdin.unref()
