@@ -18,39 +18,8 @@ export interface ImportCall {
   json?: true
 }
 
-/** Imports a source into DATABASE_URL; the phase "tidying" begins when it is committed. @throws as importSource() */
-export async function importOnce(
-  source: RecordSource,
-  { dryRun, rejects: path, maxRejected, sync, maxRemoved }: ImportCall,
-  signal: AbortSignal,
-  onProgress: (progress: Progress) => void,
-): Promise<ImportResult> {
-  const rejects = path === undefined ? undefined : new RejectsFile(path)
-  // The process may end before the import does: no draft of the file may be left behind.
-  signal.addEventListener('abort', () => rejects?.discard())
-  const onStep = (step: Progress) => {
-    onProgress(step)
-    // From here on the rejects belong to committed data.
-    if (step.phase === 'tidying') rejects?.keep()
-  }
-  const options: ImportOptions = {
-    ...(dryRun && { dryRun }),
-    ...(rejects && { onReject: reject => rejects.write(reject) }),
-    ...(maxRejected && { maxRejected }),
-    ...(sync && { sync: maxRemoved ?? { percent: 10 } }),
-    signal,
-  }
-  try {
-    const result = await withCurrentSchema(({ sql }) => importSource(sql, source, onStep, options))
-    if (result.loaded) rejects?.keep()
-    return result
-  } finally {
-    rejects?.discard()
-  }
-}
-
-type Loaded = ImportResult & { loaded: true }
-type NotLoaded = ImportResult & { loaded: false }
+/** The result of an import that was loaded, or would have been but for --dry-run. */
+export type Loaded = ImportResult & { loaded: true }
 
 /** Nothing was loaded because of bad lines. */
 export class BadLines extends Failure {
@@ -58,7 +27,7 @@ export class BadLines extends Failure {
   readonly problems: string[]
 
   constructor(
-    readonly result: NotLoaded,
+    readonly result: ImportResult & { loaded: false },
     { rejects }: ImportCall,
     unit: 'line' | 'row',
   ) {
@@ -77,82 +46,115 @@ export class BadLines extends Failure {
   }
 }
 
-/** Prints the result on standard output, notes on standard error. @throws BadLines if nothing was loaded */
-export async function reportResult(
-  result: ImportResult,
-  source: RecordSource | undefined,
-  call: ImportCall,
-): Promise<void> {
-  const { unit = 'line' } = source ?? {}
-  if (!result.loaded) throw new BadLines(result, call, unit)
-  const notes = notesOn(result, source)
-  printNotes(notes)
-  if (call.json) return await printJson(jsonOf(result, notes, call, source?.feed?.since()))
-  const lines = `${counted(loadedLines(result), unit)}${describeLeftOut(result, call)}`
-  await print(`${call.dryRun ? 'would have loaded' : 'loaded'} ${lines}\n`)
-  await printTable(
-    ['', 'inserted', 'updated', 'unchanged', 'deleted'],
-    Object.entries(result.summary).map(([table, { inserted, updated, unchanged, deleted }]) =>
-      [table, inserted, updated, unchanged, deleted].map(String),
-    ),
-  )
-  if (call.dryRun) await print('nothing was changed: this was a dry run\n')
-}
+/** One import, and what is reported of it. */
+export class ImportRun {
+  source: RecordSource | undefined
+  /** The data is committed. */
+  isLoaded = false
 
-/** Prints notes, bad lines and JSON of a failed import, not its error. `isLoaded`: the data was committed before it */
-export async function reportFailure(
-  error: unknown,
-  isLoaded: boolean,
-  source: RecordSource | undefined,
-  { json }: ImportCall,
-): Promise<void> {
-  const notes = source?.notes() ?? []
-  if (json) await printJson(failureJson(error, isLoaded, notes))
-  printNotes(notes)
-  if (error instanceof BadLines) for (const line of error.problems) process.stderr.write(`${line}\n`)
+  constructor(readonly call: ImportCall) {}
+
+  /** Imports a source into DATABASE_URL, and writes the file of --rejects. @throws as importSource(), and BadLines */
+  async load(
+    open: (signal: AbortSignal) => RecordSource | Promise<RecordSource>,
+    signal: AbortSignal,
+    onProgress: (progress: Progress) => void,
+  ): Promise<Loaded> {
+    const { dryRun, rejects: path, maxRejected, sync, maxRemoved } = this.call
+    const source = await open(signal)
+    this.source = source
+    const rejects = path === undefined ? undefined : new RejectsFile(path)
+    // The process may end before the import does: no draft of the file may be left behind.
+    signal.addEventListener('abort', () => rejects?.discard())
+    const onStep = (step: Progress) => {
+      this.isLoaded ||= step.phase === 'tidying'
+      onProgress(step)
+      // From here on the rejects belong to committed data.
+      if (this.isLoaded) rejects?.keep()
+    }
+    const options: ImportOptions = {
+      ...(dryRun && { dryRun }),
+      ...(rejects && { onReject: reject => rejects.write(reject) }),
+      ...(maxRejected && { maxRejected }),
+      ...(sync && { sync: maxRemoved ?? { percent: 10 } }),
+      signal,
+    }
+    try {
+      const result = await withCurrentSchema(({ sql }) => importSource(sql, source, onStep, options))
+      if (!result.loaded) throw new BadLines(result, this.call, source.unit)
+      rejects?.keep()
+      return result
+    } finally {
+      rejects?.discard()
+    }
+  }
+
+  /** The message for a signal. */
+  interrupted(): string {
+    return this.isLoaded ? 'interrupted when all was loaded' : 'interrupted: nothing was loaded'
+  }
+
+  /** Prints the result on standard output, notes on standard error. */
+  async report(loaded: Loaded): Promise<void> {
+    const { dryRun, json } = this.call
+    const notes = this.notes(loaded)
+    printNotes(notes)
+    if (json) return await printJson(this.object(loaded, given({ since: this.source?.feed?.since() })))
+    const lines = `${counted(loadedLines(loaded), this.source?.unit ?? 'line')}${this.leftOut(loaded)}`
+    await print(`${dryRun ? 'would have loaded' : 'loaded'} ${lines}\n`)
+    await printTable(
+      ['', 'inserted', 'updated', 'unchanged', 'deleted'],
+      Object.entries(loaded.summary).map(([table, { inserted, updated, unchanged, deleted }]) =>
+        [table, inserted, updated, unchanged, deleted].map(String),
+      ),
+    )
+    if (dryRun) await print('nothing was changed: this was a dry run\n')
+  }
+
+  /** Prints notes, bad lines and JSON of a failed import. The error itself is printed as that of any command. */
+  async reportFailure(error: unknown): Promise<void> {
+    if (this.call.json) await printJson(this.failureObject(error))
+    printNotes(this.notes())
+    if (error instanceof BadLines) for (const line of error.problems) process.stderr.write(`${line}\n`)
+  }
+
+  /** The notes of the source, and one if --sync kept rows because of a bad line. */
+  notes(loaded?: Loaded): string[] {
+    const notes = this.source?.notes() ?? []
+    if (!loaded?.keptFor) return notes
+    const bad = describePlace(loaded.keptFor)
+    return [...notes, `nothing but parts was removed: ${bad} is bad and does not say whose it is`]
+  }
+
+  /** The object of --json for a loaded import. */
+  object(loaded: Loaded, more: object = {}): object {
+    const { lines, rejected, erased, summary } = loaded
+    const { dryRun = false, rejects } = this.call
+    const counts = { lines, rejected, erased_left_out: erased.people, ...more, ...given({ rejects }) }
+    return { loaded: !dryRun, dry_run: dryRun, ...counts, ...summary, notes: this.notes(loaded) }
+  }
+
+  /** The object of --json for a failed import. */
+  failureObject(error: unknown): object {
+    const { result } = error instanceof BadLines ? error : {}
+    const counts = result && { lines: result.lines, bad_lines: result.total, problems: result.problems }
+    return { loaded: this.isLoaded, error: describeError(error, 'import'), ...counts, notes: this.notes() }
+  }
+
+  /** The lines that were not loaded, as the end of a sentence; "" if there are none. */
+  leftOut({ rejected, erased }: Loaded): string {
+    const written = rejected > 0 ? `, ${rejected} rejected (written to ${this.call.rejects})` : ''
+    return written + (erased.people > 0 ? `, ${describeErased(erased.people)}` : '')
+  }
 }
 
 function printNotes(notes: string[]): void {
   for (const note of notes) process.stderr.write(`note: ${note}\n`)
 }
 
-/** The notes of the source, and one if --sync kept rows because of a bad line. */
-export function notesOn({ keptFor }: Loaded, source: RecordSource | undefined): string[] {
-  const notes = source?.notes() ?? []
-  if (!keptFor) return notes
-  return [
-    ...notes,
-    `nothing but parts was removed: ${describePlace(keptFor)} is bad and does not say whose it is`,
-  ]
-}
-
-/** The object of --json for a loaded import. */
-export function jsonOf(
-  { lines, rejected, erased, summary }: Loaded,
-  notes: string[],
-  { dryRun = false, rejects }: ImportCall,
-  since?: string,
-): object {
-  const counts = { lines, rejected, erased_left_out: erased.people }
-  return { loaded: !dryRun, dry_run: dryRun, ...counts, ...given({ since, rejects }), ...summary, notes }
-}
-
-/** The object of --json for a failed import. */
-export function failureJson(error: unknown, isLoaded: boolean, notes: string[]): object {
-  const { result } = error instanceof BadLines ? error : {}
-  const counts = result && { lines: result.lines, bad_lines: result.total, problems: result.problems }
-  return { loaded: isLoaded, error: describeError(error, 'import'), ...counts, notes }
-}
-
 /** "1 erased person left out". */
 export const describeErased = (people: number): string =>
   `${people} erased ${people === 1 ? 'person' : 'people'} left out`
-
-/** The lines that were not loaded, as the end of a sentence; "" if there are none. */
-export function describeLeftOut({ rejected, erased }: Loaded, { rejects }: ImportCall): string {
-  const written = rejected > 0 ? `, ${rejected} rejected (written to ${rejects})` : ''
-  return written + (erased.people > 0 ? `, ${describeErased(erased.people)}` : '')
-}
 
 /** How many lines were loaded. */
 export const loadedLines = ({ lines, rejected, erased }: Loaded): number => lines - rejected - erased.lines

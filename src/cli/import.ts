@@ -6,7 +6,7 @@ import { openSource } from '../import/source.ts'
 import { newCommand, readDuration, readLimit } from './arguments.ts'
 import { explainImport, type FeedCall, isFromPlatform, readFeedName, readPlatform } from './feed.ts'
 import { importEvery } from './feed-rounds.ts'
-import { type ImportCall, importOnce, reportFailure, reportResult } from './import-run.ts'
+import { type ImportCall, ImportRun } from './import-run.ts'
 import { StatusLine } from './output.ts'
 import { interruptible } from './process.ts'
 
@@ -52,27 +52,23 @@ async function runImport(file: string | undefined, options: Options): Promise<vo
     throw new UsageFailure('--every goes without --dry-run and --explain')
   if (options.explain) return await explainImport(options)
   if (options.every !== undefined) return await importEvery(options.every, options)
-  await runOnce(async signal => platformSource({ ...readPlatform(options), signal }), options)
+  await runOnce(signal => platformSource({ ...readPlatform(options), signal }), options)
 }
 
 async function runOnce(
-  open: (signal: AbortSignal) => Promise<RecordSource>,
+  open: (signal: AbortSignal) => RecordSource | Promise<RecordSource>,
   options: Options,
 ): Promise<void> {
   const progress = new ImportProgress()
-  const opened: { source?: RecordSource } = {}
+  const run = new ImportRun(options)
   try {
-    const result = await interruptible(
-      async signal => {
-        opened.source = await open(signal)
-        return await importOnce(opened.source, options, signal, step => progress.show(step))
-      },
-      () => (progress.isLoaded ? 'interrupted when all was loaded' : 'interrupted: nothing was loaded'),
+    const loaded = await interruptible(
+      signal => run.load(open, signal, step => progress.show(step)),
+      () => run.interrupted(),
     ).finally(() => progress.end())
-    await reportResult(result, opened.source, options)
+    await run.report(loaded)
   } catch (error) {
-    if (!(error instanceof UsageFailure || error instanceof Interrupted))
-      await reportFailure(error, progress.isLoaded, opened.source, options)
+    if (!(error instanceof UsageFailure || error instanceof Interrupted)) await run.reportFailure(error)
     throw error
   }
 }
@@ -88,8 +84,6 @@ const STEPS = {
 
 /** The progress of an import on standard error. */
 class ImportProgress {
-  /** The data is committed. */
-  isLoaded = false
   private readonly status = new StatusLine()
   private readonly busy = setTimeout(
     () => this.status.say('waiting for the database, which is busy with another command …'),
@@ -99,7 +93,6 @@ class ImportProgress {
   show(progress: Progress): void {
     clearTimeout(this.busy)
     const { status } = this
-    if (progress.phase === 'tidying') this.isLoaded = true
     if (progress.phase === 'waiting') status.say('waiting for another import to finish …')
     else if (progress.phase === 'reading') {
       const { bytes, size, lines } = progress
