@@ -42,15 +42,10 @@ export function fieldLines(fields: [label: string, texts: string | string[]][], 
     .join('')
 }
 
-/** Milliseconds between two lines of progress where standard error is no terminal. */
-const PLAIN_INTERVAL_MS = 5000
-
-/** Milliseconds between two updates of a line on a terminal. */
-const TERMINAL_INTERVAL_MS = 100
-
 /** The progress of a command on standard error: one line that replaces itself, or plain lines without a terminal. */
 export class StatusLine {
   private readonly isTerminal = process.stderr.isTTY === true
+  private readonly intervalMs = this.isTerminal ? 100 : 5000
   private writtenAt = this.isTerminal ? 0 : performance.now()
   private isShown = false
   private phase = ''
@@ -59,7 +54,7 @@ export class StatusLine {
   /** Shows a text, if the last one is old enough. */
   show(text: () => string): void {
     const now = performance.now()
-    if (now - this.writtenAt < (this.isTerminal ? TERMINAL_INTERVAL_MS : PLAIN_INTERVAL_MS)) return
+    if (now - this.writtenAt < this.intervalMs) return
     this.writtenAt = now
     this.isShown = this.isTerminal
     process.stderr.write(this.isTerminal ? `\r\x1b[2K${text()}` : `${text()}\n`)
@@ -82,7 +77,7 @@ export class StatusLine {
     this.show(() => {
       const seconds = (now - this.phaseStart) / 1000
       const rate = seconds === 0 ? 0 : Math.round(((counted ?? done) - skipped) / seconds)
-      const share = total === undefined ? '' : ` ${percent(done, total)} %`
+      const share = total === undefined ? '' : ` ${total === 0 ? 100 : Math.floor((100 * done) / total)} %`
       const all = counted ?? (total === undefined ? done : `${done} of ${total}`)
       const left = total === undefined ? '' : timeLeft(done - skipped, total - skipped, seconds)
       return `${phase}${share} (${all} ${unit}, ${rate}/s${left})`
@@ -100,8 +95,6 @@ export class StatusLine {
     this.isShown = false
   }
 }
-
-const percent = (part: number, whole: number) => (whole === 0 ? 100 : Math.floor((100 * part) / whole))
 
 /** ", 12 s left", at the rate so far; "" as long as there is none. */
 function timeLeft(part: number, whole: number, seconds: number): string {

@@ -111,11 +111,7 @@ export async function startService(database: Database, log: Logger, address: Add
 
 /** The statistics of several pools, added up. */
 function sumOf(pools: ServingDatabase[]): ReturnType<ServingDatabase['stats']> {
-  const sum = { inUse: 0, idle: 0, waiting: 0 }
-  for (const { inUse, idle, waiting } of pools.map(pool => pool.stats())) {
-    sum.inUse += inUse
-    sum.idle += idle
-    sum.waiting += waiting
-  }
-  return sum
+  const stats = pools.map(pool => pool.stats())
+  const sum = (name: keyof (typeof stats)[0]) => stats.reduce((total, each) => total + each[name], 0)
+  return { inUse: sum('inUse'), idle: sum('idle'), waiting: sum('waiting') }
 }
