@@ -45,20 +45,16 @@ async function toStdout(json: true | undefined): Promise<void> {
 }
 
 async function run(write: Write, interrupted: string): Promise<BackedUp> {
-  const status = new StatusLine()
+  using status = new StatusLine()
   const onRows = (done: number, total: number) => status.showProgress('reading', done, total, 'rows')
-  try {
-    return await interruptible(
-      signal =>
-        withAnySchema(async ({ sql }) => {
-          await requireCurrentSchema(sql)
-          return await backUp(sql, BUILD.version, write, { onRows, signal })
-        }),
-      () => interrupted,
-    )
-  } finally {
-    status.clear()
-  }
+  return await interruptible(
+    signal =>
+      withAnySchema(async ({ sql }) => {
+        await requireCurrentSchema(sql)
+        return await backUp(sql, BUILD.version, write, { onRows, signal })
+      }),
+    () => interrupted,
+  )
 }
 
 function jsonOf(file: string, { header, bytes }: BackedUp): string {

@@ -90,6 +90,10 @@ export class StatusLine {
     process.stderr.write(`${text}\n`)
   }
 
+  [Symbol.dispose](): void {
+    this.clear()
+  }
+
   clear(): void {
     if (this.isShown) process.stderr.write('\r\x1b[2K')
     this.isShown = false

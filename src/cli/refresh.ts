@@ -16,12 +16,11 @@ Example: axport refresh --organizations 12,13`,
     .option('--organizations <ids>', 'only records of these organizations: 1,2 (default: all)', readIds)
     .option('--json', 'print a JSON object')
     .action(async ({ organizations = 'all', json }) => {
-      const status = new StatusLine()
       const ids = organizations === 'all' ? undefined : organizations
-      const onRows = (rows: number) => status.show(() => `compared ${rows} rows`)
-      const found = await withCurrentSchema(({ sql }) => refresh(sql, ids, onRows)).finally(() =>
-        status.clear(),
-      )
+      const found = await withCurrentSchema(async ({ sql }) => {
+        using status = new StatusLine()
+        return await refresh(sql, ids, rows => status.show(() => `compared ${rows} rows`))
+      })
       if (json) return await printJson(found)
       await printTable(
         ['', 'compared', 'missing', 'outdated', 'left over'],

@@ -29,7 +29,7 @@ Example: axport restore axport.backup`,
 
 /** Returns how many erased people were left out. */
 async function restoreInto(file: string, header: Header): Promise<number> {
-  const status = new StatusLine()
+  using status = new StatusLine()
   let isRestored = false
   const onProgress = (progress: Progress) => {
     const { phase } = progress
@@ -39,14 +39,10 @@ async function restoreInto(file: string, header: Header): Promise<number> {
     else if (phase === 'tidying') status.show(() => 'restored, gathering statistics …')
     else status.showProgress(phase, progress.done, progress.total, phase === 'loading' ? 'rows' : 'records')
   }
-  try {
-    return await interruptible(
-      signal => withAnySchema(({ sql }) => restore(sql, file, header, { onProgress, signal })),
-      () => (isRestored ? 'interrupted when all was restored' : 'interrupted: nothing was restored'),
-    )
-  } finally {
-    status.clear()
-  }
+  return await interruptible(
+    signal => withAnySchema(({ sql }) => restore(sql, file, header, { onProgress, signal })),
+    () => (isRestored ? 'interrupted when all was restored' : 'interrupted: nothing was restored'),
+  )
 }
 
 /** Changes since the backup that the restore has undone. */
