@@ -35,9 +35,8 @@ async function serveOn(
       'another process holds the embedded database, which ends with that process: stop that process first',
     )
   const service = await startService(database, log, { host: setting('HOST'), port: setting('PORT') })
-  const { url, disclosures, reload } = service
-  serving.view = service
-  serving.reload = reload
+  serving.service = service
+  const { url, disclosures } = service
   log.info({ url, admin: admin?.url, database: database.kind, disclosures }, 'listening')
   await onListening(url)
   log.info({ signal: await signalled }, 'stopping')
@@ -53,10 +52,8 @@ export class ServingProcess implements AdminView {
   /** Resolves with the name of the signal that ends the process. Set up first: a signal may follow at once. */
   readonly signalled = terminated()
   readonly admin = startAdmin(this)
-  /** The service, once it is open: until then operators see that it is starting. */
-  view: AdminView | undefined
-  /** What SIGHUP does. */
-  reload = () => {}
+  /** The service, once it is open: until then operators see that it is starting. SIGHUP reloads it. */
+  service: (AdminView & { reload(): void }) | undefined
   /** Why the database cannot be opened yet. */
   private unavailable: string | undefined
 
@@ -67,7 +64,7 @@ export class ServingProcess implements AdminView {
     readTls()
     setting('DATABASE_START_WAIT')
     const serving = new ServingProcess()
-    process.on('SIGHUP', () => serving.reload())
+    process.on('SIGHUP', () => serving.service?.reload())
     try {
       await work(serving)
     } finally {
@@ -115,7 +112,7 @@ export class ServingProcess implements AdminView {
   }
 
   async readiness(): Promise<Readiness> {
-    if (this.view) return await this.view.readiness()
+    if (this.service) return await this.service.readiness()
     const service: CheckResult = { check: 'service', status: 'wrong', detail: 'it is starting' }
     const database: CheckResult = this.unavailable
       ? { check: 'database', status: 'wrong', detail: this.unavailable }
@@ -124,7 +121,7 @@ export class ServingProcess implements AdminView {
   }
 
   async metrics(): Promise<string> {
-    return (await this.view?.metrics()) ?? ''
+    return (await this.service?.metrics()) ?? ''
   }
 }
 

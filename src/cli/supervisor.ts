@@ -63,11 +63,8 @@ class Supervisor implements AdminView {
     const { serving, address } = this
     const { log, signalled } = serving
     const timeoutMs = (setting('SHUTDOWN_DELAY') + setting('SHUTDOWN_TIMEOUT')) * 1000 + END_MARGIN_MS
-    serving.view = this
+    serving.service = this
     for (let number = 1; number <= count; number++) this.workers.push(new WorkerProcess(number))
-    serving.reload = () => {
-      for (const worker of this.workers) worker.send({ kind: 'reload' })
-    }
     const probing = setInterval(() => {
       for (const worker of this.workers) void this.probe(worker)
     }, PROBE_INTERVAL_MS)
@@ -151,6 +148,10 @@ class Supervisor implements AdminView {
         log.error({ worker: index + 1, code: (error as { code?: string }).code }, 'worker cannot be started')
       }
     }
+  }
+
+  reload(): void {
+    for (const worker of this.workers) worker.send({ kind: 'reload' })
   }
 
   /** Kills a worker that hangs, because the system goes on to give it connections. It is then replaced. */
