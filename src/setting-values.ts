@@ -10,20 +10,18 @@ export const filePath = (text: string) => {
   return text
 }
 
+const numberReader =
+  (name: string, form: RegExp, factor: number) => (least: number, most: number) => (text: string) => {
+    const value = form.test(text) ? Number(text) : Number.NaN
+    if (!(value >= least && value <= most)) throw new Error(`must be a ${name} from ${least} to ${most}`)
+    return value * factor
+  }
+
 /** The reader of a whole number within bounds. */
-export const wholeNumber = (least: number, most: number) => (text: string) => {
-  const value = /^\d+$/.test(text) ? Number(text) : Number.NaN
-  if (!(value >= least && value <= most)) throw new Error(`must be a whole number from ${least} to ${most}`)
-  return value
-}
+export const wholeNumber = numberReader('whole number', /^\d+$/, 1)
 
 /** The reader of a number of seconds within bounds, which returns milliseconds. */
-export const seconds = (least: number, most: number) => (text: string) => {
-  const value = /^\d+(\.\d{1,3})?$/.test(text) ? Number(text) : Number.NaN
-  if (!(value >= least && value <= most))
-    throw new Error(`must be a number of seconds from ${least} to ${most}`)
-  return value * 1000
-}
+export const seconds = numberReader('number of seconds', /^\d+(\.\d{1,3})?$/, 1000)
 
 /** The reader of one of these words. */
 export const oneOf =
