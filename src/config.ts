@@ -1,7 +1,7 @@
-import { readFileSync } from 'node:fs'
 import { Failure } from './errors.ts'
+import { readTrimmed } from './files.ts'
 import { readNetworks } from './networks.ts'
-import { filePath, isPath, maskedUrl, oneOf, seconds, text, wholeNumber } from './setting-values.ts'
+import { filePath, isPath, maskedUrl, oneOf, seconds, wholeNumber } from './setting-values.ts'
 
 /** A setting: a variable of the environment, which only this file reads. */
 interface Setting<Value> {
@@ -11,8 +11,8 @@ interface Setting<Value> {
   meaning: string
   /** The text to show, for a value that has a secret, or may have one by mistake. */
   mask?(text: string): string
-  /** Turns the text into the value; throws an Error whose message completes "NAME …". */
-  read(text: string): Value
+  /** Turns the text into the value, if that is no text; throws an Error whose message completes "NAME …". */
+  read?(text: string): Value
 }
 
 /** A path as it is; any other text may be a URL with its password. */
@@ -23,7 +23,6 @@ export const SETTINGS = {
   DATABASE_URL: {
     meaning: 'The database: postgres://user:password@host:port/name, or embedded:DIR for the built-in one.',
     mask: maskedUrl,
-    read: text,
   },
   DATABASE_URL_FILE: {
     meaning:
@@ -34,7 +33,6 @@ export const SETTINGS = {
   DATABASE_READ_URL: {
     meaning: 'Standbys that pages and records are read from: postgres://user:password@host1,host2/name.',
     mask: maskedUrl,
-    read: text,
   },
   DATABASE_READ_URL_FILE: {
     meaning: 'A file that holds the value of DATABASE_READ_URL. Each new connection reads it again.',
@@ -61,7 +59,6 @@ export const SETTINGS = {
   HOST: {
     fallback: '127.0.0.1',
     meaning: 'The address to listen on; 0.0.0.0 for every address of the machine.',
-    read: text,
   },
   PORT: {
     fallback: '3000',
@@ -71,7 +68,6 @@ export const SETTINGS = {
   ADMIN_HOST: {
     fallback: '127.0.0.1',
     meaning: 'The address to listen on for /live, /ready and /metrics.',
-    read: text,
   },
   ADMIN_PORT: {
     meaning:
@@ -151,50 +147,38 @@ export const SETTINGS = {
   },
   TLS_CERT_FILE: {
     meaning: 'The certificate, with its chain, for HTTPS on the port; PEM. SIGHUP reads it again.',
-    read: text,
   },
   TLS_KEY_FILE: {
     meaning: 'The private key of TLS_CERT_FILE; PEM, without a passphrase.',
-    read: text,
   },
   AXPORT_CLIENT_SECRET: {
     meaning: 'The secret of the integration that axport pull reads as.',
     mask: () => '***',
-    read: text,
   },
 } satisfies Record<string, Setting<unknown>>
 
-/**
- * Removes the variables of libpq (PGHOST, PGPASSWORD, …) from the environment: postgres.js would use them, and DATABASE_URL
- * alone names the database.
- */
+/** Removes variables of libpq (PGHOST, …), which postgres.js would use: DATABASE_URL alone names the database. */
 export function dropForeignSettings(environment: Environment = Bun.env): void {
   for (const name of Object.keys(environment)) if (/^PG[A-Z]/.test(name)) delete environment[name]
 }
 
 type SettingName = keyof typeof SETTINGS
-type Value<Name extends SettingName> = ReturnType<(typeof SETTINGS)[Name]['read']>
-
-/** The settings without a default. */
-type Optional = {
-  [Name in SettingName]: (typeof SETTINGS)[Name] extends { fallback: string } ? never : Name
-}[SettingName]
+type Value<Name extends SettingName> = (typeof SETTINGS)[Name] extends { read(text: string): infer Value }
+  ? Value
+  : string
 
 /** The environment that settings are read from. */
 export type Environment = Record<string, string | undefined>
 
-/**
- * The value of one setting. A blank variable counts as not set.
- * @throws Failure with the name of the variable and the values that it takes, never its value, which may be a secret
- */
+/** The value of a setting; blank is not set. @throws Failure with its name, never with its value: it may be a secret */
 export function setting<Name extends SettingName>(
   name: Name,
   environment: Environment = Bun.env,
-): Value<Name> | (Name extends Optional ? undefined : never) {
+): Value<Name> | ((typeof SETTINGS)[Name] extends { fallback: string } ? never : undefined) {
   const definition: Setting<unknown> = SETTINGS[name]
   const given = environment[name]?.trim() || definition.fallback
   try {
-    return (given === undefined ? undefined : definition.read(given)) as Value<Name>
+    return (given === undefined || !definition.read ? given : definition.read(given)) as Value<Name>
   } catch (error) {
     throw new Failure(`${name} ${(error as Error).message}`)
   }
@@ -205,10 +189,7 @@ export function preset(name: SettingName, value: string): void {
   if (!Bun.env[name]?.trim()) Bun.env[name] = value
 }
 
-/**
- * DATABASE_URL, or the content of the file DATABASE_URL_FILE.
- * @throws Failure if neither or both are set, or the file cannot be read
- */
+/** DATABASE_URL, or what DATABASE_URL_FILE holds. @throws Failure if neither or both are set, or the file is wrong */
 export function databaseUrl(environment: Environment = Bun.env): string {
   const url = urlOf('DATABASE_URL', environment)
   if (url) return url
@@ -217,10 +198,7 @@ export function databaseUrl(environment: Environment = Bun.env): string {
   )
 }
 
-/**
- * DATABASE_READ_URL, or the content of the file DATABASE_READ_URL_FILE; undefined if neither is set.
- * @throws Failure if both are set, the file cannot be read, or the database is the built-in one, which has no standbys
- */
+/** The same for standbys; undefined if not set. @throws Failure also with the built-in database, which has none */
 export function databaseReadUrl(environment: Environment = Bun.env): string | undefined {
   const url = urlOf('DATABASE_READ_URL', environment)
   if (url && databaseUrl(environment).startsWith('embedded:'))
@@ -235,16 +213,7 @@ function urlOf(name: 'DATABASE_URL' | 'DATABASE_READ_URL', environment: Environm
   const file = setting(`${name}_FILE`, environment)
   if (url && file) throw new Failure(`${name} and ${name}_FILE are both set: unset one of them`)
   if (url || !file) return url
-  let content: string
-  try {
-    content = readFileSync(file, 'utf8').trim()
-  } catch (error) {
-    throw new Failure(
-      `${name}_FILE names ${file}, which cannot be read (${(error as { code?: string }).code})`,
-    )
-  }
-  if (content === '') throw new Failure(`${name}_FILE names ${file}, which is empty`)
-  return content
+  return readTrimmed(file, `${name}_FILE names ${file}, which`)
 }
 
 /** One setting as `axport config` shows it. */
@@ -272,7 +241,7 @@ export function describeSettings(environment: Environment = Bun.env): DescribedS
       meaning: definition.meaning,
     }
     try {
-      if (value !== undefined) definition.read(value)
+      if (value !== undefined) definition.read?.(value)
     } catch (error) {
       described.problem = (error as Error).message
     }

@@ -1,7 +1,4 @@
-/**
- * A command failed, and the operator can do something about it. The message is one line: the fault and the remedy. Exit
- * code 1. An error that is neither this nor one of the classes below is unforeseen.
- */
+/** A foreseen failure that the operator can do something about: one line with fault and remedy. Exit code 1. */
 export class Failure extends Error {}
 
 /** A failure that may not occur again if the command is repeated. */
@@ -21,3 +18,24 @@ export function firstThree(things: string[]): string {
   const more = things.length > 3 ? ` and ${things.length - 3} more` : ''
   return `${things.slice(0, 3).join(', ')}${more}`
 }
+
+/** An error as one line. Postgres' own message stays: it names a full disk. `command`: for advice on privileges */
+export function describeError(error: unknown, command = ''): string {
+  if (error instanceof Failure || error instanceof UsageFailure || error instanceof Interrupted)
+    return error.message
+  const { name, message, code } = error as { name?: string; message?: string; code?: string }
+  const text = (message ?? String(error)).replaceAll(/\s+/g, ' ')
+  if (code?.startsWith('CONNECTION_'))
+    return 'the connection to the database was lost; nothing half-done is left'
+  if (name !== 'PostgresError') return `unexpected error: ${text}`
+  const advice = code === '42501' ? `; ${PRIVILEGED_BY[command] ?? PRIVILEGED_AS_OWNER}` : ''
+  return `the database refused: ${text} (SQLSTATE ${code})${advice}`
+}
+
+/** How a role gets the privileges for a command; other commands are for the owner. */
+const PRIVILEGED_BY: Record<string, string> = {
+  serve: 'a role that serves gets its privileges by axport migrate --grant ROLE',
+  import: 'a role that imports gets its privileges by axport migrate --grant-loader ROLE',
+  backup: 'run this command as the owner of the tables, or as a member of pg_read_all_data',
+}
+const PRIVILEGED_AS_OWNER = 'run this command as the owner of the tables'

@@ -6,6 +6,7 @@ import {
   fsync,
   fsyncSync,
   openSync,
+  readFileSync,
   realpathSync,
   renameSync,
   rmSync,
@@ -22,6 +23,22 @@ export type Write = (bytes: Uint8Array) => void | Promise<void>
 /** The mode of files with personal data: only their owner can read them. */
 export const PRIVATE = 0o600
 
+/** The text of a file. @throws Failure if it cannot be read, with a `subject` as "TLS_KEY_FILE names key.pem, which" */
+export function readNamed(file: string, subject: string): string {
+  try {
+    return readFileSync(file, 'utf8')
+  } catch (error) {
+    throw new Failure(`${subject} cannot be read (${(error as { code?: string }).code})`)
+  }
+}
+
+/** The same without white space around it. @throws Failure also if there is no other text */
+export function readTrimmed(file: string, subject: string): string {
+  const text = readNamed(file, subject).trim()
+  if (text === '') throw new Failure(`${subject} is empty`)
+  return text
+}
+
 /** Whether the path is a device or a pipe, which is written to directly. False if its status cannot be read. */
 export function isDevice(path: string): boolean {
   try {
@@ -32,10 +49,7 @@ export function isDevice(path: string): boolean {
   }
 }
 
-/**
- * The path, or the target of a link, so that the link stays.
- * @throws Failure if the file cannot be written
- */
+/** The path, or the target of a link, so that the link stays. @throws Failure if the file cannot be written */
 export function outputPath(path: string): string {
   try {
     const stat = statSync(path, { throwIfNoEntry: false })
@@ -70,10 +84,7 @@ export class Draft {
     this.descriptor = openSync(this.path, 'wx', PRIVATE)
   }
 
-  /**
-   * Writes all bytes; nothing after it was closed, when the descriptor may belong to another file.
-   * @throws the error of the system
-   */
+  /** Writes all bytes; none once closed: the descriptor may be that of another file. @throws the error of the system */
   write(bytes: Uint8Array): void {
     if (this.isOpen) writeFully(this.descriptor, bytes)
   }
@@ -93,10 +104,7 @@ export class Draft {
 
 const flush = promisify(fsync)
 
-/**
- * Renames a complete draft to the output, with the mode of the file that it replaces. Readers never see a partial file.
- * @param descriptor of the draft, which stays open
- */
+/** Renames a complete draft to the output, with the mode of the file that it replaces. Its descriptor stays open. */
 export async function publish(descriptor: number, draft: string, output: string): Promise<void> {
   const replaced = statSync(output, { throwIfNoEntry: false })
   if (replaced) chmodSync(draft, replaced.mode & 0o777)
@@ -113,10 +121,7 @@ export async function putInPlace(descriptor: number, draft: string, output: stri
   } catch {}
 }
 
-/**
- * Flushes a file or a folder to the disk.
- * @throws the error of the system
- */
+/** Flushes a file or a folder to the disk. @throws the error of the system */
 export function flushPath(path: string): void {
   const descriptor = openSync(path, 'r')
   try {

@@ -3,15 +3,11 @@ declare module '*.wasm' {
   const path: string
   export default path
 }
-
 declare module '*.data' {
-  const path: string
-  export default path
+  export { default } from '*.wasm'
 }
-
 declare module '*.tar.gz' {
-  const path: string
-  export default path
+  export { default } from '*.wasm'
 }
 
 // `import … with { type: 'text' }` is the text of the file.
@@ -19,30 +15,32 @@ declare module '*.sql' {
   const text: string
   export default text
 }
-
 declare module '*.txt' {
-  const text: string
-  export default text
+  export { default } from '*.sql'
 }
-
 declare module '*.md' {
-  const text: string
-  export default text
+  export { default } from '*.sql'
+}
+declare module '*.css' {
+  export { default } from '*.sql'
+}
+declare module '*.browser.js' {
+  export { default } from '*.sql'
+}
+declare module '*.bash' {
+  export { default } from '*.sql'
+}
+declare module '*.fish' {
+  export { default } from '*.sql'
+}
+declare module '*.zsh' {
+  export { default } from '*.sql'
 }
 
+// `import … with { type: 'yaml' }` is the value of the file.
 declare module '*.yaml' {
   const value: unknown
   export default value
-}
-
-declare module '*.css' {
-  const text: string
-  export default text
-}
-
-declare module '*.browser.js' {
-  const text: string
-  export default text
 }
 
 // Only the part that is used: the types of npm lack `preferred`.

@@ -1,5 +1,4 @@
-/** Any text. This and the other readers throw an Error whose message completes "NAME …". */
-export const text = (text: string) => text
+// Readers throw an Error whose message completes "NAME …".
 
 /** Whether a text may be the path of a file. A text with "://" or "@" may be a URL with a password. */
 export const isPath = (text: string) => !/:\/\/|@/.test(text)
@@ -11,20 +10,18 @@ export const filePath = (text: string) => {
   return text
 }
 
+const numberReader =
+  (name: string, form: RegExp, factor: number) => (least: number, most: number) => (text: string) => {
+    const value = form.test(text) ? Number(text) : Number.NaN
+    if (!(value >= least && value <= most)) throw new Error(`must be a ${name} from ${least} to ${most}`)
+    return value * factor
+  }
+
 /** The reader of a whole number within bounds. */
-export const wholeNumber = (least: number, most: number) => (text: string) => {
-  const value = /^\d+$/.test(text) ? Number(text) : Number.NaN
-  if (!(value >= least && value <= most)) throw new Error(`must be a whole number from ${least} to ${most}`)
-  return value
-}
+export const wholeNumber = numberReader('whole number', /^\d+$/, 1)
 
 /** The reader of a number of seconds within bounds, which returns milliseconds. */
-export const seconds = (least: number, most: number) => (text: string) => {
-  const value = /^\d+(\.\d{1,3})?$/.test(text) ? Number(text) : Number.NaN
-  if (!(value >= least && value <= most))
-    throw new Error(`must be a number of seconds from ${least} to ${most}`)
-  return value * 1000
-}
+export const seconds = numberReader('number of seconds', /^\d+(\.\d{1,3})?$/, 1000)
 
 /** The reader of one of these words. */
 export const oneOf =
@@ -35,10 +32,7 @@ export const oneOf =
     return value
   }
 
-/**
- * A database URL without its password. A password with an unescaped "/", "#" or "@" counts up to the last "@". Any other
- * text is masked as a whole.
- */
+/** A database URL without its password, which may have unescaped "/", "#" and "@". Other text is masked as a whole. */
 export function maskedUrl(value: string): string {
   if (value.startsWith('embedded:')) return value
   const [, scheme, rest] = /^(postgres(?:ql)?:\/\/)(.*)$/.exec(value) ?? []

@@ -4,24 +4,16 @@ export async function within<Result, Otherwise>(
   work: Promise<Result>,
   otherwise: Otherwise,
 ): Promise<Result | Otherwise> {
-  let timer: Timer | undefined
-  const timeout = new Promise<Otherwise>(resolve => {
-    timer = setTimeout(() => resolve(otherwise), timeoutMs)
-  })
-  try {
-    return await Promise.race([work, timeout])
-  } finally {
-    clearTimeout(timer)
-  }
+  const timeout = Promise.withResolvers<Otherwise>()
+  const timer = setTimeout(timeout.resolve, timeoutMs, otherwise)
+  return await Promise.race([work, timeout.promise]).finally(() => clearTimeout(timer))
 }
 
 /** Calls share work in progress: probes of a database that hangs send one statement, and not one for each probe. */
 export function shared<Result>(work: () => Promise<Result>): () => Promise<Result> {
   let running: Promise<Result> | undefined
   return () => {
-    running ??= work().finally(() => {
-      running = undefined
-    })
+    running ??= work().finally(() => (running = undefined))
     return running
   }
 }

@@ -1,7 +1,17 @@
 import { availableParallelism } from 'node:os'
-import { InvalidArgumentError } from 'commander'
+import { Command, InvalidArgumentError } from '@commander-js/extra-typings'
 import type { Limit } from '../import/changes.ts'
 import type { Ids } from '../integrations/scope.ts'
+
+/** A command whose --help ends with `help`: what else to know, and an example. */
+export const newCommand = (name: string, description: string, help: string) =>
+  new Command(name).description(description).addHelpText('after', `\n${help}`)
+
+/** The entries that are not undefined: those of the options that were given. */
+export const given = <Options extends object>(options: Options) =>
+  Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined)) as {
+    [Name in keyof Options]?: Exclude<Options[Name], undefined>
+  }
 
 /** Decimal digits of an id that fits into a bigint of the database. */
 const isId = (text: string) => /^\d{1,19}$/.test(text) && BigInt(text) < 2n ** 63n

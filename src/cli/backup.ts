@@ -1,35 +1,31 @@
-import { Command } from 'commander'
 import { type BackedUp, backUp } from '../backup/backup.ts'
 import { BackupFile } from '../backup/backup-file.ts'
 import type { Write } from '../files.ts'
 import { requireCurrentSchema } from '../postgres/schema/schema-record.ts'
-import { counted, print } from './output.ts'
+import { newCommand } from './arguments.ts'
+import { counted, print, StatusLine } from './output.ts'
 import { interruptible } from './process.ts'
-import { StatusLine } from './progress.ts'
 import { BUILD } from './version.ts'
 import { withAnySchema } from './with-database.ts'
 
 /** axport backup FILE */
-export function backupCommand(): Command {
-  return new Command('backup')
-    .description('Write a backup of all data but tokens into one file.')
-    .argument('<file>', 'the file to write; - for standard output')
-    .option('--json', 'print a JSON object')
-    .addHelpText(
-      'after',
-      `
-The file has the source data, the time zone, and the integrations with their scopes and the digests
+export const backupCommand = () =>
+  newCommand(
+    'backup',
+    'Write a backup of all data but tokens into one file.',
+    `The file has the source data, the time zone, and the integrations with their scopes and the digests
 of their secrets; it has no tokens. All of it is of one moment: imports and the service go on
 meanwhile. An existing file is replaced when the new one is complete. Only its owner can read it.
 Run the command as the owner of the tables, or as a member of pg_read_all_data.
 
 Example: axport backup axport.backup`,
-    )
-    .action(async (file: string, { json }: { json?: true }) => {
+  )
+    .argument('<file>', 'the file to write; - for standard output')
+    .option('--json', 'print a JSON object')
+    .action(async (file, { json }) => {
       if (file === '-') await toStdout(json)
       else await intoFile(file, json)
     })
-}
 
 async function intoFile(path: string, json: true | undefined): Promise<void> {
   const file = new BackupFile(path)
@@ -49,20 +45,16 @@ async function toStdout(json: true | undefined): Promise<void> {
 }
 
 async function run(write: Write, interrupted: string): Promise<BackedUp> {
-  const status = new StatusLine()
+  using status = new StatusLine()
   const onRows = (done: number, total: number) => status.showProgress('reading', done, total, 'rows')
-  try {
-    return await interruptible(
-      signal =>
-        withAnySchema(async ({ sql }) => {
-          await requireCurrentSchema(sql)
-          return await backUp(sql, BUILD.version, write, { onRows, signal })
-        }),
-      () => interrupted,
-    )
-  } finally {
-    status.clear()
-  }
+  return await interruptible(
+    signal =>
+      withAnySchema(async ({ sql }) => {
+        await requireCurrentSchema(sql)
+        return await backUp(sql, BUILD.version, write, { onRows, signal })
+      }),
+    () => interrupted,
+  )
 }
 
 function jsonOf(file: string, { header, bytes }: BackedUp): string {

@@ -1,88 +1,45 @@
-import { Argument, Command } from 'commander'
+import { Argument, Command, type CommandUnknownOpts } from '@commander-js/extra-typings'
+import { newCommand } from './arguments.ts'
+import bash from './completion.bash' with { type: 'text' }
+import fish from './completion.fish' with { type: 'text' }
+import zsh from './completion.zsh' with { type: 'text' }
 import { print } from './output.ts'
 
 /** For each shell a stub that calls `axport __complete`. Each prints the shell's own files for ":files". */
 const STUBS = {
   // Words without a candidate fall back to files, by "-o default".
-  bash: `# bash completion for axport
-_axport() {
-  local IFS=$'\\n'
-  COMPREPLY=($("\${COMP_WORDS[0]/#~/$HOME}" __complete -- "\${COMP_WORDS[@]:1:COMP_CWORD}" 2>/dev/null | cut -f 1))
-  if [[ \${COMPREPLY[0]-} == :files ]]; then COMPREPLY=(); fi
-}
-complete -o default -F _axport axport
-`,
+  bash,
   // zsh loads the file as the body of _axport at the first completion; sourced by hand, the file only registers it.
-  zsh: `#compdef axport
-# zsh completion for axport
-_axport() {
-  local line
-  local -a names shown
-  for line in \${(f)"$(\${~words[1]} __complete -- "\${(@Q)words[2,CURRENT]}" 2>/dev/null)"}; do
-    names+=("\${line%%$'\\t'*}")
-    shown+=("\${(r:24:)names[-1]} \${line#*$'\\t'}")
-  done
-  if [[ \${names[1]-} == :files ]]; then
-    _files
-  else
-    compadd -l -d shown -- $names
-  fi
-}
-if [[ $funcstack[1] == _axport ]]; then
-  _axport "$@"
-else
-  compdef _axport axport
-fi
-`,
+  zsh,
   // fish shows options only where one was begun.
-  fish: `# fish completion for axport
-function __axport_complete
-  set -l current (commandline -ct)
-  set -l words (commandline -opc)
-  set -l found ($words[1] __complete -- $words[2..-1] "$current" 2>/dev/null)
-  if test "$found" = :files
-    __fish_complete_path "$current"
-  else if string match -q -- '-*' "$current"
-    printf '%s\\n' $found
-  else
-    string match -v -- '-*' $found
-  end
-end
-complete -c axport -f -a '(__axport_complete)'
-`,
+  fish,
 }
 
 /** axport completion SHELL */
-export function completionCommand(): Command {
-  return new Command('completion')
-    .description('Print a completion script for a shell.')
-    .addArgument(new Argument('<shell>', 'the shell').choices(Object.keys(STUBS)))
-    .addHelpText(
-      'after',
-      `
-The script calls axport for every completion, so it fits every later version too.
+export const completionCommand = () =>
+  newCommand(
+    'completion',
+    'Print a completion script for a shell.',
+    `The script calls axport for every completion, so it fits every later version too.
 
 Example: axport completion bash > /etc/bash_completion.d/axport
          axport completion zsh  > "\${fpath[1]}/_axport"
          axport completion fish > ~/.config/fish/completions/axport.fish`,
-    )
-    .action((shell: keyof typeof STUBS) => print(STUBS[shell]))
-}
+  )
+    .addArgument(new Argument('<shell>', 'the shell').choices(['bash', 'zsh', 'fish']))
+    .action(shell => print(STUBS[shell]))
 
-/**
- * axport __complete -- WORD…: a line for each candidate for the last word, as WORD, tab, description; ":files" where a
- * file is wanted. Opens no database and reads no setting.
- */
-export function completeCommand(program: Command): Command {
+/** axport __complete -- WORD…: a line for each candidate (word, tab, description), or ":files". Reads no setting. */
+export function completeCommand(program: CommandUnknownOpts) {
   return new Command('__complete')
     .argument('[words...]')
-    .action((words: string[]) => print([...candidates(program, words), ''].join('\n')))
+    .action(words => print([...candidates(program, words), ''].join('\n')))
 }
 
-function candidates(program: Command, words: string[]): string[] {
+function candidates(program: CommandUnknownOpts, words: string[]): string[] {
   let command = program
   let operands = 0
-  let option: Command['options'][number] | undefined
+  let option: CommandUnknownOpts['options'][number] | undefined
   // bash makes a word of the "=" in --option=value.
   for (const word of words.slice(0, -1).filter(word => word !== '=')) {
     if (option) option = undefined

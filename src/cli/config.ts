@@ -1,22 +1,20 @@
-import { Command } from 'commander'
 import { describeSettings } from '../config.ts'
+import { newCommand } from './arguments.ts'
 import { describeDisclosureSetting } from './disclosures.ts'
 import { printJson, printTable } from './output.ts'
 
 /** axport config */
-export function configCommand(): Command {
-  return new Command('config')
-    .description('Print every setting with value, source, default and meaning. Secrets are masked.')
-    .option('--json', 'print a JSON array')
-    .addHelpText(
-      'after',
-      `
-Settings come from the environment only. If DATABASE_URL is set, the last line says whether the
+export const configCommand = () =>
+  newCommand(
+    'config',
+    'Print every setting with value, source, default and meaning. Secrets are masked.',
+    `Settings come from the environment only. If DATABASE_URL is set, the last line says whether the
 database records disclosures.
 
 Example: PORT=8080 axport config`,
-    )
-    .action(async ({ json }: { json?: true }) => {
+  )
+    .option('--json', 'print a JSON array')
+    .action(async ({ json }) => {
       const settings = [...describeSettings(), ...(await describeDisclosureSetting())]
       if (json) return await printJson(settings)
       await printTable(
@@ -27,4 +25,3 @@ Example: PORT=8080 axport config`,
         }),
       )
     })
-}

@@ -1,7 +1,6 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { Command } from 'commander'
 import { preset, setting } from '../config.ts'
 import { Interrupted } from '../errors.ts'
 import { importSource } from '../import/import.ts'
@@ -11,21 +10,19 @@ import { openDatabase } from '../postgres/database.ts'
 import { setDisclosing } from '../postgres/disclosing.ts'
 import { migrate } from '../postgres/schema/migrate.ts'
 import { sampleNdjson } from '../sample/generate.ts'
+import { newCommand } from './arguments.ts'
 import { print } from './output.ts'
 import { terminated, thisProgram } from './process.ts'
 
 const ASSESSMENTS = 2000
 
 /** axport demo */
-export function demoCommand(): Command {
-  return new Command('demo')
-    .description('Try axport with sample data in a built-in database. Needs no settings.')
-    .addHelpText(
-      'after',
-      '\nPrints curl commands to paste. Ctrl-C ends it and removes the data.\n\nExample: PORT=8080 axport demo',
-    )
-    .action(demo)
-}
+export const demoCommand = () =>
+  newCommand(
+    'demo',
+    'Try axport with sample data in a built-in database. Needs no settings.',
+    'Prints curl commands to paste. Ctrl-C ends it and removes the data.\n\nExample: PORT=8080 axport demo',
+  ).action(demo)
 
 async function demo(): Promise<void> {
   // Wrong settings must be found before the preparation, which takes seconds.
@@ -58,11 +55,11 @@ async function demoIn(folder: string, onServing: () => void): Promise<void> {
     await setDisclosing(sql, { isOn: true })
     const description = { purpose: 'trying axport', contact: null }
     const integration = await createIntegration(sql, 'Demo', 'all', 'all', description)
-    const [first] = await sql<First[]>`
+    const [first] = await sql<[{ id: string; userId: string }]>`
       select id, user_id as "userId" from export_records order by certified_on, id limit 1`
     onServing()
     const { serve } = await import('./serving.ts')
-    await serve(database, url => print(instructions(url, folder, integration, first as First)))
+    await serve(database, url => print(instructions(url, folder, { ...integration, ...first })))
   } finally {
     await database.close()
   }
@@ -72,18 +69,13 @@ async function* sampleBytes(): AsyncGenerator<Uint8Array> {
   for (const text of sampleNdjson({ assessments: ASSESSMENTS })) yield Buffer.from(text)
 }
 
-/** The first record of the list, and its educator. */
-interface First {
-  id: string
-  userId: string
-}
-
+/** @param demo the credentials of the integration, and the first record of the list with its educator */
 function instructions(
   url: string,
   folder: string,
-  { clientId, clientSecret }: Credentials,
-  { id, userId }: First,
+  demo: Credentials & { id: string; userId: string },
 ): string {
+  const { clientId, clientSecret, id, userId } = demo
   const operator = `DATABASE_URL=embedded:${folder} ${thisProgram().join(' ')}`
   return `
 axport serves ${ASSESSMENTS} sample assessments at ${url}. Paste into another terminal:

@@ -1,4 +1,4 @@
-import { Command, InvalidArgumentError, Option } from 'commander'
+import { InvalidArgumentError, Option } from '@commander-js/extra-typings'
 import { stringify } from 'csv-stringify/sync'
 import type { Sql } from 'postgres'
 import { isDay } from '../calendar-day.ts'
@@ -12,24 +12,21 @@ import { Failure } from '../errors.ts'
 import { openDatabase } from '../postgres/database.ts'
 import { describeDisclosing, readDisclosing } from '../postgres/disclosing.ts'
 import { within } from '../within.ts'
-import { readId } from './arguments.ts'
-import { escaped, print, printJson, printTable } from './output.ts'
-import { StatusLine } from './progress.ts'
+import { given, newCommand, readId } from './arguments.ts'
+import { escaped, print, printJson, printTable, StatusLine } from './output.ts'
 import { withDatabase } from './with-database.ts'
 
-interface Options extends Form {
-  user?: string
-  assessment?: string
-  integration?: string
-  since?: Moment
-  until?: Moment
-  each?: true
-}
-
 /** axport disclosures */
-export function disclosuresCommand(): Command {
-  return new Command('disclosures')
-    .description('Show which integrations were sent whose records.')
+export const disclosuresCommand = () =>
+  newCommand(
+    'disclosures',
+    'Show which integrations were sent whose records.',
+    `Answers are recorded after axport migrate --disclosures on, and kept for --disclosures-keep. The
+record has ids only, and keeps people whose assessments were removed later. Days are days in the
+platform's time zone.
+
+Example: axport disclosures --user 501 --since 90d`,
+  )
     .addOption(
       new Option('--user <id>', 'records of this educator').argParser(readId).conflicts('assessment'),
     )
@@ -40,29 +37,14 @@ export function disclosuresCommand(): Command {
     .option('--each', 'every single answer, with its request id')
     .addOption(new Option('--csv', 'print CSV').conflicts('json'))
     .option('--json', 'print a JSON array')
-    .addHelpText(
-      'after',
-      `
-Answers are recorded after axport migrate --disclosures on, and kept for --disclosures-keep. The
-record has ids only, and keeps people whose assessments were removed later. Days are days in the
-platform's time zone.
-
-Example: axport disclosures --user 501 --since 90d`,
-    )
-    .action(async ({ user, assessment, integration, since, until, each, ...form }: Options) => {
-      const question: Question = {
-        ...(user !== undefined && { userId: user }),
-        ...(assessment !== undefined && { assessmentId: assessment }),
-        ...(integration !== undefined && { clientId: integration }),
-        ...(since && { since }),
-        ...(until && { until }),
-      }
+    .action(async ({ user, assessment, integration, since, until, each, ...form }) => {
+      const ids = { userId: user, assessmentId: assessment, clientId: integration }
+      const question: Question = given({ ...ids, since, until })
       await withDatabase(async ({ sql }) => {
         await (each ? printEach : printSummary)(sql, question, form)
         await noteState(sql)
       })
     })
-}
 
 /** "90d" or "36h", or a day. */
 function readMoment(text: string): Moment {

@@ -1,4 +1,3 @@
-import { Command } from 'commander'
 import type { Sql } from 'postgres'
 import { databaseUrl, describeSettings, setting } from '../config.ts'
 import { checkConnections, type Plan } from '../doctor/connection-checks.ts'
@@ -18,33 +17,28 @@ import { type IntegrationReport, listIntegrations, reportIntegration } from '../
 import { type Database, openDatabase } from '../postgres/database.ts'
 import { missingEmbedded } from '../postgres/embedded/embedded.ts'
 import { DatabaseUnavailable, StatementTimeout } from '../postgres/failures.ts'
-import { countWorkers, readWorkers, type Workers } from './arguments.ts'
+import { countWorkers, newCommand, readWorkers } from './arguments.ts'
 import { counted, printJson, printTable } from './output.ts'
 import { readLimits, readTls } from './serve-settings.ts'
 import { standbyServers } from './standbys.ts'
 
-interface Options {
-  full?: true
-  json?: true
-  workers: Workers
-}
-
 /** axport doctor */
-export function doctorCommand(): Command {
-  return new Command('doctor')
-    .description('Check settings, database, schema, data and integrations. Exit code 1 if a check fails.')
+export const doctorCommand = () =>
+  newCommand(
+    'doctor',
+    'Check settings, database, schema, data and integrations. Exit code 1 if a check fails.',
+    'Example: axport doctor --full',
+  )
     .option('--full', 'compare every record with its source, not a sample of 1,000')
     .option('--workers <n>', 'check that Postgres has connections for so many workers', readWorkers, 1)
     .option('--json', 'print a JSON array')
-    .addHelpText('after', '\nExample: axport doctor --full')
-    .action(async ({ full, json, workers }: Options) => {
+    .action(async ({ full, json, workers }) => {
       const findings = await examine(full === true, countWorkers(workers))
       const rows = findings.map(({ check, status, detail }) => [check, status, detail])
       await (json ? printJson(findings) : printTable(['check', 'status', 'detail'], rows))
       const failed = findings.filter(finding => finding.status === 'wrong').length
       if (failed > 0) throw new Failure(`${counted(failed, 'check')} found something wrong`)
     })
-}
 
 /** Runs the checks in order: each needs those before it, so a failure may end the list. */
 async function examine(full: boolean, workers: number): Promise<Finding[]> {

@@ -1,4 +1,3 @@
-import { Command } from 'commander'
 import type { Sql } from 'postgres'
 import { readRecordState } from '../disclosures/record.ts'
 import { integrationsShown, type Shown } from '../disclosures/shown.ts'
@@ -6,42 +5,37 @@ import { type Erasure, erasePerson, undoErasure } from '../erasure/erase.ts'
 import { IncompleteFailure, UsageFailure } from '../errors.ts'
 import { exactNumber } from '../integrations/exact-ids.ts'
 import { requireCurrentSchema } from '../postgres/schema/schema-record.ts'
-import { readId } from './arguments.ts'
-import { counted, fieldLines, print, printJson } from './output.ts'
-import { StatusLine } from './progress.ts'
+import { newCommand, readId } from './arguments.ts'
+import { counted, fieldLines, print, printJson, StatusLine } from './output.ts'
 import { changeAndWait, standbyServers, waitForStandbys, waitOption } from './standbys.ts'
 import { withDatabase } from './with-database.ts'
 
-interface Options {
-  undo?: true
-  dryRun?: true
-  json?: true
-  wait: number
-}
-
 /** axport erase USER_ID */
-export function eraseCommand(): Command {
-  return new Command('erase')
-    .description('Remove a person for good, and keep the person out of later imports.')
-    .argument('<id>', 'the id of the user on the platform', readId)
-    .option('--dry-run', 'change nothing, only show what would be removed')
-    .option('--undo', 'let later imports bring the person back')
-    .addOption(waitOption())
-    .option('--json', 'print a JSON object')
-    .addHelpText(
-      'after',
-      `
-Assessments of which the person is the educator are removed. In those that the person proctored, the
+export const eraseCommand = () =>
+  newCommand(
+    'erase',
+    'Remove a person for good, and keep the person out of later imports.',
+    `Assessments of which the person is the educator are removed. In those that the person proctored, the
 name becomes "Erased person". The bare id stays, so that imports, feeds and restores leave the
 person out. The command names the integrations that were sent the person's records, if disclosures
 were recorded. Run it as the owner of the tables; see docs/operate/privacy.md.
 
 Example: axport erase 501 --dry-run`,
-    )
-    .action(async (userId: string, options: Options) => {
+  )
+    .argument('<id>', 'the id of the user on the platform', readId)
+    .option('--dry-run', 'change nothing, only show what would be removed')
+    .option('--undo', 'let later imports bring the person back')
+    .addOption(waitOption())
+    .option('--json', 'print a JSON object')
+    .action(async (userId, options) => {
       if (options.undo && options.dryRun) throw new UsageFailure('--undo goes without --dry-run')
       await (options.undo ? undo(userId, options) : erase(userId, options))
     })
+
+interface Options {
+  dryRun?: boolean
+  json?: true
+  wait: number
 }
 
 /** The integrations that were sent records of a person; null if that is not known. */
@@ -51,8 +45,7 @@ interface Recipients {
 }
 
 /** Reads the recipients after the wait for standbys: until then, more disclosures may be recorded. */
-async function erase(userId: string, { dryRun: given, json, wait }: Options): Promise<void> {
-  const dryRun = given === true
+async function erase(userId: string, { dryRun = false, json, wait }: Options): Promise<void> {
   const servers = standbyServers()
   await withDatabase(async ({ sql }) => {
     await requireCurrentSchema(sql)

@@ -1,22 +1,10 @@
 import { databaseUrl, setting } from '../config.ts'
-import { Interrupted, TransientFailure } from '../errors.ts'
+import { describeError, Interrupted, TransientFailure } from '../errors.ts'
 import { FeedView } from '../http/admin/feed-view.ts'
-import type { ImportResult, Progress } from '../import/import.ts'
 import { platformSource } from '../import/platform/source.ts'
-import type { RecordSource } from '../import/record.ts'
 import { within } from '../within.ts'
-import { describeError } from './describe-error.ts'
 import { type FeedCall, readPlatform } from './feed.ts'
-import {
-  BadLines,
-  describeLeftOut,
-  failureJson,
-  jsonOf,
-  loadedLines,
-  notesOn,
-  requireLoaded,
-} from './import-report.ts'
-import { type ImportCall, importOnce } from './import-run.ts'
+import { BadLines, type ImportCall, ImportRun, type Loaded, loadedLines } from './import-run.ts'
 import { print } from './output.ts'
 import { surviveCuts, terminated } from './process.ts'
 import { startAdmin } from './serve-settings.ts'
@@ -91,7 +79,7 @@ class Stop {
 
 /** Runs a round to its end; after a signal for `timeoutMs` at most, and what is not committed by then is undone. */
 async function runRound(round: Round, stop: Stop, timeoutMs: number): Promise<RoundReport> {
-  const ended = round.run()
+  const ended = round.report()
   await Promise.race([ended, stop.requested()])
   const report = await within(timeoutMs, ended, undefined)
   if (report) return report
@@ -132,17 +120,18 @@ interface RoundReport {
 class Round {
   private readonly start = performance.now()
   private readonly controller = new AbortController()
-  private source: RecordSource | undefined
-  private isLoaded = false
+  private readonly run: ImportRun
   private isAborted = false
 
   constructor(
     private readonly call: RoundCall,
     private readonly view: FeedView,
-  ) {}
+  ) {
+    this.run = new ImportRun(call)
+  }
 
   /** Never rejects: an error is in the report. */
-  async run(): Promise<RoundReport> {
+  async report(): Promise<RoundReport> {
     const lost = Promise.withResolvers<never>()
     // Without this, a statement on a lost connection would wait for ever.
     surviveCuts({ error: () => lost.reject(new TransientFailure('the connection to the database was lost')) })
@@ -150,10 +139,9 @@ class Round {
       return this.loaded(await Promise.race([this.load(), lost.promise]))
     } catch (error) {
       this.controller.abort()
-      const state = this.isLoaded ? 'interrupted when all was loaded' : 'interrupted: nothing was loaded'
-      return this.failed(this.isAborted ? new Interrupted(state) : error)
+      return this.failed(this.isAborted ? new Interrupted(this.run.interrupted()) : error)
     } finally {
-      const success = this.source?.feed?.lastSuccess()
+      const success = this.run.source?.feed?.lastSuccess()
       if (success !== undefined) this.view.remembers(success)
     }
   }
@@ -164,30 +152,29 @@ class Round {
     this.controller.abort()
   }
 
-  private async load(): Promise<ImportResult> {
-    const { signal } = this.controller
-    this.source = platformSource({ ...readPlatform(this.call), signal })
-    return await importOnce(this.source, this.call, signal, ({ phase }: Progress) => {
-      if (phase === 'tidying') this.isLoaded = true
-      if (phase === 'waiting') process.stderr.write('waiting for another import to finish …\n')
-    })
+  private load(): Promise<Loaded> {
+    return this.run.load(
+      signal => platformSource({ ...readPlatform(this.call), signal }),
+      this.controller.signal,
+      ({ phase }) => {
+        if (phase === 'waiting') process.stderr.write('waiting for another import to finish …\n')
+      },
+    )
   }
 
-  private loaded(result: ImportResult): RoundReport {
-    const { call, source } = this
-    const loaded = requireLoaded(result, call, 'row')
-    const notes = notesOn(loaded, source)
+  private loaded(result: Loaded): RoundReport {
+    const { run } = this
     const seconds = this.seconds()
-    this.view.loaded({ at: Date.now() / 1000, seconds, rows: loaded.lines })
+    this.view.loaded({ at: Date.now() / 1000, seconds, rows: result.lines })
     const counts = (['inserted', 'updated', 'unchanged', 'deleted'] as const).map(kind => {
-      const sum = Object.values(loaded.summary).reduce((all, table) => all + table[kind], 0)
+      const sum = Object.values(result.summary).reduce((all, table) => all + table[kind], 0)
       return `${sum} ${kind}`
     })
-    const text = `loaded ${loadedLines(loaded)} rows in ${seconds} s${describeLeftOut(loaded, call)}: ${counts.join(', ')}`
+    const text = `loaded ${loadedLines(result)} rows in ${seconds} s${run.leftOut(result)}: ${counts.join(', ')}`
     return {
       hasFailed: false,
-      text: [text, ...notes.map(note => `note: ${note}`)].join('; '),
-      object: { ...jsonOf(loaded, notes, call), ...this.measured() },
+      text: [text, ...run.notes(result).map(note => `note: ${note}`)].join('; '),
+      object: { ...run.object(result), ...this.measured() },
     }
   }
 
@@ -198,12 +185,12 @@ class Round {
     return {
       hasFailed: true,
       text: `failed: ${describeError(error, 'import')}${first}`,
-      object: { ...failureJson(error, this.isLoaded, this.source?.notes() ?? []), ...this.measured() },
+      object: { ...this.run.failureObject(error), ...this.measured() },
     }
   }
 
   private measured(): object {
-    return { since: this.source?.feed?.since() ?? null, seconds: this.seconds() }
+    return { since: this.run.source?.feed?.since() ?? null, seconds: this.seconds() }
   }
 
   private seconds(): number {

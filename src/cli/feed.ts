@@ -1,6 +1,6 @@
-import { readFileSync } from 'node:fs'
-import { InvalidArgumentError } from 'commander'
+import { InvalidArgumentError } from '@commander-js/extra-typings'
 import { Failure, UsageFailure } from '../errors.ts'
+import { readTrimmed } from '../files.ts'
 import { explainQueries } from '../import/platform/explain.ts'
 import { readQueries } from '../import/platform/queries.ts'
 import type { PlatformOptions } from '../import/platform/source.ts'
@@ -26,10 +26,7 @@ const DEPENDENT = ['queries', 'feed', 'full', 'overlap', 'every', 'explain'] as 
 /** The default of --overlap: rows get their timestamp up to so long before they are committed. */
 const OVERLAP_SECONDS = 15 * 60
 
-/**
- * Whether to read a platform, not a file.
- * @throws UsageFailure for options that do not go together
- */
+/** Whether to read a platform, not a file. @throws UsageFailure for options that do not go together */
 export function isFromPlatform(file: string | undefined, options: FeedCall): boolean {
   const { from, fromFile, queries } = options
   const isPlatform = from !== undefined || fromFile !== undefined
@@ -47,10 +44,7 @@ export function isFromPlatform(file: string | undefined, options: FeedCall): boo
   return true
 }
 
-/**
- * Reads the URL and the queries, which may change between rounds.
- * @throws Failure if one of them cannot be read
- */
+/** Reads the URL and the queries, which may change between rounds. @throws Failure if one of them cannot be read */
 export function readPlatform(options: FeedCall): PlatformOptions {
   const { from, fromFile, queries = '', feed = 'platform', full, sync, overlap = OVERLAP_SECONDS } = options
   const url = from ?? readUrl(fromFile as string)
@@ -59,18 +53,9 @@ export function readPlatform(options: FeedCall): PlatformOptions {
 }
 
 function readUrl(file: string): string {
-  let url: string
   // The argument may be the URL itself, with a password.
   const shown = /:\/\/|@/.test(file) ? 'a URL and no file' : file
-  try {
-    url = readFileSync(file, 'utf8').trim()
-  } catch (error) {
-    throw new Failure(
-      `--from-file names ${shown}, which cannot be read (${(error as { code?: string }).code})`,
-    )
-  }
-  if (url === '') throw new Failure(`--from-file names ${shown}, which is empty`)
-  return url
+  return readTrimmed(file, `--from-file names ${shown}, which`)
 }
 
 /** A value of --feed. */
@@ -80,10 +65,7 @@ export function readFeedName(text: string): string {
   return text
 }
 
-/**
- * Prints the columns of each query, and loads nothing.
- * @throws Failure if a query does not run, or lacks a column
- */
+/** Prints the columns of each query, and loads nothing. @throws Failure if a query does not run, or lacks a column */
 export async function explainImport(options: FeedCall): Promise<void> {
   const { url, queries } = readPlatform(options)
   const explained = await explainQueries(url, queries)

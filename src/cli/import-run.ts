@@ -1,8 +1,10 @@
+import { describeError, Failure } from '../errors.ts'
 import type { Limit } from '../import/changes.ts'
 import { type ImportOptions, type ImportResult, importSource, type Progress } from '../import/import.ts'
-import type { RecordSource } from '../import/record.ts'
+import { describePlace, type RecordSource } from '../import/record.ts'
 import { RejectsFile } from '../import/rejects.ts'
-import { StatusLine } from './progress.ts'
+import { given } from './arguments.ts'
+import { counted, print, printJson, printTable } from './output.ts'
 import { withCurrentSchema } from './with-database.ts'
 
 /** The options of axport import for every source. */
@@ -15,78 +17,143 @@ export interface ImportCall {
   json?: true
 }
 
-/**
- * Imports a source into DATABASE_URL, and writes the file of --rejects.
- * @param onProgress gets the phase "tidying" once the data is committed
- * @throws Failure, as importSource() and withCurrentSchema()
- */
-export async function importOnce(
-  source: RecordSource,
-  { dryRun, rejects: path, maxRejected, sync, maxRemoved }: ImportCall,
-  signal: AbortSignal,
-  onProgress: (progress: Progress) => void,
-): Promise<ImportResult> {
-  const rejects = path === undefined ? undefined : new RejectsFile(path)
-  // The process may end before the import does: no draft of the file may be left behind.
-  signal.addEventListener('abort', () => rejects?.discard())
-  const onStep = (step: Progress) => {
-    onProgress(step)
-    // From here on the rejects belong to committed data.
-    if (step.phase === 'tidying') rejects?.keep()
-  }
-  const options: ImportOptions = {
-    ...(dryRun && { dryRun }),
-    ...(rejects && { onReject: reject => rejects.write(reject) }),
-    ...(maxRejected && { maxRejected }),
-    ...(sync && { sync: maxRemoved ?? { percent: 10 } }),
-    signal,
-  }
-  try {
-    const result = await withCurrentSchema(({ sql }) => importSource(sql, source, onStep, options))
-    if (result.loaded) rejects?.keep()
-    return result
-  } finally {
-    rejects?.discard()
+/** The result of an import that was loaded, or would have been but for --dry-run. */
+export type Loaded = ImportResult & { loaded: true }
+
+/** Nothing was loaded because of bad lines. */
+export class BadLines extends Failure {
+  /** The first ones, for people. */
+  readonly problems: string[]
+
+  constructor(
+    readonly result: ImportResult & { loaded: false },
+    { rejects }: ImportCall,
+    unit: 'line' | 'row',
+  ) {
+    const { problems, total, lines, isPartOfUnknown } = result
+    const bad = `${counted(total, `bad ${unit}`)} of ${lines}`
+    super(
+      isPartOfUnknown
+        ? 'nothing was loaded: a bad row does not say of which assessment it is a part, correct it and import again'
+        : rejects !== undefined
+          ? `nothing was loaded: ${bad}, more than may be left out; is the source as it should be? If so, allow it with --max-rejected`
+          : `nothing was loaded: ${bad}, correct and import again, or load the others with --rejects FILE`,
+    )
+    this.problems = problems.map(problem => `${describePlace(problem)}: ${problem.reason}`)
+    const listed = new Set(problems.map(describePlace)).size
+    if (total > listed) this.problems.push(`… and ${total - listed} more (the first ${listed} are listed)`)
   }
 }
 
-/** After this time without a first step, a line says why. */
-const BUSY_MS = 2000
-
-const STEPS = {
-  checking: 'checking …',
-  indexing: 'building indexes …',
-  tidying: 'loaded, gathering statistics …',
-}
-
-/** The progress of an import on standard error. */
-export class ImportProgress {
+/** One import, and what is reported of it. */
+export class ImportRun {
+  source: RecordSource | undefined
   /** The data is committed. */
   isLoaded = false
-  private readonly status = new StatusLine()
-  private readonly busy = setTimeout(
-    () => this.status.say('waiting for the database, which is busy with another command …'),
-    BUSY_MS,
-  )
 
-  show(progress: Progress): void {
-    clearTimeout(this.busy)
-    const { status } = this
-    if (progress.phase === 'tidying') this.isLoaded = true
-    if (progress.phase === 'waiting') status.say('waiting for another import to finish …')
-    else if (progress.phase === 'reading') {
-      const { bytes, size, lines } = progress
-      status.showProgress('reading', bytes, size, 'lines', { counted: lines })
-    } else if (progress.phase === 'loading' || progress.phase === 'rendering')
-      status.showProgress(progress.phase, progress.done, progress.total, 'assessments')
-    else {
-      const text = STEPS[progress.phase]
-      status.show(() => text)
+  constructor(readonly call: ImportCall) {}
+
+  /** Imports a source into DATABASE_URL, and writes the file of --rejects. @throws as importSource(), and BadLines */
+  async load(
+    open: (signal: AbortSignal) => RecordSource | Promise<RecordSource>,
+    signal: AbortSignal,
+    onProgress: (progress: Progress) => void,
+  ): Promise<Loaded> {
+    const { dryRun, rejects: path, maxRejected, sync, maxRemoved } = this.call
+    const source = await open(signal)
+    this.source = source
+    const rejects = path === undefined ? undefined : new RejectsFile(path)
+    // The process may end before the import does: no draft of the file may be left behind.
+    signal.addEventListener('abort', () => rejects?.discard())
+    const onStep = (step: Progress) => {
+      this.isLoaded ||= step.phase === 'tidying'
+      onProgress(step)
+      // From here on the rejects belong to committed data.
+      if (this.isLoaded) rejects?.keep()
+    }
+    const options: ImportOptions = {
+      ...(dryRun && { dryRun }),
+      ...(rejects && { onReject: reject => rejects.write(reject) }),
+      ...(maxRejected && { maxRejected }),
+      ...(sync && { sync: maxRemoved ?? { percent: 10 } }),
+      signal,
+    }
+    try {
+      const result = await withCurrentSchema(({ sql }) => importSource(sql, source, onStep, options))
+      if (!result.loaded) throw new BadLines(result, this.call, source.unit)
+      rejects?.keep()
+      return result
+    } finally {
+      rejects?.discard()
     }
   }
 
-  end(): void {
-    clearTimeout(this.busy)
-    this.status.clear()
+  /** The message for a signal. */
+  interrupted(): string {
+    return this.isLoaded ? 'interrupted when all was loaded' : 'interrupted: nothing was loaded'
+  }
+
+  /** Prints the result on standard output, notes on standard error. */
+  async report(loaded: Loaded): Promise<void> {
+    const { dryRun, json } = this.call
+    const notes = this.notes(loaded)
+    printNotes(notes)
+    if (json) return await printJson(this.object(loaded, given({ since: this.source?.feed?.since() })))
+    const lines = `${counted(loadedLines(loaded), this.source?.unit ?? 'line')}${this.leftOut(loaded)}`
+    await print(`${dryRun ? 'would have loaded' : 'loaded'} ${lines}\n`)
+    await printTable(
+      ['', 'inserted', 'updated', 'unchanged', 'deleted'],
+      Object.entries(loaded.summary).map(([table, { inserted, updated, unchanged, deleted }]) =>
+        [table, inserted, updated, unchanged, deleted].map(String),
+      ),
+    )
+    if (dryRun) await print('nothing was changed: this was a dry run\n')
+  }
+
+  /** Prints notes, bad lines and JSON of a failed import. The error itself is printed as that of any command. */
+  async reportFailure(error: unknown): Promise<void> {
+    if (this.call.json) await printJson(this.failureObject(error))
+    printNotes(this.notes())
+    if (error instanceof BadLines) for (const line of error.problems) process.stderr.write(`${line}\n`)
+  }
+
+  /** The notes of the source, and one if --sync kept rows because of a bad line. */
+  notes(loaded?: Loaded): string[] {
+    const notes = this.source?.notes() ?? []
+    if (!loaded?.keptFor) return notes
+    const bad = describePlace(loaded.keptFor)
+    return [...notes, `nothing but parts was removed: ${bad} is bad and does not say whose it is`]
+  }
+
+  /** The object of --json for a loaded import. */
+  object(loaded: Loaded, more: object = {}): object {
+    const { lines, rejected, erased, summary } = loaded
+    const { dryRun = false, rejects } = this.call
+    const counts = { lines, rejected, erased_left_out: erased.people, ...more, ...given({ rejects }) }
+    return { loaded: !dryRun, dry_run: dryRun, ...counts, ...summary, notes: this.notes(loaded) }
+  }
+
+  /** The object of --json for a failed import. */
+  failureObject(error: unknown): object {
+    const { result } = error instanceof BadLines ? error : {}
+    const counts = result && { lines: result.lines, bad_lines: result.total, problems: result.problems }
+    return { loaded: this.isLoaded, error: describeError(error, 'import'), ...counts, notes: this.notes() }
+  }
+
+  /** The lines that were not loaded, as the end of a sentence; "" if there are none. */
+  leftOut({ rejected, erased }: Loaded): string {
+    const written = rejected > 0 ? `, ${rejected} rejected (written to ${this.call.rejects})` : ''
+    return written + (erased.people > 0 ? `, ${describeErased(erased.people)}` : '')
   }
 }
+
+function printNotes(notes: string[]): void {
+  for (const note of notes) process.stderr.write(`note: ${note}\n`)
+}
+
+/** "1 erased person left out". */
+export const describeErased = (people: number): string =>
+  `${people} erased ${people === 1 ? 'person' : 'people'} left out`
+
+/** How many lines were loaded. */
+export const loadedLines = ({ lines, rejected, erased }: Loaded): number => lines - rejected - erased.lines

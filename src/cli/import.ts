@@ -1,21 +1,31 @@
-import { Command } from 'commander'
 import { Interrupted, UsageFailure } from '../errors.ts'
+import type { Progress } from '../import/import.ts'
 import { platformSource } from '../import/platform/source.ts'
 import type { RecordSource } from '../import/record.ts'
 import { openSource } from '../import/source.ts'
-import { readDuration, readLimit } from './arguments.ts'
+import { newCommand, readDuration, readLimit } from './arguments.ts'
 import { explainImport, type FeedCall, isFromPlatform, readFeedName, readPlatform } from './feed.ts'
 import { importEvery } from './feed-rounds.ts'
-import { reportFailure, reportResult } from './import-report.ts'
-import { type ImportCall, ImportProgress, importOnce } from './import-run.ts'
+import { type ImportCall, ImportRun } from './import-run.ts'
+import { StatusLine } from './output.ts'
 import { interruptible } from './process.ts'
 
 type Options = ImportCall & FeedCall
 
 /** axport import FILE, axport import --from URL --queries DIR */
-export function importCommand(): Command {
-  return new Command('import')
-    .description('Load NDJSON, CSV or the rows of queries into the database: all of it, or nothing.')
+export const importCommand = () =>
+  newCommand(
+    'import',
+    'Load NDJSON, CSV or the rows of queries into the database: all of it, or nothing.',
+    `NDJSON has a JSON object on each line, in any order. A line inserts or updates the row of its type
+and id. A field that is left out stays as it is, null clears it, "deleted":true removes the row:
+  {"type":"organization","id":12,"name":"Lakeside District"}
+  {"type":"assessment","id":9001,"user_id":501,"organization_id":12,"product_id":7,
+   "certified_at":"2026-03-01T18:20:00Z","proctor_id":77}   (on one line; see docs/operate/data.md)
+
+Examples: axport import --dry-run export.ndjson.gz
+          axport import --from-file platform.url --queries queries --every 1m`,
+  )
     .argument('[file]', 'NDJSON or gzip, a folder or zip of CSV, - for standard input')
     .option('--dry-run', 'change nothing, only show what would change')
     .option('--rejects <file>', 'write bad lines to FILE, and load the others')
@@ -31,20 +41,7 @@ export function importCommand(): Command {
     .option('--every <duration>', 'repeat until SIGTERM or Ctrl-C', readDuration)
     .option('--explain', 'only show which columns the queries have and lack')
     .option('--json', 'print a JSON object')
-    .addHelpText(
-      'after',
-      `
-NDJSON has a JSON object on each line, in any order. A line inserts or updates the row of its type
-and id. A field that is left out stays as it is, null clears it, "deleted":true removes the row:
-  {"type":"organization","id":12,"name":"Lakeside District"}
-  {"type":"assessment","id":9001,"user_id":501,"organization_id":12,"product_id":7,
-   "certified_at":"2026-03-01T18:20:00Z","proctor_id":77}   (on one line; see docs/operate/data.md)
-
-Examples: axport import --dry-run export.ndjson.gz
-          axport import --from-file platform.url --queries queries --every 1m`,
-    )
     .action(runImport)
-}
 
 async function runImport(file: string | undefined, options: Options): Promise<void> {
   if (options.maxRejected && options.rejects === undefined)
@@ -55,27 +52,61 @@ async function runImport(file: string | undefined, options: Options): Promise<vo
     throw new UsageFailure('--every goes without --dry-run and --explain')
   if (options.explain) return await explainImport(options)
   if (options.every !== undefined) return await importEvery(options.every, options)
-  await runOnce(async signal => platformSource({ ...readPlatform(options), signal }), options)
+  await runOnce(signal => platformSource({ ...readPlatform(options), signal }), options)
 }
 
 async function runOnce(
-  open: (signal: AbortSignal) => Promise<RecordSource>,
+  open: (signal: AbortSignal) => RecordSource | Promise<RecordSource>,
   options: Options,
 ): Promise<void> {
   const progress = new ImportProgress()
-  const opened: { source?: RecordSource } = {}
+  const run = new ImportRun(options)
   try {
-    const result = await interruptible(
-      async signal => {
-        opened.source = await open(signal)
-        return await importOnce(opened.source, options, signal, step => progress.show(step))
-      },
-      () => (progress.isLoaded ? 'interrupted when all was loaded' : 'interrupted: nothing was loaded'),
+    const loaded = await interruptible(
+      signal => run.load(open, signal, step => progress.show(step)),
+      () => run.interrupted(),
     ).finally(() => progress.end())
-    await reportResult(result, opened.source, options)
+    await run.report(loaded)
   } catch (error) {
-    if (!(error instanceof UsageFailure || error instanceof Interrupted))
-      await reportFailure(error, progress.isLoaded, opened.source, options)
+    if (!(error instanceof UsageFailure || error instanceof Interrupted)) await run.reportFailure(error)
     throw error
+  }
+}
+
+/** After this time without a first step, a line says why. */
+const BUSY_MS = 2000
+
+const STEPS = {
+  checking: 'checking …',
+  indexing: 'building indexes …',
+  tidying: 'loaded, gathering statistics …',
+}
+
+/** The progress of an import on standard error. */
+class ImportProgress {
+  private readonly status = new StatusLine()
+  private readonly busy = setTimeout(
+    () => this.status.say('waiting for the database, which is busy with another command …'),
+    BUSY_MS,
+  )
+
+  show(progress: Progress): void {
+    clearTimeout(this.busy)
+    const { status } = this
+    if (progress.phase === 'waiting') status.say('waiting for another import to finish …')
+    else if (progress.phase === 'reading') {
+      const { bytes, size, lines } = progress
+      status.showProgress('reading', bytes, size, 'lines', { counted: lines })
+    } else if (progress.phase === 'loading' || progress.phase === 'rendering')
+      status.showProgress(progress.phase, progress.done, progress.total, 'assessments')
+    else {
+      const text = STEPS[progress.phase]
+      status.show(() => text)
+    }
+  }
+
+  end(): void {
+    clearTimeout(this.busy)
+    this.status.clear()
   }
 }

@@ -1,5 +1,3 @@
-import { Command } from 'commander'
-import type { Sql } from 'postgres'
 import { UsageFailure } from '../errors.ts'
 import { describeDisclosing, setDisclosing } from '../postgres/disclosing.ts'
 import { grantFor } from '../postgres/privileges/grant.ts'
@@ -7,20 +5,10 @@ import { LOAD, SERVE } from '../postgres/privileges/purposes.ts'
 import { migrate } from '../postgres/schema/migrate.ts'
 import { MIGRATIONS } from '../postgres/schema/migrations.ts'
 import { setTimeZone } from '../postgres/schema/time-zone.ts'
-import { oneOf, readKept } from './arguments.ts'
+import { given, newCommand, oneOf, readKept } from './arguments.ts'
 import { print, printJson } from './output.ts'
 import { standbyServers, waitForStandbys, waitOption } from './standbys.ts'
 import { withAnySchema } from './with-database.ts'
-
-interface Options {
-  timeZone?: string
-  disclosures?: 'on' | 'off'
-  disclosuresKeep?: string
-  wait: number
-  grant?: string
-  grantLoader?: string
-  json?: true
-}
 
 /** What --json prints; `time_zone` and `disclosures` if the options set them. */
 interface Done {
@@ -32,9 +20,17 @@ interface Done {
 }
 
 /** axport migrate */
-export function migrateCommand(): Command {
-  return new Command('migrate')
-    .description('Create or upgrade the tables. Safe to repeat, and to run twice at once.')
+export const migrateCommand = () =>
+  newCommand(
+    'migrate',
+    'Create or upgrade the tables. Safe to repeat, and to run twice at once.',
+    `Dates in the API are days in the platform's time zone. The time zone is stored in the database; to
+change it renders every record again. Repeat --grant and --grant-loader after an upgrade.
+While disclosures are recorded, older executables refuse to start, because they would not record.
+Those that are running do not notice: stop them before you set --disclosures on.
+
+Example: axport migrate --time-zone America/New_York`,
+  )
     .option('--time-zone <zone>', "the platform's time zone: Europe/Berlin (a new database has UTC)")
     .option(
       '--disclosures <on|off>',
@@ -50,62 +46,40 @@ export function migrateCommand(): Command {
     .option('--grant <role>', 'give this role the privileges that axport serve needs, and no others')
     .option('--grant-loader <role>', 'give this role the privileges that axport import needs, and no others')
     .option('--json', 'print a JSON object at the end')
-    .addHelpText(
-      'after',
-      `
-Dates in the API are days in the platform's time zone. The time zone is stored in the database; to
-change it renders every record again. Repeat --grant and --grant-loader after an upgrade.
-While disclosures are recorded, older executables refuse to start, because they would not record.
-Those that are running do not notice: stop them before you set --disclosures on.
-
-Example: axport migrate --time-zone America/New_York`,
-    )
-    .action(run)
-}
-
-async function run({ timeZone, grant, grantLoader, json, ...options }: Options): Promise<void> {
-  requireRoles(grant, grantLoader)
-  // A wrong setting must be found before the change.
-  const servers = options.disclosures === 'on' ? standbyServers() : []
-  const say = async (line: string) => (json ? undefined : await print(`${line}\n`))
-  await withAnySchema(async ({ sql }) => {
-    const applied = await migrate(sql, MIGRATIONS, { onBlocked })
-    await say(applied.length > 0 ? `applied ${applied.join(', ')}` : 'the schema is up to date')
-    const done: Done = { applied, granted: [] }
-    if (timeZone !== undefined) {
-      const changed = await setTimeZone(sql, timeZone)
-      done.time_zone = { name: timeZone, changed }
-      await say(changed ? `the time zone is now ${timeZone}` : `the time zone is ${timeZone} already`)
-    }
-    if (options.disclosures !== undefined || options.disclosuresKeep !== undefined) {
-      done.disclosures = await switchDisclosures(sql, options)
-      const { changed, on: isOn, kept } = done.disclosures
-      const words = describeDisclosing({ isOn, kept })
-      if (changed && isOn)
-        process.stderr.write('services of older executables that are running do not record: stop them\n')
-      await say(changed ? `disclosures are now ${words}` : `disclosures are ${words} already`)
-    }
-    for (const [role, purpose] of [[grant, SERVE] as const, [grantLoader, LOAD] as const]) {
-      if (role === undefined) continue
-      await grantFor(sql, role, purpose)
-      done.granted.push({ role, for: purpose.commands })
-      await say(`${role} has what ${purpose.commands} needs`)
-    }
-    if (json) await printJson(done)
-    await waitForStandbys(sql, servers, options.wait)
-  })
-}
-
-async function switchDisclosures(
-  sql: Sql,
-  { disclosures, disclosuresKeep }: Options,
-): Promise<NonNullable<Done['disclosures']>> {
-  const { isOn, ...rest } = await setDisclosing(sql, {
-    ...(disclosures && { isOn: disclosures === 'on' }),
-    ...(disclosuresKeep !== undefined && { kept: disclosuresKeep === 'forever' ? null : disclosuresKeep }),
-  })
-  return { on: isOn, ...rest }
-}
+    .action(async ({ timeZone, disclosures, disclosuresKeep, grant, grantLoader, wait, json }) => {
+      requireRoles(grant, grantLoader)
+      // A wrong setting must be found before the change.
+      const servers = disclosures === 'on' ? standbyServers() : []
+      const say = async (line: string) => (json ? undefined : await print(`${line}\n`))
+      await withAnySchema(async ({ sql }) => {
+        const applied = await migrate(sql, MIGRATIONS, { onBlocked })
+        await say(applied.length > 0 ? `applied ${applied.join(', ')}` : 'the schema is up to date')
+        const done: Done = { applied, granted: [] }
+        if (timeZone !== undefined) {
+          const changed = await setTimeZone(sql, timeZone)
+          done.time_zone = { name: timeZone, changed }
+          await say(changed ? `the time zone is now ${timeZone}` : `the time zone is ${timeZone} already`)
+        }
+        if (disclosures !== undefined || disclosuresKeep !== undefined) {
+          const isOn = disclosures && disclosures === 'on'
+          const kept = disclosuresKeep === 'forever' ? null : disclosuresKeep
+          const { changed, ...state } = await setDisclosing(sql, given({ isOn, kept }))
+          done.disclosures = { on: state.isOn, kept: state.kept, changed }
+          if (changed && state.isOn)
+            process.stderr.write('services of older executables that are running do not record: stop them\n')
+          const words = describeDisclosing(state)
+          await say(changed ? `disclosures are now ${words}` : `disclosures are ${words} already`)
+        }
+        for (const [role, purpose] of [[grant, SERVE] as const, [grantLoader, LOAD] as const]) {
+          if (role === undefined) continue
+          await grantFor(sql, role, purpose)
+          done.granted.push({ role, for: purpose.commands })
+          await say(`${role} has what ${purpose.commands} needs`)
+        }
+        if (json) await printJson(done)
+        await waitForStandbys(sql, servers, wait)
+      })
+    })
 
 /** @param pauseMs until the next attempt */
 function onBlocked(blockers: string, pauseMs: number): void {

@@ -20,9 +20,7 @@ export function terminated(): Promise<string> {
 
 /**
  * Runs work until it is done, or until Ctrl-C or SIGTERM aborts its signal. Aborted work is not waited for: it may be
- * reading from a pipe that stays silent.
- * @param message for the error, made when the signal arrives
- * @throws Interrupted
+ * reading from a pipe that stays silent. @throws Interrupted with the message
  */
 export async function interruptible<Result>(
   work: (signal: AbortSignal) => Promise<Result>,

@@ -1,11 +1,11 @@
-import { Command, CommanderError } from 'commander'
+import { Command, CommanderError, type CommandUnknownOpts } from '@commander-js/extra-typings'
 import { dropForeignSettings } from '../config.ts'
-import { IncompleteFailure, Interrupted, UsageFailure } from '../errors.ts'
+import { describeError, IncompleteFailure, Interrupted, UsageFailure } from '../errors.ts'
+import { newCommand } from './arguments.ts'
 import { backupCommand } from './backup.ts'
 import { completeCommand, completionCommand } from './completion.ts'
 import { configCommand } from './config.ts'
 import { demoCommand } from './demo.ts'
-import { describeError } from './describe-error.ts'
 import { disclosuresCommand } from './disclosures.ts'
 import { doctorCommand } from './doctor.ts'
 import { eraseCommand } from './erase.ts'
@@ -19,10 +19,7 @@ import { sampleCommand } from './sample.ts'
 import { serveCommand } from './serve.ts'
 import { VERSION, versionCommand } from './version.ts'
 
-/**
- * Runs one command. Exit codes: 0 done, 1 failed, 2 called wrongly, 75 unfinished with something kept, 130 interrupted.
- * Errors are one line on standard error that says what is wrong and what to do.
- */
+/** Runs one command, and returns its exit code (see errors.ts). An error is one line on standard error. */
 export async function run(args: string[]): Promise<number> {
   dropForeignSettings()
   try {
@@ -38,54 +35,47 @@ export async function run(args: string[]): Promise<number> {
   }
 }
 
-function program(): Command {
-  const program = new Command('axport')
-    .description('The Assessment Export Service: a read-only HTTP API over Postgres, and its command line.')
+function program(): CommandUnknownOpts {
+  const program: CommandUnknownOpts = newCommand(
+    'axport',
+    'The Assessment Export Service: a read-only HTTP API over Postgres, and its command line.',
+    'Settings come from the environment: DATABASE_URL, HOST, PORT, … (axport config shows them).\n\nExample: axport demo',
+  )
     .version(VERSION, '-v, --version', 'print the version')
-    .addHelpText(
-      'after',
-      '\nSettings come from the environment: DATABASE_URL, HOST, PORT, … (axport config shows them).\n\n' +
-        'Example: axport demo',
-    )
-  for (const command of [
-    demoCommand(),
-    serveCommand(),
-    migrateCommand(),
-    importCommand(),
-    refreshCommand(),
-    integrationCommand(),
-    disclosuresCommand(),
-    eraseCommand(),
-    pullCommand(),
-    sampleCommand(),
-    backupCommand(),
-    restoreCommand(),
-    doctorCommand(),
-    configCommand(),
-    completionCommand(),
-    versionCommand(),
-  ])
-    program.addCommand(command)
-  for (const hidden of [helpCommand(program), completeCommand(program)])
-    program.addCommand(hidden, { hidden: true })
+    .addCommand(demoCommand())
+    .addCommand(serveCommand())
+    .addCommand(migrateCommand())
+    .addCommand(importCommand())
+    .addCommand(refreshCommand())
+    .addCommand(integrationCommand())
+    .addCommand(disclosuresCommand())
+    .addCommand(eraseCommand())
+    .addCommand(pullCommand())
+    .addCommand(sampleCommand())
+    .addCommand(backupCommand())
+    .addCommand(restoreCommand())
+    .addCommand(doctorCommand())
+    .addCommand(configCommand())
+    .addCommand(completionCommand())
+    .addCommand(versionCommand())
+  program
+    .addCommand(helpCommand(program), { hidden: true })
+    .addCommand(completeCommand(program), { hidden: true })
   return configure(program, 'axport')
 }
 
 /** axport help [COMMAND]: what --help of that command prints. */
-function helpCommand(program: Command): Command {
-  return new Command('help').argument('[command...]').action((words: string[]) => {
-    let command: Command | undefined = program
+function helpCommand(program: CommandUnknownOpts) {
+  return new Command('help').argument('[command...]').action(words => {
+    let command: CommandUnknownOpts | undefined = program
     for (const word of words) command = command?.commands.find(child => child.name() === word)
     if (!command) throw new UsageFailure(`unknown command '${words.join(' ')}' (see axport --help)`)
     command.help()
   })
 }
 
-/**
- * Gives a command and those below it the settings that commander would pass down only to commands it made itself. Errors
- * are one line, which ends in the help to read if it does not say what a value has to be.
- */
-function configure(command: Command, path: string): Command {
+/** Gives a command and those below it the settings that commander passes down only to commands that it made itself. */
+function configure(command: CommandUnknownOpts, path: string): CommandUnknownOpts {
   for (const child of command.commands) configure(child, `${path} ${child.name()}`)
   const outputError = (text: string, write: (line: string) => void) => {
     const line = text

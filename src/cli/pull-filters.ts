@@ -1,15 +1,8 @@
-import { InvalidArgumentError, Option } from 'commander'
+import { InvalidArgumentError, Option } from '@commander-js/extra-typings'
 import { isDay } from '../calendar-day.ts'
-import { type Filter, LIST_PARAMETERS, ORDERS, SORTS } from '../contract.ts'
+import { type Filter, LIST_PARAMETERS } from '../contract.ts'
 import type { Query } from '../pull/job.ts'
 import { oneOf, readIds } from './arguments.ts'
-
-/** The options that filter and sort, as commander gives them. */
-export interface FilterOptions {
-  [name: string]: unknown
-  sort: Query['sort']
-  order: Query['order']
-}
 
 /** The option of each filter (spec 4.2): its flags, its help, and the reader of one value. */
 const OPTIONS: Record<keyof Filter, [flags: string, help: string, read: (text: string) => string]> = {
@@ -34,9 +27,9 @@ const OPTIONS: Record<keyof Filter, [flags: string, help: string, read: (text: s
   ],
 }
 
-/** An option for each filter, and --sort and --order. */
+/** An option for each filter. */
 export function filterOptions(): Option[] {
-  const filters = Object.entries(OPTIONS).map(([name, [flags, help, read]]) =>
+  return Object.entries(OPTIONS).map(([name, [flags, help, read]]) =>
     new Option(flags, help).argParser<string[]>((text, before = []) => {
       if (name === 'seids') return [...before, read(text)]
       // The last value of a scalar filter wins.
@@ -44,22 +37,15 @@ export function filterOptions(): Option[] {
       return [...before, ...text.split(',').map(value => read(value.trim()))]
     }),
   )
-  return [
-    ...filters,
-    new Option('--sort <by>', SORTS.join(', ')).argParser(oneOf(...SORTS)).default(SORTS[0]),
-    new Option('--order <order>', ORDERS.join(', ')).argParser(oneOf(...ORDERS)).default(ORDERS[0]),
-  ]
 }
 
-/** The query of the options. */
-export function queryOf(options: FilterOptions): Query {
-  const { sort, order } = options
-  const filter: Query['filter'] = {}
-  for (const [name, [flags]] of Object.entries(OPTIONS)) {
-    const values = options[new Option(flags).attributeName()]
-    if (values) filter[name as keyof Filter] = values as string[]
-  }
-  return { filter, sort, order }
+/** The filters among the options of a command. */
+export function filterOf(options: Record<string, unknown>): Query['filter'] {
+  const values = Object.entries(OPTIONS).map(([name, [flags]]) => [
+    name,
+    options[new Option(flags).attributeName()],
+  ])
+  return Object.fromEntries(values.filter(([, value]) => value))
 }
 
 /** The API ignores a blank filter (spec 4.2), so an empty variable of a script would export everything. */

@@ -1,33 +1,29 @@
 import { readFileSync } from 'node:fs'
-import { Command, InvalidArgumentError, Option } from 'commander'
+import { InvalidArgumentError, Option } from '@commander-js/extra-typings'
 import { setting } from '../config.ts'
+import { ORDERS, SORTS } from '../contract.ts'
 import { Failure, IncompleteFailure, Interrupted, UsageFailure } from '../errors.ts'
 import { isDevice } from '../files.ts'
 import { isLoopback } from '../pull/client.ts'
 import { compressionOf, FORMATS, type Form, type FormatName, formatOf } from '../pull/formats.ts'
-import type { PullJob, PullProgress } from '../pull/job.ts'
+import type { PullJob, PullProgress, PullResult } from '../pull/job.ts'
 import { pull } from '../pull/pull.ts'
-import { oneOf, readDuration } from './arguments.ts'
-import { counted, print, printJson } from './output.ts'
+import { newCommand, oneOf, readDuration } from './arguments.ts'
+import { counted, print, printJson, StatusLine } from './output.ts'
 import { interruptible } from './process.ts'
-import { StatusLine } from './progress.ts'
-import { type FilterOptions, filterOptions, queryOf } from './pull-filters.ts'
-
-interface Options extends FilterOptions {
-  baseUrl: string
-  clientId: string
-  clientSecretFile?: string
-  out: string
-  format?: FormatName
-  timeout: number
-  retryFor: number
-  json?: true
-}
+import { filterOf, filterOptions } from './pull-filters.ts'
 
 /** axport pull */
-export function pullCommand(): Command {
-  const command = new Command('pull')
-    .description('Read all assessments of a service into a file: NDJSON, CSV or Parquet. Needs no database.')
+export function pullCommand() {
+  const command = newCommand(
+    'pull',
+    'Read all assessments of a service into a file: NDJSON, CSV or Parquet. Needs no database.',
+    `The file is replaced when all records are read. A run that fails or is interrupted keeps the records
+that it read in FILE.partial. Exit code 75: run the same command again, and it continues from there.
+Exit code 1: correct what the error says, then run it again.
+
+Example: axport pull --base-url https://axport.example.org --client-id ID --out educators.ndjson`,
+  )
     .requiredOption('--base-url <url>', 'the service, https://host', readBaseUrl)
     .requiredOption('--client-id <id>', 'the integration; its secret comes from AXPORT_CLIENT_SECRET')
     .option('--client-secret-file <file>', 'read the secret from a file instead')
@@ -35,22 +31,39 @@ export function pullCommand(): Command {
     .option('--format <format>', `${FORMATS.join(', ')} (by the ending)`, oneOf(...FORMATS))
   for (const option of filterOptions()) command.addOption(option)
   return command
+    .option('--sort <by>', SORTS.join(', '), oneOf(...SORTS), SORTS[0])
+    .option('--order <order>', ORDERS.join(', '), oneOf(...ORDERS), ORDERS[0])
     .addOption(duration('--timeout', 'longest time for one answer', 60, '60s'))
     .addOption(duration('--retry-for', 'how long to repeat a failing request', 300, '5m'))
     .option('--json', 'print a JSON object')
-    .addHelpText(
-      'after',
-      `
-The file is replaced when all records are read. A run that fails or is interrupted keeps the records
-that it read in FILE.partial. Exit code 75: run the same command again, and it continues from there.
-Exit code 1: correct what the error says, then run it again.
-
-Example: axport pull --base-url https://axport.example.org --client-id ID --out educators.ndjson`,
-    )
-    .action(runPull)
+    .action(async options => {
+      const { baseUrl, clientId, sort, order, out, json } = options
+      const isStdout = ['-', '/dev/stdout', '/dev/fd/1', '/proc/self/fd/1'].includes(out)
+      if (isStdout && json)
+        throw new UsageFailure(`--json and --out ${out} would both write to standard output`)
+      const form = isStdout ? { format: options.format ?? 'ndjson' } : formOf(options)
+      const service = {
+        baseUrl,
+        clientId,
+        clientSecret: readSecret(options.clientSecretFile),
+        timeoutMs: options.timeout * 1000,
+        retryForMs: options.retryFor * 1000,
+      }
+      const job = {
+        service,
+        query: { filter: filterOf(options), sort, order },
+        ...form,
+        out: isStdout ? toStdout : out,
+      }
+      await run(job, isStdout || isDevice(out), async ({ records, ...others }) => {
+        if (isStdout) return
+        if (json) await printJson({ records, file: out, ...form, ...others })
+        else await print(`wrote ${counted(records, 'assessment')} to ${out}\n`)
+      })
+    })
 }
 
-const duration = (name: string, help: string, seconds: number, text: string) =>
+const duration = <const Name extends string>(name: Name, help: string, seconds: number, text: string) =>
   new Option(`${name} <duration>`, help).argParser(readDuration).default(seconds, text)
 
 /** The service without a slash at its end: paths of the API are appended. */
@@ -63,10 +76,7 @@ function readBaseUrl(text: string): string {
   return url.href.replace(/\/+$/, '')
 }
 
-/**
- * The secret in the file, or in AXPORT_CLIENT_SECRET. Not an argument: other users of the machine can see those.
- * @throws Failure if there is none
- */
+/** The secret in the file or in AXPORT_CLIENT_SECRET; an argument could be seen by others. @throws Failure if none */
 function readSecret(file: string | undefined): string {
   if (file === undefined) {
     const secret = setting('AXPORT_CLIENT_SECRET')
@@ -85,50 +95,48 @@ function readSecret(file: string | undefined): string {
   return secret
 }
 
-async function runPull(options: Options): Promise<void> {
-  const { baseUrl, clientId, out, json } = options
-  const isStdout = ['-', '/dev/stdout', '/dev/fd/1', '/proc/self/fd/1'].includes(out)
-  if (isStdout && json) throw new UsageFailure(`--json and --out ${out} would both write to standard output`)
-  const form = isStdout ? { format: options.format ?? 'ndjson' } : formOf(options)
-  const job: PullJob = {
-    service: {
-      baseUrl,
-      clientId,
-      clientSecret: readSecret(options.clientSecretFile),
-      timeoutMs: options.timeout * 1000,
-      retryForMs: options.retryFor * 1000,
-    },
-    query: queryOf(options),
-    ...form,
-    out: isStdout ? toStdout : out,
+/** Pulls with progress on standard error. `isStream`: into a pipe or a device, which keep nothing for another run */
+async function run(
+  job: PullJob,
+  isStream: boolean,
+  report: (result: PullResult) => Promise<void>,
+): Promise<void> {
+  const status = new StatusLine()
+  const onNote = (text: string) => status.say(`note: ${text}`)
+  let last: PullProgress | undefined
+  const onProgress = (progress: PullProgress) => {
+    last = progress
+    const { phase, done, total } = progress
+    const skipped = progress.phase === 'pulling' ? progress.resumed : 0
+    status.showProgress(phase, done, total, 'assessments', { skipped })
   }
-  const progress = new PullStatus(isStdout || isDevice(out))
-  if (new URL(baseUrl).protocol === 'http:' && !isLoopback(baseUrl))
-    progress.onNote('http:// lets everybody on the way read the secret and the records: use https://')
+  const onPause = (reason: string, milliseconds: number) =>
+    status.show(() => `${reason}; trying again in ${Math.ceil(milliseconds / 1000)} s …`)
+  /** Records that the next run need not read again if this one ends now. */
+  const kept = () => (isStream || !last ? 0 : last.phase === 'pulling' ? last.done : last.total)
+  if (new URL(job.service.baseUrl).protocol === 'http:' && !isLoopback(job.service.baseUrl))
+    onNote('http:// lets everybody on the way read the secret and the records: use https://')
   try {
-    const { onProgress, onPause, onNote } = progress
-    const { records, resumed, restarts } = await interruptible(
+    const result = await interruptible(
       signal => pull(job, { onProgress, onPause, onNote, signal }),
-      () => progress.interrupted(),
-    )
-    progress.end()
-    if (isStdout) return
-    if (json) await printJson({ records, file: out, ...form, resumed, restarts })
-    else await print(`wrote ${counted(records, 'assessment')} to ${out}\n`)
+      () => {
+        if (isStream) return 'interrupted: the output is incomplete'
+        if (kept() === 0) return 'interrupted: nothing is kept'
+        const records = `${kept()} of ${last?.total} assessments are`
+        const state = last?.phase === 'resuming' ? 'what an earlier run has read is' : records
+        return `interrupted; ${state} kept: run the same command again to go on`
+      },
+    ).finally(() => status.clear())
+    await report(result)
   } catch (error) {
-    if (error instanceof Interrupted && progress.kept > 0) throw new IncompleteFailure(error.message)
+    if (error instanceof Interrupted && kept() > 0) throw new IncompleteFailure(error.message)
     // The reader closed the pipe, as head does, or failed.
     throw (error as { code?: string }).code === 'EPIPE' ? new Interrupted('') : error
-  } finally {
-    progress.end()
   }
 }
 
-/**
- * The format by --format or the ending of the file, and the compression by the ending.
- * @throws UsageFailure if they do not say the format, or contradict each other
- */
-function formOf({ out, format = formatOf(out) }: Options): Form {
+/** The form by --format or the ending of the file. @throws UsageFailure if neither says it, or they contradict */
+function formOf({ out, format = formatOf(out) }: { out: string; format?: FormatName }): Form {
   if (!format) throw new UsageFailure(`${out} has no ending that says the format: give --format`)
   const compression = compressionOf(out)
   if (compression && format === 'parquet')
@@ -142,46 +150,5 @@ async function toStdout(bytes: Uint8Array): Promise<void> {
   } catch (error) {
     const { code } = error as { code?: string }
     throw code === 'EPIPE' ? error : new Failure(`cannot write to standard output (${code})`)
-  }
-}
-
-/** The progress of a pull on standard error. */
-class PullStatus {
-  private readonly line = new StatusLine()
-  private last: PullProgress | undefined
-
-  /** @param isStream whether the output is a pipe or a device, of which nothing can be kept for another run */
-  constructor(private readonly isStream: boolean) {}
-
-  readonly onProgress = (progress: PullProgress): void => {
-    this.last = progress
-    const skipped = progress.phase === 'pulling' ? progress.resumed : 0
-    this.line.showProgress(progress.phase, progress.done, progress.total, 'assessments', { skipped })
-  }
-
-  readonly onPause = (reason: string, milliseconds: number): void =>
-    this.line.show(() => `${reason}; trying again in ${Math.ceil(milliseconds / 1000)} s …`)
-
-  readonly onNote = (text: string): void => this.line.say(`note: ${text}`)
-
-  /** Records that the next run need not read again if this one ends now. */
-  get kept(): number {
-    if (this.isStream || !this.last) return 0
-    return this.last.phase === 'pulling' ? this.last.done : this.last.total
-  }
-
-  /** The message for Ctrl-C: what is kept. */
-  interrupted(): string {
-    if (this.isStream) return 'interrupted: the output is incomplete'
-    if (this.kept === 0) return 'interrupted: nothing is kept'
-    const kept =
-      this.last?.phase === 'resuming'
-        ? 'what an earlier run has read is'
-        : `${this.kept} of ${this.last?.total} assessments are`
-    return `interrupted; ${kept} kept: run the same command again to go on`
-  }
-
-  end(): void {
-    this.line.clear()
   }
 }

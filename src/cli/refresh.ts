@@ -1,32 +1,26 @@
-import { Command } from 'commander'
-import type { Ids } from '../integrations/scope.ts'
 import { refresh } from '../refresh/refresh.ts'
-import { readIds } from './arguments.ts'
-import { printJson, printTable } from './output.ts'
-import { StatusLine } from './progress.ts'
+import { newCommand, readIds } from './arguments.ts'
+import { printJson, printTable, StatusLine } from './output.ts'
 import { withCurrentSchema } from './with-database.ts'
 
 /** axport refresh */
-export function refreshCommand(): Command {
-  return new Command('refresh')
-    .description('Compare the export with the source tables, and correct records that differ.')
-    .option('--organizations <ids>', 'only records of these organizations: 1,2 (default: all)', readIds)
-    .option('--json', 'print a JSON object')
-    .addHelpText(
-      'after',
-      `
-Needed only after a write to the source tables without their triggers: by logical replication, with
+export const refreshCommand = () =>
+  newCommand(
+    'refresh',
+    'Compare the export with the source tables, and correct records that differ.',
+    `Needed only after a write to the source tables without their triggers: by logical replication, with
 session_replication_role = replica, or by pg_restore --disable-triggers. Running services go on.
 
 Example: axport refresh --organizations 12,13`,
-    )
-    .action(async ({ organizations = 'all', json }: { organizations?: Ids; json?: true }) => {
-      const status = new StatusLine()
+  )
+    .option('--organizations <ids>', 'only records of these organizations: 1,2 (default: all)', readIds)
+    .option('--json', 'print a JSON object')
+    .action(async ({ organizations = 'all', json }) => {
       const ids = organizations === 'all' ? undefined : organizations
-      const onRows = (rows: number) => status.show(() => `compared ${rows} rows`)
-      const found = await withCurrentSchema(({ sql }) => refresh(sql, ids, onRows)).finally(() =>
-        status.clear(),
-      )
+      const found = await withCurrentSchema(async ({ sql }) => {
+        using status = new StatusLine()
+        return await refresh(sql, ids, rows => status.show(() => `compared ${rows} rows`))
+      })
       if (json) return await printJson(found)
       await printTable(
         ['', 'compared', 'missing', 'outdated', 'left over'],
@@ -36,4 +30,3 @@ Example: axport refresh --organizations 12,13`,
         }),
       )
     })
-}

@@ -1,44 +1,35 @@
-import { Command } from 'commander'
 import type { Header } from '../backup/archive.ts'
 import { checkArchive } from '../backup/read.ts'
 import { type Progress, restore } from '../backup/restore.ts'
-import { describeErased } from './import-report.ts'
-import { print, printJson, printTable } from './output.ts'
+import { newCommand } from './arguments.ts'
+import { describeErased } from './import-run.ts'
+import { print, printJson, printTable, StatusLine } from './output.ts'
 import { interruptible } from './process.ts'
-import { StatusLine } from './progress.ts'
 import { withAnySchema } from './with-database.ts'
 
-interface Options {
-  check?: true
-  json?: true
-}
-
 /** axport restore FILE */
-export function restoreCommand(): Command {
-  return new Command('restore')
-    .description('Load a backup into an empty database: all or nothing.')
-    .argument('<file>', 'the backup')
-    .option('--check', 'only check that the file is complete and undamaged; needs no database')
-    .option('--json', 'print a JSON object')
-    .addHelpText(
-      'after',
-      `
-A backup of a Postgres can be loaded into an embedded folder, and the other way round. The database
+export const restoreCommand = () =>
+  newCommand(
+    'restore',
+    'Load a backup into an empty database: all or nothing.',
+    `A backup of a Postgres can be loaded into an embedded folder, and the other way round. The database
 must have no data; tables are created if there are none. Run the command as the role that will own
 the tables, then axport migrate --grant. The whole file is checked before anything is written.
 
 Example: axport restore axport.backup`,
-    )
-    .action(async (file: string, { check, json }: Options) => {
+  )
+    .argument('<file>', 'the backup')
+    .option('--check', 'only check that the file is complete and undamaged; needs no database')
+    .option('--json', 'print a JSON object')
+    .action(async (file, { check, json }) => {
       const header = await checkArchive(file)
       const erased = check ? undefined : await restoreInto(file, header)
       await (json ? printJson(jsonOf(header, erased)) : printText(file, header, erased))
     })
-}
 
 /** Returns how many erased people were left out. */
 async function restoreInto(file: string, header: Header): Promise<number> {
-  const status = new StatusLine()
+  using status = new StatusLine()
   let isRestored = false
   const onProgress = (progress: Progress) => {
     const { phase } = progress
@@ -48,14 +39,10 @@ async function restoreInto(file: string, header: Header): Promise<number> {
     else if (phase === 'tidying') status.show(() => 'restored, gathering statistics …')
     else status.showProgress(phase, progress.done, progress.total, phase === 'loading' ? 'rows' : 'records')
   }
-  try {
-    return await interruptible(
-      signal => withAnySchema(({ sql }) => restore(sql, file, header, { onProgress, signal })),
-      () => (isRestored ? 'interrupted when all was restored' : 'interrupted: nothing was restored'),
-    )
-  } finally {
-    status.clear()
-  }
+  return await interruptible(
+    signal => withAnySchema(({ sql }) => restore(sql, file, header, { onProgress, signal })),
+    () => (isRestored ? 'interrupted when all was restored' : 'interrupted: nothing was restored'),
+  )
 }
 
 /** Changes since the backup that the restore has undone. */

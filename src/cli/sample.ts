@@ -1,17 +1,17 @@
-import { Command, InvalidArgumentError } from 'commander'
+import { InvalidArgumentError } from '@commander-js/extra-typings'
 import { sampleNdjson } from '../sample/generate.ts'
+import { newCommand } from './arguments.ts'
 import { print } from './output.ts'
 
 /** axport sample N */
-export function sampleCommand(): Command {
-  return new Command('sample')
-    .description('Write N assessments of made-up data to standard output, as NDJSON for axport import.')
+export const sampleCommand = () =>
+  newCommand(
+    'sample',
+    'Write N assessments of made-up data to standard output, as NDJSON for axport import.',
+    'The same N always gives the same data.\n\nExample: axport sample 100000 | axport import -',
+  )
     .argument('<n>', 'how many assessments', readCount)
-    .addHelpText(
-      'after',
-      '\nThe same N always gives the same data.\n\nExample: axport sample 100000 | axport import -',
-    )
-    .action(async (assessments: number) => {
+    .action(async assessments => {
       try {
         for (const chunk of sampleNdjson({ assessments })) await print(chunk)
       } catch (error) {
@@ -19,7 +19,6 @@ export function sampleCommand(): Command {
         if ((error as { code?: string }).code !== 'EPIPE') throw error
       }
     })
-}
 
 function readCount(text: string): number {
   const count = /^\d+$/.test(text) ? Number(text) : Number.NaN

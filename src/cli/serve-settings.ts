@@ -8,10 +8,7 @@ import type { PoolBounds } from '../postgres/pool/connection-pool.ts'
 /** For the parts of an answer that do not wait for the database. */
 const MARGIN_MS = 3000
 
-/**
- * The limits of `serve`, from the settings.
- * @throws Failure for a setting that is wrong, or settings that contradict each other
- */
+/** The limits of `serve`. @throws Failure for settings that are wrong, or contradict each other */
 export function readLimits(environment?: Environment): { pool: PoolBounds; http: Limits } {
   const wait = setting('DATABASE_WAIT', environment)
   const statement = setting('STATEMENT_TIMEOUT', environment)
@@ -40,10 +37,7 @@ export function readLimits(environment?: Environment): { pool: PoolBounds; http:
   }
 }
 
-/**
- * Reads the files of TLS_CERT_FILE and TLS_KEY_FILE; undefined if neither is set.
- * @throws Failure if one of the two is not set, or the files are not a certificate and its key
- */
+/** Reads TLS_CERT_FILE and TLS_KEY_FILE; undefined if neither is set. @throws Failure if one is missing or wrong */
 export function readTls(): Certificate | undefined {
   const certFile = setting('TLS_CERT_FILE')
   const keyFile = setting('TLS_KEY_FILE')
@@ -53,10 +47,7 @@ export function readTls(): Certificate | undefined {
   throw new Failure(`${missing} is not set: set both of TLS_CERT_FILE and TLS_KEY_FILE, or none`)
 }
 
-/**
- * Starts the operator's server if ADMIN_PORT is set.
- * @throws Failure if the port cannot be listened on
- */
+/** Starts the operator's server if ADMIN_PORT is set. @throws Failure if the port cannot be listened on */
 export function startAdmin(view: AdminView): AdminServer | undefined {
   const port = setting('ADMIN_PORT')
   if (port === undefined) return undefined

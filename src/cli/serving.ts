@@ -3,14 +3,14 @@ import pretty from 'pino-pretty'
 import { databaseUrl, setting } from '../config.ts'
 import { Failure } from '../errors.ts'
 import type { CheckResult, Readiness } from '../http/admin/readiness.ts'
-import type { AdminServer, AdminView } from '../http/admin/server.ts'
+import type { AdminView } from '../http/admin/server.ts'
 import { type Database, openDatabase } from '../postgres/database.ts'
 import { passingReason } from '../postgres/failures.ts'
 import { requireUsableSchema } from '../postgres/schema/schema-record.ts'
 import { within } from '../within.ts'
 import { terminated } from './process.ts'
 import { readLimits, readTls, startAdmin } from './serve-settings.ts'
-import { Service } from './service.ts'
+import { startService } from './service.ts'
 import { standbyServers } from './standbys.ts'
 
 /** Serves DATABASE_URL until a signal. */
@@ -34,11 +34,9 @@ async function serveOn(
     throw new Failure(
       'another process holds the embedded database, which ends with that process: stop that process first',
     )
-  const service = await Service.open(database, log)
-  serving.view = service
-  const url = service.listen({ host: setting('HOST'), port: setting('PORT') })
-  serving.reload = () => service.reload()
-  const { disclosures } = service
+  const service = await startService(database, log, { host: setting('HOST'), port: setting('PORT') })
+  serving.service = service
+  const { url, disclosures } = service
   log.info({ url, admin: admin?.url, database: database.kind, disclosures }, 'listening')
   await onListening(url)
   log.info({ signal: await signalled }, 'stopping')
@@ -53,29 +51,20 @@ export class ServingProcess implements AdminView {
   readonly log = createLog()
   /** Resolves with the name of the signal that ends the process. Set up first: a signal may follow at once. */
   readonly signalled = terminated()
-  readonly admin: AdminServer | undefined
-  /** The service, once it is open: until then operators see that it is starting. */
-  view: AdminView | undefined
-  /** What SIGHUP does. */
-  reload = () => {}
+  readonly admin = startAdmin(this)
+  /** The service, once it is open: until then operators see that it is starting. SIGHUP reloads it. */
+  service: (AdminView & { reload(): void }) | undefined
   /** Why the database cannot be opened yet. */
   private unavailable: string | undefined
 
-  private constructor() {
-    process.on('SIGHUP', () => this.reload())
-    this.admin = startAdmin(this)
-  }
-
-  /**
-   * Runs work that serves.
-   * @throws Failure for wrong settings, or an ADMIN_PORT that cannot be listened on
-   */
+  /** Runs work that serves. @throws Failure for wrong settings, or an ADMIN_PORT that cannot be listened on */
   static async run(work: (serving: ServingProcess) => Promise<unknown>): Promise<void> {
     // Wrong settings must be found before the wait for the database.
     readLimits()
     readTls()
     setting('DATABASE_START_WAIT')
     const serving = new ServingProcess()
+    process.on('SIGHUP', () => serving.service?.reload())
     try {
       await work(serving)
     } finally {
@@ -84,8 +73,7 @@ export class ServingProcess implements AdminView {
   }
 
   /**
-   * Waits for DATABASE_URL and a schema to serve from, runs `work`, and closes the database.
-   * @returns undefined if a signal came before the database was open
+   * Opens DATABASE_URL with a schema to serve from, and runs `work`; returns undefined if a signal comes first.
    * @throws Failure at once for an error that only a person can correct; after DATABASE_START_WAIT for any other
    */
   async withDatabase<Result>(work: (database: Database) => Promise<Result>): Promise<Result | undefined> {
@@ -124,7 +112,7 @@ export class ServingProcess implements AdminView {
   }
 
   async readiness(): Promise<Readiness> {
-    if (this.view) return await this.view.readiness()
+    if (this.service) return await this.service.readiness()
     const service: CheckResult = { check: 'service', status: 'wrong', detail: 'it is starting' }
     const database: CheckResult = this.unavailable
       ? { check: 'database', status: 'wrong', detail: this.unavailable }
@@ -133,7 +121,7 @@ export class ServingProcess implements AdminView {
   }
 
   async metrics(): Promise<string> {
-    return (await this.view?.metrics()) ?? ''
+    return (await this.service?.metrics()) ?? ''
   }
 }
 

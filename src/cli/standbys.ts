@@ -1,4 +1,4 @@
-import { Option } from 'commander'
+import { Option } from '@commander-js/extra-typings'
 import type { Sql } from 'postgres'
 import { databaseReadUrl, setting } from '../config.ts'
 import { Failure, IncompleteFailure } from '../errors.ts'
@@ -12,10 +12,7 @@ import { Replicas } from '../postgres/standby/replicas.ts'
 import { readDuration } from './arguments.ts'
 import { withDatabase } from './with-database.ts'
 
-/**
- * The servers of DATABASE_READ_URL; none when it is not set.
- * @throws Failure for wrong settings
- */
+/** The servers of DATABASE_READ_URL; none when it is not set. @throws Failure for wrong settings */
 export function standbyServers(): ReadServer[] {
   if (databaseReadUrl() === undefined) return []
   return readServers(() => {

@@ -24,11 +24,7 @@ const END_MARGIN_MS = 8000
 const PROBE_INTERVAL_MS = 5000
 const FAILED_PROBES = 3
 
-/**
- * Serves DATABASE_URL from several processes until a signal. The embedded database is served from one: it is a single
- * process itself.
- * @throws UsageFailure for several workers on the embedded database
- */
+/** Serves DATABASE_URL from several processes. @throws UsageFailure for the embedded database, which is a single one */
 export async function serveWithWorkers(workers: Workers): Promise<void> {
   standbyServers()
   if (databaseUrl().startsWith('embedded:')) {
@@ -46,15 +42,13 @@ export async function serveWithWorkers(workers: Workers): Promise<void> {
 }
 
 /**
- * Starts workers on one port, replaces those that end, and shows them to operators as one service. While they start, a
- * worker that fails ends the service with its error; later it is replaced, because its error may pass, as when the
- * database is restarted.
+ * Workers on one port, shown to operators as one service. One that fails while they start ends the service with its
+ * error; later it is replaced, because its error may pass, as when the database is restarted.
  */
 class Supervisor implements AdminView {
-  private state: 'starting' | 'serving' | 'stopping' = 'starting'
+  /** 'starting', then 'serving', then 'stopping'. */
+  private state = 'starting'
   private readonly workers: WorkerProcess[] = []
-  private readonly failedProbes = new WeakMap<WorkerProcess, number>()
-  private readonly latestMetrics = new Map<WorkerProcess, MetricsJson>()
   /** The counts of replaced workers: without them a sum would fall, which reads as a restart. */
   private replacedMetrics: MetricsJson = []
   private replacements = 0
@@ -69,11 +63,8 @@ class Supervisor implements AdminView {
     const { serving, address } = this
     const { log, signalled } = serving
     const timeoutMs = (setting('SHUTDOWN_DELAY') + setting('SHUTDOWN_TIMEOUT')) * 1000 + END_MARGIN_MS
-    serving.view = this
+    serving.service = this
     for (let number = 1; number <= count; number++) this.workers.push(new WorkerProcess(number))
-    serving.reload = () => {
-      for (const worker of this.workers) worker.send({ kind: 'reload' })
-    }
     const probing = setInterval(() => {
       for (const worker of this.workers) void this.probe(worker)
     }, PROBE_INTERVAL_MS)
@@ -132,11 +123,6 @@ class Supervisor implements AdminView {
     }
   }
 
-  /** A method, because `state` changes while its callers wait. */
-  private isStopping(): boolean {
-    return this.state === 'stopping'
-  }
-
   /** Replaces worker `index` + 1 whenever it ends. Resolves when it ends after a signal. */
   private async keep(index: number, port: number): Promise<void> {
     const { log, signalled } = this.serving
@@ -144,46 +130,40 @@ class Supervisor implements AdminView {
     for (let pause = 0; ; ) {
       const worker = this.workers[index] as WorkerProcess
       const { how, complaint } = await worker.ended
-      if (this.isStopping()) return
+      if (this.state === 'stopping') return
       const isHealthy = performance.now() - startedAt > HEALTHY_MS
       pause = isHealthy ? 0 : Math.min(LONGEST_PAUSE_MS, Math.max(SHORTEST_PAUSE_MS, 2 * pause))
       log.error({ worker: index + 1, pid: worker.pid, how, complaint, pause }, 'worker ended; replacing it')
       await Promise.race([Bun.sleep(pause), signalled])
-      if (this.isStopping()) return
+      if (this.state === 'stopping') return
       startedAt = performance.now()
       try {
-        await this.replace(index, new WorkerProcess(index + 1), port)
+        const replacement = new WorkerProcess(index + 1)
+        this.workers[index] = replacement
+        void replacement.prepared.promise.then(() => replacement.send({ kind: 'listen', port }))
+        this.replacements++
+        const counts = onlyCounts(worker.metrics)
+        this.replacedMetrics = await addedUp([this.replacedMetrics, counts]).getMetricsAsJSON()
       } catch (error) {
         log.error({ worker: index + 1, code: (error as { code?: string }).code }, 'worker cannot be started')
       }
     }
   }
 
-  private async replace(index: number, replacement: WorkerProcess, port: number): Promise<void> {
-    const before = this.workers[index] as WorkerProcess
-    this.workers[index] = replacement
-    void replacement.prepared.promise.then(() => replacement.send({ kind: 'listen', port }))
-    this.replacements++
-    const metrics = this.latestMetrics.get(before)
-    this.latestMetrics.delete(before)
-    if (metrics)
-      this.replacedMetrics = await addedUp([this.replacedMetrics, onlyCounts(metrics)]).getMetricsAsJSON()
+  reload(): void {
+    for (const worker of this.workers) worker.send({ kind: 'reload' })
   }
 
   /** Kills a worker that hangs, because the system goes on to give it connections. It is then replaced. */
   private async probe(worker: WorkerProcess): Promise<void> {
     if (!worker.isRunning) return
-    const failed = (await worker.request('presence')) ? 0 : (this.failedProbes.get(worker) ?? 0) + 1
-    this.failedProbes.set(worker, failed)
-    if (failed < FAILED_PROBES || !worker.isRunning) return
+    worker.failedProbes = (await worker.request('presence')) ? 0 : worker.failedProbes + 1
+    if (worker.failedProbes < FAILED_PROBES || !worker.isRunning) return
     this.serving.log.error({ pid: worker.pid }, 'worker does not answer; ending it')
     worker.kill()
   }
 
-  /**
-   * Ready if some worker listens and all that listen are ready: any of them may get the next request. A worker that is
-   * being replaced does not count.
-   */
+  /** Ready if all that listen are ready: any may get the next request. A worker that is being replaced does not count. */
   readonly readiness = shared(async (): Promise<Readiness> => {
     const listening = [...this.workers.entries()].filter(([, worker]) => worker.isListening)
     const reports = await Promise.all(listening.map(([, worker]) => worker.request('readiness')))
@@ -207,11 +187,10 @@ class Supervisor implements AdminView {
     const listening = this.workers.filter(worker => worker.isListening)
     await Promise.all(
       listening.map(async worker => {
-        const metrics = await worker.request('metrics')
-        if (metrics && this.workers.includes(worker)) this.latestMetrics.set(worker, metrics)
+        worker.metrics = (await worker.request('metrics')) ?? worker.metrics
       }),
     )
-    const registry = addedUp([this.replacedMetrics, ...this.latestMetrics.values()])
+    const registry = addedUp([this.replacedMetrics, ...this.workers.map(({ metrics }) => metrics)])
     const registers = [registry]
     new Gauge({
       name: 'axport_workers_listening',

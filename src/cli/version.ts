@@ -1,6 +1,6 @@
-import { Command } from 'commander'
 import { version } from '../../package.json'
 import { MIGRATIONS } from '../postgres/schema/migrations.ts'
+import { newCommand } from './arguments.ts'
 import { print, printJson } from './output.ts'
 
 /** Set by scripts/build.ts; undefined when run from source. */
@@ -15,14 +15,11 @@ export const BUILD = { version, commit: COMMIT }
 export const VERSION = COMMIT ? `${version} (${COMMIT})` : version
 
 /** axport version */
-export function versionCommand(): Command {
-  return new Command('version')
-    .description('Print the version; with --json, the build too.')
+export const versionCommand = () =>
+  newCommand('version', 'Print the version; with --json, the build too.', 'Example: axport version --json')
     .option('--json', 'print a JSON object: version, commit, version of Bun, latest migration')
-    .addHelpText('after', '\nExample: axport version --json')
-    .action(async ({ json }: { json?: true }) => {
+    .action(async ({ json }) => {
       const schema = MIGRATIONS.at(-1)?.name
       if (json) await printJson({ version, commit: COMMIT || null, bun: Bun.version, schema })
       else await print(`${VERSION}\n`)
     })
-}

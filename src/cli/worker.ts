@@ -4,7 +4,7 @@ import type { MetricsJson } from '../http/admin/metrics.ts'
 import type { Readiness } from '../http/admin/readiness.ts'
 import { within } from '../within.ts'
 import { thisProgram } from './process.ts'
-import { Service } from './service.ts'
+import { type Service, startService } from './service.ts'
 import { createLog } from './serving.ts'
 import { withDatabase } from './with-database.ts'
 
@@ -29,10 +29,7 @@ type ToWorker =
   | { kind: 'request'; id: number; about: keyof Reports }
   | { kind: 'stop' }
 
-/**
- * Serves DATABASE_URL as worker `number`, until its supervisor stops it or ends.
- * @throws UsageFailure if no supervisor started this process
- */
+/** Serves DATABASE_URL as a worker until its supervisor stops it or ends. @throws UsageFailure without a supervisor */
 export async function serveAsWorker(number: number): Promise<void> {
   if (!process.send)
     throw new UsageFailure(
@@ -65,8 +62,7 @@ export async function serveAsWorker(number: number): Promise<void> {
     send({ kind: 'prepared' })
     const port = await Promise.race([assignedPort.promise, stopped.promise])
     if (port === undefined) return
-    service = await Service.open(database, log)
-    service.listen({ host: setting('HOST'), port, isShared: true })
+    service = await startService(database, log, { host: setting('HOST'), port, isShared: true })
     log.info({ pid: process.pid, disclosures: service.disclosures }, 'worker listening')
     send({ kind: 'listening' })
     await stopped.promise
@@ -84,6 +80,9 @@ export class WorkerProcess {
   readonly listening = Promise.withResolvers<void>()
   /** How it ended, as "exit code 1" or "SIGKILL", and the line that it failed with, if any. */
   readonly ended: Promise<{ how: string; complaint: string | undefined }>
+  /** The metrics that it reported last. */
+  metrics: MetricsJson = []
+  failedProbes = 0
   private readonly child: Bun.Subprocess<'ignore', 'inherit', 'pipe'>
   private readonly answers = new Map<number, (report: unknown) => void>()
   private requests = 0

@@ -42,7 +42,7 @@ const MAY_IMPORT: Record<string, string[]> = {
   pull: COMMON,
   postgres: ['db', ...COMMON],
   db: [],
-  config: ['errors', 'networks', 'setting-values'],
+  config: ['errors', 'files', 'networks', 'setting-values'],
   'setting-values': [],
   ...Object.fromEntries(COMMON.map(name => [name, []])),
   contract: ['calendar-day'],

@@ -1,42 +1,32 @@
+import { once } from 'node:events'
 import { createInterface } from 'node:readline'
-import { Command } from 'commander'
 import type { Sql } from 'postgres'
 import { Failure, UsageFailure } from '../../errors.ts'
 import { type Credentials, rotateSecret } from '../../integrations/credentials.ts'
 import { deleteIntegration, nameOf, setDisabled } from '../../integrations/lifecycle.ts'
-import { readDuration } from '../arguments.ts'
+import { given, newCommand, readDuration } from '../arguments.ts'
 import { escaped, print, printJson } from '../output.ts'
 import { changeAndWait, waitOption } from '../standbys.ts'
 
-interface RotateOptions {
-  grace?: number
-  force?: true
-  json?: true
-  wait: number
-}
-
 /** axport integration rotate ID */
-export function rotateCommand(): Command {
-  return new Command('rotate')
-    .description('Replace the secret. The old one and its tokens end at once, or after --grace.')
+export const rotateCommand = () =>
+  newCommand(
+    'rotate',
+    'Replace the secret. The old one and its tokens end at once, or after --grace.',
+    `Without downtime: rotate with --grace, give the new secret to the integration, and wait until "last
+used" of the old secret in axport integration show no longer changes.
+
+Example: axport integration rotate BD77VoKUovcSbaUgYJQxPiOm --grace 24h`,
+  )
     .argument('<id>', 'its client id')
     .option('--grace <duration>', 'keep the old secret and its tokens valid for so long: 24h', readDuration)
     .option('--force', 'rotate even while the grace of an earlier rotation lasts')
     .addOption(waitOption())
     .option('--json', 'print a JSON object')
-    .addHelpText(
-      'after',
-      `
-Without downtime: rotate with --grace, give the new secret to the integration, and wait until "last
-used" of the old secret in axport integration show no longer changes.
-
-Example: axport integration rotate BD77VoKUovcSbaUgYJQxPiOm --grace 24h`,
-    )
-    .action(async (id: string, { grace, force, json, wait }: RotateOptions) => {
-      const options = { ...(grace !== undefined && { graceSeconds: grace }), force: force === true }
+    .action(async (id, { grace, force, json, wait }) => {
       await changeAndWait(
         wait,
-        sql => rotateSecret(sql, id, options),
+        sql => rotateSecret(sql, id, given({ graceSeconds: grace, force })),
         async rotated => {
           const end = rotated.oldSecretEndsAt
           await printCredentials(rotated, json, { old_secret_ends_at: end })
@@ -45,7 +35,6 @@ Example: axport integration rotate BD77VoKUovcSbaUgYJQxPiOm --grace 24h`,
         },
       )
     })
-}
 
 /** Prints new credentials; the secret cannot be printed again. `more` is added to the JSON object. */
 export async function printCredentials(
@@ -58,52 +47,43 @@ export async function printCredentials(
   process.stderr.write('Keep the secret now: it is not shown again.\n')
 }
 
-const STATES = [
-  [
-    'disable',
-    'disabled',
-    'Refuse all requests of an integration, live tokens included, until it is enabled.',
-  ],
-  ['enable', 'enabled', 'Accept the requests of a disabled integration again.'],
-] as const
+const STATES = {
+  disable: ['disabled', 'Refuse all requests of an integration, live tokens included, until it is enabled.'],
+  enable: ['enabled', 'Accept the requests of a disabled integration again.'],
+} as const
 
 /** axport integration disable ID, axport integration enable ID */
-export function stateCommands(): Command[] {
-  return STATES.map(([name, state, description]) =>
-    new Command(name)
-      .description(description)
-      .argument('<id>', 'its client id')
-      .addOption(waitOption())
-      .option('--json', 'print a JSON object')
-      .addHelpText('after', `\nExample: axport integration ${name} BD77VoKUovcSbaUgYJQxPiOm`)
-      .action(async (id: string, { json, wait }: { json?: true; wait: number }) => {
-        await changeAndWait(
-          wait,
-          sql => setDisabled(sql, id, state === 'disabled'),
-          changed =>
-            json
-              ? printJson({ client_id: id, state, changed })
-              : print(`${id} is ${state} ${changed ? 'now' : 'already'}\n`),
-        )
-      }),
-  )
+export function stateCommand(name: keyof typeof STATES) {
+  const [state, description] = STATES[name]
+  return newCommand(name, description, `Example: axport integration ${name} BD77VoKUovcSbaUgYJQxPiOm`)
+    .argument('<id>', 'its client id')
+    .addOption(waitOption())
+    .option('--json', 'print a JSON object')
+    .action((id, { json, wait }) =>
+      changeAndWait(
+        wait,
+        sql => setDisabled(sql, id, name === 'disable'),
+        changed =>
+          json
+            ? printJson({ client_id: id, state, changed })
+            : print(`${id} is ${state} ${changed ? 'now' : 'already'}\n`),
+      ),
+    )
 }
 
 /** axport integration delete ID */
-export function deleteCommand(): Command {
-  return new Command('delete')
-    .description('Delete an integration, its secrets and its tokens. Cannot be undone; disable can.')
+export const deleteCommand = () =>
+  newCommand(
+    'delete',
+    'Delete an integration, its secrets and its tokens. Cannot be undone; disable can.',
+    `axport integration history keeps the history of deleted integrations.
+
+Example: axport integration delete BD77VoKUovcSbaUgYJQxPiOm`,
+  )
     .argument('<id>', 'its client id')
     .option('--yes', 'do not ask for the client id to confirm; required without a terminal')
     .addOption(waitOption())
-    .addHelpText(
-      'after',
-      `
-axport integration history keeps the history of deleted integrations.
-
-Example: axport integration delete BD77VoKUovcSbaUgYJQxPiOm`,
-    )
-    .action(async (id: string, { yes, wait }: { yes?: true; wait: number }) => {
+    .action(async (id, { yes, wait }) => {
       if (!yes && !(process.stdin.isTTY && process.stderr.isTTY))
         throw new UsageFailure(
           `there is no terminal to confirm the client id on: axport integration delete ${id} --yes`,
@@ -117,7 +97,6 @@ Example: axport integration delete BD77VoKUovcSbaUgYJQxPiOm`,
         name => print(`deleted ${escaped(name)} (${id})\n`),
       )
     })
-}
 
 /** @throws Failure if another client id is typed, or none */
 async function confirm(sql: Sql, id: string): Promise<void> {
@@ -126,10 +105,7 @@ async function confirm(sql: Sql, id: string): Promise<void> {
     `${name} is deleted with its secrets and tokens, for good.\nType its client id again: `,
   )
   const lines = createInterface({ input: process.stdin, terminal: false })
-  const typed = await new Promise<string>(resolve => {
-    lines.once('line', resolve)
-    lines.once('close', () => resolve(''))
-  })
+  const [typed = ''] = await Promise.race([once(lines, 'line'), once(lines, 'close')])
   lines.close()
   // An open standard input would keep the process alive.
   process.stdin.unref()

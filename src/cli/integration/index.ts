@@ -1,71 +1,49 @@
-import { Command, Option } from 'commander'
+import { Option } from '@commander-js/extra-typings'
 import { UsageFailure } from '../../errors.ts'
 import { createIntegration } from '../../integrations/credentials.ts'
 import { exactNumber } from '../../integrations/exact-ids.ts'
 import { describeIntegration } from '../../integrations/lifecycle.ts'
-import {
-  addNew,
-  type ChangedScope,
-  type ChangedSet,
-  changeScope,
-  type Ids,
-  type SetChange,
-} from '../../integrations/scope.ts'
-import { readIds } from '../arguments.ts'
+import { addNew, type ChangedScope, type ChangedSet, changeScope } from '../../integrations/scope.ts'
+import { given, newCommand, readIds } from '../arguments.ts'
 import { fieldLines, print, printJson } from '../output.ts'
 import { changeAndWait, waitOption } from '../standbys.ts'
 import { withDatabase } from '../with-database.ts'
-import { deleteCommand, printCredentials, rotateCommand, stateCommands } from './access.ts'
+import { deleteCommand, printCredentials, rotateCommand, stateCommand } from './access.ts'
 import { historyCommand, listCommand, showCommand } from './reports.ts'
 
 /** axport integration … */
-export function integrationCommand(): Command {
-  const integration = new Command('integration').description(
+export const integrationCommand = () =>
+  newCommand(
+    'integration',
     'Manage the applications that may read the export.',
+    'An integration is one of these applications. ID is its client id.\nChanges take effect with the next request, on every running service.\n\nExample: axport integration list',
   )
-  for (const command of [
-    createCommand(),
-    listCommand(),
-    showCommand(),
-    describeCommand(),
-    scopeCommand(),
-    rotateCommand(),
-    ...stateCommands(),
-    deleteCommand(),
-    historyCommand(),
-  ])
-    integration.addCommand(command)
-  return integration.addHelpText(
-    'after',
-    '\nAn integration is one of these applications. ID is its client id.\nChanges take effect with the next request, on every running service.\n\nExample: axport integration list',
+    .addCommand(createCommand())
+    .addCommand(listCommand())
+    .addCommand(showCommand())
+    .addCommand(describeCommand())
+    .addCommand(scopeCommand())
+    .addCommand(rotateCommand())
+    .addCommand(stateCommand('disable'))
+    .addCommand(stateCommand('enable'))
+    .addCommand(deleteCommand())
+    .addCommand(historyCommand())
+
+const createCommand = () =>
+  newCommand(
+    'create',
+    'Create an integration and print its client id and secret. The secret is shown only once.',
+    `A product is an assessment that can be taken. axport disclosures shows the purpose.
+
+Example: axport integration create "Lakeside HR" --organizations 12,13 --products all --purpose HR`,
   )
-}
-
-interface CreateOptions {
-  organizations?: Ids
-  products?: Ids
-  purpose?: string
-  contact?: string
-  json?: true
-}
-
-function createCommand(): Command {
-  return new Command('create')
-    .description('Create an integration and print its client id and secret. The secret is shown only once.')
     .argument('<name>', 'a name for people, such as "Lakeside nightly export"')
     .option('--organizations <ids>', 'organizations it may read: 1,2 or all (default: none)', readIds)
     .option('--products <ids>', 'products it may read: 1,2 or all (default: none)', readIds)
     .addOption(textOption('purpose', 'why it reads the data, such as "Recertification in the HR system"'))
     .addOption(textOption('contact', 'the person to ask about it, such as "hr@lakeside.example"'))
     .option('--json', 'print a JSON object')
-    .addHelpText(
-      'after',
-      `
-A product is an assessment that can be taken. axport disclosures shows the purpose.
-
-Example: axport integration create "Lakeside HR" --organizations 12,13 --products all --purpose HR`,
-    )
-    .action(async (text: string, { organizations = [], products = [], ...options }: CreateOptions) => {
+    .action(async (text, { organizations = [], products = [], ...options }) => {
       const name = readText('name', text)
       const description = { purpose: options.purpose ?? null, contact: options.contact ?? null }
       const credentials = await withDatabase(({ sql }) =>
@@ -73,19 +51,15 @@ Example: axport integration create "Lakeside HR" --organizations 12,13 --product
       )
       await printCredentials(credentials, options.json)
     })
-}
 
-/** commander gives `false` for --no-purpose and --no-contact. */
-interface DescribeOptions {
-  name?: string
-  purpose?: string | false
-  contact?: string | false
-  json?: true
-}
+const describeCommand = () =>
+  newCommand(
+    'describe',
+    'Change the name, the purpose or the contact of an integration.',
+    `The old values stay in axport integration history, and in the disclosures recorded until now.
 
-function describeCommand(): Command {
-  return new Command('describe')
-    .description('Change the name, the purpose or the contact of an integration.')
+Example: axport integration describe BD77VoKUovcSbaUgYJQxPiOm --purpose "Recertification"`,
+  )
     .argument('<id>', 'its client id')
     .addOption(textOption('name', 'a name for people'))
     .addOption(textOption('purpose', 'why it reads the data'))
@@ -93,34 +67,21 @@ function describeCommand(): Command {
     .addOption(textOption('contact', 'the person to ask about it'))
     .option('--no-contact', 'remove the contact')
     .option('--json', 'print a JSON object')
-    .addHelpText(
-      'after',
-      `
-The old values stay in axport integration history, and in the disclosures recorded until now.
-
-Example: axport integration describe BD77VoKUovcSbaUgYJQxPiOm --purpose "Recertification"`,
-    )
-    .action(async (id: string, { name, purpose, contact, json }: DescribeOptions) => {
-      const changes = {
-        ...(name !== undefined && { name }),
-        ...(purpose !== undefined && { purpose: purpose || null }),
-        ...(contact !== undefined && { contact: contact || null }),
-      }
+    .action(async (id, { name, purpose, contact, json }) => {
+      // commander gives `false` for --no-purpose and --no-contact.
+      const [why, whom] = [purpose, contact].map(text => (text === false ? null : text))
+      const changes = given({ name, purpose: why, contact: whom })
       if (Object.keys(changes).length === 0)
         throw new UsageFailure('say what to change: --name, --purpose or --contact')
       const now = await withDatabase(({ sql }) => describeIntegration(sql, id, changes))
       if (json) return await printJson({ client_id: id, ...now })
       await print(fieldLines(Object.entries(now).map(([label, text]) => [label, text ?? 'none'])))
     })
-}
 
-const textOption = (name: string, help: string) =>
+const textOption = <const Name extends string>(name: Name, help: string) =>
   new Option(`--${name} <text>`, help).argParser(text => readText(name, text))
 
-/**
- * A text about an integration, trimmed.
- * @throws UsageFailure for a text that is blank, longer than 500 characters, or more than one line
- */
+/** A text about an integration. @throws UsageFailure if it is blank, longer than 500 characters, or several lines */
 function readText(name: string, text: string): string {
   const line = text.trim()
   const problem =
@@ -133,21 +94,15 @@ function readText(name: string, text: string): string {
   return line
 }
 
-interface ScopeOptions {
-  organizations?: Ids
-  addOrganizations?: Ids
-  removeOrganizations?: Ids
-  products?: Ids
-  addProducts?: Ids
-  removeProducts?: Ids
-  addNew?: true
-  wait: number
-  json?: true
-}
+const scopeCommand = () =>
+  newCommand(
+    'scope',
+    'Replace or change the sets of organizations and products that an integration may read.',
+    `"all" means all that the database has now. What is loaded later is not in the scope until you run
+--add-new; axport integration show and axport doctor list it.
 
-function scopeCommand(): Command {
-  return new Command('scope')
-    .description('Replace or change the sets of organizations and products that an integration may read.')
+Example: axport integration scope BD77VoKUovcSbaUgYJQxPiOm --add-organizations 14 --products all`,
+  )
     .argument('<id>', 'its client id')
     .option('--organizations <ids>', 'replace the organizations: 1,2 or all', readIds)
     .option('--add-organizations <ids>', 'add organizations: 1,2', readIds)
@@ -158,20 +113,12 @@ function scopeCommand(): Command {
     .option('--add-new', 'add what was loaded since a set was last given as all')
     .addOption(waitOption())
     .option('--json', 'print a JSON object')
-    .addHelpText(
-      'after',
-      `
-"all" means all that the database has now. What is loaded later is not in the scope until you run
---add-new; axport integration show and axport doctor list it.
-
-Example: axport integration scope BD77VoKUovcSbaUgYJQxPiOm --add-organizations 14 --products all`,
-    )
-    .action(async (id: string, options: ScopeOptions) => {
+    .action(async (id, options) => {
       const { organizations, addOrganizations, removeOrganizations } = options
       const { products, addProducts, removeProducts } = options
       const changes = [
-        setChange(organizations, addOrganizations, removeOrganizations),
-        setChange(products, addProducts, removeProducts),
+        given({ replace: organizations, add: addOrganizations, remove: removeOrganizations }),
+        given({ replace: products, add: addProducts, remove: removeProducts }),
       ] as const
       const isChanged = changes.some(change => Object.keys(change).length > 0)
       if (isChanged && options.addNew) throw new UsageFailure('--add-new goes with no other change')
@@ -183,13 +130,6 @@ Example: axport integration scope BD77VoKUovcSbaUgYJQxPiOm --add-organizations 1
         scope => printScope(scope, options.json),
       )
     })
-}
-
-const setChange = (replace?: Ids, add?: Ids, remove?: Ids): SetChange => ({
-  ...(replace !== undefined && { replace }),
-  ...(add !== undefined && { add }),
-  ...(remove !== undefined && { remove }),
-})
 
 async function printScope(scope: ChangedScope, asJson?: true): Promise<void> {
   const sets = Object.entries(scope)

@@ -1,4 +1,3 @@
-import { Command } from 'commander'
 import type { ExactNumber } from '../../integrations/exact-ids.ts'
 import {
   type ChangedIds,
@@ -9,16 +8,15 @@ import {
   reportIntegration,
   type ScopeMember,
 } from '../../integrations/report.ts'
+import { newCommand } from '../arguments.ts'
 import { counted, fieldLines, print, printJson, printTable } from '../output.ts'
 import { withDatabase } from '../with-database.ts'
 
 /** axport integration list */
-export function listCommand(): Command {
-  return new Command('list')
-    .description('List the integrations.')
+export const listCommand = () =>
+  newCommand('list', 'List the integrations.', 'Example: axport integration list --json')
     .option('--json', 'print a JSON array')
-    .addHelpText('after', '\nExample: axport integration list --json')
-    .action(async ({ json }: { json?: true }) => {
+    .action(async ({ json }) => {
       const integrations = await withDatabase(({ sql }) => listIntegrations(sql))
       if (json) return await printJson(integrations)
       if (integrations.length === 0)
@@ -30,20 +28,20 @@ export function listCommand(): Command {
         ),
       )
     })
-}
 
 /** axport integration show ID */
-export function showCommand(): Command {
-  return new Command('show')
-    .description('Show an integration, and why its requests would get 400, 401 or no records.')
+export const showCommand = () =>
+  newCommand(
+    'show',
+    'Show an integration, and why its requests would get 400, 401 or no records.',
+    'Example: axport integration show BD77VoKUovcSbaUgYJQxPiOm',
+  )
     .argument('<id>', 'its client id')
     .option('--json', 'print a JSON object')
-    .addHelpText('after', '\nExample: axport integration show BD77VoKUovcSbaUgYJQxPiOm')
-    .action(async (id: string, { json }: { json?: true }) => {
+    .action(async (id, { json }) => {
       const report = await withDatabase(({ sql }) => reportIntegration(sql, id))
       await (json ? printJson(report) : print(fieldLines(fieldsOf(report))))
     })
-}
 
 function fieldsOf(report: IntegrationReport): [label: string, texts: string | string[]][] {
   const { purpose, contact, disabled_at, secrets, organizations, products, obstacles } = report
@@ -89,20 +87,18 @@ function describeSecret(secret: IntegrationReport['secrets'][number]): string {
 }
 
 /** axport integration history */
-export function historyCommand(): Command {
-  return new Command('history')
-    .description('Show every change of integrations, those of deleted ones too.')
-    .argument('[id]', 'a client id (default: all integrations)')
-    .option('--json', 'print a JSON array')
-    .addHelpText(
-      'after',
-      `
-The database writes the history, so it has changes made with SQL too. Entries are never changed or
+export const historyCommand = () =>
+  newCommand(
+    'history',
+    'Show every change of integrations, those of deleted ones too.',
+    `The database writes the history, so it has changes made with SQL too. Entries are never changed or
 removed, and have no secrets.
 
 Example: axport integration history BD77VoKUovcSbaUgYJQxPiOm`,
-    )
-    .action(async (id: string | undefined, { json }: { json?: true }) => {
+  )
+    .argument('[id]', 'a client id (default: all integrations)')
+    .option('--json', 'print a JSON array')
+    .action(async (id, { json }) => {
       const events = await withDatabase(({ sql }) => readHistory(sql, id))
       if (json) return await printJson(events)
       if (events.length === 0)
@@ -115,7 +111,6 @@ Example: axport integration history BD77VoKUovcSbaUgYJQxPiOm`,
         }),
       )
     })
-}
 
 function describeChanges(changes: Changes): string[] {
   const { name, purpose, contact, client_id, disabled_at, secret, expires_at } = changes

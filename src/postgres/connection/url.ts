@@ -1,5 +1,5 @@
-import { readFileSync } from 'node:fs'
 import { Failure } from '../../errors.ts'
+import { readNamed } from '../../files.ts'
 
 /** Where a server listens: host and port, or a unix socket. */
 export type Address = { host: string; port: number } | { path: string }
@@ -168,14 +168,6 @@ function readEncryption(parameters: URLSearchParams): Encryption {
   // Public authorities issue certificates to anybody: without checking the name, they prove nothing.
   if (file === 'system') return { mode: 'verify-full', isDirect }
   // As in libpq: with sslrootcert, "require" verifies the authority, but not the name.
-  return { mode: mode === 'require' ? 'verify-ca' : mode, authority: readAuthority(file), isDirect }
-}
-
-function readAuthority(file: string): string {
-  try {
-    return readFileSync(file, 'utf8')
-  } catch (error) {
-    const { code } = error as { code?: string }
-    throw new Failure(`sslrootcert in DATABASE_URL names ${file}, which cannot be read (${code})`)
-  }
+  const authority = readNamed(file, `sslrootcert in DATABASE_URL names ${file}, which`)
+  return { mode: mode === 'require' ? 'verify-ca' : mode, authority, isDirect }
 }

@@ -1,0 +1,7 @@
+# bash completion for axport
+_axport() {
+  local IFS=$'\n'
+  COMPREPLY=($("${COMP_WORDS[0]/#~/$HOME}" __complete -- "${COMP_WORDS[@]:1:COMP_CWORD}" 2>/dev/null | cut -f 1))
+  if [[ ${COMPREPLY[0]-} == :files ]]; then COMPREPLY=(); fi
+}
+complete -o default -F _axport axport
