@@ -51,7 +51,12 @@ export class ServingDatabase extends ConnectionPool implements Runner {
    * given key, so that nothing happens twice.
    */
   forRequest(requester: Requester, lane = SHARED_LANE): Runner {
-    return { unsafe: (text, parameters, options) => this.unsafe(text, parameters, options, lane, requester) }
+    return { unsafe: (text, parameters, options) => this.#run(text, parameters, options, lane, requester) }
+  }
+
+  /** Runs a statement of no request, which is not repeated. */
+  unsafe(text: string, parameters: ParameterOrJSON<never>[], options: RunOptions): Promise<object> {
+    return this.#run(text, parameters, options, SHARED_LANE)
   }
 
   /** Why requests cannot be answered now, in words that hold no secret; undefined if they can. */
@@ -73,12 +78,11 @@ export class ServingDatabase extends ConnectionPool implements Runner {
     return isReadOnly
   }
 
-  /** Runs one statement. Without a requester it is not repeated. */
-  async unsafe(
+  async #run(
     text: string,
     parameters: ParameterOrJSON<never>[],
     options: RunOptions,
-    lane = SHARED_LANE,
+    lane: string,
     requester?: Requester,
   ): Promise<object> {
     const signal = requester?.signal
