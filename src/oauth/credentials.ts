@@ -53,8 +53,7 @@ export function clientOf(
 ): Client {
   const [, encoded] = /^basic\b\s*(.*)$/i.exec(authorization?.trim() ?? '') ?? []
   if (encoded !== undefined && clientSecret) {
-    const description = 'Send the client credentials in the header or in the body, not in both'
-    throw oauthError(400, description)
+    throw oauthError(400, 'Send the client credentials in the header or in the body, not in both')
   }
   const basic = encoded === undefined ? undefined : readBasic(encoded)
   if (basic && clientId && clientId !== basic.clientId) throw invalidClient()

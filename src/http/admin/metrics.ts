@@ -106,7 +106,7 @@ type Read = () => number | undefined | Promise<number | undefined>
  * is that of a counter, and any other that of a gauge.
  */
 function addRead(
-  registers: [Registry],
+  registry: Registry,
   name: string,
   help: string,
   read: Read,
@@ -114,7 +114,7 @@ function addRead(
 ): void {
   const Metric = name.endsWith('_total') ? Counter : Gauge
   new Metric({
-    ...{ name, help, registers, aggregator },
+    ...{ name, help, registers: [registry], aggregator },
     async collect() {
       const value = await read()
       this.reset()
@@ -124,7 +124,7 @@ function addRead(
   })
 }
 
-/** Metrics with the name of a counter: each is the count of a process. */
+/** The metrics that show a count of the process: the name without _total, the count and the help. */
 const COUNTS: [name: string, counter: keyof Counters, help: string][] = [
   ['database_errors', 'databaseErrors', 'Errors of the database that requests met, lost connections too.'],
   ['page_memory_hits', 'pageMemoryHits', 'Pages whose count and place were remembered.'],
@@ -133,7 +133,7 @@ const COUNTS: [name: string, counter: keyof Counters, help: string][] = [
   ['purged_secrets', 'purgedSecrets', 'Secrets that were deleted after the end of their grace.'],
 ]
 
-/** Metrics of connections: each is a sum over the pools of the process. */
+/** The metrics of connections, each a sum over the pools of the process. */
 const CONNECTIONS: [name: string, key: 'inUse' | 'idle' | 'waiting', help: string][] = [
   ['database_connections_in_use', 'inUse', 'Connections to the database that run a statement.'],
   ['database_connections_idle', 'idle', 'Connections to the database that wait for a statement.'],
@@ -142,7 +142,7 @@ const CONNECTIONS: [name: string, key: 'inUse' | 'idle' | 'waiting', help: strin
 
 function addSourceMetrics({ counters, inFlight, pool, replicas }: Sources, registry: Registry): void {
   const add = (name: string, help: string, read: Read, aggregator?: 'max') =>
-    addRead([registry], `axport_${name}`, help, read, aggregator)
+    addRead(registry, `axport_${name}`, help, read, aggregator)
   for (const [name, counter, help] of COUNTS) add(`${name}_total`, help, () => counters[counter])
   const shortages = 'Statements refused because the database is short of disk or memory.'
   add('database_shortages_total', shortages, () => pool.availability.shortages)
@@ -183,7 +183,7 @@ const RESOLUTION_MS = 20
 
 /** What this process is and uses. Half of the library's own set describes another runtime's heap, and is empty here. */
 export function addProcessMetrics(build: Build, registry: Registry): void {
-  const registers: [Registry] = [registry]
+  const registers = [registry]
   new Gauge({
     name: 'axport_build_info',
     help: 'What runs here; always 1.',
@@ -207,17 +207,11 @@ export function addProcessMetrics(build: Build, registry: Registry): void {
       delay.reset()
     },
   })
-  addRead(registers, 'process_resident_memory_bytes', 'Resident memory.', () => process.memoryUsage.rss())
-  addRead(registers, 'process_cpu_seconds_total', 'User and system CPU time.', () => {
+  addRead(registry, 'process_resident_memory_bytes', 'Resident memory.', () => process.memoryUsage.rss())
+  addRead(registry, 'process_cpu_seconds_total', 'User and system CPU time.', () => {
     const { user, system } = process.cpuUsage()
     return (user + system) / 1e6
   })
   const started = Math.round(performance.timeOrigin / 1000)
-  addRead(
-    registers,
-    'process_start_time_seconds',
-    'Start of the process, in Unix time.',
-    () => started,
-    'min',
-  )
+  addRead(registry, 'process_start_time_seconds', 'Start of the process, in Unix time.', () => started, 'min')
 }
