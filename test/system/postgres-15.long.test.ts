@@ -15,6 +15,7 @@ const FILES = [
   'assessments/paging/changes',
   'assessments/paging/page-statement',
   'import/import',
+  'import/check-plans',
   'db/read-model',
   'db/schema',
   'postgres/grant',
