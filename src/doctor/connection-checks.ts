@@ -54,18 +54,22 @@ export async function checkConnections(db: Sql, requests: Runner, plan: Plan): P
 /** Connections of requests send statement_timeout when they start; a pooler or a role may override it. */
 async function checkStatementTimeout(requests: Runner, { statement }: Plan): Promise<Finding> {
   const rows = await requests.unsafe(
-    `select setting::integer as ms, quote_ident(current_user) as role from pg_settings where name = 'statement_timeout'`,
+    `select setting::integer as ms, case when not exists (
+       select from pg_class where oid = to_regclass('export_records') and pg_has_role(relowner, 'member')
+     ) then quote_ident(current_user) end as role
+     from pg_settings where name = 'statement_timeout'`,
     [],
     { prepare: false },
   )
-  const [found] = rows as { ms: number; role: string }[]
+  const [found] = rows as { ms: number; role: string | null }[]
   const seconds = (ms: number) => `${ms / 1000} s`
   if (found?.ms === statement) return ok('statement timeout', seconds(statement))
   return warning(
     'statement timeout',
     `${found?.ms ? seconds(found.ms) : 'none'}, although STATEMENT_TIMEOUT sends ${seconds(statement)}: ` +
-      `serve ends late statements itself, half a second later. To have the server do that: ` +
-      `alter role ${found?.role} set statement_timeout = ${statement}`,
+      `serve ends late statements itself, half a second later. To have the server do that` +
+      `${found?.role ? '' : ', give serve a role of its own (this one also imports)'}: ` +
+      `alter role ${found?.role ?? 'ROLE'} set statement_timeout = ${statement}`,
   )
 }
 

@@ -62,7 +62,9 @@ export async function openDatabase(url: string | (() => string), poolSize: numbe
 async function openPostgres(read: () => PostgresUrl, poolSize: number): Promise<Database> {
   const found = await openFirst(read(), CONNECT_TIMEOUT_MS, { optional: FOR_COMMANDS }).catch(fail)
   await found.close()
-  const sql = commandsOn(found.start, poolSize)
+  // Behind a pooler, another process may run the next statement, without what the last one has prepared.
+  const url = { ...found.start.url, prepare: found.start.url.prepare && found.server !== undefined }
+  const sql = commandsOn({ ...found.start, url }, poolSize)
   return { sql, kind: 'postgres', isGuest: false, pool: poolOn(read), close: () => sql.end({ timeout: 1 }) }
 }
 

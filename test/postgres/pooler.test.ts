@@ -101,6 +101,11 @@ test('no statement is prepared if each one may run in another backend', async ()
       { prepare: false },
     )
     expect([address === url, (rows as unknown[]).length]).toEqual([address === url, prepared])
+    const { sql: commands } = opened
+    for (let time = 0; time < 3; time++) await commands`select ${time}::integer as of_a_command`
+    const ofCommands = await commands`
+      select from pg_prepared_statements where statement like '%as of_a_command' and not statement like '%pg_prepared%'`
+    expect([address === url, ofCommands.length]).toEqual([address === url, prepared])
     await pool.close()
     await opened.close()
   }
