@@ -1,6 +1,6 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { join, resolve } from 'node:path'
 import { madeOnce } from './made-once.ts'
 
 /**
@@ -49,7 +49,7 @@ const folders = new Set<string>()
 /** The path of the executable: AXPORT_EXECUTABLE, or one that is built once for all processes of a test run. */
 export function executable(): Promise<string> {
   const { AXPORT_EXECUTABLE: given } = process.env
-  return given ? Promise.resolve(given) : madeOnce('axport', build)
+  return given ? Promise.resolve(resolve(given)) : madeOnce('axport', build)
 }
 
 async function build(outfile: string): Promise<void> {
