@@ -38,7 +38,8 @@ async function read(
 ) {
   const { sort, order, offset, page: limit, filter } = query
   const { filters, narrowed, values: constrained } = constraints(filter)
-  const organizationCount = Math.min(filter.organization_ids?.length ?? organizations, organizations)
+  const { organizations: ids } = constrained as { organizations?: string[] }
+  const organizationCount = Math.min(ids?.length ?? organizations, organizations)
   const start = { from: 'start' as const, skip: offset }
   const { from, skip } = hints?.nearest(orderOf(query), offset, limit) ?? start
   const place = typeof from === 'object' ? from : undefined

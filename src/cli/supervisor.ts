@@ -24,7 +24,7 @@ const END_MARGIN_MS = 8000
 const PROBE_INTERVAL_MS = 5000
 const FAILED_PROBES = 3
 
-/** Serves DATABASE_URL from several processes. @throws UsageFailure for the embedded database, which is a single one */
+/** Serves DATABASE_URL from several processes, an embedded one from this. @throws UsageFailure if that should have more */
 export async function serveWithWorkers(workers: Workers): Promise<void> {
   standbyServers()
   if (databaseUrl().startsWith('embedded:')) {
@@ -46,8 +46,8 @@ export async function serveWithWorkers(workers: Workers): Promise<void> {
  * error; later it is replaced, because its error may pass, as when the database is restarted.
  */
 class Supervisor implements AdminView {
-  /** 'starting', then 'serving', then 'stopping'. */
-  private state = 'starting'
+  private isServing = false
+  private isStopping = false
   private readonly workers: WorkerProcess[] = []
   /** The counts of replaced workers: without them a sum would fall, which reads as a restart. */
   private replacedMetrics: MetricsJson = []
@@ -71,7 +71,7 @@ class Supervisor implements AdminView {
     try {
       const port = await this.startTogether()
       if (port !== undefined) {
-        this.state = 'serving'
+        this.isServing = true
         const url = urlOf({ ...address, port }, setting('TLS_CERT_FILE') !== undefined)
         log.info({ url, admin: serving.admin?.url, workers: count }, 'listening')
       }
@@ -79,7 +79,7 @@ class Supervisor implements AdminView {
       log.info({ signal: await Promise.race([signalled, kept]) }, 'stopping')
       // A worker that is ending may not answer, and must not be killed for that.
       clearInterval(probing)
-      this.state = 'stopping'
+      this.isStopping = true
       for (const worker of this.workers) worker.send({ kind: 'stop' })
       if (await within(timeoutMs, kept, false)) return
       for (const worker of this.workers) worker.kill()
@@ -130,12 +130,12 @@ class Supervisor implements AdminView {
     for (let pause = 0; ; ) {
       const worker = this.workers[index] as WorkerProcess
       const { how, complaint } = await worker.ended
-      if (this.state === 'stopping') return
+      if (this.isStopping) return
       const isHealthy = performance.now() - startedAt > HEALTHY_MS
       pause = isHealthy ? 0 : Math.min(LONGEST_PAUSE_MS, Math.max(SHORTEST_PAUSE_MS, 2 * pause))
       log.error({ worker: index + 1, pid: worker.pid, how, complaint, pause }, 'worker ended; replacing it')
       await Promise.race([Bun.sleep(pause), signalled])
-      if (this.state === 'stopping') return
+      if (this.isStopping) return
       startedAt = performance.now()
       try {
         const replacement = new WorkerProcess(index + 1)
@@ -175,7 +175,7 @@ class Supervisor implements AdminView {
           ? `no answer from worker ${silent.join(', ')}`
           : undefined
     const checks = [
-      result('service', this.state === 'serving' ? undefined : `it is ${this.state}`),
+      result('service', this.isStopping ? 'it is stopping' : this.isServing ? undefined : 'it is starting'),
       result('workers', workers),
       ...mergedChecks(reports.flatMap(report => report?.checks ?? [])),
     ]

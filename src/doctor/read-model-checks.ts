@@ -22,13 +22,14 @@ export async function checkReadModel(db: Sql, full: boolean): Promise<Finding> {
     const ids = db`select id from ${db(part.source)} union select ${db(part.id)} from ${db(part.table)}`
     const sample = full ? undefined : db`order by random() limit ${SAMPLE}`
     const found = await compareRows(db, part, ids, sample)
-    const { rows, offered, differing } = found
+    const { rows, offered, first } = found
+    const different = found.missing + found.outdated + found.left_over
     const what = found.compared < offered ? `${rows} of ${offered} ${part.rows}` : `all ${rows} ${part.rows}`
-    const differ = differing.length === 1 ? 'differs from its source' : 'differ from their source'
-    if (differing.length > 0)
+    const differ = different === 1 ? 'differs from its source' : 'differ from their source'
+    if (different > 0)
       return wrong(
         'read model',
-        `${differing.length} of ${what} ${differ}, as ${part.source.slice(0, -1)} ${differing[0]}: axport refresh renders all of them anew`,
+        `${different} of ${what} ${differ}, as ${part.source.slice(0, -1)} ${first}: axport refresh renders all of them anew`,
       )
     compared.push(what)
     isWhole &&= found.compared === offered

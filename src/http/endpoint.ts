@@ -30,7 +30,7 @@ export interface Endpoint {
   path: string
   method: 'GET' | 'POST'
   answer(request: Request, given: Given): Answer | Promise<Answer>
-  /** Of the errors that `answer` throws. */
+  /** The form of the errors of this path. */
   style: ErrorStyle
 }
 

@@ -18,7 +18,7 @@ export function answerOf(request: Request, error: unknown, style: ErrorStyle): A
 }
 
 /** The HttpError for an error: a known failure of the database has its own status, an unforeseen error is a 500. */
-export function httpErrorOf(error: unknown, style: ErrorStyle): HttpError {
+function httpErrorOf(error: unknown, style: ErrorStyle): HttpError {
   if (error instanceof HttpError) return error
   if (error instanceof DatabaseUnavailable) return unavailable(style, error.retryAfterSeconds)
   if (error instanceof StatementTimeout)

@@ -102,7 +102,7 @@ export function exceeds(limit: Limit, some: number, all: number): boolean {
   return 'count' in limit ? some > limit.count : some * 100 > all * limit.percent
 }
 
-/** Stages the removal of all that the source does not name, not even in a bad record, as if the source had said so. */
+/** Stages the removal of every row that the source does not name, not even in a bad record, as a deletion by the source. */
 export async function stageRemovals(sql: TransactionSql, types: Type[]): Promise<void> {
   for (const [index, type] of ROW_TYPES.entries()) {
     if (!types.includes(type)) continue

@@ -40,7 +40,7 @@ export async function firstProblems(sql: TransactionSql, source: RecordSource, l
   return rows.map((row): Problem => ({ ...placeIn(source, row.line), reason: inWords(source, row) }))
 }
 
-/** The place, at or after `from`, of the first bad record without id and assessment: the source may contain any. */
+/** The place, at or after `from`, of the first bad record with neither id nor assessment: nobody knows its subject. */
 export async function firstUnidentified(sql: TransactionSql, from = 0): Promise<number | undefined> {
   const [row] = await sql<{ line: number | null }[]>`
     select min(line)::float8 as line from import_rejects
@@ -98,7 +98,7 @@ export async function findProblems(sql: TransactionSql, checking: Checking): Pro
   while ((await takeOut()).length > 0)
 }
 
-/** An assessment whose parts arrive apart is loaded with all of them, or not at all. Also updates the changed tables. */
+/** An assessment of which a record is bad is not loaded at all: its other rows go, and all changes of rows that went. */
 async function rejectCompanions(sql: TransactionSql): Promise<void> {
   await sql`
     with bad as (select distinct assessment_id as id from import_rejects where assessment_id is not null),
@@ -141,6 +141,7 @@ export class RejectsFile {
     }
   }
 
+  /** Adds a record. */
   write({ file, line, row, reason, text }: Reject): void {
     this.draft.write(Buffer.from(`${JSON.stringify({ file, line, row, reason, text: text ?? null })}\n`))
   }

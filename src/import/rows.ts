@@ -36,7 +36,7 @@ export const columnsOf = (type: Type) =>
 /** Takes each key without a meaning. */
 type OnUnknown = (type: Type, key: string) => void
 
-/** The object of a line of NDJSON, or a BadLine that is thrown. A text longer than MAX_LINE is undefined. */
+/** The object of a line of NDJSON; `text` is undefined for a line longer than MAX_LINE. @throws BadLine */
 export function readObject(text: string | undefined): Row {
   if (text === undefined) throw new BadLine(`longer than ${MAX_LINE} characters`)
   let value: unknown

@@ -74,7 +74,7 @@ export function invalidClient(logFields?: LogFields): HttpError {
 /** Headers of every answer of the token endpoint, errors too (RFC 6749 §5.1). */
 export const NOT_STORED = { 'cache-control': 'no-store', pragma: 'no-cache' }
 
-/** Those of 499 and above are of the authorization endpoint (RFC 6749 §4.1.2.1), which defines none for this one. */
+/** RFC 6749 defines those of 499 and above for the authorization endpoint (§4.1.2.1), and none for this one. */
 const CODES: Record<number, string> = {
   401: 'invalid_client',
   499: 'temporarily_unavailable',

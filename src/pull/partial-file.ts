@@ -42,7 +42,7 @@ export class PartialFile {
   records = 0
   private readonly state: Database
   readonly descriptor: number
-  /** The stored state; undefined while the file is empty, or as a run with another digest left it. */
+  /** The state of what this run has in the file; undefined while that is nothing, or what an earlier run left. */
   private saved: RunState | undefined
   private isOpen = true
 
@@ -75,7 +75,6 @@ export class PartialFile {
   async resume(onRead: (done: number) => void): Promise<number> {
     const state: RunState = JSON.parse(this.storedState() ?? '{}')
     if (state.digest !== this.digest || Date.now() - state.started > MAX_AGE_MS) return 0
-    this.saved = state
     this.position.count = state.count
     let length = 0
     onRead(0)
@@ -89,6 +88,7 @@ export class PartialFile {
     // Ctrl-C has closed the file in the meantime. All of it stays for the next run.
     if (!this.isOpen) return 0
     ftruncateSync(this.descriptor, length)
+    this.saved = state
     this.records = this.position.size
     return this.records
   }
@@ -126,7 +126,7 @@ export class PartialFile {
     const { size, count = 0 } = this.position
     try {
       if (!this.saved) ftruncateSync(this.descriptor, 0)
-      if (size > 0 && count !== this.saved?.count) {
+      if (count !== this.saved?.count) {
         this.saved = { digest: this.digest, started: this.saved?.started ?? Date.now(), count }
         const text = JSON.stringify(this.saved)
         this.state.run('insert or replace into run (rowid, state) values (1, ?)', [text])
@@ -157,7 +157,7 @@ export class PartialFile {
 
   /** Ends an unfinished run: what it has read stays for the next one. After the first end, nothing happens. */
   leave(): void {
-    if (this.isOpen) this.close(this.storedState() !== undefined)
+    if (this.isOpen) this.close(this.records > 0 || (!this.saved && this.storedState() !== undefined))
   }
 
   private close(isKept: boolean): void {

@@ -15,7 +15,7 @@ import { type Page, readPage, UnexpectedJson } from './record.ts'
  */
 
 /**
- * Where a walk is: every id that was read, in 8 bytes, and up to twice that while the array grows. A Set of 10,000,000
+ * Where a walk is: every id that was read, 8 bytes each, and up to twice that while the array grows. A Set of 10,000,000
  * ids takes 670 MB.
  */
 export class Position {

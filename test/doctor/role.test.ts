@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { grantFor } from '../../src/postgres/privileges/grant.ts'
-import { SERVE } from '../../src/postgres/privileges/purposes.ts'
+import { LOAD, SERVE } from '../../src/postgres/privileges/purposes.ts'
 import { badFindings, CHECKS, detailOf, diagnose } from '../support/doctor.ts'
 import { cleanUp } from '../support/executable.ts'
 import { openWorld } from '../support/operator.ts'
@@ -49,6 +49,16 @@ test('axport doctor names privileges that serving does not need', async () => {
   expect(await detailOf(asRole, 'privileges')).toBe(
     `${role.name} can serve, and has more than that needs: select on users`,
   )
+})
+
+test('axport doctor advises a statement timeout for a role that serves, and for none that imports', async () => {
+  const loader = await newRole()
+  await grantFor(database.sql, loader.name, LOAD)
+  const advice = (role: string) => detailOf(`${role}?statement_timeout=5000`, 'statement timeout')
+  const { asRole, role } = await granted()
+  expect(await advice(asRole)).toEndWith(`: alter role ${role.name} set statement_timeout = 10000`)
+  for (const importing of [loader.url(database.url), database.url])
+    expect(await advice(importing)).toEndWith(': alter role ROLE set statement_timeout = 10000')
 })
 
 test('axport doctor reports a role that cannot use the schema', async () => {

@@ -152,7 +152,7 @@ describe.each(BACKENDS_OF_TIER)('an import into %s', backend => {
     expect(await versionOf(database.sql)).toBeGreaterThan(versionBefore)
   })
 
-  test('sets the time of the last import if all lines were loaded, even without a change', async () => {
+  test('sets the time of the last import if all lines were loaded, even without a change, and in no other case', async () => {
     const { sql } = database
     const noted = async (work: () => Promise<unknown>) => {
       await sql`update export_state set last_import_at = null`

@@ -80,6 +80,13 @@ const TESTS: Record<string, string[]> = {
     'integrations/refusals',
     ...CONTRACT,
   ],
+  'src/http/token-endpoint.ts': [
+    ...TOKENS,
+    ...DOCUMENT,
+    'contract/log',
+    'integrations/refusals',
+    'http/shortage',
+  ],
   'src/oauth/body.ts': [...TOKENS, 'http/slow-clients'],
   'src/oauth/credentials.ts': ['oauth/trouble', ...TOKENS, ...DOCUMENT, 'contract/log', 'http/shortage'],
   'src/oauth/purge.ts': ['oauth/purge'],

@@ -55,7 +55,7 @@ const whileAnotherPurges = (work: () => Promise<void>) =>
     await work()
   })
 
-/** A logger that fails the test at any message. */
+/** A logger that keeps its warnings, for tests that expect none. */
 function quietLog() {
   const warnings: string[] = []
   return { warnings, info: () => {}, warn: (_: object, message: string) => void warnings.push(message) }

@@ -113,7 +113,7 @@ describe('the modules of src and db', () => {
     expect(missing.map(({ path, target }) => `${path} → ${target}`)).toEqual([])
   })
 
-  test('import in one direction only: main, cli, http, one feature, postgres, db; the parts of COMMON import nothing', () => {
+  test('import in one direction only: main, cli, http, one feature, postgres, db; the parts of COMMON import only one another', () => {
     const wrong = edges.filter(({ part, target }) => {
       const to = partOf(target)
       return to !== part && !MAY_IMPORT[part]?.includes(to)

@@ -222,6 +222,34 @@ describe('an interrupted pull', () => {
     last.leave()
   })
 
+  test('is removed if it has no whole record, and the next pull reads none either', async () => {
+    const out = outputIn()
+    const earlier = new PartialFile(out, 'a question')
+    earlier.position.add(1)
+    earlier.position.count = 2
+    earlier.append(Buffer.from('{"id":'))
+    earlier.leave()
+    const next = new PartialFile(out, 'a question')
+    expect(await next.resume(() => {})).toBe(0)
+    next.leave()
+    expect([`${out}.partial`, `${out}.partial.state`].filter(existsSync)).toEqual([])
+  })
+
+  test('is removed if not even its first records can be written', () => {
+    const out = outputIn()
+    const full = new PartialFile(out, 'a question')
+    full.position.add(1)
+    full.position.count = 2
+    const lines = new Proxy(new Uint8Array(1), {
+      get: () => {
+        throw Object.assign(new Error('no space'), { code: 'ENOSPC' })
+      },
+    })
+    expect(() => full.append(lines)).toThrow('no space is left')
+    full.leave()
+    expect([`${out}.partial`, `${out}.partial.state`].filter(existsSync)).toEqual([])
+  })
+
   test('continues in another format', async () => {
     const out = await brokenOff(outputIn('out.csv'))
     const { result } = await pullFrom(front.baseUrl, client, out, { format: 'csv' })

@@ -42,7 +42,10 @@ export function docsEndpoints(limits: Limits): Endpoint[] {
   const texts = () => {
     if (made) return made
     const document = openApiDocument(limits)
-    made = { json: JSON.stringify(document), page: docsPage(document, withForms) }
+    made = {
+      json: JSON.stringify(document),
+      page: limits.docs === 'off' ? '' : docsPage(document, withForms),
+    }
     return made
   }
   const endpoint = (path: string, headers: Record<string, string>, text: () => string): Endpoint => ({

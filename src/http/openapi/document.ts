@@ -104,16 +104,20 @@ export function openApiDocument(limits: BodyLimits): OpenApiDocument {
   for (const [path, methods] of Object.entries(paths)) {
     for (const operation of Object.values(methods)) {
       if (path === LIST) operation.parameters = listParameters()
-      for (const [status, response] of Object.entries(operation.responses)) {
-        const named = errors[path]?.[Number(status)]
-        if (named) Object.assign(response, shown(named, Object.keys(components.headers)))
+      for (const [status, named] of Object.entries(errors[path] ?? {})) {
+        const response = operation.responses[status]
+        if (!response) throw new Error(`openapi.yaml has no ${status} of ${path}`)
+        Object.assign(response, shown(named, Object.keys(components.headers)))
       }
     }
   }
   const json = JSON.stringify(document, withReferences)
-  return JSON.parse(
-    json.replaceAll(/\{\{(\w+)\}\}/g, (braces, name) => NUMBERS[name]?.toLocaleString('en-US') ?? braces),
-  )
+  const filled = json.replaceAll(/\{\{(\w+)\}\}/g, (_, name) => {
+    const number = NUMBERS[name]
+    if (number === undefined) throw new Error(`openapi.yaml or guide.md names the unknown number ${name}`)
+    return number.toLocaleString('en-US')
+  })
+  return JSON.parse(filled)
 }
 
 /** An example for each error of a status, and the headers that the errors have. */

@@ -24,7 +24,7 @@ export type Open = (timeoutMs: number) => Promise<Connection>
 
 /** One connection, which runs one statement at a time and is never reopened. */
 export class Connection {
-  /** By the clock; it is used no more when it has expired. */
+  /** When it was last used, and from when it is not used again, by the clock. */
   usedAt: number
   expiresAt: number
   /** When the running statement started; undefined if none is running. */

@@ -46,7 +46,7 @@ export const TARGETS = {
 export interface PostgresUrl {
   /** In the order of the attempts. */
   addresses: Address[]
-  /** What the URL names of the three; by default the user of this process, and its name. */
+  /** User, password and database as far as the URL names them; by default the user of this process, and its name. */
   login: { user?: string; password?: string; database?: string }
   encryption: Encryption
   target: keyof typeof TARGETS

@@ -48,6 +48,7 @@ export class Availability {
     this.log.warn({ reason }, 'the database cannot be reached')
   }
 
+  /** A connection was opened. */
   noteReachable(): void {
     this.#refused = 0
     this.#pauses = 0
@@ -95,6 +96,7 @@ export class Availability {
     this.log.warn({}, reason)
   }
 
+  /** Milliseconds until the next attempt to connect. */
   nextPauseMs(): number {
     return this.clock.jitter(Math.min(FIRST_PAUSE_MS * 2 ** this.#pauses++, LAST_PAUSE_MS))
   }

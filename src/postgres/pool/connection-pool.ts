@@ -12,6 +12,7 @@ import {
 import { Availability, type StateLog } from './availability.ts'
 import { FairQueue, SHARED_LANE } from './fair-queue.ts'
 
+/** The limits of a pool. */
 export interface PoolBounds {
   /** Connections at most. */
   size: number
@@ -124,7 +125,7 @@ export class ConnectionPool {
   async acquire(lane: string, signal: AbortSignal | undefined): Promise<Connection> {
     for (let connection = this.#idle.pop(); connection; connection = this.#idle.pop()) {
       this.busy.add(connection)
-      if (!this.#isFit(connection)) connection.destroy()
+      if (!this.#isFit(connection)) this.#discard(connection)
       else if (this.clock.now() - connection.usedAt < MAX_IDLE_MS) return connection
       else if (await connection.isUsable()) return connection
       // The others were idle for longer.
@@ -141,7 +142,7 @@ export class ConnectionPool {
       if (!this.busy.has(connection)) return
       this.heardAt = this.clock.now()
       if (this.#isFit(connection)) this.#hand(connection)
-      else connection.destroy()
+      else this.#discard(connection)
     }
     // A cancel request on its way would hit the next statement.
     if (connection.cancelling) void connection.cancelling.then(release)
@@ -246,7 +247,7 @@ export class ConnectionPool {
     } else this.lose(reasonOf(error))
   }
 
-  /** After a pause, opens a connection for those that wait, or a probe. No probe waits for the end of the one before. */
+  /** After a pause, opens a connection: for those that wait, or as a probe, which does not wait for the one before. */
   #pause(): void {
     this.#stopPause ??= this.clock.after(this.availability.nextPauseMs(), () => {
       this.#stopPause = undefined
@@ -256,12 +257,18 @@ export class ConnectionPool {
     })
   }
 
+  /** Ends a connection that is too old to be used again. */
+  #discard(connection: Connection): void {
+    connection.isGivenUp = true
+    connection.destroy()
+  }
+
   #ended(connection: Connection): void {
     const index = this.#idle.indexOf(connection)
     if (index >= 0) this.#idle.splice(index, 1)
     if (!this.busy.delete(connection) && index < 0) return
     // What cut this one may have cut the idle ones too: they are tested before use.
-    if (this.#isFit(connection)) for (const other of this.#idle) other.usedAt = Number.NEGATIVE_INFINITY
+    if (!connection.isGivenUp) for (const other of this.#idle) other.usedAt = Number.NEGATIVE_INFINITY
     this.#grow()
   }
 }

@@ -3,7 +3,7 @@ import { Failure, firstThree } from '../../errors.ts'
 import { onlyRow } from '../statement.ts'
 import type { Needs, Purpose } from './purposes.ts'
 
-/** The name of a privilege is as "select on users"; its owner can grant it, and is null if the role finds no schema. */
+/** `name` is as "select on users"; `owner` can grant the privilege, and is null if the role can use no schema. */
 interface MissingPrivilege {
   name: string
   owner: string | null
@@ -149,7 +149,7 @@ function has(db: Sql | TransactionSql, role: Fragment): Fragment {
   end`
 }
 
-/** @throws Failure that names the privileges which the role of the connections lacks, and the command that grants them */
+/** Refuses a role that lacks privileges. @throws Failure that names them, and the command that grants them */
 export async function requirePrivileges(db: Sql, purpose: Purpose): Promise<void> {
   const name = await currentRole(db)
   const missing = await missingPrivileges(db, name, purpose)

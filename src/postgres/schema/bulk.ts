@@ -10,7 +10,7 @@ import type { TransactionSql } from 'postgres'
  * The price is a lock. Until the load ends nobody else can use the source tables, which `axport serve` never does. In a
  * first load nobody can read the read model, which is empty.
  */
-export interface BulkLoad {
+interface BulkLoad {
   /** The table and those that belong to it were empty and have no keys now: plain inserts will do. */
   isEmpty(table: 'users' | 'assessments'): boolean
   /** Checks, builds and renders what was put off. Building indexes follows the last call of `onRendered`. */

@@ -29,12 +29,14 @@ export interface Difference {
   left_over: number
 }
 
-/** `compared` and `offered` are numbers of ids, `last` is the largest that was compared, `differing` are ascending. */
+/** `compared` and `offered` are numbers of ids, `last` is the largest that was compared, `first` the least that differs. */
 interface RowDifference extends Difference {
   offered: number
   /** Rows of the read model, stored or rendered: an assessment without parts has none. */
   rows: number
   last: string | null
+  first: string | null
+  /** Ascending ids. Of a whole table, which may have millions, both lists are empty. */
   differing: string[]
   leftOver: string[]
 }
@@ -52,6 +54,8 @@ export async function compareRows(
 ): Promise<RowDifference> {
   const rendered = db`select * from ${db(`${table}_rendered`)} v`
   const matches = db`v.${db(id)} = known.id`
+  const listed = (condition: Fragment) =>
+    part ? db`coalesce(array_agg(id order by id) filter (where ${condition}), '{}')` : db`'{}'::bigint[]`
   return onlyRow(
     await db<RowDifference[]>`
       with known as materialized (
@@ -65,8 +69,9 @@ export async function compareRows(
         coalesce(max(offered), 0)::integer as offered,
         (count(*) filter (where stored or rendered))::integer as rows,
         max(id) as last,
-        coalesce(array_agg(id order by id) filter (where differs), '{}') as differing,
-        coalesce(array_agg(id) filter (where stored and not rendered), '{}') as "leftOver"
+        min(id) filter (where differs) as first,
+        ${listed(db`differs`)} as differing,
+        ${listed(db`stored and not rendered`)} as "leftOver"
       from (
         select known.*, r.${db(id)} is not null as stored, v.${db(id)} is not null as rendered, r is distinct from v as differs
         from known

@@ -50,7 +50,7 @@ async function readRecord(db: Runner): Promise<RecordRow[]> {
   )
 }
 
-/** @throws Failure that names the first of the migrations that this program does not know */
+/** Refuses migrations that this program does not know. @throws Failure that names the first of them */
 export function requireKnown([first]: string[]): void {
   if (first !== undefined)
     throw new Failure(
