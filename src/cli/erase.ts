@@ -159,8 +159,15 @@ function jsonOf(
 ): object {
   const { erasedBefore, assessments, parts, proctored, user } = erasure
   return {
-    ...{ user_id: exactNumber(userId), erased: !isDryRun, dry_run: isDryRun, erased_before: erasedBefore },
-    ...{ assessments, assessment_parts: parts, proctored, user: user.replaceAll(' ', '_') },
-    ...{ shown_to: integrations, notes },
+    user_id: exactNumber(userId),
+    erased: !isDryRun,
+    dry_run: isDryRun,
+    erased_before: erasedBefore,
+    assessments,
+    assessment_parts: parts,
+    proctored,
+    user: user.replaceAll(' ', '_'),
+    shown_to: integrations,
+    notes,
   }
 }

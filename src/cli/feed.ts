@@ -4,6 +4,7 @@ import { readTrimmed } from '../files.ts'
 import { explainQueries } from '../import/platform/explain.ts'
 import { readQueries } from '../import/platform/queries.ts'
 import type { PlatformOptions } from '../import/platform/source.ts'
+import { isPath } from '../setting-values.ts'
 import { printJson, printTable } from './output.ts'
 
 /** The options of axport import for a platform's Postgres. */
@@ -54,7 +55,7 @@ export function readPlatform(options: FeedCall): PlatformOptions {
 
 function readUrl(file: string): string {
   // The argument may be the URL itself, with a password.
-  const shown = /:\/\/|@/.test(file) ? 'a URL and no file' : file
+  const shown = isPath(file) ? file : 'a URL and no file'
   return readTrimmed(file, `--from-file names ${shown}, which`)
 }
 

@@ -61,7 +61,7 @@ Example: axport migrate --time-zone America/New_York`,
           await say(changed ? `the time zone is now ${timeZone}` : `the time zone is ${timeZone} already`)
         }
         if (disclosures !== undefined || disclosuresKeep !== undefined) {
-          const isOn = disclosures && disclosures === 'on'
+          const isOn = disclosures === undefined ? undefined : disclosures === 'on'
           const kept = disclosuresKeep === 'forever' ? null : disclosuresKeep
           const { changed, ...state } = await setDisclosing(sql, given({ isOn, kept }))
           done.disclosures = { on: state.isOn, kept: state.kept, changed }

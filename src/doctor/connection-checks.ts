@@ -54,7 +54,7 @@ export async function checkConnections(db: Sql, requests: Runner, plan: Plan): P
 /** Connections of requests send statement_timeout when they start; a pooler or a role may override it. */
 async function checkStatementTimeout(requests: Runner, { statement }: Plan): Promise<Finding> {
   const rows = await requests.unsafe(
-    `select setting::integer as ms, 
+    `select setting::integer as ms,
        case when has_table_privilege(to_regclass('assessments'), 'insert') is not true
          then quote_ident(current_user) end as role
      from pg_settings where name = 'statement_timeout'`,

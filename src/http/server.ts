@@ -51,8 +51,13 @@ export function startServer(
   const servers = () => [...retired.keys(), ...(app.server ? [app.server] : [])]
   const inFlight = () => servers().reduce((sum, server) => sum + server.pendingRequests, 0)
   const monitor: Monitor = {
-    ...{ log, inFlight, isDraining: () => isDraining, maxRequests: limits.requests },
-    ...{ slowMs: Number.POSITIVE_INFINITY, counters: new Counters(), onAnswered: () => {} },
+    log,
+    inFlight,
+    isDraining: () => isDraining,
+    maxRequests: limits.requests,
+    slowMs: Number.POSITIVE_INFINITY,
+    counters: new Counters(),
+    onAnswered: () => {},
     ...options,
   }
   const app = createApp(db, limits, monitor, replicas)

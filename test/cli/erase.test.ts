@@ -51,7 +51,8 @@ describe('axport erase', () => {
     expect(await load()).toStartWith('loaded 7 lines, 1 erased person left out\n')
     const { erased_left_out, lines, assessments } = JSON.parse(await load('--json'))
     expect({ erased_left_out, lines, assessments }).toMatchObject({
-      ...{ erased_left_out: 1, lines: 11 },
+      erased_left_out: 1,
+      lines: 11,
       assessments: { inserted: 0, unchanged: 0 },
     })
   })

@@ -304,8 +304,12 @@ describe.each(BACKENDS_OF_TIER)('while two services run, on %s, axport integrati
     expect(events.filter((event: { client_id: string }) => event.client_id === id)).toEqual([
       expect.objectContaining({ event: 'created', purpose: 'Recertification' }),
       expect.objectContaining({
-        ...{ at: expect.stringMatching(new RegExp(`^${INSTANT}$`)), event: 'described', purpose: 'Audit' },
-        ...{ name: 'Renamed', role: expect.any(String), host: expect.any(String) },
+        at: expect.stringMatching(new RegExp(`^${INSTANT}$`)),
+        event: 'described',
+        purpose: 'Audit',
+        name: 'Renamed',
+        role: expect.any(String),
+        host: expect.any(String),
         changes: {
           name: ['Described', 'Renamed'],
           purpose: ['Recertification', 'Audit'],

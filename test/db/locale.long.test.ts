@@ -57,7 +57,9 @@ const DATABASES = [
 ].flatMap(([title = '', locale = '', options = '']) =>
   [false, true].map(byIndex => ({
     title: byIndex ? `${title}, searching by index` : title,
-    ...{ locale, options, byIndex },
+    locale,
+    options,
+    byIndex,
   })),
 )
 

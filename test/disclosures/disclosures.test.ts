@@ -146,9 +146,14 @@ describe.each(BACKENDS)('the report of disclosures, on %s,', backend => {
     const all = await each(database.sql, { userId: '501' })
     expect(all.map(({ key }) => key)).toEqual(keys)
     expect(all[1]).toEqual({
-      ...{ at: expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$/), key: keys[1] as string },
-      ...{ client_id: gone, name: 'Gone', purpose: null },
-      ...{ request_id: 'request', address: '10.1.2.3', filters: ['search'] },
+      at: expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$/),
+      key: keys[1] as string,
+      client_id: gone,
+      name: 'Gone',
+      purpose: null,
+      request_id: 'request',
+      address: '10.1.2.3',
+      filters: ['search'],
     })
   })
 })

@@ -33,7 +33,11 @@ const WITH_XENIA = [
   assessment(50),
 ]
 const NOTHING: Erasure = {
-  ...{ erasedBefore: null, assessments: 0, parts: 0, proctored: 0, user: 'not there' as const },
+  erasedBefore: null,
+  assessments: 0,
+  parts: 0,
+  proctored: 0,
+  user: 'not there' as const,
   unwiped: undefined,
 }
 
@@ -61,7 +65,10 @@ describe.each(BACKENDS_OF_TIER)('an erasure on %s', backend => {
   test('removes the assessments of the person, and the name from assessments of others', async () => {
     expect(await erase(database.sql, XENIA)).toEqual({
       ...NOTHING,
-      ...{ assessments: 2, parts: 3, proctored: 2, user: 'without a name' },
+      assessments: 2,
+      parts: 3,
+      proctored: 2,
+      user: 'without a name',
     })
     expect(await idsOf(database.sql, 'export_records')).toEqual([30, 40, 50])
     expect(await staleRecords(database.sql)).toBeEmpty()

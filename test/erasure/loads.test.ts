@@ -49,7 +49,10 @@ describe.each(BACKENDS_OF_TIER)('an import into %s after an erasure', backend =>
     const tombstones = async () => [...(await database.sql`select xmin::text, * from erasures`)]
     const before = [await everything(database.sql), await tombstones()]
     expect(await importLines(database.sql, ...ALL)).toMatchObject({
-      ...{ loaded: true, lines: 10, rejected: 0, erased: { people: 1, lines: 3 } },
+      loaded: true,
+      lines: 10,
+      rejected: 0,
+      erased: { people: 1, lines: 3 },
       summary: {
         users: { inserted: 0, updated: 0, unchanged: 4, deleted: 0 },
         assessments: { inserted: 0, updated: 0, unchanged: 2, deleted: 0 },
@@ -59,7 +62,7 @@ describe.each(BACKENDS_OF_TIER)('an import into %s after an erasure', backend =>
     expect([await everything(database.sql), await tombstones()]).toEqual(before)
     await database.sql`truncate organizations, products, users, assessments, assessment_parts`
     expect(await importLines(database.sql, ...ALL)).toMatchObject({
-      ...{ erased: { people: 1, lines: 3 } },
+      erased: { people: 1, lines: 3 },
       summary: { users: { inserted: 4 }, assessments: { inserted: 2 }, assessment_parts: { inserted: 3 } },
     })
     expect(await partsOf(database.sql)).toEqual({ 40: [41, 42], 50: [50] })
@@ -91,7 +94,8 @@ describe.each(BACKENDS_OF_TIER)('an import into %s after an erasure', backend =>
       await importLines(database.sql, ...twice, { ...assessment(20, { user_id: GONE }), certified_at: 'x' }),
     ).toMatchObject({ loaded: true, erased: { people: 1, lines: 3 } })
     expect(await importLines(database.sql, ...lines.slice(0, 4), lines[5] as object)).toMatchObject({
-      ...{ loaded: true, erased: { people: 1, lines: 4 } },
+      loaded: true,
+      erased: { people: 1, lines: 4 },
       summary: { users: { unchanged: 1 }, assessments: { inserted: 1 } },
     })
     const rejects: Reject[] = []
@@ -111,7 +115,8 @@ describe.each(BACKENDS_OF_TIER)('an import into %s after an erasure', backend =>
       '2: assessment 70 differs from line 1',
     ])
     expect(await importLines(database.sql, ...differing(GONE))).toMatchObject({
-      ...{ loaded: true, erased: { people: 1, lines: 2 } },
+      loaded: true,
+      erased: { people: 1, lines: 2 },
     })
   })
 
@@ -119,7 +124,8 @@ describe.each(BACKENDS_OF_TIER)('an import into %s after an erasure', backend =>
     await importLines(database.sql, ...REFERENCED)
     await erase(GONE)
     expect(await importLines(database.sql, assessment(60, { proctor_id: GONE }))).toMatchObject({
-      ...{ loaded: true, erased: { people: 0, lines: 0 } },
+      loaded: true,
+      erased: { people: 0, lines: 0 },
       summary: { users: { inserted: 1 }, assessments: { inserted: 1 } },
     })
     expect((await database.sql`select from users where name = 'Erased person'`).count).toBe(1)
@@ -150,7 +156,8 @@ describe.each(BACKENDS_OF_TIER)('an import into %s after an erasure', backend =>
     await erase(GONE)
     const over = multiPart(70, [71, 72], { user_id: GONE })
     expect(await importLines(database.sql, educator(GONE), over)).toMatchObject({
-      ...{ loaded: true, erased: { people: 1, lines: 2 } },
+      loaded: true,
+      erased: { people: 1, lines: 2 },
       summary: { assessments: { deleted: 1 }, assessment_parts: { deleted: 2 } },
     })
     expect(await idsOf(database.sql, 'export_records')).toEqual([])
@@ -185,7 +192,8 @@ describe.each(BACKENDS_OF_TIER)('an import into %s after an erasure', backend =>
 
     const alone = parts(rowsOf(80, ',,,,true') + rowsOf(90, ',,,,true'))
     expect(await loadFiles({ 'assessment_parts.csv': alone })).toMatchObject({
-      ...{ loaded: true, erased: { people: 1, lines: 2 } },
+      loaded: true,
+      erased: { people: 1, lines: 2 },
       summary: { assessment_parts: { deleted: 1 } },
     })
     expect(await partsOf(database.sql)).toEqual({ 90: [91] })

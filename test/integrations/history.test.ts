@@ -50,16 +50,21 @@ describe.each(BACKENDS)('the history of an integration on %s', backend => {
       [
         'created',
         {
-          ...{ name: [null, 'Nightly'], purpose: [null, 'Recertification'] },
-          ...{ contact: [null, 'hr@lakeside.example'], all_products: [false, true] },
-          ...{ organizations: { added: [10, 11] }, products: { added: [1, 2, 3] }, secrets: { added: [ID] } },
+          name: [null, 'Nightly'],
+          purpose: [null, 'Recertification'],
+          contact: [null, 'hr@lakeside.example'],
+          all_products: [false, true],
+          organizations: { added: [10, 11] },
+          products: { added: [1, 2, 3] },
+          secrets: { added: [ID] },
         },
       ],
       ['described', { purpose: ['Recertification', 'Audit'], contact: ['hr@lakeside.example', null] }],
       [
         'scope',
         {
-          ...{ organizations: { added: [12], removed: [10] }, products: { removed: [3] } },
+          organizations: { added: [12], removed: [10] },
+          products: { removed: [3] },
           all_products: [true, false],
         },
       ],
@@ -72,8 +77,10 @@ describe.each(BACKENDS)('the history of an integration on %s', backend => {
       [
         'deleted',
         {
-          ...{ name: ['Nightly', null], purpose: ['Audit', null] },
-          ...{ organizations: { removed: [11, 12] }, products: { removed: [1, 2] } },
+          name: ['Nightly', null],
+          purpose: ['Audit', null],
+          organizations: { removed: [11, 12] },
+          products: { removed: [1, 2] },
         },
       ],
     ])
@@ -81,7 +88,8 @@ describe.each(BACKENDS)('the history of an integration on %s', backend => {
     const [user] = await sql<{ name: string }[]>`select session_user as name`
     for (const { role, host, name } of events)
       expect({ role, host, name }).toEqual({
-        ...{ role: user?.name as string, name: 'Nightly' },
+        role: user?.name as string,
+        name: 'Nightly',
         host: '127.0.0.1',
       })
     expect(events.map(({ purpose }) => purpose)).toEqual(['Recertification', ...Array(9).fill('Audit')])

@@ -104,14 +104,17 @@ export const platform: fc.Arbitrary<Platform> = fc
       name: string | null = null,
       micros: number | null = null,
     ): Part => ({
-      ...{ id, name, micros },
+      id,
+      name,
+      micros,
       proctor_id: pick(users, proctor).id,
     })
     const copies = Array.from({ length: drawn.copies }, () => drawn.assessments).flat()
     const assessments = copies.map(({ user, organization, product, parts, ...row }): Assessment => {
       const id = nextId()
       return {
-        ...{ id, ...row },
+        id,
+        ...row,
         user_id: pick(users, user).id,
         organization_id: pick(organizations, organization).id,
         product_id: pick(products, product).id,

@@ -108,7 +108,9 @@ test('each token has a standby that its pages are read from; tokens and last_use
   expect(await metricOf('page_memory_misses_total')).toBe(moved > 0 ? 3 : 2)
   expect(await readsOf(nameOf(all.impostor))).toBe(0)
   expect(await reasons()).toEqual({
-    ...{ [first]: undefined, [second]: undefined, primary: '' },
+    [first]: undefined,
+    [second]: undefined,
+    primary: '',
     [nameOf(all.impostor)]: 'it is of another cluster',
   })
 })

@@ -138,7 +138,9 @@ async function printScope(scope: ChangedScope, asJson?: true): Promise<void> {
 }
 
 const jsonOf = ({ ids, added, removed, meantAsAll }: ChangedSet) => ({
-  ...{ ids: ids.map(exactNumber), added, removed },
+  ids: ids.map(exactNumber),
+  added,
+  removed,
   meant_as_all: meantAsAll,
 })
 

@@ -114,7 +114,10 @@ function addRead(
 ): void {
   const Metric = name.endsWith('_total') ? Counter : Gauge
   new Metric({
-    ...{ name, help, registers: [registry], aggregator },
+    name,
+    help,
+    registers: [registry],
+    aggregator,
     async collect() {
       const value = await read()
       this.reset()

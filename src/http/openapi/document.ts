@@ -70,7 +70,12 @@ export interface Schema {
 
 /** The constants that the texts name in braces. */
 const NUMBERS: Record<string, number> = {
-  ...{ DEFAULT_PAGE, MAX_FILTER_VALUES, MAX_LINK, MAX_PAGE, MAX_QUERY_BYTES, TOKEN_LIFETIME },
+  DEFAULT_PAGE,
+  MAX_FILTER_VALUES,
+  MAX_LINK,
+  MAX_PAGE,
+  MAX_QUERY_BYTES,
+  TOKEN_LIFETIME,
 }
 
 /** The schemas that have a name in the document. */

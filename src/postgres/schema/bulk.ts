@@ -28,7 +28,7 @@ const PEOPLE = ['users', 'export_people']
 const RECORDS = ['assessments', 'assessment_parts', 'export_records', 'export_counts']
 const RENDERED = ['export_people', 'export_records', 'export_counts']
 
-/** @param assessments how many will be written */
+/** Drops the constraints and indexes of empty tables for a load of so many assessments; finish() restores them. */
 export async function startBulkLoad(sql: TransactionSql, assessments: number): Promise<BulkLoad> {
   const empty: string[] = []
   const objects: Droppable[] = []

@@ -62,7 +62,7 @@ const hash = ({ sql }: Migration): string => createHash('sha256').update(sql).di
 
 const namesOf = (named: { name: string }[]): string[] => named.map(({ name }) => name)
 
-/** @throws Failure for a schema that this program cannot serve from and provision on: behind, or ahead and incompatible */
+/** Compares the schema, for serving and provisioning. @throws Failure if it is behind, or ahead and incompatible */
 export async function requireUsableSchema(db: Runner): Promise<SchemaDifference> {
   const { missing, ahead } = await compareSchema(db)
   const names = `${missing.length} (${missing.join(', ')})`

@@ -17,8 +17,14 @@ import { EMPTY, PRODUCTS, reset } from './world.ts'
 
 /** The first page of the whole scope. */
 const FIRST: Shape = {
-  ...{ sort: 'certified_on', order: 'ASC', filters: [], narrowed: [] },
-  ...{ way: 'whole', from: 'start', isCounted: false, reach: 1000 },
+  sort: 'certified_on',
+  order: 'ASC',
+  filters: [],
+  narrowed: [],
+  way: 'whole',
+  from: 'start',
+  isCounted: false,
+  reach: 1000,
 }
 
 /** One statement of each kind. TEST_UPDATE_STATEMENTS=1 writes the files. */

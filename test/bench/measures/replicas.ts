@@ -72,7 +72,8 @@ async function compareStandbys(world: World, primary: OwnCluster, standbys: OwnC
       return [
         {
           measure: `pages of two walks over ${count.toLocaleString('en-US')}, ${name}`,
-          ...{ figure: rate, unit: '/s' },
+          figure: rate,
+          unit: '/s',
           ...(n > 0 && {
             beside: 'without standbys',
             limit: median(rates['0'] ?? []),

@@ -3,8 +3,15 @@ import type { Sample } from './samples.ts'
 import { trends } from './verdict.ts'
 
 const sample = (minute: number, more: Partial<Sample> = {}): Sample => ({
-  ...{ minute, memory: 100, handles: 30, connections: 4, requests: 1000 },
-  ...{ median: 2, p95: 5, p99: 9, ...more },
+  minute,
+  memory: 100,
+  handles: 30,
+  connections: 4,
+  requests: 1000,
+  median: 2,
+  p95: 5,
+  p99: 9,
+  ...more,
 })
 const wrong = (samples: Sample[]) =>
   trends(samples)

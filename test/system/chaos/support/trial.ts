@@ -63,7 +63,11 @@ export async function trial(
     load.start(WALKERS)
     await untilServed(20)
     await act({
-      ...{ proxy, load, probe, untilServed, untilDown },
+      proxy,
+      load,
+      probe,
+      untilServed,
+      untilDown,
       recovers: () => recovers(client, probe, load.someId),
     })
     // The current walk of each walker may have begun before the end of the outage.
