@@ -1,6 +1,6 @@
+import { LRUCache } from 'lru-cache'
 import type { Filter } from '../contract.ts'
 import { Counters } from '../counters.ts'
-import { LruCache } from '../lru-cache.ts'
 import { sha256 } from '../random.ts'
 import type { Access } from './access.ts'
 
@@ -29,15 +29,15 @@ const keyOf = (tokenDigest: Uint8Array) => Buffer.from(tokenDigest).toString('ba
  * the filters; the statement reads the scope digest again, with the token.
  */
 export class PageMemory {
-  private readonly tokens = new LruCache<Access>(MAX_TOKENS)
-  private readonly selections: LruCache<Selection>
+  private readonly tokens = new LRUCache<string, Access>({ max: MAX_TOKENS })
+  private readonly selections: LRUCache<string, Selection>
 
   /** @param budget in bytes */
   constructor(
     private readonly counters = new Counters(),
     budget = 32 * 1024 * 1024,
   ) {
-    this.selections = new LruCache(budget)
+    this.selections = new LRUCache({ maxSize: budget })
   }
 
   /** The last access of a token. */
@@ -64,7 +64,9 @@ export class PageMemory {
     this.counters[used ? 'pageMemoryHits' : 'pageMemoryMisses']++
     const selection = Object.assign(used ?? new Selection(total), { count, moment })
     const key = selectionKey(scope, filter)
-    this.selections.set(key, selection, selection.bytes + 2 * key.length)
+    // For a value that it has already, the cache would keep the old size.
+    this.selections.delete(key)
+    this.selections.set(key, selection, { size: selection.bytes + 2 * key.length })
     return selection
   }
 }

@@ -1,5 +1,5 @@
+import { LRUCache } from 'lru-cache'
 import { addRefusals } from '../integrations/refusals.ts'
-import { LruCache } from '../lru-cache.ts'
 import { noteUse } from '../oauth/tokens.ts'
 import type { Availability } from '../postgres/pool/availability.ts'
 import type { Runner } from '../postgres/statement.ts'
@@ -13,7 +13,8 @@ const MAX_TOKENS = 1000
 
 /** Notes that tokens are used. No request waits for a note, and none is written to a database known to be read-only. */
 export class LastUse {
-  private readonly notedAt = new LruCache<number>(MAX_TOKENS)
+  /** Tokens that were noted in the last minute. */
+  private readonly noted = new LRUCache<string, true>({ max: MAX_TOKENS, ttl: MINUTE_MS })
 
   constructor(private readonly pool: Pool) {}
 
@@ -21,9 +22,8 @@ export class LastUse {
   note(tokenDigest: Buffer): void {
     if (this.pool.availability.isReadOnly) return
     const key = tokenDigest.toString('base64')
-    const now = performance.now()
-    if (now - (this.notedAt.get(key) ?? Number.NEGATIVE_INFINITY) <= MINUTE_MS) return
-    this.notedAt.set(key, now)
+    if (this.noted.has(key)) return
+    this.noted.set(key, true)
     noteUse(this.pool, { token_digest: tokenDigest }).catch(() => {})
   }
 }

@@ -1,7 +1,6 @@
 import { describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
-import { type Place, Selection } from '../../src/assessments/page-memory.ts'
-import { LruCache } from '../../src/lru-cache.ts'
+import { PageMemory, type Place, Selection } from '../../src/assessments/page-memory.ts'
 import { holds } from '../support/property.ts'
 
 const ORDER = 'user_name ASC'
@@ -137,29 +136,21 @@ describe('remembered places', () => {
   })
 })
 
-test('LruCache keeps the last used entries that fit into its budget, after any operations', async () => {
-  const action = fc.record({
-    kind: fc.constantFrom('set' as const, 'get' as const, 'delete' as const),
-    key: fc.constantFrom('a', 'b', 'c', 'd', 'e'),
-    size: fc.nat(6),
-  })
-  const property = fc.property(fc.array(action, { maxLength: 120 }), fc.nat(15), (actions, budget) => {
-    const recent = new LruCache<number>(budget)
-    let plain: { key: string; value: number; size: number }[] = []
-    for (const [value, { kind, key, size }] of actions.entries()) {
-      const entry = plain.find(entry => entry.key === key)
-      plain = plain.filter(other => other !== entry)
-      if (kind === 'set') {
-        recent.set(key, value, size)
-        plain.push({ key, value, size })
-        while (plain.reduce((sum, entry) => sum + entry.size, 0) > budget) plain.shift()
-      } else if (kind === 'get') {
-        expect(recent.get(key)).toBe(entry?.value)
-        if (entry) plain.push(entry)
-      } else recent.delete(key)
-    }
-    for (const key of ['a', 'b', 'c', 'd', 'e'])
-      expect(recent.get(key)).toBe(plain.find(entry => entry.key === key)?.value)
-  })
-  await holds(property, { runs: 300, thorough: 3000 })
+test('A page memory drops the selections that were used longest ago, and counts what they have grown', () => {
+  const memory = new PageMemory(undefined, 20_000)
+  const note = (scope: string, used?: Selection) =>
+    memory.notePage(scope, {}, used, { count: 1_000_000, moment: MOMENT, total: undefined })
+  const kept = () => ['a', 'b', 'c'].filter(scope => memory.selectionOf(scope, {}))
+  const grown = note('a')
+  note('b')
+  expect(kept()).toEqual(['a', 'b'])
+  for (let page = 1; page <= 60; page++) grown.notePlace(ORDER, placeAt(page * 100))
+  note('a', grown)
+  expect(kept()).toEqual(['a', 'b'])
+  for (let page = 61; page <= 110; page++) grown.notePlace(ORDER, placeAt(page * 100))
+  note('a', grown)
+  expect(grown.bytes).toBeWithin(19_000, 20_000)
+  note('b')
+  note('c')
+  expect(kept()).toEqual(['b', 'c'])
 })

@@ -28,7 +28,6 @@ const COMMON = [
   'counters',
   'errors',
   'files',
-  'lru-cache',
   'networks',
   'random',
   'within',
