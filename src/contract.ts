@@ -1,5 +1,4 @@
 import { Type as t } from '@sinclair/typebox'
-import { isDay } from './calendar-day.ts'
 
 /**
  * The names and the shapes of the contract: the parameters of the list request (spec 4.2), by which requests are read,
@@ -61,11 +60,10 @@ const id: Parameter = {
   expected: 'a whole number',
   read: text => (WHOLE_NUMBER.test(text.trim()) ? BigInt(text).toString() : undefined),
 }
-/** Neither ISO 8601 practice nor Postgres has a year 0. */
 const day: Parameter = {
   schema: { type: 'string', format: 'date' },
   expected: 'a calendar day as YYYY-MM-DD',
-  read: text => (isDay(text.trim()) && !text.trim().startsWith('0000') ? text.trim() : undefined),
+  read: text => (isDay(text.trim()) ? text.trim() : undefined),
 }
 const boolean: Parameter = {
   schema: { type: 'boolean' },
@@ -123,6 +121,17 @@ export const LIST_PARAMETERS: Record<string, Parameter> = {
     boolean,
     'true: migrated from a prior system; false: created natively; both: everything.',
   ),
+}
+
+/** Days that exist in every month, for which no calendar is needed. */
+const ORDINARY = /^(?!0000)\d{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|1\d|2[0-8])$/
+
+/** Whether a text is a day of the calendar, as 2026-03-01. Neither ISO 8601 practice nor Postgres has a year 0. */
+export function isDay(text: string): boolean {
+  if (ORDINARY.test(text)) return true
+  return (
+    /^(?!0000)\d{4}-\d\d-\d\d$/.test(text) && new Date(`${text}T00:00Z`).toJSON()?.startsWith(text) === true
+  )
 }
 
 /** The bare name of a parameter: `user_ids` for `filter[user_ids][]`. */

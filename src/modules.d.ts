@@ -10,13 +10,10 @@ declare module '*.tar.gz' {
   export { default } from '*.wasm'
 }
 
-// `import … with { type: 'text' }` is the text of the file.
+// `import … with { type: 'text' }` is the text of the file; bun-types has *.txt and *.yaml.
 declare module '*.sql' {
   const text: string
   export default text
-}
-declare module '*.txt' {
-  export { default } from '*.sql'
 }
 declare module '*.md' {
   export { default } from '*.sql'
@@ -35,12 +32,6 @@ declare module '*.fish' {
 }
 declare module '*.zsh' {
   export { default } from '*.sql'
-}
-
-// `import … with { type: 'yaml' }` is the value of the file.
-declare module '*.yaml' {
-  const value: unknown
-  export default value
 }
 
 // Only the part that is used: the types of npm lack `preferred`.

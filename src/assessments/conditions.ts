@@ -47,7 +47,7 @@ export const inOrganizations = sql`coalesce(${isIn(organizations, r.organization
  * index finds the people. A text without three letters in a row has no trigram: the names of all people are scanned,
  * because the whole index would be read.
  */
-const SEARCHES = ['search', 'search_two_words', 'search_short', 'search_two_short'] as const
+const SEARCHES = ['search', 'search_short'] as const
 type Search = (typeof SEARCHES)[number]
 
 /** The search among the names of filters. It may leave few records or most. */
@@ -55,22 +55,16 @@ export function searchOf(filters: string[]): Search | undefined {
   return SEARCHES.find(name => filters.includes(name))
 }
 
-/** A pattern, folded as names are. The function is immutable, so the planner sees a constant. */
+/** A pattern, folded as names are. The function is immutable: the planner sees a constant, and drops a condition on null. */
 const folded = (name: string) => sql`search_folded(${sql.placeholder(name)}::text)`
 const phrase = folded('phrase')
-const either = (isNamedSo: (pattern: SQL) => SQL) =>
-  sql`(${isNamedSo(phrase)} or ${isNamedSo(folded('full_name'))})`
-const indexed = (pattern: SQL) => sql`${exportPeople.namesKey} like ${pattern}`
-/** The function of the operator LIKE: the planner uses no index for it. */
-const scanned = (pattern: SQL) => sql`textlike(${exportPeople.namesKey}, ${pattern})`
-const logged = (pattern: SQL) => sql`search_text like ${pattern}`
+const fullName = folded('full_name')
 
 /** Whether a person has such a name. Names are one on each line, and no search text has a line break: one LIKE covers both. */
 const isNamed: Record<Search, SQL> = {
-  search: indexed(phrase),
-  search_two_words: either(indexed),
-  search_short: scanned(phrase),
-  search_two_short: either(scanned),
+  search: sql`(${exportPeople.namesKey} like ${phrase} or ${exportPeople.namesKey} like ${fullName})`,
+  // The function of LIKE: the planner uses no index for it.
+  search_short: sql`(textlike(${exportPeople.namesKey}, ${phrase}) or textlike(${exportPeople.namesKey}, ${fullName}))`,
 }
 
 const productsNamed = sql`
@@ -85,9 +79,7 @@ const isFound = (search: Search) => sql`coalesce(
         or ${r.productId} in (${productsNamed}), false)`
 
 /** Whether the search found a record in the log of changes: by the names as they were then, one on each line. */
-export function wasFound(search: Search): SQL {
-  return search === 'search' || search === 'search_short' ? logged(phrase) : either(logged)
-}
+export const wasFound = sql`coalesce(search_text like ${phrase} or search_text like ${fullName}, false)`
 
 /**
  * All records that the search finds, as a source of rows with the name of the table. If no product has such a name, they
@@ -154,9 +146,9 @@ function searchValues(value: string): Values {
   const literal = (text: string) => text.replaceAll(/[\\%_]/g, '\\$&')
   const text = value.trim()
   const words = text.split(/\s+/).map(literal)
-  const isShort = !/[a-z0-9]{3}/i.test(text)
-  const phrase = `%${literal(text)}%`
-  if (words.length !== 2) return { [isShort ? 'search_short' : 'search']: true, phrase }
-  const full_name = `%${words[0]}%\n%${words[1]}%\n%`
-  return { [isShort ? 'search_two_short' : 'search_two_words']: true, phrase, full_name }
+  return {
+    [/[a-z0-9]{3}/i.test(text) ? 'search' : 'search_short']: true,
+    phrase: `%${literal(text)}%`,
+    full_name: words.length === 2 ? `%${words[0]}%\n%${words[1]}%\n%` : null,
+  }
 }

@@ -149,10 +149,7 @@ function changed(shape: Shape): SQL {
   const { from, filters } = shape
   const hasPlace = from === 'place'
   const isBefore = hasPlace ? besidePlace(shape, 'before', keyOf(shape), sql`${r.id}`) : sql`false`
-  const matched = filters.map(name => {
-    const search = searchOf([name])
-    return search ? sql`coalesce(${wasFound(search)}, false)` : (conditions[name] as SQL)
-  })
+  const matched = filters.map(name => (searchOf([name]) ? wasFound : (conditions[name] as SQL)))
   const since = hasPlace
     ? sql`least(${value('count_position')}::bigint, ${value('place_position')}::bigint)`
     : sql`${value('count_position')}::bigint`

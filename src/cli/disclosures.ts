@@ -1,8 +1,8 @@
 import { InvalidArgumentError, Option } from '@commander-js/extra-typings'
 import { stringify } from 'csv-stringify/sync'
 import type { Sql } from 'postgres'
-import { isDay } from '../calendar-day.ts'
 import { databaseUrl, setting } from '../config.ts'
+import { isDay } from '../contract.ts'
 import { type Disclosure, eachDisclosure } from '../disclosures/each.ts'
 import type { Moment, Question } from '../disclosures/question.ts'
 import { readRecordState } from '../disclosures/record.ts'
@@ -51,8 +51,7 @@ function readMoment(text: string): Moment {
   const [, amount, unit] = /^(\d{1,5})([hd])$/.exec(text.trim()) ?? []
   if (amount !== undefined) return { ago: Number(amount) * (unit === 'd' ? 86_400 : 3600) }
   const day = text.trim()
-  if (!isDay(day) || day.startsWith('0000'))
-    throw new InvalidArgumentError('Give a day as 2026-09-01, or so long ago as 90d.')
+  if (!isDay(day)) throw new InvalidArgumentError('Give a day as 2026-09-01, or so long ago as 90d.')
   return { day }
 }
 

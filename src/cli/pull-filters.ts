@@ -1,6 +1,5 @@
 import { InvalidArgumentError, Option } from '@commander-js/extra-typings'
-import { isDay } from '../calendar-day.ts'
-import { type Filter, LIST_PARAMETERS } from '../contract.ts'
+import { type Filter, isDay, LIST_PARAMETERS } from '../contract.ts'
 import type { Query } from '../pull/job.ts'
 import { oneOf, readIds } from './arguments.ts'
 

@@ -1,4 +1,4 @@
-import { isDay } from '../calendar-day.ts'
+import { isDay } from '../contract.ts'
 import { BadLine, type Row, type Type } from './record.ts'
 
 /** A field of a record. */
@@ -113,9 +113,9 @@ const INSTANT_TEXT =
  */
 function readInstant(value: unknown): string {
   const [, day, time = '', offset = ''] = (typeof value === 'string' && INSTANT_TEXT.exec(value)) || []
+  if (day?.startsWith('0000')) throw new BadLine('is outside the years 1 to 9999')
   if (!day || !isDay(day)) {
     throw new BadLine('must be a day as 2026-03-01, or an instant with its offset as 2026-03-01T18:20:00Z')
   }
-  if (day.startsWith('0000')) throw new BadLine('is outside the years 1 to 9999')
   return day + time + offset
 }

@@ -1,6 +1,5 @@
 import type { TProperties, TSchema } from '@sinclair/typebox'
-import { isDay } from '../calendar-day.ts'
-import { AssessmentRecord, ResultPart } from '../contract.ts'
+import { AssessmentRecord, isDay, ResultPart } from '../contract.ts'
 
 /** The kinds of values that the contract gives to its fields. */
 export type FieldKind = 'id' | 'text' | 'text or null' | 'day'

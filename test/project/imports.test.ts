@@ -21,19 +21,9 @@ const FEATURES = [
  * The parts that each part of the code may import besides itself. Imports go one way: main → cli → http → feature →
  * postgres → db. Every part may import those of COMMON; only cli may import `config`.
  */
-const COMMON = [
-  'answers',
-  'calendar-day',
-  'contract',
-  'counters',
-  'errors',
-  'files',
-  'networks',
-  'random',
-  'within',
-]
+const COMMON = ['answers', 'contract', 'counters', 'errors', 'files', 'networks', 'random', 'within']
 const MAY_IMPORT: Record<string, string[]> = {
-  main: ['cli'],
+  main: ['cli', 'errors'],
   cli: ['http', 'config', 'postgres', ...FEATURES, ...COMMON],
   http: ['postgres', 'db', ...FEATURES, ...COMMON],
   ...Object.fromEntries(FEATURES.map(name => [name, ['postgres', 'db', ...COMMON]])),
@@ -44,7 +34,6 @@ const MAY_IMPORT: Record<string, string[]> = {
   config: ['errors', 'files', 'networks', 'setting-values'],
   'setting-values': [],
   ...Object.fromEntries(COMMON.map(name => [name, []])),
-  contract: ['calendar-day'],
   files: ['errors'],
 }
 
