@@ -1,4 +1,5 @@
-import { sql } from 'drizzle-orm'
+import { type SQL, type SQLWrapper, sql } from 'drizzle-orm'
+import { disclosureState as state } from '../../db/schema.ts'
 import type { DisclosedRecords } from '../answers.ts'
 import type { Filter } from '../contract.ts'
 import { type RawRow, type Runner, statement, text } from '../postgres/statement.ts'
@@ -39,7 +40,16 @@ const record = statement<Record<string, unknown>, object>(sql`
     ${sql.placeholder('assessments')}::text[], ${sql.placeholder('people')}::text[], ${sql.placeholder('filters')}::text[])
     as disclosed (key, request, address, client, assessments, people, filters)`)
 
-/** What is to be recorded of an answer: nothing while disclosures are not recorded, when the columns `shown` are null. */
+/** Whether disclosures are recorded, as a scalar of a statement. */
+export const isRecorded = sql`(select ${state.isOn} from ${state})`
+
+/** Joins the columns `disclosed`: the assessments and the people that an answer shows, null if it shows none or none are recorded. */
+export const disclosed = (assessments: SQL, people: SQL, one: SQLWrapper) => sql`left join lateral (
+  select ${assessments}::text, ${people}::text
+  from ${state} where ${state.isOn} and ${one} is not null
+) as disclosed on true`
+
+/** What is to be recorded of an answer: nothing if the columns of disclosed(), `shown`, are null. */
 export function disclosureOf(
   clientId: string,
   shown: RawRow,

@@ -1,11 +1,11 @@
 import { sql } from 'drizzle-orm'
-import { exportRecords as r, disclosureState as state } from '../../db/schema.ts'
+import { exportRecords as r } from '../../db/schema.ts'
 import { type Answer, apiError, COMPRESSIBLE, errorAnswer, HttpError } from '../answers.ts'
 import type { ListQuery } from '../contract.ts'
 import { type Runner, rawStatement } from '../postgres/statement.ts'
 import { ACCESS, accessOf, requireAccess } from './access.ts'
 import { isBigint } from './conditions.ts'
-import { disclosureOf } from './disclosure.ts'
+import { disclosed, disclosureOf } from './disclosure.ts'
 import { readPage } from './page.ts'
 import type { PageMemory } from './page-memory.ts'
 import { nextLink, parseListQuery, resembled } from './query-string.ts'
@@ -64,9 +64,7 @@ const retrieve = rawStatement(sql`
   left join ${r} on ${r.id} = ${sql.placeholder('id')}::bigint
     and ${r.organizationId} = any (token.organization_ids)
     and ${r.productId} = any (token.product_ids)
-  left join lateral (
-    select array[${r.id}]::text, array[${r.userId}]::text from ${state} where ${state.isOn} and ${r.id} is not null
-  ) as disclosed on true
+  ${disclosed(sql`array[${r.id}]`, sql`array[${r.userId}]`, r.id)}
   where token.digest = ${sql.placeholder('token')}::bytea`)
 
 /** Answers with the error only if the token is live and its integration is provisioned (design §5). */

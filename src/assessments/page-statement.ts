@@ -1,5 +1,5 @@
 import { type SQL, sql } from 'drizzle-orm'
-import { exportRecords as r, disclosureState as state } from '../../db/schema.ts'
+import { exportRecords as r } from '../../db/schema.ts'
 import type { Order, Sort } from '../contract.ts'
 import { type RawRow, rawStatement, type Statement } from '../postgres/statement.ts'
 import { ACCESS } from './access.ts'
@@ -17,6 +17,7 @@ import {
   type Values,
   wasFound,
 } from './conditions.ts'
+import { disclosed, isRecorded } from './disclosure.ts'
 
 /**
  * How the records of a page are found; each way gives the same answer.
@@ -92,7 +93,7 @@ export function pageSql(shape: Shape): SQL {
   const isWhole = way === 'whole'
   const documentOf = isWhole ? sql`document` : sql`(select ${r.document} from ${r} where ${r.id} = page.id)`
   const people = sql`,
-    array_agg(user_id) filter (where (select ${state.isOn} from ${state})) as people`
+    array_agg(user_id) filter (where ${isRecorded}) as people`
   const [educator, source] = isWhole
     ? [sql`id`, sql`unnest(people) as id`]
     : [r.userId, sql`${r} where ${r.id} = any (ids)`]
@@ -126,10 +127,7 @@ from entry cross join part left join newest on true left join token on true cros
     (array_agg(id))[count(*)] as last_id,
     array_agg(id) as ids${isWhole ? people : nothing}
   from ${from === 'start' ? sql`page` : sql`(select * from page order by ${inOrder(order === 'ASC')}) as page`}
-) as found left join lateral (
-  select ids::text, (select array_agg(distinct ${educator})::text from ${source})
-  from ${state} where ${state.isOn} and ids is not null
-) as disclosed on true`
+) as found ${disclosed(sql`ids`, sql`(select array_agg(distinct ${educator}) from ${source})`, sql`ids`)}`
 }
 
 function picked(shape: Shape): SQL {

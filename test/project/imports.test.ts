@@ -24,7 +24,7 @@ const FEATURES = [
 const COMMON = ['answers', 'contract', 'counters', 'errors', 'files', 'networks', 'random', 'within']
 const MAY_IMPORT: Record<string, string[]> = {
   main: ['cli', 'errors'],
-  cli: ['http', 'config', 'postgres', ...FEATURES, ...COMMON],
+  cli: ['http', 'config', 'setting-values', 'postgres', ...FEATURES, ...COMMON],
   http: ['postgres', 'db', ...FEATURES, ...COMMON],
   ...Object.fromEntries(FEATURES.map(name => [name, ['postgres', 'db', ...COMMON]])),
   // pull is a client of the HTTP API, without a database.

@@ -55,6 +55,6 @@ from entry cross join part left join newest on true left join token on true cros
     array_agg(user_id) filter (where (select "disclosure_state"."is_on" from "disclosure_state")) as people
   from (select * from page order by key desc, id desc) as page
 ) as found left join lateral (
-  select ids::text, (select array_agg(distinct id)::text from unnest(people) as id)
+  select ids::text, (select array_agg(distinct id) from unnest(people) as id)::text
   from "disclosure_state" where "disclosure_state"."is_on" and ids is not null
 ) as disclosed on true

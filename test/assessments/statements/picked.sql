@@ -39,6 +39,6 @@ from entry cross join part left join newest on true left join token on true cros
     array_agg(id) as ids
   from page
 ) as found left join lateral (
-  select ids::text, (select array_agg(distinct "export_records"."user_id")::text from "export_records" where "export_records"."id" = any (ids))
+  select ids::text, (select array_agg(distinct "export_records"."user_id") from "export_records" where "export_records"."id" = any (ids))::text
   from "disclosure_state" where "disclosure_state"."is_on" and ids is not null
 ) as disclosed on true
