@@ -25,9 +25,8 @@ export interface DisclosedRecords {
 
 /** Fields for the request log. */
 export interface LogFields {
-  /** The integration of the request. */
   clientId?: string
-  /** The number of records in the answer. */
+  /** How many, in the answer. */
   records?: number
   /** The reasons of a 400 or a 401. They name parameters, and never quote the request. */
   refused?: string[]
@@ -40,10 +39,7 @@ export interface LogFields {
 /** The header of an answer that may be compressed, depending on the Accept-Encoding of the request. */
 export const COMPRESSIBLE = { vary: 'Accept-Encoding' }
 
-/**
- * An HTTP answer other than success. `body` is sent as JSON. Any other error that is thrown is unforeseen: it becomes a 500
- * with a fixed body, and is logged with its cause.
- */
+/** An HTTP answer other than success. Any other error is unforeseen: a 500 with a fixed body, logged with its cause. */
 export class HttpError extends Error {
   constructor(
     readonly httpStatus: number,

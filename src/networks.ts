@@ -1,9 +1,6 @@
 import { BlockList, isIP } from 'node:net'
 
-/**
- * Reads a list with commas: "10.0.0.7, 192.168.0.0/16, fd00::/8".
- * @throws Error that describes a valid list
- */
+/** Reads a list with commas: "10.0.0.7, 192.168.0.0/16, fd00::/8". @throws Error that describes a valid list */
 export function readNetworks(list: string): BlockList {
   const networks = new BlockList()
   for (const entry of list.split(',').map(entry => entry.trim())) {
