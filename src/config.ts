@@ -198,17 +198,11 @@ export function databaseUrl(environment: Environment = Bun.env): string {
   )
 }
 
-/** The same for standbys; undefined if not set. @throws Failure also with the built-in database, which has none */
-export function databaseReadUrl(environment: Environment = Bun.env): string | undefined {
-  const url = urlOf('DATABASE_READ_URL', environment)
-  if (url && databaseUrl(environment).startsWith('embedded:'))
-    throw new Failure(
-      'DATABASE_READ_URL goes with a Postgres in DATABASE_URL: unset it for the built-in database',
-    )
-  return url
-}
-
-function urlOf(name: 'DATABASE_URL' | 'DATABASE_READ_URL', environment: Environment): string | undefined {
+/** A setting, or what the file that NAME_FILE names holds; undefined if neither is set. @throws Failure if both are */
+export function urlOf(
+  name: 'DATABASE_URL' | 'DATABASE_READ_URL',
+  environment: Environment = Bun.env,
+): string | undefined {
   const url = setting(name, environment)
   const file = setting(`${name}_FILE`, environment)
   if (url && file) throw new Failure(`${name} and ${name}_FILE are both set: unset one of them`)

@@ -1,6 +1,6 @@
 import { Option } from '@commander-js/extra-typings'
 import type { Sql } from 'postgres'
-import { databaseReadUrl, setting } from '../config.ts'
+import { databaseUrl, setting, urlOf } from '../config.ts'
 import { Failure, IncompleteFailure } from '../errors.ts'
 import { type Database, openingOf } from '../postgres/database.ts'
 import type { StateLog } from '../postgres/pool/availability.ts'
@@ -14,9 +14,13 @@ import { withDatabase } from './with-database.ts'
 
 /** The servers of DATABASE_READ_URL; none when it is not set. @throws Failure for wrong settings */
 export function standbyServers(): ReadServer[] {
-  if (databaseReadUrl() === undefined) return []
+  if (urlOf('DATABASE_READ_URL') === undefined) return []
+  if (databaseUrl().startsWith('embedded:'))
+    throw new Failure(
+      'DATABASE_READ_URL goes with a Postgres in DATABASE_URL: unset it for the built-in database',
+    )
   return readServers(() => {
-    const url = databaseReadUrl()
+    const url = urlOf('DATABASE_READ_URL')
     if (url === undefined) throw new Failure('DATABASE_READ_URL is not set any more')
     return url
   })

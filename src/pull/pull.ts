@@ -21,10 +21,7 @@ export async function pull(job: PullJob, observer: PullObserver): Promise<PullRe
   try {
     await using file = await open(out, 'w')
     // Asynchronously: a pipe without a reader must not keep Ctrl-C from being handled.
-    const write = async (bytes: Uint8Array) => {
-      for (let done = 0; done < bytes.length; ) done += (await file.write(bytes, done)).bytesWritten
-    }
-    return await pullIntoStream(job, write, observer)
+    return await pullIntoStream(job, bytes => file.appendFile(bytes), observer)
   } catch (error) {
     throw writeFailure(error, out)
   }
