@@ -211,34 +211,22 @@ export function urlOf(
 }
 
 /** One setting as `axport config` shows it. */
-export interface DescribedSetting {
-  name: string
-  /** As text, with secrets masked; null if not set. */
-  value: string | null
-  source: 'environment' | 'default' | 'not set'
-  default: string | null
-  meaning: string
-  /** The error of an invalid value. */
-  problem?: string
-}
+export type DescribedSetting = ReturnType<typeof describeSettings>[number]
 
 /** Every setting with its value. An invalid value is reported, and does not throw. */
-export function describeSettings(environment: Environment = Bun.env): DescribedSetting[] {
+export function describeSettings(environment: Environment = Bun.env) {
   return Object.entries(SETTINGS).map(([name, definition]: [string, Setting<unknown>]) => {
+    const { fallback, meaning, mask, read } = definition
     const given = environment[name]?.trim() || undefined
-    const value = given ?? definition.fallback
-    const described: DescribedSetting = {
-      name,
-      value: value === undefined ? null : (definition.mask?.(value) ?? value),
-      source: given !== undefined ? 'environment' : value !== undefined ? 'default' : 'not set',
-      default: definition.fallback ?? null,
-      meaning: definition.meaning,
-    }
+    const value = given ?? fallback
+    let problem: string | undefined
     try {
-      if (value !== undefined) definition.read?.(value)
+      if (value !== undefined) read?.(value)
     } catch (error) {
-      described.problem = (error as Error).message
+      problem = (error as Error).message
     }
-    return described
+    const source = given !== undefined ? 'environment' : value !== undefined ? 'default' : 'not set'
+    const shown = value === undefined ? null : (mask?.(value) ?? value)
+    return { name, value: shown, source, default: fallback ?? null, meaning, ...(problem && { problem }) }
   })
 }
