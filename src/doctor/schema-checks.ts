@@ -1,6 +1,6 @@
 import type { Sql } from 'postgres'
 import { Failure } from '../errors.ts'
-import { currentRole, excessPrivileges, missingPrivileges, namesOf } from '../postgres/privileges/compare.ts'
+import { comparePrivileges, currentRole, namesOf } from '../postgres/privileges/compare.ts'
 import { LOAD, OPERATE, SERVE } from '../postgres/privileges/purposes.ts'
 import { MIGRATIONS } from '../postgres/schema/migrations.ts'
 import { compareSchema } from '../postgres/schema/schema-record.ts'
@@ -64,17 +64,18 @@ export const TRIGRAM_REPAIR = `create extension pg_trgm; ${INDEXES.get('export_p
 /** Whether the role of DATABASE_URL can do everything, serve or load; and what it can do beyond that. */
 export async function checkPrivileges(db: Sql): Promise<Finding> {
   const role = await currentRole(db)
-  const missing = await missingPrivileges(db, role, SERVE)
-  if (missing.length === 0 && (await missingPrivileges(db, role, OPERATE)).length === 0)
+  const serving = await comparePrivileges(db, role, SERVE)
+  const operating = await comparePrivileges(db, role, OPERATE)
+  if (serving.missing.length + operating.missing.length === 0)
     return ok('privileges', `${role} can serve, import and provision`)
   for (const purpose of [SERVE, LOAD]) {
-    if ((await missingPrivileges(db, role, purpose)).length > 0) continue
-    const excess = await excessPrivileges(db, role, purpose)
+    const { missing, excess } = await comparePrivileges(db, role, purpose)
+    if (missing.length > 0) continue
     const more =
       excess.length === 0 ? ' and nothing more' : `, and has more than that needs: ${namesOf(excess)}`
     return ok('privileges', `${role} can ${purpose.verb}${more}`)
   }
-  const names = missing.map(({ name }) => name).join(', ')
+  const names = serving.missing.map(({ name }) => name).join(', ')
   return wrong('privileges', `${role} lacks ${names}: axport migrate --grant ${quotedForShell(role)}`)
 }
 

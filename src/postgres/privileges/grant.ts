@@ -2,7 +2,7 @@ import type { Sql, TransactionSql } from 'postgres'
 import { Failure } from '../../errors.ts'
 import { LOCKS } from '../schema/locks.ts'
 import { onlyRow } from '../statement.ts'
-import { excessPrivileges, missingPrivileges, namesOf } from './compare.ts'
+import { comparePrivileges, namesOf } from './compare.ts'
 import type { Purpose } from './purposes.ts'
 
 /**
@@ -94,14 +94,13 @@ async function statementsFor(
 
 /** Privileges by way of PUBLIC or of another role are not revoked here: others may depend on them. */
 async function requireExactly(sql: TransactionSql, role: string, purpose: Purpose): Promise<void> {
-  const missing = await missingPrivileges(sql, role, purpose)
+  const { missing, excess } = await comparePrivileges(sql, role, purpose)
   const owners = [...new Set(missing.map(({ owner }) => owner))]
   const grantor = owners.length === 1 ? owners[0] : `a superuser (they belong to ${owners.join(', ')})`
   if (missing.length > 0)
     throw new Failure(
       `${role} would still lack ${namesOf(missing)}, which only the owner can grant: run this command as ${grantor}`,
     )
-  const excess = await excessPrivileges(sql, role, purpose)
   const remedies = [...new Set(excess.map(({ remedy }) => remedy))]
   if (excess.length > 0)
     throw new Failure(
