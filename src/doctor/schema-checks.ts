@@ -73,7 +73,7 @@ export async function checkPrivileges(db: Sql): Promise<Finding> {
     if (missing.length > 0) continue
     const more =
       excess.length === 0 ? ' and nothing more' : `, and has more than that needs: ${namesOf(excess)}`
-    return ok('privileges', `${role} can ${purpose.verb}${more}`)
+    return ok('privileges', `${role} can ${purpose.command}${more}`)
   }
   const names = serving.missing.map(({ name }) => name).join(', ')
   return wrong('privileges', `${role} lacks ${names}: axport migrate --grant ${quotedForShell(role)}`)

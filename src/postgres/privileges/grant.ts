@@ -60,7 +60,7 @@ async function statementsFor(sql: TransactionSql, role: string, purpose: Purpose
   const power = isSuperuser ? 'is a superuser' : `owns ${firstThree(owned)}`
   if (isSuperuser || owned.length > 0)
     throw new Failure(
-      `${role} ${power}, and has more than can be revoked: give ${purpose.commands} a role of its own`,
+      `${role} ${power}, and has more than can be revoked: give axport ${purpose.command} a role of its own`,
     )
   return [
     ...objects.map(({ name }) => `revoke all on ${name} from ${grantee}`),
@@ -85,6 +85,6 @@ async function requireExactly(sql: TransactionSql, role: string, purpose: Purpos
   const remedies = [...new Set(excess.map(({ remedy }) => remedy))]
   if (excess.length > 0)
     throw new Failure(
-      `${role} would still have ${namesOf(excess)}, which ${purpose.commands} does not need: ${remedies.join('; ')}, and try again`,
+      `${role} would still have ${namesOf(excess)}, which axport ${purpose.command} does not need: ${remedies.join('; ')}, and try again`,
     )
 }
