@@ -16,14 +16,10 @@ export async function configureLoad(sql: TransactionSql): Promise<void> {
   // A day without a time means its start in the platform's time zone.
   await sql`select set_config('TimeZone', time_zone, true) from export_state`
   // The load joins whole tables and builds indexes: with the default of 4 MB Postgres would use temporary files.
-  for (const [name, bytes] of [
-    ['work_mem', 64 * 2 ** 20],
-    ['maintenance_work_mem', 256 * 2 ** 20],
-  ] as const) {
-    await sql`
-      select set_config(${name}, ${`${bytes / 1024}kB`}, true)
-      where pg_size_bytes(current_setting(${name})) < ${bytes}`
-  }
+  await sql`
+    select set_config(name, bytes / 1024 || 'kB', true)
+    from (values ('work_mem', 64 * 1024 ^ 2), ('maintenance_work_mem', 256 * 1024 ^ 2)) as m (name, bytes)
+    where pg_size_bytes(current_setting(name)) < bytes`
   await sql`set local jit = off`
   // A slow source leaves the transaction idle.
   await sql`set local idle_in_transaction_session_timeout = 0`
