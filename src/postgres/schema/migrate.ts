@@ -53,7 +53,8 @@ async function apply(
   migration: Migration,
   migrations: Migration[],
 ): Promise<{ wasMissing: boolean; blockers?: string }> {
-  let stopWatching = async (): Promise<string | undefined> => undefined
+  const end = new AbortController()
+  let found: Promise<string | undefined> | undefined
   try {
     const wasMissing = await sql.begin(async transaction => {
       await transaction`select pg_advisory_xact_lock(${LOCKS.schema})`
@@ -64,7 +65,7 @@ async function apply(
       if (!missing.includes(migration.name)) return false
       const rows = await transaction<{ pid: number }[]>`
         select pg_backend_pid() as pid, set_config('lock_timeout', ${String(LOCK_TIMEOUT_MS)}, true)`
-      stopWatching = watchBlockers(sql, onlyRow(rows).pid)
+      found = watchBlockers(sql, onlyRow(rows).pid, end.signal)
       await transaction.unsafe(migration.sql)
       await addToRecord(transaction, migration)
       return true
@@ -72,9 +73,11 @@ async function apply(
     return { wasMissing }
   } catch (error) {
     if (!BLOCKED.includes((error as { code?: string }).code ?? '')) throw error
-    return { wasMissing: false, blockers: (await stopWatching()) ?? 'another session' }
+    end.abort()
+    return { wasMissing: false, blockers: (await found) ?? 'another session' }
   } finally {
-    await stopWatching()
+    end.abort()
+    await found
   }
 }
 
@@ -82,15 +85,12 @@ async function apply(
 const BLOCKED = ['55P03', '40P01']
 
 /**
- * Polls, on another connection, which sessions block a process of the server.
- * @returns a function that stops it, and returns the sessions that were found last. It names programs, without their
- * statements and users. A role that cannot see other sessions gets no state and no time.
+ * Polls, on another connection, which sessions block a process of the server; returns at the end those found last. It
+ * names programs, without their statements and users. A role that cannot see other sessions gets no state and no time.
  */
-function watchBlockers(db: Sql, pid: number): () => Promise<string | undefined> {
+async function watchBlockers(db: Sql, pid: number, signal: AbortSignal): Promise<string | undefined> {
   let found: string | undefined
-  let isStopped = false
-  const poll = async () => {
-    if (isStopped) return
+  while (await sleep(500, true, { signal }).catch(() => false)) {
     const [row] = await db<{ blockers: string | null }[]>`
       select string_agg(
         format('%s (%s)', coalesce(nullif(application_name, ''), 'a program without a name'), concat_ws(
@@ -102,16 +102,7 @@ function watchBlockers(db: Sql, pid: number): () => Promise<string | undefined> 
       from pg_stat_activity where pid = any (pg_blocking_pids(${pid}))`.catch(() => [])
     found = row?.blockers ?? found
   }
-  let polling = Promise.resolve()
-  const timer = setInterval(() => {
-    polling = polling.then(poll)
-  }, 500)
-  return async () => {
-    clearInterval(timer)
-    isStopped = true
-    await polling
-    return found
-  }
+  return found
 }
 
 /**
