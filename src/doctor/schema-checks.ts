@@ -3,7 +3,7 @@ import { Failure } from '../errors.ts'
 import { comparePrivileges, currentRole, namesOf } from '../postgres/privileges/compare.ts'
 import { LOAD, OPERATE, SERVE } from '../postgres/privileges/purposes.ts'
 import { MIGRATIONS } from '../postgres/schema/migrations.ts'
-import { compareSchema } from '../postgres/schema/schema-record.ts'
+import { requireUsableSchema } from '../postgres/schema/schema-record.ts'
 import { canRead, type Finding, ok, skipped, warning, wrong } from './finding.ts'
 
 /** The finding on the schema, and which of the other checks can run. */
@@ -15,23 +15,18 @@ interface SchemaState {
 
 /** Whether the schema is that of this axport, with all of its indexes. */
 export async function checkSchema(db: Sql): Promise<SchemaState> {
-  const [current] = await db<{ schema: string | null }[]>`select current_schema() as schema`
-  if (current?.schema === null) return unknown('this role cannot use the schema: see its privileges')
-  if (!(await canRead(db, 'schema_migrations')))
-    return unknown('this role cannot read schema_migrations: see its privileges')
+  if (!(await canRead(db, 'schema_migrations'))) {
+    const finding = skipped('schema', 'this role cannot read schema_migrations: see its privileges')
+    return { finding, state: 'unknown' }
+  }
   try {
-    const { missing, ahead } = await compareSchema(db)
-    if (missing.length > 0)
-      return other(`behind by ${missing.length} (${missing.join(', ')}): run axport migrate`)
+    const { ahead } = await requireUsableSchema(db)
     return { finding: await currentFinding(db, ahead), state: 'current' }
   } catch (error) {
     if (!(error instanceof Failure)) throw error
-    return other(error.message)
+    return { finding: wrong('schema', error.message), state: 'other' }
   }
 }
-
-const unknown = (detail: string): SchemaState => ({ finding: skipped('schema', detail), state: 'unknown' })
-const other = (detail: string): SchemaState => ({ finding: wrong('schema', detail), state: 'other' })
 
 /** Names each index that is missing or not valid, by the statement that restores it. */
 async function currentFinding(db: Sql, ahead: string[]): Promise<Finding> {

@@ -146,7 +146,7 @@ describe('axport doctor reports', () => {
   test('a schema that is behind, and the command to run', async () => {
     const { url, drop } = await emptyDatabase()
     const names = MIGRATIONS.map(migration => migration.name)
-    const behind = `behind by ${names.length} (${names.join(', ')}): run axport migrate`
+    const behind = `the database schema is behind by ${names.length} (${names.join(', ')}): run axport migrate`
     const { findings, line } = await diagnose({ DATABASE_URL: url })
     const wrong = findings.filter(({ status }) => status === 'wrong')
     expect(wrong.map(({ check }) => check)).toEqual(['extensions', 'schema'])
