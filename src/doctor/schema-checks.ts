@@ -53,9 +53,6 @@ const INDEXES = new Map(
   ),
 )
 
-/** The statements that restore pg_trgm, and the index that was dropped with it. */
-export const TRIGRAM_REPAIR = `create extension pg_trgm; ${INDEXES.get('export_people_names_key')}`
-
 /** Whether the role of DATABASE_URL can do everything, serve or load; and what it can do beyond that. */
 export async function checkPrivileges(db: Sql): Promise<Finding> {
   const role = await currentRole(db)
