@@ -45,16 +45,9 @@ export async function requireTriggers(sql: TransactionSql, undone = 'nothing was
       )
 }
 
-/** The disabled triggers of a table by name. `which` enables them: "all" includes those that check foreign keys. */
-interface Disabled {
-  table: string
-  which: 'all' | 'user'
-  names: string[]
-}
-
-/** Finds disabled triggers of tables, including those by which the server checks foreign keys. */
-export async function disabledTriggers(db: Sql | TransactionSql, tables: string[]): Promise<Disabled[]> {
-  return await db<Disabled[]>`
+/** Finds the disabled triggers of tables. `which` enables them: "all" includes those that check foreign keys. */
+export async function disabledTriggers(db: Sql | TransactionSql, tables: string[]) {
+  return await db<{ table: string; which: 'all' | 'user'; names: string[] }[]>`
     select c.oid::regclass::text as table, case when bool_or(t.tgisinternal) then 'all' else 'user' end as which,
       array_agg(t.tgname::text order by t.tgname) as names
     from pg_trigger t join pg_class c on c.oid = t.tgrelid

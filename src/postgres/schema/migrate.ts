@@ -6,25 +6,20 @@ import { LOCKS } from './locks.ts'
 import { MIGRATIONS, type Migration } from './migrations.ts'
 import { addToRecord, compareSchema, createRecord, requireKnown } from './schema-record.ts'
 
-interface LockWait {
-  timeoutMs?: number
-  /** Called after each failed attempt, with the sessions that hold the lock and the time until the next attempt. */
-  onBlocked?(blockers: string, pauseMs: number): void
-}
-
 /** How long a migration waits for a lock. Other sessions that need the table queue behind it meanwhile. */
 const LOCK_TIMEOUT_MS = 2000
 
 /**
  * Applies the missing migrations, each in a transaction of its own with its record; returns their names. Several
  * processes can run it at once: one applies, the others wait and then find nothing to do.
+ * @param onBlocked called after each failed attempt, with the sessions that hold the lock and the time until the next one
  * @throws Failure for a database that is newer than this program or has an edited migration, and if another session
  * does not release a lock
  */
 export async function migrate(
   sql: Sql,
   migrations: Migration[] = MIGRATIONS,
-  { timeoutMs = 300_000, onBlocked = () => {} }: LockWait = {},
+  { timeoutMs = 300_000, onBlocked = (_blockers: string, _pauseMs: number) => {} } = {},
 ): Promise<string[]> {
   await requireSupportedServer(sql)
   const applied: string[] = []
