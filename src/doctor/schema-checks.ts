@@ -6,15 +6,13 @@ import { MIGRATIONS } from '../postgres/schema/migrations.ts'
 import { requireUsableSchema } from '../postgres/schema/schema-record.ts'
 import { canRead, type Finding, ok, skipped, warning, wrong } from './finding.ts'
 
-/** The finding on the schema, and which of the other checks can run. */
-interface SchemaState {
-  finding: Finding
-  /** 'unknown': the role cannot read the record of migrations; only its privileges can be checked. */
-  state: 'current' | 'unknown' | 'other'
-}
-
-/** Whether the schema is that of this axport, with all of its indexes. */
-export async function checkSchema(db: Sql): Promise<SchemaState> {
+/**
+ * Whether the schema is that of this axport, with all of its indexes. In the state 'unknown' the role cannot read the record
+ * of migrations; only its privileges can be checked.
+ */
+export async function checkSchema(
+  db: Sql,
+): Promise<{ finding: Finding; state: 'current' | 'unknown' | 'other' }> {
   if (!(await canRead(db, 'schema_migrations'))) {
     const finding = skipped('schema', 'this role cannot read schema_migrations: see its privileges')
     return { finding, state: 'unknown' }
