@@ -106,15 +106,11 @@ async function watchBlockers(db: Sql, pid: number, signal: AbortSignal): Promise
  */
 async function findTrigrams(sql: TransactionSql): Promise<void> {
   await sql`
-    with home as (
-      select coalesce(
-        (select nspname from pg_extension e join pg_namespace n on n.oid = extnamespace where extname = 'pg_trgm'),
-        'public'
-      ) as schema
-    )
-    select set_config('search_path', current_setting('search_path') || ', ' || quote_ident(schema), true)
-    from home
-    where current_schema() is not null and schema <> all (current_schemas(false))`
+    select set_config('search_path', current_setting('search_path') || ', ' || quote_ident(home), true)
+    from coalesce(
+      (select nspname from pg_extension e join pg_namespace n on n.oid = extnamespace where extname = 'pg_trgm'), 'public'
+    ) as home
+    where current_schema() is not null and home <> all (current_schemas(false))`
 }
 
 /** The schema is untested below Postgres 15. Other encodings than UTF8 cannot store all names, and have no ICU rules. */
