@@ -61,20 +61,17 @@ interface Droppable {
  */
 async function droppable(sql: TransactionSql, empty: string[], assessments: number): Promise<Droppable[]> {
   return await sql<Droppable[]>`
-    with loaded as (
-      select to_regclass(name) as oid from unnest(${RECORDS}::text[]) as name
-    ),
-    objects as (
+    with objects as (
       select case contype when 'f' then 'reference' else 'key' end as kind, conrelid as relation, conname as name,
         format('alter table %s drop constraint %I', conrelid::regclass, conname) as drop,
         format('alter table %s add constraint %I %s', conrelid::regclass, conname, pg_get_constraintdef(oid)) as restore
       from pg_constraint k
       where case
         when contype = 'f' then
-          conrelid in (select oid from loaded) and ${assessments} * 20 > (select count(*) from assessments)
+          conrelid = any (${RECORDS}::text[]::regclass[]) and ${assessments} * 20 > (select count(*) from assessments)
         else contype in ('p', 'u') and not exists (
           select from pg_constraint f
-          where f.confrelid = k.conrelid and f.contype = 'f' and f.conrelid not in (select oid from loaded)
+          where f.confrelid = k.conrelid and f.contype = 'f' and f.conrelid <> all (${RECORDS}::text[]::regclass[])
         )
       end
       union all
@@ -89,7 +86,7 @@ async function droppable(sql: TransactionSql, empty: string[], assessments: numb
     )
     select kind = 'trigger' or relation::regclass::text like 'export%' as "isRestoredLast", drop, restore
     from objects
-    where kind = 'reference' or relation in (select to_regclass(name) from unnest(${empty}::text[]) as name)
+    where kind = 'reference' or relation = any (${empty}::text[]::regclass[])
     order by array_position('{reference,key,index,trigger}'::text[], kind), name`
 }
 
