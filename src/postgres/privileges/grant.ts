@@ -29,10 +29,7 @@ export async function grantFor(db: Sql, role: string, purpose: Purpose): Promise
   })
 }
 
-/**
- * Statements that revoke everything that was granted to the role itself, single columns included, and grant its needs.
- * @throws Failure for a role that has privileges without a grant, or does not exist
- */
+/** Statements that revoke everything that was granted to the role itself, single columns included, and grant its needs. */
 async function statementsFor(sql: TransactionSql, role: string, purpose: Purpose): Promise<string[]> {
   const rows = await sql<
     { isSuperuser: boolean | null; grantee: string; database: string; schema: string }[]

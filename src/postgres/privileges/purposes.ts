@@ -12,8 +12,7 @@ export interface Needs {
 
 /** What a role of its own is for. */
 export interface Purpose extends Needs {
-  /** The command, as "serve". */
-  command: string
+  command: 'serve' | 'import'
   /** The option of axport migrate that grants it. */
   option: string
 }
