@@ -5,12 +5,9 @@ import { MIGRATIONS } from '../postgres/schema/migrations.ts'
 import { compareCounts, compareRows, READ_MODEL, SOURCE_TABLES } from '../postgres/schema/read-model.ts'
 import { canRead, type Finding, ok, skipped, warning, wrong } from './finding.ts'
 
-/** Rows of each table that are compared without --full. */
-const SAMPLE = 1000
-
 /**
  * Whether the read model equals its source. `full` compares every row and the counts of the records; otherwise a random
- * sample of the ids of the source and the read model is compared.
+ * sample of 1,000 ids of each source and its table is compared.
  */
 export async function checkReadModel(db: Sql, full: boolean): Promise<Finding> {
   const tables = READ_MODEL.flatMap(({ table, source }) => [source, table, `${table}_rendered`])
@@ -20,7 +17,7 @@ export async function checkReadModel(db: Sql, full: boolean): Promise<Finding> {
   let isWhole = true
   for (const part of READ_MODEL) {
     const ids = db`select id from ${db(part.source)} union select ${db(part.id)} from ${db(part.table)}`
-    const sample = full ? undefined : db`order by random() limit ${SAMPLE}`
+    const sample = full ? undefined : db`order by random() limit 1000`
     const found = await compareRows(db, part, ids, sample)
     const { rows, offered, first } = found
     const different = found.missing + found.outdated + found.left_over
@@ -47,16 +44,13 @@ export async function checkReadModel(db: Sql, full: boolean): Promise<Finding> {
 }
 
 /** The triggers that the migrations create, with their tables. One statement creates those of all source tables. */
-const TRIGGERS = new Map<string, string>([
-  ...MIGRATIONS.flatMap(({ sql }) => [...sql.matchAll(/^create trigger (\w+)[^;]*? on (\w+)/gm)]).map(
-    ([, name = '', table = '']) => [name, table] as const,
-  ),
-  ...SOURCE_TABLES.flatMap(table =>
-    ['queue', 'inserted', 'updated', 'deleted', 'truncated'].map(
-      event => [`${table}_${event}`, table] as const,
-    ),
-  ),
-])
+const TRIGGERS = new Map<string, string>()
+for (const { sql } of MIGRATIONS)
+  for (const [, name = '', table = ''] of sql.matchAll(/^create trigger (\w+)[^;]*? on (\w+)/gm))
+    TRIGGERS.set(name, table)
+for (const table of SOURCE_TABLES)
+  for (const event of ['queue', 'inserted', 'updated', 'deleted', 'truncated'])
+    TRIGGERS.set(`${table}_${event}`, table)
 
 /**
  * By the name of the trigger, the first match counts: the harm of writes without the trigger, and the statement or

@@ -45,11 +45,10 @@ async function currentFinding(db: Sql, ahead: string[]): Promise<Finding> {
 }
 
 /** By name: the statement of each index that the migrations create, besides those of constraints. */
-const INDEXES = new Map(
-  MIGRATIONS.flatMap(({ sql }) => [...sql.matchAll(/^create (?:unique )?index (\w+)[^;]*/gm)]).map(
-    ([statement, name = '']) => [name, statement.replaceAll(/\s+/g, ' ')],
-  ),
-)
+const INDEXES = new Map<string, string>()
+for (const { sql } of MIGRATIONS)
+  for (const [statement, name = ''] of sql.matchAll(/^create (?:unique )?index (\w+)[^;]*/gm))
+    INDEXES.set(name, statement.replaceAll(/\s+/g, ' '))
 
 /** Whether the role of DATABASE_URL can do everything, serve or load; and what it can do beyond that. */
 export async function checkPrivileges(db: Sql): Promise<Finding> {
