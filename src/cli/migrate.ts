@@ -73,8 +73,8 @@ Example: axport migrate --time-zone America/New_York`,
         for (const [role, purpose] of [[grant, SERVE] as const, [grantLoader, LOAD] as const]) {
           if (role === undefined) continue
           await grantFor(sql, role, purpose)
-          done.granted.push({ role, for: purpose.commands })
-          await say(`${role} has what ${purpose.commands} needs`)
+          done.granted.push({ role, for: `axport ${purpose.command}` })
+          await say(`${role} has what axport ${purpose.command} needs`)
         }
         if (json) await printJson(done)
         await waitForStandbys(sql, servers, wait)

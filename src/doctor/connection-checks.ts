@@ -4,7 +4,6 @@ import { type Finding, ok, skipped, warning } from './finding.ts'
 
 /** The settings and options that `serve` will run with. */
 export interface Plan {
-  /** The number of processes. */
   workers: number
   /** DATABASE_POOL_SIZE */
   poolSize: number
@@ -31,7 +30,9 @@ export async function checkConnections(db: Sql, requests: Runner, plan: Plan): P
   const { pid: announced } = rows.state as { pid?: number }
   const { pid, isStandby, isReadOnly, ...room } = onlyRow(rows)
   const isPooled = pid !== announced
-  const without = 'pages are answered, and no tokens are issued'
+  const obstacle = isStandby
+    ? 'this is a standby (repair other findings on its primary)'
+    : 'default_transaction_read_only is on'
   return [
     isPooled
       ? warning(
@@ -39,11 +40,9 @@ export async function checkConnections(db: Sql, requests: Runner, plan: Plan): P
           `one is in between (it announces process ${announced}, and the server has ${pid}): no statement is prepared`,
         )
       : ok('pooler', 'none'),
-    isStandby
-      ? warning('writes', `none, this is a standby: ${without}. Repair other findings on its primary`)
-      : isReadOnly
-        ? warning('writes', `none, default_transaction_read_only is on: ${without}`)
-        : ok('writes', 'taken'),
+    isReadOnly
+      ? warning('writes', `none, ${obstacle}: pages are answered, and no tokens are issued`)
+      : ok('writes', 'taken'),
     await checkStatementTimeout(requests, plan),
     isPooled
       ? skipped('connections', 'the pooler decides how many: see its own limits')
@@ -55,21 +54,20 @@ export async function checkConnections(db: Sql, requests: Runner, plan: Plan): P
 async function checkStatementTimeout(requests: Runner, { statement }: Plan): Promise<Finding> {
   const rows = await requests.unsafe(
     `select setting::integer as ms,
-       case when has_table_privilege(to_regclass('assessments'), 'insert') is not true
-         then quote_ident(current_user) end as role
+       case when has_table_privilege(to_regclass('assessments'), 'insert') then 'ROLE'
+         else quote_ident(current_user) end as role
      from pg_settings where name = 'statement_timeout'`,
     [],
     { prepare: false },
   )
-  const [found] = rows as { ms: number; role: string | null }[]
-  const seconds = (ms: number) => `${ms / 1000} s`
-  if (found?.ms === statement) return ok('statement timeout', seconds(statement))
+  const { ms, role } = onlyRow(rows as { ms: number; role: string }[])
+  const seconds = (duration: number) => `${duration / 1000} s`
+  if (ms === statement) return ok('statement timeout', seconds(statement))
   return warning(
     'statement timeout',
-    `${found?.ms ? seconds(found.ms) : 'none'}, although STATEMENT_TIMEOUT sends ${seconds(statement)}: ` +
-      `serve ends late statements itself, half a second later. To have the server do that` +
-      `${found?.role ? '' : ', give serve a role of its own (this one also imports)'}: ` +
-      `alter role ${found?.role ?? 'ROLE'} set statement_timeout = ${statement}`,
+    `${ms > 0 ? seconds(ms) : 'none'}, although STATEMENT_TIMEOUT sends ${seconds(statement)}: ` +
+      'serve ends late statements itself, half a second later. To have the server do that for a role that does not ' +
+      `import: alter role ${role} set statement_timeout = ${statement}`,
   )
 }
 

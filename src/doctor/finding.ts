@@ -17,10 +17,11 @@ export const warning = outcome('warning')
 export const wrong = outcome('wrong')
 export const skipped = outcome('skipped')
 
-/** Whether the role can read all of these tables and views. One that does not exist is left out. */
+/** Whether the role can read all of these tables and views. One that does not exist in its schema is left out. */
 export async function canRead(db: Sql, ...tables: string[]): Promise<boolean> {
   const unreadable = await db`
-    select from unnest(${tables}::text[]) as name where not has_table_privilege(to_regclass(name), 'select')`
+    select from unnest(${tables}::text[]) as name
+    where not has_table_privilege(to_regclass(name), 'select') or current_schema() is null`
   return unreadable.length === 0
 }
 

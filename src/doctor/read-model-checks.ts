@@ -5,12 +5,9 @@ import { MIGRATIONS } from '../postgres/schema/migrations.ts'
 import { compareCounts, compareRows, READ_MODEL, SOURCE_TABLES } from '../postgres/schema/read-model.ts'
 import { canRead, type Finding, ok, skipped, warning, wrong } from './finding.ts'
 
-/** Rows of each table that are compared without --full. */
-const SAMPLE = 1000
-
 /**
  * Whether the read model equals its source. `full` compares every row and the counts of the records; otherwise a random
- * sample of the ids of the source and the read model is compared.
+ * sample of 1,000 ids of each source and its table is compared.
  */
 export async function checkReadModel(db: Sql, full: boolean): Promise<Finding> {
   const tables = READ_MODEL.flatMap(({ table, source }) => [source, table, `${table}_rendered`])
@@ -20,7 +17,7 @@ export async function checkReadModel(db: Sql, full: boolean): Promise<Finding> {
   let isWhole = true
   for (const part of READ_MODEL) {
     const ids = db`select id from ${db(part.source)} union select ${db(part.id)} from ${db(part.table)}`
-    const sample = full ? undefined : db`order by random() limit ${SAMPLE}`
+    const sample = full ? undefined : db`order by random() limit 1000`
     const found = await compareRows(db, part, ids, sample)
     const { rows, offered, first } = found
     const different = found.missing + found.outdated + found.left_over
@@ -35,13 +32,11 @@ export async function checkReadModel(db: Sql, full: boolean): Promise<Finding> {
     isWhole &&= found.compared === offered
   }
   if (full) {
-    const counts = await compareCounts(db, undefined)
-    const different = counts.missing + counts.outdated + counts.left_over
-    const differ = different === 1 ? 'differs from its records' : 'differ from their records'
-    if (different > 0)
+    const miscounted = firstThree((await compareCounts(db, undefined)).organizations)
+    if (miscounted)
       return wrong(
         'read model',
-        `${different} of all ${counts.compared} counts ${differ}, as of organization ${counts.organizations[0]}: axport refresh counts anew`,
+        `counts differ from the records of organization ${miscounted}: axport refresh counts anew`,
       )
   }
   const unknown = isWhole ? '' : '; not every row was compared, axport doctor --full does that'
@@ -49,16 +44,13 @@ export async function checkReadModel(db: Sql, full: boolean): Promise<Finding> {
 }
 
 /** The triggers that the migrations create, with their tables. One statement creates those of all source tables. */
-const TRIGGERS = new Map<string, string>([
-  ...MIGRATIONS.flatMap(({ sql }) => [...sql.matchAll(/^create trigger (\w+)[^;]*? on (\w+)/gm)]).map(
-    ([, name = '', table = '']) => [name, table] as const,
-  ),
-  ...SOURCE_TABLES.flatMap(table =>
-    ['queue', 'inserted', 'updated', 'deleted', 'truncated'].map(
-      event => [`${table}_${event}`, table] as const,
-    ),
-  ),
-])
+const TRIGGERS = new Map<string, string>()
+for (const { sql } of MIGRATIONS)
+  for (const [, name = '', table = ''] of sql.matchAll(/^create trigger (\w+)[^;]*? on (\w+)/gm))
+    TRIGGERS.set(name, table)
+for (const table of SOURCE_TABLES)
+  for (const event of ['queue', 'inserted', 'updated', 'deleted', 'truncated'])
+    TRIGGERS.set(`${table}_${event}`, table)
 
 /**
  * By the name of the trigger, the first match counts: the harm of writes without the trigger, and the statement or
@@ -89,58 +81,54 @@ const COPIED = ['export_records', 'export_counts']
 
 /** Finds triggers that are missing or disabled, and writers that fire none. It reads the catalog alone. */
 export async function checkTriggers(db: Sql): Promise<Finding[]> {
-  const missing = await db<{ name: string }[]>`
-    select e.name
+  const missing = await db<{ names: string[] }[]>`
+    select array_agg(e.name) as names
     from unnest(${[...TRIGGERS.keys()]}::text[], ${[...TRIGGERS.values()]}::text[]) as e (name, "table")
     left join pg_trigger t on t.tgrelid = to_regclass(e.table) and t.tgname = e.name
-    where t.oid is null`
+    where t.oid is null
+    having count(*) > 0`
   const disabled = await disabledTriggers(db, [...TRIGGERS.values()])
   // Settings of a role or of the database with which a session fires none of these triggers.
-  const sessions = await db<{ statement: string }[]>`
-    select case
-        when setdatabase = 0 then format('alter role %s reset session_replication_role', role.name)
-        when setrole = 0 then format('alter database %I reset session_replication_role', current_database())
-        else format('alter role %s in database %I reset session_replication_role', role.name, current_database())
-      end as statement
+  const sessions = await db<{ whose: string }[]>`
+    select case setrole when 0 then 'all' else setrole::regrole::text end
+      || case setdatabase when 0 then '' else format(' in database %I', current_database()) end as whose
     from pg_db_role_setting
-    cross join lateral (select case when setrole = 0 then 'all' else setrole::regrole::text end as name) as role
     where setdatabase in (0, (select oid from pg_database where datname = current_database()))
       and 'session_replication_role=replica' = any (setconfig)
-    order by statement`
+    order by whose`
   // The apply worker of a subscription fires no statement triggers. A copy of the read model needs none.
   const subscriptions = await db<{ name: string; tables: string[] }[]>`
-    select s.subname as name, array_agg(r.srrelid::regclass::text order by 1) as tables
+    select s.subname as name, array_agg(r.srrelid::regclass::text order by r.srrelid::regclass::text) as tables
     from pg_subscription_rel r join pg_subscription s on s.oid = r.srsubid
     where r.srrelid in (select to_regclass(name) from unnest(${[...SOURCE_TABLES, ...COPIED]}::text[]) as name)
-      and exists (
-        select from unnest(${COPIED}::text[]) as name
-        where to_regclass(name) not in (select srrelid from pg_subscription_rel whole where whole.srsubid = s.oid)
-      )
-    group by s.subname order by name`
-  const names = missing.map(({ name }) => name)
-  const wrongs = [
-    ...(names.length === 0
-      ? []
-      : [`missing: ${firstThree(names)}: create them again, as db/migrations does${harmsOf(names).repairs}`]),
+    group by s.subname
+    having not array_agg(r.srrelid::regclass::text) @> ${COPIED}::text[]
+    order by name`
+  const findings = [
+    ...missing.map(({ names }) =>
+      wrong(
+        'triggers',
+        `missing: ${firstThree(names)}: create them again, as db/migrations does${harmsOf(names).repairs}`,
+      ),
+    ),
     ...disabled.map(({ table, which, names }) => {
       const { harms, repairs } = harmsOf(names)
       const state = [`some triggers of ${table} are disabled`, ...harms].join(', and ')
-      return `${state}: alter table ${table} enable trigger ${which}${repairs}`
+      return wrong('triggers', `${state}: alter table ${table} enable trigger ${which}${repairs}`)
     }),
-    ...sessions.map(
-      ({ statement }) =>
-        `sessions with session_replication_role = replica fire no triggers: ${statement}; then axport refresh`,
+    ...sessions.map(({ whose }) =>
+      wrong(
+        'triggers',
+        `sessions with session_replication_role = replica fire no triggers: alter role ${whose} reset session_replication_role; then axport refresh`,
+      ),
+    ),
+    ...subscriptions.map(({ name, tables }) =>
+      warning(
+        'triggers',
+        `the subscription ${name} writes ${firstThree(tables)} past the triggers: let it write tables of your own and import from those, or run axport refresh after it`,
+      ),
     ),
   ]
-  const warnings = subscriptions.map(
-    ({ name, tables }) =>
-      `the subscription ${name} writes ${firstThree(tables)} past the triggers: let it write tables of your own and import from ` +
-      'those, or run axport refresh after it',
-  )
-  if (wrongs.length + warnings.length === 0)
-    return [ok('triggers', 'all present and enabled, and no subscription or session bypasses them')]
-  return [
-    ...wrongs.map(detail => wrong('triggers', detail)),
-    ...warnings.map(detail => warning('triggers', detail)),
-  ]
+  if (findings.length > 0) return findings
+  return [ok('triggers', 'all present and enabled, and no subscription or session bypasses them')]
 }

@@ -1,37 +1,30 @@
 import type { Sql } from 'postgres'
 import { Failure } from '../errors.ts'
-import { currentRole, excessPrivileges, missingPrivileges, namesOf } from '../postgres/privileges/compare.ts'
+import { comparePrivileges, currentRole, namesOf } from '../postgres/privileges/compare.ts'
 import { LOAD, OPERATE, SERVE } from '../postgres/privileges/purposes.ts'
 import { MIGRATIONS } from '../postgres/schema/migrations.ts'
-import { compareSchema } from '../postgres/schema/schema-record.ts'
+import { requireUsableSchema } from '../postgres/schema/schema-record.ts'
 import { canRead, type Finding, ok, skipped, warning, wrong } from './finding.ts'
 
-/** The finding on the schema, and which of the other checks can run. */
-interface SchemaState {
-  finding: Finding
-  /** 'unknown': the role cannot read the record of migrations; only its privileges can be checked. */
-  state: 'current' | 'unknown' | 'other'
-}
-
-/** Whether the schema is that of this axport, with all of its indexes. */
-export async function checkSchema(db: Sql): Promise<SchemaState> {
-  const [current] = await db<{ schema: string | null }[]>`select current_schema() as schema`
-  if (current?.schema === null) return unknown('this role cannot use the schema: see its privileges')
-  if (!(await canRead(db, 'schema_migrations')))
-    return unknown('this role cannot read schema_migrations: see its privileges')
+/**
+ * Whether the schema is that of this axport, with all of its indexes. In the state 'unknown' the role cannot read the record
+ * of migrations; only its privileges can be checked.
+ */
+export async function checkSchema(
+  db: Sql,
+): Promise<{ finding: Finding; state: 'current' | 'unknown' | 'other' }> {
+  if (!(await canRead(db, 'schema_migrations'))) {
+    const finding = skipped('schema', 'this role cannot read schema_migrations: see its privileges')
+    return { finding, state: 'unknown' }
+  }
   try {
-    const { missing, ahead } = await compareSchema(db)
-    if (missing.length > 0)
-      return other(`behind by ${missing.length} (${missing.join(', ')}): run axport migrate`)
+    const { ahead } = await requireUsableSchema(db)
     return { finding: await currentFinding(db, ahead), state: 'current' }
   } catch (error) {
     if (!(error instanceof Failure)) throw error
-    return other(error.message)
+    return { finding: wrong('schema', error.message), state: 'other' }
   }
 }
-
-const unknown = (detail: string): SchemaState => ({ finding: skipped('schema', detail), state: 'unknown' })
-const other = (detail: string): SchemaState => ({ finding: wrong('schema', detail), state: 'other' })
 
 /** Names each index that is missing or not valid, by the statement that restores it. */
 async function currentFinding(db: Sql, ahead: string[]): Promise<Finding> {
@@ -52,33 +45,25 @@ async function currentFinding(db: Sql, ahead: string[]): Promise<Finding> {
 }
 
 /** By name: the statement of each index that the migrations create, besides those of constraints. */
-const INDEXES = new Map(
-  MIGRATIONS.flatMap(({ sql }) => [...sql.matchAll(/^create (?:unique )?index (\w+)[^;]*/gm)]).map(
-    ([statement, name = '']) => [name, statement.replaceAll(/\s+/g, ' ')],
-  ),
-)
-
-/** The statements that restore pg_trgm, and the index that was dropped with it. */
-export const TRIGRAM_REPAIR = `create extension pg_trgm; ${INDEXES.get('export_people_names_key')}`
+const INDEXES = new Map<string, string>()
+for (const { sql } of MIGRATIONS)
+  for (const [statement, name = ''] of sql.matchAll(/^create (?:unique )?index (\w+)[^;]*/gm))
+    INDEXES.set(name, statement.replaceAll(/\s+/g, ' '))
 
 /** Whether the role of DATABASE_URL can do everything, serve or load; and what it can do beyond that. */
 export async function checkPrivileges(db: Sql): Promise<Finding> {
   const role = await currentRole(db)
-  const missing = await missingPrivileges(db, role, SERVE)
-  if (missing.length === 0 && (await missingPrivileges(db, role, OPERATE)).length === 0)
+  const serving = await comparePrivileges(db, role, SERVE)
+  const operating = await comparePrivileges(db, role, OPERATE)
+  if (serving.missing.length + operating.missing.length === 0)
     return ok('privileges', `${role} can serve, import and provision`)
   for (const purpose of [SERVE, LOAD]) {
-    if ((await missingPrivileges(db, role, purpose)).length > 0) continue
-    const excess = await excessPrivileges(db, role, purpose)
+    const { missing, excess } = await comparePrivileges(db, role, purpose)
+    if (missing.length > 0) continue
     const more =
       excess.length === 0 ? ' and nothing more' : `, and has more than that needs: ${namesOf(excess)}`
-    return ok('privileges', `${role} can ${purpose.verb}${more}`)
+    return ok('privileges', `${role} can ${purpose.command}${more}`)
   }
-  const names = missing.map(({ name }) => name).join(', ')
-  return wrong('privileges', `${role} lacks ${names}: axport migrate --grant ${quotedForShell(role)}`)
-}
-
-/** A name as one word of a shell command. */
-function quotedForShell(name: string): string {
-  return /^[\w.@-]+$/.test(name) ? name : `'${name.replaceAll("'", "'\\''")}'`
+  const names = serving.missing.map(({ name }) => name).join(', ')
+  return wrong('privileges', `${role} lacks ${names}: axport migrate --grant ${role}`)
 }

@@ -2,7 +2,6 @@ import type { Sql } from 'postgres'
 import { describeDisclosing, readDisclosing } from '../postgres/disclosing.ts'
 import { iso, onlyRow } from '../postgres/statement.ts'
 import { type Finding, ok, tableCheck, warning, wrong } from './finding.ts'
-import { TRIGRAM_REPAIR } from './schema-checks.ts'
 
 /** The largest difference of the clocks. Tokens expire by the database's clock; logs have the host's. */
 const CLOCK_TOLERANCE_MS = 2000
@@ -11,24 +10,16 @@ const CLOCK_TOLERANCE_MS = 2000
 export async function checkServer(db: Sql): Promise<Finding[]> {
   const sentAt = Date.now()
   const rows = await db<
-    {
-      version: string
-      number: number
-      encoding: string
-      trigram: string | null
-      isMigrated: boolean
-      nowMs: number
-    }[]
+    { version: string; number: number; encoding: string; trigram: string | null; nowMs: number }[]
   >`
     select
       current_setting('server_version') as version,
       current_setting('server_version_num')::integer as number,
       current_setting('server_encoding') as encoding,
       (select extversion from pg_extension where extname = 'pg_trgm') as trigram,
-      to_regclass('export_records') is not null as "isMigrated",
       1000 * extract(epoch from clock_timestamp())::double precision as "nowMs"`
   const answeredAt = Date.now()
-  const { version, number, encoding, trigram, isMigrated, nowMs } = onlyRow(rows)
+  const { version, number, encoding, trigram, nowMs } = onlyRow(rows)
   // The difference of the clocks is known to half a round trip.
   const differenceMs = Math.abs(nowMs - (sentAt + answeredAt) / 2) - (answeredAt - sentAt) / 2
   const seconds = differenceMs < 100 ? 'less than 0.1' : (differenceMs / 1000).toFixed(1)
@@ -42,7 +33,7 @@ export async function checkServer(db: Sql): Promise<Finding[]> {
       : wrong('encoding', `${encoding}: axport needs a database with encoding UTF8`),
     trigram
       ? ok('extensions', `pg_trgm ${trigram}`)
-      : wrong('extensions', `pg_trgm is missing: ${isMigrated ? TRIGRAM_REPAIR : 'run axport migrate'}`),
+      : wrong('extensions', 'pg_trgm is missing: create extension pg_trgm'),
     differenceMs > CLOCK_TOLERANCE_MS ? warning('clock', `${clock}: synchronize both`) : ok('clock', clock),
   ]
 }

@@ -71,8 +71,11 @@ describe('axport doctor warns that writes do not reach the export, before any re
   test('sessions with session_replication_role = replica, as a setting of the database or of a role', async () => {
     const { sql, url } = await newHealthyDatabase()
     const database = new URL(url).pathname.slice(1)
-    for (const who of [`database ${database}`, `role postgres in database ${database}`]) {
-      await sql.unsafe(`alter ${who} set session_replication_role = replica`)
+    for (const [set, who] of [
+      [`database ${database}`, `role all in database ${database}`],
+      [`role postgres in database ${database}`, `role postgres in database ${database}`],
+    ]) {
+      await sql.unsafe(`alter ${set} set session_replication_role = replica`)
       const [finding = ''] = await badFindings(url)
       expect(finding).toBe(
         `triggers: wrong, sessions with session_replication_role = replica fire no triggers: alter ${who} reset session_replication_role; then axport refresh`,

@@ -5,6 +5,7 @@ import { startPurging } from '../../src/oauth/purge.ts'
 import { openDatabase } from '../../src/postgres/database.ts'
 import { grantFor } from '../../src/postgres/privileges/grant.ts'
 import { SERVE } from '../../src/postgres/privileges/purposes.ts'
+import { emptyDatabase } from '../support/cluster.ts'
 import { axport, cleanUp, errorLine, serve } from '../support/executable.ts'
 import { postToken } from '../support/http.ts'
 import { getList, ids, LIST, newToken, openWorld, provision, refusal, succeed } from '../support/operator.ts'
@@ -12,6 +13,7 @@ import { privilegesOf } from '../support/privileges.ts'
 import { quoted, type Role, useRoles } from '../support/roles.ts'
 import type { TestDatabase } from '../support/service.ts'
 import { until } from '../support/until.ts'
+import { withConnection } from '../support/with-connection.ts'
 
 /** All privileges of a role that serves. */
 const ALLOWED = [
@@ -250,6 +252,16 @@ describe('the role of migrate --grant', () => {
       await sql.unsafe(`alter database ${quoted(odd)} rename to ${name}`)
       await other.close()
     }
+  })
+
+  test('may be granted privileges in a schema with the name Up Case', async () => {
+    const { url, drop } = await emptyDatabase()
+    const role = await newRole()
+    const name = new URL(url).pathname.slice(1)
+    await sql.unsafe(`alter database ${name} set search_path = "Up Case"`)
+    await withConnection(url, other => other`create schema "Up Case"`)
+    expect(await migrateGrant(role.name, url)).toEndWith(`\n${role.name} has what axport serve needs\n`)
+    await drop()
   })
 
   test('cannot be the owner of the tables, who would lose privileges', async () => {

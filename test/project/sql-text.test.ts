@@ -44,7 +44,7 @@ const ALLOWED: Record<string, { why: string; parts: string[] }> = {
   'src/postgres/standby/replayed.ts': { why: 'a constant', parts: ['STATUS'] },
   'src/postgres/schema/schema-record.ts': { why: 'constants', parts: ['text'] },
   'src/postgres/privileges/grant.ts': {
-    why: 'statements that Postgres wrote itself with format(%I)',
+    why: 'names that Postgres quoted itself with quote_ident(), and constants',
     parts: ['statement'],
   },
   'src/backup/statements.ts': {

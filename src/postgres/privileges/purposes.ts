@@ -12,9 +12,7 @@ export interface Needs {
 
 /** What a role of its own is for. */
 export interface Purpose extends Needs {
-  verb: string
-  /** The commands, as errors name them. */
-  commands: string
+  command: 'serve' | 'import'
   /** The option of axport migrate that grants it. */
   option: string
 }
@@ -27,8 +25,7 @@ const LOADED = [...SOURCE_TABLES, ...RENDERED].join(', ')
  * refusals. It cannot read the source tables or the disclosures. The functions run with the rights of their owner.
  */
 export const SERVE: Purpose = {
-  verb: 'serve',
-  commands: 'axport serve',
+  command: 'serve',
   option: '--grant',
   database: ['connect'],
   privileges: [
@@ -50,8 +47,7 @@ export const SERVE: Purpose = {
  * model. It cannot read integrations, secrets and tokens. An import reads its lines into temporary tables.
  */
 export const LOAD: Purpose = {
-  verb: 'import',
-  commands: 'axport import',
+  command: 'import',
   option: '--grant-loader',
   database: ['connect', 'temporary'],
   privileges: [

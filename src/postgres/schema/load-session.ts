@@ -16,14 +16,10 @@ export async function configureLoad(sql: TransactionSql): Promise<void> {
   // A day without a time means its start in the platform's time zone.
   await sql`select set_config('TimeZone', time_zone, true) from export_state`
   // The load joins whole tables and builds indexes: with the default of 4 MB Postgres would use temporary files.
-  for (const [name, bytes] of [
-    ['work_mem', 64 * 2 ** 20],
-    ['maintenance_work_mem', 256 * 2 ** 20],
-  ] as const) {
-    await sql`
-      select set_config(${name}, ${`${bytes / 1024}kB`}, true)
-      where pg_size_bytes(current_setting(${name})) < ${bytes}`
-  }
+  await sql`
+    select set_config(name, bytes / 1024 || 'kB', true)
+    from (values ('work_mem', 64 * 1024 ^ 2), ('maintenance_work_mem', 256 * 1024 ^ 2)) as m (name, bytes)
+    where pg_size_bytes(current_setting(name)) < bytes`
   await sql`set local jit = off`
   // A slow source leaves the transaction idle.
   await sql`set local idle_in_transaction_session_timeout = 0`
@@ -49,16 +45,9 @@ export async function requireTriggers(sql: TransactionSql, undone = 'nothing was
       )
 }
 
-/** The disabled triggers of a table by name. `which` enables them: "all" includes those that check foreign keys. */
-interface Disabled {
-  table: string
-  which: 'all' | 'user'
-  names: string[]
-}
-
-/** Finds disabled triggers of tables, including those by which the server checks foreign keys. */
-export async function disabledTriggers(db: Sql | TransactionSql, tables: string[]): Promise<Disabled[]> {
-  return await db<Disabled[]>`
+/** Finds the disabled triggers of tables. `which` enables them: "all" includes those that check foreign keys. */
+export async function disabledTriggers(db: Sql | TransactionSql, tables: string[]) {
+  return await db<{ table: string; which: 'all' | 'user'; names: string[] }[]>`
     select c.oid::regclass::text as table, case when bool_or(t.tgisinternal) then 'all' else 'user' end as which,
       array_agg(t.tgname::text order by t.tgname) as names
     from pg_trigger t join pg_class c on c.oid = t.tgrelid

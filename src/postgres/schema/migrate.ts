@@ -6,25 +6,20 @@ import { LOCKS } from './locks.ts'
 import { MIGRATIONS, type Migration } from './migrations.ts'
 import { addToRecord, compareSchema, createRecord, requireKnown } from './schema-record.ts'
 
-interface LockWait {
-  timeoutMs?: number
-  /** Called after each failed attempt, with the sessions that hold the lock and the time until the next attempt. */
-  onBlocked?(blockers: string, pauseMs: number): void
-}
-
 /** How long a migration waits for a lock. Other sessions that need the table queue behind it meanwhile. */
 const LOCK_TIMEOUT_MS = 2000
 
 /**
  * Applies the missing migrations, each in a transaction of its own with its record; returns their names. Several
  * processes can run it at once: one applies, the others wait and then find nothing to do.
+ * @param onBlocked called after each failed attempt, with the sessions that hold the lock and the time until the next one
  * @throws Failure for a database that is newer than this program or has an edited migration, and if another session
  * does not release a lock
  */
 export async function migrate(
   sql: Sql,
   migrations: Migration[] = MIGRATIONS,
-  { timeoutMs = 300_000, onBlocked = () => {} }: LockWait = {},
+  { timeoutMs = 300_000, onBlocked = (_blockers: string, _pauseMs: number) => {} } = {},
 ): Promise<string[]> {
   await requireSupportedServer(sql)
   const applied: string[] = []
@@ -53,7 +48,8 @@ async function apply(
   migration: Migration,
   migrations: Migration[],
 ): Promise<{ wasMissing: boolean; blockers?: string }> {
-  let stopWatching = async (): Promise<string | undefined> => undefined
+  const end = new AbortController()
+  let found: Promise<string | undefined> | undefined
   try {
     const wasMissing = await sql.begin(async transaction => {
       await transaction`select pg_advisory_xact_lock(${LOCKS.schema})`
@@ -64,7 +60,7 @@ async function apply(
       if (!missing.includes(migration.name)) return false
       const rows = await transaction<{ pid: number }[]>`
         select pg_backend_pid() as pid, set_config('lock_timeout', ${String(LOCK_TIMEOUT_MS)}, true)`
-      stopWatching = watchBlockers(sql, onlyRow(rows).pid)
+      found = watchBlockers(sql, onlyRow(rows).pid, end.signal)
       await transaction.unsafe(migration.sql)
       await addToRecord(transaction, migration)
       return true
@@ -72,9 +68,11 @@ async function apply(
     return { wasMissing }
   } catch (error) {
     if (!BLOCKED.includes((error as { code?: string }).code ?? '')) throw error
-    return { wasMissing: false, blockers: (await stopWatching()) ?? 'another session' }
+    end.abort()
+    return { wasMissing: false, blockers: (await found) ?? 'another session' }
   } finally {
-    await stopWatching()
+    end.abort()
+    await found
   }
 }
 
@@ -82,15 +80,12 @@ async function apply(
 const BLOCKED = ['55P03', '40P01']
 
 /**
- * Polls, on another connection, which sessions block a process of the server.
- * @returns a function that stops it, and returns the sessions that were found last. It names programs, without their
- * statements and users. A role that cannot see other sessions gets no state and no time.
+ * Polls, on another connection, which sessions block a process of the server; returns at the end those found last. It
+ * names programs, without their statements and users. A role that cannot see other sessions gets no state and no time.
  */
-function watchBlockers(db: Sql, pid: number): () => Promise<string | undefined> {
+async function watchBlockers(db: Sql, pid: number, signal: AbortSignal): Promise<string | undefined> {
   let found: string | undefined
-  let isStopped = false
-  const poll = async () => {
-    if (isStopped) return
+  while (await sleep(500, true, { signal }).catch(() => false)) {
     const [row] = await db<{ blockers: string | null }[]>`
       select string_agg(
         format('%s (%s)', coalesce(nullif(application_name, ''), 'a program without a name'), concat_ws(
@@ -102,16 +97,7 @@ function watchBlockers(db: Sql, pid: number): () => Promise<string | undefined> 
       from pg_stat_activity where pid = any (pg_blocking_pids(${pid}))`.catch(() => [])
     found = row?.blockers ?? found
   }
-  let polling = Promise.resolve()
-  const timer = setInterval(() => {
-    polling = polling.then(poll)
-  }, 500)
-  return async () => {
-    clearInterval(timer)
-    isStopped = true
-    await polling
-    return found
-  }
+  return found
 }
 
 /**
@@ -120,15 +106,11 @@ function watchBlockers(db: Sql, pid: number): () => Promise<string | undefined> 
  */
 async function findTrigrams(sql: TransactionSql): Promise<void> {
   await sql`
-    with home as (
-      select coalesce(
-        (select nspname from pg_extension e join pg_namespace n on n.oid = extnamespace where extname = 'pg_trgm'),
-        'public'
-      ) as schema
-    )
-    select set_config('search_path', current_setting('search_path') || ', ' || quote_ident(schema), true)
-    from home
-    where current_schema() is not null and schema <> all (current_schemas(false))`
+    select set_config('search_path', current_setting('search_path') || ', ' || quote_ident(home), true)
+    from coalesce(
+      (select nspname from pg_extension e join pg_namespace n on n.oid = extnamespace where extname = 'pg_trgm'), 'public'
+    ) as home
+    where current_schema() is not null and home <> all (current_schemas(false))`
 }
 
 /** The schema is untested below Postgres 15. Other encodings than UTF8 cannot store all names, and have no ICU rules. */

@@ -21,6 +21,6 @@ export function schemaNumber(migrations: Migration[]): number {
  * comment `-- compatible-with: N` at its head, or its own number.
  */
 export function compatibleWith(migration: Migration): number {
-  const [, number] = /^(?:--.*\n)*?-- compatible-with: (\d+)\n/.exec(migration.sql) ?? []
-  return number === undefined ? numberOf(migration) : Number(number)
+  const declared = /^(?:--.*\n)*?-- compatible-with: (\d+)\n/.exec(migration.sql)?.[1]
+  return Number(declared ?? numberOf(migration))
 }

@@ -4,20 +4,12 @@ import { Failure } from '../../errors.ts'
 import type { Runner } from '../statement.ts'
 import { compatibleWith, MIGRATIONS, type Migration, schemaNumber } from './migrations.ts'
 
-/** The names of migrations that a database lacks, and of those that the program does not know and is compatible with. */
-interface SchemaDifference {
-  missing: string[]
-  ahead: string[]
-}
-
 /**
  * Compares the schema of a database with that of this program.
+ * @returns the names of migrations that the database lacks, and of those that the program does not know
  * @throws Failure for an edited migration, and for an unknown one that this program is not compatible with
  */
-export async function compareSchema(
-  db: Runner,
-  migrations: Migration[] = MIGRATIONS,
-): Promise<SchemaDifference> {
+export async function compareSchema(db: Runner, migrations: Migration[] = MIGRATIONS) {
   const record = await readRecord(db)
   const hashes = new Map(migrations.map(migration => [migration.name, hash(migration)]))
   const edited = record.find(({ name, sha256 }) => hashes.has(name) && hashes.get(name) !== sha256)
@@ -33,15 +25,10 @@ export async function compareSchema(
   return { missing: namesOf(migrations).filter(name => !applied.includes(name)), ahead: namesOf(ahead) }
 }
 
-interface RecordRow {
-  name: string
-  sha256: string
-  /** The oldest schema whose programs can use this one; null if that was not recorded. */
-  compatibleWith: number | null
-}
-
-async function readRecord(db: Runner): Promise<RecordRow[]> {
-  const read = async (text: string) => (await db.unsafe(text, [], { prepare: false })) as RecordRow[]
+/** `compatibleWith` is the number of the oldest schema whose programs can use this one; null if none was recorded. */
+async function readRecord(db: Runner) {
+  type Row = { name: string; sha256: string; compatibleWith: number | null }
+  const read = async (text: string) => (await db.unsafe(text, [], { prepare: false })) as Row[]
   const table = await read(`select from pg_catalog.pg_class where oid = to_regclass('schema_migrations')`)
   if (table.length === 0) return []
   return await read(
@@ -63,7 +50,7 @@ const hash = ({ sql }: Migration): string => createHash('sha256').update(sql).di
 const namesOf = (named: { name: string }[]): string[] => named.map(({ name }) => name)
 
 /** Compares the schema, for serving and provisioning. @throws Failure if it is behind, or ahead and incompatible */
-export async function requireUsableSchema(db: Runner): Promise<SchemaDifference> {
+export async function requireUsableSchema(db: Runner) {
   const { missing, ahead } = await compareSchema(db)
   const names = `${missing.length} (${missing.join(', ')})`
   if (missing.length > 0) throw new Failure(`the database schema is behind by ${names}: run axport migrate`)
