@@ -20,26 +20,17 @@ export function createApp(db: ServingDatabase, limits: Limits, monitor: Monitor,
   app.onError(({ error, code, request }) =>
     respond(request, answerOf(request, code === 'NOT_FOUND' ? apiError(404, 'Not found') : error, apiError)),
   )
-  const guarded = new Elysia({ name: 'assessments' }).use(guard())
+  // The plugin would take a token from the query too (RFC 9700 §4.3.2): under a name that nobody can know it finds none.
+  const unguessable = crypto.randomUUID()
+  const guarded = new Elysia({ name: 'assessments' })
+    .derive(({ headers }) => {
+      // RFC 9110 §11.1: the scheme is case-insensitive, and ends with a blank. The plugin compares "Bearer" and no more.
+      const [, token] = /^bearer +(.*)$/i.exec(headers.authorization ?? '') ?? []
+      headers.authorization = token && `Bearer ${token}`
+    })
+    .use(bearer({ extract: { header: 'Bearer', query: unguessable, body: unguessable } }))
   for (const endpoint of assessmentEndpoints(db, monitor.counters, replicas)) mount(guarded, endpoint)
   app.use(guarded)
   for (const endpoint of [tokenEndpoint(db, limits), ...docsEndpoints(limits)]) mount(app, endpoint)
   return app
-}
-
-/** The plugin would take a token from the query too (RFC 9700 §4.3.2): under a name that nobody can know it finds none. */
-const unguessable = () => crypto.randomUUID()
-
-/** Gives the routes behind it the `token` of the Authorization header; undefined where the header has none. */
-function guard() {
-  return new Elysia({ name: 'guard' })
-    .derive({ as: 'scoped' }, ({ headers }) => {
-      // RFC 9110 §11.1: the scheme is case-insensitive. The plugin compares it exactly.
-      headers.authorization = headers.authorization?.replace(/^bearer +/i, 'Bearer ')
-    })
-    .use(bearer({ extract: { header: 'Bearer', query: unguessable(), body: unguessable() } }))
-    .derive({ as: 'scoped' }, ({ headers, bearer: token }) => ({
-      // The plugin also takes a header that has no blank behind the scheme.
-      token: headers.authorization?.startsWith('Bearer ') ? token : undefined,
-    }))
 }

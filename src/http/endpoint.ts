@@ -19,7 +19,7 @@ export interface Limits {
   docs: 'on' | 'try' | 'off'
 }
 
-/** The parameter of the path, empty where it has none, and the token of the header, behind guard(). */
+/** The parameter of the path, empty where it has none, and the token of the header, for the endpoints of the API. */
 export interface Given {
   id: string
   token: string | undefined
@@ -40,7 +40,7 @@ export function mount(app: AnyElysia, { path, method, answer, style }: Endpoint)
   for (const verb of method === 'GET' ? ['GET', 'HEAD'] : [method]) {
     // Elysia reads the names in the braces from the source: with `body` it would parse the body. It parses the query for
     // the bearer plugin.
-    app.route(verb, path, async ({ request, params, token }) => {
+    app.route(verb, path, async ({ request, params, bearer: token }) => {
       try {
         return respond(request, await answer(request, { id: params?.id ?? '', token }))
       } catch (error) {
