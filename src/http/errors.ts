@@ -1,7 +1,6 @@
 import { type Answer, type ErrorStyle, errorAnswer, HttpError } from '../answers.ts'
 import { ClientGone, DatabaseUnavailable, Displaced, StatementTimeout } from '../postgres/failures.ts'
 import type { ServingDatabase } from '../postgres/pool/serving-database.ts'
-import { Withheld } from './disclosing.ts'
 import { originOf } from './request-log.ts'
 
 /**
@@ -10,11 +9,10 @@ import { originOf } from './request-log.ts'
  */
 export function answerOf(request: Request, error: unknown, style: ErrorStyle): Answer {
   const { id: request_id, monitor } = originOf(request)
-  const cause = error instanceof Withheld ? error.cause : error
-  if (isOfDatabase(cause)) monitor.counters.databaseErrors++
-  const known = httpErrorOf(cause, style)
-  if (known.httpStatus === 500) monitor.log.error({ request_id, error: loggable(cause) }, 'unforeseen error')
-  return error instanceof Withheld ? withheld(error, known, style) : errorAnswer(known)
+  if (isOfDatabase(error)) monitor.counters.databaseErrors++
+  const known = httpErrorOf(error, style)
+  if (known.httpStatus === 500) monitor.log.error({ request_id, error: loggable(error) }, 'unforeseen error')
+  return errorAnswer(known)
 }
 
 /** The HttpError for an error: a known failure of the database has its own status, an unforeseen error is a 500. */
@@ -69,18 +67,10 @@ export function refuseOverload(
   if (inFlight() > maxRequests && !pool?.displace(lane)) throw unavailable(style, 1)
 }
 
-function unavailable(style: ErrorStyle, retryAfterSeconds: number): HttpError {
+/** The 503 of the service. */
+export function unavailable(style: ErrorStyle, retryAfterSeconds: number): HttpError {
   const description = 'The service is temporarily unavailable: try again later'
   return style(503, description, { 'retry-after': String(retryAfterSeconds) })
-}
-
-/** The 503 of an answer whose disclosure could not be recorded: the same request may be answered later. */
-function withheld({ cause, clientId }: Withheld, known: HttpError, style: ErrorStyle): Answer {
-  const isKnown = cause instanceof DatabaseUnavailable
-  const timedOut = cause instanceof StatementTimeout
-  const why = isKnown ? cause.reason : timedOut ? 'the statement took too long' : 'an unforeseen error'
-  const logFields = { clientId, withheld: `its disclosure could not be recorded: ${why}` }
-  return errorAnswer(isKnown ? known : unavailable(style, 1), logFields)
 }
 
 /** Whether the database, or the connection to it, failed. */
