@@ -25,19 +25,12 @@ export interface Server {
 }
 
 /** With a certificate the server speaks HTTPS; from `replicas` it reads pages and records. */
-interface ServerOptions
-  extends Partial<Pick<Monitor, 'slowMs' | 'counters' | 'onAnswered' | 'trustedProxies'>> {
+type ServerOptions = Partial<Monitor> & {
   certificate?: Certificate | undefined
   replicas?: Replicas | undefined
 }
 
-/** A client that never finishes its request is cut before the ten seconds that supervisors usually grant. */
-const STOP_TIMEOUT_MS = 7000
-
-/**
- * Starts the HTTP service.
- * @throws Failure when host and port cannot be listened on
- */
+/** Starts the HTTP service. @throws Failure when host and port cannot be listened on */
 export function startServer(
   db: ServingDatabase,
   log: Log,
@@ -46,10 +39,9 @@ export function startServer(
   { certificate, replicas, ...options }: ServerOptions = {},
 ): Server {
   let isDraining = false
-  /** Servers with earlier certificates, until their requests are answered. */
-  const retired = new Map<Bun.Server<unknown>, Promise<void>>()
-  const servers = () => [...retired.keys(), ...(app.server ? [app.server] : [])]
-  const inFlight = () => servers().reduce((sum, server) => sum + server.pendingRequests, 0)
+  /** The one that listens, and those with earlier certificates until their requests are answered. */
+  const servers = new Set<Bun.Server<unknown>>()
+  const inFlight = () => [...servers].reduce((sum, server) => sum + server.pendingRequests, 0)
   const monitor: Monitor = {
     log,
     inFlight,
@@ -79,6 +71,7 @@ export function startServer(
       // The token endpoint has its own limit and its own form of the error; nothing else reads a body.
       maxRequestBodySize: Number.MAX_SAFE_INTEGER,
     })
+    if (app.server) servers.add(app.server)
   }
   try {
     listen(isShared && !address.isShared ? freePort(address) : address.port, certificate)
@@ -91,22 +84,20 @@ export function startServer(
     renew(renewed) {
       const old = app.server
       listen(port, renewed)
-      if (!old) return
-      const stopped = old.stop().finally(() => retired.delete(old))
-      retired.set(old, stopped)
+      void old?.stop().then(() => servers.delete(old))
     },
     inFlight,
     drain() {
       isDraining = true
     },
-    async stop(timeoutMs = STOP_TIMEOUT_MS) {
+    async stop(timeoutMs = 7000) {
       isDraining = true
       let cut = 0
       const deadline = setTimeout(() => {
         cut = inFlight()
-        for (const server of servers()) void server.stop(true)
+        for (const server of servers) void server.stop(true)
       }, timeoutMs)
-      await Promise.all([app.server?.stop(), ...retired.values()])
+      await Promise.all([...servers].map(server => server.stop()))
       clearTimeout(deadline)
       return cut
     },
