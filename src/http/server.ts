@@ -20,7 +20,10 @@ export interface Server {
   inFlight(): number
   /** From now on every answer asks its client to connect again, elsewhere (RFC 9112 §9.6). */
   drain(): void
-  /** Accepts nothing more, finishes what is in flight for at most `timeoutMs`, and returns how many requests were cut. */
+  /**
+   * Accepts nothing more, finishes what is in flight for at most `timeoutMs`, and returns how many requests were cut.
+   * Supervisors usually grant ten seconds.
+   */
   stop(timeoutMs?: number): Promise<number>
 }
 
