@@ -16,8 +16,8 @@ import { statement } from '../../postgres/statement.ts'
 import { within } from '../../within.ts'
 import type { Answered } from '../request-log.ts'
 import { TOKEN } from '../token-endpoint.ts'
-import { unlessBusy } from './database-checks.ts'
 import { addReaderMetrics } from './readers.ts'
+import { unlessBusy } from './readiness.ts'
 
 /** The metrics of a process as data, to be added up over processes. */
 export type MetricsJson = MetricObjectWithValues<MetricValue<string>>[]
