@@ -28,13 +28,13 @@ export function tokenEndpoint(db: ServingDatabase, limits: BodyLimits): Endpoint
 
 /** The errors of the endpoint, for its description. */
 export function tokenErrors(limits: BodyLimits): Errors {
-  const grant = { grant_type: 'client_credentials', client_secret: 'a' } as const
+  const secret = { clientId: undefined, clientSecret: 'a' }
   const form = (text: string) => thrown(() => readTokenParameters(new URLSearchParams(text)))
   return {
     400: {
       grantType: form(''),
       repeated: form('client_id=a&client_id=b'),
-      inBoth: thrown(() => clientOf(grant, `Basic ${btoa('a:b')}`)),
+      inBoth: thrown(() => clientOf(secret, `Basic ${btoa('a:b')}`)),
       notJson: thrown(() => readJson('{')),
       notObject: thrown(() => readTokenParameters([])),
       notString: thrown(() => readTokenParameters({ grant_type: 1 })),

@@ -16,7 +16,6 @@ export const TokenParameters = t.Object({
     t.String({ description: 'Secret of the integration; here, or as the password of HTTP Basic.' }),
   ),
 })
-export type TokenParameters = Static<typeof TokenParameters>
 
 /** The answer to a token request (spec 2.4). */
 export const TokenResponse = t.Object({
@@ -27,19 +26,29 @@ export const TokenResponse = t.Object({
 })
 export type TokenResponse = Static<typeof TokenResponse>
 
-const NAMES = ['grant_type', 'client_id', 'client_secret'] as const
-type Texts = Partial<Record<(typeof NAMES)[number], string>>
+/** The credentials in the body of a token request. */
+type Sent = Record<keyof Client, string | undefined>
 
 /**
- * Reads the parameters from the body of a token request: a form, or the value of JSON. The first error wins.
+ * Reads the credentials from the body of a token request: a form, or the value of JSON. The first error wins.
  * @throws HttpError 400, in the form of RFC 6749 §5.2
  */
-export function readTokenParameters(body: unknown): TokenParameters {
-  const { grant_type, ...client } = textsOf(body)
-  if (grant_type !== 'client_credentials') {
+export function readTokenParameters(body: unknown): Sent {
+  const isForm = body instanceof URLSearchParams
+  if (!isForm && (typeof body !== 'object' || body === null || Array.isArray(body)))
+    throw oauthError(400, 'The body must be a JSON object')
+  const sent: [name: string, value: unknown][] = isForm ? [...body] : Object.entries(body)
+  const names = ['grant_type', 'client_id', 'client_secret']
+  const [grantType, clientId, clientSecret] = names.map(name => {
+    const [found, ...repeated] = sent.filter(([given]) => given === name)
+    const value = found?.[1]
+    if (repeated.length > 0) throw oauthError(400, `${name} must not be repeated`)
+    if (value !== undefined && typeof value !== 'string') throw oauthError(400, `${name} must be a string`)
+    return value || undefined
+  })
+  if (grantType !== 'client_credentials')
     throw oauthError(400, 'grant_type must be client_credentials', {}, {}, 'unsupported_grant_type')
-  }
-  return { grant_type, ...client }
+  return { clientId, clientSecret }
 }
 
 /**
@@ -47,18 +56,12 @@ export function readTokenParameters(body: unknown): TokenParameters {
  * both (RFC 6749 §2.3).
  * @throws HttpError 400 or 401
  */
-export function clientOf(
-  { client_id: clientId, client_secret: clientSecret }: TokenParameters,
-  authorization: string | null,
-): Client {
+export function clientOf(sent: Sent, authorization: string | null): Client {
   const [, encoded] = /^basic\b\s*(.*)$/i.exec(authorization?.trim() ?? '') ?? []
-  if (encoded !== undefined && clientSecret) {
+  if (encoded !== undefined && sent.clientSecret)
     throw oauthError(400, 'Send the client credentials in the header or in the body, not in both')
-  }
-  const basic = encoded === undefined ? undefined : readBasic(encoded)
-  if (basic && clientId && clientId !== basic.clientId) throw invalidClient()
-  if (basic) return basic
-  if (!clientId || !clientSecret) throw invalidClient()
+  const { clientId, clientSecret } = encoded === undefined ? sent : readBasic(encoded)
+  if (!clientId || !clientSecret || (sent.clientId && sent.clientId !== clientId)) throw invalidClient()
   return { clientId, clientSecret }
 }
 
@@ -94,25 +97,6 @@ export function oauthError(
   return new HttpError(status, { error, error_description }, { ...NOT_STORED, ...headers }, logFields)
 }
 
-function textsOf(body: unknown): Texts {
-  const isForm = body instanceof URLSearchParams
-  if (!isForm && (typeof body !== 'object' || body === null || Array.isArray(body))) {
-    throw oauthError(400, 'The body must be a JSON object')
-  }
-  const sent: [name: string, value: unknown][] = isForm ? [...body] : Object.entries(body)
-  const texts: Texts = {}
-  for (const name of NAMES) {
-    const [found, ...repeated] = sent.filter(([given]) => given === name)
-    const value = found?.[1]
-    if (repeated.length > 0) throw oauthError(400, `${name} must not be repeated`)
-    if (value !== undefined && typeof value !== 'string') {
-      throw oauthError(400, `${name} must be a string`)
-    }
-    if (value) texts[name] = value
-  }
-  return texts
-}
-
 /** The credentials of a token request. */
 export interface Client {
   clientId: string
@@ -121,13 +105,8 @@ export interface Client {
 
 /** Reads HTTP Basic (RFC 7617), whose two halves are form-encoded (RFC 6749 §2.3.1). */
 function readBasic(encoded: string): Client {
-  const pair = Buffer.from(encoded, 'base64').toString('utf8')
-  const colon = pair.indexOf(':')
-  if (colon < 0) throw invalidClient()
-  const clientId = formDecoded(pair.slice(0, colon))
-  const clientSecret = formDecoded(pair.slice(colon + 1))
-  if (!clientId || !clientSecret) throw invalidClient()
-  return { clientId, clientSecret }
+  const [clientId = '', ...secret] = Buffer.from(encoded, 'base64').toString('utf8').split(':')
+  return { clientId: formDecoded(clientId), clientSecret: formDecoded(secret.join(':')) }
 }
 
 /** Some libraries do not encode: text that does not decode is used as it is. */
