@@ -16,7 +16,7 @@ export function answerOf(request: Request, error: unknown, style: ErrorStyle): A
 }
 
 /** The HttpError for an error: a known failure of the database has its own status, an unforeseen error is a 500. */
-function httpErrorOf(error: unknown, style: ErrorStyle): HttpError {
+export function httpErrorOf(error: unknown, style: ErrorStyle): HttpError {
   if (error instanceof HttpError) return error
   if (error instanceof DatabaseUnavailable) return unavailable(style, error.retryAfterSeconds)
   if (error instanceof StatementTimeout)
@@ -29,28 +29,6 @@ function httpErrorOf(error: unknown, style: ErrorStyle): HttpError {
 /** The 405 of a path that has one method. */
 export function methodNotAllowed(method: 'GET' | 'POST', style: ErrorStyle): HttpError {
   return style(405, `Use ${method}`, { allow: method === 'GET' ? 'GET, HEAD' : method })
-}
-
-/** The errors of an endpoint by status, each with the name of its example in the OpenAPI document. */
-export type Errors = Record<number, Record<string, HttpError>>
-
-/** The errors that every endpoint can answer with. */
-export const commonErrors = (method: 'GET' | 'POST', style: ErrorStyle): Errors => ({
-  405: { method: methodNotAllowed(method, style) },
-  500: { internal: httpErrorOf(undefined, style) },
-  503: { unavailable: httpErrorOf(new DatabaseUnavailable(''), style) },
-  504: { timeout: httpErrorOf(new StatementTimeout(), style) },
-})
-
-/** The HttpError that `act` throws, as an example. */
-export function thrown(act: () => unknown): HttpError {
-  try {
-    act()
-  } catch (error) {
-    if (error instanceof HttpError) return error
-    throw error
-  }
-  throw new Error(`no error to show: ${act}`)
 }
 
 /**

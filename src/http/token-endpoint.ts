@@ -1,9 +1,9 @@
-import { type BodyLimits, bodyTooLarge, bodyTooSlow, readBody, readJson } from '../oauth/body.ts'
-import { clientOf, invalidClient, NOT_STORED, oauthError, readTokenParameters } from '../oauth/credentials.ts'
+import { type BodyLimits, readBody } from '../oauth/body.ts'
+import { clientOf, NOT_STORED, oauthError, readTokenParameters } from '../oauth/credentials.ts'
 import { issueToken } from '../oauth/tokens.ts'
 import type { ServingDatabase } from '../postgres/pool/serving-database.ts'
 import type { Endpoint } from './endpoint.ts'
-import { commonErrors, type Errors, refuseOverload, thrown } from './errors.ts'
+import { refuseOverload } from './errors.ts'
 
 export const TOKEN = '/oauth/token'
 
@@ -23,25 +23,5 @@ export function tokenEndpoint(db: ServingDatabase, limits: BodyLimits): Endpoint
       const logFields = { clientId: client.clientId }
       return { status: 200, headers: NOT_STORED, body: JSON.stringify(issued), logFields }
     },
-  }
-}
-
-/** The errors of the endpoint, for its description. */
-export function tokenErrors(limits: BodyLimits): Errors {
-  const secret = { clientId: undefined, clientSecret: 'a' }
-  const form = (text: string) => thrown(() => readTokenParameters(new URLSearchParams(text)))
-  return {
-    400: {
-      grantType: form(''),
-      repeated: form('client_id=a&client_id=b'),
-      inBoth: thrown(() => clientOf(secret, `Basic ${btoa('a:b')}`)),
-      notJson: thrown(() => readJson('{')),
-      notObject: thrown(() => readTokenParameters([])),
-      notString: thrown(() => readTokenParameters({ grant_type: 1 })),
-    },
-    401: { client: invalidClient() },
-    408: { slow: bodyTooSlow(limits.bodyTimeMs) },
-    413: { large: bodyTooLarge(limits.bodySize) },
-    ...commonErrors('POST', oauthError),
   }
 }

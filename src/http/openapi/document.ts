@@ -4,6 +4,7 @@ import {
   AssessmentList,
   AssessmentRecord,
   DEFAULT_PAGE,
+  LIST_PARAMETERS,
   MAX_FILTER_VALUES,
   MAX_PAGE,
   ResultPart,
@@ -11,9 +12,8 @@ import {
 import type { BodyLimits } from '../../oauth/body.ts'
 import { TokenParameters, TokenResponse } from '../../oauth/credentials.ts'
 import { TOKEN_LIFETIME } from '../../oauth/tokens.ts'
-import { LIST, listErrors, listParameters, RETRIEVE, retrieveErrors } from '../assessment-endpoints.ts'
-import type { Errors } from '../errors.ts'
-import { TOKEN, tokenErrors } from '../token-endpoint.ts'
+import { LIST } from '../assessment-endpoints.ts'
+import { type Errors, errorsOf } from './errors.ts'
 import guide from './guide.md' with { type: 'text' }
 import skeleton from './openapi.yaml'
 
@@ -101,11 +101,7 @@ export function openApiDocument(limits: BodyLimits): OpenApiDocument {
   // One line for each paragraph.
   info.description = guide.trimEnd().replaceAll(/(?<!\n)\n(?!\n)/g, ' ')
   components.schemas = SCHEMAS
-  const errors: Record<string, Errors> = {
-    [TOKEN]: tokenErrors(limits),
-    [LIST]: listErrors(),
-    [RETRIEVE.replace(':id', '{id}')]: retrieveErrors(),
-  }
+  const errors = errorsOf(limits)
   for (const [path, methods] of Object.entries(paths)) {
     for (const operation of Object.values(methods)) {
       if (path === LIST) operation.parameters = listParameters()
@@ -124,6 +120,17 @@ export function openApiDocument(limits: BodyLimits): OpenApiDocument {
   })
   return JSON.parse(filled)
 }
+
+/**
+ * The parameters of the list. Each filter is one of its own, with brackets in its name: the style "deepObject" does not say
+ * how arrays are written (OpenAPI 3.1.1, §4.12.2). "form" with "explode", the default, repeats the name for each value.
+ */
+const listParameters = () =>
+  Object.entries(LIST_PARAMETERS).map(([name, { schema }]) => {
+    const { description = '', ...rest } = schema
+    const style = schema.type === 'array' ? { style: 'form', explode: true } : {}
+    return { name, in: 'query', description, ...style, schema: rest }
+  })
 
 /** An example for each error of a status, and the headers that the errors have. */
 function shown(named: Errors[number], described: string[]) {
