@@ -53,10 +53,7 @@ export function respond(request: Request, answer: Answer): Response {
  * for HEAD as for GET. BREACH needs a secret beside text of an attacker in one body: there are no secrets in answers that
  * may be compressed, and they repeat nothing of a request but its page and offset.
  */
-function compressed(
-  { headers, body }: Answer,
-  acceptEncoding: string | null,
-): Pick<Answer, 'headers' | 'body'> {
+function compressed({ headers, body }: Answer, acceptEncoding: string | null) {
   if (headers.vary !== COMPRESSIBLE.vary) return { headers, body }
   const { coding, plain } = readAcceptEncoding(acceptEncoding)
   if (!coding || (plain && Buffer.byteLength(body) < COMPRESSED_BYTES)) return { headers, body }
@@ -64,14 +61,11 @@ function compressed(
   return { headers: { ...headers, 'content-encoding': coding }, body: COMPRESS[coding](bytes) }
 }
 
-/** What a client accepts: the coding that suits it best, if any, and whether the body may go uncompressed. */
-export interface Acceptance {
-  coding: keyof typeof COMPRESS | undefined
-  plain: boolean
-}
-
-/** Reads an Accept-Encoding header (RFC 9110 §12.5.3). A client that refuses everything gets the plain body, no error. */
-export function readAcceptEncoding(header: string | null): Acceptance {
+/**
+ * Reads an Accept-Encoding header (RFC 9110 §12.5.3). A client that refuses everything gets the plain body, no error.
+ * @returns the coding that suits the client best, if any, and whether the body may go uncompressed
+ */
+export function readAcceptEncoding(header: string | null) {
   if (!header) return { coding: undefined, plain: true }
   // RFC 9110 §8.4.1.3: x-gzip is the old name.
   const headers = { 'accept-encoding': header.replace(/\bx-gzip\b/gi, 'gzip') }

@@ -12,8 +12,6 @@ import { type Client, invalidClient, type TokenResponse } from './credentials.ts
 /** Seconds (spec 2.4 and 8). */
 export const TOKEN_LIFETIME = 7200
 
-const FOREIGN_KEY_VIOLATION = '23503'
-
 /**
  * Issues a token if the client exists and the secret is its own. Every outcome is one statement, so that all refusals
  * take the same time. The lookup of a digest in an index is not constant-time: its duration could show how many leading
@@ -30,8 +28,8 @@ export async function issueToken(db: Runner, { clientId, clientSecret }: Client)
     token_digest: sha256(accessToken),
     lifetime: TOKEN_LIFETIME,
   }).catch((error: { code?: string }) => {
-    // A rotation deleted the secret after the statement had found it.
-    throw error.code === FOREIGN_KEY_VIOLATION ? invalidClient({ clientId }) : error
+    // The foreign key is violated: a rotation deleted the secret after the statement had found it.
+    throw error.code === '23503' ? invalidClient({ clientId }) : error
   })
   // The log gets the client id only if it exists: anything else may be a secret in the wrong field.
   if (!row?.created_at) throw invalidClient(row?.is_known ? { clientId } : {})

@@ -32,11 +32,9 @@ export interface Build {
 interface Sources {
   build: Build
   counters: Counters
-  /** Requests that have arrived and are not answered yet. */
   inFlight(): number
   /** The primary. */
   pool: ServingDatabase
-  /** The standbys that are read from. */
   replicas: Replicas | undefined
 }
 
