@@ -25,7 +25,7 @@ export function assessmentEndpoints(
   const answerBy = async (request: Request, sent: string | undefined, read: Read): Promise<Answer> => {
     const tokenDigest = tokenDigestOf(sent)
     const { pool, lane } = reading.queueOf(tokenDigest)
-    refuseOverload(request, apiError, pool, lane)
+    refuseOverload(request, pool, lane)
     const answer = await reading
       .answer(request, tokenDigest, read)
       .catch((error: unknown) => answerOf(request, error, apiError))

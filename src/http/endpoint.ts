@@ -1,16 +1,13 @@
 import type { AnyElysia } from 'elysia'
 import { type Answer, type ErrorStyle, errorAnswer } from '../answers.ts'
+import type { BodyLimits } from '../oauth/body.ts'
 import { answerOf, methodNotAllowed } from './errors.ts'
 import { respond } from './respond.ts'
 
 /** What one client may take of the service. Sizes in bytes. */
-export interface Limits {
+export interface Limits extends BodyLimits {
   /** Requests that are answered at the same time: 503 past it. */
   requests: number
-  /** Of a body; only the token endpoint reads one: 413 past it. */
-  bodySize: number
-  /** For all of a body: 408 past it. */
-  bodyTimeMs: number
   /** Request line and headers together: 431, by Bun itself. */
   headerSize: number
   /** Of a connection without traffic, including when its client does not read: it is closed. */

@@ -32,17 +32,12 @@ export function methodNotAllowed(method: 'GET' | 'POST', style: ErrorStyle): Htt
 }
 
 /**
- * Throws a 503 while more requests than MAX_REQUESTS are in work. For a request that will wait in `pool`, another one
+ * Throws Displaced, a 503, while more requests than MAX_REQUESTS are in work. For a request that will wait in `pool`, another one
  * makes room if its integration has more requests waiting there; `lane` is the integration of this request.
  */
-export function refuseOverload(
-  request: Request,
-  style: ErrorStyle,
-  pool?: Pick<ServingDatabase, 'displace'>,
-  lane?: string,
-): void {
+export function refuseOverload(request: Request, pool?: ServingDatabase, lane?: string): void {
   const { inFlight, maxRequests } = originOf(request).monitor
-  if (inFlight() > maxRequests && !pool?.displace(lane)) throw unavailable(style, 1)
+  if (inFlight() > maxRequests && !pool?.displace(lane)) throw new Displaced('more than MAX_REQUESTS')
 }
 
 /** The 503 of the service. */

@@ -2,7 +2,7 @@ import { HttpError } from '../answers.ts'
 import { within } from '../within.ts'
 import { oauthError } from './credentials.ts'
 
-/** The limits of a token request: bytes of its body, and milliseconds until all of the body has arrived. */
+/** The limits of a token request: bytes of its body (413), and milliseconds until all of the body has arrived (408). */
 export interface BodyLimits {
   bodySize: number
   bodyTimeMs: number

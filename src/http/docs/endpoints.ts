@@ -45,7 +45,7 @@ export function docsEndpoints(limits: Limits): Endpoint[] {
       method: 'GET',
       style: apiError,
       answer(request) {
-        refuseOverload(request, apiError)
+        refuseOverload(request)
         body ??= text()
         return { status: 200, headers, body }
       },
