@@ -11,8 +11,7 @@ export interface Address {
 }
 
 /**
- * A port of an address on which nobody listens: its own, or any one where that is 0. The port is free again when this
- * returns, and another process may take it.
+ * The port of an address, or any free one where that is 0. Afterwards another process may take it.
  * @throws Failure when host and port cannot be listened on
  */
 export function freePort(address: Address): number {

@@ -3,10 +3,7 @@ import { ClientGone, DatabaseUnavailable, Displaced, StatementTimeout } from '..
 import type { ServingDatabase } from '../postgres/pool/serving-database.ts'
 import { originOf } from './request-log.ts'
 
-/**
- * The answer to a request that failed with `error`, in the style of its endpoint. An unforeseen error is logged with its
- * cause, and answered with a fixed body.
- */
+/** The answer to a request that failed, in the style of its endpoint. An unforeseen error is logged with its cause. */
 export function answerOf(request: Request, error: unknown, style: ErrorStyle): Answer {
   const { id: request_id, monitor } = originOf(request)
   if (isOfDatabase(error)) monitor.counters.databaseErrors++
@@ -32,8 +29,8 @@ export function methodNotAllowed(method: 'GET' | 'POST', style: ErrorStyle): Htt
 }
 
 /**
- * Throws Displaced, a 503, while more requests than MAX_REQUESTS are in work. For a request that will wait in `pool`, another one
- * makes room if its integration has more requests waiting there; `lane` is the integration of this request.
+ * Throws Displaced, a 503, while more requests than MAX_REQUESTS are in work. For a request that will wait in `pool`,
+ * another one makes room if its integration has more requests waiting there; `lane` is the integration of this request.
  */
 export function refuseOverload(request: Request, pool?: ServingDatabase, lane?: string): void {
   const { inFlight, maxRequests } = originOf(request).monitor

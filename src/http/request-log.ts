@@ -59,10 +59,7 @@ export function originOf(request: Request): Exchange {
   return exchange
 }
 
-/**
- * Notes the answer to a request, with the bytes of its body as sent.
- * @returns the headers that depend on the request and the state of the service
- */
+/** Notes the answer to a request; returns the headers that depend on the request and the state of the service. */
 export function noteAnswer(request: Request, answer: Answer, bytes: number): Record<string, string> {
   const exchange = exchanges.get(request)
   // The answer to an error of the request log itself.
@@ -120,9 +117,8 @@ export function requestId(given: string | null): string {
 }
 
 /**
- * The address of the client: the other end of the connection, or the address that a trusted proxy there gives in the header
- * X-Forwarded-For. Each proxy appends the address that it got the request from, so the right-most address that is not a
- * trusted proxy is the client's; the client may have invented any address to the left of it.
+ * The address of the client, also behind trusted proxies: each of them appends the address that it got the request from, so
+ * the right-most one that is no proxy is the client's. The client may have invented any address to the left of it.
  */
 export function clientAddress(peer: string, forwarded: string | null, trusted?: BlockList): string {
   const hops = [peer, ...(forwarded?.split(',').reverse() ?? [])].map(bare)

@@ -11,10 +11,7 @@ import type { Certificate } from './tls.ts'
 /** A server that is listening; `url` has the real port if the address had 0. */
 export interface Server {
   url: string
-  /**
-   * Serves with another certificate from now on. Requests in flight are finished; idle connections are closed and
-   * handshakes under way are reset, as Bun's stop() does.
-   */
+  /** Serves with another certificate. Requests in flight finish; idle connections and handshakes end by Bun's stop(). */
   renew(certificate: Certificate): void
   /** Requests that have arrived and are not answered yet. */
   inFlight(): number

@@ -20,10 +20,7 @@ export async function readBody(request: Request, limits: BodyLimits): Promise<un
   return new URLSearchParams(mediaType === 'application/x-www-form-urlencoded' ? text : '')
 }
 
-/**
- * Parses a JSON body.
- * @throws HttpError 400
- */
+/** Parses a JSON body. @throws HttpError 400 */
 export function readJson(text: string): unknown {
   try {
     return JSON.parse(text)

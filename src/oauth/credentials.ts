@@ -1,10 +1,7 @@
 import { type Static, Type as t } from '@sinclair/typebox'
 import { HttpError, type LogFields } from '../answers.ts'
 
-/**
- * The parameters of a token request. All others are ignored, `scope` too. An empty parameter equals an omitted one (RFC
- * 6749 §3.2).
- */
+/** The parameters of a token request. Others are ignored; an empty one equals an omitted one (RFC 6749 §3.2). */
 export const TokenParameters = t.Object({
   grant_type: t.Literal('client_credentials', { description: 'Must be client_credentials.' }),
   client_id: t.Optional(
@@ -29,10 +26,7 @@ export type TokenResponse = Static<typeof TokenResponse>
 /** The credentials in the body of a token request. */
 type Sent = Record<keyof Client, string | undefined>
 
-/**
- * Reads the credentials from the body of a token request: a form, or the value of JSON. The first error wins.
- * @throws HttpError 400, in the form of RFC 6749 §5.2
- */
+/** Reads the credentials from a body: a form, or the value of JSON. The first error wins. @throws HttpError 400 */
 export function readTokenParameters(body: unknown): Sent {
   const isForm = body instanceof URLSearchParams
   if (!isForm && (typeof body !== 'object' || body === null || Array.isArray(body)))
@@ -51,11 +45,7 @@ export function readTokenParameters(body: unknown): Sent {
   return { clientId, clientSecret }
 }
 
-/**
- * The credentials of a request, from its body or from the `authorization` header (HTTP Basic). A request must not have
- * both (RFC 6749 §2.3).
- * @throws HttpError 400 or 401
- */
+/** The credentials of a request, from body or HTTP Basic, not both (RFC 6749 §2.3). @throws HttpError 400 or 401 */
 export function clientOf(sent: Sent, authorization: string | null): Client {
   const [, encoded] = /^basic\b\s*(.*)$/i.exec(authorization?.trim() ?? '') ?? []
   if (encoded !== undefined && sent.clientSecret)

@@ -21,8 +21,7 @@ interface PurgeOptions {
 
 /**
  * Deletes expired tokens, ended secrets and old disclosures in the background, in small batches with pauses. This only
- * keeps the tables small: the check of a token does not depend on it. Processes take turns batch by batch. Each round that
- * deleted rows is a line in the log.
+ * keeps the tables small: the check of a token does not depend on it. Processes take turns batch by batch.
  * @returns a function that stops the purge, and waits for the batch in progress
  */
 export function startPurging(
@@ -83,10 +82,7 @@ export function startPurging(
 /** SQL: whether this process acquired the lock of the purge, which it holds to the end of the statement. */
 const lock = sql`lock as materialized (select pg_try_advisory_xact_lock(${LOCKS.purge}) as is_acquired)`
 
-/**
- * A function that deletes at most `limit` tokens of those in `digests`, and none while another process purges. It returns
- * how many, and the last expiry: `after` of the next batch.
- */
+/** Deletes at most `limit` tokens, none while another process purges; returns the last expiry, `after` of the next batch. */
 function purgeOf(digests: SQL) {
   const deleteTokens = statement<
     { limit: number; after: string },

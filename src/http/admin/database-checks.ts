@@ -7,11 +7,7 @@ import { shared } from '../../within.ts'
 import { primaryCheck } from './readers.ts'
 import { type Check, unlessBusy } from './readiness.ts'
 
-/**
- * What requests need of the database: that it answers, that its schema is current, and that it can be written.
- * @param replicas standbys, which answer without the primary
- * @param wasRecording whether disclosures were recorded when the service was opened
- */
+/** What requests need of the database: that it answers, that its schema is current, and that it can be written. */
 export function databaseChecks(pool: ServingDatabase, replicas?: Replicas, wasRecording = false): Check[] {
   return [
     replicas

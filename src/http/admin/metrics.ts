@@ -97,10 +97,7 @@ export function onlyCounts(metrics: MetricsJson): MetricsJson {
 
 type Read = () => number | undefined | Promise<number | undefined>
 
-/**
- * Adds a metric whose value is read for each scrape; it is absent while `read` gives undefined. A name that ends in _total
- * is that of a counter, and any other that of a gauge.
- */
+/** Adds a metric that is read for each scrape, and absent while that gives undefined: a counter if named …_total. */
 function addRead(
   registry: Registry,
   name: string,

@@ -62,7 +62,10 @@ export function addReaderMetrics(replicas: Replicas, registry: Registry): void {
   ])
 }
 
-/** The check of the primary, without which standbys go on unless disclosures have to be recorded at it. */
+/**
+ * The check of the primary, without which standbys go on unless disclosures have to be recorded at it.
+ * @param wasRecording whether disclosures were recorded when the service was opened
+ */
 export function primaryCheck(pool: ServingDatabase, replicas: Replicas, wasRecording: boolean): Check {
   let isRecording = wasRecording
   const readRecording = unlessBusy(pool, async () => {

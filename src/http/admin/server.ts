@@ -15,10 +15,7 @@ export interface AdminServer {
   stop(): Promise<void>
 }
 
-/**
- * Starts the operator's server: /live, /ready and /metrics, apart from the port that integrations use.
- * @throws Failure when the address cannot be listened on
- */
+/** Starts the operator's server, apart from the port of integrations. @throws Failure if it cannot listen there */
 export function startAdminServer(address: Address, view: AdminView): AdminServer {
   try {
     const server = Bun.serve({

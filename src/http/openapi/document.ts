@@ -90,9 +90,8 @@ const SCHEMAS = {
 }
 
 /**
- * The OpenAPI 3.1 document of the service, made of openapi.yaml, the guide, the schemas by which the code reads requests,
- * and the errors that it answers with. @elysiajs/openapi would describe the schemas that Elysia validates with, and it
- * validates nothing here.
+ * The OpenAPI 3.1 document, made of openapi.yaml, the guide, and the schemas and errors of the code. @elysiajs/openapi would
+ * describe the schemas that Elysia validates with, and it validates nothing here.
  */
 export function openApiDocument(limits: BodyLimits): OpenApiDocument {
   // A copy, in which a part that openapi.yaml has once is in each of its places.
