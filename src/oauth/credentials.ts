@@ -1,32 +1,20 @@
-import { type Static, Type as t } from '@sinclair/typebox'
 import { HttpError, type LogFields } from '../answers.ts'
 
-/** The parameters of a token request. Others are ignored; an empty one equals an omitted one (RFC 6749 §3.2). */
-export const TokenParameters = t.Object({
-  grant_type: t.Literal('client_credentials', { description: 'Must be client_credentials.' }),
-  client_id: t.Optional(
-    t.String({
-      description: 'Public identifier of the integration; here, or as the user name of HTTP Basic.',
-    }),
-  ),
-  client_secret: t.Optional(
-    t.String({ description: 'Secret of the integration; here, or as the password of HTTP Basic.' }),
-  ),
-})
-
 /** The answer to a token request (spec 2.4). */
-export const TokenResponse = t.Object({
-  access_token: t.String({ description: 'Opaque bearer token.' }),
-  token_type: t.Literal('Bearer', { description: 'Always Bearer.' }),
-  expires_in: t.Integer({ description: 'Lifetime in seconds; 7200.' }),
-  created_at: t.Integer({ format: 'int64', description: 'Creation time as a Unix timestamp (seconds).' }),
-})
-export type TokenResponse = Static<typeof TokenResponse>
+export interface TokenResponse {
+  access_token: string
+  token_type: 'Bearer'
+  expires_in: number
+  created_at: number
+}
 
 /** The credentials in the body of a token request. */
 type Sent = Record<keyof Client, string | undefined>
 
-/** Reads the credentials from a body: a form, or the value of JSON. The first error wins. @throws HttpError 400 */
+/**
+ * Reads the credentials from a body: a form, or the value of JSON. The first error wins. Other parameters are ignored, and an
+ * empty one equals an omitted one (RFC 6749 §3.2). @throws HttpError 400
+ */
 export function readTokenParameters(body: unknown): Sent {
   const isForm = body instanceof URLSearchParams
   if (!isForm && (typeof body !== 'object' || body === null || Array.isArray(body)))

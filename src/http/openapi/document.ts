@@ -10,7 +10,6 @@ import {
   ResultPart,
 } from '../../contract.ts'
 import type { BodyLimits } from '../../oauth/body.ts'
-import { TokenParameters, TokenResponse } from '../../oauth/credentials.ts'
 import { TOKEN_LIFETIME } from '../../oauth/tokens.ts'
 import { LIST } from '../assessment-endpoints.ts'
 import { type Errors, errorsOf } from './errors.ts'
@@ -78,13 +77,11 @@ const NUMBERS: Record<string, number> = {
   TOKEN_LIFETIME,
 }
 
-/** The schemas that have a name in the document. */
+/** The schemas of the code that have a name in the document. */
 const SCHEMAS = {
   AssessmentList,
   AssessmentRecord,
   ResultPart,
-  TokenRequest: TokenParameters,
-  TokenResponse,
   ApiError: ErrorsBody,
   OAuthError: OAuthErrorBody,
 }
@@ -99,7 +96,7 @@ export function openApiDocument(limits: BodyLimits): OpenApiDocument {
   const { info, paths, components } = document
   // One line for each paragraph.
   info.description = guide.trimEnd().replaceAll(/(?<!\n)\n(?!\n)/g, ' ')
-  components.schemas = SCHEMAS
+  Object.assign(components.schemas, SCHEMAS)
   const errors = errorsOf(limits)
   for (const [path, methods] of Object.entries(paths)) {
     for (const operation of Object.values(methods)) {
@@ -149,7 +146,7 @@ function shown(named: Errors[number], described: string[]) {
 }
 
 /** Puts a reference for each named schema, except under its name. */
-function withReferences(this: object, _key: string, value: unknown): unknown {
+function withReferences(key: string, value: unknown): unknown {
   const [name] = Object.entries(SCHEMAS).find(([, schema]) => schema === value) ?? []
-  return name === undefined || this === SCHEMAS ? value : { $ref: `#/components/schemas/${name}` }
+  return name === undefined || name === key ? value : { $ref: `#/components/schemas/${name}` }
 }
