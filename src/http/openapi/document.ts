@@ -1,4 +1,3 @@
-import { ErrorsBody, OAuthErrorBody } from '../../answers.ts'
 import { MAX_LINK, MAX_QUERY_BYTES } from '../../assessments/query-string.ts'
 import {
   AssessmentList,
@@ -78,13 +77,7 @@ const NUMBERS: Record<string, number> = {
 }
 
 /** The schemas of the code that have a name in the document. */
-const SCHEMAS = {
-  AssessmentList,
-  AssessmentRecord,
-  ResultPart,
-  ApiError: ErrorsBody,
-  OAuthError: OAuthErrorBody,
-}
+const SCHEMAS = { AssessmentList, AssessmentRecord, ResultPart }
 
 /**
  * The OpenAPI 3.1 document, made of openapi.yaml, the guide, and the schemas and errors of the code. @elysiajs/openapi would
@@ -138,11 +131,9 @@ function shown(named: Errors[number], described: string[]) {
     name,
     { summary: 'error' in body ? body.error_description : body.errors[0]?.message, value: body },
   ])
-  const schema = errors.some(({ body }) => 'error' in body) ? OAuthErrorBody : ErrorsBody
-  return {
-    headers: Object.fromEntries(headers),
-    content: { 'application/json': { schema, examples: Object.fromEntries(examples) } },
-  }
+  const schema = errors.some(({ body }) => 'error' in body) ? 'OAuthError' : 'ApiError'
+  const json = { schema: { $ref: `#/components/schemas/${schema}` }, examples: Object.fromEntries(examples) }
+  return { headers: Object.fromEntries(headers), content: { 'application/json': json } }
 }
 
 /** Puts a reference for each named schema, except under its name. */
