@@ -1,6 +1,5 @@
 import { MAX_LINK, MAX_QUERY_BYTES } from '../../assessments/query-string.ts'
 import {
-  AssessmentList,
   AssessmentRecord,
   DEFAULT_PAGE,
   LIST_PARAMETERS,
@@ -77,7 +76,7 @@ const NUMBERS: Record<string, number> = {
 }
 
 /** The schemas of the code that have a name in the document. */
-const SCHEMAS = { AssessmentList, AssessmentRecord, ResultPart }
+const SCHEMAS = { AssessmentRecord, ResultPart }
 
 /**
  * The OpenAPI 3.1 document, made of openapi.yaml, the guide, and the schemas and errors of the code. @elysiajs/openapi would
