@@ -16,7 +16,6 @@ export interface Answered {
   status: number
   /** From its arrival to its answer. */
   ms: number
-  /** Records of the export that were sent. */
   records: number | undefined
   /** Bytes of the body as it was sent. */
   bytes: number
@@ -30,9 +29,8 @@ export interface Monitor {
   counters: Counters
   /** Proxies whose X-Forwarded-For is believed; none where this is left out. */
   trustedProxies?: BlockList | undefined
-  /** Requests that are answered at the same time. */
+  /** Requests that are answered at the same time, at most, and that are in work. */
   maxRequests: number
-  /** Requests that have arrived and are not answered yet. */
   inFlight(): number
   /** Whether the service is about to stop, and clients are to connect elsewhere. */
   isDraining(): boolean

@@ -16,22 +16,6 @@ import { respond } from './respond.ts'
 import type { Certificate } from './tls.ts'
 import { tokenEndpoint } from './token-endpoint.ts'
 
-/** A server that is listening; `url` has the real port if the address had 0. */
-export interface Server {
-  url: string
-  /** Serves with another certificate. Requests in flight finish; idle connections and handshakes end by Bun's stop(). */
-  renew(certificate: Certificate): void
-  /** Requests that have arrived and are not answered yet. */
-  inFlight(): number
-  /** From now on every answer asks its client to connect again, elsewhere (RFC 9112 §9.6). */
-  drain(): void
-  /**
-   * Accepts nothing more, finishes what is in flight for at most `timeoutMs`, and returns how many requests were cut.
-   * Supervisors usually grant ten seconds.
-   */
-  stop(timeoutMs?: number): Promise<number>
-}
-
 /** With a certificate the server speaks HTTPS; from `replicas` it reads pages and records. */
 type ServerOptions = Partial<Monitor> & {
   certificate?: Certificate | undefined
@@ -45,7 +29,7 @@ export function startServer(
   address: Address,
   limits: Limits,
   { certificate, replicas, ...options }: ServerOptions = {},
-): Server {
+) {
   let isDraining = false
   /** The one that listens, and those with earlier certificates until their requests are answered. */
   const servers = new Set<Bun.Server<unknown>>()
@@ -88,17 +72,25 @@ export function startServer(
   }
   const port = app.server?.port ?? address.port
   return {
+    /** With the real port if the address had 0. */
     url: urlOf({ host: address.host, port }, certificate !== undefined),
-    renew(renewed) {
+    /** Requests that have arrived and are not answered yet. */
+    inFlight,
+    /** Serves with another certificate. Requests in flight finish; idle connections and handshakes end by Bun's stop(). */
+    renew(renewed: Certificate): void {
       const old = app.server
       listen(port, renewed)
       void old?.stop().then(() => servers.delete(old))
     },
-    inFlight,
-    drain() {
+    /** From now on every answer asks its client to connect again, elsewhere (RFC 9112 §9.6). */
+    drain(): void {
       isDraining = true
     },
-    async stop(timeoutMs = 7000) {
+    /**
+     * Accepts nothing more, finishes what is in flight for at most `timeoutMs`, and returns how many requests were cut.
+     * Supervisors usually grant ten seconds.
+     */
+    async stop(timeoutMs = 7000): Promise<number> {
       isDraining = true
       let cut = 0
       const deadline = setTimeout(() => {

@@ -9,14 +9,10 @@ export interface AdminView {
   metrics(): Promise<string>
 }
 
-/** The operator's server, listening. */
-export interface AdminServer {
-  url: string
-  stop(): Promise<void>
-}
+export type AdminServer = ReturnType<typeof startAdminServer>
 
 /** Starts the operator's server, apart from the port of integrations. @throws Failure if it cannot listen there */
-export function startAdminServer(address: Address, view: AdminView): AdminServer {
+export function startAdminServer(address: Address, view: AdminView) {
   try {
     const server = Bun.serve({
       hostname: address.host,
