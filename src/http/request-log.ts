@@ -126,9 +126,9 @@ export function clientAddress(peer: string, forwarded: string | null, trusted?: 
 
 /** Without the brackets and the port that some proxies add, and as IPv4 if a dual-stack socket wraps that. */
 function bare(address: string): string {
-  const alone = address
+  return address
     .trim()
     .replace(/^\[([^\]]*)\](?::\d+)?$/, '$1')
     .replace(/^([\d.]+):\d+$/, '$1')
-  return alone.replace(/^::ffff:(?=[\d.]+$)/i, '')
+    .replace(/^::ffff:(?=[\d.]+$)/i, '')
 }

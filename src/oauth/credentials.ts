@@ -1,13 +1,5 @@
 import { HttpError, type LogFields } from '../answers.ts'
 
-/** The answer to a token request (spec 2.4). */
-export interface TokenResponse {
-  access_token: string
-  token_type: 'Bearer'
-  expires_in: number
-  created_at: number
-}
-
 /** The credentials in the body of a token request. */
 type Sent = Record<keyof Client, string | undefined>
 

@@ -7,7 +7,7 @@ import {
 } from '../../db/schema.ts'
 import { type Runner, statement } from '../postgres/statement.ts'
 import { randomText, SECRET_LENGTH, sha256 } from '../random.ts'
-import { type Client, invalidClient, type TokenResponse } from './credentials.ts'
+import { type Client, invalidClient } from './credentials.ts'
 
 /** Seconds (spec 2.4 and 8). */
 export const TOKEN_LIFETIME = 7200
@@ -16,9 +16,9 @@ export const TOKEN_LIFETIME = 7200
  * Issues a token if the client exists and the secret is its own. Every outcome is one statement, so that all refusals
  * take the same time. The lookup of a digest in an index is not constant-time: its duration could show how many leading
  * bytes of two digests agree. That is of no use: nobody can choose a secret by its digest, or guess 256 random bits.
- * @throws HttpError 401
+ * @returns the answer of spec 2.4. @throws HttpError 401
  */
-export async function issueToken(db: Runner, { clientId, clientSecret }: Client): Promise<TokenResponse> {
+export async function issueToken(db: Runner, { clientId, clientSecret }: Client) {
   // No client id has other characters, and Postgres refuses some of them (NUL).
   if (!/^[A-Za-z0-9]+$/.test(clientId)) throw invalidClient()
   const accessToken = randomText(SECRET_LENGTH)

@@ -61,14 +61,8 @@ async function run({ name: check, run, goesOn }: Check): Promise<CheckResult> {
 }
 
 /** While all connections are in use, the last result: a probe must not wait for a connection as well. */
-export function unlessBusy<Result>(
-  pool: ServingDatabase,
-  read: () => Promise<Result | undefined>,
-): () => Promise<Result | undefined> {
+export function unlessBusy<Result>(pool: ServingDatabase, read: () => Promise<Result | undefined>) {
   let last: Result | undefined
-  const reread = shared(async () => {
-    last = await read()
-    return last
-  })
+  const reread = shared(async () => (last = await read()))
   return async () => (pool.isBusy() ? last : await reread())
 }
