@@ -10,7 +10,7 @@ import { randomText, SECRET_LENGTH, sha256 } from '../random.ts'
 import { type Client, invalidClient } from './credentials.ts'
 
 /** Seconds (spec 2.4 and 8). */
-export const TOKEN_LIFETIME = 7200
+const TOKEN_LIFETIME = 7200
 
 /**
  * Issues a token if the client exists and the secret is its own. Every outcome is one statement, so that all refusals

@@ -1,14 +1,6 @@
 import { MAX_LINK, MAX_QUERY_BYTES } from '../../assessments/query-string.ts'
-import {
-  AssessmentRecord,
-  DEFAULT_PAGE,
-  LIST_PARAMETERS,
-  MAX_FILTER_VALUES,
-  MAX_PAGE,
-  ResultPart,
-} from '../../contract.ts'
+import { AssessmentRecord, LIST_PARAMETERS, MAX_FILTER_VALUES, ResultPart } from '../../contract.ts'
 import type { BodyLimits } from '../../oauth/body.ts'
-import { TOKEN_LIFETIME } from '../../oauth/tokens.ts'
 import { LIST } from '../assessment-endpoints.ts'
 import { type Errors, errorsOf } from './errors.ts'
 import guide from './guide.md' with { type: 'text' }
@@ -66,21 +58,14 @@ export interface Schema {
 }
 
 /** The constants that the texts name in braces. */
-const NUMBERS: Record<string, number> = {
-  DEFAULT_PAGE,
-  MAX_FILTER_VALUES,
-  MAX_LINK,
-  MAX_PAGE,
-  MAX_QUERY_BYTES,
-  TOKEN_LIFETIME,
-}
+const NUMBERS: Record<string, number> = { MAX_FILTER_VALUES, MAX_LINK, MAX_QUERY_BYTES }
 
 /** The schemas of the code that have a name in the document. */
 const SCHEMAS = { AssessmentRecord, ResultPart }
 
 /**
- * The OpenAPI 3.1 document, made of openapi.yaml, the guide, and the schemas and errors of the code. @elysiajs/openapi would
- * describe the schemas that Elysia validates with, and it validates nothing here.
+ * The OpenAPI 3.1 document, made of openapi.yaml, the guide, and the schemas and errors of the code. @elysiajs/openapi
+ * would describe the schemas that Elysia validates with, and it validates nothing here.
  */
 export function openApiDocument(limits: BodyLimits): OpenApiDocument {
   // A copy, in which a part that openapi.yaml has once is in each of its places.
