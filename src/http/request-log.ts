@@ -59,9 +59,7 @@ export function originOf(request: Request): Exchange {
 
 /** Notes the answer to a request; returns the headers that depend on the request and the state of the service. */
 export function noteAnswer(request: Request, answer: Answer, bytes: number): Record<string, string> {
-  const exchange = exchanges.get(request)
-  // The answer to an error of the request log itself.
-  if (!exchange) return {}
+  const exchange = originOf(request)
   Object.assign(exchange, { answer, bytes })
   const headers = { 'x-request-id': exchange.id }
   // RFC 9112 §9.6: the client does not send another request on a connection that is about to be closed.

@@ -1,14 +1,6 @@
 import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { sql } from 'drizzle-orm'
-import {
-  AggregatorRegistry,
-  Counter,
-  Gauge,
-  Histogram,
-  type MetricObjectWithValues,
-  type MetricValue,
-  Registry,
-} from 'prom-client'
+import { AggregatorRegistry, Counter, Gauge, Histogram, Registry } from 'prom-client'
 import type { Counters } from '../../counters.ts'
 import type { ServingDatabase } from '../../postgres/pool/serving-database.ts'
 import type { Replicas } from '../../postgres/standby/replicas.ts'
@@ -20,7 +12,7 @@ import { addReaderMetrics } from './readers.ts'
 import { unlessBusy } from './readiness.ts'
 
 /** The metrics of a process as data, to be added up over processes. */
-export type MetricsJson = MetricObjectWithValues<MetricValue<string>>[]
+export type MetricsJson = Awaited<ReturnType<Registry['getMetricsAsJSON']>>
 
 /** What runs here. */
 export interface Build {
