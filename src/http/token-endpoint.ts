@@ -1,5 +1,5 @@
 import { type BodyLimits, readBody } from '../oauth/body.ts'
-import { clientOf, NOT_STORED, oauthError, readTokenParameters } from '../oauth/credentials.ts'
+import { clientOf, NOT_STORED, oauthError } from '../oauth/credentials.ts'
 import { issueToken } from '../oauth/tokens.ts'
 import type { ServingDatabase } from '../postgres/pool/serving-database.ts'
 import type { Endpoint } from './endpoint.ts'
@@ -17,7 +17,7 @@ export function tokenEndpoint(db: ServingDatabase, limits: BodyLimits): Endpoint
       const body = await readBody(request, limits)
       // Not before: a request whose body is still arriving does not wait for the database.
       refuseOverload(request, db)
-      const client = clientOf(readTokenParameters(body), request.headers.get('authorization'))
+      const client = clientOf(body, request.headers.get('authorization'))
       const issued = await issueToken(db.forRequest(request), client)
       db.availability.noteWritable()
       const logFields = { clientId: client.clientId }

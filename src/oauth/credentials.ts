@@ -1,37 +1,29 @@
 import { HttpError, type LogFields } from '../answers.ts'
 
-/** The credentials in the body of a token request. */
-type Sent = Record<keyof Client, string | undefined>
-
 /**
- * Reads the credentials from a body: a form, or the value of JSON. The first error wins. Other parameters are ignored, and an
- * empty one equals an omitted one (RFC 6749 §3.2). @throws HttpError 400
+ * The credentials of a token request, from its body (a form, or the value of JSON) or from HTTP Basic, not both (RFC 6749
+ * §2.3). Other parameters are ignored, and an empty one equals an omitted one (§3.2). The first error wins.
+ * @throws HttpError 400 or 401
  */
-export function readTokenParameters(body: unknown): Sent {
+export function clientOf(body: unknown, authorization: string | null): Client {
   const isForm = body instanceof URLSearchParams
   if (!isForm && (typeof body !== 'object' || body === null || Array.isArray(body)))
     throw oauthError(400, 'The body must be a JSON object')
   const sent: [name: string, value: unknown][] = isForm ? [...body] : Object.entries(body)
-  const names = ['grant_type', 'client_id', 'client_secret']
-  const [grantType, clientId, clientSecret] = names.map(name => {
+  const [grantType, id, secret] = ['grant_type', 'client_id', 'client_secret'].map(name => {
     const [found, ...repeated] = sent.filter(([given]) => given === name)
     const value = found?.[1]
     if (repeated.length > 0) throw oauthError(400, `${name} must not be repeated`)
     if (value !== undefined && typeof value !== 'string') throw oauthError(400, `${name} must be a string`)
-    return value || undefined
+    return value
   })
   if (grantType !== 'client_credentials')
     throw oauthError(400, 'grant_type must be client_credentials', {}, {}, 'unsupported_grant_type')
-  return { clientId, clientSecret }
-}
-
-/** The credentials of a request, from body or HTTP Basic, not both (RFC 6749 §2.3). @throws HttpError 400 or 401 */
-export function clientOf(sent: Sent, authorization: string | null): Client {
   const [, encoded] = /^basic\b\s*(.*)$/i.exec(authorization?.trim() ?? '') ?? []
-  if (encoded !== undefined && sent.clientSecret)
+  if (encoded !== undefined && secret)
     throw oauthError(400, 'Send the client credentials in the header or in the body, not in both')
-  const { clientId, clientSecret } = encoded === undefined ? sent : readBasic(encoded)
-  if (!clientId || !clientSecret || (sent.clientId && sent.clientId !== clientId)) throw invalidClient()
+  const [clientId, clientSecret] = encoded === undefined ? [id, secret] : readBasic(encoded)
+  if (!clientId || !clientSecret || (id && id !== clientId)) throw invalidClient()
   return { clientId, clientSecret }
 }
 
@@ -73,10 +65,10 @@ export interface Client {
   clientSecret: string
 }
 
-/** Reads HTTP Basic (RFC 7617), whose two halves are form-encoded (RFC 6749 §2.3.1). */
-function readBasic(encoded: string): Client {
-  const [clientId = '', ...secret] = Buffer.from(encoded, 'base64').toString('utf8').split(':')
-  return { clientId: formDecoded(clientId), clientSecret: formDecoded(secret.join(':')) }
+/** Client id and secret of HTTP Basic (RFC 7617), both form-encoded (RFC 6749 §2.3.1). */
+function readBasic(encoded: string): [id: string, secret: string] {
+  const [id = '', ...secret] = Buffer.from(encoded, 'base64').toString('utf8').split(':')
+  return [formDecoded(id), formDecoded(secret.join(':'))]
 }
 
 /** Some libraries do not encode: text that does not decode is used as it is. */

@@ -3,7 +3,7 @@ import { invalidToken, unprovisioned } from '../../assessments/access.ts'
 import { assessmentNotFound } from '../../assessments/endpoints.ts'
 import { MAX_QUERY_BYTES, parseListQuery } from '../../assessments/query-string.ts'
 import { type BodyLimits, bodyTooLarge, bodyTooSlow, readJson } from '../../oauth/body.ts'
-import { clientOf, invalidClient, oauthError, readTokenParameters } from '../../oauth/credentials.ts'
+import { clientOf, invalidClient, oauthError } from '../../oauth/credentials.ts'
 import { DatabaseUnavailable, StatementTimeout } from '../../postgres/failures.ts'
 import { LIST, RETRIEVE } from '../assessment-endpoints.ts'
 import { httpErrorOf, methodNotAllowed } from '../errors.ts'
@@ -12,16 +12,18 @@ import { TOKEN } from '../token-endpoint.ts'
 /** The errors of a path by status, each with the name of its example. */
 export type Errors = Record<number, Record<string, HttpError>>
 
+const secret = { grant_type: 'client_credentials', client_secret: 'a' }
+
 /** The errors of each path, made by the code that answers with them. */
 export const errorsOf = (limits: BodyLimits): Record<string, Errors> => ({
   [TOKEN]: {
     400: {
-      grantType: thrown(() => readTokenParameters({})),
-      repeated: thrown(() => readTokenParameters(new URLSearchParams('client_id=a&client_id=b'))),
-      inBoth: thrown(() => clientOf({ clientId: undefined, clientSecret: 'a' }, `Basic ${btoa('a:b')}`)),
+      grantType: thrown(() => clientOf({}, null)),
+      repeated: thrown(() => clientOf(new URLSearchParams('client_id=a&client_id=b'), null)),
+      inBoth: thrown(() => clientOf(secret, `Basic ${btoa('a:b')}`)),
       notJson: thrown(() => readJson('{')),
-      notObject: thrown(() => readTokenParameters([])),
-      notString: thrown(() => readTokenParameters({ grant_type: 1 })),
+      notObject: thrown(() => clientOf([], null)),
+      notString: thrown(() => clientOf({ grant_type: 1 }, null)),
     },
     401: { client: invalidClient() },
     408: { slow: bodyTooSlow(limits.bodyTimeMs) },
