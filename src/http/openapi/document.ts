@@ -58,7 +58,7 @@ export interface Schema {
 }
 
 /** The constants that the texts name in braces. */
-const NUMBERS: Record<string, number> = { MAX_FILTER_VALUES, MAX_LINK, MAX_QUERY_BYTES }
+const NUMBERS = { MAX_FILTER_VALUES, MAX_LINK, MAX_QUERY_BYTES }
 
 /** The schemas of the code that have a name in the document. */
 const SCHEMAS = { AssessmentRecord, ResultPart }
@@ -79,19 +79,13 @@ export function openApiDocument(limits: BodyLimits): OpenApiDocument {
     for (const operation of Object.values(methods)) {
       if (path === LIST) operation.parameters = listParameters()
       for (const [status, named] of Object.entries(errors[path] ?? {})) {
-        const response = operation.responses[status]
-        if (!response) throw new Error(`openapi.yaml has no ${status} of ${path}`)
-        Object.assign(response, shown(named, Object.keys(components.headers)))
+        Object.assign(operation.responses[status] as Response, shown(named, Object.keys(components.headers)))
       }
     }
   }
   const json = JSON.stringify(document, withReferences)
-  const filled = json.replaceAll(/\{\{(\w+)\}\}/g, (_, name) => {
-    const number = NUMBERS[name]
-    if (number === undefined) throw new Error(`openapi.yaml or guide.md names the unknown number ${name}`)
-    return number.toLocaleString('en-US')
-  })
-  return JSON.parse(filled)
+  const number = (_: string, name: keyof typeof NUMBERS) => NUMBERS[name].toLocaleString('en-US')
+  return JSON.parse(json.replaceAll(/\{\{(\w+)\}\}/g, number))
 }
 
 /**
