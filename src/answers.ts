@@ -1,5 +1,3 @@
-import { type Static, Type as t } from '@sinclair/typebox'
-
 /** An answer of the HTTP interface as data, of which http/respond.ts makes a Response. */
 export interface Answer {
   status: number
@@ -51,25 +49,22 @@ export class HttpError extends Error {
   }
 }
 
-/** One thing that is wrong with an API request. */
-const ErrorItem = t.Object({
-  message: t.String({ description: 'What is wrong, for people to read.' }),
-  parameter: t.Optional(
-    t.String({ description: 'The query parameter that it is about, where it is about one.' }),
-  ),
-})
-export type ErrorItem = Static<typeof ErrorItem>
+/** One thing that is wrong with an API request, and the query parameter that it is about, if it is about one. */
+export interface ErrorItem {
+  message: string
+  parameter?: string
+}
 
 /** The body of the API's errors other than 401 (spec 7.1). */
-export const ErrorsBody = t.Object({ errors: t.Array(ErrorItem, { minItems: 1 }) })
-export type ErrorsBody = Static<typeof ErrorsBody>
+interface ErrorsBody {
+  errors: ErrorItem[]
+}
 
 /** The body of the token endpoint's errors and of every 401 (spec 7.1, RFC 6749 §5.2). */
-export const OAuthErrorBody = t.Object({
-  error: t.String({ description: 'A code for programs, of RFC 6749 or RFC 6750.' }),
-  error_description: t.String({ description: 'What is wrong, for people to read.' }),
-})
-export type OAuthErrorBody = Static<typeof OAuthErrorBody>
+interface OAuthErrorBody {
+  error: string
+  error_description: string
+}
 
 /** The answer of an error, with more `logFields` than its own. */
 export function errorAnswer(error: HttpError, logFields?: LogFields): Answer {

@@ -171,13 +171,3 @@ export const AssessmentRecord = t.Object({
     description: 'The parts, or one entry that describes the assessment itself.',
   }),
 })
-
-/** Spec 4.2: the answer of the list endpoint, with the meta object of 2.3. */
-export const AssessmentList = t.Object({
-  data: t.Array(AssessmentRecord),
-  meta: t.Object({
-    count: t.Integer({ description: 'Total records matching the filters, ignoring paging.' }),
-    offset: t.Integer({ format: 'int64', description: 'Offset applied to this response.' }),
-    page: t.Integer({ description: 'Page size applied, after the cap of 100.' }),
-  }),
-})

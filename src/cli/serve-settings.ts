@@ -51,6 +51,5 @@ export function readTls(): Certificate | undefined {
 export function startAdmin(view: AdminView): AdminServer | undefined {
   const port = setting('ADMIN_PORT')
   if (port === undefined) return undefined
-  const settings = { host: 'ADMIN_HOST', port: 'ADMIN_PORT' }
-  return startAdminServer({ host: setting('ADMIN_HOST'), port, settings }, view)
+  return startAdminServer({ host: setting('ADMIN_HOST'), port, prefix: 'ADMIN_' }, view)
 }

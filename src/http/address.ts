@@ -4,15 +4,14 @@ import { Failure } from '../errors.ts'
 export interface Address {
   host: string
   port: number
-  /** The names of the two settings, for messages; HOST and PORT by default. */
-  settings?: { host: string; port: string }
+  /** Before HOST and PORT in the names of the two settings, for messages. */
+  prefix?: string
   /** Other processes of the same user listen there too, and the system distributes the connections. */
   isShared?: boolean
 }
 
 /**
- * A port of an address on which nobody listens: its own, or any one where that is 0. The port is free again when this
- * returns, and another process may take it.
+ * The port of an address, or any free one where that is 0. Afterwards another process may take it.
  * @throws Failure when host and port cannot be listened on
  */
 export function freePort(address: Address): number {
@@ -37,20 +36,19 @@ export function urlOf({ host, port }: Address, isEncrypted = false): string {
 }
 
 /** The one-line error for an address that cannot be listened on; an unknown error comes back as it is. */
-export function listenFailure(error: unknown, { host, port, settings }: Address): unknown {
+export function listenFailure(error: unknown, { host, port, prefix = '' }: Address): unknown {
   const { code = '' } = error as { code?: string }
-  const names = settings ?? { host: 'HOST', port: 'PORT' }
   // Bun reports a host name that cannot be resolved as a port in use, too.
   if (code === 'EADDRINUSE' && canListenOn(host))
     return new Failure(
-      `port ${port} on ${host} is in use: stop what listens there, or set ${names.port} to another one`,
+      `port ${port} on ${host} is in use: stop what listens there, or set ${prefix}PORT to another one`,
     )
   if (code === 'EACCES')
-    return new Failure(`port ${port} on ${host} is not permitted: set ${names.port} to one above 1023`)
+    return new Failure(`port ${port} on ${host} is not permitted: set ${prefix}PORT to one above 1023`)
   // Where libnss-mdns also looks names up in the local network, an unknown host is EINVAL.
   if (['EADDRNOTAVAIL', 'ENOTFOUND', 'EADDRINUSE', 'EINVAL'].includes(code))
     return new Failure(
-      `${host} is not an address of this machine: set ${names.host} to one that is, or to 0.0.0.0 for all`,
+      `${host} is not an address of this machine: set ${prefix}HOST to one that is, or to 0.0.0.0 for all`,
     )
   return error
 }

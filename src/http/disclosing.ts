@@ -1,19 +1,10 @@
-import type { Answer } from '../answers.ts'
-import { ClientGone } from '../postgres/failures.ts'
+import { type Answer, apiError, errorAnswer } from '../answers.ts'
+import { ClientGone, DatabaseUnavailable, StatementTimeout } from '../postgres/failures.ts'
 import type { ServingDatabase } from '../postgres/pool/serving-database.ts'
+import { answerOf, unavailable } from './errors.ts'
 import { RERUN_WITHIN_MS } from './reading.ts'
 import { Recorder } from './recorder.ts'
 import { originOf } from './request-log.ts'
-
-/** An answer was not sent, because its disclosure could not be recorded; `cause` says why. */
-export class Withheld extends Error {
-  constructor(
-    cause: unknown,
-    readonly clientId: string,
-  ) {
-    super('the disclosure of an answer could not be recorded', { cause })
-  }
-}
 
 /**
  * Records disclosures at the primary before the answers are sent, also those that a standby has read. The statement that
@@ -27,8 +18,8 @@ export class Disclosing {
   }
 
   /**
-   * Resolves with the answer when its disclosure is recorded. HEAD discloses nothing.
-   * @throws Withheld, ClientGone
+   * Resolves with the answer when its disclosure is recorded, or with a 503 if it cannot be. HEAD discloses nothing.
+   * @throws ClientGone
    */
   async recorded(request: Request, answer: Answer): Promise<Answer> {
     const { disclosed } = answer
@@ -47,8 +38,19 @@ export class Disclosing {
     try {
       await this.#recorder.record(disclosure, request.signal, isLate)
     } catch (error) {
-      throw error instanceof ClientGone ? error : new Withheld(error, disclosed.clientId)
+      if (error instanceof ClientGone) throw error
+      return withheld(request, error, disclosed.clientId)
     }
     return answer
   }
+}
+
+/** The 503 of an answer whose disclosure could not be recorded: the same request may be answered later. */
+function withheld(request: Request, error: unknown, clientId: string): Answer {
+  const failed = answerOf(request, error, apiError)
+  const isKnown = error instanceof DatabaseUnavailable
+  const timedOut = error instanceof StatementTimeout
+  const why = isKnown ? error.reason : timedOut ? 'the statement took too long' : 'an unforeseen error'
+  const logFields = { clientId, withheld: `its disclosure could not be recorded: ${why}` }
+  return isKnown ? { ...failed, logFields } : errorAnswer(unavailable(apiError, 1), logFields)
 }

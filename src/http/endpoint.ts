@@ -1,16 +1,13 @@
 import type { AnyElysia } from 'elysia'
 import { type Answer, type ErrorStyle, errorAnswer } from '../answers.ts'
+import type { BodyLimits } from '../oauth/body.ts'
 import { answerOf, methodNotAllowed } from './errors.ts'
 import { respond } from './respond.ts'
 
 /** What one client may take of the service. Sizes in bytes. */
-export interface Limits {
+export interface Limits extends BodyLimits {
   /** Requests that are answered at the same time: 503 past it. */
   requests: number
-  /** Of a body; only the token endpoint reads one: 413 past it. */
-  bodySize: number
-  /** For all of a body: 408 past it. */
-  bodyTimeMs: number
   /** Request line and headers together: 431, by Bun itself. */
   headerSize: number
   /** Of a connection without traffic, including when its client does not read: it is closed. */
@@ -19,7 +16,7 @@ export interface Limits {
   docs: 'on' | 'try' | 'off'
 }
 
-/** The parameter of the path, empty where it has none, and the token of the header, behind guard(). */
+/** The parameter of the path, empty where it has none, and the token of the header, for the endpoints of the API. */
 export interface Given {
   id: string
   token: string | undefined
@@ -40,7 +37,7 @@ export function mount(app: AnyElysia, { path, method, answer, style }: Endpoint)
   for (const verb of method === 'GET' ? ['GET', 'HEAD'] : [method]) {
     // Elysia reads the names in the braces from the source: with `body` it would parse the body. It parses the query for
     // the bearer plugin.
-    app.route(verb, path, async ({ request, params, token }) => {
+    app.route(verb, path, async ({ request, params, bearer: token }) => {
       try {
         return respond(request, await answer(request, { id: params?.id ?? '', token }))
       } catch (error) {

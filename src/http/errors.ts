@@ -1,24 +1,19 @@
 import { type Answer, type ErrorStyle, errorAnswer, HttpError } from '../answers.ts'
 import { ClientGone, DatabaseUnavailable, Displaced, StatementTimeout } from '../postgres/failures.ts'
 import type { ServingDatabase } from '../postgres/pool/serving-database.ts'
-import { Withheld } from './disclosing.ts'
 import { originOf } from './request-log.ts'
 
-/**
- * The answer to a request that failed with `error`, in the style of its endpoint. An unforeseen error is logged with its
- * cause, and answered with a fixed body.
- */
+/** The answer to a request that failed, in the style of its endpoint. An unforeseen error is logged with its cause. */
 export function answerOf(request: Request, error: unknown, style: ErrorStyle): Answer {
   const { id: request_id, monitor } = originOf(request)
-  const cause = error instanceof Withheld ? error.cause : error
-  if (isOfDatabase(cause)) monitor.counters.databaseErrors++
-  const known = httpErrorOf(cause, style)
-  if (known.httpStatus === 500) monitor.log.error({ request_id, error: loggable(cause) }, 'unforeseen error')
-  return error instanceof Withheld ? withheld(error, known, style) : errorAnswer(known)
+  if (isOfDatabase(error)) monitor.counters.databaseErrors++
+  const known = httpErrorOf(error, style)
+  if (known.httpStatus === 500) monitor.log.error({ request_id, error: loggable(error) }, 'unforeseen error')
+  return errorAnswer(known)
 }
 
 /** The HttpError for an error: a known failure of the database has its own status, an unforeseen error is a 500. */
-function httpErrorOf(error: unknown, style: ErrorStyle): HttpError {
+export function httpErrorOf(error: unknown, style: ErrorStyle): HttpError {
   if (error instanceof HttpError) return error
   if (error instanceof DatabaseUnavailable) return unavailable(style, error.retryAfterSeconds)
   if (error instanceof StatementTimeout)
@@ -33,54 +28,19 @@ export function methodNotAllowed(method: 'GET' | 'POST', style: ErrorStyle): Htt
   return style(405, `Use ${method}`, { allow: method === 'GET' ? 'GET, HEAD' : method })
 }
 
-/** The errors of an endpoint by status, each with the name of its example in the OpenAPI document. */
-export type Errors = Record<number, Record<string, HttpError>>
-
-/** The errors that every endpoint can answer with. */
-export const commonErrors = (method: 'GET' | 'POST', style: ErrorStyle): Errors => ({
-  405: { method: methodNotAllowed(method, style) },
-  500: { internal: httpErrorOf(undefined, style) },
-  503: { unavailable: httpErrorOf(new DatabaseUnavailable(''), style) },
-  504: { timeout: httpErrorOf(new StatementTimeout(), style) },
-})
-
-/** The HttpError that `act` throws, as an example. */
-export function thrown(act: () => unknown): HttpError {
-  try {
-    act()
-  } catch (error) {
-    if (error instanceof HttpError) return error
-    throw error
-  }
-  throw new Error(`no error to show: ${act}`)
-}
-
 /**
- * Throws a 503 while more requests than MAX_REQUESTS are in work. For a request that will wait in `pool`, another one
- * makes room if its integration has more requests waiting there; `lane` is the integration of this request.
+ * Throws Displaced, a 503, while more requests than MAX_REQUESTS are in work. For a request that will wait in `pool`,
+ * another one makes room if its integration has more requests waiting there; `lane` is the integration of this request.
  */
-export function refuseOverload(
-  request: Request,
-  style: ErrorStyle,
-  pool?: Pick<ServingDatabase, 'displace'>,
-  lane?: string,
-): void {
+export function refuseOverload(request: Request, pool?: ServingDatabase, lane?: string): void {
   const { inFlight, maxRequests } = originOf(request).monitor
-  if (inFlight() > maxRequests && !pool?.displace(lane)) throw unavailable(style, 1)
+  if (inFlight() > maxRequests && !pool?.displace(lane)) throw new Displaced('more than MAX_REQUESTS')
 }
 
-function unavailable(style: ErrorStyle, retryAfterSeconds: number): HttpError {
+/** The 503 of the service. */
+export function unavailable(style: ErrorStyle, retryAfterSeconds: number): HttpError {
   const description = 'The service is temporarily unavailable: try again later'
   return style(503, description, { 'retry-after': String(retryAfterSeconds) })
-}
-
-/** The 503 of an answer whose disclosure could not be recorded: the same request may be answered later. */
-function withheld({ cause, clientId }: Withheld, known: HttpError, style: ErrorStyle): Answer {
-  const isKnown = cause instanceof DatabaseUnavailable
-  const timedOut = cause instanceof StatementTimeout
-  const why = isKnown ? cause.reason : timedOut ? 'the statement took too long' : 'an unforeseen error'
-  const logFields = { clientId, withheld: `its disclosure could not be recorded: ${why}` }
-  return errorAnswer(isKnown ? known : unavailable(style, 1), logFields)
 }
 
 /** Whether the database, or the connection to it, failed. */

@@ -16,7 +16,6 @@ export interface Answered {
   status: number
   /** From its arrival to its answer. */
   ms: number
-  /** Records of the export that were sent. */
   records: number | undefined
   /** Bytes of the body as it was sent. */
   bytes: number
@@ -30,9 +29,8 @@ export interface Monitor {
   counters: Counters
   /** Proxies whose X-Forwarded-For is believed; none where this is left out. */
   trustedProxies?: BlockList | undefined
-  /** Requests that are answered at the same time. */
+  /** Requests that are answered at the same time, at most, and that are in work. */
   maxRequests: number
-  /** Requests that have arrived and are not answered yet. */
   inFlight(): number
   /** Whether the service is about to stop, and clients are to connect elsewhere. */
   isDraining(): boolean
@@ -53,20 +51,15 @@ interface Exchange {
 const exchanges = new WeakMap<Request, Exchange>()
 
 /** The id of a request, the address of its client and its arrival, as its log line has them, and where it is reported. */
-export function originOf(request: Request): Pick<Exchange, 'id' | 'address' | 'started' | 'monitor'> {
+export function originOf(request: Request): Exchange {
   const exchange = exchanges.get(request)
   if (!exchange) throw new Error('the request is unknown to the request log')
   return exchange
 }
 
-/**
- * Notes the answer to a request, with the bytes of its body as sent.
- * @returns the headers that depend on the request and the state of the service
- */
+/** Notes the answer to a request; returns the headers that depend on the request and the state of the service. */
 export function noteAnswer(request: Request, answer: Answer, bytes: number): Record<string, string> {
-  const exchange = exchanges.get(request)
-  // The answer to an error of the request log itself.
-  if (!exchange) return {}
+  const exchange = originOf(request)
   Object.assign(exchange, { answer, bytes })
   const headers = { 'x-request-id': exchange.id }
   // RFC 9112 §9.6: the client does not send another request on a connection that is about to be closed.
@@ -87,7 +80,10 @@ export function requestLog(monitor: Monitor, refusals: RefusalNotes) {
       const exchange = exchanges.get(request)
       if (!exchange?.answer) return
       report(request.method, route || undefined, exchange, exchange.answer)
-      noteRefusals(refusals, exchange.answer)
+      const { clientId, refused = [], resembled = [] } = exchange.answer.logFields ?? {}
+      const texts = [...refused, ...resembled.map(name => `no effect: a parameter that resembles ${name}`)]
+      // An answer names a client only if the request proved that it is that client.
+      if (clientId && texts.length > 0) refusals.note(clientId, texts)
     })
 }
 
@@ -105,13 +101,6 @@ function report(method: string, route: string | undefined, exchange: Exchange, a
   monitor.log[slow ? 'warn' : 'info']({ ...about, ...why, slow }, 'request')
 }
 
-/** For axport integration show. An answer names a client only if the request proved that it is that client. */
-function noteRefusals(refusals: RefusalNotes, { logFields = {} }: Answer): void {
-  const { clientId, refused = [], resembled = [] } = logFields
-  const texts = [...refused, ...resembled.map(name => `no effect: a parameter that resembles ${name}`)]
-  if (clientId && texts.length > 0) refusals.note(clientId, texts)
-}
-
 /** Letters, digits and what is common in trace ids: nothing that could break a log, a header or a page. */
 const PLAIN_ID = /^[A-Za-z0-9._-]{1,64}$/
 
@@ -124,27 +113,20 @@ export function requestId(given: string | null): string {
 }
 
 /**
- * The address of the client: the other end of the connection, or the address that a trusted proxy there gives in
- * X-Forwarded-For. Each proxy appends the address that it got the request from, so the right-most address that is not a
- * trusted proxy is the client's; the client may have invented any address to the left of it.
- * @param forwarded the header
+ * The address of the client, also behind trusted proxies: each of them appends the address that it got the request from, so
+ * the right-most one that is no proxy is the client's. The client may have invented any address to the left of it.
  */
-export function clientAddress(
-  peer: string,
-  forwarded: string | null,
-  trusted: BlockList | undefined,
-): string {
-  let client = bare(peer)
-  for (const entry of trusted && forwarded ? forwarded.split(',').reverse() : []) {
-    const previous = bare(entry.trim())
-    if (!trusted?.check(client, familyOf(client)) || isIP(previous) === 0) break
-    client = previous
-  }
-  return client
+export function clientAddress(peer: string, forwarded: string | null, trusted?: BlockList): string {
+  const hops = [peer, ...(forwarded?.split(',').reverse() ?? [])].map(bare)
+  const client = hops.find((hop, at) => !trusted?.check(hop, familyOf(hop)) || isIP(hops[at + 1] ?? '') === 0)
+  return client ?? peer
 }
 
 /** Without the brackets and the port that some proxies add, and as IPv4 if a dual-stack socket wraps that. */
 function bare(address: string): string {
-  const alone = address.replace(/^\[([^\]]*)\](?::\d+)?$/, '$1').replace(/^([\d.]+):\d+$/, '$1')
-  return alone.replace(/^::ffff:(?=[\d.]+$)/i, '')
+  return address
+    .trim()
+    .replace(/^\[([^\]]*)\](?::\d+)?$/, '$1')
+    .replace(/^([\d.]+):\d+$/, '$1')
+    .replace(/^::ffff:(?=[\d.]+$)/i, '')
 }

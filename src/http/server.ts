@@ -1,55 +1,39 @@
 import http from 'node:http'
+import { bearer } from '@elysiajs/bearer'
+import { Elysia } from 'elysia'
+import { apiError } from '../answers.ts'
 import { Counters } from '../counters.ts'
 import type { ServingDatabase } from '../postgres/pool/serving-database.ts'
 import type { Replicas } from '../postgres/standby/replicas.ts'
 import { type Address, freePort, listenFailure, urlOf } from './address.ts'
-import { createApp } from './app.ts'
-import type { Limits } from './endpoint.ts'
-import type { Log, Monitor } from './request-log.ts'
+import { assessmentEndpoints } from './assessment-endpoints.ts'
+import { docsEndpoints } from './docs/endpoints.ts'
+import { type Limits, mount } from './endpoint.ts'
+import { answerOf } from './errors.ts'
+import { RefusalNotes } from './notes.ts'
+import { type Log, type Monitor, requestLog } from './request-log.ts'
+import { respond } from './respond.ts'
 import type { Certificate } from './tls.ts'
-
-/** A server that is listening; `url` has the real port if the address had 0. */
-export interface Server {
-  url: string
-  /**
-   * Serves with another certificate from now on. Requests in flight are finished; idle connections are closed and
-   * handshakes under way are reset, as Bun's stop() does.
-   */
-  renew(certificate: Certificate): void
-  /** Requests that have arrived and are not answered yet. */
-  inFlight(): number
-  /** From now on every answer asks its client to connect again, elsewhere (RFC 9112 §9.6). */
-  drain(): void
-  /** Accepts nothing more, finishes what is in flight for at most `timeoutMs`, and returns how many requests were cut. */
-  stop(timeoutMs?: number): Promise<number>
-}
+import { tokenEndpoint } from './token-endpoint.ts'
 
 /** With a certificate the server speaks HTTPS; from `replicas` it reads pages and records. */
-interface ServerOptions
-  extends Partial<Pick<Monitor, 'slowMs' | 'counters' | 'onAnswered' | 'trustedProxies'>> {
+type ServerOptions = Partial<Monitor> & {
   certificate?: Certificate | undefined
   replicas?: Replicas | undefined
 }
 
-/** A client that never finishes its request is cut before the ten seconds that supervisors usually grant. */
-const STOP_TIMEOUT_MS = 7000
-
-/**
- * Starts the HTTP service.
- * @throws Failure when host and port cannot be listened on
- */
+/** Starts the HTTP service. @throws Failure when host and port cannot be listened on */
 export function startServer(
   db: ServingDatabase,
   log: Log,
   address: Address,
   limits: Limits,
   { certificate, replicas, ...options }: ServerOptions = {},
-): Server {
+) {
   let isDraining = false
-  /** Servers with earlier certificates, until their requests are answered. */
-  const retired = new Map<Bun.Server<unknown>, Promise<void>>()
-  const servers = () => [...retired.keys(), ...(app.server ? [app.server] : [])]
-  const inFlight = () => servers().reduce((sum, server) => sum + server.pendingRequests, 0)
+  /** The one that listens, and those with earlier certificates until their requests are answered. */
+  const servers = new Set<Bun.Server<unknown>>()
+  const inFlight = () => [...servers].reduce((sum, server) => sum + server.pendingRequests, 0)
   const monitor: Monitor = {
     log,
     inFlight,
@@ -79,6 +63,7 @@ export function startServer(
       // The token endpoint has its own limit and its own form of the error; nothing else reads a body.
       maxRequestBodySize: Number.MAX_SAFE_INTEGER,
     })
+    if (app.server) servers.add(app.server)
   }
   try {
     listen(isShared && !address.isShared ? freePort(address) : address.port, certificate)
@@ -87,28 +72,57 @@ export function startServer(
   }
   const port = app.server?.port ?? address.port
   return {
+    /** With the real port if the address had 0. */
     url: urlOf({ host: address.host, port }, certificate !== undefined),
-    renew(renewed) {
+    /** Requests that have arrived and are not answered yet. */
+    inFlight,
+    /** Serves with another certificate. Requests in flight finish; idle connections and handshakes end by Bun's stop(). */
+    renew(renewed: Certificate): void {
       const old = app.server
       listen(port, renewed)
-      if (!old) return
-      const stopped = old.stop().finally(() => retired.delete(old))
-      retired.set(old, stopped)
+      void old?.stop().then(() => servers.delete(old))
     },
-    inFlight,
-    drain() {
+    /** From now on every answer asks its client to connect again, elsewhere (RFC 9112 §9.6). */
+    drain(): void {
       isDraining = true
     },
-    async stop(timeoutMs = STOP_TIMEOUT_MS) {
+    /**
+     * Accepts nothing more, finishes what is in flight for at most `timeoutMs`, and returns how many requests were cut.
+     * Supervisors usually grant ten seconds.
+     */
+    async stop(timeoutMs = 7000): Promise<number> {
       isDraining = true
       let cut = 0
       const deadline = setTimeout(() => {
         cut = inFlight()
-        for (const server of servers()) void server.stop(true)
+        for (const server of servers) void server.stop(true)
       }, timeoutMs)
-      await Promise.all([app.server?.stop(), ...retired.values()])
+      await Promise.all([...servers].map(server => server.stop()))
       clearTimeout(deadline)
       return cut
     },
   }
+}
+
+/** Every route of the service. Paths are exact: no trailing slash. Pages and records are read from `replicas`, if any. */
+function createApp(db: ServingDatabase, limits: Limits, monitor: Monitor, replicas?: Replicas) {
+  // Elysia looks for the path after the shortest usual host; with a Host of one to three letters it starts earlier.
+  const app = new Elysia({ strictPath: true, handler: { standardHostname: false } })
+  app.use(requestLog(monitor, new RefusalNotes(db)))
+  app.onError(({ error, code, request }) =>
+    respond(request, answerOf(request, code === 'NOT_FOUND' ? apiError(404, 'Not found') : error, apiError)),
+  )
+  // The plugin would take a token from the query too (RFC 9700 §4.3.2): under a name that nobody can know it finds none.
+  const unguessable = crypto.randomUUID()
+  const guarded = new Elysia({ name: 'assessments' })
+    .derive(({ headers }) => {
+      // RFC 9110 §11.1: the scheme is case-insensitive, and ends with a blank. The plugin compares "Bearer" and no more.
+      const [, token] = /^bearer +(.*)$/i.exec(headers.authorization ?? '') ?? []
+      headers.authorization = token && `Bearer ${token}`
+    })
+    .use(bearer({ extract: { header: 'Bearer', query: unguessable, body: unguessable } }))
+  for (const endpoint of assessmentEndpoints(db, monitor.counters, replicas)) mount(guarded, endpoint)
+  app.use(guarded)
+  for (const endpoint of [tokenEndpoint(db, limits), ...docsEndpoints(limits)]) mount(app, endpoint)
+  return app
 }

@@ -1,9 +1,9 @@
-import { type BodyLimits, bodyTooLarge, bodyTooSlow, readBody, readJson } from '../oauth/body.ts'
-import { clientOf, invalidClient, NOT_STORED, oauthError, readTokenParameters } from '../oauth/credentials.ts'
+import { type BodyLimits, readBody } from '../oauth/body.ts'
+import { clientOf, NOT_STORED, oauthError } from '../oauth/credentials.ts'
 import { issueToken } from '../oauth/tokens.ts'
 import type { ServingDatabase } from '../postgres/pool/serving-database.ts'
 import type { Endpoint } from './endpoint.ts'
-import { commonErrors, type Errors, refuseOverload, thrown } from './errors.ts'
+import { refuseOverload } from './errors.ts'
 
 export const TOKEN = '/oauth/token'
 
@@ -16,32 +16,12 @@ export function tokenEndpoint(db: ServingDatabase, limits: BodyLimits): Endpoint
     async answer(request) {
       const body = await readBody(request, limits)
       // Not before: a request whose body is still arriving does not wait for the database.
-      refuseOverload(request, oauthError, db)
-      const client = clientOf(readTokenParameters(body), request.headers.get('authorization'))
+      refuseOverload(request, db)
+      const client = clientOf(body, request.headers.get('authorization'))
       const issued = await issueToken(db.forRequest(request), client)
       db.availability.noteWritable()
       const logFields = { clientId: client.clientId }
       return { status: 200, headers: NOT_STORED, body: JSON.stringify(issued), logFields }
     },
-  }
-}
-
-/** The errors of the endpoint, for its description. */
-export function tokenErrors(limits: BodyLimits): Errors {
-  const grant = { grant_type: 'client_credentials', client_secret: 'a' } as const
-  const form = (text: string) => thrown(() => readTokenParameters(new URLSearchParams(text)))
-  return {
-    400: {
-      grantType: form(''),
-      repeated: form('client_id=a&client_id=b'),
-      inBoth: thrown(() => clientOf(grant, `Basic ${btoa('a:b')}`)),
-      notJson: thrown(() => readJson('{')),
-      notObject: thrown(() => readTokenParameters([])),
-      notString: thrown(() => readTokenParameters({ grant_type: 1 })),
-    },
-    401: { client: invalidClient() },
-    408: { slow: bodyTooSlow(limits.bodyTimeMs) },
-    413: { large: bodyTooLarge(limits.bodySize) },
-    ...commonErrors('POST', oauthError),
   }
 }

@@ -11,10 +11,7 @@ export interface Credentials {
   clientSecret: string
 }
 
-/**
- * Provisions an integration. A set of its scope may be empty (the API then answers its 400, spec 5 rule 9).
- * @throws Failure that names ids that do not exist
- */
+/** Provisions an integration; a set of its scope may be empty (spec 5, rule 9). @throws Failure that names unknown ids */
 export async function createIntegration(
   db: Sql,
   name: string,
@@ -47,9 +44,8 @@ export async function createIntegration(
 }
 
 /**
- * Replaces the secret of an integration, which has at most two. Without a grace the old secret and its tokens end at once
- * (spec 5, rule 8). With `graceSeconds` they end after that time: the check of a token also looks at the end of its secret.
- * @returns when the old secret ends, too: null if it has ended
+ * Replaces the secret of an integration, which has at most two. The old secret and its tokens end at once (spec 5, rule 8),
+ * or after `graceSeconds`. `oldSecretEndsAt` is null if it has ended.
  * @throws Failure for an unknown integration, and during a grace unless `force` is set
  */
 export async function rotateSecret(

@@ -61,10 +61,7 @@ export async function describeIntegration(
   })
 }
 
-/**
- * Disables or enables an integration; returns whether that changed anything. A disabled one gets invalid_client, and its
- * tokens get invalid_token, until it is enabled. @throws Failure for an unknown integration
- */
+/** Disables or enables an integration; returns whether that changed anything. @throws Failure for an unknown one */
 export async function setDisabled(db: Sql, clientId: string, isDisabled: boolean): Promise<boolean> {
   return await changeIntegration(db, clientId, async (sql, { id, disabled }) => {
     if (disabled === isDisabled) return false

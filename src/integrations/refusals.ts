@@ -2,13 +2,10 @@ import { sql } from 'drizzle-orm'
 import { integrations as i, integrationRefusals as r } from '../../db/schema.ts'
 import { type Runner, statement } from '../postgres/statement.ts'
 
-/** How often an integration was refused, by the reason. */
-type Refusals = ReadonlyMap<string, number>
-
-/** Adds to the refusals of an integration; does nothing for an unknown client id. */
-export async function addRefusals(db: Runner, clientId: string, refusals: Refusals): Promise<void> {
-  const counts = [...refusals].map(([what, count]) => ({ what, count }))
-  await insertRefusals(db, { client_id: clientId, counts: JSON.stringify(counts) })
+/** Adds to the refusals of an integration, which are counted by reason; does nothing for an unknown client id. */
+export async function addRefusals(db: Runner, clientId: string, counts: Map<string, number>): Promise<void> {
+  const added = [...counts].map(([what, count]) => ({ what, count }))
+  await insertRefusals(db, { client_id: clientId, counts: JSON.stringify(added) })
 }
 
 /** Rows are written in one order: two processes that write at the same moment would deadlock otherwise. */

@@ -5,7 +5,7 @@ import { type ExactNumber, parseExact } from './exact-ids.ts'
 import { type Description, unknownIntegration } from './lifecycle.ts'
 
 /** An integration, with the two sets of its scope. Times are ISO 8601 in UTC. */
-interface Summary<ScopeSet> extends Description {
+export interface Summary<ScopeSet> extends Description {
   client_id: string
   name: string
   state: 'enabled' | 'disabled'
@@ -15,9 +15,6 @@ interface Summary<ScopeSet> extends Description {
   created_at: string
   last_used_at: string | null
 }
-
-/** A line of `integration list`, with the sizes of the sets. */
-export type IntegrationSummary = Summary<number>
 
 /** All that an operator may know of an integration, and the API may not tell it. */
 export interface IntegrationReport extends Summary<ScopeMember[]> {
@@ -40,10 +37,10 @@ export interface ScopeMember {
   name: string | null
 }
 
-/** Every integration, oldest first. */
-export async function listIntegrations(db: Sql): Promise<IntegrationSummary[]> {
+/** Every integration, oldest first, with the sizes of its sets. */
+export async function listIntegrations(db: Sql): Promise<Summary<number>[]> {
   const sizes = [db`cardinality(i.organization_ids)`, db`cardinality(i.product_ids)`] as const
-  const rows = await db<{ summary: IntegrationSummary }[]>`
+  const rows = await db<{ summary: Summary<number> }[]>`
     select json_build_object(${summary(db, ...sizes)}) as summary from integrations i order by i.id`
   return rows.map(row => row.summary)
 }
@@ -168,7 +165,6 @@ export interface Changes {
   expires_at?: Change<string>
 }
 
-/** A value before and after. */
 type Change<Value> = [before: Value | null, after: Value | null]
 
 /** The ids that were added to a set and removed from it. */

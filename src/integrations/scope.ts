@@ -29,8 +29,7 @@ export interface ChangedSet {
 
 /**
  * Replaces or amends the scope of an integration. Every running service applies it to the next request.
- * @throws Failure for an unknown integration, ids that do not exist, which it names, and "new" if neither set was given
- * as "all"
+ * @throws Failure for an unknown integration, unknown ids, and "new" if neither set was given as "all"
  */
 export async function changeScope(
   db: Sql,

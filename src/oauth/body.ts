@@ -2,7 +2,7 @@ import { HttpError } from '../answers.ts'
 import { within } from '../within.ts'
 import { oauthError } from './credentials.ts'
 
-/** The limits of a token request: bytes of its body, and milliseconds until all of the body has arrived. */
+/** The limits of a token request: bytes of its body (413), and milliseconds until all of the body has arrived (408). */
 export interface BodyLimits {
   bodySize: number
   bodyTimeMs: number
@@ -20,10 +20,7 @@ export async function readBody(request: Request, limits: BodyLimits): Promise<un
   return new URLSearchParams(mediaType === 'application/x-www-form-urlencoded' ? text : '')
 }
 
-/**
- * Parses a JSON body.
- * @throws HttpError 400
- */
+/** Parses a JSON body. @throws HttpError 400 */
 export function readJson(text: string): unknown {
   try {
     return JSON.parse(text)

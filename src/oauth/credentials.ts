@@ -1,64 +1,29 @@
-import { type Static, Type as t } from '@sinclair/typebox'
 import { HttpError, type LogFields } from '../answers.ts'
 
 /**
- * The parameters of a token request. All others are ignored, `scope` too. An empty parameter equals an omitted one (RFC
- * 6749 §3.2).
- */
-export const TokenParameters = t.Object({
-  grant_type: t.Literal('client_credentials', { description: 'Must be client_credentials.' }),
-  client_id: t.Optional(
-    t.String({
-      description: 'Public identifier of the integration; here, or as the user name of HTTP Basic.',
-    }),
-  ),
-  client_secret: t.Optional(
-    t.String({ description: 'Secret of the integration; here, or as the password of HTTP Basic.' }),
-  ),
-})
-export type TokenParameters = Static<typeof TokenParameters>
-
-/** The answer to a token request (spec 2.4). */
-export const TokenResponse = t.Object({
-  access_token: t.String({ description: 'Opaque bearer token.' }),
-  token_type: t.Literal('Bearer', { description: 'Always Bearer.' }),
-  expires_in: t.Integer({ description: 'Lifetime in seconds; 7200.' }),
-  created_at: t.Integer({ format: 'int64', description: 'Creation time as a Unix timestamp (seconds).' }),
-})
-export type TokenResponse = Static<typeof TokenResponse>
-
-const NAMES = ['grant_type', 'client_id', 'client_secret'] as const
-type Texts = Partial<Record<(typeof NAMES)[number], string>>
-
-/**
- * Reads the parameters from the body of a token request: a form, or the value of JSON. The first error wins.
- * @throws HttpError 400, in the form of RFC 6749 §5.2
- */
-export function readTokenParameters(body: unknown): TokenParameters {
-  const { grant_type, ...client } = textsOf(body)
-  if (grant_type !== 'client_credentials') {
-    throw oauthError(400, 'grant_type must be client_credentials', {}, {}, 'unsupported_grant_type')
-  }
-  return { grant_type, ...client }
-}
-
-/**
- * The credentials of a request, from its body or from the `authorization` header (HTTP Basic). A request must not have
- * both (RFC 6749 §2.3).
+ * The credentials of a token request, from its body (a form, or the value of JSON) or from HTTP Basic, not both (RFC 6749
+ * §2.3). Other parameters are ignored, and an empty one equals an omitted one (§3.2). The first error wins.
  * @throws HttpError 400 or 401
  */
-export function clientOf(
-  { client_id: clientId, client_secret: clientSecret }: TokenParameters,
-  authorization: string | null,
-): Client {
+export function clientOf(body: unknown, authorization: string | null): Client {
+  const isForm = body instanceof URLSearchParams
+  if (!isForm && (typeof body !== 'object' || body === null || Array.isArray(body)))
+    throw oauthError(400, 'The body must be a JSON object')
+  const sent: [name: string, value: unknown][] = isForm ? [...body] : Object.entries(body)
+  const [grantType, id, secret] = ['grant_type', 'client_id', 'client_secret'].map(name => {
+    const [found, ...repeated] = sent.filter(([given]) => given === name)
+    const value = found?.[1]
+    if (repeated.length > 0) throw oauthError(400, `${name} must not be repeated`)
+    if (value !== undefined && typeof value !== 'string') throw oauthError(400, `${name} must be a string`)
+    return value
+  })
+  if (grantType !== 'client_credentials')
+    throw oauthError(400, 'grant_type must be client_credentials', {}, {}, 'unsupported_grant_type')
   const [, encoded] = /^basic\b\s*(.*)$/i.exec(authorization?.trim() ?? '') ?? []
-  if (encoded !== undefined && clientSecret) {
+  if (encoded !== undefined && secret)
     throw oauthError(400, 'Send the client credentials in the header or in the body, not in both')
-  }
-  const basic = encoded === undefined ? undefined : readBasic(encoded)
-  if (basic && clientId && clientId !== basic.clientId) throw invalidClient()
-  if (basic) return basic
-  if (!clientId || !clientSecret) throw invalidClient()
+  const [clientId, clientSecret] = encoded === undefined ? [id, secret] : readBasic(encoded)
+  if (!clientId || !clientSecret || (id && id !== clientId)) throw invalidClient()
   return { clientId, clientSecret }
 }
 
@@ -94,40 +59,16 @@ export function oauthError(
   return new HttpError(status, { error, error_description }, { ...NOT_STORED, ...headers }, logFields)
 }
 
-function textsOf(body: unknown): Texts {
-  const isForm = body instanceof URLSearchParams
-  if (!isForm && (typeof body !== 'object' || body === null || Array.isArray(body))) {
-    throw oauthError(400, 'The body must be a JSON object')
-  }
-  const sent: [name: string, value: unknown][] = isForm ? [...body] : Object.entries(body)
-  const texts: Texts = {}
-  for (const name of NAMES) {
-    const [found, ...repeated] = sent.filter(([given]) => given === name)
-    const value = found?.[1]
-    if (repeated.length > 0) throw oauthError(400, `${name} must not be repeated`)
-    if (value !== undefined && typeof value !== 'string') {
-      throw oauthError(400, `${name} must be a string`)
-    }
-    if (value) texts[name] = value
-  }
-  return texts
-}
-
 /** The credentials of a token request. */
 export interface Client {
   clientId: string
   clientSecret: string
 }
 
-/** Reads HTTP Basic (RFC 7617), whose two halves are form-encoded (RFC 6749 §2.3.1). */
-function readBasic(encoded: string): Client {
-  const pair = Buffer.from(encoded, 'base64').toString('utf8')
-  const colon = pair.indexOf(':')
-  if (colon < 0) throw invalidClient()
-  const clientId = formDecoded(pair.slice(0, colon))
-  const clientSecret = formDecoded(pair.slice(colon + 1))
-  if (!clientId || !clientSecret) throw invalidClient()
-  return { clientId, clientSecret }
+/** Client id and secret of HTTP Basic (RFC 7617), both form-encoded (RFC 6749 §2.3.1). */
+function readBasic(encoded: string): [id: string, secret: string] {
+  const [id = '', ...secret] = Buffer.from(encoded, 'base64').toString('utf8').split(':')
+  return [formDecoded(id), formDecoded(secret.join(':'))]
 }
 
 /** Some libraries do not encode: text that does not decode is used as it is. */

@@ -9,9 +9,6 @@ import { type Runner, statement } from '../postgres/statement.ts'
 /** Rows that one statement deletes at most. */
 const BATCH = 1000
 
-/** The pause after a batch, as a multiple of its duration: the purge takes a fifth of a core at most. */
-const PAUSE_FACTOR = 4
-
 interface PurgeOptions {
   log: Record<'info' | 'warn', (details: object, message: string) => void>
   counters?: Pick<Counters, 'purgedTokens' | 'purgedSecrets'>
@@ -24,8 +21,7 @@ interface PurgeOptions {
 
 /**
  * Deletes expired tokens, ended secrets and old disclosures in the background, in small batches with pauses. This only
- * keeps the tables small: the check of a token does not depend on it. Processes take turns batch by batch. Each round that
- * deleted rows is a line in the log.
+ * keeps the tables small: the check of a token does not depend on it. Processes take turns batch by batch.
  * @returns a function that stops the purge, and waits for the batch in progress
  */
 export function startPurging(
@@ -44,7 +40,8 @@ export function startPurging(
       const count = await batch()
       purged[what] += count
       if (count < BATCH) return
-      await pause(PAUSE_FACTOR * (performance.now() - startedAt))
+      // The purge takes a fifth of a core at most.
+      await pause(4 * (performance.now() - startedAt))
     }
   }
   const purgeTokens = async () => {
@@ -85,10 +82,7 @@ export function startPurging(
 /** SQL: whether this process acquired the lock of the purge, which it holds to the end of the statement. */
 const lock = sql`lock as materialized (select pg_try_advisory_xact_lock(${LOCKS.purge}) as is_acquired)`
 
-/**
- * A function that deletes at most `limit` tokens of those in `digests`, and none while another process purges. It returns
- * how many, and the last expiry: `after` of the next batch.
- */
+/** Deletes at most `limit` tokens, none while another process purges; returns the last expiry, `after` of the next batch. */
 function purgeOf(digests: SQL) {
   const deleteTokens = statement<
     { limit: number; after: string },

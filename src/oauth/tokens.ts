@@ -7,20 +7,18 @@ import {
 } from '../../db/schema.ts'
 import { type Runner, statement } from '../postgres/statement.ts'
 import { randomText, SECRET_LENGTH, sha256 } from '../random.ts'
-import { type Client, invalidClient, type TokenResponse } from './credentials.ts'
+import { type Client, invalidClient } from './credentials.ts'
 
 /** Seconds (spec 2.4 and 8). */
-export const TOKEN_LIFETIME = 7200
-
-const FOREIGN_KEY_VIOLATION = '23503'
+const TOKEN_LIFETIME = 7200
 
 /**
  * Issues a token if the client exists and the secret is its own. Every outcome is one statement, so that all refusals
  * take the same time. The lookup of a digest in an index is not constant-time: its duration could show how many leading
  * bytes of two digests agree. That is of no use: nobody can choose a secret by its digest, or guess 256 random bits.
- * @throws HttpError 401
+ * @returns the answer of spec 2.4. @throws HttpError 401
  */
-export async function issueToken(db: Runner, { clientId, clientSecret }: Client): Promise<TokenResponse> {
+export async function issueToken(db: Runner, { clientId, clientSecret }: Client) {
   // No client id has other characters, and Postgres refuses some of them (NUL).
   if (!/^[A-Za-z0-9]+$/.test(clientId)) throw invalidClient()
   const accessToken = randomText(SECRET_LENGTH)
@@ -30,8 +28,8 @@ export async function issueToken(db: Runner, { clientId, clientSecret }: Client)
     token_digest: sha256(accessToken),
     lifetime: TOKEN_LIFETIME,
   }).catch((error: { code?: string }) => {
-    // A rotation deleted the secret after the statement had found it.
-    throw error.code === FOREIGN_KEY_VIOLATION ? invalidClient({ clientId }) : error
+    // The foreign key is violated: a rotation deleted the secret after the statement had found it.
+    throw error.code === '23503' ? invalidClient({ clientId }) : error
   })
   // The log gets the client id only if it exists: anything else may be a secret in the wrong field.
   if (!row?.created_at) throw invalidClient(row?.is_known ? { clientId } : {})
@@ -43,10 +41,7 @@ export async function issueToken(db: Runner, { clientId, clientSecret }: Client)
   }
 }
 
-/**
- * Probes whether tokens can be written: writes an expired one, which the purge deletes. Writes nothing if no secret exists.
- * @throws the error of the database
- */
+/** Probes whether tokens can be written: writes an expired one, which the purge deletes, if any secret exists. */
 export async function tryIssuing(db: Runner): Promise<void> {
   await insertExpired(db, { token_digest: sha256(randomText(SECRET_LENGTH)) })
 }

@@ -1,9 +1,11 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { type Acceptance, readAcceptEncoding } from '../../src/http/respond.ts'
+import { readAcceptEncoding } from '../../src/http/respond.ts'
 import { assessment, range, world } from '../support/fixtures.ts'
 import { LIST, TOKEN } from '../support/http.ts'
 import { dial, exchange } from '../support/raw.ts'
 import { authorize, load, startService, type TestService } from '../support/service.ts'
+
+type Acceptance = ReturnType<typeof readAcceptEncoding>
 
 const none: Acceptance = { coding: undefined, plain: true }
 const gzip: Acceptance = { coding: 'gzip', plain: true }

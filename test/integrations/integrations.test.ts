@@ -4,9 +4,9 @@ import { rotateSecret } from '../../src/integrations/credentials.ts'
 import { deleteIntegration, setDisabled } from '../../src/integrations/lifecycle.ts'
 import {
   type IntegrationReport,
-  type IntegrationSummary,
   listIntegrations,
   reportIntegration,
+  type Summary,
 } from '../../src/integrations/report.ts'
 import { getList, newToken, provision, useTwoServices } from '../support/operator.ts'
 import { BACKENDS_OF_TIER } from '../support/service.ts'
@@ -16,10 +16,10 @@ import { expectAlive, expectUnknown } from './standing.ts'
 const INSTANT = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$/
 
 /** The client ids in a list, in its order. */
-const clientIds = (list: IntegrationSummary[]) => list.map(integration => integration.client_id)
+const clientIds = (list: Summary<number>[]) => list.map(integration => integration.client_id)
 
 /** The entry of one integration in the list. */
-async function summaryOf(sql: Sql, clientId: string): Promise<IntegrationSummary | undefined> {
+async function summaryOf(sql: Sql, clientId: string): Promise<Summary<number> | undefined> {
   return (await listIntegrations(sql)).find(summary => summary.client_id === clientId)
 }
 

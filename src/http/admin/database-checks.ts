@@ -1,51 +1,21 @@
 import { Failure } from '../../errors.ts'
 import { tryIssuing } from '../../oauth/tokens.ts'
-import { readDisclosing } from '../../postgres/disclosing.ts'
 import type { ServingDatabase } from '../../postgres/pool/serving-database.ts'
 import { compareSchema } from '../../postgres/schema/schema-record.ts'
 import type { Replicas } from '../../postgres/standby/replicas.ts'
 import { shared } from '../../within.ts'
-import type { Check } from './readiness.ts'
+import { primaryCheck } from './readers.ts'
+import { type Check, unlessBusy } from './readiness.ts'
 
-/**
- * What requests need of the database: that it answers, that its schema is current, and that it can be written.
- * @param replicas standbys, which answer without the primary, unless disclosures have to be recorded there
- * @param wasRecording whether disclosures were recorded when the service was opened
- */
+/** What requests need of the database: that it answers, that its schema is current, and that it can be written. */
 export function databaseChecks(pool: ServingDatabase, replicas?: Replicas, wasRecording = false): Check[] {
-  let isRecording = wasRecording
-  const readRecording = unlessBusy(pool, async () => {
-    isRecording = (await readDisclosing(pool))?.isOn === true
-    return undefined
-  })
-  const trouble = async () => {
-    const trouble = await pool.trouble()
-    // A schema without the row is reported by the check after this one.
-    if (trouble === undefined) await readRecording().catch(() => {})
-    return trouble
-  }
-  const goesOn = () =>
-    !isRecording && replicas?.readers().some(({ server, serves }) => serves && server !== 'primary')
-      ? 'standbys answer the tokens that they know, and no new ones are issued'
-      : undefined
   return [
-    { name: 'database', run: shared(trouble), goesOn },
+    replicas
+      ? primaryCheck(pool, replicas, wasRecording)
+      : { name: 'database', run: shared(() => pool.trouble()) },
     { name: 'schema', after: 'database', run: unlessBusy(pool, () => schemaTrouble(pool)) },
     { name: 'writable', after: 'database', run: unlessBusy(pool, () => writeTrouble(pool)) },
   ]
-}
-
-/** While all connections are in use, the last result: a probe must not wait for a connection as well. */
-export function unlessBusy<Result>(
-  pool: ServingDatabase,
-  read: () => Promise<Result | undefined>,
-): () => Promise<Result | undefined> {
-  let last: Result | undefined
-  const reread = shared(async () => {
-    last = await read()
-    return last
-  })
-  return async () => (pool.isBusy() ? last : await reread())
 }
 
 /**
@@ -53,14 +23,12 @@ export function unlessBusy<Result>(
  * that is not ready may get no requests that would show the end of it.
  */
 async function writeTrouble(pool: ServingDatabase): Promise<string | undefined> {
-  if (!(await pool.checkReadOnly()) && pool.availability.unwritable !== undefined) {
-    const isPossible = await tryIssuing(pool).then(
-      () => true,
-      () => false,
-    )
-    if (isPossible) pool.availability.noteWritable()
-  }
-  return pool.availability.unwritable
+  const { availability } = pool
+  if (!(await pool.checkReadOnly()) && availability.unwritable !== undefined)
+    await tryIssuing(pool)
+      .then(() => availability.noteWritable())
+      .catch(() => {})
+  return availability.unwritable
 }
 
 /**

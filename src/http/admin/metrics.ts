@@ -1,26 +1,18 @@
 import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { sql } from 'drizzle-orm'
-import {
-  AggregatorRegistry,
-  Counter,
-  Gauge,
-  Histogram,
-  type MetricObjectWithValues,
-  type MetricValue,
-  Registry,
-} from 'prom-client'
+import { AggregatorRegistry, Counter, Gauge, Histogram, Registry } from 'prom-client'
 import type { Counters } from '../../counters.ts'
 import type { ServingDatabase } from '../../postgres/pool/serving-database.ts'
 import type { Replicas } from '../../postgres/standby/replicas.ts'
-import { type Statement, statement } from '../../postgres/statement.ts'
+import { statement } from '../../postgres/statement.ts'
 import { within } from '../../within.ts'
 import type { Answered } from '../request-log.ts'
 import { TOKEN } from '../token-endpoint.ts'
-import { unlessBusy } from './database-checks.ts'
 import { addReaderMetrics } from './readers.ts'
+import { unlessBusy } from './readiness.ts'
 
 /** The metrics of a process as data, to be added up over processes. */
-export type MetricsJson = MetricObjectWithValues<MetricValue<string>>[]
+export type MetricsJson = Awaited<ReturnType<Registry['getMetricsAsJSON']>>
 
 /** What runs here. */
 export interface Build {
@@ -32,16 +24,11 @@ export interface Build {
 interface Sources {
   build: Build
   counters: Counters
-  /** Requests that have arrived and are not answered yet. */
   inFlight(): number
   /** The primary. */
   pool: ServingDatabase
-  /** The standbys that are read from. */
   replicas: Replicas | undefined
 }
-
-/** Seconds: a page takes 1 to 5 ms, a search up to some hundred; a request of seconds is in trouble. */
-const BUCKETS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30]
 
 /** The metrics of this process. Labels are routes and statuses: nothing of a request itself, and few. */
 export class Metrics {
@@ -57,7 +44,8 @@ export class Metrics {
     name: 'axport_request_seconds',
     help: 'Seconds from the arrival of a request to its answer.',
     labelNames: ['route'],
-    buckets: BUCKETS,
+    // A page takes 1 to 5 ms, a search up to some hundred; a request of seconds is in trouble.
+    buckets: [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30],
     registers: this.registers,
   })
   private readonly records = this.total('records_sent', 'Records of the export that were sent.')
@@ -101,10 +89,7 @@ export function onlyCounts(metrics: MetricsJson): MetricsJson {
 
 type Read = () => number | undefined | Promise<number | undefined>
 
-/**
- * Adds a metric whose value is read for each scrape; it is absent while `read` gives undefined. A name that ends in _total
- * is that of a counter, and any other that of a gauge.
- */
+/** Adds a metric that is read for each scrape, and absent while that gives undefined: a counter if named …_total. */
 function addRead(
   registry: Registry,
   name: string,
@@ -127,62 +112,49 @@ function addRead(
   })
 }
 
-/** The metrics that show a count of the process: the name without _total, the count and the help. */
-const COUNTS: [name: string, counter: keyof Counters, help: string][] = [
-  ['database_errors', 'databaseErrors', 'Errors of the database that requests met, lost connections too.'],
-  ['page_memory_hits', 'pageMemoryHits', 'Pages whose count and place were remembered.'],
-  ['page_memory_misses', 'pageMemoryMisses', 'Pages that had to be counted and looked for.'],
-  ['purged_tokens', 'purgedTokens', 'Expired tokens that were deleted.'],
-  ['purged_secrets', 'purgedSecrets', 'Secrets that were deleted after the end of their grace.'],
-]
-
-/** The metrics of connections, each a sum over the pools of the process. */
-const CONNECTIONS: [name: string, key: 'inUse' | 'idle' | 'waiting', help: string][] = [
-  ['database_connections_in_use', 'inUse', 'Connections to the database that run a statement.'],
-  ['database_connections_idle', 'idle', 'Connections to the database that wait for a statement.'],
-  ['database_waiting', 'waiting', 'Statements that wait for a connection.'],
-]
-
 function addSourceMetrics({ counters, inFlight, pool, replicas }: Sources, registry: Registry): void {
   const add = (name: string, help: string, read: Read, aggregator?: 'max') =>
     addRead(registry, `axport_${name}`, help, read, aggregator)
-  for (const [name, counter, help] of COUNTS) add(`${name}_total`, help, () => counters[counter])
+  const count = (name: keyof Counters) => () => counters[name]
+  const errors = 'Errors of the database that requests met, lost connections too.'
+  add('database_errors_total', errors, count('databaseErrors'))
+  add('page_memory_hits_total', 'Pages whose count and place were remembered.', count('pageMemoryHits'))
+  add('page_memory_misses_total', 'Pages that had to be counted and looked for.', count('pageMemoryMisses'))
+  add('purged_tokens_total', 'Expired tokens that were deleted.', count('purgedTokens'))
+  const secrets = 'Secrets that were deleted after the end of their grace.'
+  add('purged_secrets_total', secrets, count('purgedSecrets'))
   const shortages = 'Statements refused because the database is short of disk or memory.'
   add('database_shortages_total', shortages, () => pool.availability.shortages)
   add('requests_in_flight', 'Requests that have arrived and are not answered yet.', inFlight)
   const pools = [pool, ...(replicas?.standbys ?? []).map(standby => standby.pool)]
-  for (const [name, key, help] of CONNECTIONS)
-    add(name, help, () => pools.reduce((sum, pool) => sum + pool.stats()[key], 0))
+  const sum = (key: 'inUse' | 'idle' | 'waiting') => () =>
+    pools.reduce((sum, pool) => sum + pool.stats()[key], 0)
+  add('database_connections_in_use', 'Connections to the database that run a statement.', sum('inUse'))
+  add('database_connections_idle', 'Connections to the database that wait for a statement.', sum('idle'))
+  add('database_waiting', 'Statements that wait for a connection.', sum('waiting'))
+  const readData = unlessBusy(pool, async () => (await selectData(pool, {}))[0])
+  const data = async (name: keyof Data) => {
+    const row = await within(DATA_TIMEOUT_MS, readData(), undefined).catch(() => undefined)
+    return row?.[name] == null ? undefined : Number(row[name])
+  }
   const version = 'Version of the data, which every write advances. Absent without a database.'
-  add('export_version', version, numberReader(pool, selectVersion), 'max')
+  add('export_version', version, () => data('version'), 'max')
   const lastImport = 'When an import last loaded all that it was given. Absent before the first.'
-  add('last_import_timestamp_seconds', lastImport, numberReader(pool, selectLastImport), 'max')
+  add('last_import_timestamp_seconds', lastImport, () => data('lastImport'), 'max')
   if (replicas) addReaderMetrics(replicas, registry)
 }
 
-/** A number that takes longer is absent from the metrics. */
-const NUMBER_TIMEOUT_MS = 1000
+/** Numbers that take longer are absent from the metrics. */
+const DATA_TIMEOUT_MS = 1000
 
-type SelectNumber = Statement<Record<string, never>, { value: string | null }>
+type Data = Record<'version' | 'lastImport', string | null>
 
-const selectVersion: SelectNumber = statement(sql`select max(position) as value from export_changes`, false)
-
-const selectLastImport: SelectNumber = statement(
-  sql`select extract(epoch from last_import_at)::text as value from export_state`,
+const selectData = statement<Record<string, never>, Data>(
+  sql`select
+    (select max(position) from export_changes) as version,
+    (select extract(epoch from last_import_at)::text from export_state) as "lastImport"`,
   false,
 )
-
-/** Undefined where there is no number, or the database does not answer. */
-function numberReader(pool: ServingDatabase, select: SelectNumber): Read {
-  const read = unlessBusy(pool, async () => {
-    const [row] = await select(pool, {})
-    return row?.value == null ? undefined : Number(row.value)
-  })
-  return () => within(NUMBER_TIMEOUT_MS, read(), undefined).catch(() => undefined)
-}
-
-/** Milliseconds between two samples of the event loop. */
-const RESOLUTION_MS = 20
 
 /** What this process is and uses. Half of the library's own set describes another runtime's heap, and is empty here. */
 export function addProcessMetrics(build: Build, registry: Registry): void {
@@ -194,7 +166,7 @@ export function addProcessMetrics(build: Build, registry: Registry): void {
     aggregator: 'first',
     registers,
   }).set({ ...build, bun: Bun.version }, 1)
-  const delay = monitorEventLoopDelay({ resolution: RESOLUTION_MS })
+  const delay = monitorEventLoopDelay({ resolution: 20 })
   delay.enable()
   new Gauge({
     name: 'axport_event_loop_lag_seconds',

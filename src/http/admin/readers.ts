@@ -1,5 +1,9 @@
 import { Counter, Gauge, type Registry } from 'prom-client'
+import { readDisclosing } from '../../postgres/disclosing.ts'
+import type { ServingDatabase } from '../../postgres/pool/serving-database.ts'
 import type { Reader, Replicas } from '../../postgres/standby/replicas.ts'
+import { shared } from '../../within.ts'
+import { type Check, unlessBusy } from './readiness.ts'
 
 /** The readers of several processes as one list: the longest lag, and every reason. */
 export function mergedReaders(lists: Reader[][]): Reader[] {
@@ -56,4 +60,29 @@ export function addReaderMetrics(replicas: Replicas, registry: Registry): void {
     ['unknown_token', replicas.moved.unknownToken],
     ['trouble', replicas.moved.trouble],
   ])
+}
+
+/**
+ * The check of the primary, without which standbys go on unless disclosures have to be recorded at it.
+ * @param wasRecording whether disclosures were recorded when the service was opened
+ */
+export function primaryCheck(pool: ServingDatabase, replicas: Replicas, wasRecording: boolean): Check {
+  let isRecording = wasRecording
+  const readRecording = unlessBusy(pool, async () => {
+    isRecording = (await readDisclosing(pool))?.isOn === true
+    return undefined
+  })
+  return {
+    name: 'database',
+    run: shared(async () => {
+      const trouble = await pool.trouble()
+      // A schema without the row is reported by the check after this one.
+      if (trouble === undefined) await readRecording().catch(() => {})
+      return trouble
+    }),
+    goesOn: () =>
+      !isRecording && replicas.readers().some(({ server, serves }) => serves && server !== 'primary')
+        ? 'standbys answer the tokens that they know, and no new ones are issued'
+        : undefined,
+  }
 }

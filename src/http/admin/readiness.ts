@@ -1,5 +1,6 @@
+import type { ServingDatabase } from '../../postgres/pool/serving-database.ts'
 import type { Reader } from '../../postgres/standby/replicas.ts'
-import { within } from '../../within.ts'
+import { shared, within } from '../../within.ts'
 
 /** A condition that requests need. */
 export interface Check {
@@ -57,4 +58,11 @@ async function run({ name: check, run, goesOn }: Check): Promise<CheckResult> {
   return rest === undefined
     ? { check, status: 'wrong', detail }
     : { check, status: 'warning', detail: `${detail}; ${rest}` }
+}
+
+/** While all connections are in use, the last result: a probe must not wait for a connection as well. */
+export function unlessBusy<Result>(pool: ServingDatabase, read: () => Promise<Result | undefined>) {
+  let last: Result | undefined
+  const reread = shared(async () => (last = await read()))
+  return async () => (pool.isBusy() ? last : await reread())
 }

@@ -1,3 +1,4 @@
+import { Registry } from 'prom-client'
 import { type Address, listenFailure, urlOf } from '../address.ts'
 import type { Readiness } from './readiness.ts'
 
@@ -8,19 +9,10 @@ export interface AdminView {
   metrics(): Promise<string>
 }
 
-/** The operator's server, listening. */
-export interface AdminServer {
-  url: string
-  stop(): Promise<void>
-}
+export type AdminServer = ReturnType<typeof startAdminServer>
 
-const METRICS_TYPE = 'text/plain; version=0.0.4; charset=utf-8'
-
-/**
- * Starts the operator's server: /live, /ready and /metrics, apart from the port that integrations use.
- * @throws Failure when the address cannot be listened on
- */
-export function startAdminServer(address: Address, view: AdminView): AdminServer {
+/** Starts the operator's server, apart from the port of integrations. @throws Failure if it cannot listen there */
+export function startAdminServer(address: Address, view: AdminView) {
   try {
     const server = Bun.serve({
       hostname: address.host,
@@ -29,15 +21,19 @@ export function startAdminServer(address: Address, view: AdminView): AdminServer
       development: false,
       // Seconds. A request in work counts as idle too, and a report on workers that hang takes a while.
       idleTimeout: 30,
-      fetch: async request => {
-        // HTTP/1.0 needs no Host, and without one the URL is a path alone: HAProxy sends such requests.
-        const { pathname } = new URL(request.url, 'http://localhost')
-        const route = routes[pathname]
-        if (!route) return json(404, { error: 'Not found: there are /live, /ready and /metrics' })
-        if (request.method !== 'GET' && request.method !== 'HEAD')
-          return json(405, { error: 'Use GET' }, { allow: 'GET, HEAD' })
-        return await route(view)
+      routes: {
+        // Shows that the event loop runs. What the process depends on is left out: a restart would not mend that.
+        '/live': onGet(async () => json(200, { live: true })),
+        '/ready': onGet(async () => {
+          const readiness = await view.readiness()
+          return json(readiness.ready ? 200 : 503, readiness)
+        }),
+        '/metrics': onGet(async () => {
+          const headers = { 'content-type': Registry.PROMETHEUS_CONTENT_TYPE, 'cache-control': 'no-store' }
+          return new Response(await view.metrics(), { headers })
+        }),
       },
+      fetch: () => json(404, { error: 'Not found: there are /live, /ready and /metrics' }),
       error: () => json(500, { error: 'Internal server error' }),
     })
     return {
@@ -49,18 +45,10 @@ export function startAdminServer(address: Address, view: AdminView): AdminServer
   }
 }
 
-const routes: Record<string, (view: AdminView) => Promise<Response>> = {
-  // Shows that the event loop runs. What the process depends on is left out: a restart would not mend that.
-  '/live': async () => json(200, { live: true }),
-  '/ready': async view => {
-    const readiness = await view.readiness()
-    return json(readiness.ready ? 200 : 503, readiness)
-  },
-  '/metrics': async view =>
-    new Response(await view.metrics(), {
-      headers: { 'content-type': METRICS_TYPE, 'cache-control': 'no-store' },
-    }),
-}
+const onGet = (answer: () => Promise<Response>) => async (request: Request) =>
+  request.method === 'GET' || request.method === 'HEAD'
+    ? await answer()
+    : json(405, { error: 'Use GET' }, { allow: 'GET, HEAD' })
 
 function json(status: number, body: object, headers: Record<string, string> = {}): Response {
   return new Response(`${JSON.stringify(body)}\n`, {

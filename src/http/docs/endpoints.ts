@@ -37,33 +37,29 @@ export function docsEndpoints(limits: Limits): Endpoint[] {
     // The forms send requests, to this service alone.
     'content-security-policy': withForms ? `${POLICY}; connect-src 'self'` : POLICY,
   }
-  let made: { json: string; page: string } | undefined
-  /** Makes the two texts for the first request, and keeps them. */
-  const texts = () => {
-    if (made) return made
-    const document = openApiDocument(limits)
-    made = {
-      json: JSON.stringify(document),
-      page: limits.docs === 'off' ? '' : docsPage(document, withForms),
+  /** The text is made for the first request, and kept. */
+  const endpoint = (path: string, headers: Record<string, string>, text: () => string): Endpoint => {
+    let body: string | undefined
+    return {
+      path,
+      method: 'GET',
+      style: apiError,
+      answer(request) {
+        refuseOverload(request)
+        body ??= text()
+        return { status: 200, headers, body }
+      },
     }
-    return made
   }
-  const endpoint = (path: string, headers: Record<string, string>, text: () => string): Endpoint => ({
-    path,
-    method: 'GET',
-    style: apiError,
-    answer(request) {
-      refuseOverload(request, apiError)
-      return { status: 200, headers, body: text() }
-    },
-  })
   const file = (path: string, type: string, text: () => string) =>
     endpoint(path, { ...pageHeaders, 'content-type': `${type}; charset=utf-8` }, text)
-  const pages = [
-    file('/docs', 'text/html', () => texts().page),
+  const json = endpoint('/openapi.json', HEADERS, () => JSON.stringify(openApiDocument(limits)))
+  if (limits.docs === 'off') return [json]
+  return [
+    json,
+    file('/docs', 'text/html', () => docsPage(openApiDocument(limits), withForms)),
     file('/docs/page.css', 'text/css', () => style + (withForms ? tryStyle : '') + widths),
     file('/docs/page.js', 'text/javascript', () => script),
     ...(withForms ? [file('/docs/try.js', 'text/javascript', () => tryScript)] : []),
   ]
-  return [endpoint('/openapi.json', HEADERS, () => texts().json), ...(limits.docs === 'off' ? [] : pages)]
 }

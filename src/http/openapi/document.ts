@@ -1,19 +1,8 @@
-import { ErrorsBody, OAuthErrorBody } from '../../answers.ts'
 import { MAX_LINK, MAX_QUERY_BYTES } from '../../assessments/query-string.ts'
-import {
-  AssessmentList,
-  AssessmentRecord,
-  DEFAULT_PAGE,
-  MAX_FILTER_VALUES,
-  MAX_PAGE,
-  ResultPart,
-} from '../../contract.ts'
+import { AssessmentRecord, LIST_PARAMETERS, MAX_FILTER_VALUES, ResultPart } from '../../contract.ts'
 import type { BodyLimits } from '../../oauth/body.ts'
-import { TokenParameters, TokenResponse } from '../../oauth/credentials.ts'
-import { TOKEN_LIFETIME } from '../../oauth/tokens.ts'
-import { LIST, listErrors, listParameters, RETRIEVE, retrieveErrors } from '../assessment-endpoints.ts'
-import type { Errors } from '../errors.ts'
-import { TOKEN, tokenErrors } from '../token-endpoint.ts'
+import { LIST } from '../assessment-endpoints.ts'
+import { type Errors, errorsOf } from './errors.ts'
 import guide from './guide.md' with { type: 'text' }
 import skeleton from './openapi.yaml'
 
@@ -69,30 +58,14 @@ export interface Schema {
 }
 
 /** The constants that the texts name in braces. */
-const NUMBERS: Record<string, number> = {
-  DEFAULT_PAGE,
-  MAX_FILTER_VALUES,
-  MAX_LINK,
-  MAX_PAGE,
-  MAX_QUERY_BYTES,
-  TOKEN_LIFETIME,
-}
+const NUMBERS = { MAX_FILTER_VALUES, MAX_LINK, MAX_QUERY_BYTES }
 
-/** The schemas that have a name in the document. */
-const SCHEMAS = {
-  AssessmentList,
-  AssessmentRecord,
-  ResultPart,
-  TokenRequest: TokenParameters,
-  TokenResponse,
-  ApiError: ErrorsBody,
-  OAuthError: OAuthErrorBody,
-}
+/** The schemas of the code that have a name in the document. */
+const SCHEMAS = { AssessmentRecord, ResultPart }
 
 /**
- * The OpenAPI 3.1 document of the service, made of openapi.yaml, the guide, the schemas by which the code reads requests,
- * and the errors that it answers with. @elysiajs/openapi would describe the schemas that Elysia validates with, and it
- * validates nothing here.
+ * The OpenAPI 3.1 document, made of openapi.yaml, the guide, and the schemas and errors of the code. @elysiajs/openapi
+ * would describe the schemas that Elysia validates with, and it validates nothing here.
  */
 export function openApiDocument(limits: BodyLimits): OpenApiDocument {
   // A copy, in which a part that openapi.yaml has once is in each of its places.
@@ -100,30 +73,31 @@ export function openApiDocument(limits: BodyLimits): OpenApiDocument {
   const { info, paths, components } = document
   // One line for each paragraph.
   info.description = guide.trimEnd().replaceAll(/(?<!\n)\n(?!\n)/g, ' ')
-  components.schemas = SCHEMAS
-  const errors: Record<string, Errors> = {
-    [TOKEN]: tokenErrors(limits),
-    [LIST]: listErrors(),
-    [RETRIEVE.replace(':id', '{id}')]: retrieveErrors(),
-  }
+  Object.assign(components.schemas, SCHEMAS)
+  const errors = errorsOf(limits)
   for (const [path, methods] of Object.entries(paths)) {
     for (const operation of Object.values(methods)) {
       if (path === LIST) operation.parameters = listParameters()
       for (const [status, named] of Object.entries(errors[path] ?? {})) {
-        const response = operation.responses[status]
-        if (!response) throw new Error(`openapi.yaml has no ${status} of ${path}`)
-        Object.assign(response, shown(named, Object.keys(components.headers)))
+        Object.assign(operation.responses[status] as Response, shown(named, Object.keys(components.headers)))
       }
     }
   }
   const json = JSON.stringify(document, withReferences)
-  const filled = json.replaceAll(/\{\{(\w+)\}\}/g, (_, name) => {
-    const number = NUMBERS[name]
-    if (number === undefined) throw new Error(`openapi.yaml or guide.md names the unknown number ${name}`)
-    return number.toLocaleString('en-US')
-  })
-  return JSON.parse(filled)
+  const number = (_: string, name: keyof typeof NUMBERS) => NUMBERS[name].toLocaleString('en-US')
+  return JSON.parse(json.replaceAll(/\{\{(\w+)\}\}/g, number))
 }
+
+/**
+ * The parameters of the list. Each filter is one of its own, with brackets in its name: the style "deepObject" does not say
+ * how arrays are written (OpenAPI 3.1.1, §4.12.2). "form" with "explode", the default, repeats the name for each value.
+ */
+const listParameters = () =>
+  Object.entries(LIST_PARAMETERS).map(([name, { schema }]) => {
+    const { description = '', ...rest } = schema
+    const style = schema.type === 'array' ? { style: 'form', explode: true } : {}
+    return { name, in: 'query', description, ...style, schema: rest }
+  })
 
 /** An example for each error of a status, and the headers that the errors have. */
 function shown(named: Errors[number], described: string[]) {
@@ -135,15 +109,13 @@ function shown(named: Errors[number], described: string[]) {
     name,
     { summary: 'error' in body ? body.error_description : body.errors[0]?.message, value: body },
   ])
-  const schema = errors.some(({ body }) => 'error' in body) ? OAuthErrorBody : ErrorsBody
-  return {
-    headers: Object.fromEntries(headers),
-    content: { 'application/json': { schema, examples: Object.fromEntries(examples) } },
-  }
+  const schema = errors.some(({ body }) => 'error' in body) ? 'OAuthError' : 'ApiError'
+  const json = { schema: { $ref: `#/components/schemas/${schema}` }, examples: Object.fromEntries(examples) }
+  return { headers: Object.fromEntries(headers), content: { 'application/json': json } }
 }
 
 /** Puts a reference for each named schema, except under its name. */
-function withReferences(this: object, _key: string, value: unknown): unknown {
+function withReferences(key: string, value: unknown): unknown {
   const [name] = Object.entries(SCHEMAS).find(([, schema]) => schema === value) ?? []
-  return name === undefined || this === SCHEMAS ? value : { $ref: `#/components/schemas/${name}` }
+  return name === undefined || name === key ? value : { $ref: `#/components/schemas/${name}` }
 }
