@@ -65,5 +65,10 @@ export async function checkPrivileges(db: Sql): Promise<Finding> {
     return ok('privileges', `${role} can ${purpose.command}${more}`)
   }
   const names = serving.missing.map(({ name }) => name).join(', ')
-  return wrong('privileges', `${role} lacks ${names}: axport migrate --grant ${role}`)
+  return wrong('privileges', `${role} lacks ${names}: axport migrate --grant ${quotedForShell(role)}`)
+}
+
+/** A name as one word of a shell command. */
+function quotedForShell(name: string): string {
+  return /^[\w.@-]+$/.test(name) ? name : `'${name.replaceAll("'", "'\\''")}'`
 }
