@@ -19,7 +19,7 @@ import { missingEmbedded } from '../postgres/embedded/embedded.ts'
 import { DatabaseUnavailable, StatementTimeout } from '../postgres/failures.ts'
 import { countWorkers, newCommand, readWorkers } from './arguments.ts'
 import { counted, printJson, printTable } from './output.ts'
-import { readLimits, readTls } from './serve-settings.ts'
+import { readLimits, readTls } from './service.ts'
 import { standbyServers } from './standbys.ts'
 
 /** axport doctor */
