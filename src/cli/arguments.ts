@@ -13,26 +13,19 @@ export const given = <Options extends object>(options: Options) =>
     [Name in keyof Options]?: Exclude<Options[Name], undefined>
   }
 
-/** Decimal digits of an id that fits into a bigint of the database. */
-const isId = (text: string) => /^\d{1,19}$/.test(text) && BigInt(text) < 2n ** 63n
-
-/** An id of the platform, as decimal digits without leading zeros. */
+/** An id of the platform, as decimal digits without leading zeros; it fits into a bigint of the database. */
 export function readId(text: string): string {
-  if (!isId(text.trim())) throw new InvalidArgumentError('Give the id as a whole number, as 501.')
-  return String(BigInt(text))
+  const id = text.trim()
+  if (!/^\d{1,19}$/.test(id) || BigInt(id) >= 2n ** 63n)
+    throw new InvalidArgumentError(`"${id}" is not an id: give a whole number, as 501.`)
+  return String(BigInt(id))
 }
 
 /** "1,2,3" as distinct decimal strings in numeric order, or "all". */
 export function readIds(text: string): Ids {
   if (text.trim() === 'all') return 'all'
-  const ids = text
-    .split(',')
-    .map(id => id.trim())
-    .filter(id => id !== '')
-  const wrong = ids.find(id => !isId(id))
-  if (wrong !== undefined)
-    throw new InvalidArgumentError(`"${wrong}" is not an id: give whole numbers, as 1,2,3, or all.`)
-  return [...new Set(ids.map(BigInt))].sort((a, b) => (a < b ? -1 : 1)).map(String)
+  const ids = text.split(',').filter(id => id.trim() !== '')
+  return [...new Set(ids.map(readId))].sort((a, b) => (BigInt(a) < BigInt(b) ? -1 : 1))
 }
 
 const UNITS = { s: 1, m: 60, h: 3600, d: 86_400 }

@@ -87,10 +87,8 @@ function onBlocked(blockers: string, pauseMs: number): void {
 }
 
 function requireRoles(grant: string | undefined, grantLoader: string | undefined): void {
-  if (grant?.trim() === '')
-    throw new UsageFailure('--grant needs the name of a role, as --grant axport_serve')
-  if (grantLoader?.trim() === '')
-    throw new UsageFailure('--grant-loader needs the name of a role, as --grant-loader axport_load')
+  if (grant?.trim() === '' || grantLoader?.trim() === '')
+    throw new UsageFailure('--grant and --grant-loader need the name of a role, as --grant axport_serve')
   if (grant !== undefined && grant === grantLoader)
     throw new UsageFailure('--grant and --grant-loader need two roles: each takes back what the other gives')
 }

@@ -84,13 +84,10 @@ const textOption = <const Name extends string>(name: Name, help: string) =>
 /** A text about an integration. @throws UsageFailure if it is blank, longer than 500 characters, or several lines */
 function readText(name: string, text: string): string {
   const line = text.trim()
-  const problem =
-    line === ''
-      ? 'must not be blank'
-      : [...line].length > 500
-        ? 'may have 500 characters at most'
-        : /[\p{Cc}\p{Zl}\p{Zp}]/u.test(line) && 'must not have line breaks or control characters'
-  if (problem) throw new UsageFailure(`the ${name} of an integration ${problem}`)
+  if (!/^[^\p{Cc}\p{Zl}\p{Zp}]{1,500}$/u.test(line))
+    throw new UsageFailure(
+      `the ${name} of an integration must be a line of 1 to 500 characters, without control characters`,
+    )
   return line
 }
 
