@@ -1,5 +1,3 @@
-import { once } from 'node:events'
-import { createInterface } from 'node:readline'
 import type { Sql } from 'postgres'
 import { Failure, UsageFailure } from '../../errors.ts'
 import { type Credentials, rotateSecret } from '../../integrations/credentials.ts'
@@ -84,7 +82,7 @@ Example: axport integration delete BD77VoKUovcSbaUgYJQxPiOm`,
     .option('--yes', 'do not ask for the client id to confirm; required without a terminal')
     .addOption(waitOption())
     .action(async (id, { yes, wait }) => {
-      if (!yes && !(process.stdin.isTTY && process.stderr.isTTY))
+      if (!yes && !(process.stdin.isTTY && process.stdout.isTTY))
         throw new UsageFailure(
           `there is no terminal to confirm the client id on: axport integration delete ${id} --yes`,
         )
@@ -101,13 +99,7 @@ Example: axport integration delete BD77VoKUovcSbaUgYJQxPiOm`,
 /** @throws Failure if another client id is typed, or none */
 async function confirm(sql: Sql, id: string): Promise<void> {
   const name = escaped(await nameOf(sql, id))
-  process.stderr.write(
-    `${name} is deleted with its secrets and tokens, for good.\nType its client id again: `,
-  )
-  const lines = createInterface({ input: process.stdin, terminal: false })
-  const [typed = ''] = await Promise.race([once(lines, 'line'), once(lines, 'close')])
-  lines.close()
-  // An open standard input would keep the process alive.
-  process.stdin.unref()
-  if (typed.trim() !== id) throw new Failure('that is another client id: nothing was deleted')
+  process.stderr.write(`${name} is deleted with its secrets and tokens, for good.\n`)
+  if (prompt('Type its client id again:')?.trim() !== id)
+    throw new Failure('that is another client id: nothing was deleted')
 }
