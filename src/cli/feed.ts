@@ -17,6 +17,7 @@ export interface FeedCall {
   overlap?: number
   every?: number
   explain?: true
+  dryRun?: boolean
   sync?: true
   json?: true
 }
@@ -42,6 +43,8 @@ export function isFromPlatform(file: string | undefined, options: FeedCall): boo
     return false
   }
   if (queries === undefined) throw new UsageFailure('--from needs --queries DIR, the folder of the queries')
+  if (options.every !== undefined && (options.dryRun || options.explain))
+    throw new UsageFailure('--every goes without --dry-run and --explain')
   return true
 }
 

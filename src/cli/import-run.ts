@@ -66,10 +66,11 @@ export class ImportRun {
     // The process may end before the import does: no draft of the file may be left behind.
     signal.addEventListener('abort', () => rejects?.discard())
     const onStep = (step: Progress) => {
-      this.isLoaded ||= step.phase === 'tidying'
       onProgress(step)
+      if (step.phase !== 'tidying') return
       // From here on the rejects belong to committed data.
-      if (this.isLoaded) rejects?.keep()
+      this.isLoaded = true
+      rejects?.keep()
     }
     const options: ImportOptions = {
       ...(dryRun && { dryRun }),

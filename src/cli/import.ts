@@ -48,8 +48,6 @@ async function runImport(file: string | undefined, options: Options): Promise<vo
     throw new UsageFailure('--max-rejected belongs to --rejects')
   if (options.maxRemoved && !options.sync) throw new UsageFailure('--max-removed belongs to --sync')
   if (!isFromPlatform(file, options)) return await runOnce(() => openSource(file as string), options)
-  if (options.every !== undefined && (options.dryRun || options.explain))
-    throw new UsageFailure('--every goes without --dry-run and --explain')
   if (options.explain) return await explainImport(options)
   if (options.every !== undefined) return await importEvery(options.every, options)
   await runOnce(signal => platformSource({ ...readPlatform(options), signal }), options)
@@ -59,13 +57,24 @@ async function runOnce(
   open: (signal: AbortSignal) => RecordSource | Promise<RecordSource>,
   options: Options,
 ): Promise<void> {
-  const progress = new ImportProgress()
   const run = new ImportRun(options)
+  const status = new StatusLine()
+  const busy = setTimeout(
+    () => status.say('waiting for the database, which is busy with another command …'),
+    BUSY_MS,
+  )
+  const onProgress = (step: Progress) => {
+    clearTimeout(busy)
+    showStep(step, status)
+  }
   try {
     const loaded = await interruptible(
-      signal => run.load(open, signal, step => progress.show(step)),
+      signal => run.load(open, signal, onProgress),
       () => run.interrupted(),
-    ).finally(() => progress.end())
+    ).finally(() => {
+      clearTimeout(busy)
+      status.clear()
+    })
     await run.report(loaded)
   } catch (error) {
     if (!(error instanceof UsageFailure || error instanceof Interrupted)) await run.reportFailure(error)
@@ -82,31 +91,12 @@ const STEPS = {
   tidying: 'loaded, gathering statistics …',
 }
 
-/** The progress of an import on standard error. */
-class ImportProgress {
-  private readonly status = new StatusLine()
-  private readonly busy = setTimeout(
-    () => this.status.say('waiting for the database, which is busy with another command …'),
-    BUSY_MS,
-  )
-
-  show(progress: Progress): void {
-    clearTimeout(this.busy)
-    const { status } = this
-    if (progress.phase === 'waiting') status.say('waiting for another import to finish …')
-    else if (progress.phase === 'reading') {
-      const { bytes, size, lines } = progress
-      status.showProgress('reading', bytes, size, 'lines', { counted: lines })
-    } else if (progress.phase === 'loading' || progress.phase === 'rendering')
-      status.showProgress(progress.phase, progress.done, progress.total, 'assessments')
-    else {
-      const text = STEPS[progress.phase]
-      status.show(() => text)
-    }
-  }
-
-  end(): void {
-    clearTimeout(this.busy)
-    this.status.clear()
-  }
+function showStep(step: Progress, status: StatusLine): void {
+  const { phase } = step
+  if (phase === 'waiting') status.say('waiting for another import to finish …')
+  else if (phase === 'reading')
+    status.showProgress(phase, step.bytes, step.size, 'lines', { counted: step.lines })
+  else if (phase === 'loading' || phase === 'rendering')
+    status.showProgress(phase, step.done, step.total, 'assessments')
+  else status.show(() => STEPS[phase])
 }
