@@ -123,9 +123,9 @@ async function checkIntegrations(sql: Sql): Promise<Finding[]> {
   if (!(await canRead(sql, ...REPORT_TABLES)))
     return [skipped('integrations', 'this role cannot read their organizations: run doctor as the owner')]
   const integrations = await listIntegrations(sql)
-  const findings: Finding[] = []
-  for (const { client_id, state } of integrations)
-    if (state === 'enabled') findings.push(...findingsOf(await reportIntegration(sql, client_id)))
+  const enabled = integrations.filter(({ state }) => state === 'enabled')
+  const reports = await Array.fromAsync(enabled, ({ client_id }) => reportIntegration(sql, client_id))
+  const findings = reports.flatMap(findingsOf)
   if (findings.length > 0) return findings
   const none = 'none yet: axport integration create NAME makes one'
   const all = `${integrations.length}, all able to work or disabled`
