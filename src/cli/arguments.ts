@@ -39,14 +39,6 @@ export function readDuration(text: string): number {
   return seconds
 }
 
-/** How long disclosures are kept: "400d" as "400 days", or "forever". Commander would turn null into "". */
-export function readKept(text: string): string {
-  if (text.trim().toLowerCase() === 'forever') return 'forever'
-  const [, days] = /^(\d{1,5})d$/.exec(text.trim()) ?? []
-  if (!(Number(days) > 0)) throw new InvalidArgumentError('Give a number of days, as 400d, or forever.')
-  return `${Number(days)} days`
-}
-
 /** A limit of an import: "5%" or "500". */
 export function readLimit(text: string): Limit {
   const [, number, isPercent] = /^(\d{1,15})(%?)$/.exec(text.trim()) ?? []

@@ -1,11 +1,11 @@
 import { UsageFailure } from '../errors.ts'
-import { describeDisclosing, setDisclosing } from '../postgres/disclosing.ts'
 import { grantFor } from '../postgres/privileges/grant.ts'
 import { LOAD, SERVE } from '../postgres/privileges/purposes.ts'
 import { migrate } from '../postgres/schema/migrate.ts'
 import { MIGRATIONS } from '../postgres/schema/migrations.ts'
 import { setTimeZone } from '../postgres/schema/time-zone.ts'
-import { given, newCommand, oneOf, readKept } from './arguments.ts'
+import { newCommand, oneOf } from './arguments.ts'
+import { readKept, switchDisclosing } from './disclosures.ts'
 import { print, printJson } from './output.ts'
 import { standbyServers, waitForStandbys, waitOption } from './standbys.ts'
 import { withAnySchema } from './with-database.ts'
@@ -14,8 +14,7 @@ import { withAnySchema } from './with-database.ts'
 interface Done {
   applied: string[]
   time_zone?: { name: string; changed: boolean }
-  /** `kept` as Postgres writes an interval; null for ever. */
-  disclosures?: { on: boolean; kept: string | null; changed: boolean }
+  disclosures?: Awaited<ReturnType<typeof switchDisclosing>>
   granted: { role: string; for: string }[]
 }
 
@@ -60,16 +59,8 @@ Example: axport migrate --time-zone America/New_York`,
           done.time_zone = { name: timeZone, changed }
           await say(changed ? `the time zone is now ${timeZone}` : `the time zone is ${timeZone} already`)
         }
-        if (disclosures !== undefined || disclosuresKeep !== undefined) {
-          const isOn = disclosures === undefined ? undefined : disclosures === 'on'
-          const kept = disclosuresKeep === 'forever' ? null : disclosuresKeep
-          const { changed, ...state } = await setDisclosing(sql, given({ isOn, kept }))
-          done.disclosures = { on: state.isOn, kept: state.kept, changed }
-          if (changed && state.isOn)
-            process.stderr.write('services of older executables that are running do not record: stop them\n')
-          const words = describeDisclosing(state)
-          await say(changed ? `disclosures are now ${words}` : `disclosures are ${words} already`)
-        }
+        if (disclosures !== undefined || disclosuresKeep !== undefined)
+          done.disclosures = await switchDisclosing(sql, disclosures, disclosuresKeep, say)
         for (const [role, purpose] of [[grant, SERVE] as const, [grantLoader, LOAD] as const]) {
           if (role === undefined) continue
           await grantFor(sql, role, purpose)
