@@ -1,8 +1,7 @@
-import { Counter, Gauge } from 'prom-client'
 import { setting } from '../config.ts'
 import { Failure } from '../errors.ts'
 import { freePort, urlOf } from '../http/address.ts'
-import { addedUp, type MetricsJson, onlyCounts } from '../http/admin/metrics.ts'
+import { addedUp, addRead, type MetricsJson, onlyCounts } from '../http/admin/metrics.ts'
 import { mergedReaders } from '../http/admin/readers.ts'
 import { type CheckResult, isReady, type Readiness } from '../http/admin/readiness.ts'
 import type { AdminView } from '../http/admin/server.ts'
@@ -59,7 +58,7 @@ export class Supervisor implements AdminView {
       this.state = 'stopping'
       for (const worker of this.workers) worker.send({ kind: 'stop' })
       if (await within(timeoutMs, kept, false)) return
-      for (const worker of this.workers) worker.kill()
+      for (const worker of this.workers) worker.child.kill('SIGKILL')
       throw new Failure('a worker did not end within SHUTDOWN_TIMEOUT and was killed')
     } finally {
       clearInterval(probing)
@@ -94,7 +93,7 @@ export class Supervisor implements AdminView {
     try {
       return await Promise.race([started(), failed, signalled.then(() => undefined)])
     } catch (error) {
-      for (const worker of workers) worker.kill()
+      for (const worker of workers) worker.child.kill('SIGKILL')
       await Promise.all(workers.map(worker => worker.ended))
       throw error
     }
@@ -110,7 +109,10 @@ export class Supervisor implements AdminView {
       if (this.state === 'stopping') return
       const isHealthy = performance.now() - startedAt > HEALTHY_MS
       pause = isHealthy ? 0 : Math.min(LONGEST_PAUSE_MS, Math.max(SHORTEST_PAUSE_MS, 2 * pause))
-      log.error({ worker: index + 1, pid: worker.pid, how, complaint, pause }, 'worker ended; replacing it')
+      log.error(
+        { worker: index + 1, pid: worker.child.pid, how, complaint, pause },
+        'worker ended; replacing it',
+      )
       if ((await within(pause, signalled, undefined)) !== undefined) return
       startedAt = performance.now()
       try {
@@ -134,8 +136,8 @@ export class Supervisor implements AdminView {
   private async probe(worker: WorkerProcess): Promise<void> {
     worker.failedProbes = (await worker.request('presence')) ? 0 : worker.failedProbes + 1
     if (worker.failedProbes < FAILED_PROBES || !worker.isRunning) return
-    this.serving.log.error({ pid: worker.pid }, 'worker does not answer; ending it')
-    worker.kill()
+    this.serving.log.error({ pid: worker.child.pid }, 'worker does not answer; ending it')
+    worker.child.kill('SIGKILL')
   }
 
   /** Ready if all that listen are ready: any may get the next request. A worker that is being replaced does not count. */
@@ -166,17 +168,10 @@ export class Supervisor implements AdminView {
       }),
     )
     const registry = addedUp([this.replacedMetrics, ...this.workers.map(({ metrics }) => metrics)])
-    const registers = [registry]
-    new Gauge({
-      name: 'axport_workers_listening',
-      help: 'Workers that share the port at present.',
-      registers,
-    }).set(listening.length)
-    new Counter({
-      name: 'axport_workers_replaced_total',
-      help: 'Workers that ended and were replaced.',
-      registers,
-    }).inc(this.replacements)
+    const present = 'Workers that share the port at present.'
+    addRead(registry, 'axport_workers_listening', present, () => listening.length)
+    const replaced = 'Workers that ended and were replaced.'
+    addRead(registry, 'axport_workers_replaced_total', replaced, () => this.replacements)
     return await registry.metrics()
   })
 }

@@ -20,13 +20,13 @@ interface Reports {
 type FromWorker =
   | { kind: 'prepared' }
   | { kind: 'listening' }
-  | { kind: 'report'; id: number; report: Reports[keyof Reports] }
+  | { kind: 'report'; about: keyof Reports; report: Reports[keyof Reports] }
 
 /** Listen on this port; read the certificate again; send a report; finish the requests in flight and end. */
 type ToWorker =
   | { kind: 'listen'; port: number }
   | { kind: 'reload' }
-  | { kind: 'request'; id: number; about: keyof Reports }
+  | { kind: 'request'; about: keyof Reports }
   | { kind: 'stop' }
 
 /** Serves DATABASE_URL as a worker until its supervisor stops it or ends. @throws UsageFailure without a supervisor */
@@ -54,7 +54,7 @@ export async function serveAsWorker(number: number): Promise<void> {
     if (message.kind === 'stop') stopped.resolve(undefined)
     if (message.kind === 'request') {
       const report = await reports[message.about]()
-      if (report) send({ kind: 'report', id: message.id, report })
+      if (report) send({ kind: 'report', about: message.about, report })
     }
   })
   const work = withDatabase(async database => {
@@ -83,9 +83,8 @@ export class WorkerProcess {
   /** The metrics that it reported last. */
   metrics: MetricsJson = []
   failedProbes = 0
-  private readonly child: Bun.Subprocess<'ignore', 'inherit', 'pipe'>
-  private readonly answers = new Map<number, (report: unknown) => void>()
-  private requests = 0
+  readonly child: Bun.Subprocess<'ignore', 'inherit', 'pipe'>
+  private readonly answers = new Map<keyof Reports, (report: unknown) => void>()
 
   /** Starts this program again. The worker writes its log to the standard output that it inherits. */
   constructor(number: number) {
@@ -94,7 +93,7 @@ export class WorkerProcess {
       stdout: 'inherit',
       stderr: 'pipe',
       ipc: (message: FromWorker) => {
-        if (message.kind === 'report') this.answers.get(message.id)?.(message.report)
+        if (message.kind === 'report') this.answers.get(message.about)?.(message.report)
         else this[message.kind].resolve()
       },
     })
@@ -111,10 +110,6 @@ export class WorkerProcess {
     // Without a line of its own, the output comes from Bun.
     if (complaint === undefined) process.stderr.write(complaints)
     return { how: signalCode ? String(signalCode) : `exit code ${exitCode}`, complaint }
-  }
-
-  get pid(): number {
-    return this.child.pid
   }
 
   get isRunning(): boolean {
@@ -134,19 +129,12 @@ export class WorkerProcess {
     }
   }
 
-  /** @returns undefined if the worker does not answer in time, or ended */
+  /** Requests one report of a kind at a time. @returns undefined if the worker does not answer in time, or ended */
   async request<About extends keyof Reports>(about: About): Promise<Reports[About] | undefined> {
     if (!this.isRunning) return undefined
-    const id = ++this.requests
     const { promise, resolve } = Promise.withResolvers<unknown>()
-    this.answers.set(id, resolve)
-    this.send({ kind: 'request', id, about })
-    const report = await within(REPORT_TIMEOUT_MS, promise, undefined)
-    this.answers.delete(id)
-    return report as Reports[About] | undefined
-  }
-
-  kill(): void {
-    this.child.kill('SIGKILL')
+    this.answers.set(about, resolve)
+    this.send({ kind: 'request', about })
+    return (await within(REPORT_TIMEOUT_MS, promise, undefined)) as Reports[About] | undefined
   }
 }

@@ -105,7 +105,7 @@ type Read = () => number | undefined | Promise<number | undefined>
  * Adds a metric whose value is read for each scrape; it is absent while `read` gives undefined. A name that ends in _total
  * is that of a counter, and any other that of a gauge.
  */
-function addRead(
+export function addRead(
   registry: Registry,
   name: string,
   help: string,
