@@ -114,10 +114,9 @@ export async function startService(database: Database, log: Logger, address: Add
 
     /** Reads the certificate again. If that fails, the old one stays, and the log says why. */
     reload() {
-      if (!certificate) return log.info({}, 'SIGHUP: there is no certificate to read again')
       try {
         const renewed = readTls()
-        if (!renewed) throw new Failure('TLS_CERT_FILE and TLS_KEY_FILE are not set any more')
+        if (!renewed) return log.info({}, 'SIGHUP: there is no certificate to read again')
         server.renew(renewed)
         log.info({}, 'the certificate was read again')
       } catch (error) {
