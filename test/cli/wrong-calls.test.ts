@@ -11,6 +11,7 @@ const NOT_A_COUNT = (text: string) =>
     `^command-argument value '${text}' is invalid for argument 'n'\\. Give a whole number from 0 to 100000000\\. .*--help`,
   )
 const NOT_A_GRACE = /Give a duration as 30m, 24h or 7d, at most 90d\.$/
+const NO_CHANGE = /^give changes, or --add-new alone: axport integration scope --help lists them$/
 const A_LINE = 'must be a line of 1 to 500 characters, without control characters'
 
 /** A call, and its error line. */
@@ -86,8 +87,8 @@ const CALLS: [args: string[], line: RegExp | string][] = [
     ['integration', 'create', 'x', `--${at % 2 ? 'organizations' : 'products'}=${ids}`],
     new RegExp(`"${ids.split(',').at(-1)}" is not an id: give a whole number, as 501`),
   ]),
-  [['integration', 'scope', 'x'], /^say what to change: axport integration scope --help/],
-  [['integration', 'scope', 'x', '--add-new', '--products', '1'], '--add-new goes with no other change'],
+  [['integration', 'scope', 'x'], NO_CHANGE],
+  [['integration', 'scope', 'x', '--add-new', '--products', '1'], NO_CHANGE],
   [['integration', 'rotate'], "missing required argument 'id' (see axport integration rotate --help)"],
   [
     ['integration', 'rotate', 'x', '--grace'],

@@ -118,9 +118,8 @@ Example: axport integration scope BD77VoKUovcSbaUgYJQxPiOm --add-organizations 1
         given({ replace: products, add: addProducts, remove: removeProducts }),
       ] as const
       const isChanged = changes.some(change => Object.keys(change).length > 0)
-      if (isChanged && options.addNew) throw new UsageFailure('--add-new goes with no other change')
-      if (!isChanged && !options.addNew)
-        throw new UsageFailure('say what to change: axport integration scope --help lists the options')
+      if (isChanged === (options.addNew === true))
+        throw new UsageFailure('give changes, or --add-new alone: axport integration scope --help lists them')
       await changeAndWait(
         options.wait,
         sql => (options.addNew ? addNew(sql, id) : changeScope(sql, id, ...changes)),
