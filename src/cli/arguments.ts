@@ -50,13 +50,15 @@ export function readLimit(text: string): Limit {
 /** A value of --workers. */
 export type Workers = number | 'auto'
 
-/** A number of workers from 1 to 999, or auto. */
-export function readWorkers(text: string): Workers {
-  if (text === 'auto') return text
-  const count = /^\d{1,3}$/.test(text) ? Number(text) : 0
-  if (count < 1) throw new InvalidArgumentError('Give a number from 1 to 999, or auto.')
-  return count
+/** A reader of whole numbers from `least` to `most`. */
+export const wholeNumber = (least: number, most: number) => (text: string) => {
+  const number = /^\d+$/.test(text) ? Number(text) : Number.NaN
+  if (number >= least && number <= most) return number
+  throw new InvalidArgumentError(`Give a whole number from ${least} to ${most}.`)
 }
+
+/** A number of workers from 1 to 999, or auto. */
+export const readWorkers = (text: string): Workers => (text === 'auto' ? text : wholeNumber(1, 999)(text))
 
 /** The number of workers; auto is one per CPU core. */
 export const countWorkers = (workers: Workers): number =>
