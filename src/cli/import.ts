@@ -3,8 +3,8 @@ import type { Progress } from '../import/import.ts'
 import { platformSource } from '../import/platform/source.ts'
 import type { RecordSource } from '../import/record.ts'
 import { openSource } from '../import/source.ts'
-import { newCommand, readDuration, readLimit } from './arguments.ts'
-import { explainImport, type FeedCall, isFromPlatform, readFeedName, readPlatform } from './feed.ts'
+import { newCommand, readLimit } from './arguments.ts'
+import { explainImport, type FeedCall, feedOptions, isFromPlatform, readPlatform } from './feed.ts'
 import { importEvery } from './feed-rounds.ts'
 import { type ImportCall, ImportRun } from './import-run.ts'
 import { StatusLine } from './output.ts'
@@ -13,8 +13,8 @@ import { interruptible } from './process.ts'
 type Options = ImportCall & FeedCall
 
 /** axport import FILE, axport import --from URL --queries DIR */
-export const importCommand = () =>
-  newCommand(
+export function importCommand() {
+  const command = newCommand(
     'import',
     'Load NDJSON, CSV or the rows of queries into the database: all of it, or nothing.',
     `NDJSON has a JSON object on each line, in any order. A line inserts or updates the row of its type
@@ -32,16 +32,9 @@ Examples: axport import --dry-run export.ndjson.gz
     .option('--max-rejected <limit>', 'most lines to reject: 5% or 500 (1%, at least 10)', readLimit)
     .option('--sync', 'remove what the source does not contain')
     .option('--max-removed <limit>', 'most rows to remove from a table: 25% or 500 (10%)', readLimit)
-    .option('--from <url>', "read the platform's Postgres by queries (docs/operate/feed.md)")
-    .option('--from-file <file>', 'the same, with the URL in a file')
-    .option('--queries <dir>', 'folder of queries: users.sql, …, with the columns of CSV')
-    .option('--feed <name>', 'name that the last round is stored under (platform)', readFeedName)
-    .option('--full', 'read all rows, not only those changed since the last round')
-    .option('--overlap <duration>', 'how long before the last round to read again (15m)', readDuration)
-    .option('--every <duration>', 'repeat until SIGTERM or Ctrl-C', readDuration)
-    .option('--explain', 'only show which columns the queries have and lack')
-    .option('--json', 'print a JSON object')
-    .action(runImport)
+  for (const option of feedOptions()) command.addOption(option)
+  return command.option('--json', 'print a JSON object').action(runImport)
+}
 
 async function runImport(file: string | undefined, options: Options): Promise<void> {
   if (options.maxRejected && options.rejects === undefined)
