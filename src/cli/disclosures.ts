@@ -12,7 +12,7 @@ import { Failure } from '../errors.ts'
 import { openDatabase } from '../postgres/database.ts'
 import { describeDisclosing, readDisclosing, setDisclosing } from '../postgres/disclosing.ts'
 import { within } from '../within.ts'
-import { given, newCommand, readId } from './arguments.ts'
+import { given, newCommand, oneOf, readId } from './arguments.ts'
 import { escaped, print, printJson, printTable, StatusLine } from './output.ts'
 import { withDatabase } from './with-database.ts'
 
@@ -138,8 +138,20 @@ const NOTHING = 'The record has no such answer.\n'
 const progress = ({ answers, upTo }: SearchProgress) =>
   `looked through ${answers} answers, up to ${upTo.slice(0, 10)}`
 
+/** The options of axport migrate about the record. */
+export const disclosuresOption = () =>
+  new Option(
+    '--disclosures <on|off>',
+    'whether to record whose records each answer sends to whom (a new database has off)',
+  ).argParser(oneOf('on', 'off'))
+export const keepOption = () =>
+  new Option(
+    '--disclosures-keep <duration>',
+    'how long to keep them: 400d, or forever (a new database has 400d)',
+  ).argParser(readKept)
+
 /** How long disclosures are kept: "400d" as "400 days", or "forever". Commander would turn null into "". */
-export function readKept(text: string): string {
+function readKept(text: string): string {
   if (text.trim().toLowerCase() === 'forever') return 'forever'
   const [, days] = /^(\d{1,5})d$/.exec(text.trim()) ?? []
   if (!(Number(days) > 0)) throw new InvalidArgumentError('Give a number of days, as 400d, or forever.')

@@ -4,8 +4,8 @@ import { LOAD, SERVE } from '../postgres/privileges/purposes.ts'
 import { migrate } from '../postgres/schema/migrate.ts'
 import { MIGRATIONS } from '../postgres/schema/migrations.ts'
 import { setTimeZone } from '../postgres/schema/time-zone.ts'
-import { newCommand, oneOf } from './arguments.ts'
-import { readKept, switchDisclosing } from './disclosures.ts'
+import { newCommand } from './arguments.ts'
+import { disclosuresOption, keepOption, switchDisclosing } from './disclosures.ts'
 import { print, printJson } from './output.ts'
 import { standbyServers, waitForStandbys, waitOption } from './standbys.ts'
 import { withAnySchema } from './with-database.ts'
@@ -31,16 +31,8 @@ Those that are running do not notice: stop them before you set --disclosures on.
 Example: axport migrate --time-zone America/New_York`,
   )
     .option('--time-zone <zone>', "the platform's time zone: Europe/Berlin (a new database has UTC)")
-    .option(
-      '--disclosures <on|off>',
-      'whether to record whose records each answer sends to whom (a new database has off)',
-      oneOf('on', 'off'),
-    )
-    .option(
-      '--disclosures-keep <duration>',
-      'how long to keep them: 400d, or forever (a new database has 400d)',
-      readKept,
-    )
+    .addOption(disclosuresOption())
+    .addOption(keepOption())
     .addOption(waitOption())
     .option('--grant <role>', 'give this role the privileges that axport serve needs, and no others')
     .option('--grant-loader <role>', 'give this role the privileges that axport import needs, and no others')
