@@ -47,7 +47,6 @@ export class StatusLine {
   private readonly isTerminal = process.stderr.isTTY === true
   private readonly intervalMs = this.isTerminal ? 100 : 5000
   private writtenAt = this.isTerminal ? 0 : performance.now()
-  private isShown = false
   private phase = ''
   private phaseStart = 0
 
@@ -56,7 +55,6 @@ export class StatusLine {
     const now = performance.now()
     if (now - this.writtenAt < this.intervalMs) return
     this.writtenAt = now
-    this.isShown = this.isTerminal
     process.stderr.write(this.isTerminal ? `\r\x1b[2K${text()}` : `${text()}\n`)
   }
 
@@ -95,8 +93,7 @@ export class StatusLine {
   }
 
   clear(): void {
-    if (this.isShown) process.stderr.write('\r\x1b[2K')
-    this.isShown = false
+    if (this.isTerminal) process.stderr.write('\r\x1b[2K')
   }
 }
 
