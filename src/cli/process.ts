@@ -32,10 +32,7 @@ export async function interruptible<Result>(
     controller.abort()
     throw error
   })
-  const result = work(controller.signal)
-  // Aborted work may reject after the race is over.
-  result.catch(() => {})
-  return await Promise.race([result, interrupted])
+  return await Promise.race([work(controller.signal), interrupted])
 }
 
 let log: { error(details: object, message: string): void } | undefined

@@ -66,9 +66,8 @@ export class Supervisor implements AdminView {
   }
 
   /**
-   * Lets all workers listen once all are prepared. The port is checked only then: in the millisecond between that check
-   * and their listening, another process of the same user could take the port.
-   * @returns the port, or undefined if a signal came first
+   * Lets all workers listen once all are prepared; undefined if a signal came first. The port is checked only then: in the
+   * millisecond between that check and their listening, another process of the same user could take the port.
    */
   private async startTogether(): Promise<number | undefined> {
     const { workers } = this
@@ -81,8 +80,6 @@ export class Supervisor implements AdminView {
         throw new Failure(complaint ?? `a worker ended while it started (${how})`)
       }),
     )
-    // When workers end later, nothing waits for this promise.
-    failed.catch(() => {})
     const started = async () => {
       await Promise.all(workers.map(worker => worker.prepared.promise))
       const port = freePort(this.serving.address)
