@@ -11,12 +11,7 @@ import { standbyServers, waitForStandbys, waitOption } from './standbys.ts'
 import { withAnySchema } from './with-database.ts'
 
 /** What --json prints; `time_zone` and `disclosures` if the options set them. */
-interface Done {
-  applied: string[]
-  time_zone?: { name: string; changed: boolean }
-  disclosures?: Awaited<ReturnType<typeof switchDisclosing>>
-  granted: { role: string; for: string }[]
-}
+type Done = { applied: string[]; granted: object[]; time_zone?: object; disclosures?: object }
 
 /** axport migrate */
 export const migrateCommand = () =>
@@ -38,11 +33,18 @@ Example: axport migrate --time-zone America/New_York`,
     .option('--grant-loader <role>', 'give this role the privileges that axport import needs, and no others')
     .option('--json', 'print a JSON object at the end')
     .action(async ({ timeZone, disclosures, disclosuresKeep, grant, grantLoader, wait, json }) => {
-      requireRoles(grant, grantLoader)
+      if (grant?.trim() === '' || grantLoader?.trim() === '')
+        throw new UsageFailure('--grant and --grant-loader need the name of a role, as --grant axport_serve')
+      if (grant !== undefined && grant === grantLoader)
+        throw new UsageFailure(
+          '--grant and --grant-loader need two roles: each takes back what the other gives',
+        )
       // A wrong setting must be found before the change.
       const servers = disclosures === 'on' ? standbyServers() : []
       const say = async (line: string) => (json ? undefined : await print(`${line}\n`))
       await withAnySchema(async ({ sql }) => {
+        const onBlocked = (blockers: string, pauseMs: number) =>
+          void process.stderr.write(`waiting for locks of ${blockers}; trying again in ${pauseMs / 1000} s\n`)
         const applied = await migrate(sql, MIGRATIONS, { onBlocked })
         await say(applied.length > 0 ? `applied ${applied.join(', ')}` : 'the schema is up to date')
         const done: Done = { applied, granted: [] }
@@ -63,15 +65,3 @@ Example: axport migrate --time-zone America/New_York`,
         await waitForStandbys(sql, servers, wait)
       })
     })
-
-/** @param pauseMs until the next attempt */
-function onBlocked(blockers: string, pauseMs: number): void {
-  process.stderr.write(`waiting for locks of ${blockers}; trying again in ${pauseMs / 1000} s\n`)
-}
-
-function requireRoles(grant: string | undefined, grantLoader: string | undefined): void {
-  if (grant?.trim() === '' || grantLoader?.trim() === '')
-    throw new UsageFailure('--grant and --grant-loader need the name of a role, as --grant axport_serve')
-  if (grant !== undefined && grant === grantLoader)
-    throw new UsageFailure('--grant and --grant-loader need two roles: each takes back what the other gives')
-}
