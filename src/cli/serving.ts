@@ -118,8 +118,8 @@ export function startAdmin(view: AdminView): AdminServer | undefined {
 }
 
 /**
- * A log of JSON lines on standard output, each with the fields of `base`; readable lines on a terminal. It writes
- * synchronously, so that no line is lost at the end, and each line at once, so that lines of workers do not mix.
+ * A log of JSON lines with the fields of `base`; of readable lines on a terminal. It writes each line at once, so that
+ * none is lost at the end, and those of workers do not mix.
  */
 export function createLog(base: Record<string, unknown> | null = null): Logger {
   const destination = process.stdout.isTTY
