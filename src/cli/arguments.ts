@@ -47,9 +47,6 @@ export function readLimit(text: string): Limit {
   return isPercent ? { percent: Number(number) } : { count: Number(number) }
 }
 
-/** A value of --workers. */
-export type Workers = number | 'auto'
-
 /** A reader of whole numbers from `least` to `most`. */
 export const wholeNumber = (least: number, most: number) => (text: string) => {
   const number = /^\d+$/.test(text) ? Number(text) : Number.NaN
@@ -58,10 +55,10 @@ export const wholeNumber = (least: number, most: number) => (text: string) => {
 }
 
 /** A number of workers from 1 to 999, or auto. */
-export const readWorkers = (text: string): Workers => (text === 'auto' ? text : wholeNumber(1, 999)(text))
+export const readWorkers = (text: string) => (text === 'auto' ? text : wholeNumber(1, 999)(text))
 
 /** The number of workers; auto is one per CPU core. */
-export const countWorkers = (workers: Workers): number =>
+export const countWorkers = (workers: number | 'auto'): number =>
   workers === 'auto' ? availableParallelism() : workers
 
 /** A reader of one of these words, in any case. */

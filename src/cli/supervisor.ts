@@ -142,15 +142,10 @@ export class Supervisor implements AdminView {
     const listening = [...this.workers.entries()].filter(([, worker]) => worker.isListening)
     const reports = await Promise.all(listening.map(([, worker]) => worker.request('readiness')))
     const silent = listening.flatMap(([index], at) => (reports[at] ? [] : [index + 1]))
-    const workers =
-      listening.length === 0
-        ? `none of ${this.workers.length} listens`
-        : silent.length > 0
-          ? `no answer from worker ${silent.join(', ')}`
-          : undefined
+    const problem = silent.length > 0 ? `no answer from worker ${silent.join(', ')}` : undefined
     const checks = [
       result('service', this.state === 'serving' ? undefined : `it is ${this.state}`),
-      result('workers', workers),
+      result('workers', listening.length > 0 ? problem : `none of ${this.workers.length} listens`),
       ...mergedChecks(reports.flatMap(report => report?.checks ?? [])),
     ]
     const readers = mergedReaders(reports.map(report => report?.readers ?? []))
