@@ -1,9 +1,18 @@
+import { Failure, Interrupted } from '../errors.ts'
 import { exactJson } from '../integrations/exact-ids.ts'
 
-/** Writes to standard output, and waits until a slow pipe has taken it. */
+/**
+ * Writes to standard output, and waits until a slow pipe has taken it.
+ * @throws Interrupted if the reader has closed the pipe, as head does; Failure if the text cannot be written
+ */
 export async function print(text: string | Uint8Array): Promise<void> {
   await new Promise<void>((resolve, reject) => {
-    process.stdout.write(text, error => (error ? reject(error) : resolve()))
+    process.stdout.write(text, error => {
+      const { code } = (error ?? {}) as { code?: string }
+      if (!error) resolve()
+      else if (code === 'EPIPE') reject(new Interrupted(''))
+      else reject(new Failure(`cannot write to standard output (${code})`))
+    })
   })
 }
 

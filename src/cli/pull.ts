@@ -48,17 +48,11 @@ Example: axport pull --base-url https://axport.example.org --client-id ID --out 
         timeoutMs: options.timeout * 1000,
         retryForMs: options.retryFor * 1000,
       }
-      const job = {
-        service,
-        query: { filter, sort, order },
-        ...form,
-        out: isStdout ? toStdout : out,
-      }
-      await run(job, isStdout || isDevice(out), async ({ records, ...others }) => {
-        if (isStdout) return
-        if (json) await printJson({ records, file: out, ...form, ...others })
-        else await print(`wrote ${counted(records, 'assessment')} to ${out}\n`)
-      })
+      const job = { service, query: { filter, sort, order }, ...form, out: isStdout ? print : out }
+      const { records, ...others } = await run(job, isStdout || isDevice(out))
+      if (isStdout) return
+      if (json) await printJson({ records, file: out, ...form, ...others })
+      else await print(`wrote ${counted(records, 'assessment')} to ${out}\n`)
     })
 }
 
@@ -122,12 +116,8 @@ function readSecret(file: string | undefined): string {
 }
 
 /** Pulls with progress on standard error. `isStream`: into a pipe or a device, which keep nothing for another run */
-async function run(
-  job: PullJob,
-  isStream: boolean,
-  report: (result: PullResult) => Promise<void>,
-): Promise<void> {
-  const status = new StatusLine()
+async function run(job: PullJob, isStream: boolean): Promise<PullResult> {
+  using status = new StatusLine()
   const onNote = (text: string) => status.say(`note: ${text}`)
   let last: PullProgress | undefined
   const onProgress = (progress: PullProgress) => {
@@ -143,7 +133,7 @@ async function run(
   if (new URL(job.service.baseUrl).protocol === 'http:' && !isLoopback(job.service.baseUrl))
     onNote('http:// lets everybody on the way read the secret and the records: use https://')
   try {
-    const result = await interruptible(
+    return await interruptible(
       signal => pull(job, { onProgress, onPause, onNote, signal }),
       () => {
         if (isStream) return 'interrupted: the output is incomplete'
@@ -152,12 +142,10 @@ async function run(
         const state = last?.phase === 'resuming' ? 'what an earlier run has read is' : records
         return `interrupted; ${state} kept: run the same command again to go on`
       },
-    ).finally(() => status.clear())
-    await report(result)
+    )
   } catch (error) {
     if (error instanceof Interrupted && kept() > 0) throw new IncompleteFailure(error.message)
-    // The reader closed the pipe, as head does, or failed.
-    throw (error as { code?: string }).code === 'EPIPE' ? new Interrupted('') : error
+    throw error
   }
 }
 
@@ -168,13 +156,4 @@ function formOf({ out, format = formatOf(out) }: { out: string; format?: FormatN
   if (compression && format === 'parquet')
     throw new UsageFailure(`Parquet is compressed within: give ${out} without .${compression}`)
   return { format, compression }
-}
-
-async function toStdout(bytes: Uint8Array): Promise<void> {
-  try {
-    await print(bytes)
-  } catch (error) {
-    const { code } = error as { code?: string }
-    throw code === 'EPIPE' ? error : new Failure(`cannot write to standard output (${code})`)
-  }
 }

@@ -1,3 +1,4 @@
+import { Interrupted } from '../errors.ts'
 import { sampleNdjson } from '../sample/generate.ts'
 import { newCommand, wholeNumber } from './arguments.ts'
 import { print } from './output.ts'
@@ -14,7 +15,7 @@ export const sampleCommand = () =>
       try {
         for (const chunk of sampleNdjson({ assessments })) await print(chunk)
       } catch (error) {
-        // The reader closed the pipe, as head does.
-        if ((error as { code?: string }).code !== 'EPIPE') throw error
+        // A reader that needs no more is no error here.
+        if (!(error instanceof Interrupted)) throw error
       }
     })
