@@ -9,8 +9,7 @@ import { shared, within } from '../within.ts'
 import type { ServingProcess } from './serving.ts'
 import { WorkerProcess } from './worker.ts'
 
-/** A worker that lived for longer is replaced at once; otherwise pauses double from the shortest to the longest. */
-const HEALTHY_MS = 10_000
+/** A worker that lived for longer than the longest pause is replaced at once; otherwise pauses double. */
 const SHORTEST_PAUSE_MS = 100
 const LONGEST_PAUSE_MS = 10_000
 
@@ -104,7 +103,7 @@ export class Supervisor implements AdminView {
       const worker = this.workers[index] as WorkerProcess
       const { how, complaint } = await worker.ended
       if (this.state === 'stopping') return
-      const isHealthy = performance.now() - startedAt > HEALTHY_MS
+      const isHealthy = performance.now() - startedAt > LONGEST_PAUSE_MS
       pause = isHealthy ? 0 : Math.min(LONGEST_PAUSE_MS, Math.max(SHORTEST_PAUSE_MS, 2 * pause))
       log.error(
         { worker: index + 1, pid: worker.child.pid, how, complaint, pause },
