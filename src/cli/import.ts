@@ -52,7 +52,7 @@ async function runOnce(
 ): Promise<void> {
   const run = new ImportRun(options)
   const status = new StatusLine()
-  const busy = setTimeout(
+  using busy = setTimeout(
     () => status.say('waiting for the database, which is busy with another command …'),
     BUSY_MS,
   )
@@ -64,10 +64,7 @@ async function runOnce(
     const loaded = await interruptible(
       signal => run.load(open, signal, onProgress),
       () => run.interrupted(),
-    ).finally(() => {
-      clearTimeout(busy)
-      status.clear()
-    })
+    ).finally(() => status.clear())
     await run.report(loaded)
   } catch (error) {
     if (!(error instanceof UsageFailure || error instanceof Interrupted)) await run.reportFailure(error)

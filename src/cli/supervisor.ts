@@ -40,28 +40,24 @@ export class Supervisor implements AdminView {
     const timeoutMs = (setting('SHUTDOWN_DELAY') + setting('SHUTDOWN_TIMEOUT')) * 1000 + END_MARGIN_MS
     serving.service = this
     for (let number = 1; number <= count; number++) this.workers.push(new WorkerProcess(number))
-    const probing = setInterval(() => {
+    using probing = setInterval(() => {
       for (const worker of this.workers) void this.probe(worker)
     }, PROBE_INTERVAL_MS)
-    try {
-      const port = await this.startTogether()
-      if (port !== undefined) {
-        this.state = 'serving'
-        const url = urlOf({ ...address, port }, setting('TLS_CERT_FILE') !== undefined)
-        log.info({ url, admin: serving.admin?.url, workers: count }, 'listening')
-      }
-      const kept = Promise.all(this.workers.map((_, index) => this.keep(index, port ?? 0))).then(() => true)
-      log.info({ signal: await Promise.race([signalled, kept]) }, 'stopping')
-      // A worker that is ending may not answer, and must not be killed for that.
-      clearInterval(probing)
-      this.state = 'stopping'
-      for (const worker of this.workers) worker.send({ kind: 'stop' })
-      if (await within(timeoutMs, kept, false)) return
-      for (const worker of this.workers) worker.child.kill('SIGKILL')
-      throw new Failure('a worker did not end within SHUTDOWN_TIMEOUT and was killed')
-    } finally {
-      clearInterval(probing)
+    const port = await this.startTogether()
+    if (port !== undefined) {
+      this.state = 'serving'
+      const url = urlOf({ ...address, port }, setting('TLS_CERT_FILE') !== undefined)
+      log.info({ url, admin: serving.admin?.url, workers: count }, 'listening')
     }
+    const kept = Promise.all(this.workers.map((_, index) => this.keep(index, port ?? 0))).then(() => true)
+    log.info({ signal: await Promise.race([signalled, kept]) }, 'stopping')
+    // A worker that is ending may not answer, and must not be killed for that.
+    clearInterval(probing)
+    this.state = 'stopping'
+    for (const worker of this.workers) worker.send({ kind: 'stop' })
+    if (await within(timeoutMs, kept, false)) return
+    for (const worker of this.workers) worker.child.kill('SIGKILL')
+    throw new Failure('a worker did not end within SHUTDOWN_TIMEOUT and was killed')
   }
 
   /**
