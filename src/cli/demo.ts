@@ -50,17 +50,14 @@ async function prepare(folder: string) {
   const database = await openDatabase(`embedded:${folder}`, setting('DATABASE_POOL_SIZE'))
   const { sql } = database
   await migrate(sql)
-  await importSource(sql, ndjson({ chunks: sampleBytes() }), () => {})
+  const sample = new Blob([...sampleNdjson({ assessments: ASSESSMENTS })])
+  await importSource(sql, ndjson({ chunks: sample.stream() }), () => {})
   await setDisclosing(sql, { isOn: true })
   const description = { purpose: 'trying axport', contact: null }
   const integration = await createIntegration(sql, 'Demo', 'all', 'all', description)
   const [first] = await sql<[{ id: string; userId: string }]>`
     select id, user_id as "userId" from export_records order by certified_on, id limit 1`
   return { database, ...integration, ...first }
-}
-
-async function* sampleBytes(): AsyncGenerator<Uint8Array> {
-  for (const text of sampleNdjson({ assessments: ASSESSMENTS })) yield Buffer.from(text)
 }
 
 function instructions(
