@@ -46,13 +46,11 @@ async function examine(full: boolean, workers: number): Promise<Finding[]> {
   if (findings.some(finding => finding.status === 'wrong')) return findings
   const missing = missingEmbedded(databaseUrl())
   if (missing) return [...findings, wrong('database', missing)]
-  let database: Database
-  try {
-    database = await openDatabase(databaseUrl(), setting('DATABASE_POOL_SIZE'))
-  } catch (error) {
-    if (!(error instanceof Failure)) throw error
-    return [...findings, wrong('database', error.message)]
-  }
+  const database = await openDatabase(databaseUrl(), setting('DATABASE_POOL_SIZE')).catch(error => {
+    if (error instanceof Failure) return error
+    throw error
+  })
+  if (database instanceof Failure) return [...findings, wrong('database', database.message)]
   const { sql, kind } = database
   try {
     const servers = standbyServers()
@@ -107,7 +105,6 @@ async function examineConnections(database: Database, plan: Plan): Promise<Findi
   }
 }
 
-/** What a report on an integration reads. */
 const REPORT_TABLES = [
   'organizations',
   'products',
