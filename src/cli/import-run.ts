@@ -22,7 +22,6 @@ export type Loaded = ImportResult & { loaded: true }
 
 /** Nothing was loaded because of bad lines. */
 export class BadLines extends Failure {
-  /** The first ones, for people. */
   readonly problems: string[]
 
   constructor(
@@ -89,7 +88,6 @@ export class ImportRun {
     }
   }
 
-  /** The message for a signal. */
   interrupted(): string {
     return this.isLoaded ? 'interrupted when all was loaded' : 'interrupted: nothing was loaded'
   }

@@ -54,7 +54,6 @@ export function fieldLines(fields: [label: string, texts: string | string[]][], 
 /** The progress of a command on standard error: one line that replaces itself, or plain lines without a terminal. */
 export class StatusLine {
   private readonly isTerminal = process.stderr.isTTY === true
-  private readonly intervalMs = this.isTerminal ? 100 : 5000
   private writtenAt = this.isTerminal ? 0 : performance.now()
   private phase = ''
   private phaseStart = 0
@@ -62,7 +61,7 @@ export class StatusLine {
   /** Shows a text, if the last one is old enough. */
   show(text: () => string): void {
     const now = performance.now()
-    if (now - this.writtenAt < this.intervalMs) return
+    if (now - this.writtenAt < (this.isTerminal ? 100 : 5000)) return
     this.writtenAt = now
     process.stderr.write(this.isTerminal ? `\r\x1b[2K${text()}` : `${text()}\n`)
   }

@@ -28,9 +28,8 @@ export async function interruptible<Result>(
 ): Promise<Result> {
   const controller = new AbortController()
   const interrupted = terminated().then(() => {
-    const error = new Interrupted(message())
     controller.abort()
-    throw error
+    throw new Interrupted(message())
   })
   return await Promise.race([work(controller.signal), interrupted])
 }

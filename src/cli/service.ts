@@ -65,9 +65,6 @@ export function readTls(): Certificate | undefined {
 /** Answers say "connection: close" for so long: otherwise a client could send into a connection that is closing. */
 const MIN_DRAIN_MS = 100
 
-/** A service that is listening: its URL, what operators see of it, and how it ends. */
-export type Service = Awaited<ReturnType<typeof startService>>
-
 /**
  * Starts the HTTP server and the purge of expired tokens. They use pools of their own: `database.sql` is ended.
  * @throws Failure for wrong settings, a role without the privileges to serve, or an address that cannot be listened on
@@ -101,7 +98,6 @@ export async function startService(database: Database, log: Logger, address: Add
 
   return {
     url: server.url,
-    /** Whether answers are recorded. */
     disclosures: isRecording ? 'on' : 'off',
     metrics: () => metrics.registry.metrics(),
     /** The metrics as data, for the supervisor. */

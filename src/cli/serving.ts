@@ -62,10 +62,7 @@ export class ServingProcess implements AdminView {
    */
   async withDatabase<Result>(work: (database: Database) => Promise<Result>): Promise<Result | undefined> {
     const database = await Promise.race([this.open(), this.signalled.then(() => undefined)])
-    if (!database) {
-      this.log.info({ signal: await this.signalled }, 'stopping')
-      return undefined
-    }
+    if (!database) return void this.log.info({ signal: await this.signalled }, 'stopping')
     try {
       await requireUsableSchema(database.sql)
       return await work(database)
@@ -76,7 +73,6 @@ export class ServingProcess implements AdminView {
 
   /** @returns undefined if a signal came between two attempts */
   private async open(): Promise<Database | undefined> {
-    const { startWaitMs } = this
     const start = performance.now()
     do {
       try {
@@ -86,9 +82,9 @@ export class ServingProcess implements AdminView {
         return database
       } catch (error) {
         const reason = passingReason(error)
-        if (reason === undefined || performance.now() - start >= startWaitMs) throw error
+        if (reason === undefined || performance.now() - start >= this.startWaitMs) throw error
         if (this.unavailable === undefined)
-          this.log.warn({ reason, seconds: startWaitMs / 1000 }, 'waiting for the database')
+          this.log.warn({ reason, seconds: this.startWaitMs / 1000 }, 'waiting for the database')
         this.unavailable = reason
       }
     } while (!(await within(RETRY_INTERVAL_MS, this.signalled, undefined)))

@@ -35,10 +35,9 @@ export class Supervisor implements AdminView {
 
   /** @throws Failure if a worker cannot start, the port is in use, or a worker had to be killed at the end */
   async run(count: number): Promise<void> {
-    const { serving } = this
-    const { log, signalled, address } = serving
+    const { log, signalled, address, admin } = this.serving
     const timeoutMs = (setting('SHUTDOWN_DELAY') + setting('SHUTDOWN_TIMEOUT')) * 1000 + END_MARGIN_MS
-    serving.service = this
+    this.serving.service = this
     for (let number = 1; number <= count; number++) this.workers.push(new WorkerProcess(number))
     using probing = setInterval(() => {
       for (const worker of this.workers) void this.probe(worker)
@@ -47,7 +46,7 @@ export class Supervisor implements AdminView {
     if (port !== undefined) {
       this.state = 'serving'
       const url = urlOf({ ...address, port }, setting('TLS_CERT_FILE') !== undefined)
-      log.info({ url, admin: serving.admin?.url, workers: count }, 'listening')
+      log.info({ url, admin: admin?.url, workers: count }, 'listening')
     }
     const kept = Promise.all(this.workers.map((_, index) => this.keep(index, port ?? 0))).then(() => true)
     log.info({ signal: await Promise.race([signalled, kept]) }, 'stopping')

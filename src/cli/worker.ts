@@ -4,7 +4,7 @@ import type { MetricsJson } from '../http/admin/metrics.ts'
 import type { Readiness } from '../http/admin/readiness.ts'
 import { within } from '../within.ts'
 import { thisProgram } from './process.ts'
-import { type Service, startService } from './service.ts'
+import { startService } from './service.ts'
 import { createLog } from './serving.ts'
 import { withDatabase } from './with-database.ts'
 
@@ -18,16 +18,14 @@ interface Reports {
 
 /** Over Bun's IPC channel: the database is open; the port is listened on; a requested report. */
 type FromWorker =
-  | { kind: 'prepared' }
-  | { kind: 'listening' }
+  | { kind: 'prepared' | 'listening' }
   | { kind: 'report'; about: keyof Reports; report: Reports[keyof Reports] }
 
-/** Listen on this port; read the certificate again; send a report; finish the requests in flight and end. */
+/** Listen on this port; send a report; read the certificate again, or finish the requests in flight and end. */
 type ToWorker =
   | { kind: 'listen'; port: number }
-  | { kind: 'reload' }
   | { kind: 'request'; about: keyof Reports }
-  | { kind: 'stop' }
+  | { kind: 'reload' | 'stop' }
 
 /** Serves DATABASE_URL as a worker until its supervisor stops it or ends. @throws UsageFailure without a supervisor */
 export async function serveAsWorker(number: number): Promise<void> {
@@ -42,7 +40,7 @@ export async function serveAsWorker(number: number): Promise<void> {
   process.on('disconnect', () => abandoned.reject(new Interrupted('')))
   const assignedPort = Promise.withResolvers<number>()
   const stopped = Promise.withResolvers<undefined>()
-  let service: Service | undefined
+  let service: Awaited<ReturnType<typeof startService>> | undefined
   const reports = {
     presence: async (): Promise<true> => true,
     readiness: async () => await service?.readiness(),
@@ -80,7 +78,6 @@ export class WorkerProcess {
   readonly listening = Promise.withResolvers<void>()
   /** How it ended, as "exit code 1" or "SIGKILL", and the line that it failed with, if any. */
   readonly ended: Promise<{ how: string; complaint: string | undefined }>
-  /** The metrics that it reported last. */
   metrics: MetricsJson = []
   failedProbes = 0
   readonly child: Bun.Subprocess<'ignore', 'inherit', 'pipe'>

@@ -96,7 +96,6 @@ Example: axport integration delete BD77VoKUovcSbaUgYJQxPiOm`,
       )
     })
 
-/** @throws Failure if another client id is typed, or none */
 async function confirm(sql: Sql, id: string): Promise<void> {
   const name = escaped(await nameOf(sql, id))
   process.stderr.write(`${name} is deleted with its secrets and tokens, for good.\n`)
