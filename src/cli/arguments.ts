@@ -13,26 +13,19 @@ export const given = <Options extends object>(options: Options) =>
     [Name in keyof Options]?: Exclude<Options[Name], undefined>
   }
 
-/** Decimal digits of an id that fits into a bigint of the database. */
-const isId = (text: string) => /^\d{1,19}$/.test(text) && BigInt(text) < 2n ** 63n
-
-/** An id of the platform, as decimal digits without leading zeros. */
+/** An id of the platform, as decimal digits without leading zeros; it fits into a bigint of the database. */
 export function readId(text: string): string {
-  if (!isId(text.trim())) throw new InvalidArgumentError('Give the id as a whole number, as 501.')
-  return String(BigInt(text))
+  const id = text.trim()
+  if (!/^\d{1,19}$/.test(id) || BigInt(id) >= 2n ** 63n)
+    throw new InvalidArgumentError(`"${id}" is not an id: give a whole number, as 501.`)
+  return String(BigInt(id))
 }
 
 /** "1,2,3" as distinct decimal strings in numeric order, or "all". */
 export function readIds(text: string): Ids {
   if (text.trim() === 'all') return 'all'
-  const ids = text
-    .split(',')
-    .map(id => id.trim())
-    .filter(id => id !== '')
-  const wrong = ids.find(id => !isId(id))
-  if (wrong !== undefined)
-    throw new InvalidArgumentError(`"${wrong}" is not an id: give whole numbers, as 1,2,3, or all.`)
-  return [...new Set(ids.map(BigInt))].sort((a, b) => (a < b ? -1 : 1)).map(String)
+  const ids = text.split(',').filter(id => id.trim() !== '')
+  return [...new Set(ids.map(readId))].sort((a, b) => (BigInt(a) < BigInt(b) ? -1 : 1))
 }
 
 const UNITS = { s: 1, m: 60, h: 3600, d: 86_400 }
@@ -46,14 +39,6 @@ export function readDuration(text: string): number {
   return seconds
 }
 
-/** How long disclosures are kept: "400d" as "400 days", or "forever". Commander would turn null into "". */
-export function readKept(text: string): string {
-  if (text.trim().toLowerCase() === 'forever') return 'forever'
-  const [, days] = /^(\d{1,5})d$/.exec(text.trim()) ?? []
-  if (!(Number(days) > 0)) throw new InvalidArgumentError('Give a number of days, as 400d, or forever.')
-  return `${Number(days)} days`
-}
-
 /** A limit of an import: "5%" or "500". */
 export function readLimit(text: string): Limit {
   const [, number, isPercent] = /^(\d{1,15})(%?)$/.exec(text.trim()) ?? []
@@ -62,19 +47,18 @@ export function readLimit(text: string): Limit {
   return isPercent ? { percent: Number(number) } : { count: Number(number) }
 }
 
-/** A value of --workers. */
-export type Workers = number | 'auto'
-
-/** A number of workers from 1 to 999, or auto. */
-export function readWorkers(text: string): Workers {
-  if (text === 'auto') return text
-  const count = /^\d{1,3}$/.test(text) ? Number(text) : 0
-  if (count < 1) throw new InvalidArgumentError('Give a number from 1 to 999, or auto.')
-  return count
+/** A reader of whole numbers from `least` to `most`. */
+export const wholeNumber = (least: number, most: number) => (text: string) => {
+  const number = /^\d+$/.test(text) ? Number(text) : Number.NaN
+  if (number >= least && number <= most) return number
+  throw new InvalidArgumentError(`Give a whole number from ${least} to ${most}.`)
 }
 
+/** A number of workers from 1 to 999, or auto. */
+export const readWorkers = (text: string) => (text === 'auto' ? text : wholeNumber(1, 999)(text))
+
 /** The number of workers; auto is one per CPU core. */
-export const countWorkers = (workers: Workers): number =>
+export const countWorkers = (workers: number | 'auto'): number =>
   workers === 'auto' ? availableParallelism() : workers
 
 /** A reader of one of these words, in any case. */

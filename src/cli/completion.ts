@@ -6,14 +6,7 @@ import zsh from './completion.zsh' with { type: 'text' }
 import { print } from './output.ts'
 
 /** For each shell a stub that calls `axport __complete`. Each prints the shell's own files for ":files". */
-const STUBS = {
-  // Words without a candidate fall back to files, by "-o default".
-  bash,
-  // zsh loads the file as the body of _axport at the first completion; sourced by hand, the file only registers it.
-  zsh,
-  // fish shows options only where one was begun.
-  fish,
-}
+const STUBS = { bash, zsh, fish }
 
 /** axport completion SHELL */
 export const completionCommand = () =>

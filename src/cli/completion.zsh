@@ -13,6 +13,7 @@ _axport() {
     compadd -l -d shown -- $names
   fi
 }
+# zsh loads this file as the body of _axport at the first completion; sourced by hand, the file only registers it.
 if [[ $funcstack[1] == _axport ]]; then
   _axport "$@"
 else

@@ -2,7 +2,6 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { preset, setting } from '../config.ts'
-import { Interrupted } from '../errors.ts'
 import { importSource } from '../import/import.ts'
 import { ndjson } from '../import/ndjson.ts'
 import { type Credentials, createIntegration } from '../integrations/credentials.ts'
@@ -12,7 +11,8 @@ import { migrate } from '../postgres/schema/migrate.ts'
 import { sampleNdjson } from '../sample/generate.ts'
 import { newCommand } from './arguments.ts'
 import { print } from './output.ts'
-import { terminated, thisProgram } from './process.ts'
+import { interruptible, thisProgram } from './process.ts'
+import { ServingProcess } from './serving.ts'
 
 const ASSESSMENTS = 2000
 
@@ -30,52 +30,41 @@ async function demo(): Promise<void> {
   setting('PORT')
   preset('DOCS', 'try')
   const folder = mkdtempSync(join(tmpdir(), 'axport-demo-'))
-  const remove = () => rmSync(folder, { recursive: true, force: true })
-  // Again at the very end: a database that is just starting creates the folder again.
-  process.once('exit', remove)
-  let isServing = false
-  // While it serves, a signal ends the service; before that, only the folder has to be removed.
-  const interrupted = terminated().then(() =>
-    isServing ? new Promise<never>(() => {}) : Promise.reject(new Interrupted('')),
+  // At the very end: a database that is just starting would create the folder again.
+  process.once('exit', () => rmSync(folder, { recursive: true, force: true }))
+  const { database, ...made } = await interruptible(
+    () => prepare(folder),
+    () => '',
   )
   try {
-    await Promise.race([demoIn(folder, () => (isServing = true)), interrupted])
-  } finally {
-    remove()
-  }
-}
-
-async function demoIn(folder: string, onServing: () => void): Promise<void> {
-  await print('Preparing a database with sample data …\n')
-  const database = await openDatabase(`embedded:${folder}`, setting('DATABASE_POOL_SIZE'))
-  try {
-    const { sql } = database
-    await migrate(sql)
-    await importSource(sql, ndjson({ chunks: sampleBytes() }), () => {})
-    await setDisclosing(sql, { isOn: true })
-    const description = { purpose: 'trying axport', contact: null }
-    const integration = await createIntegration(sql, 'Demo', 'all', 'all', description)
-    const [first] = await sql<[{ id: string; userId: string }]>`
-      select id, user_id as "userId" from export_records order by certified_on, id limit 1`
-    onServing()
-    const { serve } = await import('./serving.ts')
-    await serve(database, url => print(instructions(url, folder, { ...integration, ...first })))
+    await using serving = new ServingProcess()
+    await serving.serve(database, url => print(instructions(url, folder, made)))
   } finally {
     await database.close()
   }
 }
 
-async function* sampleBytes(): AsyncGenerator<Uint8Array> {
-  for (const text of sampleNdjson({ assessments: ASSESSMENTS })) yield Buffer.from(text)
+/** Makes the database with an integration that may read everything, and reads the first record of the list. */
+async function prepare(folder: string) {
+  await print('Preparing a database with sample data …\n')
+  const database = await openDatabase(`embedded:${folder}`, setting('DATABASE_POOL_SIZE'))
+  const { sql } = database
+  await migrate(sql)
+  const sample = new Blob([...sampleNdjson({ assessments: ASSESSMENTS })])
+  await importSource(sql, ndjson({ chunks: sample.stream() }), () => {})
+  await setDisclosing(sql, { isOn: true })
+  const description = { purpose: 'trying axport', contact: null }
+  const integration = await createIntegration(sql, 'Demo', 'all', 'all', description)
+  const [first] = await sql<[{ id: string; userId: string }]>`
+    select id, user_id as "userId" from export_records order by certified_on, id limit 1`
+  return { database, ...integration, ...first }
 }
 
-/** @param demo the credentials of the integration, and the first record of the list with its educator */
 function instructions(
   url: string,
   folder: string,
-  demo: Credentials & { id: string; userId: string },
+  { clientId, clientSecret, id, userId }: Credentials & { id: string; userId: string },
 ): string {
-  const { clientId, clientSecret, id, userId } = demo
   const operator = `DATABASE_URL=embedded:${folder} ${thisProgram().join(' ')}`
   return `
 axport serves ${ASSESSMENTS} sample assessments at ${url}. Paste into another terminal:

@@ -10,9 +10,9 @@ import { integrationsShown, type Shown } from '../disclosures/shown.ts'
 import type { SearchProgress } from '../disclosures/slices.ts'
 import { Failure } from '../errors.ts'
 import { openDatabase } from '../postgres/database.ts'
-import { describeDisclosing, readDisclosing } from '../postgres/disclosing.ts'
+import { describeDisclosing, readDisclosing, setDisclosing } from '../postgres/disclosing.ts'
 import { within } from '../within.ts'
-import { given, newCommand, readId } from './arguments.ts'
+import { given, newCommand, oneOf, readId } from './arguments.ts'
 import { escaped, print, printJson, printTable, StatusLine } from './output.ts'
 import { withDatabase } from './with-database.ts'
 
@@ -136,6 +136,42 @@ const NOTHING = 'The record has no such answer.\n'
 
 const progress = ({ answers, upTo }: SearchProgress) =>
   `looked through ${answers} answers, up to ${upTo.slice(0, 10)}`
+
+/** The options of axport migrate about the record. */
+export const disclosuresOption = () =>
+  new Option(
+    '--disclosures <on|off>',
+    'whether to record whose records each answer sends to whom (a new database has off)',
+  ).argParser(oneOf('on', 'off'))
+export const keepOption = () =>
+  new Option(
+    '--disclosures-keep <duration>',
+    'how long to keep them: 400d, or forever (a new database has 400d)',
+  ).argParser(readKept)
+
+/** How long disclosures are kept: "400d" as "400 days", or "forever". Commander would turn null into "". */
+function readKept(text: string): string {
+  if (text.trim().toLowerCase() === 'forever') return 'forever'
+  const [, days] = /^(\d{1,5})d$/.exec(text.trim()) ?? []
+  if (!(Number(days) > 0)) throw new InvalidArgumentError('Give a number of days, as 400d, or forever.')
+  return `${Number(days)} days`
+}
+
+/** Switches the recording for axport migrate, whose `--json` prints the result; `kept` is null for ever. */
+export async function switchDisclosing(
+  sql: Sql,
+  on: 'on' | 'off' | undefined,
+  keep: string | undefined,
+  say: (line: string) => Promise<void>,
+) {
+  const wanted = given({ isOn: on && on === 'on', kept: keep === 'forever' ? null : keep })
+  const { changed, ...state } = await setDisclosing(sql, wanted)
+  if (changed && state.isOn)
+    process.stderr.write('services of older executables that are running do not record: stop them\n')
+  const words = describeDisclosing(state)
+  await say(changed ? `disclosures are now ${words}` : `disclosures are ${words} already`)
+  return { on: state.isOn, kept: state.kept, changed }
+}
 
 /** axport config must answer without a database too. */
 const DATABASE_TIMEOUT_MS = 2000

@@ -19,7 +19,7 @@ import { missingEmbedded } from '../postgres/embedded/embedded.ts'
 import { DatabaseUnavailable, StatementTimeout } from '../postgres/failures.ts'
 import { countWorkers, newCommand, readWorkers } from './arguments.ts'
 import { counted, printJson, printTable } from './output.ts'
-import { readLimits, readTls } from './serve-settings.ts'
+import { readLimits, readTls } from './service.ts'
 import { standbyServers } from './standbys.ts'
 
 /** axport doctor */
@@ -46,13 +46,11 @@ async function examine(full: boolean, workers: number): Promise<Finding[]> {
   if (findings.some(finding => finding.status === 'wrong')) return findings
   const missing = missingEmbedded(databaseUrl())
   if (missing) return [...findings, wrong('database', missing)]
-  let database: Database
-  try {
-    database = await openDatabase(databaseUrl(), setting('DATABASE_POOL_SIZE'))
-  } catch (error) {
-    if (!(error instanceof Failure)) throw error
-    return [...findings, wrong('database', error.message)]
-  }
+  const database = await openDatabase(databaseUrl(), setting('DATABASE_POOL_SIZE')).catch(error => {
+    if (error instanceof Failure) return error
+    throw error
+  })
+  if (database instanceof Failure) return [...findings, wrong('database', database.message)]
   const { sql, kind } = database
   try {
     const servers = standbyServers()
@@ -107,7 +105,6 @@ async function examineConnections(database: Database, plan: Plan): Promise<Findi
   }
 }
 
-/** What a report on an integration reads. */
 const REPORT_TABLES = [
   'organizations',
   'products',
@@ -123,9 +120,9 @@ async function checkIntegrations(sql: Sql): Promise<Finding[]> {
   if (!(await canRead(sql, ...REPORT_TABLES)))
     return [skipped('integrations', 'this role cannot read their organizations: run doctor as the owner')]
   const integrations = await listIntegrations(sql)
-  const findings: Finding[] = []
-  for (const { client_id, state } of integrations)
-    if (state === 'enabled') findings.push(...findingsOf(await reportIntegration(sql, client_id)))
+  const enabled = integrations.filter(({ state }) => state === 'enabled')
+  const reports = await Array.fromAsync(enabled, ({ client_id }) => reportIntegration(sql, client_id))
+  const findings = reports.flatMap(findingsOf)
   if (findings.length > 0) return findings
   const none = 'none yet: axport integration create NAME makes one'
   const all = `${integrations.length}, all able to work or disabled`

@@ -171,3 +171,7 @@ function jsonOf(
     notes,
   }
 }
+
+/** "1 erased person left out". */
+export const describeErased = (people: number): string =>
+  `${people} erased ${people === 1 ? 'person' : 'people'} left out`

@@ -7,7 +7,7 @@ import { type FeedCall, readPlatform } from './feed.ts'
 import { BadLines, type ImportCall, ImportRun, type Loaded, loadedLines } from './import-run.ts'
 import { print } from './output.ts'
 import { surviveCuts, terminated } from './process.ts'
-import { startAdmin } from './serve-settings.ts'
+import { startAdmin } from './serving.ts'
 import { BUILD } from './version.ts'
 
 /** An aborted round has so long to close its connections. */

@@ -1,10 +1,11 @@
-import { InvalidArgumentError } from '@commander-js/extra-typings'
+import { InvalidArgumentError, Option } from '@commander-js/extra-typings'
 import { Failure, UsageFailure } from '../errors.ts'
 import { readTrimmed } from '../files.ts'
 import { explainQueries } from '../import/platform/explain.ts'
 import { readQueries } from '../import/platform/queries.ts'
 import type { PlatformOptions } from '../import/platform/source.ts'
 import { isPath } from '../setting-values.ts'
+import { readDuration } from './arguments.ts'
 import { printJson, printTable } from './output.ts'
 
 /** The options of axport import for a platform's Postgres. */
@@ -17,9 +18,24 @@ export interface FeedCall {
   overlap?: number
   every?: number
   explain?: true
+  dryRun?: boolean
   sync?: true
   json?: true
 }
+
+/** The same for the help. */
+export const feedOptions = () => [
+  new Option('--from <url>', "read the platform's Postgres by queries (docs/operate/feed.md)"),
+  new Option('--from-file <file>', 'the same, with the URL in a file'),
+  new Option('--queries <dir>', 'folder of queries: users.sql, …, with the columns of CSV'),
+  new Option('--feed <name>', 'name that the last round is stored under (platform)').argParser(readFeedName),
+  new Option('--full', 'read all rows, not only those changed since the last round'),
+  new Option('--overlap <duration>', 'how long before the last round to read again (15m)').argParser(
+    readDuration,
+  ),
+  new Option('--every <duration>', 'repeat until SIGTERM or Ctrl-C').argParser(readDuration),
+  new Option('--explain', 'only show which columns the queries have and lack'),
+]
 
 /** Those that need --from or --from-file. */
 const DEPENDENT = ['queries', 'feed', 'full', 'overlap', 'every', 'explain'] as const
@@ -42,6 +58,8 @@ export function isFromPlatform(file: string | undefined, options: FeedCall): boo
     return false
   }
   if (queries === undefined) throw new UsageFailure('--from needs --queries DIR, the folder of the queries')
+  if (options.every !== undefined && (options.dryRun || options.explain))
+    throw new UsageFailure('--every goes without --dry-run and --explain')
   return true
 }
 
@@ -59,8 +77,7 @@ function readUrl(file: string): string {
   return readTrimmed(file, `--from-file names ${shown}, which`)
 }
 
-/** A value of --feed. */
-export function readFeedName(text: string): string {
+function readFeedName(text: string): string {
   if (!/^[A-Za-z0-9_.-]{1,63}$/.test(text))
     throw new InvalidArgumentError('Give 1 to 63 of A-Z a-z 0-9 _ . -')
   return text

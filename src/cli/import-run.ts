@@ -3,7 +3,7 @@ import type { Limit } from '../import/changes.ts'
 import { type ImportOptions, type ImportResult, importSource, type Progress } from '../import/import.ts'
 import { describePlace, type RecordSource } from '../import/record.ts'
 import { RejectsFile } from '../import/rejects.ts'
-import { given } from './arguments.ts'
+import { describeErased } from './erase.ts'
 import { counted, print, printJson, printTable } from './output.ts'
 import { withCurrentSchema } from './with-database.ts'
 
@@ -22,7 +22,6 @@ export type Loaded = ImportResult & { loaded: true }
 
 /** Nothing was loaded because of bad lines. */
 export class BadLines extends Failure {
-  /** The first ones, for people. */
   readonly problems: string[]
 
   constructor(
@@ -66,10 +65,11 @@ export class ImportRun {
     // The process may end before the import does: no draft of the file may be left behind.
     signal.addEventListener('abort', () => rejects?.discard())
     const onStep = (step: Progress) => {
-      this.isLoaded ||= step.phase === 'tidying'
       onProgress(step)
+      if (step.phase !== 'tidying') return
       // From here on the rejects belong to committed data.
-      if (this.isLoaded) rejects?.keep()
+      this.isLoaded = true
+      rejects?.keep()
     }
     const options: ImportOptions = {
       ...(dryRun && { dryRun }),
@@ -88,7 +88,6 @@ export class ImportRun {
     }
   }
 
-  /** The message for a signal. */
   interrupted(): string {
     return this.isLoaded ? 'interrupted when all was loaded' : 'interrupted: nothing was loaded'
   }
@@ -96,9 +95,8 @@ export class ImportRun {
   /** Prints the result on standard output, notes on standard error. */
   async report(loaded: Loaded): Promise<void> {
     const { dryRun, json } = this.call
-    const notes = this.notes(loaded)
-    printNotes(notes)
-    if (json) return await printJson(this.object(loaded, given({ since: this.source?.feed?.since() })))
+    this.printNotes(loaded)
+    if (json) return await printJson(this.object(loaded, { since: this.source?.feed?.since() }))
     const lines = `${counted(loadedLines(loaded), this.source?.unit ?? 'line')}${this.leftOut(loaded)}`
     await print(`${dryRun ? 'would have loaded' : 'loaded'} ${lines}\n`)
     await printTable(
@@ -113,8 +111,12 @@ export class ImportRun {
   /** Prints notes, bad lines and JSON of a failed import. The error itself is printed as that of any command. */
   async reportFailure(error: unknown): Promise<void> {
     if (this.call.json) await printJson(this.failureObject(error))
-    printNotes(this.notes())
+    this.printNotes()
     if (error instanceof BadLines) for (const line of error.problems) process.stderr.write(`${line}\n`)
+  }
+
+  private printNotes(loaded?: Loaded): void {
+    for (const note of this.notes(loaded)) process.stderr.write(`note: ${note}\n`)
   }
 
   /** The notes of the source, and one if --sync kept rows because of a bad line. */
@@ -129,7 +131,7 @@ export class ImportRun {
   object(loaded: Loaded, more: object = {}): object {
     const { lines, rejected, erased, summary } = loaded
     const { dryRun = false, rejects } = this.call
-    const counts = { lines, rejected, erased_left_out: erased.people, ...more, ...given({ rejects }) }
+    const counts = { lines, rejected, erased_left_out: erased.people, ...more, rejects }
     return { loaded: !dryRun, dry_run: dryRun, ...counts, ...summary, notes: this.notes(loaded) }
   }
 
@@ -146,14 +148,6 @@ export class ImportRun {
     return written + (erased.people > 0 ? `, ${describeErased(erased.people)}` : '')
   }
 }
-
-function printNotes(notes: string[]): void {
-  for (const note of notes) process.stderr.write(`note: ${note}\n`)
-}
-
-/** "1 erased person left out". */
-export const describeErased = (people: number): string =>
-  `${people} erased ${people === 1 ? 'person' : 'people'} left out`
 
 /** How many lines were loaded. */
 export const loadedLines = ({ lines, rejected, erased }: Loaded): number => lines - rejected - erased.lines

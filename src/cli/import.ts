@@ -3,8 +3,8 @@ import type { Progress } from '../import/import.ts'
 import { platformSource } from '../import/platform/source.ts'
 import type { RecordSource } from '../import/record.ts'
 import { openSource } from '../import/source.ts'
-import { newCommand, readDuration, readLimit } from './arguments.ts'
-import { explainImport, type FeedCall, isFromPlatform, readFeedName, readPlatform } from './feed.ts'
+import { newCommand, readLimit } from './arguments.ts'
+import { explainImport, type FeedCall, feedOptions, isFromPlatform, readPlatform } from './feed.ts'
 import { importEvery } from './feed-rounds.ts'
 import { type ImportCall, ImportRun } from './import-run.ts'
 import { StatusLine } from './output.ts'
@@ -13,8 +13,8 @@ import { interruptible } from './process.ts'
 type Options = ImportCall & FeedCall
 
 /** axport import FILE, axport import --from URL --queries DIR */
-export const importCommand = () =>
-  newCommand(
+export function importCommand() {
+  const command = newCommand(
     'import',
     'Load NDJSON, CSV or the rows of queries into the database: all of it, or nothing.',
     `NDJSON has a JSON object on each line, in any order. A line inserts or updates the row of its type
@@ -32,24 +32,15 @@ Examples: axport import --dry-run export.ndjson.gz
     .option('--max-rejected <limit>', 'most lines to reject: 5% or 500 (1%, at least 10)', readLimit)
     .option('--sync', 'remove what the source does not contain')
     .option('--max-removed <limit>', 'most rows to remove from a table: 25% or 500 (10%)', readLimit)
-    .option('--from <url>', "read the platform's Postgres by queries (docs/operate/feed.md)")
-    .option('--from-file <file>', 'the same, with the URL in a file')
-    .option('--queries <dir>', 'folder of queries: users.sql, …, with the columns of CSV')
-    .option('--feed <name>', 'name that the last round is stored under (platform)', readFeedName)
-    .option('--full', 'read all rows, not only those changed since the last round')
-    .option('--overlap <duration>', 'how long before the last round to read again (15m)', readDuration)
-    .option('--every <duration>', 'repeat until SIGTERM or Ctrl-C', readDuration)
-    .option('--explain', 'only show which columns the queries have and lack')
-    .option('--json', 'print a JSON object')
-    .action(runImport)
+  for (const option of feedOptions()) command.addOption(option)
+  return command.option('--json', 'print a JSON object').action(runImport)
+}
 
 async function runImport(file: string | undefined, options: Options): Promise<void> {
   if (options.maxRejected && options.rejects === undefined)
     throw new UsageFailure('--max-rejected belongs to --rejects')
   if (options.maxRemoved && !options.sync) throw new UsageFailure('--max-removed belongs to --sync')
   if (!isFromPlatform(file, options)) return await runOnce(() => openSource(file as string), options)
-  if (options.every !== undefined && (options.dryRun || options.explain))
-    throw new UsageFailure('--every goes without --dry-run and --explain')
   if (options.explain) return await explainImport(options)
   if (options.every !== undefined) return await importEvery(options.every, options)
   await runOnce(signal => platformSource({ ...readPlatform(options), signal }), options)
@@ -59,13 +50,21 @@ async function runOnce(
   open: (signal: AbortSignal) => RecordSource | Promise<RecordSource>,
   options: Options,
 ): Promise<void> {
-  const progress = new ImportProgress()
   const run = new ImportRun(options)
+  const status = new StatusLine()
+  using busy = setTimeout(
+    () => status.say('waiting for the database, which is busy with another command …'),
+    BUSY_MS,
+  )
+  const onProgress = (step: Progress) => {
+    clearTimeout(busy)
+    showStep(step, status)
+  }
   try {
     const loaded = await interruptible(
-      signal => run.load(open, signal, step => progress.show(step)),
+      signal => run.load(open, signal, onProgress),
       () => run.interrupted(),
-    ).finally(() => progress.end())
+    ).finally(() => status.clear())
     await run.report(loaded)
   } catch (error) {
     if (!(error instanceof UsageFailure || error instanceof Interrupted)) await run.reportFailure(error)
@@ -82,31 +81,12 @@ const STEPS = {
   tidying: 'loaded, gathering statistics …',
 }
 
-/** The progress of an import on standard error. */
-class ImportProgress {
-  private readonly status = new StatusLine()
-  private readonly busy = setTimeout(
-    () => this.status.say('waiting for the database, which is busy with another command …'),
-    BUSY_MS,
-  )
-
-  show(progress: Progress): void {
-    clearTimeout(this.busy)
-    const { status } = this
-    if (progress.phase === 'waiting') status.say('waiting for another import to finish …')
-    else if (progress.phase === 'reading') {
-      const { bytes, size, lines } = progress
-      status.showProgress('reading', bytes, size, 'lines', { counted: lines })
-    } else if (progress.phase === 'loading' || progress.phase === 'rendering')
-      status.showProgress(progress.phase, progress.done, progress.total, 'assessments')
-    else {
-      const text = STEPS[progress.phase]
-      status.show(() => text)
-    }
-  }
-
-  end(): void {
-    clearTimeout(this.busy)
-    this.status.clear()
-  }
+function showStep(step: Progress, status: StatusLine): void {
+  const { phase } = step
+  if (phase === 'waiting') status.say('waiting for another import to finish …')
+  else if (phase === 'reading')
+    status.showProgress(phase, step.bytes, step.size, 'lines', { counted: step.lines })
+  else if (phase === 'loading' || phase === 'rendering')
+    status.showProgress(phase, step.done, step.total, 'assessments')
+  else status.show(() => STEPS[phase])
 }

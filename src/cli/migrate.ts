@@ -1,23 +1,17 @@
 import { UsageFailure } from '../errors.ts'
-import { describeDisclosing, setDisclosing } from '../postgres/disclosing.ts'
 import { grantFor } from '../postgres/privileges/grant.ts'
 import { LOAD, SERVE } from '../postgres/privileges/purposes.ts'
 import { migrate } from '../postgres/schema/migrate.ts'
 import { MIGRATIONS } from '../postgres/schema/migrations.ts'
 import { setTimeZone } from '../postgres/schema/time-zone.ts'
-import { given, newCommand, oneOf, readKept } from './arguments.ts'
+import { newCommand } from './arguments.ts'
+import { disclosuresOption, keepOption, switchDisclosing } from './disclosures.ts'
 import { print, printJson } from './output.ts'
 import { standbyServers, waitForStandbys, waitOption } from './standbys.ts'
 import { withAnySchema } from './with-database.ts'
 
 /** What --json prints; `time_zone` and `disclosures` if the options set them. */
-interface Done {
-  applied: string[]
-  time_zone?: { name: string; changed: boolean }
-  /** `kept` as Postgres writes an interval; null for ever. */
-  disclosures?: { on: boolean; kept: string | null; changed: boolean }
-  granted: { role: string; for: string }[]
-}
+type Done = { applied: string[]; granted: object[]; time_zone?: object; disclosures?: object }
 
 /** axport migrate */
 export const migrateCommand = () =>
@@ -32,26 +26,25 @@ Those that are running do not notice: stop them before you set --disclosures on.
 Example: axport migrate --time-zone America/New_York`,
   )
     .option('--time-zone <zone>', "the platform's time zone: Europe/Berlin (a new database has UTC)")
-    .option(
-      '--disclosures <on|off>',
-      'whether to record whose records each answer sends to whom (a new database has off)',
-      oneOf('on', 'off'),
-    )
-    .option(
-      '--disclosures-keep <duration>',
-      'how long to keep them: 400d, or forever (a new database has 400d)',
-      readKept,
-    )
+    .addOption(disclosuresOption())
+    .addOption(keepOption())
     .addOption(waitOption())
     .option('--grant <role>', 'give this role the privileges that axport serve needs, and no others')
     .option('--grant-loader <role>', 'give this role the privileges that axport import needs, and no others')
     .option('--json', 'print a JSON object at the end')
     .action(async ({ timeZone, disclosures, disclosuresKeep, grant, grantLoader, wait, json }) => {
-      requireRoles(grant, grantLoader)
+      if (grant?.trim() === '' || grantLoader?.trim() === '')
+        throw new UsageFailure('--grant and --grant-loader need the name of a role, as --grant axport_serve')
+      if (grant !== undefined && grant === grantLoader)
+        throw new UsageFailure(
+          '--grant and --grant-loader need two roles: each takes back what the other gives',
+        )
       // A wrong setting must be found before the change.
       const servers = disclosures === 'on' ? standbyServers() : []
       const say = async (line: string) => (json ? undefined : await print(`${line}\n`))
       await withAnySchema(async ({ sql }) => {
+        const onBlocked = (blockers: string, pauseMs: number) =>
+          void process.stderr.write(`waiting for locks of ${blockers}; trying again in ${pauseMs / 1000} s\n`)
         const applied = await migrate(sql, MIGRATIONS, { onBlocked })
         await say(applied.length > 0 ? `applied ${applied.join(', ')}` : 'the schema is up to date')
         const done: Done = { applied, granted: [] }
@@ -60,16 +53,8 @@ Example: axport migrate --time-zone America/New_York`,
           done.time_zone = { name: timeZone, changed }
           await say(changed ? `the time zone is now ${timeZone}` : `the time zone is ${timeZone} already`)
         }
-        if (disclosures !== undefined || disclosuresKeep !== undefined) {
-          const isOn = disclosures === undefined ? undefined : disclosures === 'on'
-          const kept = disclosuresKeep === 'forever' ? null : disclosuresKeep
-          const { changed, ...state } = await setDisclosing(sql, given({ isOn, kept }))
-          done.disclosures = { on: state.isOn, kept: state.kept, changed }
-          if (changed && state.isOn)
-            process.stderr.write('services of older executables that are running do not record: stop them\n')
-          const words = describeDisclosing(state)
-          await say(changed ? `disclosures are now ${words}` : `disclosures are ${words} already`)
-        }
+        if (disclosures !== undefined || disclosuresKeep !== undefined)
+          done.disclosures = await switchDisclosing(sql, disclosures, disclosuresKeep, say)
         for (const [role, purpose] of [[grant, SERVE] as const, [grantLoader, LOAD] as const]) {
           if (role === undefined) continue
           await grantFor(sql, role, purpose)
@@ -80,17 +65,3 @@ Example: axport migrate --time-zone America/New_York`,
         await waitForStandbys(sql, servers, wait)
       })
     })
-
-/** @param pauseMs until the next attempt */
-function onBlocked(blockers: string, pauseMs: number): void {
-  process.stderr.write(`waiting for locks of ${blockers}; trying again in ${pauseMs / 1000} s\n`)
-}
-
-function requireRoles(grant: string | undefined, grantLoader: string | undefined): void {
-  if (grant?.trim() === '')
-    throw new UsageFailure('--grant needs the name of a role, as --grant axport_serve')
-  if (grantLoader?.trim() === '')
-    throw new UsageFailure('--grant-loader needs the name of a role, as --grant-loader axport_load')
-  if (grant !== undefined && grant === grantLoader)
-    throw new UsageFailure('--grant and --grant-loader need two roles: each takes back what the other gives')
-}

@@ -1,9 +1,18 @@
+import { Failure, Interrupted } from '../errors.ts'
 import { exactJson } from '../integrations/exact-ids.ts'
 
-/** Writes to standard output, and waits until a slow pipe has taken it. */
+/**
+ * Writes to standard output, and waits until a slow pipe has taken it.
+ * @throws Interrupted if the reader has closed the pipe, as head does; Failure if the text cannot be written
+ */
 export async function print(text: string | Uint8Array): Promise<void> {
   await new Promise<void>((resolve, reject) => {
-    process.stdout.write(text, error => (error ? reject(error) : resolve()))
+    process.stdout.write(text, error => {
+      const { code } = (error ?? {}) as { code?: string }
+      if (!error) resolve()
+      else if (code === 'EPIPE') reject(new Interrupted(''))
+      else reject(new Failure(`cannot write to standard output (${code})`))
+    })
   })
 }
 
@@ -45,18 +54,15 @@ export function fieldLines(fields: [label: string, texts: string | string[]][], 
 /** The progress of a command on standard error: one line that replaces itself, or plain lines without a terminal. */
 export class StatusLine {
   private readonly isTerminal = process.stderr.isTTY === true
-  private readonly intervalMs = this.isTerminal ? 100 : 5000
   private writtenAt = this.isTerminal ? 0 : performance.now()
-  private isShown = false
   private phase = ''
   private phaseStart = 0
 
   /** Shows a text, if the last one is old enough. */
   show(text: () => string): void {
     const now = performance.now()
-    if (now - this.writtenAt < this.intervalMs) return
+    if (now - this.writtenAt < (this.isTerminal ? 100 : 5000)) return
     this.writtenAt = now
-    this.isShown = this.isTerminal
     process.stderr.write(this.isTerminal ? `\r\x1b[2K${text()}` : `${text()}\n`)
   }
 
@@ -95,8 +101,7 @@ export class StatusLine {
   }
 
   clear(): void {
-    if (this.isShown) process.stderr.write('\r\x1b[2K')
-    this.isShown = false
+    if (this.isTerminal) process.stderr.write('\r\x1b[2K')
   }
 }
 

@@ -28,14 +28,10 @@ export async function interruptible<Result>(
 ): Promise<Result> {
   const controller = new AbortController()
   const interrupted = terminated().then(() => {
-    const error = new Interrupted(message())
     controller.abort()
-    throw error
+    throw new Interrupted(message())
   })
-  const result = work(controller.signal)
-  // Aborted work may reject after the race is over.
-  result.catch(() => {})
-  return await Promise.race([result, interrupted])
+  return await Promise.race([work(controller.signal), interrupted])
 }
 
 let log: { error(details: object, message: string): void } | undefined

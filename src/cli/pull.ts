@@ -1,20 +1,19 @@
-import { readFileSync } from 'node:fs'
 import { InvalidArgumentError, Option } from '@commander-js/extra-typings'
 import { setting } from '../config.ts'
-import { ORDERS, SORTS } from '../contract.ts'
+import { type Filter, fieldOf, LIST_PARAMETERS, ORDERS, SORTS } from '../contract.ts'
 import { Failure, IncompleteFailure, Interrupted, UsageFailure } from '../errors.ts'
-import { isDevice } from '../files.ts'
+import { isDevice, readTrimmed } from '../files.ts'
 import { isLoopback } from '../pull/client.ts'
 import { compressionOf, FORMATS, type Form, type FormatName, formatOf } from '../pull/formats.ts'
-import type { PullJob, PullProgress, PullResult } from '../pull/job.ts'
+import type { PullJob, PullProgress, PullResult, Query } from '../pull/job.ts'
 import { pull } from '../pull/pull.ts'
-import { newCommand, oneOf, readDuration } from './arguments.ts'
+import { newCommand, oneOf, readDuration, readId } from './arguments.ts'
 import { counted, print, printJson, StatusLine } from './output.ts'
 import { interruptible } from './process.ts'
-import { filterOf, filterOptions } from './pull-filters.ts'
 
 /** axport pull */
 export function pullCommand() {
+  const filter: Query['filter'] = {}
   const command = newCommand(
     'pull',
     'Read all assessments of a service into a file: NDJSON, CSV or Parquet. Needs no database.',
@@ -29,7 +28,7 @@ Example: axport pull --base-url https://axport.example.org --client-id ID --out 
     .option('--client-secret-file <file>', 'read the secret from a file instead')
     .requiredOption('--out <file>', '.ndjson or .csv, also with .gz or .zst; .parquet; - for standard output')
     .option('--format <format>', `${FORMATS.join(', ')} (by the ending)`, oneOf(...FORMATS))
-  for (const option of filterOptions()) command.addOption(option)
+  for (const option of filterOptions(filter)) command.addOption(option)
   return command
     .option('--sort <by>', SORTS.join(', '), oneOf(...SORTS), SORTS[0])
     .option('--order <order>', ORDERS.join(', '), oneOf(...ORDERS), ORDERS[0])
@@ -49,59 +48,76 @@ Example: axport pull --base-url https://axport.example.org --client-id ID --out 
         timeoutMs: options.timeout * 1000,
         retryForMs: options.retryFor * 1000,
       }
-      const job = {
-        service,
-        query: { filter: filterOf(options), sort, order },
-        ...form,
-        out: isStdout ? toStdout : out,
-      }
-      await run(job, isStdout || isDevice(out), async ({ records, ...others }) => {
-        if (isStdout) return
-        if (json) await printJson({ records, file: out, ...form, ...others })
-        else await print(`wrote ${counted(records, 'assessment')} to ${out}\n`)
-      })
+      const job = { service, query: { filter, sort, order }, ...form, out: isStdout ? print : out }
+      const { records, ...others } = await run(job, isStdout || isDevice(out))
+      if (isStdout) return
+      if (json) await printJson({ records, file: out, ...form, ...others })
+      else await print(`wrote ${counted(records, 'assessment')} to ${out}\n`)
     })
 }
 
 const duration = <const Name extends string>(name: Name, help: string, seconds: number, text: string) =>
   new Option(`${name} <duration>`, help).argParser(readDuration).default(seconds, text)
 
+/** The option of each filter (spec 4.2): its flags and its help. */
+const FILTERS: Record<keyof Filter, [flags: string, help: string]> = {
+  search: ['--search <text>', 'part of an assessment name, a first or a last name'],
+  start_date: ['--start-date <day>', 'completed on or after this day: 2026-03-01'],
+  end_date: ['--end-date <day>', 'completed on or before this day'],
+  product_ids: ['--product-ids <ids>', 'these products: 1,2'],
+  user_ids: ['--user-ids <ids>', 'these educators: 1,2'],
+  // One value, and not named as the filter: a State Educator ID may have a comma, so --seids A,B would find nobody.
+  seids: ['--seid <seid>', 'the educator with this State Educator ID; repeatable'],
+  proctor_ids: ['--proctor-ids <ids>', 'supervised by these proctors: 1,2'],
+  organization_ids: ['--organization-ids <ids>', 'these organizations: 1,2'],
+  user_record_status: ['--user-record-status <status>', 'educators that are active or archived'],
+  legacy_record: ['--legacy-record <boolean>', 'true: migrated records; false: others'],
+}
+
+/** An option for each filter, whose values are put into `filter`. */
+function filterOptions(filter: Query['filter']): Option[] {
+  return Object.entries(LIST_PARAMETERS).flatMap(([name, parameter]) => {
+    const field = fieldOf(name) as keyof Filter
+    if (!(field in FILTERS)) return []
+    const read = (text: string) => {
+      if (field.endsWith('_ids')) return readId(text)
+      // The API ignores a blank filter, so an empty variable of a script would export everything.
+      const value = text.trim() === '' ? undefined : parameter.read(text)
+      if (value === undefined)
+        throw new InvalidArgumentError(`Give ${parameter.expected}; leave the option out to get everything.`)
+      return String(value)
+    }
+    const isList = parameter.schema.type === 'array'
+    const add = (text: string) => {
+      const values = (isList && field !== 'seids' ? text.split(',') : [text]).map(read)
+      // The last value of a scalar filter wins.
+      filter[field] = isList ? [...(filter[field] ?? []), ...values] : values
+    }
+    return [new Option(...FILTERS[field]).argParser(add)]
+  })
+}
+
 /** The service without a slash at its end: paths of the API are appended. */
 function readBaseUrl(text: string): string {
-  const url = URL.canParse(text) ? new URL(text) : undefined
-  if (!url || !/^https?:$/.test(url.protocol))
-    throw new InvalidArgumentError('Give it as https://host or http://host.')
-  if (url.username || url.password || url.search || url.hash)
-    throw new InvalidArgumentError('Give scheme, host and path alone.')
+  const url = URL.parse(text)
+  if (!url || !/^https?:$/.test(url.protocol) || url.username || url.password || url.search || url.hash)
+    throw new InvalidArgumentError('Give it as https://host or http://host, with a path or without.')
   return url.href.replace(/\/+$/, '')
 }
 
 /** The secret in the file or in AXPORT_CLIENT_SECRET; an argument could be seen by others. @throws Failure if none */
 function readSecret(file: string | undefined): string {
-  if (file === undefined) {
-    const secret = setting('AXPORT_CLIENT_SECRET')
-    if (secret) return secret
-    throw new Failure(
-      'there is no secret: set AXPORT_CLIENT_SECRET, or name its file with --client-secret-file',
-    )
-  }
-  let secret: string
-  try {
-    secret = readFileSync(file, 'utf8').trim()
-  } catch (error) {
-    throw new Failure(`cannot read the secret from ${file} (${(error as { code?: string }).code})`)
-  }
-  if (secret === '') throw new Failure(`${file} is empty: it has to hold the secret`)
-  return secret
+  if (file !== undefined) return readTrimmed(file, `--client-secret-file names ${file}, which`)
+  const secret = setting('AXPORT_CLIENT_SECRET')
+  if (secret) return secret
+  throw new Failure(
+    'there is no secret: set AXPORT_CLIENT_SECRET, or name its file with --client-secret-file',
+  )
 }
 
 /** Pulls with progress on standard error. `isStream`: into a pipe or a device, which keep nothing for another run */
-async function run(
-  job: PullJob,
-  isStream: boolean,
-  report: (result: PullResult) => Promise<void>,
-): Promise<void> {
-  const status = new StatusLine()
+async function run(job: PullJob, isStream: boolean): Promise<PullResult> {
+  using status = new StatusLine()
   const onNote = (text: string) => status.say(`note: ${text}`)
   let last: PullProgress | undefined
   const onProgress = (progress: PullProgress) => {
@@ -117,7 +133,7 @@ async function run(
   if (new URL(job.service.baseUrl).protocol === 'http:' && !isLoopback(job.service.baseUrl))
     onNote('http:// lets everybody on the way read the secret and the records: use https://')
   try {
-    const result = await interruptible(
+    return await interruptible(
       signal => pull(job, { onProgress, onPause, onNote, signal }),
       () => {
         if (isStream) return 'interrupted: the output is incomplete'
@@ -126,12 +142,10 @@ async function run(
         const state = last?.phase === 'resuming' ? 'what an earlier run has read is' : records
         return `interrupted; ${state} kept: run the same command again to go on`
       },
-    ).finally(() => status.clear())
-    await report(result)
+    )
   } catch (error) {
     if (error instanceof Interrupted && kept() > 0) throw new IncompleteFailure(error.message)
-    // The reader closed the pipe, as head does, or failed.
-    throw (error as { code?: string }).code === 'EPIPE' ? new Interrupted('') : error
+    throw error
   }
 }
 
@@ -142,13 +156,4 @@ function formOf({ out, format = formatOf(out) }: { out: string; format?: FormatN
   if (compression && format === 'parquet')
     throw new UsageFailure(`Parquet is compressed within: give ${out} without .${compression}`)
   return { format, compression }
-}
-
-async function toStdout(bytes: Uint8Array): Promise<void> {
-  try {
-    await print(bytes)
-  } catch (error) {
-    const { code } = error as { code?: string }
-    throw code === 'EPIPE' ? error : new Failure(`cannot write to standard output (${code})`)
-  }
 }

@@ -24,9 +24,8 @@ Example: axport refresh --organizations 12,13`,
       if (json) return await printJson(found)
       await printTable(
         ['', 'compared', 'missing', 'outdated', 'left over'],
-        (['records', 'people', 'products', 'counts'] as const).map(name => {
-          const { compared, missing, outdated, left_over } = found[name]
-          return [name, compared, missing, outdated, left_over].map(String)
-        }),
+        Object.entries(found).map(([name, { compared, missing, outdated, left_over }]) =>
+          [name, compared, missing, outdated, left_over].map(String),
+        ),
       )
     })

@@ -1,5 +1,11 @@
 import { Option } from '@commander-js/extra-typings'
-import { newCommand, readWorkers } from './arguments.ts'
+import { databaseUrl } from '../config.ts'
+import { UsageFailure } from '../errors.ts'
+import { countWorkers, newCommand, readWorkers } from './arguments.ts'
+import { ServingProcess } from './serving.ts'
+import { standbyServers } from './standbys.ts'
+import { Supervisor } from './supervisor.ts'
+import { serveAsWorker } from './worker.ts'
 
 /** axport serve */
 export const serveCommand = () =>
@@ -17,8 +23,17 @@ export const serveCommand = () =>
       new Option('--worker <n>', 'the number of this worker of a supervisor').argParser(Number).hideHelp(),
     )
     .action(async ({ workers, worker }) => {
-      // Imported here, so that other commands do not load the service.
-      if (worker !== undefined) await (await import('./worker.ts')).serveAsWorker(worker)
-      else if (workers !== undefined) await (await import('./supervisor.ts')).serveWithWorkers(workers)
-      else await (await import('./serving.ts')).serveAlone()
+      if (worker !== undefined) return await serveAsWorker(worker)
+      standbyServers()
+      const isEmbedded = databaseUrl().startsWith('embedded:')
+      if (isEmbedded && typeof workers === 'number' && workers > 1)
+        throw new UsageFailure(
+          'the embedded database serves from one process: leave out --workers, or set DATABASE_URL to a Postgres',
+        )
+      await using serving = new ServingProcess()
+      if (workers === undefined || isEmbedded)
+        return await serving.withDatabase(database => serving.serve(database))
+      // Each worker opens the database itself; this is the one wait until it can be opened.
+      const isOpen = await serving.withDatabase(async () => true)
+      if (isOpen) await new Supervisor(serving).run(countWorkers(workers))
     })

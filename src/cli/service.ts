@@ -1,28 +1,69 @@
 import type { Logger } from 'pino'
-import { setting } from '../config.ts'
+import { type Environment, setting } from '../config.ts'
 import { Counters } from '../counters.ts'
 import { Failure } from '../errors.ts'
 import type { Address } from '../http/address.ts'
 import { databaseChecks } from '../http/admin/database-checks.ts'
 import { Metrics } from '../http/admin/metrics.ts'
 import { type Check, type Readiness, readinessOf } from '../http/admin/readiness.ts'
+import type { Limits } from '../http/endpoint.ts'
 import { startServer } from '../http/server.ts'
+import { type Certificate, readCertificate } from '../http/tls.ts'
 import { startPurging } from '../oauth/purge.ts'
 import type { Database } from '../postgres/database.ts'
 import { readDisclosing } from '../postgres/disclosing.ts'
+import type { PoolBounds } from '../postgres/pool/connection-pool.ts'
 import { requirePrivileges } from '../postgres/privileges/compare.ts'
 import { SERVE } from '../postgres/privileges/purposes.ts'
 import { within } from '../within.ts'
 import { surviveCuts } from './process.ts'
-import { readLimits, readTls } from './serve-settings.ts'
 import { openReplicas } from './standbys.ts'
 import { BUILD } from './version.ts'
 
+/** For the parts of an answer that do not wait for the database. */
+const MARGIN_MS = 3000
+
+/** The limits of `serve`. @throws Failure for settings that are wrong, or contradict each other */
+export function readLimits(environment?: Environment): { pool: PoolBounds; http: Limits } {
+  const wait = setting('DATABASE_WAIT', environment)
+  const statement = setting('STATEMENT_TIMEOUT', environment)
+  const idle = setting('IDLE_TIMEOUT', environment) * 1000
+  // Bun counts a connection as idle while its request is in work.
+  const longest = 2 * (wait + statement) + MARGIN_MS
+  if (idle < longest)
+    throw new Failure(
+      `IDLE_TIMEOUT must be at least ${Math.ceil(longest / 1000)}: a request may take DATABASE_WAIT and STATEMENT_TIMEOUT twice`,
+    )
+  return {
+    pool: {
+      size: setting('DATABASE_POOL_SIZE', environment),
+      waitMs: wait,
+      statementMs: statement,
+      slowMs: setting('SLOW_STATEMENT_MS', environment),
+    },
+    http: {
+      requests: setting('MAX_REQUESTS', environment),
+      headerSize: setting('MAX_HEADER_SIZE', environment),
+      bodySize: setting('MAX_BODY_SIZE', environment),
+      bodyTimeMs: setting('BODY_TIMEOUT', environment),
+      idleMs: idle,
+      docs: setting('DOCS', environment),
+    },
+  }
+}
+
+/** Reads TLS_CERT_FILE and TLS_KEY_FILE; undefined if neither is set. @throws Failure if one is missing or wrong */
+export function readTls(): Certificate | undefined {
+  const certFile = setting('TLS_CERT_FILE')
+  const keyFile = setting('TLS_KEY_FILE')
+  if (certFile && keyFile) return readCertificate(certFile, keyFile)
+  if (!certFile && !keyFile) return undefined
+  const missing = certFile ? 'TLS_KEY_FILE' : 'TLS_CERT_FILE'
+  throw new Failure(`${missing} is not set: set both of TLS_CERT_FILE and TLS_KEY_FILE, or none`)
+}
+
 /** Answers say "connection: close" for so long: otherwise a client could send into a connection that is closing. */
 const MIN_DRAIN_MS = 100
-
-/** A service that is listening: its URL, what operators see of it, and how it ends. */
-export type Service = Awaited<ReturnType<typeof startService>>
 
 /**
  * Starts the HTTP server and the purge of expired tokens. They use pools of their own: `database.sql` is ended.
@@ -57,7 +98,6 @@ export async function startService(database: Database, log: Logger, address: Add
 
   return {
     url: server.url,
-    /** Whether answers are recorded. */
     disclosures: isRecording ? 'on' : 'off',
     metrics: () => metrics.registry.metrics(),
     /** The metrics as data, for the supervisor. */
@@ -70,10 +110,9 @@ export async function startService(database: Database, log: Logger, address: Add
 
     /** Reads the certificate again. If that fails, the old one stays, and the log says why. */
     reload() {
-      if (!certificate) return log.info({}, 'SIGHUP: there is no certificate to read again')
       try {
         const renewed = readTls()
-        if (!renewed) throw new Failure('TLS_CERT_FILE and TLS_KEY_FILE are not set any more')
+        if (!renewed) return log.info({}, 'SIGHUP: there is no certificate to read again')
         server.renew(renewed)
         log.info({}, 'the certificate was read again')
       } catch (error) {

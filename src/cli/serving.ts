@@ -3,45 +3,13 @@ import pretty from 'pino-pretty'
 import { databaseUrl, setting } from '../config.ts'
 import { Failure } from '../errors.ts'
 import type { CheckResult, Readiness } from '../http/admin/readiness.ts'
-import type { AdminView } from '../http/admin/server.ts'
+import { type AdminServer, type AdminView, startAdminServer } from '../http/admin/server.ts'
 import { type Database, openDatabase } from '../postgres/database.ts'
 import { passingReason } from '../postgres/failures.ts'
 import { requireUsableSchema } from '../postgres/schema/schema-record.ts'
 import { within } from '../within.ts'
 import { terminated } from './process.ts'
-import { readLimits, readTls, startAdmin } from './serve-settings.ts'
-import { startService } from './service.ts'
-import { standbyServers } from './standbys.ts'
-
-/** Serves DATABASE_URL until a signal. */
-export async function serveAlone(): Promise<void> {
-  standbyServers()
-  await ServingProcess.run(serving => serving.withDatabase(database => serveOn(database, serving)))
-}
-
-/** Serves a database until a signal; `onListening` gets the URL. */
-export async function serve(database: Database, onListening: (url: string) => Promise<void>): Promise<void> {
-  await ServingProcess.run(serving => serveOn(database, serving, onListening))
-}
-
-async function serveOn(
-  database: Database,
-  serving: ServingProcess,
-  onListening: (url: string) => Promise<void> = async () => {},
-): Promise<void> {
-  const { log, signalled, admin } = serving
-  if (database.isGuest)
-    throw new Failure(
-      'another process holds the embedded database, which ends with that process: stop that process first',
-    )
-  const service = await startService(database, log, { host: setting('HOST'), port: setting('PORT') })
-  serving.service = service
-  const { url, disclosures } = service
-  log.info({ url, admin: admin?.url, database: database.kind, disclosures }, 'listening')
-  await onListening(url)
-  log.info({ signal: await signalled }, 'stopping')
-  await service.end()
-}
+import { readLimits, readTls, startService } from './service.ts'
 
 /** Between two attempts to open the database. */
 const RETRY_INTERVAL_MS = 500
@@ -51,25 +19,41 @@ export class ServingProcess implements AdminView {
   readonly log = createLog()
   /** Resolves with the name of the signal that ends the process. Set up first: a signal may follow at once. */
   readonly signalled = terminated()
-  readonly admin = startAdmin(this)
+  readonly address = { host: setting('HOST'), port: setting('PORT') }
+  readonly admin: AdminServer | undefined
   /** The service, once it is open: until then operators see that it is starting. SIGHUP reloads it. */
   service: (AdminView & { reload(): void }) | undefined
+  private readonly startWaitMs = setting('DATABASE_START_WAIT')
   /** Why the database cannot be opened yet. */
   private unavailable: string | undefined
 
-  /** Runs work that serves. @throws Failure for wrong settings, or an ADMIN_PORT that cannot be listened on */
-  static async run(work: (serving: ServingProcess) => Promise<unknown>): Promise<void> {
+  /** @throws Failure for wrong settings, or an ADMIN_PORT that cannot be listened on */
+  constructor() {
     // Wrong settings must be found before the wait for the database.
     readLimits()
     readTls()
-    setting('DATABASE_START_WAIT')
-    const serving = new ServingProcess()
-    process.on('SIGHUP', () => serving.service?.reload())
-    try {
-      await work(serving)
-    } finally {
-      await serving.admin?.stop()
-    }
+    this.admin = startAdmin(this)
+    process.on('SIGHUP', () => this.service?.reload())
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.admin?.stop()
+  }
+
+  /** Serves a database until a signal; `onListening` gets the URL. */
+  async serve(database: Database, onListening?: (url: string) => Promise<void>): Promise<void> {
+    const { log, admin } = this
+    if (database.isGuest)
+      throw new Failure(
+        'another process holds the embedded database, which ends with that process: stop that process first',
+      )
+    const service = await startService(database, log, this.address)
+    this.service = service
+    const { url, disclosures } = service
+    log.info({ url, admin: admin?.url, database: database.kind, disclosures }, 'listening')
+    await onListening?.(url)
+    log.info({ signal: await this.signalled }, 'stopping')
+    await service.end()
   }
 
   /**
@@ -78,10 +62,7 @@ export class ServingProcess implements AdminView {
    */
   async withDatabase<Result>(work: (database: Database) => Promise<Result>): Promise<Result | undefined> {
     const database = await Promise.race([this.open(), this.signalled.then(() => undefined)])
-    if (!database) {
-      this.log.info({ signal: await this.signalled }, 'stopping')
-      return undefined
-    }
+    if (!database) return void this.log.info({ signal: await this.signalled }, 'stopping')
     try {
       await requireUsableSchema(database.sql)
       return await work(database)
@@ -92,7 +73,6 @@ export class ServingProcess implements AdminView {
 
   /** @returns undefined if a signal came between two attempts */
   private async open(): Promise<Database | undefined> {
-    const timeoutMs = setting('DATABASE_START_WAIT')
     const start = performance.now()
     do {
       try {
@@ -102,9 +82,9 @@ export class ServingProcess implements AdminView {
         return database
       } catch (error) {
         const reason = passingReason(error)
-        if (reason === undefined || performance.now() - start >= timeoutMs) throw error
+        if (reason === undefined || performance.now() - start >= this.startWaitMs) throw error
         if (this.unavailable === undefined)
-          this.log.warn({ reason, seconds: timeoutMs / 1000 }, 'waiting for the database')
+          this.log.warn({ reason, seconds: this.startWaitMs / 1000 }, 'waiting for the database')
         this.unavailable = reason
       }
     } while (!(await within(RETRY_INTERVAL_MS, this.signalled, undefined)))
@@ -125,9 +105,16 @@ export class ServingProcess implements AdminView {
   }
 }
 
+/** Starts the operator's server if ADMIN_PORT is set. @throws Failure if the port cannot be listened on */
+export function startAdmin(view: AdminView): AdminServer | undefined {
+  const port = setting('ADMIN_PORT')
+  if (port === undefined) return undefined
+  return startAdminServer({ host: setting('ADMIN_HOST'), port, prefix: 'ADMIN_' }, view)
+}
+
 /**
- * A log of JSON lines on standard output, each with the fields of `base`; readable lines on a terminal. It writes
- * synchronously, so that no line is lost at the end, and each line at once, so that lines of workers do not mix.
+ * A log of JSON lines with the fields of `base`; of readable lines on a terminal. It writes each line at once, so that
+ * none is lost at the end, and those of workers do not mix.
  */
 export function createLog(base: Record<string, unknown> | null = null): Logger {
   const destination = process.stdout.isTTY

@@ -1,19 +1,15 @@
-import { Counter, Gauge } from 'prom-client'
-import { databaseUrl, setting } from '../config.ts'
-import { Failure, UsageFailure } from '../errors.ts'
-import { type Address, freePort, urlOf } from '../http/address.ts'
-import { addedUp, type MetricsJson, onlyCounts } from '../http/admin/metrics.ts'
+import { setting } from '../config.ts'
+import { Failure } from '../errors.ts'
+import { freePort, urlOf } from '../http/address.ts'
+import { addedUp, addRead, type MetricsJson, onlyCounts } from '../http/admin/metrics.ts'
 import { mergedReaders } from '../http/admin/readers.ts'
 import { type CheckResult, isReady, type Readiness } from '../http/admin/readiness.ts'
 import type { AdminView } from '../http/admin/server.ts'
 import { shared, within } from '../within.ts'
-import { countWorkers, type Workers } from './arguments.ts'
-import { ServingProcess, serveAlone } from './serving.ts'
-import { standbyServers } from './standbys.ts'
+import type { ServingProcess } from './serving.ts'
 import { WorkerProcess } from './worker.ts'
 
-/** A worker that lived for longer is replaced at once; otherwise pauses double from the shortest to the longest. */
-const HEALTHY_MS = 10_000
+/** A worker that lived for longer than the longest pause is replaced at once; otherwise pauses double. */
 const SHORTEST_PAUSE_MS = 100
 const LONGEST_PAUSE_MS = 10_000
 
@@ -24,75 +20,48 @@ const END_MARGIN_MS = 8000
 const PROBE_INTERVAL_MS = 5000
 const FAILED_PROBES = 3
 
-/** Serves DATABASE_URL from several processes, an embedded one from this. @throws UsageFailure if that should have more */
-export async function serveWithWorkers(workers: Workers): Promise<void> {
-  standbyServers()
-  if (databaseUrl().startsWith('embedded:')) {
-    if (workers === 'auto' || workers === 1) return await serveAlone()
-    throw new UsageFailure(
-      'the embedded database serves from one process: leave out --workers, or set DATABASE_URL to a Postgres',
-    )
-  }
-  const address = { host: setting('HOST'), port: setting('PORT') }
-  await ServingProcess.run(async serving => {
-    // Each worker opens the database itself; this is the one wait until it can be opened.
-    const isOpen = await serving.withDatabase(async () => true)
-    if (isOpen) await new Supervisor(serving, address).run(countWorkers(workers))
-  })
-}
-
 /**
  * Workers on one port, shown to operators as one service. One that fails while they start ends the service with its
  * error; later it is replaced, because its error may pass, as when the database is restarted.
  */
-class Supervisor implements AdminView {
-  private isServing = false
-  private isStopping = false
+export class Supervisor implements AdminView {
+  private state: 'starting' | 'serving' | 'stopping' = 'starting'
   private readonly workers: WorkerProcess[] = []
   /** The counts of replaced workers: without them a sum would fall, which reads as a restart. */
   private replacedMetrics: MetricsJson = []
   private replacements = 0
 
-  constructor(
-    private readonly serving: ServingProcess,
-    private readonly address: Address,
-  ) {}
+  constructor(private readonly serving: ServingProcess) {}
 
   /** @throws Failure if a worker cannot start, the port is in use, or a worker had to be killed at the end */
   async run(count: number): Promise<void> {
-    const { serving, address } = this
-    const { log, signalled } = serving
+    const { log, signalled, address, admin } = this.serving
     const timeoutMs = (setting('SHUTDOWN_DELAY') + setting('SHUTDOWN_TIMEOUT')) * 1000 + END_MARGIN_MS
-    serving.service = this
+    this.serving.service = this
     for (let number = 1; number <= count; number++) this.workers.push(new WorkerProcess(number))
-    const probing = setInterval(() => {
+    using probing = setInterval(() => {
       for (const worker of this.workers) void this.probe(worker)
     }, PROBE_INTERVAL_MS)
-    try {
-      const port = await this.startTogether()
-      if (port !== undefined) {
-        this.isServing = true
-        const url = urlOf({ ...address, port }, setting('TLS_CERT_FILE') !== undefined)
-        log.info({ url, admin: serving.admin?.url, workers: count }, 'listening')
-      }
-      const kept = Promise.all(this.workers.map((_, index) => this.keep(index, port ?? 0))).then(() => true)
-      log.info({ signal: await Promise.race([signalled, kept]) }, 'stopping')
-      // A worker that is ending may not answer, and must not be killed for that.
-      clearInterval(probing)
-      this.isStopping = true
-      for (const worker of this.workers) worker.send({ kind: 'stop' })
-      if (await within(timeoutMs, kept, false)) return
-      for (const worker of this.workers) worker.kill()
-      throw new Failure('a worker did not end within SHUTDOWN_TIMEOUT and was killed')
-    } finally {
-      clearInterval(probing)
+    const port = await this.startTogether()
+    if (port !== undefined) {
+      this.state = 'serving'
+      const url = urlOf({ ...address, port }, setting('TLS_CERT_FILE') !== undefined)
+      log.info({ url, admin: admin?.url, workers: count }, 'listening')
     }
+    const kept = Promise.all(this.workers.map((_, index) => this.keep(index, port ?? 0))).then(() => true)
+    log.info({ signal: await Promise.race([signalled, kept]) }, 'stopping')
+    // A worker that is ending may not answer, and must not be killed for that.
+    clearInterval(probing)
+    this.state = 'stopping'
+    for (const worker of this.workers) worker.send({ kind: 'stop' })
+    if (await within(timeoutMs, kept, false)) return
+    for (const worker of this.workers) worker.child.kill('SIGKILL')
+    throw new Failure('a worker did not end within SHUTDOWN_TIMEOUT and was killed')
   }
 
   /**
-   * Lets all workers listen once all are prepared. The port is checked only then: in the millisecond between that check
-   * and their listening, another process of the same user could take the port.
-   * @returns the port, or undefined if a signal came first
+   * Lets all workers listen once all are prepared; undefined if a signal came first. The port is checked only then: in the
+   * millisecond between that check and their listening, another process of the same user could take the port.
    */
   private async startTogether(): Promise<number | undefined> {
     const { workers } = this
@@ -105,11 +74,9 @@ class Supervisor implements AdminView {
         throw new Failure(complaint ?? `a worker ended while it started (${how})`)
       }),
     )
-    // When workers end later, nothing waits for this promise.
-    failed.catch(() => {})
     const started = async () => {
       await Promise.all(workers.map(worker => worker.prepared.promise))
-      const port = freePort(this.address)
+      const port = freePort(this.serving.address)
       for (const worker of workers) worker.send({ kind: 'listen', port })
       await Promise.all(workers.map(worker => worker.listening.promise))
       return port
@@ -117,7 +84,7 @@ class Supervisor implements AdminView {
     try {
       return await Promise.race([started(), failed, signalled.then(() => undefined)])
     } catch (error) {
-      for (const worker of workers) worker.kill()
+      for (const worker of workers) worker.child.kill('SIGKILL')
       await Promise.all(workers.map(worker => worker.ended))
       throw error
     }
@@ -130,12 +97,14 @@ class Supervisor implements AdminView {
     for (let pause = 0; ; ) {
       const worker = this.workers[index] as WorkerProcess
       const { how, complaint } = await worker.ended
-      if (this.isStopping) return
-      const isHealthy = performance.now() - startedAt > HEALTHY_MS
+      if (this.state === 'stopping') return
+      const isHealthy = performance.now() - startedAt > LONGEST_PAUSE_MS
       pause = isHealthy ? 0 : Math.min(LONGEST_PAUSE_MS, Math.max(SHORTEST_PAUSE_MS, 2 * pause))
-      log.error({ worker: index + 1, pid: worker.pid, how, complaint, pause }, 'worker ended; replacing it')
-      await Promise.race([Bun.sleep(pause), signalled])
-      if (this.isStopping) return
+      log.error(
+        { worker: index + 1, pid: worker.child.pid, how, complaint, pause },
+        'worker ended; replacing it',
+      )
+      if ((await within(pause, signalled, undefined)) !== undefined) return
       startedAt = performance.now()
       try {
         const replacement = new WorkerProcess(index + 1)
@@ -156,11 +125,10 @@ class Supervisor implements AdminView {
 
   /** Kills a worker that hangs, because the system goes on to give it connections. It is then replaced. */
   private async probe(worker: WorkerProcess): Promise<void> {
-    if (!worker.isRunning) return
     worker.failedProbes = (await worker.request('presence')) ? 0 : worker.failedProbes + 1
     if (worker.failedProbes < FAILED_PROBES || !worker.isRunning) return
-    this.serving.log.error({ pid: worker.pid }, 'worker does not answer; ending it')
-    worker.kill()
+    this.serving.log.error({ pid: worker.child.pid }, 'worker does not answer; ending it')
+    worker.child.kill('SIGKILL')
   }
 
   /** Ready if all that listen are ready: any may get the next request. A worker that is being replaced does not count. */
@@ -168,15 +136,10 @@ class Supervisor implements AdminView {
     const listening = [...this.workers.entries()].filter(([, worker]) => worker.isListening)
     const reports = await Promise.all(listening.map(([, worker]) => worker.request('readiness')))
     const silent = listening.flatMap(([index], at) => (reports[at] ? [] : [index + 1]))
-    const workers =
-      listening.length === 0
-        ? `none of ${this.workers.length} listens`
-        : silent.length > 0
-          ? `no answer from worker ${silent.join(', ')}`
-          : undefined
+    const problem = silent.length > 0 ? `no answer from worker ${silent.join(', ')}` : undefined
     const checks = [
-      result('service', this.isStopping ? 'it is stopping' : this.isServing ? undefined : 'it is starting'),
-      result('workers', workers),
+      result('service', this.state === 'serving' ? undefined : `it is ${this.state}`),
+      result('workers', listening.length > 0 ? problem : `none of ${this.workers.length} listens`),
       ...mergedChecks(reports.flatMap(report => report?.checks ?? [])),
     ]
     const readers = mergedReaders(reports.map(report => report?.readers ?? []))
@@ -191,33 +154,26 @@ class Supervisor implements AdminView {
       }),
     )
     const registry = addedUp([this.replacedMetrics, ...this.workers.map(({ metrics }) => metrics)])
-    const registers = [registry]
-    new Gauge({
-      name: 'axport_workers_listening',
-      help: 'Workers that share the port at present.',
-      registers,
-    }).set(listening.length)
-    new Counter({
-      name: 'axport_workers_replaced_total',
-      help: 'Workers that ended and were replaced.',
-      registers,
-    }).inc(this.replacements)
+    const present = 'Workers that share the port at present.'
+    addRead(registry, 'axport_workers_listening', present, () => listening.length)
+    const replaced = 'Workers that ended and were replaced.'
+    addRead(registry, 'axport_workers_replaced_total', replaced, () => this.replacements)
     return await registry.metrics()
   })
 }
 
+const SEVERITIES = ['wrong', 'warning', 'skipped', 'ok'] as const
+
 /** The checks of all workers as one list, in which a check has the worst status that a worker found. */
 function mergedChecks(all: CheckResult[]): CheckResult[] {
   // The supervisor has a check "service" of its own.
-  const names = new Set(all.map(({ check }) => check).filter(check => check !== 'service'))
-  return [...names].map(check => {
-    const results = all.filter(result => result.check === check)
+  const others = all.filter(({ check }) => check !== 'service')
+  return [...Map.groupBy(others, ({ check }) => check)].map(([check, results]) => {
     const details = new Set(results.flatMap(({ detail }) => detail ?? []))
-    const isWrong = results.some(({ status }) => status === 'wrong')
-    if (details.size > 0) return result(check, [...details].join('; '), isWrong ? 'wrong' : 'warning')
-    return results.some(({ status }) => status === 'skipped') ? { check, status: 'skipped' } : result(check)
+    const worst = SEVERITIES.find(severity => results.some(({ status }) => status === severity)) ?? 'ok'
+    return { check, status: worst, ...(details.size > 0 && { detail: [...details].join('; ') }) }
   })
 }
 
-const result = (check: string, detail?: string, status: 'warning' | 'wrong' = 'wrong'): CheckResult =>
-  detail === undefined ? { check, status: 'ok' } : { check, status, detail }
+const result = (check: string, problem?: string): CheckResult =>
+  problem === undefined ? { check, status: 'ok' } : { check, status: 'wrong', detail: problem }

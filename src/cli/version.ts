@@ -6,13 +6,11 @@ import { print, printJson } from './output.ts'
 /** Set by scripts/build.ts; undefined when run from source. */
 declare const AXPORT_COMMIT: string | undefined
 
-const COMMIT = typeof AXPORT_COMMIT === 'string' ? AXPORT_COMMIT : ''
-
 /** The version and the commit; the commit is "" when run from source. */
-export const BUILD = { version, commit: COMMIT }
+export const BUILD = { version, commit: typeof AXPORT_COMMIT === 'string' ? AXPORT_COMMIT : '' }
 
 /** "0.1.0 (abc1234)". */
-export const VERSION = COMMIT ? `${version} (${COMMIT})` : version
+export const VERSION = BUILD.commit ? `${version} (${BUILD.commit})` : version
 
 /** axport version */
 export const versionCommand = () =>
@@ -20,6 +18,6 @@ export const versionCommand = () =>
     .option('--json', 'print a JSON object: version, commit, version of Bun, latest migration')
     .action(async ({ json }) => {
       const schema = MIGRATIONS.at(-1)?.name
-      if (json) await printJson({ version, commit: COMMIT || null, bun: Bun.version, schema })
+      if (json) await printJson({ version, commit: BUILD.commit || null, bun: Bun.version, schema })
       else await print(`${VERSION}\n`)
     })

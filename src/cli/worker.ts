@@ -4,7 +4,7 @@ import type { MetricsJson } from '../http/admin/metrics.ts'
 import type { Readiness } from '../http/admin/readiness.ts'
 import { within } from '../within.ts'
 import { thisProgram } from './process.ts'
-import { type Service, startService } from './service.ts'
+import { startService } from './service.ts'
 import { createLog } from './serving.ts'
 import { withDatabase } from './with-database.ts'
 
@@ -18,16 +18,14 @@ interface Reports {
 
 /** Over Bun's IPC channel: the database is open; the port is listened on; a requested report. */
 type FromWorker =
-  | { kind: 'prepared' }
-  | { kind: 'listening' }
-  | { kind: 'report'; id: number; report: Reports[keyof Reports] }
+  | { kind: 'prepared' | 'listening' }
+  | { kind: 'report'; about: keyof Reports; report: Reports[keyof Reports] }
 
-/** Listen on this port; read the certificate again; send a report; finish the requests in flight and end. */
+/** Listen on this port; send a report; read the certificate again, or finish the requests in flight and end. */
 type ToWorker =
   | { kind: 'listen'; port: number }
-  | { kind: 'reload' }
-  | { kind: 'request'; id: number; about: keyof Reports }
-  | { kind: 'stop' }
+  | { kind: 'request'; about: keyof Reports }
+  | { kind: 'reload' | 'stop' }
 
 /** Serves DATABASE_URL as a worker until its supervisor stops it or ends. @throws UsageFailure without a supervisor */
 export async function serveAsWorker(number: number): Promise<void> {
@@ -42,7 +40,7 @@ export async function serveAsWorker(number: number): Promise<void> {
   process.on('disconnect', () => abandoned.reject(new Interrupted('')))
   const assignedPort = Promise.withResolvers<number>()
   const stopped = Promise.withResolvers<undefined>()
-  let service: Service | undefined
+  let service: Awaited<ReturnType<typeof startService>> | undefined
   const reports = {
     presence: async (): Promise<true> => true,
     readiness: async () => await service?.readiness(),
@@ -54,7 +52,7 @@ export async function serveAsWorker(number: number): Promise<void> {
     if (message.kind === 'stop') stopped.resolve(undefined)
     if (message.kind === 'request') {
       const report = await reports[message.about]()
-      if (report) send({ kind: 'report', id: message.id, report })
+      if (report) send({ kind: 'report', about: message.about, report })
     }
   })
   const work = withDatabase(async database => {
@@ -80,12 +78,10 @@ export class WorkerProcess {
   readonly listening = Promise.withResolvers<void>()
   /** How it ended, as "exit code 1" or "SIGKILL", and the line that it failed with, if any. */
   readonly ended: Promise<{ how: string; complaint: string | undefined }>
-  /** The metrics that it reported last. */
   metrics: MetricsJson = []
   failedProbes = 0
-  private readonly child: Bun.Subprocess<'ignore', 'inherit', 'pipe'>
-  private readonly answers = new Map<number, (report: unknown) => void>()
-  private requests = 0
+  readonly child: Bun.Subprocess<'ignore', 'inherit', 'pipe'>
+  private readonly answers = new Map<keyof Reports, (report: unknown) => void>()
 
   /** Starts this program again. The worker writes its log to the standard output that it inherits. */
   constructor(number: number) {
@@ -94,7 +90,7 @@ export class WorkerProcess {
       stdout: 'inherit',
       stderr: 'pipe',
       ipc: (message: FromWorker) => {
-        if (message.kind === 'report') this.answers.get(message.id)?.(message.report)
+        if (message.kind === 'report') this.answers.get(message.about)?.(message.report)
         else this[message.kind].resolve()
       },
     })
@@ -111,10 +107,6 @@ export class WorkerProcess {
     // Without a line of its own, the output comes from Bun.
     if (complaint === undefined) process.stderr.write(complaints)
     return { how: signalCode ? String(signalCode) : `exit code ${exitCode}`, complaint }
-  }
-
-  get pid(): number {
-    return this.child.pid
   }
 
   get isRunning(): boolean {
@@ -134,19 +126,12 @@ export class WorkerProcess {
     }
   }
 
-  /** @returns undefined if the worker does not answer in time, or ended */
+  /** Requests one report of a kind at a time. @returns undefined if the worker does not answer in time, or ended */
   async request<About extends keyof Reports>(about: About): Promise<Reports[About] | undefined> {
     if (!this.isRunning) return undefined
-    const id = ++this.requests
     const { promise, resolve } = Promise.withResolvers<unknown>()
-    this.answers.set(id, resolve)
-    this.send({ kind: 'request', id, about })
-    const report = await within(REPORT_TIMEOUT_MS, promise, undefined)
-    this.answers.delete(id)
-    return report as Reports[About] | undefined
-  }
-
-  kill(): void {
-    this.child.kill('SIGKILL')
+    this.answers.set(about, resolve)
+    this.send({ kind: 'request', about })
+    return (await within(REPORT_TIMEOUT_MS, promise, undefined)) as Reports[About] | undefined
   }
 }

@@ -7,9 +7,12 @@ import { freePort } from '../support/free-port.ts'
 afterAll(cleanUp)
 
 const NOT_A_COUNT = (text: string) =>
-  new RegExp(`^'sample ${text}': Give a whole number from 0 to 100000000\\. .*--help`)
+  new RegExp(
+    `^command-argument value '${text}' is invalid for argument 'n'\\. Give a whole number from 0 to 100000000\\. .*--help`,
+  )
 const NOT_A_GRACE = /Give a duration as 30m, 24h or 7d, at most 90d\.$/
-const CONTROL = /control characters/
+const NO_CHANGE = /^give changes, or --add-new alone: axport integration scope --help lists them$/
+const A_LINE = 'must be a line of 1 to 500 characters, without control characters'
 
 /** A call, and its error line. */
 const CALLS: [args: string[], line: RegExp | string][] = [
@@ -54,19 +57,19 @@ const CALLS: [args: string[], line: RegExp | string][] = [
   [['pull', '--base-url', 'http://x', '--client-id', 'id'], /required option '--out /],
   ...['many', '-5', '100000001'].map((n): [string[], RegExp] => [['sample', n], NOT_A_COUNT(n)]),
   [['integration', 'bogus'], "unknown command 'bogus' (see axport integration --help)"],
-  [['integration', 'create', ''], 'the name of an integration must not be blank'],
-  [['integration', 'create', ' \t '], 'the name of an integration must not be blank'],
-  [['integration', 'create', 'n'.repeat(501)], /^the name .* 500 characters at most/],
-  [['integration', 'create', 'two\nlines'], CONTROL],
-  [['integration', 'create', 'n', '--purpose', ' '], 'the purpose of an integration must not be blank'],
-  [['integration', 'create', 'n', '--contact', 'a\x1bb'], CONTROL],
+  [['integration', 'create', ''], `the name of an integration ${A_LINE}`],
+  [['integration', 'create', ' \t '], `the name of an integration ${A_LINE}`],
+  [['integration', 'create', 'n'.repeat(501)], `the name of an integration ${A_LINE}`],
+  [['integration', 'create', 'two\nlines'], `the name of an integration ${A_LINE}`],
+  [['integration', 'create', 'n', '--purpose', ' '], `the purpose of an integration ${A_LINE}`],
+  [['integration', 'create', 'n', '--contact', 'a\x1bb'], `the contact of an integration ${A_LINE}`],
   [['integration', 'describe', 'id'], 'say what to change: --name, --purpose or --contact'],
-  [['integration', 'describe', 'id', '--name', ''], 'the name of an integration must not be blank'],
+  [['integration', 'describe', 'id', '--name', ''], `the name of an integration ${A_LINE}`],
   [
     ['integration', 'delete', 'id'],
     /^there is no terminal to confirm .*: axport integration delete id --yes$/,
   ],
-  [['disclosures', '--user', 'Ana'], /Give the id as a whole number, as 501\.$/],
+  [['disclosures', '--user', 'Ana'], /"Ana" is not an id: give a whole number, as 501\.$/],
   [
     ['disclosures', '--user', '501', '--assessment', '9001'],
     /cannot be used with option '--assessment <id>'/,
@@ -76,16 +79,16 @@ const CALLS: [args: string[], line: RegExp | string][] = [
     ['disclosures', '--since', when],
     /Give a day as 2026-09-01, or so long ago as 90d\.$/,
   ]),
-  [['integration', 'create', '\x1b[31mred'], CONTROL],
-  [['integration', 'create', 'two\u2028lines'], CONTROL],
+  [['integration', 'create', '\x1b[31mred'], `the name of an integration ${A_LINE}`],
+  [['integration', 'create', 'two\u2028lines'], `the name of an integration ${A_LINE}`],
   [['integration', 'create', '-n'], /^unknown option '-n'/],
   [['integration', 'create', 'x', '--organizations'], /^option '--organizations <ids>' argument missing/],
   ...['1,x', '1.5', '-1', 'ALL', '1,all', '9223372036854775808'].map((ids, at): [string[], RegExp] => [
     ['integration', 'create', 'x', `--${at % 2 ? 'organizations' : 'products'}=${ids}`],
-    new RegExp(`"${ids.split(',').at(-1)}" is not an id.*whole numbers`),
+    new RegExp(`"${ids.split(',').at(-1)}" is not an id: give a whole number, as 501`),
   ]),
-  [['integration', 'scope', 'x'], /^say what to change: axport integration scope --help/],
-  [['integration', 'scope', 'x', '--add-new', '--products', '1'], '--add-new goes with no other change'],
+  [['integration', 'scope', 'x'], NO_CHANGE],
+  [['integration', 'scope', 'x', '--add-new', '--products', '1'], NO_CHANGE],
   [['integration', 'rotate'], "missing required argument 'id' (see axport integration rotate --help)"],
   [
     ['integration', 'rotate', 'x', '--grace'],
@@ -97,27 +100,28 @@ const CALLS: [args: string[], line: RegExp | string][] = [
 ]
 
 const PULLING = ['pull', '--base-url', 'http://127.0.0.1:1', '--client-id', 'id', '--out', 'x.ndjson']
+const A_URL = /Give it as https:\/\/host or http:\/\/host, with a path or without\.$/
 /** An invalid option of a pull, and its error line. */
 const PULLS: [options: string[], line: RegExp][] = [
-  [['--base-url', 'localhost:3000'], /Give it as https:\/\/host or http:\/\/host\.$/],
-  [['--base-url', 'https://id:secret@host'], /Give scheme, host and path alone\.$/],
-  [['--base-url', 'https://host/?x=1'], /Give scheme, host and path alone\.$/],
+  [['--base-url', 'localhost:3000'], A_URL],
+  [['--base-url', 'https://id:secret@host'], A_URL],
+  [['--base-url', 'https://host/?x=1'], A_URL],
   [['--out', 'x.txt'], /^x\.txt has no ending that says the format: give --format$/],
   [['--out', '-', '--json'], /both write to standard output/],
   [['--out', '/dev/stdout', '--json'], /both write to standard output/],
   [['--out', 'x.parquet.gz'], /^Parquet is compressed within: give x\.parquet\.gz without \.gz$/],
   [['--format', 'xml'], /Give one of ndjson, csv, parquet\.$/],
-  [['--search', ' '], /It is blank/],
-  [['--seid', ''], /It is blank/],
+  [['--search', ' '], /Give text; leave the option out to get everything\.$/],
+  [['--seid', ''], /Give text; leave the option out to get everything\.$/],
   [['--seids', 'A,B'], /unknown option '--seids' \(Did you mean --seid\?\)/],
-  [['--product-ids', '1,,2'], /It is blank/],
-  [['--user-ids', 'all'], /Give whole numbers, as 1,2,3\.$/],
+  [['--product-ids', '1,,2'], /"" is not an id/],
+  [['--user-ids', 'all'], /"all" is not an id: give a whole number, as 501\.$/],
   [['--user-ids', '1,x'], /"x" is not an id/],
   [['--user-ids', '9223372036854775808'], /is not an id/],
-  [['--start-date', '2026-02-30'], /Give a day as 2026-03-01\.$/],
-  [['--end-date', '01/03/2026'], /Give a day as 2026-03-01\.$/],
-  [['--user-record-status', 'gone'], /Give one of active, archived\.$/],
-  [['--legacy-record', 'maybe'], /Give one of true, false\.$/],
+  [['--start-date', '2026-02-30'], /Give a calendar day as YYYY-MM-DD; /],
+  [['--end-date', '01/03/2026'], /Give a calendar day as YYYY-MM-DD; /],
+  [['--user-record-status', 'gone'], /Give active or archived; /],
+  [['--legacy-record', 'maybe'], /Give true or false; /],
   [['--sort', 'name'], /Give one of certified_on, user_name, proctor_name, product_name\.$/],
   [['--order', 'up'], /Give one of ASC, DESC\.$/],
   [['--timeout', '0s'], /Give a duration/],
@@ -168,8 +172,8 @@ describe('axport pull', () => {
     const cwd = emptyFolder()
     writeFileSync(join(cwd, 'empty'), '\n')
     for (const [file, message] of [
-      ['empty', 'empty is empty: it has to hold the secret'],
-      ['nowhere', 'cannot read the secret from nowhere (ENOENT)'],
+      ['empty', '--client-secret-file names empty, which is empty'],
+      ['nowhere', '--client-secret-file names nowhere, which cannot be read (ENOENT)'],
     ] as const) {
       const args = [...PULLING, '--client-secret-file', file]
       expect(errorLine(await axport(args, { cwd }), 1)).toBe(message)

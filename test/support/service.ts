@@ -1,7 +1,7 @@
 import { cpSync } from 'node:fs'
 import pino from 'pino'
 import type { Sql } from 'postgres'
-import { readLimits } from '../../src/cli/serve-settings.ts'
+import { readLimits } from '../../src/cli/service.ts'
 import type { Environment } from '../../src/config.ts'
 import { startServer } from '../../src/http/server.ts'
 import { importSource } from '../../src/import/import.ts'

@@ -1,5 +1,3 @@
-import { once } from 'node:events'
-import { createInterface } from 'node:readline'
 import type { Sql } from 'postgres'
 import { Failure, UsageFailure } from '../../errors.ts'
 import { type Credentials, rotateSecret } from '../../integrations/credentials.ts'
@@ -98,16 +96,12 @@ Example: axport integration delete BD77VoKUovcSbaUgYJQxPiOm`,
       )
     })
 
-/** @throws Failure if another client id is typed, or none */
 async function confirm(sql: Sql, id: string): Promise<void> {
   const name = escaped(await nameOf(sql, id))
   process.stderr.write(
     `${name} is deleted with its secrets and tokens, for good.\nType its client id again: `,
   )
-  const lines = createInterface({ input: process.stdin, terminal: false })
-  const [typed = ''] = await Promise.race([once(lines, 'line'), once(lines, 'close')])
-  lines.close()
-  // An open standard input would keep the process alive.
-  process.stdin.unref()
-  if (typed.trim() !== id) throw new Failure('that is another client id: nothing was deleted')
+  // Not prompt(), which would stop an embedded database that other commands use through this process.
+  const { value: typed } = await console[Symbol.asyncIterator]().next()
+  if (typed?.trim() !== id) throw new Failure('that is another client id: nothing was deleted')
 }

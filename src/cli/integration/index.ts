@@ -3,7 +3,7 @@ import { UsageFailure } from '../../errors.ts'
 import { createIntegration } from '../../integrations/credentials.ts'
 import { exactNumber } from '../../integrations/exact-ids.ts'
 import { describeIntegration } from '../../integrations/lifecycle.ts'
-import { addNew, type ChangedScope, type ChangedSet, changeScope } from '../../integrations/scope.ts'
+import { addNew, type ChangedScope, changeScope } from '../../integrations/scope.ts'
 import { given, newCommand, readIds } from '../arguments.ts'
 import { fieldLines, print, printJson } from '../output.ts'
 import { changeAndWait, waitOption } from '../standbys.ts'
@@ -37,14 +37,13 @@ const createCommand = () =>
 
 Example: axport integration create "Lakeside HR" --organizations 12,13 --products all --purpose HR`,
   )
-    .argument('<name>', 'a name for people, such as "Lakeside nightly export"')
+    .argument('<name>', 'a name for people, such as "Lakeside nightly export"', readText('name'))
     .option('--organizations <ids>', 'organizations it may read: 1,2 or all (default: none)', readIds)
     .option('--products <ids>', 'products it may read: 1,2 or all (default: none)', readIds)
     .addOption(textOption('purpose', 'why it reads the data, such as "Recertification in the HR system"'))
     .addOption(textOption('contact', 'the person to ask about it, such as "hr@lakeside.example"'))
     .option('--json', 'print a JSON object')
-    .action(async (text, { organizations = [], products = [], ...options }) => {
-      const name = readText('name', text)
+    .action(async (name, { organizations = [], products = [], ...options }) => {
       const description = { purpose: options.purpose ?? null, contact: options.contact ?? null }
       const credentials = await withDatabase(({ sql }) =>
         createIntegration(sql, name, organizations, products, description),
@@ -79,19 +78,15 @@ Example: axport integration describe BD77VoKUovcSbaUgYJQxPiOm --purpose "Recerti
     })
 
 const textOption = <const Name extends string>(name: Name, help: string) =>
-  new Option(`--${name} <text>`, help).argParser(text => readText(name, text))
+  new Option(`--${name} <text>`, help).argParser(readText(name))
 
-/** A text about an integration. @throws UsageFailure if it is blank, longer than 500 characters, or several lines */
-function readText(name: string, text: string): string {
+/** A reader of a text about an integration. @throws UsageFailure for none, a long one, or one of several lines */
+const readText = (name: string) => (text: string) => {
   const line = text.trim()
-  const problem =
-    line === ''
-      ? 'must not be blank'
-      : [...line].length > 500
-        ? 'may have 500 characters at most'
-        : /[\p{Cc}\p{Zl}\p{Zp}]/u.test(line) && 'must not have line breaks or control characters'
-  if (problem) throw new UsageFailure(`the ${name} of an integration ${problem}`)
-  return line
+  if (/^[^\p{Cc}\p{Zl}\p{Zp}]{1,500}$/u.test(line)) return line
+  throw new UsageFailure(
+    `the ${name} of an integration must be a line of 1 to 500 characters, without control characters`,
+  )
 }
 
 const scopeCommand = () =>
@@ -121,9 +116,8 @@ Example: axport integration scope BD77VoKUovcSbaUgYJQxPiOm --add-organizations 1
         given({ replace: products, add: addProducts, remove: removeProducts }),
       ] as const
       const isChanged = changes.some(change => Object.keys(change).length > 0)
-      if (isChanged && options.addNew) throw new UsageFailure('--add-new goes with no other change')
-      if (!isChanged && !options.addNew)
-        throw new UsageFailure('say what to change: axport integration scope --help lists the options')
+      if (isChanged === (options.addNew === true))
+        throw new UsageFailure('give changes, or --add-new alone: axport integration scope --help lists them')
       await changeAndWait(
         options.wait,
         sql => (options.addNew ? addNew(sql, id) : changeScope(sql, id, ...changes)),
@@ -132,17 +126,12 @@ Example: axport integration scope BD77VoKUovcSbaUgYJQxPiOm --add-organizations 1
     })
 
 async function printScope(scope: ChangedScope, asJson?: true): Promise<void> {
-  const sets = Object.entries(scope)
-  if (asJson) await printJson(Object.fromEntries(sets.map(([label, set]) => [label, jsonOf(set)])))
-  else await print(fieldLines(sets.map(([label, set]) => [label, textOf(set)])))
+  const object: Record<string, object> = {}
+  const fields: [label: string, text: string][] = []
+  for (const [label, { ids, added, removed, meantAsAll }] of Object.entries(scope)) {
+    object[label] = { ids: ids.map(exactNumber), added, removed, meant_as_all: meantAsAll }
+    const meant = meantAsAll ? ', meant as all' : ''
+    fields.push([label, `${ids.length} (${added} added, ${removed} removed)${meant}`])
+  }
+  await (asJson ? printJson(object) : print(fieldLines(fields)))
 }
-
-const jsonOf = ({ ids, added, removed, meantAsAll }: ChangedSet) => ({
-  ids: ids.map(exactNumber),
-  added,
-  removed,
-  meant_as_all: meantAsAll,
-})
-
-const textOf = ({ ids, added, removed, meantAsAll }: ChangedSet) =>
-  `${ids.length} (${added} added, ${removed} removed)${meantAsAll ? ', meant as all' : ''}`

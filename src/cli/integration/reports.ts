@@ -1,6 +1,4 @@
-import type { ExactNumber } from '../../integrations/exact-ids.ts'
 import {
-  type ChangedIds,
   type Changes,
   type IntegrationReport,
   listIntegrations,
@@ -106,53 +104,33 @@ Example: axport integration history BD77VoKUovcSbaUgYJQxPiOm`,
       await printTable(
         ['time', 'client id', 'name', 'event', 'role', 'host', 'what changed'],
         events.map(({ at, client_id, name, event, role, host, changes }) => {
-          const changed = describeChanges(changes).join('; ')
+          const changed = Object.entries(changes).flatMap(describeChange).join('; ')
           return [at, client_id, name, event, role, host ?? '', changed]
         }),
       )
     })
 
-function describeChanges(changes: Changes): string[] {
-  const { name, purpose, contact, client_id, disabled_at, secret, expires_at } = changes
-  const quoted = (text: string) => `"${text}"`
-  return [
-    ...describeText('name', name, quoted),
-    ...describeText('purpose', purpose, quoted),
-    ...describeText('contact', contact, quoted),
-    ...describeText('client id', client_id, quoted),
-    ...describeIds('organizations', changes.organizations),
-    ...describeMeaning('organizations', changes.all_organizations),
-    ...describeIds('products', changes.products),
-    ...describeMeaning('products', changes.all_products),
-    ...describeText('disabled since', disabled_at, toSeconds),
-    ...describeIds('secrets', changes.secrets),
-    ...describeText(secret === undefined ? 'it ends' : `secret ${secret} ends`, expires_at, toSeconds),
-  ]
-}
-
-function describeText(
-  label: string,
-  change: [before: string | null, after: string | null] | undefined,
-  format: (text: string) => string,
-): string[] {
-  if (!change) return []
-  const [before, after] = change.map(text => (text === null ? 'none' : format(text)))
-  return [change[0] === null ? `${label} ${after}` : `${label} ${before} → ${after}`]
-}
-
 /** More ids than these are only counted: a scope may have thousands. */
 const SHOWN_IDS = 20
 
-function describeIds(label: string, changed: ChangedIds = {}): string[] {
-  const describe = (verb: string, ids: ExactNumber[] = []) => {
-    const more = ids.length > SHOWN_IDS ? ` and ${ids.length - SHOWN_IDS} more` : ''
-    return ids.length === 0 ? [] : [`${label} ${verb} ${ids.slice(0, SHOWN_IDS).join(',')}${more}`]
+/** The new value of a field, or the members that a set has gained and lost. */
+function describeChange([field, change]: [string, Changes[keyof Changes]]): string[] {
+  const label = field.replaceAll('_', ' ')
+  if (Array.isArray(change)) {
+    const [before, after] = change.map(describeValue)
+    return [change[0] === null ? `${label} ${after}` : `${label} ${before} → ${after}`]
   }
-  return [...describe('added', changed.added), ...describe('removed', changed.removed)]
+  if (typeof change !== 'object') return [`${label} ${change}`]
+  return Object.entries(change).map(([verb, ids]) => {
+    const more = ids.length > SHOWN_IDS ? ` and ${ids.length - SHOWN_IDS} more` : ''
+    return `${label} ${verb} ${ids.slice(0, SHOWN_IDS).join(',')}${more}`
+  })
 }
 
-const describeMeaning = (label: string, change: [unknown, unknown] | undefined) =>
-  change ? [`${change[1] === true ? '' : 'no longer '}meant as all ${label}`] : []
-
-/** An instant as jsonb has it, in UTC → to the second, as commands print it. */
-const toSeconds = (text: string) => text.replace(/(\.\d+)?\+00:00$/, 'Z')
+function describeValue(value: string | boolean | null): string {
+  if (value === null) return 'none'
+  if (typeof value === 'boolean') return value ? 'yes' : 'no'
+  // jsonb has instants with fractions of a second; commands print them to the second.
+  const [, instant] = /^(\d{4}-\d\d-\d\dT[\d:]{8})(?:\.\d+)?\+00:00$/.exec(value) ?? []
+  return instant ? `${instant}Z` : `"${value}"`
+}

@@ -90,7 +90,7 @@ export function onlyCounts(metrics: MetricsJson): MetricsJson {
 type Read = () => number | undefined | Promise<number | undefined>
 
 /** Adds a metric that is read for each scrape, and absent while that gives undefined: a counter if named …_total. */
-function addRead(
+export function addRead(
   registry: Registry,
   name: string,
   help: string,
