@@ -47,15 +47,17 @@ export function readLimit(text: string): Limit {
   return isPercent ? { percent: Number(number) } : { count: Number(number) }
 }
 
-/** A reader of whole numbers from `least` to `most`. */
-export const wholeNumber = (least: number, most: number) => (text: string) => {
-  const number = /^\d+$/.test(text) ? Number(text) : Number.NaN
-  if (number >= least && number <= most) return number
-  throw new InvalidArgumentError(`Give a whole number from ${least} to ${most}.`)
-}
+/** A reader of whole numbers from `least` to `most`; `more` says in its error what else may be given. */
+export const wholeNumber =
+  (least: number, most: number, more = '') =>
+  (text: string) => {
+    const number = /^\d+$/.test(text) ? Number(text) : Number.NaN
+    if (number >= least && number <= most) return number
+    throw new InvalidArgumentError(`Give a whole number from ${least} to ${most}${more}.`)
+  }
 
 /** A number of workers from 1 to 999, or auto. */
-export const readWorkers = (text: string) => (text === 'auto' ? text : wholeNumber(1, 999)(text))
+export const readWorkers = (text: string) => (text === 'auto' ? text : wholeNumber(1, 999, ', or auto')(text))
 
 /** The number of workers; auto is one per CPU core. */
 export const countWorkers = (workers: number | 'auto'): number =>

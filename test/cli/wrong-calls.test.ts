@@ -7,9 +7,7 @@ import { freePort } from '../support/free-port.ts'
 afterAll(cleanUp)
 
 const NOT_A_COUNT = (text: string) =>
-  new RegExp(
-    `^command-argument value '${text}' is invalid for argument 'n'\\. Give a whole number from 0 to 100000000\\. .*--help`,
-  )
+  new RegExp(`^'sample ${text}': Give a whole number from 0 to 100000000\\. .*--help`)
 const NOT_A_GRACE = /Give a duration as 30m, 24h or 7d, at most 90d\.$/
 const NO_CHANGE = /^give changes, or --add-new alone: axport integration scope --help lists them$/
 const A_LINE = 'must be a line of 1 to 500 characters, without control characters'
