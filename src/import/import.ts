@@ -124,9 +124,10 @@ async function importInto(
   const { onReject, maxRejected = { percent: 1 }, sync } = options
   const { files, types, hasPartsApart, feed } = source
   const holdsParts = types.includes('part')
-  const { lines, staged } = await stageRecords(sql, source, onReject !== undefined, (lines, bytes) =>
+  const staged = await stageRecords(sql, source, onReject !== undefined, (lines, bytes) =>
     onProgress({ phase: 'reading', bytes, size: source.size, lines }),
   )
+  const { lines } = staged
   if (lines === 0 && feed && !feed.isFull()) return nothingNew()
   if (lines === 0) throw new Failure(`nothing was loaded: there is no record in ${source.name}`)
   if (sync && !source.isWhole())
