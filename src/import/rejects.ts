@@ -2,6 +2,7 @@ import { fsyncSync, renameSync, statSync } from 'node:fs'
 import type { TransactionSql } from 'postgres'
 import { Failure } from '../errors.ts'
 import { Draft } from '../files.ts'
+import { onlyRow } from '../postgres/statement.ts'
 import { type Checking, problems } from './checks.ts'
 import {
   describePlace,
@@ -25,11 +26,14 @@ type Reason = { reason: string; other: number | null }
 const inWords = (source: RecordSource, { reason, other }: Reason) =>
   other === null ? reason : reason + describePlace(placeIn(source, other))
 
-/** The number of bad records. */
-export async function countRejects(sql: TransactionSql): Promise<number> {
-  const [row] = await sql<{ count: number }[]>`
-    select count(distinct line)::float8 as count from import_rejects`
-  return row?.count ?? 0
+/** The number of bad records, and the place of the first, at or after `from`, of which nobody knows the subject. */
+export async function countRejects(sql: TransactionSql, from = 0) {
+  return onlyRow(
+    await sql<{ count: number; unidentified: number | null }[]>`
+      select count(distinct line)::float8 as count,
+        (min(line) filter (where id is null and assessment_id is null and line >= ${from}))::float8 as unidentified
+      from import_rejects`,
+  )
 }
 
 /** The first `limit` reasons against bad records from the place `from` on, by place. */
@@ -38,14 +42,6 @@ export async function firstProblems(sql: TransactionSql, source: RecordSource, l
     select distinct line::float8 as line, reason, other_line::float8 as other from import_rejects
     where import_rejects.line >= ${from} order by line, reason limit ${limit}`
   return rows.map((row): Problem => ({ ...placeIn(source, row.line), reason: inWords(source, row) }))
-}
-
-/** The place, at or after `from`, of the first bad record with neither id nor assessment: nobody knows its subject. */
-export async function firstUnidentified(sql: TransactionSql, from = 0): Promise<number | undefined> {
-  const [row] = await sql<{ line: number | null }[]>`
-    select min(line)::float8 as line from import_rejects
-    where id is null and assessment_id is null and line >= ${from}`
-  return row?.line ?? undefined
 }
 
 /** All bad records, in the order of the source. */
@@ -68,10 +64,7 @@ export async function* readRejects(sql: TransactionSql, source: RecordSource): A
       }
 }
 
-/**
- * Finds the staged rows that cannot be loaded. Unless the import is whole, they are taken out, then those that cannot be
- * loaded without them, until the remaining rows fit together.
- */
+/** Finds rows that cannot be loaded. Unless the import is whole, takes them out until the remaining rows fit together. */
 export async function findProblems(sql: TransactionSql, checking: Checking): Promise<void> {
   const found = problems(checking)
   if (checking.isWhole)
@@ -123,10 +116,7 @@ async function rejectCompanions(sql: TransactionSql): Promise<void> {
   }
 }
 
-/**
- * The file of --rejects, in NDJSON. It holds personal data, so only its owner may read it. It is written as a draft: an
- * import that fails keeps the file of the previous one.
- */
+/** The file of --rejects, in NDJSON. It is written as a draft: an import that fails keeps the file of the previous one. */
 export class RejectsFile {
   private readonly draft: Draft
 
