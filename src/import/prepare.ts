@@ -16,11 +16,13 @@ export async function prepareStaging(
 ): Promise<LeftOut> {
   for (const type of unordered) await removeRepetitions(sql, type)
   if (unordered.has('assessment')) await dropOrphanedParts(sql)
-  const erased = await leaveOutErased(sql, hasPartsApart, partial.has('user') ? '' : null)
+  const erased = await leaveOutErased(sql, hasPartsApart)
   for (const type of partial) {
     const incomplete = await complete(sql, type)
     if (type === 'assessment' && incomplete > 0) await dropOrphanedParts(sql)
   }
+  // From here on null is a value again.
+  await sql`update import_users set seid = null where seid = ''`
   if (hasPartsApart) {
     await removeRepetitions(sql, 'part')
     await sql`
@@ -98,8 +100,8 @@ async function removeRepetitions(sql: TransactionSql, type: Type): Promise<void>
       using judged j
       where ${isOwnRecord} and r.line = j.line and (j.other_line is not null or j.line <> j.first_line)
     )
-    insert into import_rejects (line, id, type, assessment_id, user_id, reason, other_line)
-    select line, id, '${type}', assessment_id, user_id, format('${type} %s differs from ', id), other_line
+    insert into import_rejects (line, id, type, assessment_id, user_id, reason)
+    select line, id, '${type}', assessment_id, user_id, format('${type} %s differs from @%s', id, other_line)
     from judged where other_line is not null and not is_rejected`)
 }
 
@@ -117,8 +119,6 @@ async function complete(sql: TransactionSql, type: RowType): Promise<number> {
   const defaults = optional.map(([column, { cleared }]) => `${column} = coalesce(i.${column}, '${cleared}')`)
   if (defaults.length > 0)
     await sql.unsafe(`update import_${table} i set ${defaults.join(', ')} where ${isNull(columns)}`)
-  // From here on null is a value again.
-  if (type === 'user') await sql`update import_users set seid = null where seid = ''`
 
   const required = columns.filter(column => FIELDS[type][column]?.cleared === undefined)
   const missing = required.map(column => `when i.${column} is null then '${column}'`).join(' ')

@@ -28,9 +28,8 @@ const COLUMNS: Record<string, Record<string, string>> = {
   assessment_parts: { ...kindsOf('part'), apart: 'boolean' },
   // Records that delete a part.
   removed_parts: { assessment_id: 'bigint' },
-  // Bad records: the assessment that cannot be loaded without the record, the educator if the record could be read, and
-  // the place that completes the reason.
-  rejects: { type: 'text', assessment_id: 'bigint', user_id: 'bigint', reason: 'text', other_line: 'bigint' },
+  // Bad records: the assessment that cannot be loaded without the record, and the educator if the record could be read.
+  rejects: { type: 'text', assessment_id: 'bigint', user_id: 'bigint', reason: 'text' },
   // The original texts, as JSON strings: they may hold characters that a text of Postgres cannot.
   texts: { text: 'text' },
 }
@@ -78,7 +77,7 @@ export class Staged {
   private readonly highest = new Map<RowType, number>()
   /** Types of which an id may have come twice; ids that only rise cannot. */
   readonly unordered = new Set<RowType>()
-  /** Types of which a record leaves a value out, or clears one. */
+  /** Types of which a record leaves a value out. */
   readonly partial = new Set<RowType>()
 
   constructor(
@@ -132,7 +131,7 @@ export class Staged {
 }
 
 const isPartial = (type: RowType, row: Row) =>
-  Object.keys(FIELDS[type]).some(column => row[column] === undefined || row[column] === '')
+  Object.keys(FIELDS[type]).some(column => row[column] === undefined)
 
 /**
  * One array for each column, which Postgres reads in half the time of the same rows as JSON. They are passed as text:
