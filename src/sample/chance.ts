@@ -2,14 +2,13 @@
 export type Draw = () => number
 
 /** Streams of draws that are independent of each other. */
-const STREAMS = ['organization', 'product', 'proctor', 'educator', 'home', 'taker', 'assessment'] as const
+const STREAMS = { proctor: 3, educator: 4, home: 5, taker: 6, assessment: 7 }
 
 const GOLDEN_RATIO = 0x9e3779b9
 
 /** The draws for an index of a stream: 32-bit integer arithmetic alone, so the same on every machine. */
-export function draws(stream: (typeof STREAMS)[number], index: number): Draw {
-  const salt = Math.imul(STREAMS.indexOf(stream) + 1, GOLDEN_RATIO)
-  let state = mix(mix(1 ^ salt) ^ index)
+export function draws(stream: keyof typeof STREAMS, index: number): Draw {
+  let state = mix(mix(1 ^ Math.imul(STREAMS[stream], GOLDEN_RATIO)) ^ index)
   return () => {
     state = (state + GOLDEN_RATIO) | 0
     return (mix(state) >>> 0) / 0x1_0000_0000

@@ -33,25 +33,16 @@ function createWorld(assessments: number) {
     assessments,
     educators: Math.ceil(assessments / 3),
     proctors: onePer(200),
-    organizationIds: spacedIds(Math.min(500, onePer(2000)), draws('organization', 0)),
-    productIds: spacedIds(Math.min(40, onePer(5)), draws('product', 0)),
+    organizations: Math.min(500, onePer(2000)),
+    products: Math.min(40, onePer(5)),
   }
 }
 
-/** Small ids with gaps. */
-function spacedIds(count: number, draw: Draw): number[] {
-  let id = 0
-  return Array.from({ length: count }, () => {
-    id += 1 + (draw() < 0.3 ? below(4, draw) : 0)
-    return id
-  })
-}
-
 function* records(world: World): Generator<object> {
-  for (const [index, id] of world.organizationIds.entries())
-    yield { type: 'organization', id, name: organizationName(index) }
-  for (const [index, id] of world.productIds.entries())
-    yield { type: 'product', id, name: item(PRODUCTS, index).name }
+  for (let index = 0; index < world.organizations; index++)
+    yield { type: 'organization', id: spacedId(index), name: organizationName(index) }
+  for (let index = 0; index < world.products; index++)
+    yield { type: 'product', id: spacedId(index), name: item(PRODUCTS, index).name }
   for (let index = 0; index < world.proctors; index++) {
     const draw = draws('proctor', index)
     const user = userOf(proctorId(index), draw, null, 'active')
@@ -64,7 +55,8 @@ function* records(world: World): Generator<object> {
 }
 
 // Ids do not depend on how many there are: a larger sample has the users of a smaller one, and more.
-const educatorId = (index: number) => 101 + 4 * index + ((mix(index) >>> 0) % 3)
+const spacedId = (index: number) => 1 + 4 * index + ((mix(index) >>> 0) % 3)
+const educatorId = (index: number) => 100 + spacedId(index)
 const proctorId = (index: number) => 104 + 4 * index
 
 function educatorOf(index: number): object {
@@ -87,7 +79,7 @@ const userOf = (id: number, draw: Draw, seid: string | null, record_status: stri
 })
 
 function assessmentOf(world: World, index: number): object {
-  const { proctors, organizationIds, productIds } = world
+  const { proctors, organizations, products } = world
   /** The time of the assessment within the years: 0 the first day, 1 the last. */
   const age = (index + 0.5) / world.assessments
   // Educators join over the years: the early ones have completed several, some of the last ones none yet.
@@ -97,11 +89,11 @@ function assessmentOf(world: World, index: number): object {
   const firstHome = drawHome()
   const home = age < drawHome() * 12 ? firstHome : drawHome()
   // The cube makes a few organizations large and many small; the stride keeps that out of the id order.
-  const organization = Math.floor(home * home * home * organizationIds.length) * 1009
+  const organization = Math.floor(home * home * home * organizations) * 1009
   const draw = draws('assessment', index)
   // The first product is three times as popular as the last.
   const spread = draw()
-  const product = Math.floor(((spread * spread + spread) / 2) * productIds.length)
+  const product = Math.floor(((spread * spread + spread) / 2) * products)
   const legacy_record = age < 0.24 && draw() < 0.85
   const moment = momentAt(age, draw)
   const offset = item(ZONES, draw() < 0.12 ? below(ZONES.length, draw) : 0)
@@ -117,8 +109,8 @@ function assessmentOf(world: World, index: number): object {
     type: 'assessment',
     id,
     user_id: educatorId(educator),
-    organization_id: item(organizationIds, organization % organizationIds.length),
-    product_id: item(productIds, product),
+    organization_id: spacedId(organization % organizations),
+    product_id: spacedId(product),
     certified_at: stampOf(moment, zone),
     legacy_record,
     ...(parts.length > 0
