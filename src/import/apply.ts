@@ -56,14 +56,13 @@ async function upsert(sql: TransactionSql, type: Type, isEmpty: boolean, range =
   )
 }
 
-/**
- * Deletes assessments, after their parts: a cascade would delete the parts of one assessment at a time. And all parts
- * that an assessment no longer has, before any round: others may get their ids.
- */
+/** Deletes assessments, and the parts that others no longer have. */
 async function deleteAssessments(sql: TransactionSql): Promise<void> {
+  // Before their assessments: a cascade would delete the parts of one assessment at a time.
   await sql`
     delete from assessment_parts where assessment_id in (select id from import_assessments where deleted)`
   await sql`delete from assessments where id in (select id from import_assessments where deleted)`
+  // Before any round, which may give their ids to other assessments.
   await sql`
     delete from assessment_parts t
     using changed_assessments c

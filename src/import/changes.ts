@@ -29,10 +29,7 @@ export async function findChanges(sql: TransactionSql): Promise<void> {
 const areEqual = (type: Type) =>
   `row(${listColumns(type, 't.')}) is not distinct from row(${listColumns(type, 'i.')})`
 
-/**
- * An assessment also changes by its parts: by a staged one that the database does not have, or by one of the database
- * that is no longer staged. An assessment without staged parts keeps its parts.
- */
+/** Assessments with a part that the database does not have, or that is no longer staged. Without any, all stay. */
 const BY_PARTS = `
   union
   select i.assessment_id from import_assessment_parts i

@@ -13,10 +13,7 @@ export interface Checking {
   isWhole: boolean
 }
 
-/**
- * The query that compares the staged rows with each other and with the database: references to nothing, deletions of
- * something that is needed, ids used twice. Its columns are line and reason.
- */
+/** The query for line and reason of staged rows that contradict each other or the database. */
 export function problems({ hasPartsApart, needsParts, partsComeAlong, isWhole }: Checking): string {
   const checks = [
     reference(isWhole, 'assessment', 'user_id', 'user'),
@@ -53,7 +50,6 @@ const isNotBad = (isWhole: boolean, type: string, id: string) =>
 /**
  * A `column` must refer to a row of `type` that is there after the load. An unchanged row refers to a row of the
  * database: so the first half reads changed rows, and the second deleted ones.
- *
  * The ids of file and database are one subquery, for which some thousand rows read the whole table once (0.6 s for
  * 1,000,000 users). For two, Postgres 15 may expect no row after the first, and read the other table once for each row
  * (15 minutes for 140,000 parts of ten proctors).

@@ -78,10 +78,7 @@ class Undone extends Error {
   }
 }
 
-/**
- * Loads a source into the source tables in one transaction: readers see the state before or after. Imports take turns.
- * @throws Failure for a source that cannot be read, is empty or not whole, or for more removals than are allowed
- */
+/** Loads a source in one transaction, in turn with other imports. @throws Failure, also for removals above the limit */
 export async function importSource(
   db: Sql,
   source: RecordSource,
@@ -177,10 +174,7 @@ async function importInto(
   return { loaded: true, lines, rejected, erased, summary, keptFor }
 }
 
-/**
- * Index-only scans need the visibility map that only VACUUM writes, and good plans need statistics. After a bulk load
- * neither waits for autovacuum. Postgres only warns a role that may not vacuum a table.
- */
+/** Visibility map and statistics cannot wait for autovacuum. Postgres only warns a role that may not vacuum a table. */
 async function vacuumChanged(db: Sql, summary: Summary): Promise<void> {
   const changed = Object.entries(summary)
     .filter(([, { inserted, updated, deleted }]) => inserted + updated + deleted > 0)

@@ -4,11 +4,7 @@ import { FIELDS, listColumns } from './fields.ts'
 import { type RowType, TABLE_OF, type Type } from './record.ts'
 import type { Staged } from './staging.ts'
 
-/**
- * Prepares the staged rows after the last record. Equal records for one id become one, and different ones are bad. Erased
- * people are left out. Values that a record leaves out come from the database. Bad records go to import_rejects. The
- * planner gets statistics: without them it takes the tables for empty.
- */
+/** Merges repeated records, leaves out erased people, and completes the others. Bad records go to import_rejects. */
 export async function prepareStaging(
   sql: TransactionSql,
   { unordered, partial }: Staged,
@@ -37,6 +33,7 @@ export async function prepareStaging(
       ) as numbered
       where p.apart and p.line = numbered.line`
   }
+  // Without statistics the planner takes the tables for empty.
   await sql`
     analyze import_organizations, import_products, import_users, import_assessments, import_assessment_parts, import_rejects`
   return erased

@@ -65,10 +65,7 @@ export interface RecordSource {
   size: number | undefined
   /** Notes for the operator, on all that has been read so far. */
   notes(): string[]
-  /**
-   * The records in batches, read no faster than the consumer takes them. `onBytes` takes the size of each stored chunk.
-   * @throws Failure for a source that cannot be read, or that is not whole by its own end line
-   */
+  /** The records in batches, read no faster than they are taken. @throws Failure if it is unreadable or not whole */
   read(onBytes: (bytes: number) => void): AsyncIterable<SourceRecord[]>
   /** Whether the source, once read, is known to be whole. */
   isWhole(): boolean

@@ -15,10 +15,8 @@ type Refreshed = Record<'records' | 'people' | 'products' | 'counts', Difference
 const BATCH = 2000
 
 /**
- * Renders the rows that differ from their source anew, and then counts the records anew where a count differs. Each batch
- * is a transaction of its own; a batch without a difference takes no lock.
- * @param organizations those whose records are compared; undefined for all
- * @param onCompared called with the number of rows compared so far
+ * Renders rows that differ from their source anew, then counts anew where a count differs. Each batch is a transaction of
+ * its own; one without a difference takes no lock. Without `organizations`, the records of all are compared.
  */
 export async function refresh(
   db: Sql,

@@ -5,10 +5,8 @@ import { organizationName, PRODUCTS, person } from './names.ts'
 const MOST_ASSESSMENTS = 100_000_000
 
 /**
- * Yields sample data as import NDJSON, in chunks of whole lines of about 64 KB: organizations, products, users, exactly
- * `assessments` assessments, and the end line. The same number gives the same bytes everywhere. Every person is derived
- * from a number, so memory stays flat.
- * @throws RangeError
+ * Yields sample data as import NDJSON, in chunks of whole lines of about 64 KB. The same number gives the same bytes
+ * everywhere. Every person is derived from a number, so memory stays flat. @throws RangeError
  */
 export function* sampleNdjson({ assessments }: { assessments: number }): Generator<string> {
   let chunk = ''
