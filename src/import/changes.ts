@@ -1,7 +1,7 @@
 import type { TransactionSql } from 'postgres'
 import { Failure } from '../errors.ts'
 import { listColumns } from './fields.ts'
-import { ROW_TYPES, type RowType, SYNC_PLACE, TABLE_OF, TYPES, type Type } from './record.ts'
+import { ROW_TYPES, SYNC_PLACE, TABLE_OF, TYPES, type Type } from './record.ts'
 
 /** Rows of a source table by what an import does to them. */
 type Counts = Record<'inserted' | 'updated' | 'unchanged' | 'deleted', number>
@@ -52,7 +52,7 @@ export async function summarize(sql: TransactionSql): Promise<Summary> {
   return summary
 }
 
-function countsOf(type: RowType): string {
+function countsOf(type: Type): string {
   const table = TABLE_OF[type]
   return `
     select

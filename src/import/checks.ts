@@ -1,6 +1,6 @@
 import checksOfIds from './checks.sql' with { type: 'text' }
 import checksOfParts from './checks-of-parts.sql' with { type: 'text' }
-import { type RowType, TABLE_OF } from './record.ts'
+import { TABLE_OF, type Type } from './record.ts'
 
 /** The facts about an import that its checks depend on. */
 export interface Checking {
@@ -54,7 +54,7 @@ const isNotBad = (isWhole: boolean, type: string, id: string) =>
  * 1,000,000 users). For two, Postgres 15 may expect no row after the first, and read the other table once for each row
  * (15 minutes for 140,000 parts of ten proctors).
  */
-function reference(isWhole: boolean, from: 'assessment' | 'part', column: string, type: RowType): string {
+function reference(isWhole: boolean, from: 'assessment' | 'part', column: string, type: Type): string {
   const referring = `import_${TABLE_OF[from]}`
   const table = TABLE_OF[type]
   return `
@@ -74,7 +74,7 @@ function reference(isWhole: boolean, from: 'assessment' | 'part', column: string
 }
 
 /** A deleted row of `type` must not be needed by an assessment of the database that keeps its own columns. */
-const deletion = (type: RowType, others = '') => `
+const deletion = (type: Type, others = '') => `
   select i.line, format('${type} %s cannot be deleted: assessment %s needs it', i.id, min(n.assessment_id))
   from import_${TABLE_OF[type]} i
   join (

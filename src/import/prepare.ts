@@ -1,7 +1,7 @@
 import type { TransactionSql } from 'postgres'
 import { type LeftOut, leaveOutErased } from './erased.ts'
 import { FIELDS, listColumns } from './fields.ts'
-import { type RowType, TABLE_OF, type Type } from './record.ts'
+import { TABLE_OF, type Type } from './record.ts'
 import type { Staged } from './staging.ts'
 
 /** Merges repeated records, leaves out erased people, and completes the others. Bad records go to import_rejects. */
@@ -103,7 +103,7 @@ async function removeRepetitions(sql: TransactionSql, type: Type): Promise<void>
 }
 
 /** Fills in the values that records leave out: stored ones, or defaults. Returns the number of rows without either. */
-async function complete(sql: TransactionSql, type: RowType): Promise<number> {
+async function complete(sql: TransactionSql, type: Type): Promise<number> {
   const table = TABLE_OF[type]
   const columns = Object.keys(FIELDS[type])
   const isNull = (columns: string[]) =>

@@ -1,13 +1,5 @@
 import { FIELDS, type Field, FLAG, ID, INSTANT, NAME, POSITION, readField } from './fields.ts'
-import {
-  BadLine,
-  orBadLine,
-  type ReadRecord,
-  ROW_TYPES,
-  type Row,
-  type RowType,
-  type Type,
-} from './record.ts'
+import { BadLine, orBadLine, type ReadRecord, ROW_TYPES, type Row, type Type } from './record.ts'
 import { MAX_LINE } from './text.ts'
 
 /**
@@ -54,8 +46,8 @@ const isObject = (value: unknown): value is Row =>
 
 /** The row of an object with the parts of an assessment in their order. Throws a BadLine, with its subject if known. */
 export function readRow(object: Row, onUnknown: OnUnknown = () => {}): ReadRecord {
-  const type = object.type as RowType
-  if (!ROW_TYPES.includes(type)) throw new BadLine('type must be organization, product, user or assessment')
+  const type = ROW_TYPES.find(name => name === object.type)
+  if (!type) throw new BadLine('type must be organization, product, user or assessment')
   reportUnknown(type, object, onUnknown)
   const id = readField(object, 'id', ID)
   try {

@@ -1,14 +1,6 @@
 import type { TransactionSql } from 'postgres'
 import { FIELDS } from './fields.ts'
-import {
-  BadLine,
-  type RecordSource,
-  type Row,
-  type RowType,
-  type SourceRecord,
-  TABLE_OF,
-  type Type,
-} from './record.ts'
+import { BadLine, type RecordSource, type Row, type SourceRecord, TABLE_OF, type Type } from './record.ts'
 
 const kindsOf = (type: Type) =>
   Object.fromEntries(Object.entries(FIELDS[type]).map(([name, { kind }]) => [name, kind]))
@@ -74,11 +66,11 @@ export class Staged {
   lines = 0
   rows: { table: string; row: Row }[] = []
   written: Promise<unknown> = Promise.resolve()
-  private readonly highest = new Map<RowType, number>()
+  private readonly highest = new Map<Type, number>()
   /** Types of which an id may have come twice; ids that only rise cannot. */
-  readonly unordered = new Set<RowType>()
+  readonly unordered = new Set<Type>()
   /** Types of which a record leaves a value out. */
-  readonly partial = new Set<RowType>()
+  readonly partial = new Set<Type>()
 
   constructor(
     private readonly sql: TransactionSql,
@@ -111,7 +103,7 @@ export class Staged {
     this.rows.push({ table, row })
   }
 
-  private checkOrder(type: RowType, id: number): void {
+  private checkOrder(type: Type, id: number): void {
     if (id <= (this.highest.get(type) ?? 0)) this.unordered.add(type)
     this.highest.set(type, id)
   }
@@ -130,7 +122,7 @@ export class Staged {
   }
 }
 
-const isPartial = (type: RowType, row: Row) =>
+const isPartial = (type: Type, row: Row) =>
   Object.keys(FIELDS[type]).some(column => row[column] === undefined)
 
 /** An array for each column takes Postgres half the time of JSON. As text: postgres.js would encode each value. */
