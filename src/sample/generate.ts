@@ -103,6 +103,15 @@ function assessmentOf(world: World, index: number): object {
   // Room for the most parts of an assessment: in samples of every size, no part has the id of an assessment.
   const id = 9001 + 6 * index + (mix(index) & 1)
   const { parts } = item(PRODUCTS, product)
+  // In one case of seven a single proctor supervises all parts. The last part completes the assessment.
+  const step = draw() < 0.15 ? 0 : 1
+  const pause = 3600 + below(15, draw) * DAY
+  const partAt = (name: string, at: number) => ({
+    id: id + 1 + at,
+    name,
+    certified_at: stampOf(moment - (parts.length - 1 - at) * pause, zone),
+    proctor_id: proctorAt(at * step),
+  })
   return {
     type: 'assessment',
     id,
@@ -111,29 +120,6 @@ function assessmentOf(world: World, index: number): object {
     product_id: spacedId(product),
     certified_at: stampOf(moment, zone),
     legacy_record,
-    ...(parts.length > 0
-      ? { parts: partsOf(parts, id, moment, zone, proctorAt, draw) }
-      : { proctor_id: proctorAt(0) }),
+    ...(parts.length > 0 ? { parts: parts.map(partAt) } : { proctor_id: proctorAt(0) }),
   }
-}
-
-/** Separate parts, in the order of their completion: the last one completes the assessment. */
-function partsOf(
-  names: string[],
-  assessmentId: number,
-  completedAt: number,
-  completionZone: string,
-  proctorAt: (step: number) => number,
-  draw: Draw,
-): object[] {
-  // In one case of seven a single proctor supervises all parts.
-  const step = draw() < 0.15 ? 0 : 1
-  const pause = 3600 + below(15, draw) * DAY
-  return names.map((name, at) => {
-    const earlier = (names.length - 1 - at) * pause
-    // A bare date begins at another instant in every zone; two days before, it is earlier in all of them.
-    const zone = earlier > 2 * DAY && draw() < 0.2 ? DAY_ONLY : completionZone
-    const certified_at = stampOf(completedAt - earlier, zone)
-    return { id: assessmentId + 1 + at, name, certified_at, proctor_id: proctorAt(at * step) }
-  })
 }
