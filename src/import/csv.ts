@@ -13,17 +13,13 @@ import {
   UnknownNames,
 } from './record.ts'
 import { columnsOf, readCells, requiredColumns } from './rows.ts'
-import { MAX_LINE, readText } from './text.ts'
+import { type ByteSource, MAX_LINE, readText } from './text.ts'
 
-/** A file of a folder or a zip, or the output of a query, whose size in bytes is unknown. */
-export interface StoredFile {
-  name: string
-  size?: number
-  open(): AsyncIterable<Uint8Array>
-}
+/** A file of a folder or a zip. */
+export type StoredFile = ByteSource & { name: string }
 
 /** Text that is CSV, with rows of one type. */
-interface CsvFile extends StoredFile {
+type CsvFile = StoredFile & {
   type: Type
   /** For a query, rows are counted and not the lines of its output. */
   isQuery?: true
@@ -58,11 +54,11 @@ export function csvSource(files: CsvFile[], name: string, others: string[]): Rec
     notes: () => unknown.notes(),
     async *read(onBytes) {
       for (const [index, file] of files.entries()) {
-        const { name, type, isQuery, open } = file
+        const { name, type, isQuery } = file
         let columns: string[] | undefined
         let batch: SourceRecord[] = []
         let rows = 0
-        for await (const row of readRows(name, readText({ name, chunks: open() }, onBytes))) {
+        for await (const row of readRows(name, readText(file, onBytes))) {
           if (!columns) {
             columns = readHeader(file, row.cells, unknown)
             continue
