@@ -1,5 +1,6 @@
 import type { TransactionSql } from 'postgres'
 import { Failure } from '../errors.ts'
+import countsOfParts from './counts-of-parts.sql' with { type: 'text' }
 import { listColumns } from './fields.ts'
 import { ROW_TYPES, SYNC_PLACE, TABLE_OF, TYPES, type Type } from './record.ts'
 
@@ -46,7 +47,7 @@ export async function summarize(sql: TransactionSql): Promise<Summary> {
     const [row] = await sql.unsafe<Counts[]>(`
       select inserted::float8, updated::float8, (staged - inserted - updated - deleted)::float8 as unchanged,
         deleted::float8
-      from (${type === 'part' ? PARTS : countsOf(type)}) as counts`)
+      from (${type === 'part' ? countsOfParts : countsOf(type)}) as counts`)
     summary[TABLE_OF[type]] = { ...(row as Counts) }
   }
   return summary
@@ -66,30 +67,6 @@ function countsOf(type: Type): string {
 const ONLY_PARTS = `
   + (select count(distinct p.assessment_id) from import_assessment_parts p
      where p.apart and not exists (select from import_assessments a where a.id = p.assessment_id))`
-
-/** The part `t` of the database goes, and becomes no part of another assessment. */
-const IS_GONE = 'not exists (select from import_assessment_parts p where p.id = t.id)'
-
-/** Parts of an assessment that does not change are unchanged. */
-const PARTS = `
-  select inserted, updated, deleted, (select count(*) from import_assessment_parts) + deleted as staged
-  from (
-    select
-      count(*) filter (where t.id is null) as inserted,
-      count(*) filter (where t.id is not null and not (${areEqual('part')})) as updated,
-      (
-        select count(*) from import_assessments a
-        join assessment_parts t on t.assessment_id = a.id
-        where a.deleted and ${IS_GONE}
-      ) + (
-        select count(*) from changed_assessments c
-        join assessment_parts t on t.assessment_id = c.id
-        where exists (select from import_assessment_parts p where p.assessment_id = c.id) and ${IS_GONE}
-      ) as deleted
-    from changed_assessments c
-    join import_assessment_parts i on i.assessment_id = c.id
-    left join assessment_parts t on t.id = i.id
-  ) as changed`
 
 /** The most that may be rejected or removed: a share of all, or a number. */
 export type Limit = { percent: number } | { count: number }
