@@ -1,15 +1,12 @@
 import type { TransactionSql } from 'postgres'
-import { type LeftOut, leaveOutErased } from './erased.ts'
+import { leaveOutErased } from './erased.ts'
 import { FIELDS, listColumns } from './fields.ts'
 import { TABLE_OF, type Type } from './record.ts'
 import type { Staged } from './staging.ts'
 
 /** Merges repeated records, leaves out erased people, and completes the others. Bad records go to import_rejects. */
-export async function prepareStaging(
-  sql: TransactionSql,
-  { unordered, partial }: Staged,
-  hasPartsApart: boolean,
-): Promise<LeftOut> {
+export async function prepareStaging(sql: TransactionSql, staged: Staged, hasPartsApart: boolean) {
+  const { unordered, partial } = staged
   for (const type of unordered) await removeRepetitions(sql, type)
   if (unordered.has('assessment')) await dropOrphanedParts(sql)
   const erased = await leaveOutErased(sql, hasPartsApart)

@@ -141,9 +141,8 @@ function readPartRow(object: Row): Row {
   const row = { id, assessment_id, apart: true }
   if (readField(object, 'deleted', FLAG)) return { ...row, deleted: true }
   const position = readField(object, 'position', POSITION)
-  const proctor_id = readField(object, 'proctor_id', ID)
   if (id !== assessment_id) return { ...readPart(object, position, ''), ...row }
   if (object.name !== null || object.certified_at !== null)
     throw new BadLine(`part ${id} has the id of the assessment itself`)
-  return { ...OWN_PART, ...row, proctor_id, position }
+  return { ...OWN_PART, ...row, position, proctor_id: readField(object, 'proctor_id', ID) }
 }

@@ -24,20 +24,15 @@ function pick(list: string[], draw: Draw): string {
   return item(list, Math.floor(((at + at * at) / 2) * list.length))
 }
 
-/** The names of a person. The display name is not always first name, space, last name, and may hold quotes. */
+/** The names of a person. The display name is not always first name, space, last name. */
 export function person(draw: Draw): Record<'name' | 'first_name' | 'last_name', string> {
   const roll = draw() / UNUSUAL_SHARE
   const { firsts, lasts, isFamilyFirst } = UNUSUAL[Math.floor(roll * UNUSUAL.length)] ?? USUAL
   const first_name = pick(firsts, draw)
   const last_name = pick(lasts, draw)
-  const name = isFamilyFirst ? last_name + first_name : `${first_name}${middle(draw)} ${last_name}`
+  const initial = draw() < 0.12 ? ` ${'ABCDEFGHJKLMNPRSTVW'.charAt(below(19, draw))}.` : ''
+  const name = isFamilyFirst ? last_name + first_name : `${first_name}${initial} ${last_name}`
   return { name, first_name, last_name }
-}
-
-function middle(draw: Draw): string {
-  const style = draw()
-  if (style < 0.12) return ` ${'ABCDEFGHJKLMNPRSTVW'.charAt(below(19, draw))}.`
-  return style < 0.14 ? ' "Coach"' : ''
 }
 
 const PLACES = list('places')
