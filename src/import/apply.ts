@@ -29,9 +29,7 @@ export async function applyStaging(
   await upsert(sql, 'product', false)
   await upsert(sql, 'user', bulkLoad.isEmpty('users'))
   await deleteAssessments(sql)
-  await applyAssessments(sql, bulkLoad.isEmpty('assessments'), total, done =>
-    onProgress({ phase: 'loading', done, total }),
-  )
+  await applyAssessments(sql, bulkLoad.isEmpty('assessments'), total, onProgress)
   onProgress({ phase: 'indexing' })
   await bulkLoad.finish((done, total) =>
     onProgress(done < total ? { phase: 'rendering', done, total } : { phase: 'indexing' }),
@@ -77,7 +75,7 @@ async function applyAssessments(
   sql: TransactionSql,
   isEmpty: boolean,
   total: number,
-  onProgress: (done: number) => void,
+  onProgress: (progress: ApplyProgress) => void,
 ): Promise<void> {
   // Rows of a table that was empty are rendered at the end, so nothing is gained by rounds.
   const size = isEmpty ? total : ROUND
@@ -88,7 +86,7 @@ async function applyAssessments(
   }
   let after = '0'
   for (let done = 0; done < total; ) {
-    onProgress(done)
+    onProgress({ phase: 'loading', done, total })
     const { last, count } = onlyRow(
       await sql<{ last: string; count: number }[]>`
         select max(id) as last, count(*)::float8 as count

@@ -2,10 +2,7 @@ import { FIELDS, type Field, FLAG, ID, INSTANT, NAME, POSITION, readField } from
 import { BadLine, orBadLine, type ReadRecord, ROW_TYPES, type Row, type Type } from './record.ts'
 import { MAX_LINE } from './text.ts'
 
-/**
- * The row that a line of NDJSON or a row of CSV becomes. A value that the source leaves out is undefined in the row, and
- * comes from the database later, in SQL. Checks that need other lines or the database are in SQL, too. Pure.
- */
+/** Lines of NDJSON and rows of CSV as rows of tables. Checks that need other lines or the database are in SQL. Pure. */
 
 /** The keys with a meaning in a line of each type, and in a part. */
 const KEYS = Object.fromEntries([
@@ -96,7 +93,7 @@ function readParts({ parts, proctor_id }: Row, assessmentId: number, onUnknown: 
 /** The part that stands for an assessment without separate ones; it also has the id of the assessment. */
 const OWN_PART = { position: 1, name: null, certified_at: null }
 
-const readPart = (part: Row, position: number | null, prefix: string): Row => ({
+const readPart = (part: Row, position: unknown, prefix: string): Row => ({
   id: readField(part, 'id', ID, prefix),
   position,
   name: readField(part, 'name', NAME, prefix),

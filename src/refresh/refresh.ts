@@ -8,21 +8,19 @@ import {
   type ReadModelTable,
 } from '../postgres/schema/read-model.ts'
 
-/** What was compared and repaired, by the names of the tables without "export_". */
-type Refreshed = Record<'records' | 'people' | 'products' | 'counts', Difference>
-
 /** Ids in a batch: repairing it blocks other writers for some tenths of a second. */
 const BATCH = 2000
 
 /**
  * Renders rows that differ from their source anew, then counts anew where a count differs. Each batch is a transaction of
- * its own; one without a difference takes no lock. Without `organizations`, the records of all are compared.
+ * its own; one without a difference takes no lock. Without `organizations`, the records of all are compared. Returns the
+ * repaired differences by the names of the tables without "export_".
  */
 export async function refresh(
   db: Sql,
   organizations: string[] | undefined,
   onCompared: (rows: number) => void,
-): Promise<Refreshed> {
+) {
   // Without the row of export_state the views render nothing, and all records would be deleted.
   if ((await db`select from export_state`).length === 0)
     throw new Failure(
@@ -32,7 +30,7 @@ export async function refresh(
   const refreshed = { records: nothing(), people: nothing(), products: nothing(), counts: nothing() }
   let rows = 0
   for (const table of READ_MODEL) {
-    const found = refreshed[table.table.replace('export_', '') as keyof Refreshed]
+    const found = refreshed[table.table.replace('export_', '') as 'records' | 'people' | 'products']
     for (let after = '-9223372036854775808'; ; ) {
       const ids = idsAfter(db, table, organizations, after)
       const { compared, last, differing } = await compareRows(db, table, ids, db`order by id limit ${BATCH}`)
