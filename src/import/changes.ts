@@ -10,8 +10,12 @@ type Counts = Record<'inserted' | 'updated' | 'unchanged' | 'deleted', number>
 /** The effect of an import, by source table. */
 export type Summary = Record<string, Counts>
 
-/** Lists staged rows that differ from the database in changed_organizations and so on. Later steps read only these. */
-export async function findChanges(sql: TransactionSql): Promise<void> {
+/**
+ * Lists staged rows that differ from the database in changed_organizations and so on. Later steps read only these. For
+ * --sync with the limit `most`, it stages the removal of `removable` rows before. @throws Failure above the limit
+ */
+export async function findChanges(sql: TransactionSql, most?: Limit, removable: Type[] = []): Promise<void> {
+  if (removable.length > 0) await stageRemovals(sql, removable)
   for (const type of ROW_TYPES) {
     const table = TABLE_OF[type]
     await sql.unsafe(`
@@ -24,6 +28,7 @@ export async function findChanges(sql: TransactionSql): Promise<void> {
       ) as changed`)
     await sql.unsafe(`analyze changed_${table}`)
   }
+  if (most) await limitRemovals(sql, most)
 }
 
 /** Some columns may be null. */
@@ -77,7 +82,7 @@ export function exceeds(limit: Limit, some: number, all: number): boolean {
 }
 
 /** Stages the removal of every row that the source does not name, not even in a bad record, as a deletion by the source. */
-export async function stageRemovals(sql: TransactionSql, types: Type[]): Promise<void> {
+async function stageRemovals(sql: TransactionSql, types: Type[]): Promise<void> {
   for (const [index, type] of ROW_TYPES.entries()) {
     if (!types.includes(type)) continue
     const table = TABLE_OF[type]
@@ -100,8 +105,8 @@ export async function stageRemovals(sql: TransactionSql, types: Type[]): Promise
   await sql`analyze import_organizations, import_products, import_users, import_assessments`
 }
 
-/** Checks staged removals, and separate parts that assessments no longer list. Throws a Failure above the limit. */
-export async function limitRemovals(sql: TransactionSql, most: Limit): Promise<void> {
+/** Checks staged removals, and separate parts that assessments no longer list. */
+async function limitRemovals(sql: TransactionSql, most: Limit): Promise<void> {
   const rows = ROW_TYPES.map(type => TABLE_OF[type]).map(
     table => `
     select '${table}' as table,

@@ -2,15 +2,7 @@ import type { Sql, TransactionSql } from 'postgres'
 import { Failure } from '../errors.ts'
 import { acquireLoadLock, configureLoad, requireTriggers } from '../postgres/schema/load-session.ts'
 import { type ApplyProgress, applyStaging } from './apply.ts'
-import {
-  exceeds,
-  findChanges,
-  type Limit,
-  limitRemovals,
-  type Summary,
-  stageRemovals,
-  summarize,
-} from './changes.ts'
+import { exceeds, findChanges, type Limit, type Summary, summarize } from './changes.ts'
 import type { LeftOut } from './erased.ts'
 import { endLine } from './ndjson.ts'
 import { isVacuumed } from './platform/feed.ts'
@@ -146,10 +138,8 @@ async function importInto(
   }
 
   const { count, unidentified } = await countRejects(sql)
-  const isSyncing = sync !== undefined && (onReject !== undefined || count === 0)
-  if (isSyncing && unidentified === null) await stageRemovals(sql, types)
-  await findChanges(sql)
-  if (isSyncing) await limitRemovals(sql, sync)
+  if (sync && (onReject || count === 0)) await findChanges(sql, sync, unidentified === null ? types : [])
+  else await findChanges(sql)
 
   await findProblems(sql, {
     hasPartsApart,
