@@ -21,7 +21,6 @@ export const ID: Field<number> = { kind: 'bigint', read: wholeNumber(1, Number.M
 export const NAME: Field<string> = { kind: 'text', read: readName }
 export const INSTANT: Field<string> = { kind: 'timestamptz', read: readInstant }
 export const FLAG: Field<boolean> = { kind: 'boolean', read: readBoolean, cleared: false }
-/** The position of a part among those of its assessment. */
 export const POSITION: Field = { kind: 'integer', read: wholeNumber(0, 2 ** 31 - 1), cleared: null }
 const TEXT: Field = { kind: 'text', read: readText, cleared: '' }
 

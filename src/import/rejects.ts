@@ -126,7 +126,6 @@ export class RejectsFile {
     }
   }
 
-  /** Adds a record. */
   write({ file, line, row, reason, text }: Reject): void {
     this.draft.write(Buffer.from(`${JSON.stringify({ file, line, row, reason, text: text ?? null })}\n`))
   }

@@ -22,7 +22,6 @@ export const columnsOf = (type: Type) =>
     ? [...requiredColumns(type), 'position', 'deleted']
     : KEYS[type].filter(name => name !== 'type' && name !== 'parts')
 
-/** Takes each key without a meaning. */
 type OnUnknown = (type: Type, key: string) => void
 
 /** The object of a line of NDJSON; `text` is undefined for a line longer than MAX_LINE. @throws BadLine */

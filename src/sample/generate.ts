@@ -1,4 +1,4 @@
-import { below, DAY, DAY_ONLY, type Draw, draws, item, mix, momentAt, stampOf, ZONES } from './chance.ts'
+import { below, DAY, DAY_ONLY, draws, item, mix, momentAt, stampOf, ZONES } from './chance.ts'
 import { organizationName, PRODUCTS, person } from './names.ts'
 
 /** Keeps the products behind the SEIDs below 2^53, and so exact. */
@@ -41,18 +41,14 @@ function* records(world: World): Generator<object> {
     yield { type: 'organization', id: spacedId(index), name: organizationName(index) }
   for (let index = 0; index < world.products; index++)
     yield { type: 'product', id: spacedId(index), name: item(PRODUCTS, index).name }
-  for (let index = 0; index < world.proctors; index++) {
-    const draw = draws('proctor', index)
-    const user = userOf(proctorId(index), draw, null, 'active')
-    const { type, id, name } = user
-    // Most proctors are known by name only; the others are full users.
-    yield draw() < 0.3 ? user : { type, id, name }
-  }
+  // Proctors are known by name only.
+  for (let index = 0; index < world.proctors; index++)
+    yield { type: 'user', id: proctorId(index), name: person(draws('proctor', index)).name }
   for (let index = 0; index < world.educators; index++) yield educatorOf(index)
   for (let index = 0; index < world.assessments; index++) yield assessmentOf(world, index)
 }
 
-// Ids do not depend on how many there are: a larger sample has the users of a smaller one, and more.
+// Ids do not depend on how many there are: a larger sample has what a smaller one refers to, and more.
 const spacedId = (index: number) => 1 + 4 * index + ((mix(index) >>> 0) % 3)
 const educatorId = (index: number) => 100 + spacedId(index)
 const proctorId = (index: number) => 104 + 4 * index
@@ -63,18 +59,11 @@ function educatorOf(index: number): object {
   // The factor shares no divisor with 10^10, so no two educators share a number; one in ten begins with a zero.
   const number = (index * 236_067_977 + 4_815_162_342) % 10_000_000_000
   const seid = roll < 0.05 ? `TX${number.toString(36).toUpperCase()}` : String(number).padStart(10, '0')
-  const status = draw() < 0.06 ? 'archived' : 'active'
-  return userOf(educatorId(index), draw, roll < 0.9 ? seid : null, status)
+  const record_status = draw() < 0.06 ? 'archived' : 'active'
+  const id = educatorId(index)
+  const email = `user${id}@example.org`
+  return { type: 'user', id, ...person(draw), email, seid: roll < 0.9 ? seid : null, record_status }
 }
-
-const userOf = (id: number, draw: Draw, seid: string | null, record_status: string) => ({
-  type: 'user',
-  id,
-  ...person(draw),
-  email: `user${id}@example.org`,
-  seid,
-  record_status,
-})
 
 function assessmentOf(world: World, index: number): object {
   const { proctors, organizations, products } = world
