@@ -35,7 +35,7 @@ export async function findChanges(sql: TransactionSql, most?: Limit, removable: 
 const areEqual = (type: Type) =>
   `row(${listColumns(type, 't.')}) is not distinct from row(${listColumns(type, 'i.')})`
 
-/** Assessments with a part that the database does not have, or that is no longer staged. Without any, all stay. */
+/** Assessments with a part that is not stored, or, if a part of theirs is staged, with a stored one that is not. */
 const BY_PARTS = `
   union
   select i.assessment_id from import_assessment_parts i

@@ -164,7 +164,7 @@ async function importInto(
   return { loaded: true, lines, rejected, erased, summary, keptFor }
 }
 
-/** Visibility map and statistics cannot wait for autovacuum. Postgres only warns a role that may not vacuum a table. */
+/** Index-only scans need VACUUM, and plans statistics, at once. Postgres only warns a role that may not vacuum. */
 async function vacuumChanged(db: Sql, summary: Summary): Promise<void> {
   const changed = Object.entries(summary)
     .filter(([, { inserted, updated, deleted }]) => inserted + updated + deleted > 0)
