@@ -1,5 +1,6 @@
 import type { TransactionSql } from 'postgres'
 import { startBulkLoad } from '../postgres/schema/bulk.ts'
+import { onlyRow } from '../postgres/statement.ts'
 import type { Summary } from './changes.ts'
 import { listColumns } from './fields.ts'
 import { TABLE_OF, type Type } from './record.ts'
@@ -13,7 +14,7 @@ export type ApplyProgress =
   | { phase: 'indexing' }
 
 /** Ids past the first, up to the last. */
-const ALL: [after: string, last: string] = ['-9223372036854775808', '9223372036854775807']
+const ALL: [after: string, last: string] = ['0', '9223372036854775807']
 
 /** Writes the staged rows that differ into the source tables. */
 export async function applyStaging(
@@ -28,9 +29,7 @@ export async function applyStaging(
   await upsert(sql, 'product', false)
   await upsert(sql, 'user', bulkLoad.isEmpty('users'))
   await deleteAssessments(sql)
-  await applyAssessments(sql, bulkLoad.isEmpty('assessments'), total, done =>
-    onProgress({ phase: 'loading', done, total }),
-  )
+  await applyAssessments(sql, bulkLoad.isEmpty('assessments'), total, onProgress)
   onProgress({ phase: 'indexing' })
   await bulkLoad.finish((done, total) =>
     onProgress(done < total ? { phase: 'rendering', done, total } : { phase: 'indexing' }),
@@ -56,14 +55,13 @@ async function upsert(sql: TransactionSql, type: Type, isEmpty: boolean, range =
   )
 }
 
-/**
- * Deletes assessments, after their parts: a cascade would delete the parts of one assessment at a time. And all parts
- * that an assessment no longer has, before any round: others may get their ids.
- */
+/** Deletes assessments, and the parts that others no longer have. */
 async function deleteAssessments(sql: TransactionSql): Promise<void> {
+  // Before their assessments: a cascade would delete the parts of one assessment at a time.
   await sql`
     delete from assessment_parts where assessment_id in (select id from import_assessments where deleted)`
   await sql`delete from assessments where id in (select id from import_assessments where deleted)`
+  // Before any round, which may give their ids to other assessments.
   await sql`
     delete from assessment_parts t
     using changed_assessments c
@@ -77,30 +75,26 @@ async function applyAssessments(
   sql: TransactionSql,
   isEmpty: boolean,
   total: number,
-  onProgress: (done: number) => void,
+  onProgress: (progress: ApplyProgress) => void,
 ): Promise<void> {
-  const applyRound = async (range = ALL) => {
-    await upsert(sql, 'part', isEmpty, range)
-    await upsert(sql, 'assessment', isEmpty, range)
-  }
-  if (isEmpty) {
-    onProgress(0)
-    return await applyRound()
-  }
-  if (total > ROUND) {
+  // Rows of a table that was empty are rendered at the end, so nothing is gained by rounds.
+  const size = isEmpty ? total : ROUND
+  if (total > size) {
     await sql`create index on changed_assessments (id)`
     await sql`create index on import_assessments (id)`
     await sql`create index on import_assessment_parts (assessment_id)`
   }
   let after = '0'
   for (let done = 0; done < total; ) {
-    const [round] = await sql<{ last: string; count: string }[]>`
-      select max(id) as last, count(*) as count
-      from (select id from changed_assessments where id > ${after} order by id limit ${ROUND}) as round`
-    if (!round?.last) break
-    await applyRound([after, round.last])
-    after = round.last
-    done += Number(round.count)
-    onProgress(done)
+    onProgress({ phase: 'loading', done, total })
+    const { last, count } = onlyRow(
+      await sql<{ last: string; count: number }[]>`
+        select max(id) as last, count(*)::float8 as count
+        from (select id from changed_assessments where id > ${after} order by id limit ${size}) as round`,
+    )
+    await upsert(sql, 'part', isEmpty, [after, last])
+    await upsert(sql, 'assessment', isEmpty, [after, last])
+    after = last
+    done += count
   }
 }

@@ -1,7 +1,8 @@
 import type { TransactionSql } from 'postgres'
 import { Failure } from '../errors.ts'
+import countsOfParts from './counts-of-parts.sql' with { type: 'text' }
 import { listColumns } from './fields.ts'
-import { ROW_TYPES, type RowType, SYNC_PLACE, TABLE_OF, TYPES, type Type } from './record.ts'
+import { ROW_TYPES, SYNC_PLACE, TABLE_OF, TYPES, type Type } from './record.ts'
 
 /** Rows of a source table by what an import does to them. */
 type Counts = Record<'inserted' | 'updated' | 'unchanged' | 'deleted', number>
@@ -9,8 +10,12 @@ type Counts = Record<'inserted' | 'updated' | 'unchanged' | 'deleted', number>
 /** The effect of an import, by source table. */
 export type Summary = Record<string, Counts>
 
-/** Lists staged rows that differ from the database in changed_organizations and so on. Later steps read only these. */
-export async function findChanges(sql: TransactionSql): Promise<void> {
+/**
+ * Lists staged rows that differ from the database in changed_organizations and so on. Later steps read only these. For
+ * --sync with the limit `most`, it stages the removal of `removable` rows before. @throws Failure above the limit
+ */
+export async function findChanges(sql: TransactionSql, most?: Limit, removable: Type[] = []): Promise<void> {
+  if (removable.length > 0) await stageRemovals(sql, removable)
   for (const type of ROW_TYPES) {
     const table = TABLE_OF[type]
     await sql.unsafe(`
@@ -23,16 +28,14 @@ export async function findChanges(sql: TransactionSql): Promise<void> {
       ) as changed`)
     await sql.unsafe(`analyze changed_${table}`)
   }
+  if (most) await limitRemovals(sql, most)
 }
 
 /** Some columns may be null. */
 const areEqual = (type: Type) =>
   `row(${listColumns(type, 't.')}) is not distinct from row(${listColumns(type, 'i.')})`
 
-/**
- * An assessment also changes by its parts: by a staged one that the database does not have, or by one of the database
- * that is no longer staged. An assessment without staged parts keeps its parts.
- */
+/** Assessments with a part that is not stored, or, if a part of theirs is staged, with a stored one that is not. */
 const BY_PARTS = `
   union
   select i.assessment_id from import_assessment_parts i
@@ -49,13 +52,13 @@ export async function summarize(sql: TransactionSql): Promise<Summary> {
     const [row] = await sql.unsafe<Counts[]>(`
       select inserted::float8, updated::float8, (staged - inserted - updated - deleted)::float8 as unchanged,
         deleted::float8
-      from (${type === 'part' ? PARTS : countsOf(type)}) as counts`)
+      from (${type === 'part' ? countsOfParts : countsOf(type)}) as counts`)
     summary[TABLE_OF[type]] = { ...(row as Counts) }
   }
   return summary
 }
 
-function countsOf(type: RowType): string {
+function countsOf(type: Type): string {
   const table = TABLE_OF[type]
   return `
     select
@@ -70,30 +73,6 @@ const ONLY_PARTS = `
   + (select count(distinct p.assessment_id) from import_assessment_parts p
      where p.apart and not exists (select from import_assessments a where a.id = p.assessment_id))`
 
-/** The part `t` of the database goes, and becomes no part of another assessment. */
-const IS_GONE = 'not exists (select from import_assessment_parts p where p.id = t.id)'
-
-/** Parts of an assessment that does not change are unchanged. */
-const PARTS = `
-  select inserted, updated, deleted, (select count(*) from import_assessment_parts) + deleted as staged
-  from (
-    select
-      count(*) filter (where t.id is null) as inserted,
-      count(*) filter (where t.id is not null and not (${areEqual('part')})) as updated,
-      (
-        select count(*) from import_assessments a
-        join assessment_parts t on t.assessment_id = a.id
-        where a.deleted and ${IS_GONE}
-      ) + (
-        select count(*) from changed_assessments c
-        join assessment_parts t on t.assessment_id = c.id
-        where exists (select from import_assessment_parts p where p.assessment_id = c.id) and ${IS_GONE}
-      ) as deleted
-    from changed_assessments c
-    join import_assessment_parts i on i.assessment_id = c.id
-    left join assessment_parts t on t.id = i.id
-  ) as changed`
-
 /** The most that may be rejected or removed: a share of all, or a number. */
 export type Limit = { percent: number } | { count: number }
 
@@ -103,7 +82,7 @@ export function exceeds(limit: Limit, some: number, all: number): boolean {
 }
 
 /** Stages the removal of every row that the source does not name, not even in a bad record, as a deletion by the source. */
-export async function stageRemovals(sql: TransactionSql, types: Type[]): Promise<void> {
+async function stageRemovals(sql: TransactionSql, types: Type[]): Promise<void> {
   for (const [index, type] of ROW_TYPES.entries()) {
     if (!types.includes(type)) continue
     const table = TABLE_OF[type]
@@ -126,8 +105,8 @@ export async function stageRemovals(sql: TransactionSql, types: Type[]): Promise
   await sql`analyze import_organizations, import_products, import_users, import_assessments`
 }
 
-/** Checks staged removals, and separate parts that assessments no longer list. Throws a Failure above the limit. */
-export async function limitRemovals(sql: TransactionSql, most: Limit): Promise<void> {
+/** Checks staged removals, and separate parts that assessments no longer list. */
+async function limitRemovals(sql: TransactionSql, most: Limit): Promise<void> {
   const rows = ROW_TYPES.map(type => TABLE_OF[type]).map(
     table => `
     select '${table}' as table,

@@ -1,6 +1,6 @@
 import checksOfIds from './checks.sql' with { type: 'text' }
 import checksOfParts from './checks-of-parts.sql' with { type: 'text' }
-import { type RowType, SYNC_PLACE, TABLE_OF } from './record.ts'
+import { TABLE_OF, type Type } from './record.ts'
 
 /** The facts about an import that its checks depend on. */
 export interface Checking {
@@ -13,11 +13,7 @@ export interface Checking {
   isWhole: boolean
 }
 
-/**
- * The query that compares the staged rows with each other and with the database: references to nothing, deletions of
- * something that is needed, ids used twice. Its columns are line, reason and other_line, the place of another record that
- * completes the reason.
- */
+/** The query for line and reason of staged rows that contradict each other or the database. */
 export function problems({ hasPartsApart, needsParts, partsComeAlong, isWhole }: Checking): string {
   const checks = [
     reference(isWhole, 'assessment', 'user_id', 'user'),
@@ -29,7 +25,7 @@ export function problems({ hasPartsApart, needsParts, partsComeAlong, isWhole }:
     deletion('user', 'union all select t.proctor_id, t.assessment_id from staying_parts t'),
     checksOfIds,
     // A record without parts and without a proctor keeps the stored ones; these must exist and be enough.
-    `select a.line, 'proctor_id is missing${hasPartsApart ? ', and there is no part in assessment_parts.csv' : ''}', null
+    `select a.line, 'proctor_id is missing${hasPartsApart ? ', and there is no part in assessment_parts.csv' : ''}'
     from import_assessments a
     where a.partless
       and not exists (select from import_assessment_parts p where p.assessment_id = a.id)
@@ -54,17 +50,15 @@ const isNotBad = (isWhole: boolean, type: string, id: string) =>
 /**
  * A `column` must refer to a row of `type` that is there after the load. An unchanged row refers to a row of the
  * database: so the first half reads changed rows, and the second deleted ones.
- *
  * The ids of file and database are one subquery, for which some thousand rows read the whole table once (0.6 s for
  * 1,000,000 users). For two, Postgres 15 may expect no row after the first, and read the other table once for each row
  * (15 minutes for 140,000 parts of ten proctors).
  */
-function reference(isWhole: boolean, from: 'assessment' | 'part', column: string, type: RowType): string {
+function reference(isWhole: boolean, from: 'assessment' | 'part', column: string, type: Type): string {
   const referring = `import_${TABLE_OF[from]}`
   const table = TABLE_OF[type]
   return `
-    select f.line, format('${column}: ${type} %s is neither in the file nor in the database', f.${column}) as reason,
-      null::bigint as other_line
+    select f.line, format('${column}: ${type} %s is neither in the file nor in the database', f.${column})
     from changed_assessments c
     join ${referring} f on f.${from === 'part' ? 'assessment_id' : 'id'} = c.id
     where not exists (
@@ -73,18 +67,15 @@ function reference(isWhole: boolean, from: 'assessment' | 'part', column: string
       )
       ${isNotBad(isWhole, type, `f.${column}`)}
     union all
-    select f.line,
-      case when i.line >= ${SYNC_PLACE} then format('${column}: ${type} %s is no longer in the source', i.id)
-      else format('${column}: ${type} %s is deleted by ', i.id) end,
-      case when i.line < ${SYNC_PLACE} then i.line end
+    select f.line, format('${column}: ${type} %s is deleted by @%s', i.id, i.line)
     from import_${table} i
     join ${referring} f on f.${column} = i.id
     where i.deleted and not coalesce(f.deleted, false)`
 }
 
 /** A deleted row of `type` must not be needed by an assessment of the database that keeps its own columns. */
-const deletion = (type: RowType, others = '') => `
-  select i.line, format('${type} %s cannot be deleted: assessment %s needs it', i.id, min(n.assessment_id)), null
+const deletion = (type: Type, others = '') => `
+  select i.line, format('${type} %s cannot be deleted: assessment %s needs it', i.id, min(n.assessment_id))
   from import_${TABLE_OF[type]} i
   join (
     select t.${type}_id as needed_id, t.id as assessment_id from assessments t
@@ -105,7 +96,7 @@ const partOfUnknown = (isWhole: boolean, partsComeAlong: boolean) => `
     partsComeAlong
       ? 'is not given by assessments.sql, with which all of its parts have to come'
       : 'is neither in the file nor in the database'
-  }', p.assessment_id), null
+  }', p.assessment_id)
   from import_assessment_parts p
   where p.apart
     and not exists (select from import_assessments i where i.id = p.assessment_id)

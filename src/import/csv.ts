@@ -1,5 +1,5 @@
 import { pipeline, Readable } from 'node:stream'
-import { CsvError, type Info, parse } from 'csv-parse'
+import { CsvError, parse } from 'csv-parse'
 import { Failure } from '../errors.ts'
 import {
   BadLine,
@@ -13,17 +13,13 @@ import {
   UnknownNames,
 } from './record.ts'
 import { columnsOf, readCells, requiredColumns } from './rows.ts'
-import { MAX_LINE, readText } from './text.ts'
+import { type ByteSource, MAX_LINE, readText } from './text.ts'
 
-/** A file of a folder or a zip, or the output of a query, whose size in bytes is unknown. */
-export interface StoredFile {
-  name: string
-  size?: number
-  open(): AsyncIterable<Uint8Array>
-}
+/** A file of a folder or a zip. */
+export type StoredFile = ByteSource & { name: string }
 
 /** Text that is CSV, with rows of one type. */
-interface CsvFile extends StoredFile {
+type CsvFile = StoredFile & {
   type: Type
   /** For a query, rows are counted and not the lines of its output. */
   isQuery?: true
@@ -58,11 +54,11 @@ export function csvSource(files: CsvFile[], name: string, others: string[]): Rec
     notes: () => unknown.notes(),
     async *read(onBytes) {
       for (const [index, file] of files.entries()) {
-        const { name, type, isQuery, open } = file
+        const { name, type, isQuery } = file
         let columns: string[] | undefined
         let batch: SourceRecord[] = []
         let rows = 0
-        for await (const row of readRows(name, readText({ name, chunks: open() }, onBytes))) {
+        for await (const row of readRows(name, readText(file, onBytes))) {
           if (!columns) {
             columns = readHeader(file, row.cells, unknown)
             continue
@@ -102,35 +98,33 @@ function readHeader({ name, type, isQuery }: CsvFile, cells: string[], unknown: 
 }
 
 async function* readRows(name: string, texts: AsyncIterable<string>) {
+  /** The lines before the next row and the blank lines above it, each of which is one character of its raw text. */
+  let lines = 0
+  const lineOf = (raw = '') => lines + 1 + raw.search(/[^\r\n]|$/)
   const parser = parse({
-    info: true,
     raw: true,
     relax_column_count: true,
     skip_empty_lines: true,
     // All of them, not the one that ends the first line: people join files of several systems.
     record_delimiter: ['\r\n', '\n', '\r'],
     max_record_size: MAX_LINE,
+    on_record(parsed) {
+      const { record, raw } = parsed as unknown as { record: string[]; raw: string }
+      const line = lineOf(raw)
+      const text = raw.replace(/^[\r\n]+|[\r\n]$/g, '')
+      // A quoted cell may hold line breaks.
+      lines = line + (text.match(/\r\n|\r|\n/g)?.length ?? 0)
+      return { line, cells: record, text } as never
+    },
   })
-  /** Line breaks in cells that the parser has counted twice: each CRLF. */
-  let twice = 0
-  const rows = pipeline(Readable.from(texts), parser, () => {}) as unknown as AsyncIterable<{
-    record: string[]
-    raw: string
-    info: Info
-  }>
+  const rows = pipeline(Readable.from(texts), parser, () => {})
   try {
-    for await (const { record, raw, info } of rows) {
-      const text = raw.replace(/^[\r\n]+|[\r\n]+$/g, '')
-      const breaks = /[\r\n]/.test(text) ? record.flatMap(cell => cell.match(/\r\n|\r|\n/g) ?? []) : []
-      twice += breaks.filter(one => one === '\r\n').length
-      // The first line of the row: a quoted cell may hold line breaks.
-      yield { line: info.lines - twice - breaks.length, cells: record, text }
-    }
+    yield* rows as unknown as AsyncIterable<{ line: number; cells: string[]; text: string }>
   } catch (error) {
     if (!(error instanceof CsvError)) throw error
     // The parser's own message quotes the row, which is personal data.
-    const { code, lines } = error as CsvError & { lines?: number }
-    const place = `${name} line ${lines === undefined ? '?' : lines - twice}`
+    const { code, raw } = error as CsvError & { raw?: string }
+    const place = `${name} line ${lineOf(raw)}`
     if (code === 'CSV_MAX_RECORD_SIZE')
       throw new Failure(`${place}: a row longer than ${MAX_LINE} characters: is a closing quote missing?`)
     throw new Failure(`${place}: a quote is not closed, or stands inside a cell and is not doubled`)

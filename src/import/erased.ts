@@ -17,13 +17,8 @@ export const NOBODY: LeftOut = { people: 0, lines: 0 }
  * assessments of which they are the educator, with all parts, and bad records about them. An assessment that went over to
  * an erased person is removed. Erased proctors of other assessments are staged without a name.
  * @param hasPartsApart parts may have arrived apart from their assessment
- * @param blank the value of "no seid" in the staging table at this point
  */
-export async function leaveOutErased(
-  sql: TransactionSql,
-  hasPartsApart: boolean,
-  blank: '' | null,
-): Promise<LeftOut> {
+export async function leaveOutErased(sql: TransactionSql, hasPartsApart: boolean): Promise<LeftOut> {
   const [any] = await sql<{ isOne: boolean }[]>`select exists (select from erasures) as "isOne"`
   if (!any?.isOne) return NOBODY
   await sql`
@@ -33,7 +28,7 @@ export async function leaveOutErased(
   if (hasPartsApart) await leaveOutPartsAlone(sql)
   await leaveOutRejects(sql)
   await leaveOutUsers(sql)
-  await stageProctors(sql, blank)
+  await stageProctors(sql)
   await noteAssessments(sql)
   const [left] = await sql<{ people: string; lines: string }[]>`
     select count(distinct user_id) as people, count(distinct line) as lines from import_erased`
@@ -133,11 +128,11 @@ async function leaveOutUsers(sql: TransactionSql): Promise<void> {
  * Stages erased people without a name: those whom the source names and the database has, and those whom a part needs as
  * its proctor. They have places of their own, so that a bad record does not take them along.
  */
-async function stageProctors(sql: TransactionSql, blank: '' | null): Promise<void> {
+async function stageProctors(sql: TransactionSql): Promise<void> {
   await sql`
     insert into import_users (line, id, deleted, name, first_name, last_name, email, seid, record_status)
     select ${ERASED_PLACE}::bigint + row_number() over (), person.id, false, person.name, person.first_name, person.last_name, person.email,
-      coalesce(person.seid, ${blank}), person.record_status
+      coalesce(person.seid, ''), person.record_status
     from (
       select user_id from import_erased where type = 'user' and exists (select from users t where t.id = user_id)
       union

@@ -21,12 +21,7 @@ export const ID: Field<number> = { kind: 'bigint', read: wholeNumber(1, Number.M
 export const NAME: Field<string> = { kind: 'text', read: readName }
 export const INSTANT: Field<string> = { kind: 'timestamptz', read: readInstant }
 export const FLAG: Field<boolean> = { kind: 'boolean', read: readBoolean, cleared: false }
-/** The position of a part among those of its assessment. */
-export const POSITION: Field<number | null> = {
-  kind: 'integer',
-  read: wholeNumber(0, 2 ** 31 - 1),
-  cleared: null,
-}
+export const POSITION: Field = { kind: 'integer', read: wholeNumber(0, 2 ** 31 - 1), cleared: null }
 const TEXT: Field = { kind: 'text', read: readText, cleared: '' }
 
 /** The fields that fill the columns of each type besides its id. */

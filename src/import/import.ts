@@ -2,25 +2,17 @@ import type { Sql, TransactionSql } from 'postgres'
 import { Failure } from '../errors.ts'
 import { acquireLoadLock, configureLoad, requireTriggers } from '../postgres/schema/load-session.ts'
 import { type ApplyProgress, applyStaging } from './apply.ts'
-import {
-  exceeds,
-  findChanges,
-  type Limit,
-  limitRemovals,
-  type Summary,
-  stageRemovals,
-  summarize,
-} from './changes.ts'
-import { type LeftOut, NOBODY } from './erased.ts'
+import { exceeds, findChanges, type Limit, type Summary, summarize } from './changes.ts'
+import type { LeftOut } from './erased.ts'
 import { endLine } from './ndjson.ts'
 import { isVacuumed } from './platform/feed.ts'
+import { nothingNew } from './platform/feed-state.ts'
 import { prepareStaging } from './prepare.ts'
-import { type Place, placeIn, placeOf, type RecordSource, TABLE_OF } from './record.ts'
+import { type Place, placeIn, placeOf, type RecordSource } from './record.ts'
 import {
   countRejects,
   findProblems,
   firstProblems,
-  firstUnidentified,
   type Problem,
   type Reject,
   readRejects,
@@ -72,12 +64,13 @@ export type ImportResult =
     }
 
 /** Rolls the transaction back. */
-class Undone extends Error {}
+class Undone extends Error {
+  constructor(readonly result: ImportResult) {
+    super()
+  }
+}
 
-/**
- * Loads a source into the source tables in one transaction: readers see the state before or after. Imports take turns.
- * @throws Failure for a source that cannot be read, is empty or not whole, or for more removals than are allowed
- */
+/** Loads a source in one transaction, in turn with other imports. @throws Failure, also for removals above the limit */
 export async function importSource(
   db: Sql,
   source: RecordSource,
@@ -88,31 +81,29 @@ export async function importSource(
   // Only the end of its connection ends an import in the middle of a statement.
   const end = () => void db.end({ timeout: 0 }).catch(() => {})
   signal?.addEventListener('abort', end)
-  let result: ImportResult | undefined
+  const loading = db.begin(async sql => {
+    await acquireLoadLock(sql, () => onProgress({ phase: 'waiting' }))
+    await requireTriggers(sql)
+    await configureLoad(sql)
+    await source.feed?.readState(sql)
+    const result = await importInto(sql, source, onProgress, options)
+    if (!result.loaded || dryRun) throw new Undone(result)
+    // The next round of a feed requests rejects again.
+    if (result.rejected === 0) await source.feed?.writeState(sql)
+    // Also without any change; otherwise the import already holds the lock on that row.
+    await sql`update export_state set last_import_at = clock_timestamp()`
+    return result
+  })
   try {
-    await db.begin(async sql => {
-      await acquireLoadLock(sql, () => onProgress({ phase: 'waiting' }))
-      await requireTriggers(sql)
-      await configureLoad(sql)
-      await source.feed?.readState(sql)
-      result = await importInto(sql, source, onProgress, options)
-      if (!result.loaded || dryRun) throw new Undone()
-      // The next round of a feed requests rejects again.
-      if (result.rejected === 0) await source.feed?.writeState(sql)
-      // Also without any change; otherwise the import already holds the lock on that row.
-      await sql`update export_state set last_import_at = clock_timestamp()`
-    })
-  } catch (error) {
-    if (!(error instanceof Undone)) throw error
-  } finally {
-    signal?.removeEventListener('abort', end)
-  }
-  if (result?.loaded && !dryRun) {
+    const result = await loading.finally(() => signal?.removeEventListener('abort', end))
     onProgress({ phase: 'tidying' })
     const isRound = source.feed !== undefined && !source.feed.isFull()
     if (!isRound || !(await isVacuumed(db))) await vacuumChanged(db, result.summary)
+    return result
+  } catch (error) {
+    if (error instanceof Undone) return error.result
+    throw error
   }
-  return result as ImportResult
 }
 
 async function importInto(
@@ -124,9 +115,10 @@ async function importInto(
   const { onReject, maxRejected = { percent: 1 }, sync } = options
   const { files, types, hasPartsApart, feed } = source
   const holdsParts = types.includes('part')
-  const { lines, staged } = await stageRecords(sql, source, onReject !== undefined, (lines, bytes) =>
+  const staged = await stageRecords(sql, source, onReject !== undefined, (lines, bytes) =>
     onProgress({ phase: 'reading', bytes, size: source.size, lines }),
   )
+  const { lines } = staged
   if (lines === 0 && feed && !feed.isFull()) return nothingNew()
   if (lines === 0) throw new Failure(`nothing was loaded: there is no record in ${source.name}`)
   if (sync && !source.isWhole())
@@ -138,18 +130,16 @@ async function importInto(
   if (staged.partial.size > 0) await sql`select lock_export()`
   const erased = await prepareStaging(sql, staged, hasPartsApart)
   if (onReject && hasPartsApart && holdsParts) {
-    const line = await firstUnidentified(sql, placeOf(files.length - 1, 0))
-    if (line !== undefined) {
-      const problems = await firstProblems(sql, source, 1, line)
+    const { unidentified } = await countRejects(sql, placeOf(files.length - 1, 0))
+    if (unidentified !== null) {
+      const problems = await firstProblems(sql, source, 1, unidentified)
       return { loaded: false, lines, problems, total: 1, isPartOfUnknown: true }
     }
   }
 
-  const unknown = sync && (await firstUnidentified(sql))
-  const isSyncing = sync !== undefined && (onReject !== undefined || (await countRejects(sql)) === 0)
-  if (isSyncing && unknown === undefined) await stageRemovals(sql, types)
-  await findChanges(sql)
-  if (isSyncing) await limitRemovals(sql, sync)
+  const { count, unidentified } = await countRejects(sql)
+  if (sync && (onReject || count === 0)) await findChanges(sql, sync, unidentified === null ? types : [])
+  else await findChanges(sql)
 
   await findProblems(sql, {
     hasPartsApart,
@@ -158,7 +148,7 @@ async function importInto(
     partsComeAlong: feed !== undefined && types.includes('assessment'),
     isWhole: onReject === undefined,
   })
-  const rejected = await countRejects(sql)
+  const { count: rejected } = await countRejects(sql)
   // Of a few lines, a share would be none.
   const isAllowed = !exceeds(maxRejected, rejected, lines) || ('percent' in maxRejected && rejected <= 10)
   if (rejected > 0 && !(onReject && isAllowed)) {
@@ -170,21 +160,11 @@ async function importInto(
 
   const summary = await summarize(sql)
   await applyStaging(sql, summary, onProgress)
-  const keptFor = unknown === undefined ? undefined : placeIn(source, unknown)
+  const keptFor = sync && unidentified !== null ? placeIn(source, unidentified) : undefined
   return { loaded: true, lines, rejected, erased, summary, keptFor }
 }
 
-/** The result of a round of a feed without changes: it creates no temporary tables. */
-function nothingNew(): ImportResult {
-  const none = { inserted: 0, updated: 0, unchanged: 0, deleted: 0 }
-  const summary = Object.fromEntries(Object.values(TABLE_OF).map(table => [table, none]))
-  return { loaded: true, lines: 0, rejected: 0, erased: NOBODY, summary, keptFor: undefined }
-}
-
-/**
- * Index-only scans need the visibility map that only VACUUM writes, and good plans need statistics. After a bulk load
- * neither waits for autovacuum. Postgres only warns a role that may not vacuum a table.
- */
+/** Index-only scans need VACUUM, and plans statistics, at once. Postgres only warns a role that may not vacuum. */
 async function vacuumChanged(db: Sql, summary: Summary): Promise<void> {
   const changed = Object.entries(summary)
     .filter(([, { inserted, updated, deleted }]) => inserted + updated + deleted > 0)

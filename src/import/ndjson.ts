@@ -1,13 +1,5 @@
 import { Failure } from '../errors.ts'
-import {
-  BadLine,
-  orBadLine,
-  type RecordSource,
-  type Row,
-  type SourceRecord,
-  TYPES,
-  UnknownNames,
-} from './record.ts'
+import { BadLine, orBadLine, type RecordSource, type Row, TYPES, UnknownNames } from './record.ts'
 import { readObject, readRow } from './rows.ts'
 import { type ByteSource, MAX_LINE, readText } from './text.ts'
 
@@ -29,22 +21,19 @@ export function ndjson(bytes: ByteSource): RecordSource {
     size,
     async *read(onBytes) {
       let count = 0
-      for await (const lines of readLines(bytes, onBytes)) {
-        const records: SourceRecord[] = []
-        for (const { number: line, text } of lines) {
+      for await (const lines of readLines(bytes, onBytes))
+        yield lines.flatMap(({ number: line, text }) => {
           const object = orBadLine(() => readObject(text))
           const isEnd = !(object instanceof BadLine) && object.type === 'end'
           const problem = hasEnded ? 'lines follow the end line' : isEnd && endProblem(object, count)
           if (problem)
             throw new Failure(`nothing was loaded: ${name} line ${line}: ${problem}; is the source whole?`)
           hasEnded = isEnd
-          if (isEnd) continue
-          const read = object instanceof BadLine ? object : orBadLine(() => readRow(object, onUnknown))
-          records.push({ place: line, text, read })
+          if (isEnd) return []
           count += 1
-        }
-        yield records
-      }
+          const read = object instanceof BadLine ? object : orBadLine(() => readRow(object, onUnknown))
+          return [{ place: line, text, read }]
+        })
     },
   }
 }

@@ -1,26 +1,21 @@
 import type { TransactionSql } from 'postgres'
-import { type LeftOut, leaveOutErased } from './erased.ts'
+import { leaveOutErased } from './erased.ts'
 import { FIELDS, listColumns } from './fields.ts'
-import { type RowType, TABLE_OF, type Type } from './record.ts'
+import { TABLE_OF, type Type } from './record.ts'
 import type { Staged } from './staging.ts'
 
-/**
- * Prepares the staged rows after the last record. Equal records for one id become one, and different ones are bad. Erased
- * people are left out. Values that a record leaves out come from the database. Bad records go to import_rejects. The
- * planner gets statistics: without them it takes the tables for empty.
- */
-export async function prepareStaging(
-  sql: TransactionSql,
-  { unordered, partial }: Staged,
-  hasPartsApart: boolean,
-): Promise<LeftOut> {
+/** Merges repeated records, leaves out erased people, and completes the others. Bad records go to import_rejects. */
+export async function prepareStaging(sql: TransactionSql, staged: Staged, hasPartsApart: boolean) {
+  const { unordered, partial } = staged
   for (const type of unordered) await removeRepetitions(sql, type)
   if (unordered.has('assessment')) await dropOrphanedParts(sql)
-  const erased = await leaveOutErased(sql, hasPartsApart, partial.has('user') ? '' : null)
+  const erased = await leaveOutErased(sql, hasPartsApart)
   for (const type of partial) {
     const incomplete = await complete(sql, type)
     if (type === 'assessment' && incomplete > 0) await dropOrphanedParts(sql)
   }
+  // From here on null is a value again.
+  await sql`update import_users set seid = null where seid = ''`
   if (hasPartsApart) {
     await removeRepetitions(sql, 'part')
     await sql`
@@ -35,6 +30,7 @@ export async function prepareStaging(
       ) as numbered
       where p.apart and p.line = numbered.line`
   }
+  // Without statistics the planner takes the tables for empty.
   await sql`
     analyze import_organizations, import_products, import_users, import_assessments, import_assessment_parts, import_rejects`
   return erased
@@ -98,13 +94,13 @@ async function removeRepetitions(sql: TransactionSql, type: Type): Promise<void>
       using judged j
       where ${isOwnRecord} and r.line = j.line and (j.other_line is not null or j.line <> j.first_line)
     )
-    insert into import_rejects (line, id, type, assessment_id, user_id, reason, other_line)
-    select line, id, '${type}', assessment_id, user_id, format('${type} %s differs from ', id), other_line
+    insert into import_rejects (line, id, type, assessment_id, user_id, reason)
+    select line, id, '${type}', assessment_id, user_id, format('${type} %s differs from @%s', id, other_line)
     from judged where other_line is not null and not is_rejected`)
 }
 
 /** Fills in the values that records leave out: stored ones, or defaults. Returns the number of rows without either. */
-async function complete(sql: TransactionSql, type: RowType): Promise<number> {
+async function complete(sql: TransactionSql, type: Type): Promise<number> {
   const table = TABLE_OF[type]
   const columns = Object.keys(FIELDS[type])
   const isNull = (columns: string[]) =>
@@ -117,8 +113,6 @@ async function complete(sql: TransactionSql, type: RowType): Promise<number> {
   const defaults = optional.map(([column, { cleared }]) => `${column} = coalesce(i.${column}, '${cleared}')`)
   if (defaults.length > 0)
     await sql.unsafe(`update import_${table} i set ${defaults.join(', ')} where ${isNull(columns)}`)
-  // From here on null is a value again.
-  if (type === 'user') await sql`update import_users set seid = null where seid = ''`
 
   const required = columns.filter(column => FIELDS[type][column]?.cleared === undefined)
   const missing = required.map(column => `when i.${column} is null then '${column}'`).join(' ')

@@ -14,7 +14,6 @@ export const TABLE_OF = {
 
 /** A type of rows. Parts of an assessment come in its line of NDJSON, or in a CSV file of their own. */
 export type Type = keyof typeof TABLE_OF
-export type RowType = Exclude<Type, 'part'>
 
 export const TYPES = Object.keys(TABLE_OF) as Type[]
 export const ROW_TYPES = TYPES.filter(type => type !== 'part')
@@ -22,7 +21,7 @@ export const ROW_TYPES = TYPES.filter(type => type !== 'part')
 /** Why a line cannot be loaded; one clause without the line's number. */
 export class BadLine extends Error {
   /** The type and id of the record, if they could be read. */
-  subject: { type: RowType; id: number } | undefined
+  subject: { type: Type; id: number } | undefined
   /** The assessment that cannot be loaded without this record, where parts arrive apart. */
   assessmentId: number | undefined
 }
@@ -65,10 +64,7 @@ export interface RecordSource {
   size: number | undefined
   /** Notes for the operator, on all that has been read so far. */
   notes(): string[]
-  /**
-   * The records in batches, read no faster than the consumer takes them. `onBytes` takes the size of each stored chunk.
-   * @throws Failure for a source that cannot be read, or that is not whole by its own end line
-   */
+  /** The records in batches, read no faster than they are taken. @throws Failure if it is unreadable or not whole */
   read(onBytes: (bytes: number) => void): AsyncIterable<SourceRecord[]>
   /** Whether the source, once read, is known to be whole. */
   isWhole(): boolean

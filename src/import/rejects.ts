@@ -2,6 +2,7 @@ import { fsyncSync, renameSync, statSync } from 'node:fs'
 import type { TransactionSql } from 'postgres'
 import { Failure } from '../errors.ts'
 import { Draft } from '../files.ts'
+import { onlyRow } from '../postgres/statement.ts'
 import { type Checking, problems } from './checks.ts'
 import {
   describePlace,
@@ -19,72 +20,59 @@ export type Problem = Place & { reason: string }
 /** A record that was left out, with its original text unless that was too long to be kept. */
 export type Reject = Problem & { text?: string | undefined }
 
-/** A reason against a record. The place `other` of another record, if there is one, completes it. */
-type Reason = { reason: string; other: number | null }
+/** Reasons, in which @ and a number stand for the place of another record, in words. */
+const inWords = (source: RecordSource, reasons: string) =>
+  reasons.replaceAll(/@(\d+)/g, (_, place) => describePlace(placeIn(source, Number(place))))
 
-const inWords = (source: RecordSource, { reason, other }: Reason) =>
-  other === null ? reason : reason + describePlace(placeIn(source, other))
-
-/** The number of bad records. */
-export async function countRejects(sql: TransactionSql): Promise<number> {
-  const [row] = await sql<{ count: number }[]>`
-    select count(distinct line)::float8 as count from import_rejects`
-  return row?.count ?? 0
+/** The number of bad records, and the place of the first, at or after `from`, of which nobody knows the subject. */
+export async function countRejects(sql: TransactionSql, from = 0) {
+  return onlyRow(
+    await sql<{ count: number; unidentified: number | null }[]>`
+      select count(distinct line)::float8 as count,
+        (min(line) filter (where id is null and assessment_id is null and line >= ${from}))::float8 as unidentified
+      from import_rejects`,
+  )
 }
 
 /** The first `limit` reasons against bad records from the place `from` on, by place. */
 export async function firstProblems(sql: TransactionSql, source: RecordSource, limit: number, from = 0) {
-  const rows = await sql<(Reason & { line: number })[]>`
-    select distinct line::float8 as line, reason, other_line::float8 as other from import_rejects
+  const rows = await sql<{ line: number; reason: string }[]>`
+    select distinct line::float8 as line, reason from import_rejects
     where import_rejects.line >= ${from} order by line, reason limit ${limit}`
-  return rows.map((row): Problem => ({ ...placeIn(source, row.line), reason: inWords(source, row) }))
-}
-
-/** The place, at or after `from`, of the first bad record with neither id nor assessment: nobody knows its subject. */
-export async function firstUnidentified(sql: TransactionSql, from = 0): Promise<number | undefined> {
-  const [row] = await sql<{ line: number | null }[]>`
-    select min(line)::float8 as line from import_rejects
-    where id is null and assessment_id is null and line >= ${from}`
-  return row?.line ?? undefined
+  return rows.map(
+    ({ line, reason }): Problem => ({ ...placeIn(source, line), reason: inWords(source, reason) }),
+  )
 }
 
 /** All bad records, in the order of the source. */
 export async function* readRejects(sql: TransactionSql, source: RecordSource): AsyncGenerator<Reject> {
-  const batches = sql<{ line: number; reasons: Reason[]; text: string | null }[]>`
-    select r.line::float8 as line, r.reasons, t.text
-    from (
-      select line, json_agg(json_build_object('reason', reason, 'other', other_line) order by reason) as reasons
-      from (select distinct line, reason, other_line from import_rejects) as rejects
-      group by line
-    ) as r
-    left join import_texts t on t.line = r.line
+  const batches = sql<{ line: number; reasons: string; text: string | null }[]>`
+    select r.line::float8 as line, string_agg(distinct reason, '; ' order by reason) as reasons, min(t.text) as text
+    from import_rejects r left join import_texts t on t.line = r.line
+    group by r.line
     order by r.line`.cursor(100)
   for await (const rows of batches)
     for (const { line, reasons, text } of rows)
       yield {
         ...placeIn(source, line),
-        reason: reasons.map(one => inWords(source, one)).join('; '),
+        reason: inWords(source, reasons),
         text: text === null ? undefined : (JSON.parse(text) as string),
       }
 }
 
-/**
- * Finds the staged rows that cannot be loaded. Unless the import is whole, they are taken out, then those that cannot be
- * loaded without them, until the remaining rows fit together.
- */
+/** Finds rows that cannot be loaded. Unless the import is whole, takes them out until the remaining rows fit together. */
 export async function findProblems(sql: TransactionSql, checking: Checking): Promise<void> {
   const found = problems(checking)
-  if (checking.isWhole)
-    return void (await sql.unsafe(`insert into import_rejects (line, reason, other_line) ${found}`))
+  if (checking.isWhole) return void (await sql.unsafe(`insert into import_rejects (line, reason) ${found}`))
   const deletions = [...Object.values(TABLE_OF), 'removed_parts'].map(
     table => `, bad_${table} as (delete from import_${table} where line in (select line from found))`,
   )
   const takeOut = () =>
     sql.unsafe(`
-      with found (line, reason, other_line) as materialized (${found}),
+      with found (line, reason) as materialized (${found}),
       rejects as (
-        insert into import_rejects (line, assessment_id, reason, other_line)
-        select found.line, coalesce(p.assessment_id, a.id), reason, other_line
+        insert into import_rejects (line, assessment_id, reason)
+        select found.line, coalesce(p.assessment_id, a.id), reason
         from found
         -- Parts that came with their assessment have its line, each of them.
         left join import_assessment_parts p on p.line = found.line and p.apart
@@ -123,10 +111,7 @@ async function rejectCompanions(sql: TransactionSql): Promise<void> {
   }
 }
 
-/**
- * The file of --rejects, in NDJSON. It holds personal data, so only its owner may read it. It is written as a draft: an
- * import that fails keeps the file of the previous one.
- */
+/** The file of --rejects, in NDJSON. It is written as a draft: an import that fails keeps the file of the previous one. */
 export class RejectsFile {
   private readonly draft: Draft
 
@@ -141,7 +126,6 @@ export class RejectsFile {
     }
   }
 
-  /** Adds a record. */
   write({ file, line, row, reason, text }: Reject): void {
     this.draft.write(Buffer.from(`${JSON.stringify({ file, line, row, reason, text: text ?? null })}\n`))
   }

@@ -1,19 +1,8 @@
 import { FIELDS, type Field, FLAG, ID, INSTANT, NAME, POSITION, readField } from './fields.ts'
-import {
-  BadLine,
-  orBadLine,
-  type ReadRecord,
-  ROW_TYPES,
-  type Row,
-  type RowType,
-  type Type,
-} from './record.ts'
+import { BadLine, orBadLine, type ReadRecord, ROW_TYPES, type Row, type Type } from './record.ts'
 import { MAX_LINE } from './text.ts'
 
-/**
- * The row that a line of NDJSON or a row of CSV becomes. A value that the source leaves out is undefined in the row, and
- * comes from the database later, in SQL. Checks that need other lines or the database are in SQL, too. Pure.
- */
+/** Lines of NDJSON and rows of CSV as rows of tables. Checks that need other lines or the database are in SQL. Pure. */
 
 /** The keys with a meaning in a line of each type, and in a part. */
 const KEYS = Object.fromEntries([
@@ -33,7 +22,6 @@ export const columnsOf = (type: Type) =>
     ? [...requiredColumns(type), 'position', 'deleted']
     : KEYS[type].filter(name => name !== 'type' && name !== 'parts')
 
-/** Takes each key without a meaning. */
 type OnUnknown = (type: Type, key: string) => void
 
 /** The object of a line of NDJSON; `text` is undefined for a line longer than MAX_LINE. @throws BadLine */
@@ -54,8 +42,8 @@ const isObject = (value: unknown): value is Row =>
 
 /** The row of an object with the parts of an assessment in their order. Throws a BadLine, with its subject if known. */
 export function readRow(object: Row, onUnknown: OnUnknown = () => {}): ReadRecord {
-  const type = object.type as RowType
-  if (!ROW_TYPES.includes(type)) throw new BadLine('type must be organization, product, user or assessment')
+  const type = ROW_TYPES.find(name => name === object.type)
+  if (!type) throw new BadLine('type must be organization, product, user or assessment')
   reportUnknown(type, object, onUnknown)
   const id = readField(object, 'id', ID)
   try {
@@ -104,7 +92,7 @@ function readParts({ parts, proctor_id }: Row, assessmentId: number, onUnknown: 
 /** The part that stands for an assessment without separate ones; it also has the id of the assessment. */
 const OWN_PART = { position: 1, name: null, certified_at: null }
 
-const readPart = (part: Row, position: number | null, prefix: string): Row => ({
+const readPart = (part: Row, position: unknown, prefix: string): Row => ({
   id: readField(part, 'id', ID, prefix),
   position,
   name: readField(part, 'name', NAME, prefix),
@@ -149,9 +137,8 @@ function readPartRow(object: Row): Row {
   const row = { id, assessment_id, apart: true }
   if (readField(object, 'deleted', FLAG)) return { ...row, deleted: true }
   const position = readField(object, 'position', POSITION)
-  const proctor_id = readField(object, 'proctor_id', ID)
   if (id !== assessment_id) return { ...readPart(object, position, ''), ...row }
   if (object.name !== null || object.certified_at !== null)
     throw new BadLine(`part ${id} has the id of the assessment itself`)
-  return { ...OWN_PART, ...row, proctor_id, position }
+  return { ...OWN_PART, ...row, position, proctor_id: readField(object, 'proctor_id', ID) }
 }

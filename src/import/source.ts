@@ -36,21 +36,15 @@ async function* reading(name: string, open: () => AsyncIterable<Uint8Array>): As
 
 function unreadable(name: string, error: unknown): Failure {
   if (error instanceof Failure) return error
-  const { code = '', message } = error as NodeJS.ErrnoException
-  return new Failure(`cannot read ${name}: ${REASONS[code] ?? message}`)
-}
-
-const REASONS: Record<string, string> = {
-  ENOENT: 'there is no such file',
-  EACCES: 'this user may not read it',
-  EISDIR: 'it is a folder',
+  const { code, message } = error as NodeJS.ErrnoException
+  return new Failure(`cannot read ${name}: ${code === 'ENOENT' ? 'there is no such file' : message}`)
 }
 
 function filesOfFolder(folder: string): StoredFile[] {
   const names = readdirSync(folder).filter(name => !name.startsWith('.'))
   return names.map(name => {
     const path = join(folder, name)
-    return { name, size: statSync(path).size, open: () => readFile(path) }
+    return { name, size: statSync(path).size, chunks: readFile(path) }
   })
 }
 
@@ -63,7 +57,7 @@ async function filesOfZip(path: string): Promise<StoredFile[]> {
       // macOS adds these to every zip.
       if (entry.fileName.endsWith('/') || entry.fileName.startsWith('__MACOSX/')) continue
       const name = entry.fileName.split('/').at(-1) ?? ''
-      files.push({ name, size: entry.uncompressedSize, open: () => readEntry(zip, entry) })
+      files.push({ name, size: entry.uncompressedSize, chunks: readEntry(zip, entry) })
     }
     return files
   } catch (error) {

@@ -1,25 +1,16 @@
 import type { TransactionSql } from 'postgres'
 import { FIELDS } from './fields.ts'
-import {
-  BadLine,
-  type RecordSource,
-  type Row,
-  type RowType,
-  type SourceRecord,
-  TABLE_OF,
-  type Type,
-} from './record.ts'
+import { BadLine, type RecordSource, type Row, type SourceRecord, TABLE_OF, type Type } from './record.ts'
 
 const kindsOf = (type: Type) =>
   Object.fromEntries(Object.entries(FIELDS[type]).map(([name, { kind }]) => [name, kind]))
 
 /**
  * The columns of the temporary tables import_organizations and so on, in which records wait until the last one is read:
- * references may point forward, and nothing is loaded when any record is bad. Temporary tables are not logged and go with
- * the transaction. A null is a value that the record leaves out, until prepareStaging() has looked it up; a seid that the
- * record clears is '' until then.
+ * references may point forward, and nothing is loaded when any record is bad. A null is a value that the record leaves out,
+ * until prepareStaging() has looked it up; a seid that the record clears is '' until then.
  */
-const COLUMNS = {
+const COLUMNS: Record<string, Record<string, string>> = {
   organizations: kindsOf('organization'),
   products: kindsOf('product'),
   users: kindsOf('user'),
@@ -29,21 +20,15 @@ const COLUMNS = {
   assessment_parts: { ...kindsOf('part'), apart: 'boolean' },
   // Records that delete a part.
   removed_parts: { assessment_id: 'bigint' },
-  // Bad records: the assessment that cannot be loaded without the record, the educator if the record could be read, and
-  // the place that completes the reason.
-  rejects: { type: 'text', assessment_id: 'bigint', user_id: 'bigint', reason: 'text', other_line: 'bigint' },
+  // Bad records: the assessment that cannot be loaded without the record, and the educator if the record could be read.
+  rejects: { type: 'text', assessment_id: 'bigint', user_id: 'bigint', reason: 'text' },
   // The original texts, as JSON strings: they may hold characters that a text of Postgres cannot.
   texts: { text: 'text' },
 }
 
 /** `line` is the place of the record, see placeOf(). */
 const columnsOf = (table: string) =>
-  Object.entries({
-    line: 'bigint',
-    id: 'bigint',
-    deleted: 'boolean',
-    ...COLUMNS[table as keyof typeof COLUMNS],
-  })
+  Object.entries({ line: 'bigint', id: 'bigint', deleted: 'boolean', ...COLUMNS[table] })
 
 async function createStaging(sql: TransactionSql): Promise<void> {
   for (const table of Object.keys(COLUMNS)) {
@@ -61,33 +46,31 @@ export async function stageRecords(
   source: RecordSource,
   keepTexts: boolean,
   onRead: (lines: number, bytes: number) => void,
-): Promise<{ lines: number; staged: Staged }> {
+): Promise<Staged> {
   const staged = new Staged(sql, keepTexts)
-  let lines = 0
   let bytes = 0
-  onRead(lines, bytes)
+  onRead(0, bytes)
   for await (const records of source.read(size => (bytes += size))) {
-    if (lines === 0 && records.length > 0) await createStaging(sql)
+    if (staged.lines === 0 && records.length > 0) await createStaging(sql)
     for (const record of records) staged.add(record)
-    if (staged.size >= BATCH) await staged.write()
-    lines += records.length
-    onRead(lines, bytes)
+    if (staged.rows.length >= BATCH) await staged.write()
+    onRead(staged.lines, bytes)
   }
   await staged.write()
   await staged.written
-  return { lines, staged }
+  return staged
 }
 
 /** Rows on their way into the staging tables. Postgres takes one batch while this process reads the next. */
 export class Staged {
-  size = 0
-  private rows = new Map<string, Row[]>()
+  lines = 0
+  rows: { table: string; row: Row }[] = []
   written: Promise<unknown> = Promise.resolve()
-  private readonly highest = new Map<RowType, number>()
+  private readonly highest = new Map<Type, number>()
   /** Types of which an id may have come twice; ids that only rise cannot. */
-  readonly unordered = new Set<RowType>()
-  /** Types of which a record leaves a value out, or clears one. */
-  readonly partial = new Set<RowType>()
+  readonly unordered = new Set<Type>()
+  /** Types of which a record leaves a value out. */
+  readonly partial = new Set<Type>()
 
   constructor(
     private readonly sql: TransactionSql,
@@ -95,43 +78,41 @@ export class Staged {
   ) {}
 
   add({ place: line, read, text }: SourceRecord): void {
+    this.lines += 1
     if (read instanceof BadLine) {
-      if (read.subject) this.checkOrder(read.subject.type, read.subject.id)
-      this.put('rejects', { line, ...read.subject, assessment_id: read.assessmentId, reason: read.message })
+      const { subject, assessmentId: assessment_id, message: reason } = read
+      if (subject) this.checkOrder(subject.type, subject.id)
+      this.put('rejects', line, { ...subject, assessment_id, reason })
     } else {
       const { type, row, parts } = read
       if (type !== 'part') {
         this.checkOrder(type, row.id as number)
         if (!row.deleted && !this.partial.has(type) && isPartial(type, row)) this.partial.add(type)
       }
-      row.line = line
-      this.put(TABLE_OF[type], row)
+      this.put(TABLE_OF[type], line, row)
       for (const part of parts) {
-        part.line = line
         part.assessment_id = row.id
-        this.put(TABLE_OF.part, part)
+        this.put(TABLE_OF.part, line, part)
       }
     }
-    if (this.keepTexts && text !== undefined) this.put('texts', { line, text: JSON.stringify(text) })
+    if (this.keepTexts && text !== undefined) this.put('texts', line, { text: JSON.stringify(text) })
   }
 
-  private put(table: string, row: Row): void {
-    const rows = this.rows.get(table)
-    if (rows) rows.push(row)
-    else this.rows.set(table, [row])
-    this.size += 1
+  private put(table: string, line: number, row: Row): void {
+    row.line = line
+    this.rows.push({ table, row })
   }
 
-  private checkOrder(type: RowType, id: number): void {
+  private checkOrder(type: Type, id: number): void {
     if (id <= (this.highest.get(type) ?? 0)) this.unordered.add(type)
     this.highest.set(type, id)
   }
 
   /** Sends the rows once the previous ones are written. */
   async write(): Promise<void> {
-    const statements = [...this.rows].map(([table, rows]) => statementOf(table, rows))
-    this.rows = new Map()
-    this.size = 0
+    const tables = Map.groupBy(this.rows, ({ table }) => table)
+    const statements = [...tables].map(([table, rows]) => statementOf(table, rows))
+    this.rows = []
     await this.written
     this.written = Promise.all(
       statements.map(([text, parameters]) => this.sql.unsafe(text, parameters, { prepare: true })),
@@ -141,20 +122,17 @@ export class Staged {
   }
 }
 
-const isPartial = (type: RowType, row: Row) =>
-  Object.keys(FIELDS[type]).some(column => row[column] === undefined || row[column] === '')
+const isPartial = (type: Type, row: Row) =>
+  Object.keys(FIELDS[type]).some(column => row[column] === undefined)
 
-/**
- * One array for each column, which Postgres reads in half the time of the same rows as JSON. They are passed as text:
- * postgres.js would take arrays apart and encode each value.
- */
-function statementOf(table: string, rows: Row[]): [text: string, parameters: string[]] {
-  const columns = columnsOf(table).filter(([name]) => rows.some(row => row[name] !== undefined))
+/** An array for each column takes Postgres half the time of JSON. As text: postgres.js would encode each value. */
+function statementOf(table: string, rows: { row: Row }[]): [text: string, parameters: string[]] {
+  const columns = columnsOf(table).filter(([name]) => rows.some(({ row }) => row[name] !== undefined))
   const names = columns.map(([name]) => name)
   const arrays = columns.map(([, kind], index) => `$${index + 1}::text::${kind}[]`)
   return [
     `insert into import_${table} (${names.join(', ')}) select * from unnest(${arrays.join(', ')})`,
-    names.map(name => `{${rows.map(row => literal(row[name])).join(',')}}`),
+    names.map(name => `{${rows.map(({ row }) => literal(row[name])).join(',')}}`),
   ]
 }
 

@@ -1,4 +1,4 @@
-import type { Fragment, Sql, TransactionSql } from 'postgres'
+import type { Fragment, Sql } from 'postgres'
 import { Failure, firstThree } from '../errors.ts'
 import {
   compareCounts,
@@ -8,25 +8,19 @@ import {
   type ReadModelTable,
 } from '../postgres/schema/read-model.ts'
 
-/** What was compared and repaired, by the names of the tables without "export_". */
-type Refreshed = Record<'records' | 'people' | 'products' | 'counts', Difference>
-
 /** Ids in a batch: repairing it blocks other writers for some tenths of a second. */
 const BATCH = 2000
 
 /**
- * Renders the rows that differ from their source anew, which happens only after writes without triggers, and then counts
- * the records anew where a count differs. Each batch is a transaction of its own; a batch without a difference takes no
- * lock.
- * @param organizations those whose records are compared; undefined for all
- * @param onCompared called with the number of rows compared so far
- * @throws Failure for an unknown organization, and if the row with the time zone is missing
+ * Renders rows that differ from their source anew, then counts anew where a count differs. Each batch is a transaction of
+ * its own; one without a difference takes no lock. Without `organizations`, the records of all are compared. Returns the
+ * repaired differences by the names of the tables without "export_".
  */
 export async function refresh(
   db: Sql,
   organizations: string[] | undefined,
   onCompared: (rows: number) => void,
-): Promise<Refreshed> {
+) {
   // Without the row of export_state the views render nothing, and all records would be deleted.
   if ((await db`select from export_state`).length === 0)
     throw new Failure(
@@ -36,7 +30,7 @@ export async function refresh(
   const refreshed = { records: nothing(), people: nothing(), products: nothing(), counts: nothing() }
   let rows = 0
   for (const table of READ_MODEL) {
-    const found = refreshed[table.table.replace('export_', '') as keyof Refreshed]
+    const found = refreshed[table.table.replace('export_', '') as 'records' | 'people' | 'products']
     for (let after = '-9223372036854775808'; ; ) {
       const ids = idsAfter(db, table, organizations, after)
       const { compared, last, differing } = await compareRows(db, table, ids, db`order by id limit ${BATCH}`)
@@ -102,8 +96,10 @@ function idsAfter(
     (select ${db(id)} from ${db(table)} where ${db(id)} > ${after} and ${ofTable} order by 1 limit ${BATCH})`
 }
 
+/** Repairs a batch behind the queue of writers. Another writer may have repaired rows meanwhile: it compares again. */
 async function renderAnew(db: Sql, table: ReadModelTable, ids: string[]): Promise<Difference> {
-  return await asWriter(db, async sql => {
+  return await db.begin('isolation level read committed', async sql => {
+    await sql`select lock_export()`
     const found = await compareRows(sql, table, sql`select unnest(${ids}::bigint[])`, sql``)
     await sql`select ${sql(`refresh_${table.table}`)}(${ids}::bigint[]), forget_export_facts()`
     // The function keeps the record of an assessment that has an invalid reference, and so cannot be rendered.
@@ -112,20 +108,14 @@ async function renderAnew(db: Sql, table: ReadModelTable, ids: string[]): Promis
   })
 }
 
+/** The same for the counts of an organization. */
 async function countAnew(db: Sql, organization: string): Promise<Difference> {
-  return await asWriter(db, async sql => {
+  return await db.begin('isolation level read committed', async sql => {
+    await sql`select lock_export()`
     const found = await compareCounts(sql, [organization])
     // Servers remember counts, too.
     if (found.organizations.length > 0)
       await sql`select refresh_export_counts(${[organization]}::bigint[]), forget_export_facts()`
     return found
-  })
-}
-
-/** Runs `work` behind the queue of writers. It compares again: another writer may have repaired the rows meanwhile. */
-async function asWriter(db: Sql, work: (sql: TransactionSql) => Promise<Difference>): Promise<Difference> {
-  return await db.begin('isolation level read committed', async sql => {
-    await sql`select lock_export()`
-    return await work(sql)
   })
 }

@@ -1,30 +1,16 @@
-import { item } from './chance.ts'
+import { below, type Draw, item } from './chance.ts'
 import names from './names.txt' with { type: 'text' }
 
 /** The names of sample data and how they combine: people, organizations, products. The lists are in names.txt. */
 
-/** A draw of at least 0 and less than 1. */
-type Draw = () => number
-
-/** A name as it is shown, and its Latin letters for an email address. */
-type Word = { shown: string; latin: string }
-
 const [, ...parts] = names.split(/^\[(.+)\]$/m)
 const section = (title: string) => item(parts, parts.indexOf(title) + 1).trim()
-
-/** `Zoë=zoe` has Latin letters that cannot be read off it; a plain word needs no `=`. */
-const words = (title: string): Word[] =>
-  section(title)
-    .split(',')
-    .map(entry => {
-      const [shown = '', latin = shown] = entry.trim().split('=')
-      return { shown, latin: latin.toLowerCase().replace(/[^a-z]/g, '') }
-    })
+const list = (title: string) => section(title).split(/,\s+/)
 
 /** The titles of a list of first names and of one of last names. */
-const pairing = (titles: string) => {
+function pairing(titles: string) {
   const [first = '', last = ''] = titles.split(', ')
-  return { firsts: words(first), lasts: words(last), isFamilyFirst: first === 'East Asian first' }
+  return { firsts: list(first), lasts: list(last), isFamilyFirst: first === 'East Asian first' }
 }
 
 const USUAL = pairing('first, last')
@@ -33,39 +19,29 @@ const UNUSUAL = section('unusual pairings').split('\n').map(pairing)
 const UNUSUAL_SHARE = 0.12
 
 /** The front of a list comes up more often than its end, as with real names: namesakes are common. */
-const pick = (list: Word[], draw: Draw): Word => {
+function pick(list: string[], draw: Draw): string {
   const at = draw()
   return item(list, Math.floor(((at + at * at) / 2) * list.length))
 }
 
-/**
- * A person. The display name is not always first name, space, last name, and may hold quotes. `login` is unique only
- * together with a number behind it.
- */
-export function person(draw: Draw): { name: string; first: string; last: string; login: string } {
+/** The names of a person. The display name is not always first name, space, last name. */
+export function person(draw: Draw): Record<'name' | 'first_name' | 'last_name', string> {
   const roll = draw() / UNUSUAL_SHARE
   const { firsts, lasts, isFamilyFirst } = UNUSUAL[Math.floor(roll * UNUSUAL.length)] ?? USUAL
-  const { shown: first, latin } = pick(firsts, draw)
-  const { shown: last, latin: lastLatin } = pick(lasts, draw)
-  const name = isFamilyFirst ? last + first : displayName(first, last, draw)
-  return { name, first, last, login: `${latin}.${lastLatin}` }
+  const first_name = pick(firsts, draw)
+  const last_name = pick(lasts, draw)
+  const initial = draw() < 0.12 ? ` ${'ABCDEFGHJKLMNPRSTVW'.charAt(below(19, draw))}.` : ''
+  const name = isFamilyFirst ? last_name + first_name : `${first_name}${initial} ${last_name}`
+  return { name, first_name, last_name }
 }
 
-function displayName(first: string, last: string, draw: Draw): string {
-  const style = draw()
-  if (style < 0.12) return `${first} ${'ABCDEFGHJKLMNPRSTVW'.charAt(Math.floor(draw() * 19))}. ${last}`
-  if (style < 0.13) return `${first} "Coach" ${last}`
-  if (style < 0.14) return `${first} ${last} Jr.`
-  return `${first} ${last}`
-}
-
-const PLACES = words('places')
-const KINDS = words('kinds')
+const PLACES = list('places')
+const KINDS = list('kinds')
 
 /** The name of the organization at an index; no two of the first 500 are the same. */
 export function organizationName(index: number): string {
   const kind = (index + Math.floor(index / PLACES.length)) % KINDS.length
-  return `${item(PLACES, index % PLACES.length).shown} ${item(KINDS, kind).shown}`
+  return `${item(PLACES, index % PLACES.length)} ${item(KINDS, kind)}`
 }
 
 /** All products, the most popular first; one with separately proctored parts names them. */

@@ -55,7 +55,7 @@ test('the checks of a first load with few proctors read no large table once for 
   const plan = await database.sql.begin(async sql => {
     // Once for each row takes minutes.
     await sql`set local statement_timeout = '60s'`
-    const { staged } = await stageRecords(sql, ndjson({ chunks }), false, () => {})
+    const staged = await stageRecords(sql, ndjson({ chunks }), false, () => {})
     await prepareStaging(sql, staged, false)
     await findChanges(sql)
     const query = problems({ hasPartsApart: false, needsParts: false, partsComeAlong: false, isWhole: true })

@@ -57,7 +57,7 @@ describe('a folder or zip of CSV files', () => {
     ['has a column twice', 'id,name,Name\n', 'has the column name more than once'],
     ['has an odd column twice', 'id,a\tb\x1b,A\tb\x1b\n', 'has the column a?b? more than once'],
     ['has no header', '', `is empty: ${COLUMNS}`],
-    ['does not close a quote', 'id,name\n1,a\n2,"Ana\n3,b\n', `line 4: ${QUOTE}`],
+    ['does not close a quote', 'id,name\n1,a\n2,"Ana\n3,b\n', `line 3: ${QUOTE}`],
     ['does not double a quote', 'id,name\n1,"A"na\n', `line 2: ${QUOTE}`],
   ])('is refused when a file %s', async (_, content, message) => {
     expect(await failure(folderOf({ 'users.csv': content }))).toBe(`users.csv ${message}`)

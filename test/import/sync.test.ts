@@ -130,7 +130,7 @@ describe.each(BACKENDS_OF_TIER)('an import into %s with --sync', backend => {
   test('refuses a reference to a row that would be removed', async () => {
     await importLines(database.sql, ...REFERENCED, educator(2))
     expect(problems(await load(all, ...REFERENCED, assessment(10, { user_id: 2 })))).toEqual([
-      '5: user_id: user 2 is no longer in the source',
+      '5: user_id: user 2 is deleted by --sync',
     ])
   })
 

@@ -77,7 +77,7 @@ const ALLOWED: Record<string, { why: string; parts: string[] }> = {
       "rows.join('')",
       'table',
       "type === 'assessment' ? BY_PARTS : ''",
-      "type === 'part' ? PARTS : countsOf(type)",
+      "type === 'part' ? countsOfParts : countsOf(type)",
     ],
   },
   'src/import/import.ts': {

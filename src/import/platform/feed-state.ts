@@ -1,4 +1,6 @@
 import type { TransactionSql } from 'postgres'
+import { NOBODY } from '../erased.ts'
+import { TABLE_OF } from '../record.ts'
 import type { Since } from './snapshot.ts'
 
 /** The state of a feed after a successful round; a row of the table feeds. */
@@ -29,4 +31,11 @@ export async function writeFeedState(
     values (${feed}, ${platform}, ${startedAt}::text::timestamptz, ${JSON.stringify(queries)}::text::jsonb)
     on conflict (name) do update set (platform, snapshot_at, queries, succeeded_at) =
       (excluded.platform, excluded.snapshot_at, excluded.queries, excluded.succeeded_at)`
+}
+
+/** The result of a round without changes: it creates no temporary tables. */
+export function nothingNew() {
+  const none = { inserted: 0, updated: 0, unchanged: 0, deleted: 0 }
+  const summary = Object.fromEntries(Object.values(TABLE_OF).map(table => [table, none]))
+  return { loaded: true as const, lines: 0, rejected: 0, erased: NOBODY, summary, keptFor: undefined }
 }

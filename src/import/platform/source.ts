@@ -1,7 +1,7 @@
 import { csvSource } from '../csv.ts'
 import type { RecordSource } from '../record.ts'
 import { type FeedState, readFeedState, writeFeedState } from './feed-state.ts'
-import type { Queries } from './queries.ts'
+import type { Queries, Query } from './queries.ts'
 import { openSnapshot, type Snapshot } from './snapshot.ts'
 
 /** The options of a feed. */
@@ -31,11 +31,14 @@ export function platformSource(options: PlatformOptions): RecordSource {
   let why: string | undefined
   let snapshot: Snapshot | undefined
   let isRead = false
+  async function* copy(query: Query) {
+    yield* (snapshot as Snapshot).copy(query)
+  }
   const copied = queries.queries.map(query => ({
     name: query.file,
     type: query.type,
     isQuery: true as const,
-    open: () => (snapshot as Snapshot).copy(query),
+    chunks: copy(query),
   }))
   const source = csvSource(copied, 'the platform', queries.others)
   return {
