@@ -1,6 +1,5 @@
 import type { TransactionSql } from 'postgres'
 import { startBulkLoad } from '../postgres/schema/bulk.ts'
-import { onlyRow } from '../postgres/statement.ts'
 import type { Summary } from './changes.ts'
 import { listColumns } from './fields.ts'
 import { TABLE_OF, type Type } from './record.ts'
@@ -14,7 +13,7 @@ export type ApplyProgress =
   | { phase: 'indexing' }
 
 /** Ids past the first, up to the last. */
-const ALL: [after: string, last: string] = ['0', '9223372036854775807']
+const ALL: [after: string, last: string] = ['-9223372036854775808', '9223372036854775807']
 
 /** Writes the staged rows that differ into the source tables. */
 export async function applyStaging(
@@ -77,24 +76,26 @@ async function applyAssessments(
   total: number,
   onProgress: (progress: ApplyProgress) => void,
 ): Promise<void> {
-  // Rows of a table that was empty are rendered at the end, so nothing is gained by rounds.
-  const size = isEmpty ? total : ROUND
-  if (total > size) {
+  const applyRound = async (range = ALL) => {
+    await upsert(sql, 'part', isEmpty, range)
+    await upsert(sql, 'assessment', isEmpty, range)
+  }
+  onProgress({ phase: 'loading', done: 0, total })
+  if (isEmpty) return await applyRound()
+  if (total > ROUND) {
     await sql`create index on changed_assessments (id)`
     await sql`create index on import_assessments (id)`
     await sql`create index on import_assessment_parts (assessment_id)`
   }
   let after = '0'
   for (let done = 0; done < total; ) {
+    const [round] = await sql<{ last: string; count: string }[]>`
+      select max(id) as last, count(*) as count
+      from (select id from changed_assessments where id > ${after} order by id limit ${ROUND}) as round`
+    if (!round?.last) break
+    await applyRound([after, round.last])
+    after = round.last
+    done += Number(round.count)
     onProgress({ phase: 'loading', done, total })
-    const { last, count } = onlyRow(
-      await sql<{ last: string; count: number }[]>`
-        select max(id) as last, count(*)::float8 as count
-        from (select id from changed_assessments where id > ${after} order by id limit ${size}) as round`,
-    )
-    await upsert(sql, 'part', isEmpty, [after, last])
-    await upsert(sql, 'assessment', isEmpty, [after, last])
-    after = last
-    done += count
   }
 }
