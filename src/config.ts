@@ -26,7 +26,7 @@ export const SETTINGS = {
   },
   DATABASE_URL_FILE: {
     meaning:
-      'A file that holds the value of DATABASE_URL, for secret stores that mount files. Each new connection reads it again.',
+      'A file with the value of DATABASE_URL, as secret stores mount it. Each new connection reads it.',
     mask: maskedPath,
     read: filePath,
   },
@@ -35,7 +35,7 @@ export const SETTINGS = {
     mask: maskedUrl,
   },
   DATABASE_READ_URL_FILE: {
-    meaning: 'A file that holds the value of DATABASE_READ_URL. Each new connection reads it again.',
+    meaning: 'A file with the value of DATABASE_READ_URL. Each new connection reads it.',
     mask: maskedPath,
     read: filePath,
   },
@@ -47,8 +47,7 @@ export const SETTINGS = {
   },
   DATABASE_POOL_SIZE: {
     fallback: '10',
-    meaning:
-      'Connections to Postgres that each process holds at most; plus, briefly, one that checks silent ones.',
+    meaning: 'Connections of each process to Postgres at most; plus, briefly, one that checks silent ones.',
     read: wholeNumber(1, 1000),
   },
   DATABASE_START_WAIT: {
@@ -70,13 +69,12 @@ export const SETTINGS = {
     meaning: 'The address to listen on for /live, /ready and /metrics.',
   },
   ADMIN_PORT: {
-    meaning:
-      'The port to listen on for /live, /ready and /metrics; 0 for any free one. Not set: there are none.',
+    meaning: 'The port for /live, /ready and /metrics; 0 for any free one. Not set: there are none.',
     read: wholeNumber(0, 65535),
   },
   TRUSTED_PROXIES: {
     meaning:
-      'Proxies whose X-Forwarded-For says who a client is: addresses and networks, 10.0.0.7, 192.168.0.0/16.',
+      'Proxies whose X-Forwarded-For names the client: addresses and networks, 10.0.0.7, 192.168.0.0/16.',
     read: readNetworks,
   },
   LOG_LEVEL: {
@@ -141,8 +139,7 @@ export const SETTINGS = {
   },
   DOCS: {
     fallback: 'on',
-    meaning:
-      'The page at /docs: on, off, or try, with forms that send requests. /openapi.json is always there.',
+    meaning: 'The page /docs: on, off, or try, with forms that send requests. /openapi.json is always there.',
     read: oneOf('on', 'try', 'off'),
   },
   TLS_CERT_FILE: {

@@ -57,7 +57,7 @@ async function statementsFor(sql: TransactionSql, role: string, purpose: Purpose
   const power = isSuperuser ? 'is a superuser' : `owns ${firstThree(owned)}`
   if (isSuperuser || owned.length > 0)
     throw new Failure(
-      `${role} ${power}, and has more than can be revoked: give axport ${purpose.command} a role of its own`,
+      `${role} ${power}, which gives it more: give axport ${purpose.command} a role of its own`,
     )
   return [
     ...objects.map(({ name }) => `revoke all on ${name} from ${grantee}`),

@@ -30,11 +30,10 @@ export async function migrate(
       const { wasMissing, blockers } = await apply(sql, migration, migrations)
       if (wasMissing) applied.push(migration.name)
       if (blockers === undefined) break
-      if (performance.now() - startedAt + pauseMs > timeoutMs) {
+      if (performance.now() - startedAt + pauseMs > timeoutMs)
         throw new Failure(
-          `migration ${migration.name} waits for locks of ${blockers}: end that, or try again when it is done`,
+          `migration ${migration.name} waits for locks of ${blockers}: end that, or try later`,
         )
-      }
       onBlocked(blockers, pauseMs)
       await sleep(pauseMs)
     }
@@ -122,7 +121,5 @@ async function requireSupportedServer(sql: Sql): Promise<void> {
   if (number < 150_000)
     throw new Failure(`the database is Postgres ${version}: axport needs Postgres 15 or newer`)
   if (encoding !== 'UTF8')
-    throw new Failure(
-      `the database's encoding is ${encoding}: create one with createdb --encoding UTF8 --template template0`,
-    )
+    throw new Failure(`the encoding is ${encoding}: use createdb --encoding UTF8 --template template0`)
 }

@@ -15,7 +15,7 @@ export async function compareSchema(db: Runner, migrations: Migration[] = MIGRAT
   const edited = record.find(({ name, sha256 }) => hashes.has(name) && hashes.get(name) !== sha256)
   if (edited) {
     throw new Failure(
-      `migration ${edited.name} was edited after it was applied here: run the axport that applied it`,
+      `migration ${edited.name} was edited after it was applied: run the axport that applied it`,
     )
   }
   const ahead = record.filter(({ name }) => !hashes.has(name))
@@ -40,9 +40,7 @@ async function readRecord(db: Runner) {
 /** Refuses migrations that this program does not know. @throws Failure that names the first of them */
 export function requireKnown([first]: string[]): void {
   if (first !== undefined)
-    throw new Failure(
-      `the database has migration ${first}, which this axport does not know: run a newer axport`,
-    )
+    throw new Failure(`the database has migration ${first}, unknown to this axport: run a newer axport`)
 }
 
 const hash = ({ sql }: Migration): string => createHash('sha256').update(sql).digest('hex')
