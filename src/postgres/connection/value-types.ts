@@ -1,4 +1,4 @@
-import type { ParameterOrJSON, PendingQuery, PostgresType, Row } from 'postgres'
+import type { ParameterOrJSON, PostgresType } from 'postgres'
 
 const isTrue = (text: string) => text === 't'
 const asIs = (text: string) => text
@@ -42,7 +42,3 @@ export function asText(value: ParameterOrJSON<never>): ParameterOrJSON<never> {
   if (value instanceof Uint8Array) return `\\x${Buffer.from(value).toString('hex')}`
   return typeof value === 'boolean' ? String(value) : value
 }
-
-/** The result of Runner.unsafe() as raw rows: a query of postgres.js needs raw(), ServingDatabase returns them. */
-export const rawRows = (rows: PromiseLike<object>): PromiseLike<object> =>
-  'raw' in rows ? (rows as PendingQuery<Row[]>).raw() : rows
