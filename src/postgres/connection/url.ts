@@ -65,14 +65,13 @@ const IGNORED =
 
 /** Parameters of libpq that axport does not support, and what to do instead. */
 const UNSUPPORTED: [RegExp, string][] = [
-  [/^(channel_binding|gsslib|krbsrvname|load_balance_hosts|require_auth|requirepeer)$/, 'remove it'],
-  [/^(ssl_max_protocol_version|ssl_min_protocol_version|sslcrl|sslcrldir)$/, 'remove it'],
-  [/^(sslcert|sslkey|sslpassword)$/, 'give the role a password: client certificates are not supported'],
-  [/^(service|servicefile)$/, 'write out what the service stands for'],
-  [/^dbname$/, 'write the name of the database after the host: postgres://user:password@host:port/name'],
-  [/^hostaddr$/, 'write the address before the "?", in place of the host'],
-  [/^passfile$/, 'write the password into the URL, or the URL into the file that DATABASE_URL_FILE names'],
-  [/^password$/, 'write the password before the host: postgres://user:password@host:port/name'],
+  [/^(channel_binding|gsslib|krbsrvname|load_balance_hosts|require(_auth|peer))$/, 'remove it'],
+  [/^(ssl_(max|min)_protocol_version|sslcrl(dir)?)$/, 'remove it'],
+  [/^ssl(cert|key|password)$/, 'give the role a password: client certificates are not supported'],
+  [
+    /^(dbname|hostaddr|pass(file|word)|service(file)?)$/,
+    'write out what it stands for, as postgres://user:password@host:port/name',
+  ],
 ]
 
 /** user, password, hosts, database and query. */
