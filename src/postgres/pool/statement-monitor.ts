@@ -55,8 +55,10 @@ export class StatementMonitor {
       else if (connection.silentMs(now) > this.#silenceMs) silent.push(connection)
     }
     if (silent.length > 0 && now - this.#probedAt > this.#silenceMs) void this.#probe(silent, now)
-    else if (this.#prober && !this.#isProbing && now - this.#prober.usedAt > KEEP_MS)
+    else if (this.#prober && !this.#isProbing && now - this.#prober.usedAt > KEEP_MS) {
       void this.#prober.close()
+      this.#prober = undefined
+    }
   }
 
   /** Finds out whether the server answers, or at least refuses, and whether it works on the silent statements. */
@@ -87,13 +89,9 @@ export class StatementMonitor {
     if (kept && clock.now() < kept.expiresAt && (await kept.isUsable(this.#silenceMs))) return kept
     void kept?.close()
     if (this.#isStopped) throw closedError()
-    const prober = await open(deadline - clock.now())
-    this.#prober = prober
-    prober.onEnd = () => {
-      if (this.#prober === prober) this.#prober = undefined
-    }
-    if (this.#isStopped) void prober.close()
-    return prober
+    this.#prober = await open(deadline - clock.now())
+    if (this.#isStopped) void this.#prober.close()
+    return this.#prober
   }
 }
 
@@ -113,9 +111,9 @@ export async function staleConnections(
   const candidates = silent.filter(({ server }) => server !== undefined && server === prober.server)
   if (candidates.length === 0) return []
   const rows = (await prober.query(ACTIVITY, timeoutMs)) as { pid: number; idle: string | null }[]
-  const idleMsOf = new Map<number | undefined, number>(rows.map(({ pid, idle }) => [pid, Number(idle ?? 0)]))
+  const idleMsOf = new Map(rows.map(({ pid, idle }) => [pid, Number(idle ?? 0)]))
   // A process that no longer exists does not work either.
-  return candidates.filter(({ backend }) => (idleMsOf.get(backend?.pid) ?? Number.POSITIVE_INFINITY) > idleMs)
+  return candidates.filter(({ backend }) => (idleMsOf.get(backend.pid) ?? Number.POSITIVE_INFINITY) > idleMs)
 }
 
 /** All processes: an array of pids as a parameter would cost a round trip for its type. */
