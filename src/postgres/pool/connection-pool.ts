@@ -33,9 +33,6 @@ const MAX_IDLE_MS = 30_000
 /** When writes are refused, all connections are replaced this often at most. */
 const REPLACE_INTERVAL_MS = 30_000
 
-/** For the statements that close() cancels. */
-const CLOSE_TIMEOUT_MS = 1000
-
 /** For clients, while the database is down. */
 const RETRY_AFTER_SECONDS = 2
 
@@ -104,7 +101,7 @@ export class ConnectionPool {
     this.#become('closed')
     await Promise.all([
       ...this.#idle.splice(0).map(connection => connection.close()),
-      ...Array.from(this.busy, connection => connection.giveUp(CLOSE_TIMEOUT_MS, closedError())),
+      ...Array.from(this.busy, connection => connection.giveUp(closedError())),
     ])
   }
 
