@@ -122,8 +122,9 @@ export class ConnectionPool {
   async acquire(lane: string, signal: AbortSignal | undefined): Promise<Connection> {
     for (let connection = this.#idle.pop(); connection; connection = this.#idle.pop()) {
       this.busy.add(connection)
-      if (!this.#isFit(connection)) this.#discard(connection)
-      else if (this.clock.now() - connection.usedAt < MAX_IDLE_MS) return connection
+      const now = this.clock.now()
+      if (now >= connection.expiresAt) connection.destroy()
+      else if (now - connection.usedAt < MAX_IDLE_MS) return connection
       else if (await connection.isUsable()) return connection
       // The others were idle for longer.
       else for (const other of [...this.#idle]) other.destroy()
@@ -138,8 +139,8 @@ export class ConnectionPool {
     const release = () => {
       if (!this.busy.has(connection)) return
       this.heardAt = this.clock.now()
-      if (this.#isFit(connection)) this.#hand(connection)
-      else this.#discard(connection)
+      if (this.clock.now() < connection.expiresAt) this.#hand(connection)
+      else connection.destroy()
     }
     // A cancel request on its way would hit the next statement.
     if (connection.cancelling) void connection.cancelling.then(release)
@@ -162,10 +163,6 @@ export class ConnectionPool {
     if (!isCertain && now - this.#replacedAt <= REPLACE_INTERVAL_MS) return
     this.#replacedAt = now
     for (const connection of [...this.#idle, ...this.busy]) connection.expiresAt = Number.NEGATIVE_INFINITY
-  }
-
-  #isFit(connection: Connection): boolean {
-    return this.clock.now() < connection.expiresAt
   }
 
   async #enqueue(lane: string, signal: AbortSignal | undefined): Promise<Connection> {
@@ -252,12 +249,6 @@ export class ConnectionPool {
       if (!this.#isFull) void this.#add()
       this.#pause()
     })
-  }
-
-  /** Ends a connection that is too old to be used again. */
-  #discard(connection: Connection): void {
-    connection.isGivenUp = true
-    connection.destroy()
   }
 
   #ended(connection: Connection): void {
