@@ -58,7 +58,7 @@ export class Connection {
     wire.onEnd = () => this.#end()
   }
 
-  /** @throws the error of the socket or of the server; codes ETIMEDOUT, NO_ANSWER, NOT_WANTED */
+  /** @throws the error of the socket or of the server; codes ETIMEDOUT, NOT_WANTED */
   static async open(start: Start, timeoutMs: number, dial: Dial, clock: Clock): Promise<Connection> {
     const deadline = clock.now() + timeoutMs
     const connection = new Connection(start, await dial(start, timeoutMs), clock)
@@ -83,10 +83,9 @@ export class Connection {
     return await identified.catch(() => false)
   }
 
-  /** Runs a statement without parameters. Any failure ends the connection. @throws as run(); code NO_ANSWER */
+  /** Runs a statement without parameters. Any failure ends the connection. @throws as run(); code ETIMEDOUT */
   async query(text: string, timeoutMs: number): Promise<object> {
-    const noAnswer = () => this.destroy(codedError('NO_ANSWER', 'the server does not answer'))
-    const settle = onTimeout(timeoutMs, noAnswer, this.clock)
+    const settle = onTimeout(timeoutMs, () => this.destroy(timeoutError()), this.clock)
     const rows = this.run(text, [], { prepare: false }).catch(error => {
       this.destroy(error)
       throw error
