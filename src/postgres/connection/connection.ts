@@ -169,8 +169,9 @@ export class Connection {
     this.#end()
   }
 
-  /** Says goodbye to the server and ends the connection. No statement may be running. */
+  /** Says goodbye to the server and ends the connection. A running statement fails: it leaves no way to say goodbye. */
   async close(): Promise<void> {
+    if (this.runningSince !== undefined) this.destroy()
     this.#end()
     await this.wire.close(CLOSE_TIMEOUT_MS)
   }

@@ -1,3 +1,4 @@
+import { shared } from '../../within.ts'
 import { READ_GRACE_MS } from '../connection/clock.ts'
 import type { Connection } from '../connection/connection.ts'
 import { closedError, isTimeout, reasonOf } from '../failures.ts'
@@ -13,7 +14,6 @@ const KEEP_MS = 30_000
 
 /** Checks the running statements in rounds: ends those that take too long, and probes the server if some are silent. */
 export class StatementMonitor {
-  #isProbing = false
   #isStopped = false
   /** By the clock: the last round, the first round after this process was stopped, and the last probe. */
   #roundAt: number
@@ -35,8 +35,6 @@ export class StatementMonitor {
   async stop(): Promise<void> {
     this.#isStopped = true
     this.#stopRounds()
-    // A connection that waits for an answer cannot say goodbye.
-    if (this.#isProbing) this.#prober?.destroy()
     await this.#prober?.close()
   }
 
@@ -45,28 +43,29 @@ export class StatementMonitor {
     const now = clock.now()
     if (now - this.#roundAt > GRACE_MS) this.#resumedAt = now
     this.#roundAt = now
-    const silent: Connection[] = []
+    let isSilent = false
     for (const connection of busy) {
       const end = (connection.runningSince ?? now) + bounds.statementMs
       const lateMs = now - Math.max(end, this.#resumedAt)
       if (lateMs > GRACE_MS) void connection.giveUp()
       // The server has not ended it: a pooler does not pass statement_timeout on.
       else if (lateMs > GRACE_MS / 2) void connection.cancel()
-      else if (connection.silentMs(now) > this.#silenceMs) silent.push(connection)
+      else if (connection.silentMs(now) > this.#silenceMs) isSilent = true
     }
-    if (silent.length > 0 && now - this.#probedAt > this.#silenceMs) void this.#probe(silent, now)
-    else if (this.#prober && !this.#isProbing && now - this.#prober.usedAt > KEEP_MS) {
-      void this.#prober.close()
-      this.#prober = undefined
-    }
+    if (isSilent && now - this.#probedAt > this.#silenceMs) void this.#probe()
+    const prober = this.#prober
+    if (!prober || prober.runningSince !== undefined || now - prober.usedAt <= KEEP_MS) return
+    this.#prober = undefined
+    void prober.close()
   }
 
   /** Finds out whether the server answers, or at least refuses, and whether it works on the silent statements. */
-  async #probe(silent: Connection[], since: number): Promise<void> {
-    const { availability, bounds, clock } = this.pool
-    if (this.#isProbing || availability.unreachable !== undefined) return
-    this.#isProbing = true
+  readonly #probe = shared(async () => {
+    const { availability, bounds, busy, clock } = this.pool
+    if (availability.unreachable !== undefined) return
+    const since = clock.now()
     this.#probedAt = since
+    const silent = [...busy].filter(connection => connection.silentMs(since) > this.#silenceMs)
     try {
       const timeoutMs = bounds.waitMs - this.#silenceMs
       const prober = await this.#openProber(since + timeoutMs)
@@ -78,10 +77,8 @@ export class StatementMonitor {
       for (const connection of stale) if (connection.silentMs(now) > now - since) connection.destroy()
     } catch (error) {
       if (isTimeout(error) && this.pool.heardAt < since) this.pool.lose(reasonOf(error))
-    } finally {
-      this.#isProbing = false
     }
-  }
+  })
 
   async #openProber(deadline: number): Promise<Connection> {
     const { clock, open } = this.pool
