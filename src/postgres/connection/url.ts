@@ -68,10 +68,7 @@ const UNSUPPORTED: [RegExp, string][] = [
   [/^(channel_binding|gsslib|krbsrvname|load_balance_hosts|require(_auth|peer))$/, 'remove it'],
   [/^(ssl_(max|min)_protocol_version|sslcrl(dir)?)$/, 'remove it'],
   [/^ssl(cert|key|password)$/, 'give the role a password: client certificates are not supported'],
-  [
-    /^(dbname|hostaddr|pass(file|word)|service(file)?)$/,
-    'write out what it stands for, as postgres://user:password@host:port/name',
-  ],
+  [/^(dbname|hostaddr|pass(file|word)|service(file)?)$/, 'write out postgres://user:password@host:port/name'],
 ]
 
 /** user, password, hosts, database and query. */

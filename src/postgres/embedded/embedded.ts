@@ -133,10 +133,7 @@ const HARMLESS = [LOCK, SOCKET, `${CLUSTER}.`, 'lost+found']
 const foreignFileIn = (folder: string) =>
   readdirSync(folder).find(name => !HARMLESS.some(start => name.startsWith(start)))
 
-/**
- * The reason why DATABASE_URL names no embedded database, where opening it would create one. Undefined for a Postgres, and
- * where opening says what is wrong.
- */
+/** Why opening DATABASE_URL would create an embedded database; undefined if it would not, or would say what is wrong. */
 export function missingEmbedded(url: string): string | undefined {
   const dir = /^embedded:(.+)$/s.exec(url)?.[1]
   if (dir === undefined || existsSync(join(dir, CLUSTER))) return undefined

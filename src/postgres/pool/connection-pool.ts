@@ -115,10 +115,7 @@ export class ConnectionPool {
     return this.#idle.length === 0 && this.#isFull
   }
 
-  /**
-   * A connection for one statement. It must be released.
-   * @throws DatabaseUnavailable at once if the pool is down or closed; QueueTimeout; Displaced; ClientGone
-   */
+  /** A connection for one statement, to be released. @throws DatabaseUnavailable, QueueTimeout, Displaced, ClientGone */
   async acquire(lane: string, signal: AbortSignal | undefined): Promise<Connection> {
     for (let connection = this.#idle.pop(); connection; connection = this.#idle.pop()) {
       this.busy.add(connection)
