@@ -140,9 +140,9 @@ function readAddresses(hosts: string, parameters: URLSearchParams): Address[] {
 }
 
 function readAddress(text: string): Address {
-  const [whole, name = '', port] = /^(\[[^\]]*\]|[^:[\]]*)(?::(\d*))?$/.exec(text) ?? []
-  if (whole === undefined || !URL.canParse(`postgres://${text}/`)) throw new Failure(NOT_A_URL)
-  return addressOf(decoded(name.replace(/^\[(.*)\]$/, '$1')), port)
+  const url = URL.parse(`postgres://${text}/`)
+  if (!url) throw new Failure(NOT_A_URL)
+  return addressOf(decoded(url.hostname.replace(/^\[(.*)\]$/, '$1')), url.port)
 }
 
 function addressOf(host: string, text: string | undefined): Address {
