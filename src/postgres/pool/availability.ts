@@ -43,7 +43,6 @@ export class Availability {
     const isNews = this.unreachable === undefined
     this.unreachable = reason
     if (!isNews) return
-    this.#pauses = 0
     this.#unreachableSince = this.clock.now()
     this.log.warn({ reason }, 'the database cannot be reached')
   }
