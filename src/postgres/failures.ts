@@ -18,6 +18,7 @@ const ADVICE: Record<string, string> = {
     'its certificate cannot be verified: name the file of its authority with sslrootcert in DATABASE_URL',
   CERT_HAS_EXPIRED: 'its certificate has expired: renew it',
   ERR_TLS_CERT_ALTNAME_INVALID: 'its certificate is for another name: is the host in DATABASE_URL right?',
+  ERR_SSL: 'TLS with it fails: is it Postgres that listens there, and is sslnegotiation right for it?',
   '28P01': 'it refuses the user or password in DATABASE_URL',
   '28000': 'it refuses the user in DATABASE_URL, or a connection that is not encrypted (sslmode)',
   '3D000': 'it has no database of the name in DATABASE_URL: create it with createdb',
@@ -27,11 +28,9 @@ const ADVICE: Record<string, string> = {
   '42704': 'it does not know a parameter in DATABASE_URL: remove what stands there after the "?"',
 }
 
-const BROKEN_TLS = 'TLS with it fails: is it Postgres that listens there, and is sslnegotiation right for it?'
-
 function adviceOn(code = ''): string | undefined {
-  if (code.startsWith('ERR_SSL_')) return BROKEN_TLS
-  return Object.entries(ADVICE).find(([codes]) => codes.split(' ').includes(code))?.[1]
+  const known = code.replace(/^ERR_SSL_.*/, 'ERR_SSL')
+  return Object.entries(ADVICE).find(([codes]) => codes.split(' ').includes(known))?.[1]
 }
 
 /** An error of a connection that axport itself finds. */
