@@ -144,12 +144,10 @@ export class Connection {
    * cannot be known, the connection ends.
    */
   cancel(): Promise<void> {
-    if (this.cancelling) return this.cancelling
-    const sent = this.wire.cancel(this.backend, CANCEL_TIMEOUT_MS)
-    const end = () => this.destroy(timeoutError())
-    this.cancelling = sent.catch(end).finally(() => {
-      this.cancelling = undefined
-    })
+    this.cancelling ??= this.wire
+      .cancel(this.backend, CANCEL_TIMEOUT_MS)
+      .catch(() => this.destroy(timeoutError()))
+      .finally(() => (this.cancelling = undefined))
     return this.cancelling
   }
 

@@ -40,11 +40,11 @@ export class Availability {
   ) {}
 
   noteUnreachable(reason: string): void {
-    const isNews = this.unreachable === undefined
+    if (this.unreachable === undefined) {
+      this.#unreachableSince = this.clock.now()
+      this.log.warn({ reason }, 'the database cannot be reached')
+    }
     this.unreachable = reason
-    if (!isNews) return
-    this.#unreachableSince = this.clock.now()
-    this.log.warn({ reason }, 'the database cannot be reached')
   }
 
   /** A connection was opened. */

@@ -133,15 +133,12 @@ export class ConnectionPool {
 
   /** Hands a connection to the next statement, unless it has ended. */
   release(connection: Connection): void {
-    const release = () => {
-      if (!this.busy.has(connection)) return
-      this.heardAt = this.clock.now()
-      if (this.clock.now() < connection.expiresAt) this.#hand(connection)
-      else connection.destroy()
-    }
     // A cancel request on its way would hit the next statement.
-    if (connection.cancelling) void connection.cancelling.then(release)
-    else release()
+    if (connection.cancelling) return void connection.cancelling.then(() => this.release(connection))
+    if (!this.busy.has(connection)) return
+    this.heardAt = this.clock.now()
+    if (this.heardAt < connection.expiresAt) this.#hand(connection)
+    else connection.destroy()
   }
 
   /** Fails the last waiter of the longest lane, so that one more can wait in `lane`; false if no lane is longer. */
