@@ -1,4 +1,4 @@
-import { chmodSync, rmSync } from 'node:fs'
+import { chmodSync } from 'node:fs'
 import { createServer, type Socket } from 'node:net'
 import type { PGlite } from '@electric-sql/pglite'
 import {
@@ -55,7 +55,6 @@ export async function servePglite(start: () => Promise<PGlite>, socketPath: stri
     scheduler.cutAll()
     await closed
     await scheduler.end()
-    rmSync(socketPath, { force: true })
   }
   return { close }
 }
@@ -173,7 +172,7 @@ class Scheduler {
 
   private async run({ client, bytes, isComplete }: Job): Promise<void> {
     const db = await this.engine?.catch(() => undefined)
-    // The engine has crashed: there is nothing to clean up.
+    // After a crash there is nothing to clean up.
     if (!db) return void client?.socket.destroy()
     try {
       // The unnamed statement survives a Sync, and another connection must not run it.
@@ -183,9 +182,14 @@ class Scheduler {
       this.setHolder(!isComplete || transactionState(answer) !== 'I' ? client : undefined)
       if (client && !client.socket.destroyed) client.socket.write(answer)
     } catch (error) {
-      // Only its files are closed: its state must not be written.
+      // The engine has crashed. Only its files are closed: its state must not be written.
       db.fs?.closeFs().catch(() => {})
-      this.recover(error as Error, client)
+      this.engine = undefined
+      this.setHolder(undefined)
+      this.queue = []
+      // As Postgres does. The next connection starts the engine again.
+      client?.refuse('57P02', `the embedded database had to be restarted: ${(error as Error).message}`)
+      this.cutAll()
     }
   }
 
@@ -195,15 +199,6 @@ class Scheduler {
     if (!holder) return
     const end = () => holder.refuse('25P03', 'an open transaction was idle for too long')
     this.idleTimer = setTimeout(end, IDLE_IN_TRANSACTION_TIMEOUT_MS).unref()
-  }
-
-  /** After a crash of the engine: cuts all connections, as Postgres does. The next connection starts the engine again. */
-  private recover(error: Error, culprit: Client | undefined): void {
-    this.engine = undefined
-    this.setHolder(undefined)
-    this.queue = []
-    culprit?.refuse('57P02', `the embedded database had to be restarted: ${error.message}`)
-    this.cutAll()
   }
 }
 
