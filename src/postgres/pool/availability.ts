@@ -41,6 +41,7 @@ export class Availability {
 
   noteUnreachable(reason: string): void {
     if (this.unreachable === undefined) {
+      this.#pauses = 0
       this.#unreachableSince = this.clock.now()
       this.log.warn({ reason }, 'the database cannot be reached')
     }
