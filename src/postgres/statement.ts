@@ -1,6 +1,7 @@
 import { fillPlaceholders, type SQL } from 'drizzle-orm'
 import { PgDialect } from 'drizzle-orm/pg-core'
 import type { Fragment, ParameterOrJSON, Sql, TransactionSql } from 'postgres'
+import { rawRows } from './connection/value-types.ts'
 
 /** Runs statements: a client of postgres.js, a transaction of it, or the database that requests use. */
 export interface Runner {
@@ -38,8 +39,7 @@ export function statement<Values extends Record<string, unknown>, Row>(
     compiled ??= new PgDialect().sqlToQuery(query)
     const parameters = fillPlaceholders(compiled.params, values) as ParameterOrJSON<never>[]
     const rows = db.unsafe(compiled.sql, parameters, { prepare, bytes })
-    // ServingDatabase returns raw rows; a query of postgres.js has to be asked for them.
-    return (await (bytes && 'raw' in rows ? (rows as ReturnType<Sql['unsafe']>).raw() : rows)) as Row[]
+    return (await (bytes ? rawRows(rows) : rows)) as Row[]
   }
 }
 

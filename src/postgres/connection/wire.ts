@@ -5,6 +5,7 @@ import { closedError } from '../failures.ts'
 import type { RunOptions } from '../statement.ts'
 import { type Backend, cancelBackend, openSocket, type Route } from './socket.ts'
 import type { PostgresUrl } from './url.ts'
+import { asText, VALUE_TYPES } from './value-types.ts'
 
 /** How one connection starts. */
 export interface Start {
@@ -109,43 +110,4 @@ class PostgresWire {
     this.socket.destroy()
     this.#sql.end({ timeout: 0 }).catch(() => {})
   }
-}
-
-const isTrue = (text: string) => text === 't'
-const asIs = (text: string) => text
-
-/** Reads {1,NULL,"a \"quoted\" one"}. */
-const arrayOf = (element: (text: string) => unknown) => (text: string) =>
-  Array.from(text.slice(1, -1).matchAll(/"((?:[^"\\]|\\.)*)"|([^,]+)/gs), ([, quoted, plain = 'NULL']) => {
-    if (quoted !== undefined) return element(quoted.replaceAll(/\\(.)/gs, '$1'))
-    return plain === 'NULL' ? null : element(plain)
-  })
-
-/**
- * A type of Postgres by its oid. asText() has serialized the values: postgres.js repeats a statement whose plan became
- * invalid with serialized parameters, and would turn hex into hex of hex, and 't' into false.
- */
-function valueType(oid: number, parse: (text: string) => unknown): PostgresType {
-  return { to: oid, from: [oid], serialize: asIs, parse }
-}
-
-/** Arrays have one dimension; a bigint or a date stays text. Without these, postgres.js asks for the array types. */
-const VALUE_TYPES = {
-  boolean: valueType(16, isTrue),
-  bytea: valueType(17, text => Buffer.from(text.slice(2), 'hex')),
-  booleans: valueType(1000, arrayOf(isTrue)),
-  integers: valueType(1007, arrayOf(Number)),
-  texts: valueType(1009, arrayOf(asIs)),
-  bigints: valueType(1016, arrayOf(asIs)),
-  dates: valueType(1182, arrayOf(asIs)),
-}
-
-/** A parameter as Postgres reads it; numbers and null stay as they are. An array becomes {"1",null,"a \"quoted\" one"}. */
-function asText(value: ParameterOrJSON<never>): ParameterOrJSON<never> {
-  if (Array.isArray(value)) {
-    const quoted = (item: unknown) => `"${String(item).replaceAll(/["\\]/g, '\\$&')}"`
-    return `{${value.map((item: unknown) => (item === null ? 'null' : quoted(item))).join(',')}}`
-  }
-  if (value instanceof Uint8Array) return `\\x${Buffer.from(value).toString('hex')}`
-  return typeof value === 'boolean' ? String(value) : value
 }
