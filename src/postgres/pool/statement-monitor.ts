@@ -39,12 +39,12 @@ export class StatementMonitor {
   }
 
   #round(): void {
-    const { bounds, busy, clock } = this.pool
+    const { bounds, connections, clock } = this.pool
     const now = clock.now()
     if (now - this.#roundAt > GRACE_MS) this.#resumedAt = now
     this.#roundAt = now
     let isSilent = false
-    for (const connection of busy) {
+    for (const connection of connections) {
       const end = (connection.runningSince ?? now) + bounds.statementMs
       const lateMs = now - Math.max(end, this.#resumedAt)
       if (lateMs > GRACE_MS) void connection.giveUp()
@@ -61,11 +61,11 @@ export class StatementMonitor {
 
   /** Finds out whether the server answers, or at least refuses, and whether it works on the silent statements. */
   readonly #probe = shared(async () => {
-    const { availability, bounds, busy, clock } = this.pool
+    const { availability, bounds, connections, clock } = this.pool
     if (availability.unreachable !== undefined) return
     const since = clock.now()
     this.#probedAt = since
-    const silent = [...busy].filter(connection => connection.silentMs(since) > this.#silenceMs)
+    const silent = [...connections].filter(connection => connection.silentMs(since) > this.#silenceMs)
     try {
       const timeoutMs = bounds.waitMs - this.#silenceMs
       const prober = await this.#openProber(since + timeoutMs)
