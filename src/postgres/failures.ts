@@ -3,16 +3,13 @@ import { Failure } from '../errors.ts'
 /** Why a server cannot be used and what an operator can do, by SQLSTATEs or by codes of the socket. */
 const ADVICE: Record<string, string> = {
   ECONNREFUSED: 'nothing listens there: is Postgres running, and are host and port of DATABASE_URL right?',
-  ENOTFOUND: 'its host name is not known: is the host in DATABASE_URL right?',
-  EAI_AGAIN: 'its host name cannot be resolved right now: is the host in DATABASE_URL right?',
+  'ENOTFOUND EAI_AGAIN': 'its host name cannot be resolved: is the host in DATABASE_URL right?',
   'ETIMEDOUT CONNECT_TIMEOUT':
-    'it does not answer: is the host in DATABASE_URL right, and may this machine reach it?',
+    'it does not answer: is Postgres, or a pooler with a connection to spare, at host and port of DATABASE_URL, and may this machine reach it?',
   'EHOSTUNREACH ENETUNREACH':
     'its host cannot be reached: is the host in DATABASE_URL right, and is the network up?',
   NOT_ENCRYPTED:
     'it does not encrypt, which sslmode in DATABASE_URL asks for: turn on its ssl, or change sslmode',
-  NO_ANSWER:
-    'it does not answer: is it Postgres at host and port of DATABASE_URL, or a pooler with a connection to spare?',
   'ECONNRESET CONNECTION_CLOSED': 'it closed the connection: is it Postgres that listens there?',
   NOT_WANTED: 'no server of those in DATABASE_URL is of the kind that target_session_attrs asks for',
   NO_STANDBY: 'it is no standby of the primary',
@@ -21,22 +18,19 @@ const ADVICE: Record<string, string> = {
     'its certificate cannot be verified: name the file of its authority with sslrootcert in DATABASE_URL',
   CERT_HAS_EXPIRED: 'its certificate has expired: renew it',
   ERR_TLS_CERT_ALTNAME_INVALID: 'its certificate is for another name: is the host in DATABASE_URL right?',
+  ERR_SSL: 'TLS with it fails: is it Postgres that listens there, and is sslnegotiation right for it?',
   '28P01': 'it refuses the user or password in DATABASE_URL',
   '28000': 'it refuses the user in DATABASE_URL, or a connection that is not encrypted (sslmode)',
   '3D000': 'it has no database of the name in DATABASE_URL: create it with createdb',
   '53300': 'it has no connection left: raise its max_connections, or stop something else',
-  '57P01': 'it is shutting down',
-  '57P02': 'it has crashed and is recovering',
-  '57P03': 'it is starting up or shutting down: try again in a moment',
+  '57P01 57P02 57P03': 'it is starting up or shutting down: try again in a moment',
   '42501': 'the user in DATABASE_URL lacks a privilege',
   '42704': 'it does not know a parameter in DATABASE_URL: remove what stands there after the "?"',
 }
 
-const BROKEN_TLS = 'TLS with it fails: is it Postgres that listens there, and is sslnegotiation right for it?'
-
 function adviceOn(code = ''): string | undefined {
-  if (code.startsWith('ERR_SSL_')) return BROKEN_TLS
-  return Object.entries(ADVICE).find(([codes]) => codes.split(' ').includes(code))?.[1]
+  const known = code.replace(/^ERR_SSL_.*/, 'ERR_SSL')
+  return Object.entries(ADVICE).find(([codes]) => codes.split(' ').includes(known))?.[1]
 }
 
 /** An error of a connection that axport itself finds. */
@@ -60,7 +54,7 @@ export function passingReason(failure: unknown): string | undefined {
   const mayPass =
     name === 'PostgresError'
       ? /^(08(?!P01)|53|57P)/
-      : /^(E(?!RR_|ACCES|PERM)[A-Z_]+|CONNECT_TIMEOUT|CONNECTION_\w+|NO_ANSWER|NOT_WANTED)$/
+      : /^(E(?!RR_|ACCES|PERM)[A-Z_]+|CONNECT_TIMEOUT|CONNECTION_\w+|NOT_WANTED)$/
   return typeof code === 'string' && mayPass.test(code) ? reasonOf(error) : undefined
 }
 
@@ -94,8 +88,7 @@ export class StatementTimeout extends Error {}
 export class ClientGone extends Error {}
 
 /** Whether the server did not answer in time. */
-export const isTimeout = (error: unknown): boolean =>
-  ['ETIMEDOUT', 'NO_ANSWER'].includes((error as { code?: string }).code ?? '')
+export const isTimeout = (error: unknown): boolean => (error as { code?: string }).code === 'ETIMEDOUT'
 
 /** What happened to a statement that failed; unforeseen: the statement itself is wrong. */
 export type Verdict = 'cut' | 'passing' | 'timeout' | 'read-only' | 'disk-full' | 'unforeseen'
@@ -104,7 +97,6 @@ export type Verdict = 'cut' | 'passing' | 'timeout' | 'read-only' | 'disk-full' 
 const SHORTAGES: Record<string, string> = {
   '53100': 'the disk of the database is full: no tokens can be issued',
   '53200': 'the database is out of memory',
-  '53400': 'the database has reached a limit of its configuration',
 }
 
 /** What the server is short of, if that is why it refused a statement. */

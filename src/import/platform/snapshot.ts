@@ -34,9 +34,6 @@ export interface Snapshot {
   cancel(): Promise<void>
 }
 
-/** Time for a request to cancel. */
-const CANCEL_TIMEOUT_MS = 1000
-
 /**
  * Connects, and begins a read-only snapshot.
  * @param last the last success; undefined to read all
@@ -84,7 +81,7 @@ function ofSnapshot(
     },
     async cancel() {
       endChecks()
-      await connection.giveUp(CANCEL_TIMEOUT_MS)
+      await connection.giveUp()
     },
   }
 }

@@ -1,5 +1,3 @@
-import { timeoutError } from '../failures.ts'
-
 /** The time of the machine. Durations are milliseconds. */
 export const SYSTEM_CLOCK = {
   now: () => performance.now(),
@@ -32,11 +30,4 @@ export function onTimeout(ms: number, act: () => void, clock: Clock = SYSTEM_CLO
     cancel = clock.after(READ_GRACE_MS, act)
   })
   return () => cancel()
-}
-
-/** The result of `work`, if it settles within `ms`. @throws timeoutError() */
-export async function withTimeout<Result>(ms: number, work: Promise<Result>): Promise<Result> {
-  const { promise, reject } = Promise.withResolvers<never>()
-  const cancel = onTimeout(ms, () => reject(timeoutError()))
-  return await Promise.race([work, promise]).finally(cancel)
 }

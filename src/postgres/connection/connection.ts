@@ -1,6 +1,6 @@
 import type { ParameterOrJSON } from 'postgres'
 import { closedError, codedError, timeoutError } from '../failures.ts'
-import type { RunOptions } from '../statement.ts'
+import { onlyRow, type RunOptions } from '../statement.ts'
 import { type Clock, onTimeout } from './clock.ts'
 import type { Backend } from './socket.ts'
 import { type ServerState, TARGETS } from './url.ts'
@@ -19,6 +19,8 @@ const IDENTITY = `
   select pg_backend_pid() as pid, extract(epoch from pg_postmaster_start_time())::text as server,
     pg_is_in_recovery() as "isStandby", current_setting('transaction_read_only') = 'on' as "isReadOnly"`
 
+type Identity = ServerState & { pid: number; server: string }
+
 /** Opens one more connection within `timeoutMs`. */
 export type Open = (timeoutMs: number) => Promise<Connection>
 
@@ -31,14 +33,13 @@ export class Connection {
   runningSince: number | undefined
   /** Which server this is; undefined behind a pooler. */
   server: string | undefined
-  isStandby = false
   isOver = false
   /** Its statement has failed, and is being cancelled. */
   isGivenUp = false
   /** Called once when the connection ends, for whatever reason. */
   onEnd = () => {}
   /** The server process, as the protocol reported it. */
-  backend: Backend | undefined
+  backend!: Backend
   /** Resolves when no cancel request is on its way any more; undefined if none is. */
   cancelling: Promise<void> | undefined
   /** Bytes at the last call of silentMs(), and when it last found more than before. */
@@ -57,23 +58,20 @@ export class Connection {
     wire.onEnd = () => this.#end()
   }
 
-  /** @throws the error of the socket or of the server; codes ETIMEDOUT, NO_ANSWER, NOT_WANTED */
+  /** @throws the error of the socket or of the server; codes ETIMEDOUT, NOT_WANTED */
   static async open(start: Start, timeoutMs: number, dial: Dial, clock: Clock): Promise<Connection> {
     const deadline = clock.now() + timeoutMs
     const connection = new Connection(start, await dial(start, timeoutMs), clock)
     await connection.#identify(deadline - clock.now())
-    if (connection.isOver) throw closedError()
     return connection
   }
 
   async #identify(timeoutMs: number): Promise<void> {
-    const rows = await this.query(IDENTITY, timeoutMs)
-    const [identity] = rows as (ServerState & { pid: number; server: string })[]
-    if (!identity) throw new Error('the server did not identify itself')
-    this.backend = (rows as { state?: Backend }).state
+    const rows = (await this.query(IDENTITY, timeoutMs)) as Identity[] & { state: Backend }
+    const identity = onlyRow(rows)
+    this.backend = rows.state
     // A pooler invents the pid of the protocol, and may run the next statement in another process.
-    this.server = identity.pid === this.backend?.pid ? identity.server : undefined
-    this.isStandby = identity.isStandby
+    this.server = identity.pid === this.backend.pid ? identity.server : undefined
     if (TARGETS[this.start.url.target](identity)) return
     void this.close()
     throw codedError('NOT_WANTED', 'the server is not of the kind that target_session_attrs names')
@@ -85,10 +83,9 @@ export class Connection {
     return await identified.catch(() => false)
   }
 
-  /** Runs a statement without parameters. Any failure ends the connection. @throws as run(); code NO_ANSWER */
+  /** Runs a statement without parameters. Any failure ends the connection. @throws as run(); code ETIMEDOUT */
   async query(text: string, timeoutMs: number): Promise<object> {
-    const noAnswer = () => this.destroy(codedError('NO_ANSWER', 'the server does not answer'))
-    const settle = onTimeout(timeoutMs, noAnswer, this.clock)
+    const settle = onTimeout(timeoutMs, () => this.destroy(timeoutError()), this.clock)
     const rows = this.run(text, [], { prepare: false }).catch(error => {
       this.destroy(error)
       throw error
@@ -146,22 +143,20 @@ export class Connection {
    * Asks the server to end the running statement. No other may run until this resolves: the request would hit it. If that
    * cannot be known, the connection ends.
    */
-  cancel(timeoutMs = CANCEL_TIMEOUT_MS): Promise<void> {
-    if (this.cancelling) return this.cancelling
-    const sent = this.backend ? this.wire.cancel(this.backend, timeoutMs) : Promise.reject(closedError())
-    const end = () => this.destroy(timeoutError())
-    this.cancelling = sent.catch(end).finally(() => {
-      this.cancelling = undefined
-    })
+  cancel(): Promise<void> {
+    this.cancelling ??= this.wire
+      .cancel(this.backend, CANCEL_TIMEOUT_MS)
+      .catch(() => this.destroy(timeoutError()))
+      .finally(() => (this.cancelling = undefined))
     return this.cancelling
   }
 
   /** Fails the running statement at once with `error`, cancels it, and then ends the connection: see cancelBackend(). */
-  async giveUp(timeoutMs = CANCEL_TIMEOUT_MS, error: Error = timeoutError()): Promise<void> {
+  async giveUp(error: Error = timeoutError()): Promise<void> {
     this.isGivenUp = true
     this.expiresAt = Number.NEGATIVE_INFINITY
     this.#abandon?.(error)
-    await this.cancel(timeoutMs)
+    await this.cancel()
     this.destroy()
   }
 
@@ -172,8 +167,9 @@ export class Connection {
     this.#end()
   }
 
-  /** Says goodbye to the server and ends the connection. No statement may be running. */
+  /** Says goodbye to the server and ends the connection. A running statement fails: it leaves no way to say goodbye. */
   async close(): Promise<void> {
+    if (this.runningSince !== undefined) this.destroy()
     this.#end()
     await this.wire.close(CLOSE_TIMEOUT_MS)
   }

@@ -1,7 +1,7 @@
 import { connect, isIP, type Socket } from 'node:net'
 import { checkServerIdentity, connect as encrypt, type TLSSocket } from 'node:tls'
-import { closedError, codedError } from '../failures.ts'
-import { withTimeout } from './clock.ts'
+import { closedError, codedError, timeoutError } from '../failures.ts'
+import { onTimeout } from './clock.ts'
 import type { Address, Encryption } from './url.ts'
 
 /** A way to a server. */
@@ -34,16 +34,16 @@ export async function openSocket({ address, encryption }: Route, timeoutMs: numb
   const raw = 'path' in address ? connect(address.path) : connect(address.port, address.host)
   // An error without a listener would end the process.
   raw.on('error', () => {})
-  const opening = async () => {
+  const cancelTimeout = onTimeout(timeoutMs, () => raw.destroy(timeoutError()))
+  try {
     await once(raw, 'connect')
     raw.setKeepAlive(true, KEEP_ALIVE_MS)
     return encryption && 'host' in address ? await encrypted(raw, encryption, address.host) : raw
-  }
-  try {
-    return await withTimeout(timeoutMs, opening())
   } catch (error) {
     raw.destroy()
     throw error
+  } finally {
+    cancelTimeout()
   }
 }
 
@@ -94,9 +94,6 @@ export async function cancelBackend(route: Route, backend: Backend, timeoutMs: n
   for (const [index, number] of [16, CANCEL_REQUEST, backend.pid, backend.secret].entries())
     message.writeUInt32BE(number >>> 0, index * 4)
   socket.resume().write(message)
-  try {
-    await withTimeout(deadline - performance.now(), once(socket, 'close'))
-  } finally {
-    socket.destroy()
-  }
+  const cancelTimeout = onTimeout(deadline - performance.now(), () => socket.destroy(timeoutError()))
+  await once(socket, 'close').finally(cancelTimeout)
 }

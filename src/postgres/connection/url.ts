@@ -38,7 +38,7 @@ export const TARGETS = {
   'read-only': ({ isReadOnly }: ServerState) => isReadOnly,
   primary: ({ isStandby }: ServerState) => !isStandby,
   standby: ({ isStandby }: ServerState) => isStandby,
-  // Only the order of the attempts differs.
+  // openFirst() looks for a standby first.
   'prefer-standby': () => true,
 }
 
@@ -65,14 +65,10 @@ const IGNORED =
 
 /** Parameters of libpq that axport does not support, and what to do instead. */
 const UNSUPPORTED: [RegExp, string][] = [
-  [/^(channel_binding|gsslib|krbsrvname|load_balance_hosts|require_auth|requirepeer)$/, 'remove it'],
-  [/^(ssl_max_protocol_version|ssl_min_protocol_version|sslcrl|sslcrldir)$/, 'remove it'],
-  [/^(sslcert|sslkey|sslpassword)$/, 'give the role a password: client certificates are not supported'],
-  [/^(service|servicefile)$/, 'write out what the service stands for'],
-  [/^dbname$/, 'write the name of the database after the host: postgres://user:password@host:port/name'],
-  [/^hostaddr$/, 'write the address before the "?", in place of the host'],
-  [/^passfile$/, 'write the password into the URL, or the URL into the file that DATABASE_URL_FILE names'],
-  [/^password$/, 'write the password before the host: postgres://user:password@host:port/name'],
+  [/^(channel_binding|gsslib|krbsrvname|load_balance_hosts|require(_auth|peer))$/, 'remove it'],
+  [/^(ssl_(max|min)_protocol_version|sslcrl(dir)?)$/, 'remove it'],
+  [/^ssl(cert|key|password)$/, 'give the role a password: client certificates are not supported'],
+  [/^(dbname|hostaddr|pass(file|word)|service(file)?)$/, 'write out postgres://user:password@host:port/name'],
 ]
 
 /** user, password, hosts, database and query. */
@@ -144,9 +140,9 @@ function readAddresses(hosts: string, parameters: URLSearchParams): Address[] {
 }
 
 function readAddress(text: string): Address {
-  const [whole, name = '', port] = /^(\[[^\]]*\]|[^:[\]]*)(?::(\d*))?$/.exec(text) ?? []
-  if (whole === undefined || !URL.canParse(`postgres://${text}/`)) throw new Failure(NOT_A_URL)
-  return addressOf(decoded(name.replace(/^\[(.*)\]$/, '$1')), port)
+  const url = URL.parse(`postgres://${text}/`)
+  if (!url) throw new Failure(NOT_A_URL)
+  return addressOf(decoded(url.hostname.replace(/^\[(.*)\]$/, '$1')), url.port)
 }
 
 function addressOf(host: string, text: string | undefined): Address {

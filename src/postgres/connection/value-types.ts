@@ -10,28 +10,24 @@ const arrayOf = (element: (text: string) => unknown) => (text: string) =>
     return plain === 'NULL' ? null : element(plain)
   })
 
-/** The types of statements by their oid in Postgres, with arrays of one dimension. A bigint or a date stays text. */
-const READERS = {
-  boolean: [16, isTrue],
-  bytea: [17, (text: string) => Buffer.from(text.slice(2), 'hex')],
-  booleans: [1000, arrayOf(isTrue)],
-  integers: [1007, arrayOf(Number)],
-  texts: [1009, arrayOf(asIs)],
-  bigints: [1016, arrayOf(asIs)],
-  dates: [1182, arrayOf(asIs)],
-} as const
-
 /**
- * The types for postgres.js, which without them asks each new connection for the array types. asText() has serialized the
- * values: postgres.js repeats a statement whose plan became invalid with serialized parameters, and would turn hex into
- * hex of hex, and 't' into false.
+ * A type of Postgres by its oid. asText() has serialized the values: postgres.js repeats a statement whose plan became
+ * invalid with serialized parameters, and would turn hex into hex of hex, and 't' into false.
  */
-export const VALUE_TYPES: Record<string, PostgresType> = Object.fromEntries(
-  Object.entries(READERS).map(([name, [oid, parse]]) => [
-    name,
-    { to: oid, from: [oid], serialize: asIs, parse },
-  ]),
-)
+function valueType(oid: number, parse: (text: string) => unknown): PostgresType {
+  return { to: oid, from: [oid], serialize: asIs, parse }
+}
+
+/** Arrays have one dimension; a bigint or a date stays text. Without these, postgres.js asks for the array types. */
+export const VALUE_TYPES = {
+  boolean: valueType(16, isTrue),
+  bytea: valueType(17, text => Buffer.from(text.slice(2), 'hex')),
+  booleans: valueType(1000, arrayOf(isTrue)),
+  integers: valueType(1007, arrayOf(Number)),
+  texts: valueType(1009, arrayOf(asIs)),
+  bigints: valueType(1016, arrayOf(asIs)),
+  dates: valueType(1182, arrayOf(asIs)),
+}
 
 /** A parameter as Postgres reads it; numbers and null stay as they are. An array becomes {"1",null,"a \"quoted\" one"}. */
 export function asText(value: ParameterOrJSON<never>): ParameterOrJSON<never> {

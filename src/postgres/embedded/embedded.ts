@@ -13,10 +13,10 @@ import {
   rmSync,
   statSync,
 } from 'node:fs'
-import { connect } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Failure } from '../../errors.ts'
+import { openSocket } from '../connection/socket.ts'
 
 /** The database of DATABASE_URL=embedded:DIR. */
 export interface EmbeddedDatabase {
@@ -51,7 +51,9 @@ export async function openEmbedded(dir: string): Promise<EmbeddedDatabase> {
       // Before each attempt at the socket: if an owner exits while it starts, this process becomes the owner.
       const release = tryLock(join(folder, LOCK))
       if (release) return await own(folder, socketPath, release)
-      if (await answers(socketPath)) return { socketPath, owner: false, close: async () => {} }
+      const socket = await openSocket({ address: { path: socketPath } }, POLL_MS).catch(() => undefined)
+      socket?.destroy()
+      if (socket) return { socketPath, owner: false, close: async () => {} }
       await Bun.sleep(POLL_MS)
     }
     throw new Error(`another process holds it and does not answer at ${socketPath}: stop that process`)
@@ -102,13 +104,6 @@ function tryLock(path: string): (() => void) | undefined {
   }
 }
 
-function answers(socketPath: string): Promise<boolean> {
-  return new Promise(resolve => {
-    const socket = connect(socketPath, () => resolve(true)).once('connect', () => socket.end())
-    socket.on('error', () => resolve(false))
-  })
-}
-
 /** Creates a missing folder, checks that it holds the database or nothing, and returns its real path. */
 function prepareFolder(dir: string): string {
   if (statSync(dir, { throwIfNoEntry: false })?.isDirectory() === false) throw new Error('it is not a folder')
@@ -138,10 +133,7 @@ const HARMLESS = [LOCK, SOCKET, `${CLUSTER}.`, 'lost+found']
 const foreignFileIn = (folder: string) =>
   readdirSync(folder).find(name => !HARMLESS.some(start => name.startsWith(start)))
 
-/**
- * The reason why DATABASE_URL names no embedded database, where opening it would create one. Undefined for a Postgres, and
- * where opening says what is wrong.
- */
+/** Why opening DATABASE_URL would create an embedded database; undefined if it would not, or would say what is wrong. */
 export function missingEmbedded(url: string): string | undefined {
   const dir = /^embedded:(.+)$/s.exec(url)?.[1]
   if (dir === undefined || existsSync(join(dir, CLUSTER))) return undefined

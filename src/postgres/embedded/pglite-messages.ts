@@ -53,9 +53,6 @@ export class Client {
   }
 }
 
-/** Codes of requests for encryption, which a client may send before the startup packet. */
-export const SSL_REQUEST = 80877103
-export const GSS_REQUEST = 80877104
 /** The startup packet of the engine's one session. */
 export const STARTUP = Buffer.from('\0\0\0\x29\0\x03\0\0user\0postgres\0database\0postgres\0\0')
 const SYNC = message('S')

@@ -1,4 +1,4 @@
-import { chmodSync, rmSync } from 'node:fs'
+import { chmodSync } from 'node:fs'
 import { createServer, type Socket } from 'node:net'
 import type { PGlite } from '@electric-sql/pglite'
 import {
@@ -7,8 +7,6 @@ import {
   Client,
   COPY_FAIL,
   cleanup,
-  GSS_REQUEST,
-  SSL_REQUEST,
   STARTUP,
   text,
   transactionState,
@@ -57,15 +55,14 @@ export async function servePglite(start: () => Promise<PGlite>, socketPath: stri
     scheduler.cutAll()
     await closed
     await scheduler.end()
-    rmSync(socketPath, { force: true })
   }
   return { close }
 }
 
 /** Gives the engine to one connection at a time. */
 class Scheduler {
-  private db: PGlite | undefined
-  private booting: Promise<void> | undefined
+  /** Undefined before the first start, and after a crash. */
+  private engine: Promise<PGlite> | undefined
   /** The answer of the engine to a startup packet, which every connection gets. */
   private greeting: Buffer = Buffer.alloc(0)
   private readonly clients = new Set<Client>()
@@ -83,9 +80,9 @@ class Scheduler {
 
   async end(): Promise<void> {
     clearInterval(this.checkpointTimer)
-    await this.booting?.catch(() => {})
     await this.work
-    await this.db?.close()
+    const db = await this.engine?.catch(() => undefined)
+    await db?.close()
   }
 
   cutAll(): void {
@@ -134,33 +131,29 @@ class Scheduler {
   }
 
   private async open(client: Client, code: number): Promise<void> {
-    if (code === SSL_REQUEST || code === GSS_REQUEST) return void client.socket.write('N')
-    // For example a cancel request, which cannot work: this process reads no message while a statement runs.
+    // A cancel request cannot work: this process reads no message while a statement runs. Encryption is for TCP.
     if (code >>> 16 !== 3) return void client.socket.end()
     client.isStarted = true
     try {
-      if (!this.db) await this.boot()
+      await this.boot()
       client.socket.write(this.greeting)
     } catch (error) {
       client.refuse('57P03', (error as Error).message)
     }
   }
 
-  /** Starts the engine, unless that is under way. */
-  boot(): Promise<void> {
+  /** Starts the engine, unless it runs. */
+  async boot(): Promise<void> {
     const boot = async () => {
       const db = await this.start()
       this.greeting = await execute(db, STARTUP)
-      this.db = db
+      return db
     }
-    const reset = () => {
-      this.booting = undefined
-    }
-    this.booting ??= boot().then(reset, error => {
-      setTimeout(reset, BOOT_PAUSE_MS).unref()
+    this.engine ??= boot().catch(error => {
+      setTimeout(() => (this.engine = undefined), BOOT_PAUSE_MS).unref()
       throw error
     })
-    return this.booting
+    await this.engine
   }
 
   private enqueue(job: Job): void {
@@ -170,25 +163,33 @@ class Scheduler {
 
   private async runAll(): Promise<void> {
     for (;;) {
-      const index = this.holder ? this.queue.findIndex(job => job.client === this.holder) : 0
-      const [job] = index < 0 ? [] : this.queue.splice(index, 1)
+      const job = this.queue.find(({ client }) => !this.holder || client === this.holder)
       if (!job) return
+      this.queue.splice(this.queue.indexOf(job), 1)
       await this.run(job)
     }
   }
 
   private async run({ client, bytes, isComplete }: Job): Promise<void> {
-    // The engine has crashed: there is nothing to clean up.
-    if (!this.db) return void client?.socket.destroy()
+    const db = await this.engine?.catch(() => undefined)
+    // After a crash there is nothing to clean up.
+    if (!db) return void client?.socket.destroy()
     try {
       // The unnamed statement survives a Sync, and another connection must not run it.
-      if (client !== this.previous) await execute(this.db, CLOSE_UNNAMED)
+      if (client !== this.previous) await execute(db, CLOSE_UNNAMED)
       this.previous = client
-      const answer = await execute(this.db, bytes)
+      const answer = await execute(db, bytes)
       this.setHolder(!isComplete || transactionState(answer) !== 'I' ? client : undefined)
       if (client && !client.socket.destroyed) client.socket.write(answer)
     } catch (error) {
-      this.recover(error as Error, client)
+      // The engine has crashed. Only its files are closed: its state must not be written.
+      db.fs?.closeFs().catch(() => {})
+      this.engine = undefined
+      this.setHolder(undefined)
+      this.queue = []
+      // As Postgres does. The next connection starts the engine again.
+      client?.refuse('57P02', `the embedded database had to be restarted: ${(error as Error).message}`)
+      this.cutAll()
     }
   }
 
@@ -198,17 +199,6 @@ class Scheduler {
     if (!holder) return
     const end = () => holder.refuse('25P03', 'an open transaction was idle for too long')
     this.idleTimer = setTimeout(end, IDLE_IN_TRANSACTION_TIMEOUT_MS).unref()
-  }
-
-  /** After a crash of the engine: cuts all connections, as Postgres does. The next connection starts the engine again. */
-  private recover(error: Error, culprit: Client | undefined): void {
-    // Only its files are closed: its state must not be written.
-    this.db?.fs?.closeFs().catch(() => {})
-    this.db = undefined
-    this.setHolder(undefined)
-    this.queue = []
-    culprit?.refuse('57P02', `the embedded database had to be restarted: ${error.message}`)
-    this.cutAll()
   }
 }
 

@@ -40,12 +40,12 @@ export class Availability {
   ) {}
 
   noteUnreachable(reason: string): void {
-    const isNews = this.unreachable === undefined
+    if (this.unreachable === undefined) {
+      this.#pauses = 0
+      this.#unreachableSince = this.clock.now()
+      this.log.warn({ reason }, 'the database cannot be reached')
+    }
     this.unreachable = reason
-    if (!isNews) return
-    this.#pauses = 0
-    this.#unreachableSince = this.clock.now()
-    this.log.warn({ reason }, 'the database cannot be reached')
   }
 
   /** A connection was opened. */

@@ -33,9 +33,6 @@ const MAX_IDLE_MS = 30_000
 /** When writes are refused, all connections are replaced this often at most. */
 const REPLACE_INTERVAL_MS = 30_000
 
-/** For the statements that close() cancels. */
-const CLOSE_TIMEOUT_MS = 1000
-
 /** For clients, while the database is down. */
 const RETRY_AFTER_SECONDS = 2
 
@@ -48,10 +45,10 @@ interface Waiter {
 export class ConnectionPool {
   readonly availability: Availability
   #state: State = 'up'
-  /** The one used last is taken first. */
-  readonly #idle: Connection[] = []
-  /** With a statement, or while one is cancelled. */
-  readonly busy = new Set<Connection>()
+  /** With a statement, without one, or while one is cancelled. */
+  readonly connections = new Set<Connection>()
+  /** Those without a statement. The one used last is taken first. */
+  #idle: Connection[] = []
   #opening = 0
   readonly #queue = new FairQueue<Waiter>()
   /** When the database last gave a sign of life, by the clock. */
@@ -83,7 +80,7 @@ export class ConnectionPool {
     const refusal = this.#refusal()
     if (refusal) for (const waiter of this.#queue.all()) waiter.fail(refusal)
     if (state !== 'down') return
-    for (const connection of [...this.#idle, ...this.busy]) connection.destroy()
+    for (const connection of this.connections) connection.destroy()
     this.#pause()
   }
 
@@ -102,15 +99,15 @@ export class ConnectionPool {
   /** Cancels what runs, fails what waits, and ends all connections. */
   async close(): Promise<void> {
     this.#become('closed')
-    await Promise.all([
-      ...this.#idle.splice(0).map(connection => connection.close()),
-      ...Array.from(this.busy, connection => connection.giveUp(CLOSE_TIMEOUT_MS, closedError())),
-    ])
+    const idle = new Set(this.#idle)
+    const end = (each: Connection) => (idle.has(each) ? each.close() : each.giveUp(closedError()))
+    await Promise.all(Array.from(this.connections, end))
   }
 
   stats(): { inUse: number; idle: number; waiting: number } {
-    const inUse = [...this.busy].filter(connection => !connection.isGivenUp).length
-    return { inUse, idle: this.#idle.length, waiting: this.#queue.size }
+    const idle = this.#idle.length
+    const usable = [...this.connections].filter(connection => !connection.isGivenUp).length
+    return { inUse: usable - idle, idle, waiting: this.#queue.size }
   }
 
   /** Whether the next acquire() has to wait for a release(). */
@@ -118,15 +115,12 @@ export class ConnectionPool {
     return this.#idle.length === 0 && this.#isFull
   }
 
-  /**
-   * A connection for one statement. It must be released.
-   * @throws DatabaseUnavailable at once if the pool is down or closed; QueueTimeout; Displaced; ClientGone
-   */
+  /** A connection for one statement, to be released. @throws DatabaseUnavailable, QueueTimeout, Displaced, ClientGone */
   async acquire(lane: string, signal: AbortSignal | undefined): Promise<Connection> {
     for (let connection = this.#idle.pop(); connection; connection = this.#idle.pop()) {
-      this.busy.add(connection)
-      if (!this.#isFit(connection)) this.#discard(connection)
-      else if (this.clock.now() - connection.usedAt < MAX_IDLE_MS) return connection
+      const now = this.clock.now()
+      if (now >= connection.expiresAt) connection.destroy()
+      else if (now - connection.usedAt < MAX_IDLE_MS) return connection
       else if (await connection.isUsable()) return connection
       // The others were idle for longer.
       else for (const other of [...this.#idle]) other.destroy()
@@ -138,15 +132,12 @@ export class ConnectionPool {
 
   /** Hands a connection to the next statement, unless it has ended. */
   release(connection: Connection): void {
-    const release = () => {
-      if (!this.busy.has(connection)) return
-      this.heardAt = this.clock.now()
-      if (this.#isFit(connection)) this.#hand(connection)
-      else this.#discard(connection)
-    }
     // A cancel request on its way would hit the next statement.
-    if (connection.cancelling) void connection.cancelling.then(release)
-    else release()
+    if (connection.cancelling) return void connection.cancelling.then(() => this.release(connection))
+    if (connection.isOver) return
+    this.heardAt = this.clock.now()
+    if (this.heardAt < connection.expiresAt) this.#hand(connection)
+    else connection.destroy()
   }
 
   /** Fails the last waiter of the longest lane, so that one more can wait in `lane`; false if no lane is longer. */
@@ -164,11 +155,7 @@ export class ConnectionPool {
     const now = this.clock.now()
     if (!isCertain && now - this.#replacedAt <= REPLACE_INTERVAL_MS) return
     this.#replacedAt = now
-    for (const connection of [...this.#idle, ...this.busy]) connection.expiresAt = Number.NEGATIVE_INFINITY
-  }
-
-  #isFit(connection: Connection): boolean {
-    return this.clock.now() < connection.expiresAt
+    for (const connection of this.connections) connection.expiresAt = Number.NEGATIVE_INFINITY
   }
 
   async #enqueue(lane: string, signal: AbortSignal | undefined): Promise<Connection> {
@@ -194,17 +181,12 @@ export class ConnectionPool {
 
   #hand(connection: Connection): void {
     const next = this.#queue.next()
-    if (next) {
-      this.busy.add(connection)
-      next.take(connection)
-    } else {
-      this.busy.delete(connection)
-      this.#idle.push(connection)
-    }
+    if (next) next.take(connection)
+    else this.#idle.push(connection)
   }
 
   get #isFull(): boolean {
-    return this.#idle.length + this.busy.size + this.#opening >= this.bounds.size
+    return this.connections.size + this.#opening >= this.bounds.size
   }
 
   /** Opens connections for those that wait. */
@@ -229,6 +211,7 @@ export class ConnectionPool {
     // Opened before all were replaced: it may lead to the former server.
     if (since <= this.#replacedAt) connection.expiresAt = Number.NEGATIVE_INFINITY
     if (this.#state === 'closed') return await connection.close()
+    this.connections.add(connection)
     connection.onEnd = () => this.#ended(connection)
     this.#become('up')
     this.#hand(connection)
@@ -237,7 +220,7 @@ export class ConnectionPool {
 
   /** No connection could be opened. If none is left, the database is down. */
   #failed(error: unknown, since: number, attempt: number): void {
-    const hasOthers = [...this.#idle, ...this.busy].some(connection => !connection.isGivenUp)
+    const hasOthers = [...this.connections].some(connection => !connection.isGivenUp)
     const isSilent = isTimeout(error)
     // The cause may have cut all connections, and have passed.
     if (!hasOthers && attempt === 1 && this.#state === 'up' && !isSilent) void this.#add(2)
@@ -257,16 +240,9 @@ export class ConnectionPool {
     })
   }
 
-  /** Ends a connection that is too old to be used again. */
-  #discard(connection: Connection): void {
-    connection.isGivenUp = true
-    connection.destroy()
-  }
-
   #ended(connection: Connection): void {
-    const index = this.#idle.indexOf(connection)
-    if (index >= 0) this.#idle.splice(index, 1)
-    if (!this.busy.delete(connection) && index < 0) return
+    this.connections.delete(connection)
+    this.#idle = this.#idle.filter(other => other !== connection)
     // What cut this one may have cut the idle ones too: they are tested before use.
     if (!connection.isGivenUp) for (const other of this.#idle) other.usedAt = Number.NEGATIVE_INFINITY
     this.#grow()

@@ -1,3 +1,4 @@
+import { shared } from '../../within.ts'
 import { READ_GRACE_MS } from '../connection/clock.ts'
 import type { Connection } from '../connection/connection.ts'
 import { closedError, isTimeout, reasonOf } from '../failures.ts'
@@ -13,7 +14,6 @@ const KEEP_MS = 30_000
 
 /** Checks the running statements in rounds: ends those that take too long, and probes the server if some are silent. */
 export class StatementMonitor {
-  #isProbing = false
   #isStopped = false
   /** By the clock: the last round, the first round after this process was stopped, and the last probe. */
   #roundAt: number
@@ -35,36 +35,37 @@ export class StatementMonitor {
   async stop(): Promise<void> {
     this.#isStopped = true
     this.#stopRounds()
-    // A connection that waits for an answer cannot say goodbye.
-    if (this.#isProbing) this.#prober?.destroy()
     await this.#prober?.close()
   }
 
   #round(): void {
-    const { bounds, busy, clock } = this.pool
+    const { bounds, connections, clock } = this.pool
     const now = clock.now()
     if (now - this.#roundAt > GRACE_MS) this.#resumedAt = now
     this.#roundAt = now
-    const silent: Connection[] = []
-    for (const connection of busy) {
+    let isSilent = false
+    for (const connection of connections) {
       const end = (connection.runningSince ?? now) + bounds.statementMs
       const lateMs = now - Math.max(end, this.#resumedAt)
       if (lateMs > GRACE_MS) void connection.giveUp()
       // The server has not ended it: a pooler does not pass statement_timeout on.
       else if (lateMs > GRACE_MS / 2) void connection.cancel()
-      else if (connection.silentMs(now) > this.#silenceMs) silent.push(connection)
+      else if (connection.silentMs(now) > this.#silenceMs) isSilent = true
     }
-    if (silent.length > 0 && now - this.#probedAt > this.#silenceMs) void this.#probe(silent, now)
-    else if (this.#prober && !this.#isProbing && now - this.#prober.usedAt > KEEP_MS)
-      void this.#prober.close()
+    if (isSilent && now - this.#probedAt > this.#silenceMs) void this.#probe()
+    const prober = this.#prober
+    if (!prober || prober.runningSince !== undefined || now - prober.usedAt <= KEEP_MS) return
+    this.#prober = undefined
+    void prober.close()
   }
 
   /** Finds out whether the server answers, or at least refuses, and whether it works on the silent statements. */
-  async #probe(silent: Connection[], since: number): Promise<void> {
-    const { availability, bounds, clock } = this.pool
-    if (this.#isProbing || availability.unreachable !== undefined) return
-    this.#isProbing = true
+  readonly #probe = shared(async () => {
+    const { availability, bounds, connections, clock } = this.pool
+    if (availability.unreachable !== undefined) return
+    const since = clock.now()
     this.#probedAt = since
+    const silent = [...connections].filter(connection => connection.silentMs(since) > this.#silenceMs)
     try {
       const timeoutMs = bounds.waitMs - this.#silenceMs
       const prober = await this.#openProber(since + timeoutMs)
@@ -76,10 +77,8 @@ export class StatementMonitor {
       for (const connection of stale) if (connection.silentMs(now) > now - since) connection.destroy()
     } catch (error) {
       if (isTimeout(error) && this.pool.heardAt < since) this.pool.lose(reasonOf(error))
-    } finally {
-      this.#isProbing = false
     }
-  }
+  })
 
   async #openProber(deadline: number): Promise<Connection> {
     const { clock, open } = this.pool
@@ -87,13 +86,9 @@ export class StatementMonitor {
     if (kept && clock.now() < kept.expiresAt && (await kept.isUsable(this.#silenceMs))) return kept
     void kept?.close()
     if (this.#isStopped) throw closedError()
-    const prober = await open(deadline - clock.now())
-    this.#prober = prober
-    prober.onEnd = () => {
-      if (this.#prober === prober) this.#prober = undefined
-    }
-    if (this.#isStopped) void prober.close()
-    return prober
+    this.#prober = await open(deadline - clock.now())
+    if (this.#isStopped) void this.#prober.close()
+    return this.#prober
   }
 }
 
@@ -113,9 +108,9 @@ export async function staleConnections(
   const candidates = silent.filter(({ server }) => server !== undefined && server === prober.server)
   if (candidates.length === 0) return []
   const rows = (await prober.query(ACTIVITY, timeoutMs)) as { pid: number; idle: string | null }[]
-  const idleMsOf = new Map<number | undefined, number>(rows.map(({ pid, idle }) => [pid, Number(idle ?? 0)]))
+  const idleMsOf = new Map(rows.map(({ pid, idle }) => [pid, Number(idle ?? 0)]))
   // A process that no longer exists does not work either.
-  return candidates.filter(({ backend }) => (idleMsOf.get(backend?.pid) ?? Number.POSITIVE_INFINITY) > idleMs)
+  return candidates.filter(({ backend }) => (idleMsOf.get(backend.pid) ?? Number.POSITIVE_INFINITY) > idleMs)
 }
 
 /** All processes: an array of pids as a parameter would cost a round trip for its type. */
