@@ -25,8 +25,7 @@ export const SETTINGS = {
     mask: maskedUrl,
   },
   DATABASE_URL_FILE: {
-    meaning:
-      'A file with the value of DATABASE_URL, as secret stores mount it. Each new connection reads it.',
+    meaning: 'A file with the value of DATABASE_URL, for secret stores. Each new connection reads it again.',
     mask: maskedPath,
     read: filePath,
   },
@@ -35,7 +34,7 @@ export const SETTINGS = {
     mask: maskedUrl,
   },
   DATABASE_READ_URL_FILE: {
-    meaning: 'A file with the value of DATABASE_READ_URL. Each new connection reads it.',
+    meaning: 'A file with the value of DATABASE_READ_URL. Each new connection reads it again.',
     mask: maskedPath,
     read: filePath,
   },
@@ -73,8 +72,7 @@ export const SETTINGS = {
     read: wholeNumber(0, 65535),
   },
   TRUSTED_PROXIES: {
-    meaning:
-      'Proxies whose X-Forwarded-For names the client: addresses and networks, 10.0.0.7, 192.168.0.0/16.',
+    meaning: 'Proxies whose X-Forwarded-For names the client: a list as 10.0.0.7, 192.168.0.0/16.',
     read: readNetworks,
   },
   LOG_LEVEL: {

@@ -1,9 +1,6 @@
 import { Type as t } from '@sinclair/typebox'
 
-/**
- * The names and the shapes of the contract: the parameters of the list request (spec 4.2), by which requests are read,
- * documented and sent by `axport pull`, and the records.
- */
+/** The parameters of the list request (spec 4.2), as they are read, documented and sent, and the shapes of records. */
 
 /** Values that a filter may have at most: 400 past it. */
 export const MAX_FILTER_VALUES = 1000

@@ -1,18 +1,4 @@
-import {
-  accessSync,
-  chmodSync,
-  closeSync,
-  constants,
-  fsync,
-  fsyncSync,
-  openSync,
-  readFileSync,
-  realpathSync,
-  renameSync,
-  rmSync,
-  statSync,
-  writeSync,
-} from 'node:fs'
+import fs from 'node:fs'
 import { dirname } from 'node:path'
 import { promisify } from 'node:util'
 import { Failure, TransientFailure } from './errors.ts'
@@ -26,7 +12,7 @@ export const PRIVATE = 0o600
 /** The text of a file. @throws Failure if it cannot be read, with a `subject` as "TLS_KEY_FILE names key.pem, which" */
 export function readNamed(file: string, subject: string): string {
   try {
-    return readFileSync(file, 'utf8')
+    return fs.readFileSync(file, 'utf8')
   } catch (error) {
     throw new Failure(`${subject} cannot be read (${(error as { code?: string }).code})`)
   }
@@ -42,7 +28,7 @@ export function readTrimmed(file: string, subject: string): string {
 /** Whether the path is a device or a pipe, which is written to directly. False if its status cannot be read. */
 export function isDevice(path: string): boolean {
   try {
-    const stat = statSync(path)
+    const stat = fs.statSync(path)
     return !stat.isFile() && !stat.isDirectory()
   } catch {
     return false
@@ -52,12 +38,12 @@ export function isDevice(path: string): boolean {
 /** The path, or the target of a link, so that the link stays. @throws Failure if the file cannot be written */
 export function outputPath(path: string): string {
   try {
-    const stat = statSync(path, { throwIfNoEntry: false })
+    const stat = fs.statSync(path, { throwIfNoEntry: false })
     if (stat?.isDirectory()) throw new Failure(`cannot write ${path}: it is a folder`)
     // A rename would also replace a read-only file.
-    if (stat) accessSync(path, constants.W_OK)
-    const output = stat ? realpathSync(path) : path
-    accessSync(dirname(output), constants.W_OK)
+    if (stat) fs.accessSync(path, fs.constants.W_OK)
+    const output = stat ? fs.realpathSync(path) : path
+    fs.accessSync(dirname(output), fs.constants.W_OK)
     return output
   } catch (error) {
     throw writeFailure(error, path)
@@ -66,7 +52,7 @@ export function outputPath(path: string): string {
 
 /** Writes all bytes. A single write may be partial on a disk that is nearly full. */
 export function writeFully(descriptor: number, bytes: Uint8Array): void {
-  for (let done = 0; done < bytes.length; ) done += writeSync(descriptor, bytes, done)
+  for (let done = 0; done < bytes.length; ) done += fs.writeSync(descriptor, bytes, done)
 }
 
 /** A file that is being written, beside the file that it replaces when it is complete. Only its owner can read it. */
@@ -80,8 +66,8 @@ export class Draft {
     readonly path = `${output}.${process.pid}.tmp`,
   ) {
     // In a container a killed process may have had the same number.
-    rmSync(this.path, { force: true })
-    this.descriptor = openSync(this.path, 'wx', PRIVATE)
+    fs.rmSync(this.path, { force: true })
+    this.descriptor = fs.openSync(this.path, 'wx', PRIVATE)
   }
 
   /** Writes all bytes; none once closed: the descriptor may be that of another file. @throws the error of the system */
@@ -91,30 +77,30 @@ export class Draft {
 
   close(): void {
     this.isOpen = false
-    closeSync(this.descriptor)
+    fs.closeSync(this.descriptor)
   }
 
   /** Deletes the draft; does nothing after it was closed. */
   discard(): void {
     if (!this.isOpen) return
     this.close()
-    rmSync(this.path, { force: true })
+    fs.rmSync(this.path, { force: true })
   }
 }
 
-const flush = promisify(fsync)
+const flush = promisify(fs.fsync)
 
 /** Renames a complete draft to the output, with the mode of the file that it replaces. Its descriptor stays open. */
 export async function publish(descriptor: number, draft: string, output: string): Promise<void> {
-  const replaced = statSync(output, { throwIfNoEntry: false })
-  if (replaced) chmodSync(draft, replaced.mode & 0o777)
+  const replaced = fs.statSync(output, { throwIfNoEntry: false })
+  if (replaced) fs.chmodSync(draft, replaced.mode & 0o777)
   await putInPlace(descriptor, draft, output)
 }
 
 /** The same with the mode of the draft. */
 export async function putInPlace(descriptor: number, draft: string, output: string): Promise<void> {
   await flush(descriptor)
-  renameSync(draft, output)
+  fs.renameSync(draft, output)
   // The new name survives a crash of the machine; some systems cannot flush a folder.
   try {
     flushPath(dirname(output))
@@ -123,11 +109,11 @@ export async function putInPlace(descriptor: number, draft: string, output: stri
 
 /** Flushes a file or a folder to the disk. @throws the error of the system */
 export function flushPath(path: string): void {
-  const descriptor = openSync(path, 'r')
+  const descriptor = fs.openSync(path, 'r')
   try {
-    fsyncSync(descriptor)
+    fs.fsyncSync(descriptor)
   } finally {
-    closeSync(descriptor)
+    fs.closeSync(descriptor)
   }
 }
 

@@ -5,10 +5,7 @@ import { MIGRATIONS } from '../postgres/schema/migrations.ts'
 import { compareCounts, compareRows, READ_MODEL, SOURCE_TABLES } from '../postgres/schema/read-model.ts'
 import { canRead, type Finding, ok, skipped, warning, wrong } from './finding.ts'
 
-/**
- * Whether the read model equals its source. `full` compares every row and the counts of the records; otherwise a random
- * sample of 1,000 ids of each source and its table is compared.
- */
+/** Whether the read model equals its source: in 1,000 random ids of each table, or (`full`) in every row and count. */
 export async function checkReadModel(db: Sql, full: boolean): Promise<Finding> {
   const tables = READ_MODEL.flatMap(({ table, source }) => [source, table, `${table}_rendered`])
   if (!(await canRead(db, ...tables, 'export_counts')))

@@ -6,10 +6,7 @@ import { MIGRATIONS } from '../postgres/schema/migrations.ts'
 import { requireUsableSchema } from '../postgres/schema/schema-record.ts'
 import { canRead, type Finding, ok, skipped, warning, wrong } from './finding.ts'
 
-/**
- * Whether the schema is that of this axport, with all of its indexes. In the state 'unknown' the role cannot read the record
- * of migrations; only its privileges can be checked.
- */
+/** Compares the schema and its indexes; 'unknown' if the role cannot read the record of migrations. */
 export async function checkSchema(
   db: Sql,
 ): Promise<{ finding: Finding; state: 'current' | 'unknown' | 'other' }> {

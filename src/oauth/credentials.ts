@@ -27,10 +27,7 @@ export function clientOf(body: unknown, authorization: string | null): Client {
   return { clientId, clientSecret }
 }
 
-/**
- * The only 401 of this endpoint: it does not show whether the client is unknown, has a wrong secret or is disabled.
- * @param logFields the client id of an existing integration
- */
+/** The only 401 of this endpoint, whatever is wrong. @param logFields the client id of an existing integration */
 export function invalidClient(logFields?: LogFields): HttpError {
   const headers = { 'www-authenticate': 'Basic realm="axport", charset="UTF-8"' }
   return oauthError(401, 'Client authentication failed', headers, logFields)

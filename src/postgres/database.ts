@@ -45,11 +45,7 @@ export const SERVING = {
   parallel_tuple_cost: '0.01',
 }
 
-/**
- * Opens DATABASE_URL and proves that it answers.
- * @param url or a function that reads it again for each connection of a pool, because a password may change
- * @throws Failure for an invalid URL, or a database that cannot be reached
- */
+/** Opens DATABASE_URL, which a function reads for each connection: its password may change. @throws Failure */
 export async function openDatabase(url: string | (() => string), poolSize: number): Promise<Database> {
   const read = typeof url === 'string' ? () => url : url
   const text = read()

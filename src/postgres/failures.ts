@@ -44,10 +44,7 @@ export function connectionFailure(error: unknown): unknown {
   return advice ? new Failure(`cannot reach the database: ${advice}`, { cause: error }) : error
 }
 
-/**
- * Why a database could not be opened, if that may pass without anybody's help; undefined for a wrong password or the like.
- * @param failure what connectionFailure() returned
- */
+/** Why a database could not be opened, as connectionFailure() said it, if that may pass without help. */
 export function passingReason(failure: unknown): string | undefined {
   const error = failure instanceof Failure ? failure.cause : failure
   const { code, name } = (error ?? {}) as { code?: unknown; name?: string }

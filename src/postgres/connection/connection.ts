@@ -139,10 +139,7 @@ export class Connection {
     return this.runningSince === undefined ? 0 : now - Math.max(this.runningSince, this.#heardAt)
   }
 
-  /**
-   * Asks the server to end the running statement. No other may run until this resolves: the request would hit it. If that
-   * cannot be known, the connection ends.
-   */
+  /** Cancels the running statement; no other may run until this resolves. If that is not known, the connection ends. */
   cancel(): Promise<void> {
     this.cancelling ??= this.wire
       .cancel(this.backend, CANCEL_TIMEOUT_MS)

@@ -26,10 +26,7 @@ const CANCEL_REQUEST = 80877102
 /** The protocol name that direct TLS negotiates. */
 const ALPN = 'postgresql'
 
-/**
- * Opens a socket to a server, with TLS or without, on which the Postgres protocol can start.
- * @throws the error of the socket or of TLS; codes NOT_ENCRYPTED, ETIMEDOUT, CONNECTION_CLOSED
- */
+/** Opens a socket, with TLS or without. @throws its error; codes NOT_ENCRYPTED, ETIMEDOUT, CONNECTION_CLOSED */
 export async function openSocket({ address, encryption }: Route, timeoutMs: number): Promise<Socket> {
   const raw = 'path' in address ? connect(address.path) : connect(address.port, address.host)
   // An error without a listener would end the process.

@@ -1,18 +1,6 @@
 import { Database } from 'bun:sqlite'
 import { createHash } from 'node:crypto'
-import {
-  accessSync,
-  chmodSync,
-  constants,
-  existsSync,
-  lstatSync,
-  mkdirSync,
-  readdirSync,
-  readFileSync,
-  realpathSync,
-  rmSync,
-  statSync,
-} from 'node:fs'
+import fs from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Failure } from '../../errors.ts'
@@ -64,9 +52,9 @@ export async function openEmbedded(dir: string): Promise<EmbeddedDatabase> {
 
 async function own(folder: string, socketPath: string, release: () => void): Promise<EmbeddedDatabase> {
   try {
-    rmSync(socketPath, { force: true })
+    fs.rmSync(socketPath, { force: true })
     // The lock excludes another engine. A killed engine may leave this file empty, which Postgres refuses.
-    rmSync(join(folder, CLUSTER, 'postmaster.pid'), { force: true })
+    fs.rmSync(join(folder, CLUSTER, 'postmaster.pid'), { force: true })
     // Imported here: a service on a Postgres never evaluates the engine.
     const { startPglite } = await import('./pglite-assets.ts')
     const { servePglite } = await import('./pglite.ts')
@@ -106,24 +94,25 @@ function tryLock(path: string): (() => void) | undefined {
 
 /** Creates a missing folder, checks that it holds the database or nothing, and returns its real path. */
 function prepareFolder(dir: string): string {
-  if (statSync(dir, { throwIfNoEntry: false })?.isDirectory() === false) throw new Error('it is not a folder')
-  mkdirSync(dir, { recursive: true, mode: 0o700 })
-  const folder = realpathSync(dir)
-  accessSync(folder, constants.R_OK | constants.W_OK | constants.X_OK)
+  if (fs.statSync(dir, { throwIfNoEntry: false })?.isDirectory() === false)
+    throw new Error('it is not a folder')
+  fs.mkdirSync(dir, { recursive: true, mode: 0o700 })
+  const folder = fs.realpathSync(dir)
+  fs.accessSync(folder, fs.constants.R_OK | fs.constants.W_OK | fs.constants.X_OK)
   const cluster = join(folder, CLUSTER)
-  if (existsSync(cluster)) {
-    const version = readFileSync(join(cluster, 'PG_VERSION'), 'utf8').trim()
+  if (fs.existsSync(cluster)) {
+    const version = fs.readFileSync(join(cluster, 'PG_VERSION'), 'utf8').trim()
     if (version !== POSTGRES_VERSION)
       throw new Error(`it was made by Postgres ${version}: use the axport that made it`)
     // As root it would work, and create files that the user of the service cannot read.
-    const { uid } = statSync(cluster)
+    const { uid } = fs.statSync(cluster)
     if (uid !== process.getuid?.()) throw new Error(`it belongs to user ${uid}: run axport as that user`)
   } else {
     const foreign = foreignFileIn(folder)
     if (foreign) throw new Error(`it holds something else (${foreign}): name a new or an empty folder`)
   }
   // The engine creates files that all users can read.
-  chmodSync(folder, 0o700)
+  fs.chmodSync(folder, 0o700)
   return folder
 }
 
@@ -131,14 +120,14 @@ function prepareFolder(dir: string): string {
 const HARMLESS = [LOCK, SOCKET, `${CLUSTER}.`, 'lost+found']
 
 const foreignFileIn = (folder: string) =>
-  readdirSync(folder).find(name => !HARMLESS.some(start => name.startsWith(start)))
+  fs.readdirSync(folder).find(name => !HARMLESS.some(start => name.startsWith(start)))
 
 /** Why opening DATABASE_URL would create an embedded database; undefined if it would not, or would say what is wrong. */
 export function missingEmbedded(url: string): string | undefined {
   const dir = /^embedded:(.+)$/s.exec(url)?.[1]
-  if (dir === undefined || existsSync(join(dir, CLUSTER))) return undefined
+  if (dir === undefined || fs.existsSync(join(dir, CLUSTER))) return undefined
   try {
-    if (existsSync(dir) && foreignFileIn(dir)) return undefined
+    if (fs.existsSync(dir) && foreignFileIn(dir)) return undefined
   } catch {
     return undefined
   }
@@ -150,8 +139,8 @@ function socketPathOf(folder: string): string {
   if (Buffer.byteLength(path) <= MAX_SOCKET_PATH) return path
   const name = `axport-${createHash('sha256').update(folder).digest('hex').slice(0, 16)}`
   const parent = join(tmpdir(), name)
-  mkdirSync(parent, { recursive: true, mode: 0o700 })
-  const { uid, mode } = lstatSync(parent)
+  fs.mkdirSync(parent, { recursive: true, mode: 0o700 })
+  const { uid, mode } = fs.lstatSync(parent)
   // Another user may have created that folder, to listen there.
   if (uid !== process.getuid?.() || (mode & 0o077) !== 0)
     throw new Error(`${parent} belongs to another user: remove it`)

@@ -15,10 +15,7 @@ const SHORTAGE_LOG_INTERVAL_MS = 60_000
 
 const READ_ONLY = 'the database is read-only: no tokens can be issued'
 
-/**
- * Whether the database can be reached and written, as last found. Each change is one line in the log; reasons hold
- * nothing of a URL, a statement or a row.
- */
+/** Whether the database can be reached and written, as last found. A change is a line in the log, without any value. */
 export class Availability {
   /** Why the database cannot be reached; undefined if it can. */
   unreachable: string | undefined

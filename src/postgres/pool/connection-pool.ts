@@ -147,10 +147,7 @@ export class ConnectionPool {
     return last !== undefined
   }
 
-  /**
-   * Uses no connection again that is open now.
-   * @param isCertain whether new ones lead to another server; if not, they are replaced now and then only
-   */
+  /** Uses no open connection again; unless it `isCertain` that new ones lead to another server, now and then only. */
   replaceAll(isCertain: boolean): void {
     const now = this.clock.now()
     if (!isCertain && now - this.#replacedAt <= REPLACE_INTERVAL_MS) return

@@ -46,10 +46,7 @@ export class ServingDatabase extends ConnectionPool implements Runner {
     await Promise.all([super.close(), this.#monitor.stop()])
   }
 
-  /**
-   * Runs the statements of one request. A statement that was cut is repeated once: requests read, or insert rows under a
-   * given key, so that nothing happens twice.
-   */
+  /** Runs the statements of a request. A cut one is repeated once: it reads, or inserts rows under a given key. */
   forRequest(requester: Requester, lane = SHARED_LANE): Runner {
     return { unsafe: (text, parameters, options) => this.#run(text, parameters, options, lane, requester) }
   }

@@ -1,7 +1,4 @@
-/**
- * The advisory locks of axport. Each is held for a transaction, which works behind a transaction pooler, and ends with the
- * connection. The numbers are arbitrary.
- */
+/** The advisory locks, each held for a transaction, as behind a transaction pooler. The numbers are arbitrary. */
 export const LOCKS = {
   /** For changing the schema or its privileges. */
   schema: 7_241_905_833,

@@ -16,10 +16,7 @@ export function schemaNumber(migrations: Migration[]): number {
   return Math.max(0, ...migrations.map(numberOf))
 }
 
-/**
- * The number of the oldest schema whose programs can serve and provision on a database with this migration: N of the
- * comment `-- compatible-with: N` at its head, or its own number.
- */
+/** The oldest schema whose programs can serve on this: N of `-- compatible-with: N` at its head, or its own number. */
 export function compatibleWith(migration: Migration): number {
   const declared = /^(?:--.*\n)*?-- compatible-with: (\d+)\n/.exec(migration.sql)?.[1]
   return Number(declared ?? numberOf(migration))

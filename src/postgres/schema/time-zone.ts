@@ -1,10 +1,7 @@
 import type { Sql } from 'postgres'
 import { Failure } from '../../errors.ts'
 
-/**
- * Sets the platform's time zone, which renders every record anew in the same transaction. Returns whether it changed.
- * @throws Failure for a zone that Postgres does not know, or that is different on other servers
- */
+/** Sets the time zone and renders every record anew; returns whether it changed. @throws Failure for an unusable one */
 export async function setTimeZone(sql: Sql, timeZone: string): Promise<boolean> {
   // Postgres also accepts localtime, a setting of the server's machine; Factory, a machine without that setting; and
   // posix/ and right/, copies of the zones that not every server has, right/ with leap seconds.
