@@ -57,7 +57,7 @@ test('a program that cannot record disclosures refuses the database while record
   expect((await older()).ahead).toContain('0008_disclosures')
   await migrate('--disclosures', 'on')
   await expect(older()).rejects.toThrow(
-    '0008_disclosures, which this axport does not know: run a newer axport',
+    '0008_disclosures, unknown to this axport: run a newer axport',
   )
   await migrate('--disclosures', 'off')
   expect((await older()).missing).toEqual([])
