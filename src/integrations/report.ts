@@ -130,10 +130,7 @@ function obstacles(report: Omit<IntegrationReport, 'obstacles'>): string[] {
   return all.filter(obstacle => typeof obstacle === 'string')
 }
 
-/**
- * A row of the history of integrations (0007_integration_history), with name and purpose as they were after the event, or
- * before it for a deletion. `role` made the change in the database; `host` is an address, or the name of a machine.
- */
+/** An event of the history (migration 0007): name and purpose as they were then, for a deletion before it. */
 interface HistoryEvent {
   at: string
   client_id: string
@@ -142,36 +139,19 @@ interface HistoryEvent {
   /** created, found, described, scope, rotated, secret, disabled, enabled or deleted */
   event: string
   changes: Changes
+  /** The role that made the change in the database. */
   role: string
+  /** An address, or the name of a machine. */
   host: string | null
 }
 
-/** The fields that an event changed, and no others. */
-export interface Changes {
-  client_id?: Change<string>
-  name?: Change<string>
-  purpose?: Change<string>
-  contact?: Change<string>
-  organizations?: ChangedIds
-  products?: ChangedIds
-  /** Whether the set was given as "all". */
-  all_organizations?: Change<boolean>
-  all_products?: Change<boolean>
-  disabled_at?: Change<string>
-  /** Secrets that were added and removed, by their ids in the database. */
-  secrets?: ChangedIds
-  /** The secret whose end was set or moved. */
-  secret?: ExactNumber
-  expires_at?: Change<string>
-}
+/** The columns that an event changed, by name, and the id of the secret whose end was set or moved as `secret`. */
+export type Changes = Record<string, Change | ChangedIds | ExactNumber>
 
-type Change<Value> = [before: Value | null, after: Value | null]
+type Change = [before: string | boolean | null, after: string | boolean | null]
 
-/** The ids that were added to a set and removed from it. */
-export interface ChangedIds {
-  added?: ExactNumber[]
-  removed?: ExactNumber[]
-}
+/** The ids that were added to a set, or to the secrets, and removed from it. */
+type ChangedIds = { added?: ExactNumber[]; removed?: ExactNumber[] }
 
 /** The history of one integration or of all, deleted ones included, oldest first. @throws Failure if it has none */
 export async function readHistory(db: Sql, clientId?: string): Promise<HistoryEvent[]> {
@@ -184,8 +164,6 @@ export async function readHistory(db: Sql, clientId?: string): Promise<HistoryEv
       order by id
     ) as h`
   if (clientId !== undefined && rows.length === 0)
-    throw new Failure(
-      `the history has no integration ${clientId}: axport integration history shows those that it has`,
-    )
+    throw new Failure(`the history has no integration ${clientId}: axport integration history lists all`)
   return rows.map(({ event }) => parseExact(event) as HistoryEvent)
 }
