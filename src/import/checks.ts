@@ -1,20 +1,15 @@
 import checksOfIds from './checks.sql' with { type: 'text' }
 import checksOfParts from './checks-of-parts.sql' with { type: 'text' }
-import { TABLE_OF, type Type } from './record.ts'
+import { type RecordSource, TABLE_OF, type Type } from './record.ts'
 
-/** The facts about an import that its checks depend on. */
-export interface Checking {
-  hasPartsApart: boolean
-  /** The source holds all parts: an assessment has to come with its own. */
-  needsParts: boolean
-  /** Parts have to come with their assessment, because they replace all parts that are stored. */
-  partsComeAlong: boolean
-  /** Nothing is loaded when any record is bad: only records that are bad themselves are reported. */
-  isWhole: boolean
-}
-
-/** The query for line and reason of staged rows that contradict each other or the database. */
-export function problems({ hasPartsApart, needsParts, partsComeAlong, isWhole }: Checking): string {
+/**
+ * The query for line and reason of staged rows that contradict each other or the database. An import that `isWhole` loads
+ * nothing when any record is bad: only records that are bad themselves are reported.
+ */
+export function problems(source: RecordSource, isSync: boolean, isWhole: boolean): string {
+  const { hasPartsApart, types, feed } = source
+  // A feed gives all current parts of an assessment.
+  const needsParts = types.includes('part') && (isSync || feed !== undefined)
   const checks = [
     reference(isWhole, 'assessment', 'user_id', 'user'),
     reference(isWhole, 'assessment', 'organization_id', 'organization'),
@@ -31,6 +26,7 @@ export function problems({ hasPartsApart, needsParts, partsComeAlong, isWhole }:
       and not exists (select from import_assessment_parts p where p.assessment_id = a.id)
       ${needsParts ? '' : KEEPS_NONE}`,
   ]
+  const partsComeAlong = feed !== undefined && types.includes('assessment')
   if (hasPartsApart) checks.push(partOfUnknown(isWhole, partsComeAlong), checksOfParts)
   return STAYING_PARTS + checks.join('\nunion all\n')
 }
@@ -90,15 +86,15 @@ const KEEPS_NONE = `and not exists (
   where t.assessment_id = a.id and not (t.id = a.id and coalesce(a.clears_proctor, false))
 )`
 
-/** A part that arrives apart from its assessment must have one. */
-const partOfUnknown = (isWhole: boolean, partsComeAlong: boolean) => `
+/** A part that arrives apart must have an assessment. If all parts `comeAlong`, they replace all that are stored. */
+const partOfUnknown = (isWhole: boolean, comeAlong: boolean) => `
   select p.line, format('assessment_id: assessment %s ${
-    partsComeAlong
+    comeAlong
       ? 'is not given by assessments.sql, with which all of its parts have to come'
       : 'is neither in the file nor in the database'
   }', p.assessment_id)
   from import_assessment_parts p
   where p.apart
     and not exists (select from import_assessments i where i.id = p.assessment_id)
-    ${partsComeAlong ? '' : 'and not exists (select from assessments t where t.id = p.assessment_id)'}
+    ${comeAlong ? '' : 'and not exists (select from assessments t where t.id = p.assessment_id)'}
     ${isNotBad(isWhole, 'assessment', 'p.assessment_id')}`

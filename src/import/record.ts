@@ -1,3 +1,4 @@
+import { firstThree } from '../errors.ts'
 import type { Feed } from './platform/feed.ts'
 
 /** Field names and values as the staging tables have them; a value that the source leaves out is undefined. */
@@ -113,17 +114,12 @@ export class UnknownNames {
 
   /** A clause for the files, and for each place: "unknown in users.csv, and ignored: firstname". */
   notes(): string[] {
-    const files = this.files.length > 0 ? [`ignored ${firstFive(this.files.map(printable))}`] : []
+    const files = this.files.length > 0 ? [`ignored ${firstThree(this.files.map(printable))}`] : []
     const unknown = [...this.namesOf].map(
-      ([where, names]) => `unknown in ${where}, and ignored: ${firstFive([...names])}`,
+      ([where, names]) => `unknown in ${where}, and ignored: ${firstThree([...names])}`,
     )
     return [...files, ...unknown]
   }
-}
-
-function firstFive(names: string[]): string {
-  const more = names.length > 5 ? ` and ${names.length - 5} more` : ''
-  return names.slice(0, 5).join(', ') + more
 }
 
 /** A name of the source without control characters, which a terminal would obey. */

@@ -3,7 +3,6 @@ import type { TransactionSql } from 'postgres'
 import { Failure } from '../errors.ts'
 import { Draft } from '../files.ts'
 import { onlyRow } from '../postgres/statement.ts'
-import { type Checking, problems } from './checks.ts'
 import {
   describePlace,
   type Place,
@@ -60,10 +59,9 @@ export async function* readRejects(sql: TransactionSql, source: RecordSource): A
       }
 }
 
-/** Finds rows that cannot be loaded. Unless the import is whole, takes them out until the remaining rows fit together. */
-export async function findProblems(sql: TransactionSql, checking: Checking): Promise<void> {
-  const found = problems(checking)
-  if (checking.isWhole) return void (await sql.unsafe(`insert into import_rejects (line, reason) ${found}`))
+/** Rejects the rows `found` by problems(). Unless the import is whole, takes them out until the others fit together. */
+export async function rejectProblems(sql: TransactionSql, found: string, isWhole: boolean): Promise<void> {
+  if (isWhole) return void (await sql.unsafe(`insert into import_rejects (line, reason) ${found}`))
   const deletions = [...Object.values(TABLE_OF), 'removed_parts'].map(
     table => `, bad_${table} as (delete from import_${table} where line in (select line from found))`,
   )
