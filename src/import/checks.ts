@@ -2,10 +2,7 @@ import checksOfIds from './checks.sql' with { type: 'text' }
 import checksOfParts from './checks-of-parts.sql' with { type: 'text' }
 import { type RecordSource, TABLE_OF, type Type } from './record.ts'
 
-/**
- * The query for line and reason of staged rows that contradict each other or the database. An import that `isWhole` loads
- * nothing when any record is bad: only records that are bad themselves are reported.
- */
+/** The query for line and reason of staged rows that contradict each other or the database. */
 export function problems(source: RecordSource, isSync: boolean, isWhole: boolean): string {
   const { hasPartsApart, types, feed } = source
   // A feed gives all current parts of an assessment.
@@ -28,27 +25,25 @@ export function problems(source: RecordSource, isSync: boolean, isWhole: boolean
   ]
   const partsComeAlong = feed !== undefined && types.includes('assessment')
   if (hasPartsApart) checks.push(partOfUnknown(isWhole, partsComeAlong), checksOfParts)
-  return STAYING_PARTS + checks.join('\nunion all\n')
+  // The parts of the database whose assessments are neither deleted nor get other parts.
+  return `
+    with staying_parts as not materialized (
+      select t.* from assessment_parts t
+      where not exists (select from import_assessment_parts p where p.assessment_id = t.assessment_id)
+        and not exists (select from import_assessments a where a.id = t.assessment_id and a.deleted)
+    )
+    ${checks.join('\nunion all\n')}`
 }
 
-/** The parts of the database whose assessments are neither deleted nor get other parts. */
-const STAYING_PARTS = `
-  with staying_parts as not materialized (
-    select t.* from assessment_parts t
-    where not exists (select from import_assessment_parts p where p.assessment_id = t.assessment_id)
-      and not exists (select from import_assessments a where a.id = t.assessment_id and a.deleted)
-  )`
-
-/** In a whole import, a reference to a bad record is not reported beside that record. */
+/** An import that `isWhole` loads nothing when a record is bad: references to that record are not reported beside it. */
 const isNotBad = (isWhole: boolean, type: string, id: string) =>
   isWhole ? `and not exists (select from import_rejects r where r.type = '${type}' and r.id = ${id})` : ''
 
 /**
- * A `column` must refer to a row of `type` that is there after the load. An unchanged row refers to a row of the
- * database: so the first half reads changed rows, and the second deleted ones.
- * The ids of file and database are one subquery, for which some thousand rows read the whole table once (0.6 s for
- * 1,000,000 users). For two, Postgres 15 may expect no row after the first, and read the other table once for each row
- * (15 minutes for 140,000 parts of ten proctors).
+ * A `column` must refer to a row of `type` that is there after the load. An unchanged row refers to a stored one: so the
+ * first half reads changed rows, and the second deleted ones. The ids of file and database are one subquery, which reads
+ * the whole table once (0.6 s for 1,000,000 users). For two, Postgres 15 may expect no row after the first, and read the
+ * other table once for each row (15 minutes for 140,000 parts of ten proctors).
  */
 function reference(isWhole: boolean, from: 'assessment' | 'part', column: string, type: Type): string {
   const referring = `import_${TABLE_OF[from]}`

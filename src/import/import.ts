@@ -10,14 +10,7 @@ import { isVacuumed } from './platform/feed.ts'
 import { nothingNew } from './platform/feed-state.ts'
 import { prepareStaging } from './prepare.ts'
 import { type Place, placeIn, placeOf, type RecordSource } from './record.ts'
-import {
-  countRejects,
-  firstProblems,
-  type Problem,
-  type Reject,
-  readRejects,
-  rejectProblems,
-} from './rejects.ts'
+import { countRejects, firstProblems, type Problem, type Reject, readRejects, rejectRows } from './rejects.ts'
 import { stageRecords } from './staging.ts'
 
 /** The progress of an import. `size` is unknown for the bytes of standard input. */
@@ -49,7 +42,6 @@ export type ImportResult =
       loaded: true
       lines: number
       rejected: number
-      /** Erased people whom the source contains. */
       erased: LeftOut
       summary: Summary
       /** A bad record without an id, because of which --sync could remove nothing but parts. */
@@ -140,7 +132,7 @@ async function importInto(
   else await findChanges(sql)
 
   const isWhole = onReject === undefined
-  await rejectProblems(sql, problems(source, sync !== undefined, isWhole), isWhole)
+  await rejectRows(sql, problems(source, sync !== undefined, isWhole), isWhole)
   const { count: rejected } = await countRejects(sql)
   // Of a few lines, a share would be none.
   const isAllowed = !exceeds(maxRejected, rejected, lines) || ('percent' in maxRejected && rejected <= 10)
