@@ -20,9 +20,8 @@ export interface IntegrationRow extends Description {
 }
 
 /** The failure of a command whose client id does not exist. */
-export function unknownIntegration(clientId: string): Failure {
-  return new Failure(`there is no integration ${clientId}: axport integration list shows those there are`)
-}
+export const unknownIntegration = (clientId: string): Failure =>
+  new Failure(`there is no integration ${clientId}: axport integration list shows those there are`)
 
 /** Sets the host that the history records for this transaction: over a unix socket a server sees no address. */
 export async function setHost(sql: TransactionSql): Promise<void> {

@@ -116,16 +116,14 @@ function members(db: Sql, set: 'organizations' | 'products', lacking = false): F
 /** In the order in which a request would meet them. */
 function obstacles(report: Omit<IntegrationReport, 'obstacles'>): string[] {
   const { client_id: id, disabled_at, organizations, products, secrets, assessments_in_scope } = report
-  const isProvisioned = organizations.length > 0 && products.length > 0
+  const hasNothing = organizations.length > 0 && products.length > 0 && assessments_in_scope === 0
   const all = [
     disabled_at && `401: it is disabled since ${disabled_at}; axport integration enable ${id}`,
     secrets.length === 0 && `401: it has no live secret; axport integration rotate ${id}`,
     organizations.length === 0 &&
       `400: it has no organizations; axport integration scope ${id} --organizations …`,
     products.length === 0 && `400: it has no products; axport integration scope ${id} --products …`,
-    isProvisioned &&
-      assessments_in_scope === 0 &&
-      'nothing: no assessment of these organizations and products is in the database',
+    hasNothing && 'nothing: no assessment of these organizations and products is in the database',
   ]
   return all.filter(obstacle => typeof obstacle === 'string')
 }

@@ -24,7 +24,7 @@ export interface ChangedSet {
   meantAsAll: boolean
 }
 
-/** Changes a scope, for the next request. @throws Failure for unknown ids, and "new" if no set was given as "all" */
+/** Changes a scope, for the next request. @throws Failure for an unknown client or id, and "new" if no set was "all" */
 export async function changeScope(
   db: Sql,
   clientId: string,
