@@ -10,10 +10,7 @@ type Counts = Record<'inserted' | 'updated' | 'unchanged' | 'deleted', number>
 /** The effect of an import, by source table. */
 export type Summary = Record<string, Counts>
 
-/**
- * Lists staged rows that differ from the database in changed_organizations and so on. Later steps read only these. For
- * --sync with the limit `most`, it stages the removal of `removable` rows before. @throws Failure above the limit
- */
+/** Stages `removable` rows for --sync, and lists staged rows that differ from stored ones. @throws Failure above `most` */
 export async function findChanges(sql: TransactionSql, most?: Limit, removable: Type[] = []): Promise<void> {
   if (removable.length > 0) await stageRemovals(sql, removable)
   for (const type of ROW_TYPES) {
@@ -77,9 +74,8 @@ const ONLY_PARTS = `
 export type Limit = { percent: number } | { count: number }
 
 /** Whether `some` of `all` exceed a limit. */
-export function exceeds(limit: Limit, some: number, all: number): boolean {
-  return 'count' in limit ? some > limit.count : some * 100 > all * limit.percent
-}
+export const exceeds = (limit: Limit, some: number, all: number): boolean =>
+  'count' in limit ? some > limit.count : some * 100 > all * limit.percent
 
 /** Stages the removal of every row that the source does not name, not even in a bad record, as a deletion by the source. */
 async function stageRemovals(sql: TransactionSql, types: Type[]): Promise<void> {

@@ -1,20 +1,12 @@
 import checksOfIds from './checks.sql' with { type: 'text' }
 import checksOfParts from './checks-of-parts.sql' with { type: 'text' }
-import { TABLE_OF, type Type } from './record.ts'
-
-/** The facts about an import that its checks depend on. */
-export interface Checking {
-  hasPartsApart: boolean
-  /** The source holds all parts: an assessment has to come with its own. */
-  needsParts: boolean
-  /** Parts have to come with their assessment, because they replace all parts that are stored. */
-  partsComeAlong: boolean
-  /** Nothing is loaded when any record is bad: only records that are bad themselves are reported. */
-  isWhole: boolean
-}
+import { type RecordSource, TABLE_OF, type Type } from './record.ts'
 
 /** The query for line and reason of staged rows that contradict each other or the database. */
-export function problems({ hasPartsApart, needsParts, partsComeAlong, isWhole }: Checking): string {
+export function problems(source: RecordSource, isSync: boolean, isWhole: boolean): string {
+  const { hasPartsApart, types, feed } = source
+  // A feed gives all current parts of an assessment.
+  const needsParts = types.includes('part') && (isSync || feed !== undefined)
   const checks = [
     reference(isWhole, 'assessment', 'user_id', 'user'),
     reference(isWhole, 'assessment', 'organization_id', 'organization'),
@@ -31,28 +23,27 @@ export function problems({ hasPartsApart, needsParts, partsComeAlong, isWhole }:
       and not exists (select from import_assessment_parts p where p.assessment_id = a.id)
       ${needsParts ? '' : KEEPS_NONE}`,
   ]
+  const partsComeAlong = feed !== undefined && types.includes('assessment')
   if (hasPartsApart) checks.push(partOfUnknown(isWhole, partsComeAlong), checksOfParts)
-  return STAYING_PARTS + checks.join('\nunion all\n')
+  // The parts of the database whose assessments are neither deleted nor get other parts.
+  return `
+    with staying_parts as not materialized (
+      select t.* from assessment_parts t
+      where not exists (select from import_assessment_parts p where p.assessment_id = t.assessment_id)
+        and not exists (select from import_assessments a where a.id = t.assessment_id and a.deleted)
+    )
+    ${checks.join('\nunion all\n')}`
 }
 
-/** The parts of the database whose assessments are neither deleted nor get other parts. */
-const STAYING_PARTS = `
-  with staying_parts as not materialized (
-    select t.* from assessment_parts t
-    where not exists (select from import_assessment_parts p where p.assessment_id = t.assessment_id)
-      and not exists (select from import_assessments a where a.id = t.assessment_id and a.deleted)
-  )`
-
-/** In a whole import, a reference to a bad record is not reported beside that record. */
+/** An import that `isWhole` loads nothing when a record is bad: references to that record are not reported beside it. */
 const isNotBad = (isWhole: boolean, type: string, id: string) =>
   isWhole ? `and not exists (select from import_rejects r where r.type = '${type}' and r.id = ${id})` : ''
 
 /**
- * A `column` must refer to a row of `type` that is there after the load. An unchanged row refers to a row of the
- * database: so the first half reads changed rows, and the second deleted ones.
- * The ids of file and database are one subquery, for which some thousand rows read the whole table once (0.6 s for
- * 1,000,000 users). For two, Postgres 15 may expect no row after the first, and read the other table once for each row
- * (15 minutes for 140,000 parts of ten proctors).
+ * A `column` must refer to a row of `type` that is there after the load. An unchanged row refers to a stored one: so the
+ * first half reads changed rows, and the second deleted ones. The ids of file and database are one subquery, which reads
+ * the whole table once (0.6 s for 1,000,000 users). For two, Postgres 15 may expect no row after the first, and read the
+ * other table once for each row (15 minutes for 140,000 parts of ten proctors).
  */
 function reference(isWhole: boolean, from: 'assessment' | 'part', column: string, type: Type): string {
   const referring = `import_${TABLE_OF[from]}`
@@ -90,15 +81,15 @@ const KEEPS_NONE = `and not exists (
   where t.assessment_id = a.id and not (t.id = a.id and coalesce(a.clears_proctor, false))
 )`
 
-/** A part that arrives apart from its assessment must have one. */
-const partOfUnknown = (isWhole: boolean, partsComeAlong: boolean) => `
+/** A part that arrives apart must have an assessment. If all parts `comeAlong`, they replace all that are stored. */
+const partOfUnknown = (isWhole: boolean, comeAlong: boolean) => `
   select p.line, format('assessment_id: assessment %s ${
-    partsComeAlong
+    comeAlong
       ? 'is not given by assessments.sql, with which all of its parts have to come'
       : 'is neither in the file nor in the database'
   }', p.assessment_id)
   from import_assessment_parts p
   where p.apart
     and not exists (select from import_assessments i where i.id = p.assessment_id)
-    ${partsComeAlong ? '' : 'and not exists (select from assessments t where t.id = p.assessment_id)'}
+    ${comeAlong ? '' : 'and not exists (select from assessments t where t.id = p.assessment_id)'}
     ${isNotBad(isWhole, 'assessment', 'p.assessment_id')}`

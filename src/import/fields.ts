@@ -102,15 +102,11 @@ function readBoolean(value: unknown): boolean {
 const INSTANT_TEXT =
   /^(\d{4}-\d\d-\d\d)(?:([Tt ](?:[01]\d|2[0-3]):[0-5]\d(?::[0-5]\d(?:\.\d{1,6})?)?)(?:(?<=\.\d{6})\d{1,3})?([Zz]|[+-](?:0\d|1[0-4])(?::?[0-5]\d)?))?$/
 
-/**
- * A calendar day, which means its start in the platform's time zone, or an instant with its offset, as text. Postgres
- * keeps six digits of a second and would round the rest, the last moment of a day to the next day: it is cut off here.
- */
+/** A day, or an instant with its offset, cut after microseconds: Postgres would round the end of a day to the next. */
 function readInstant(value: unknown): string {
   const [, day, time = '', offset = ''] = (typeof value === 'string' && INSTANT_TEXT.exec(value)) || []
   if (day?.startsWith('0000')) throw new BadLine('is outside the years 1 to 9999')
-  if (!day || !isDay(day)) {
+  if (!day || !isDay(day))
     throw new BadLine('must be a day as 2026-03-01, or an instant with its offset as 2026-03-01T18:20:00Z')
-  }
   return day + time + offset
 }

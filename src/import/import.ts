@@ -3,20 +3,14 @@ import { Failure } from '../errors.ts'
 import { acquireLoadLock, configureLoad, requireTriggers } from '../postgres/schema/load-session.ts'
 import { type ApplyProgress, applyStaging } from './apply.ts'
 import { exceeds, findChanges, type Limit, type Summary, summarize } from './changes.ts'
+import { problems } from './checks.ts'
 import type { LeftOut } from './erased.ts'
 import { endLine } from './ndjson.ts'
 import { isVacuumed } from './platform/feed.ts'
 import { nothingNew } from './platform/feed-state.ts'
 import { prepareStaging } from './prepare.ts'
 import { type Place, placeIn, placeOf, type RecordSource } from './record.ts'
-import {
-  countRejects,
-  findProblems,
-  firstProblems,
-  type Problem,
-  type Reject,
-  readRejects,
-} from './rejects.ts'
+import { countRejects, firstProblems, type Problem, type Reject, readRejects, rejectRows } from './rejects.ts'
 import { stageRecords } from './staging.ts'
 
 /** The progress of an import. `size` is unknown for the bytes of standard input. */
@@ -48,7 +42,6 @@ export type ImportResult =
       loaded: true
       lines: number
       rejected: number
-      /** Erased people whom the source contains. */
       erased: LeftOut
       summary: Summary
       /** A bad record without an id, because of which --sync could remove nothing but parts. */
@@ -114,7 +107,6 @@ async function importInto(
 ): Promise<ImportResult> {
   const { onReject, maxRejected = { percent: 1 }, sync } = options
   const { files, types, hasPartsApart, feed } = source
-  const holdsParts = types.includes('part')
   const staged = await stageRecords(sql, source, onReject !== undefined, (lines, bytes) =>
     onProgress({ phase: 'reading', bytes, size: source.size, lines }),
   )
@@ -122,18 +114,16 @@ async function importInto(
   if (lines === 0 && feed && !feed.isFull()) return nothingNew()
   if (lines === 0) throw new Failure(`nothing was loaded: there is no record in ${source.name}`)
   if (sync && !source.isWhole())
-    throw new Failure(
-      `nothing was loaded: --sync from a stream needs a last line that says that nothing was cut off, ${endLine(lines)}`,
-    )
+    throw new Failure(`nothing was loaded: --sync from a stream needs a last line, ${endLine(lines)}`)
   onProgress({ phase: 'checking' })
   // Stored values are copied here and written later: a commit of another writer in between would be undone.
   if (staged.partial.size > 0) await sql`select lock_export()`
   const erased = await prepareStaging(sql, staged, hasPartsApart)
-  if (onReject && hasPartsApart && holdsParts) {
+  if (onReject && hasPartsApart && types.includes('part')) {
     const { unidentified } = await countRejects(sql, placeOf(files.length - 1, 0))
     if (unidentified !== null) {
-      const problems = await firstProblems(sql, source, 1, unidentified)
-      return { loaded: false, lines, problems, total: 1, isPartOfUnknown: true }
+      const first = await firstProblems(sql, source, 1, unidentified)
+      return { loaded: false, lines, problems: first, total: 1, isPartOfUnknown: true }
     }
   }
 
@@ -141,21 +131,14 @@ async function importInto(
   if (sync && (onReject || count === 0)) await findChanges(sql, sync, unidentified === null ? types : [])
   else await findChanges(sql)
 
-  await findProblems(sql, {
-    hasPartsApart,
-    // A feed gives all current parts of an assessment.
-    needsParts: holdsParts && (sync !== undefined || feed !== undefined),
-    partsComeAlong: feed !== undefined && types.includes('assessment'),
-    isWhole: onReject === undefined,
-  })
+  const isWhole = onReject === undefined
+  await rejectRows(sql, problems(source, sync !== undefined, isWhole), isWhole)
   const { count: rejected } = await countRejects(sql)
   // Of a few lines, a share would be none.
   const isAllowed = !exceeds(maxRejected, rejected, lines) || ('percent' in maxRejected && rejected <= 10)
-  if (rejected > 0 && !(onReject && isAllowed)) {
-    // The others are only counted.
-    const problems = await firstProblems(sql, source, 100)
-    return { loaded: false, lines, problems, total: rejected }
-  }
+  // Problems after the first hundred are only counted.
+  if (rejected > 0 && !(onReject && isAllowed))
+    return { loaded: false, lines, problems: await firstProblems(sql, source, 100), total: rejected }
   if (onReject) for await (const reject of readRejects(sql, source)) await onReject(reject)
 
   const summary = await summarize(sql)

@@ -1,5 +1,5 @@
 import { Failure } from '../errors.ts'
-import { BadLine, orBadLine, type RecordSource, type Row, TYPES, UnknownNames } from './record.ts'
+import { BadLine, orBadLine, type RecordSource, TYPES, UnknownNames } from './record.ts'
 import { readObject, readRow } from './rows.ts'
 import { type ByteSource, MAX_LINE, readText } from './text.ts'
 
@@ -25,7 +25,8 @@ export function ndjson(bytes: ByteSource): RecordSource {
         yield lines.flatMap(({ number: line, text }) => {
           const object = orBadLine(() => readObject(text))
           const isEnd = !(object instanceof BadLine) && object.type === 'end'
-          const problem = hasEnded ? 'lines follow the end line' : isEnd && endProblem(object, count)
+          const wrong = isEnd && object.lines !== count && `the end line must be ${endLine(count)}`
+          const problem = hasEnded ? 'lines follow the end line' : wrong
           if (problem)
             throw new Failure(`nothing was loaded: ${name} line ${line}: ${problem}; is the source whole?`)
           hasEnded = isEnd
@@ -40,12 +41,6 @@ export function ndjson(bytes: ByteSource): RecordSource {
 
 /** The last line of a file: the number of lines before it that are not blank. */
 export const endLine = (lines: number): string => JSON.stringify({ type: 'end', lines })
-
-function endProblem({ lines }: Row, count: number): string | undefined {
-  if (!Number.isInteger(lines))
-    return `the end line must say how many lines stand before it: ${endLine(count)}`
-  return lines === count ? undefined : `the end line says ${lines} lines, and ${count} stand before it`
-}
 
 /** A line of the file, without its end; `text` is undefined where the line is longer than MAX_LINE. */
 export type Line = { number: number; text: string | undefined }

@@ -49,8 +49,8 @@ const assessmentOf = (type: Type) =>
   ({ assessment: 'r.id', part: 'r.assessment_id' })[type as string] ?? 'null::bigint'
 
 /**
- * Of equal records for one id the first stays. If they differ, all of them are bad: nobody knows which one is right. An
- * assessment also differs by the parts that came with it, and every record differs from one that could not be read.
+ * Of equal records for one id the first stays. If they differ, also by the parts that came with an assessment, all of them
+ * are bad: nobody knows which one is right. Every record differs from one that could not be read.
  */
 async function removeRepetitions(sql: TransactionSql, type: Type): Promise<void> {
   const table = `import_${TABLE_OF[type]}`

@@ -1,3 +1,4 @@
+import { firstThree } from '../errors.ts'
 import type { Feed } from './platform/feed.ts'
 
 /** Field names and values as the staging tables have them; a value that the source leaves out is undefined. */
@@ -58,7 +59,6 @@ export interface RecordSource {
   types: Type[]
   /** Parts may arrive apart from their assessment, in records of their own. */
   hasPartsApart: boolean
-  /** The unit in which its records are counted. */
   unit: 'line' | 'row'
   /** Bytes; unknown for a stream. */
   size: number | undefined
@@ -97,6 +97,10 @@ export function describePlace({ file, line, row }: Place): string {
   return [file, position].filter(Boolean).join(' ')
 }
 
+/** Reasons with the places of other records in words: each is @ and a number. */
+export const inWords = (source: RecordSource, reasons: string) =>
+  reasons.replaceAll(/@(\d+)/g, (_, place) => describePlace(placeIn(source, Number(place))))
+
 /** Keys and columns without a meaning, and ignored files: values under a misspelt name would be lost without a note. */
 export class UnknownNames {
   private readonly namesOf = new Map<string, Set<string>>()
@@ -113,17 +117,11 @@ export class UnknownNames {
 
   /** A clause for the files, and for each place: "unknown in users.csv, and ignored: firstname". */
   notes(): string[] {
-    const files = this.files.length > 0 ? [`ignored ${firstFive(this.files.map(printable))}`] : []
-    const unknown = [...this.namesOf].map(
-      ([where, names]) => `unknown in ${where}, and ignored: ${firstFive([...names])}`,
-    )
-    return [...files, ...unknown]
+    const notes = this.files.length > 0 ? [`ignored ${firstThree(this.files.map(printable))}`] : []
+    for (const [where, names] of this.namesOf)
+      notes.push(`unknown in ${where}, and ignored: ${firstThree([...names])}`)
+    return notes
   }
-}
-
-function firstFive(names: string[]): string {
-  const more = names.length > 5 ? ` and ${names.length - 5} more` : ''
-  return names.slice(0, 5).join(', ') + more
 }
 
 /** A name of the source without control characters, which a terminal would obey. */

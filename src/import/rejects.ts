@@ -3,26 +3,13 @@ import type { TransactionSql } from 'postgres'
 import { Failure } from '../errors.ts'
 import { Draft } from '../files.ts'
 import { onlyRow } from '../postgres/statement.ts'
-import { type Checking, problems } from './checks.ts'
-import {
-  describePlace,
-  type Place,
-  placeIn,
-  type RecordSource,
-  ROW_TYPES,
-  SYNC_PLACE,
-  TABLE_OF,
-} from './record.ts'
+import { inWords, type Place, placeIn, type RecordSource, ROW_TYPES, SYNC_PLACE, TABLE_OF } from './record.ts'
 
 /** A record that cannot be loaded, and why. */
 export type Problem = Place & { reason: string }
 
 /** A record that was left out, with its original text unless that was too long to be kept. */
 export type Reject = Problem & { text?: string | undefined }
-
-/** Reasons, in which @ and a number stand for the place of another record, in words. */
-const inWords = (source: RecordSource, reasons: string) =>
-  reasons.replaceAll(/@(\d+)/g, (_, place) => describePlace(placeIn(source, Number(place))))
 
 /** The number of bad records, and the place of the first, at or after `from`, of which nobody knows the subject. */
 export async function countRejects(sql: TransactionSql, from = 0) {
@@ -39,9 +26,7 @@ export async function firstProblems(sql: TransactionSql, source: RecordSource, l
   const rows = await sql<{ line: number; reason: string }[]>`
     select distinct line::float8 as line, reason from import_rejects
     where import_rejects.line >= ${from} order by line, reason limit ${limit}`
-  return rows.map(
-    ({ line, reason }): Problem => ({ ...placeIn(source, line), reason: inWords(source, reason) }),
-  )
+  return rows.map(({ line, reason }) => ({ ...placeIn(source, line), reason: inWords(source, reason) }))
 }
 
 /** All bad records, in the order of the source. */
@@ -60,10 +45,9 @@ export async function* readRejects(sql: TransactionSql, source: RecordSource): A
       }
 }
 
-/** Finds rows that cannot be loaded. Unless the import is whole, takes them out until the remaining rows fit together. */
-export async function findProblems(sql: TransactionSql, checking: Checking): Promise<void> {
-  const found = problems(checking)
-  if (checking.isWhole) return void (await sql.unsafe(`insert into import_rejects (line, reason) ${found}`))
+/** Rejects the rows `found` by problems(). Unless the import is whole, takes them out until the others fit together. */
+export async function rejectRows(sql: TransactionSql, found: string, isWhole: boolean): Promise<void> {
+  if (isWhole) return void (await sql.unsafe(`insert into import_rejects (line, reason) ${found}`))
   const deletions = [...Object.values(TABLE_OF), 'removed_parts'].map(
     table => `, bad_${table} as (delete from import_${table} where line in (select line from found))`,
   )
@@ -86,7 +70,7 @@ export async function findProblems(sql: TransactionSql, checking: Checking): Pro
   while ((await takeOut()).length > 0)
 }
 
-/** An assessment of which a record is bad is not loaded at all: its other rows go, and all changes of rows that went. */
+/** An assessment with a bad record is not loaded at all: its other rows go, and all changes of rows that went. */
 async function rejectCompanions(sql: TransactionSql): Promise<void> {
   await sql`
     with bad as (select distinct assessment_id as id from import_rejects where assessment_id is not null),

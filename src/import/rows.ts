@@ -76,8 +76,7 @@ function readParts({ parts, proctor_id }: Row, assessmentId: number, onUnknown: 
   if (parts === undefined || parts === null)
     return [{ ...OWN_PART, id: assessmentId, proctor_id: readField({ proctor_id }, 'proctor_id', ID) }]
   if (hasProctor) throw new BadLine('proctor_id and parts are both given: each part names its own proctor')
-  if (!Array.isArray(parts) || parts.length === 0)
-    throw new BadLine('parts must be a list of at least one part')
+  if (!Array.isArray(parts) || parts.length === 0) throw new BadLine('parts must be a list that is not empty')
   const rows = parts.map((part: unknown, index) => {
     if (!isObject(part)) throw new BadLine(`parts[${index}] must be an object`)
     reportUnknown('part', part, onUnknown)

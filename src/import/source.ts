@@ -25,10 +25,12 @@ export async function openSource(file: string): Promise<RecordSource> {
 
 const readFile = (path: string) => reading(path, () => createReadStream(path, { highWaterMark: 256 * 1024 }))
 
+type Chunks = AsyncIterable<Uint8Array>
+
 /** A generator, so that nothing is opened before its first bytes are read. */
-async function* reading(name: string, open: () => AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
+async function* reading(name: string, open: () => Chunks | Promise<Chunks>): AsyncGenerator<Uint8Array> {
   try {
-    yield* open()
+    yield* await open()
   } catch (error) {
     throw unreadable(name, error)
   }
@@ -37,7 +39,10 @@ async function* reading(name: string, open: () => AsyncIterable<Uint8Array>): As
 function unreadable(name: string, error: unknown): Failure {
   if (error instanceof Failure) return error
   const { code, message } = error as NodeJS.ErrnoException
-  return new Failure(`cannot read ${name}: ${code === 'ENOENT' ? 'there is no such file' : message}`)
+  if (code === 'ENOENT') return new Failure(`cannot read ${name}: there is no such file`)
+  // The errors of a zip are not of the system.
+  const advice = code?.startsWith('E') ? '' : ', the zip is damaged or cut short: fetch or make it again'
+  return new Failure(`cannot read ${name}: ${message}${advice}`)
 }
 
 function filesOfFolder(folder: string): StoredFile[] {
@@ -50,30 +55,18 @@ function filesOfFolder(folder: string): StoredFile[] {
 
 /** The files in all folders of a zip. Each is inflated as it is read: no large zip and no zip bomb fills the memory. */
 async function filesOfZip(path: string): Promise<StoredFile[]> {
-  try {
-    const zip = await openPromise(path, { autoClose: false })
-    const files: StoredFile[] = []
-    for await (const entry of zip.eachEntry()) {
-      // macOS adds these to every zip.
-      if (entry.fileName.endsWith('/') || entry.fileName.startsWith('__MACOSX/')) continue
-      const name = entry.fileName.split('/').at(-1) ?? ''
-      files.push({ name, size: entry.uncompressedSize, chunks: readEntry(zip, entry) })
-    }
-    return files
-  } catch (error) {
-    throw damagedZip(error)
+  const zip = await openPromise(path, { autoClose: false })
+  const files: StoredFile[] = []
+  for await (const entry of zip.eachEntry()) {
+    // macOS adds these to every zip.
+    if (entry.fileName.endsWith('/') || entry.fileName.startsWith('__MACOSX/')) continue
+    const name = entry.fileName.split('/').at(-1) ?? ''
+    files.push({ name, size: entry.uncompressedSize, chunks: reading(name, () => openEntry(zip, entry)) })
   }
+  return files
 }
 
-async function* readEntry(zip: ZipFile, entry: Entry): AsyncGenerator<Uint8Array> {
-  if (entry.isEncrypted())
-    throw new Failure(`${entry.fileName} is encrypted: make the zip without a password`)
-  try {
-    yield* await zip.openReadStreamPromise(entry)
-  } catch (error) {
-    throw damagedZip(error)
-  }
+function openEntry(zip: ZipFile, entry: Entry): Promise<Chunks> {
+  if (!entry.isEncrypted()) return zip.openReadStreamPromise(entry)
+  throw new Failure(`${entry.fileName} is encrypted: make the zip without a password`)
 }
-
-const damagedZip = (error: unknown) =>
-  new Failure(`the zip is damaged or cut short (${(error as Error).message}): fetch or make the file again`)

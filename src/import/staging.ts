@@ -6,9 +6,8 @@ const kindsOf = (type: Type) =>
   Object.fromEntries(Object.entries(FIELDS[type]).map(([name, { kind }]) => [name, kind]))
 
 /**
- * The columns of the temporary tables import_organizations and so on, in which records wait until the last one is read:
- * references may point forward, and nothing is loaded when any record is bad. A null is a value that the record leaves out,
- * until prepareStaging() has looked it up; a seid that the record clears is '' until then.
+ * The columns of the temporary tables import_organizations …, in which records wait because references may point forward.
+ * A value that a record leaves out is null until prepareStaging() has looked it up; a cleared seid is '' until then.
  */
 const COLUMNS: Record<string, Record<string, string>> = {
   organizations: kindsOf('organization'),
@@ -87,7 +86,8 @@ export class Staged {
       const { type, row, parts } = read
       if (type !== 'part') {
         this.checkOrder(type, row.id as number)
-        if (!row.deleted && !this.partial.has(type) && isPartial(type, row)) this.partial.add(type)
+        if (!row.deleted && !this.partial.has(type))
+          if (Object.keys(FIELDS[type]).some(column => row[column] === undefined)) this.partial.add(type)
       }
       this.put(TABLE_OF[type], line, row)
       for (const part of parts) {
@@ -121,9 +121,6 @@ export class Staged {
     this.written.catch(() => {})
   }
 }
-
-const isPartial = (type: Type, row: Row) =>
-  Object.keys(FIELDS[type]).some(column => row[column] === undefined)
 
 /** An array for each column takes Postgres half the time of JSON. As text: postgres.js would encode each value. */
 function statementOf(table: string, rows: { row: Row }[]): [text: string, parameters: string[]] {

@@ -44,8 +44,8 @@ export async function createIntegration(
 }
 
 /**
- * Replaces the secret of an integration, which has at most two. The old secret and its tokens end at once (spec 5, rule 8),
- * or after `graceSeconds`. `oldSecretEndsAt` is null if it has ended.
+ * Replaces the secret of an integration, which has at most two. The old one and its tokens end after `graceSeconds`, or at
+ * once (spec 5, rule 8): `oldSecretEndsAt` is null then.
  * @throws Failure for an unknown integration, and during a grace unless `force` is set
  */
 export async function rotateSecret(
@@ -60,13 +60,10 @@ export async function rotateSecret(
         (select count(*) from access_tokens t where t.secret_id = s.id and t.expires_at > now()) as tokens
       from integration_secrets s
       where s.integration_id = ${id} and s.expires_at > now()`
-    if (inGrace && !force) {
-      const tokens = `${inGrace.tokens} live ${inGrace.tokens === '1' ? 'token' : 'tokens'}`
+    if (inGrace && !force)
       throw new Failure(
-        `a rotation is under way: the older secret works until ${inGrace.endsAt} and has ${tokens}; rotating now would end ` +
-          `${isAtOnce ? 'both secrets and all their tokens' : 'that secret and its tokens'} at once: wait, or repeat with --force`,
+        `a rotation is under way: the older secret works until ${inGrace.endsAt} (live tokens: ${inGrace.tokens}), and rotating now would end ${isAtOnce ? 'both secrets' : 'it'} at once: wait, or repeat with --force`,
       )
-    }
     await sql`
       delete from integration_secrets where integration_id = ${id} and (${isAtOnce} or expires_at is not null)`
     const [old] = await sql<{ endsAt: string }[]>`

@@ -17,13 +17,11 @@ export interface IntegrationRow extends Description {
   /** Whether the set was given as "all"; it has the ids that existed then. */
   all_organizations: boolean
   all_products: boolean
-  disabled: boolean
 }
 
 /** The failure of a command whose client id does not exist. */
-export function unknownIntegration(clientId: string): Failure {
-  return new Failure(`there is no integration ${clientId}: axport integration list shows those there are`)
-}
+export const unknownIntegration = (clientId: string): Failure =>
+  new Failure(`there is no integration ${clientId}: axport integration list shows those there are`)
 
 /** Sets the host that the history records for this transaction: over a unix socket a server sees no address. */
 export async function setHost(sql: TransactionSql): Promise<void> {
@@ -36,16 +34,15 @@ export async function changeIntegration<Result>(
   clientId: string,
   work: (sql: TransactionSql, integration: IntegrationRow) => Promise<Result>,
 ): Promise<Result> {
-  const result = await db.begin(async sql => {
+  return (await db.begin(async sql => {
     await setHost(sql)
     const [integration] = await sql<IntegrationRow[]>`
       select id, name, purpose, contact, organization_ids as organizations, product_ids as products,
-        all_organizations, all_products, disabled_at is not null as disabled
+        all_organizations, all_products
       from integrations where client_id = ${clientId} for update`
     if (!integration) throw unknownIntegration(clientId)
-    return [await work(sql, integration)] as const
-  })
-  return result[0]
+    return await work(sql, integration)
+  })) as Result
 }
 
 /** Changes name and description of an integration; returns both as they are then. @throws Failure if there is none */
@@ -63,10 +60,11 @@ export async function describeIntegration(
 
 /** Disables or enables an integration; returns whether that changed anything. @throws Failure for an unknown one */
 export async function setDisabled(db: Sql, clientId: string, isDisabled: boolean): Promise<boolean> {
-  return await changeIntegration(db, clientId, async (sql, { id, disabled }) => {
-    if (disabled === isDisabled) return false
-    await sql`update integrations set disabled_at = ${isDisabled ? sql`now()` : null} where id = ${id}`
-    return true
+  return await changeIntegration(db, clientId, async (sql, { id }) => {
+    const { count } = await sql`
+      update integrations set disabled_at = ${isDisabled ? sql`now()` : null}
+      where id = ${id} and (disabled_at is null) = ${isDisabled}`
+    return count > 0
   })
 }
 

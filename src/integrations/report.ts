@@ -116,24 +116,19 @@ function members(db: Sql, set: 'organizations' | 'products', lacking = false): F
 /** In the order in which a request would meet them. */
 function obstacles(report: Omit<IntegrationReport, 'obstacles'>): string[] {
   const { client_id: id, disabled_at, organizations, products, secrets, assessments_in_scope } = report
-  const isProvisioned = organizations.length > 0 && products.length > 0
+  const hasNothing = organizations.length > 0 && products.length > 0 && assessments_in_scope === 0
   const all = [
     disabled_at && `401: it is disabled since ${disabled_at}; axport integration enable ${id}`,
     secrets.length === 0 && `401: it has no live secret; axport integration rotate ${id}`,
     organizations.length === 0 &&
       `400: it has no organizations; axport integration scope ${id} --organizations …`,
     products.length === 0 && `400: it has no products; axport integration scope ${id} --products …`,
-    isProvisioned &&
-      assessments_in_scope === 0 &&
-      'nothing: no assessment of these organizations and products is in the database',
+    hasNothing && 'nothing: no assessment of these organizations and products is in the database',
   ]
   return all.filter(obstacle => typeof obstacle === 'string')
 }
 
-/**
- * A row of the history of integrations (0007_integration_history), with name and purpose as they were after the event, or
- * before it for a deletion. `role` made the change in the database; `host` is an address, or the name of a machine.
- */
+/** An event of the history (migration 0007): name and purpose as they were then, for a deletion before it. */
 interface HistoryEvent {
   at: string
   client_id: string
@@ -142,36 +137,19 @@ interface HistoryEvent {
   /** created, found, described, scope, rotated, secret, disabled, enabled or deleted */
   event: string
   changes: Changes
+  /** The role that made the change in the database. */
   role: string
+  /** An address, or the name of a machine. */
   host: string | null
 }
 
-/** The fields that an event changed, and no others. */
-export interface Changes {
-  client_id?: Change<string>
-  name?: Change<string>
-  purpose?: Change<string>
-  contact?: Change<string>
-  organizations?: ChangedIds
-  products?: ChangedIds
-  /** Whether the set was given as "all". */
-  all_organizations?: Change<boolean>
-  all_products?: Change<boolean>
-  disabled_at?: Change<string>
-  /** Secrets that were added and removed, by their ids in the database. */
-  secrets?: ChangedIds
-  /** The secret whose end was set or moved. */
-  secret?: ExactNumber
-  expires_at?: Change<string>
-}
+/** The columns that an event changed, by name, and the id of the secret whose end was set or moved as `secret`. */
+export type Changes = Record<string, Change | ChangedIds | ExactNumber>
 
-type Change<Value> = [before: Value | null, after: Value | null]
+type Change = [before: string | boolean | null, after: string | boolean | null]
 
-/** The ids that were added to a set and removed from it. */
-export interface ChangedIds {
-  added?: ExactNumber[]
-  removed?: ExactNumber[]
-}
+/** The ids that were added to a set, or to the secrets, and removed from it. */
+type ChangedIds = { added?: ExactNumber[]; removed?: ExactNumber[] }
 
 /** The history of one integration or of all, deleted ones included, oldest first. @throws Failure if it has none */
 export async function readHistory(db: Sql, clientId?: string): Promise<HistoryEvent[]> {
@@ -184,8 +162,6 @@ export async function readHistory(db: Sql, clientId?: string): Promise<HistoryEv
       order by id
     ) as h`
   if (clientId !== undefined && rows.length === 0)
-    throw new Failure(
-      `the history has no integration ${clientId}: axport integration history shows those that it has`,
-    )
+    throw new Failure(`the history has no integration ${clientId}: axport integration history lists all`)
   return rows.map(({ event }) => parseExact(event) as HistoryEvent)
 }

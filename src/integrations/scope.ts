@@ -5,10 +5,7 @@ import { changeIntegration, type IntegrationRow } from './lifecycle.ts'
 /** Ids as decimal strings, or all that exist at this moment. */
 export type Ids = string[] | 'all'
 
-/**
- * A change of one of the two sets of a scope: first `replace`, then `add`, then `remove`. "new" is what a set that was
- * given as "all" lacks, and nothing for another set.
- */
+/** First `replace`, then `add`, then `remove`. "new" is what a set given as "all" lacks, and nothing for another set. */
 export interface SetChange {
   replace?: Ids
   add?: Ids | 'new'
@@ -27,10 +24,7 @@ export interface ChangedSet {
   meantAsAll: boolean
 }
 
-/**
- * Replaces or amends the scope of an integration. Every running service applies it to the next request.
- * @throws Failure for an unknown integration, unknown ids, and "new" if neither set was given as "all"
- */
+/** Changes a scope, for the next request. @throws Failure for an unknown client or id, and "new" if no set was "all" */
 export async function changeScope(
   db: Sql,
   clientId: string,
@@ -39,9 +33,7 @@ export async function changeScope(
 ): Promise<ChangedScope> {
   return await changeIntegration(db, clientId, async (sql, integration) => {
     if (organizations.add === 'new' && !integration.all_organizations && !integration.all_products)
-      throw new Failure(
-        `neither set of ${clientId} was meant as all: axport integration scope ${clientId} --organizations all, or --products all`,
-      )
+      throw new Failure(`no set of ${clientId} was given as all: use --organizations all or --products all`)
     const changed = {
       organizations: await changedSet(sql, 'organizations', integration, organizations),
       products: await changedSet(sql, 'products', integration, products),

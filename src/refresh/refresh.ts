@@ -12,20 +12,13 @@ import {
 const BATCH = 2000
 
 /**
- * Renders rows that differ from their source anew, then counts anew where a count differs. Each batch is a transaction of
- * its own; one without a difference takes no lock. Without `organizations`, the records of all are compared. Returns the
- * repaired differences by the names of the tables without "export_".
+ * Renders rows that differ from their source anew, then counts anew where a count differs, of all or these organizations.
+ * Each batch is a transaction; one without a difference takes no lock. Returns what was repaired, by table.
  */
-export async function refresh(
-  db: Sql,
-  organizations: string[] | undefined,
-  onCompared: (rows: number) => void,
-) {
+export async function refresh(db: Sql, organizations: string[] | undefined, onRows: (rows: number) => void) {
   // Without the row of export_state the views render nothing, and all records would be deleted.
   if ((await db`select from export_state`).length === 0)
-    throw new Failure(
-      "export_state is empty, its one row was deleted: insert into export_state (time_zone) values ('Area/City')",
-    )
+    throw new Failure("export_state has no row: insert into export_state (time_zone) values ('Area/City')")
   if (organizations) await requireKnown(db, organizations)
   const refreshed = { records: nothing(), people: nothing(), products: nothing(), counts: nothing() }
   let rows = 0
@@ -38,7 +31,7 @@ export async function refresh(
       found.compared += compared
       if (differing.length > 0) add(found, await renderAnew(db, table, differing))
       rows += compared
-      onCompared(rows)
+      onRows(rows)
       after = last
     }
   }
@@ -114,8 +107,7 @@ async function countAnew(db: Sql, organization: string): Promise<Difference> {
     await sql`select lock_export()`
     const found = await compareCounts(sql, [organization])
     // Servers remember counts, too.
-    if (found.organizations.length > 0)
-      await sql`select refresh_export_counts(${[organization]}::bigint[]), forget_export_facts()`
+    await sql`select refresh_export_counts(${[organization]}::bigint[]), forget_export_facts()`
     return found
   })
 }

@@ -189,7 +189,7 @@ describe.each(BACKENDS_OF_TIER)('while two services run, on %s, axport integrati
     await integration('scope', clientId, '--organizations', '10', '--products', '1')
     expect(await integration('show', clientId)).not.toContain('meant as all')
     expect(await refused('scope', clientId, '--add-new')).toBe(
-      `neither set of ${clientId} was meant as all: axport integration scope ${clientId} --organizations all, or --products all`,
+      `no set of ${clientId} was given as all: use --organizations all or --products all`,
     )
     await services.sql`delete from organizations where id in (13, 14)`
   })
@@ -228,8 +228,8 @@ describe.each(BACKENDS_OF_TIER)('while two services run, on %s, axport integrati
     expect(former.ends_at).toBe(renewed.old_secret_ends_at)
 
     expect(errorLine(await run('--grace', '24h'), 1)).toBe(
-      `a rotation is under way: the older secret works until ${renewed.old_secret_ends_at} and has 0 live tokens; ` +
-        'rotating now would end that secret and its tokens at once: wait, or repeat with --force',
+      `a rotation is under way: the older secret works until ${renewed.old_secret_ends_at} (live tokens: 0), ` +
+        'and rotating now would end it at once: wait, or repeat with --force',
     )
     const forced = JSON.parse((await run('--force', '--json')).stdout)
     expect(forced.old_secret_ends_at).toBeNull()

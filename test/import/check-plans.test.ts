@@ -55,10 +55,11 @@ test('the checks of a first load with few proctors read no large table once for 
   const plan = await database.sql.begin(async sql => {
     // Once for each row takes minutes.
     await sql`set local statement_timeout = '60s'`
-    const staged = await stageRecords(sql, ndjson({ chunks }), false, () => {})
+    const source = ndjson({ chunks })
+    const staged = await stageRecords(sql, source, false, () => {})
     await prepareStaging(sql, staged, false)
     await findChanges(sql)
-    const query = problems({ hasPartsApart: false, needsParts: false, partsComeAlong: false, isWhole: true })
+    const query = problems(source, false, true)
     const [row] = await sql.unsafe<{ 'QUERY PLAN': { Plan: Plan }[] }[]>(
       `explain (analyze, format json) ${query}`,
     )

@@ -230,7 +230,7 @@ describe('a bad line', () => {
     ['user', 'record_status', ['Active', 'deleted', '', true, 1], 'active or archived'],
     ['assessment', 'legacy_record', ['true', 1, 0, '', []], 'true or false'],
     ['user', 'deleted', ['true', 'yes', 1, 0, '', []], 'true or false'],
-    ['parted', 'parts', [[], {}, 'x', 5, true], 'a list of at least one part'],
+    ['parted', 'parts', [[], {}, 'x', 5, true], 'a list that is not empty'],
   ])('(%s) has an invalid %s', (type, field, values, what) => {
     for (const value of values)
       expect(reason({ ...lines[type], [field]: value })).toBe(`${field} must be ${what}`)

@@ -104,10 +104,10 @@ describe.each(BACKENDS_OF_TIER)('a rotation on %s', backend => {
     const renewedToken = await newToken(services.baseUrls[0], renewed)
     const before = await secretsOf(old)
     const line = (what: string) =>
-      `the older secret works until ${renewed.oldSecretEndsAt} and has 1 live token; ` +
-      `rotating now would end ${what} at once: wait, or repeat with --force`
-    await expect(rotated(old, { graceSeconds: DAY })).rejects.toThrow(line('that secret and its tokens'))
-    await expect(rotated(old)).rejects.toThrow(line('both secrets and all their tokens'))
+      `the older secret works until ${renewed.oldSecretEndsAt} (live tokens: 1), ` +
+      `and rotating now would end ${what} at once: wait, or repeat with --force`
+    await expect(rotated(old, { graceSeconds: DAY })).rejects.toThrow(line('it'))
+    await expect(rotated(old)).rejects.toThrow(line('both secrets'))
     expect(await secretsOf(old)).toEqual(before)
     await expectAlive(old, [token])
     await expectAlive(renewed, [renewedToken])

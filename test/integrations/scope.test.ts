@@ -65,7 +65,8 @@ describe.each(BACKENDS_OF_TIER)('the scope of an integration, on %s', backend =>
     expect(meant_as_all).toEqual(isMeant ? ['organizations'] : [])
     // --add-new adds nothing to a set that was never given as "all", or is a list now.
     if (isMeant) expect((await addNew(services.sql, clientId)).products.ids).toEqual(['2'])
-    else await expect(addNew(services.sql, clientId)).rejects.toThrow(`neither set of ${clientId} was meant`)
+    else
+      await expect(addNew(services.sql, clientId)).rejects.toThrow(`no set of ${clientId} was given as all`)
   })
 
   const summaryOf = ({ ids, added, removed }: ChangedScope['products']) => `${ids} +${added} -${removed}`

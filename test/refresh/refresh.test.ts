@@ -210,7 +210,7 @@ describe('axport refresh', () => {
     const version = await versionOf(service.sql)
     const refused = await refresh(service.sql, undefined, () => {}).catch(error => error.message)
     await service.sql`insert into export_state default values`
-    expect(refused).toStartWith('export_state is empty, its one row was deleted: insert into export_state')
+    expect(refused).toStartWith('export_state has no row: insert into export_state')
     expect(await versionOf(service.sql)).toBe(version)
   })
 
