@@ -50,10 +50,7 @@ function isOfDatabase(error: unknown): boolean {
   return error instanceof Error && error.name === 'PostgresError'
 }
 
-/**
- * What may be logged of an error. The detail and the parameters of a PostgresError quote rows and requests, which are
- * personal data; its code and the place where it was raised are enough to find the cause.
- */
+/** What may be logged of an error. Detail and parameters of a PostgresError quote rows and requests: personal data. */
 function loggable(error: unknown): Record<string, unknown> {
   if (!(error instanceof Error)) return { type: typeof error }
   const { name, stack = '' } = error
