@@ -28,10 +28,7 @@ export function methodNotAllowed(method: 'GET' | 'POST', style: ErrorStyle): Htt
   return style(405, `Use ${method}`, { allow: method === 'GET' ? 'GET, HEAD' : method })
 }
 
-/**
- * Throws Displaced, a 503, while more requests than MAX_REQUESTS are in work. For a request that will wait in `pool`,
- * another one makes room if its integration has more requests waiting there; `lane` is the integration of this request.
- */
+/** Throws Displaced, a 503, past MAX_REQUESTS, unless an integration with more in `pool` than `lane` gives one up. */
 export function refuseOverload(request: Request, pool?: ServingDatabase, lane?: string): void {
   const { inFlight, maxRequests } = originOf(request).monitor
   if (inFlight() > maxRequests && !pool?.displace(lane)) throw new Displaced('more than MAX_REQUESTS')
