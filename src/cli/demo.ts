@@ -25,10 +25,9 @@ export const demoCommand = () =>
   ).action(demo)
 
 async function demo(): Promise<void> {
-  // Wrong settings must be found before the preparation, which takes seconds.
-  setting('HOST')
-  setting('PORT')
   preset('DOCS', 'try')
+  // Wrong settings must be found before the preparation, which takes seconds.
+  await using serving = new ServingProcess()
   const folder = mkdtempSync(join(tmpdir(), 'axport-demo-'))
   // At the very end: a database that is just starting would create the folder again.
   process.once('exit', () => rmSync(folder, { recursive: true, force: true }))
@@ -37,7 +36,6 @@ async function demo(): Promise<void> {
     () => '',
   )
   try {
-    await using serving = new ServingProcess()
     await serving.serve(database, url => print(instructions(url, folder, made)))
   } finally {
     await database.close()

@@ -140,13 +140,10 @@ function findingsOf({ name, client_id, obstacles, meant_as_all, come_since }: In
     const members = come_since[set]
     if (members.length === 0) continue
     const named = `${members.length} (${firstThree(members.map(({ id, name }) => `${id} ${name}`))})`
-    findings.push(
-      warning(
-        'integrations',
-        `${who} was given all ${set}, and ${named} were loaded since: axport integration scope ${client_id} ` +
-          `--add-new adds them, and --${set} with a list ends this warning`,
-      ),
-    )
+    const command = `axport integration scope ${client_id}`
+    const advice = `${command} --add-new adds them, and --${set} with a list ends this warning`
+    const detail = `${who} was given all ${set}, and ${named} were loaded since: ${advice}`
+    findings.push(warning('integrations', detail))
   }
   return findings
 }

@@ -17,6 +17,9 @@ export interface ImportCall {
   json?: true
 }
 
+/** Opens the source of an import, whose reading the signal ends. */
+export type OpenSource = (signal: AbortSignal) => RecordSource | Promise<RecordSource>
+
 /** The result of an import that was loaded, or would have been but for --dry-run. */
 export type Loaded = ImportResult & { loaded: true }
 
@@ -53,11 +56,7 @@ export class ImportRun {
   constructor(readonly call: ImportCall) {}
 
   /** Imports a source into DATABASE_URL, and writes the file of --rejects. @throws as importSource(), and BadLines */
-  async load(
-    open: (signal: AbortSignal) => RecordSource | Promise<RecordSource>,
-    signal: AbortSignal,
-    onProgress: (progress: Progress) => void,
-  ): Promise<Loaded> {
+  async load(open: OpenSource, signal: AbortSignal, onProgress: (step: Progress) => void): Promise<Loaded> {
     const { dryRun, rejects: path, maxRejected, sync, maxRemoved } = this.call
     const source = await open(signal)
     this.source = source

@@ -1,16 +1,13 @@
 import { Interrupted, UsageFailure } from '../errors.ts'
 import type { Progress } from '../import/import.ts'
 import { platformSource } from '../import/platform/source.ts'
-import type { RecordSource } from '../import/record.ts'
 import { openSource } from '../import/source.ts'
 import { newCommand, readLimit } from './arguments.ts'
 import { explainImport, type FeedCall, feedOptions, isFromPlatform, readPlatform } from './feed.ts'
 import { importEvery } from './feed-rounds.ts'
-import { type ImportCall, ImportRun } from './import-run.ts'
+import { type ImportCall, ImportRun, type OpenSource } from './import-run.ts'
 import { StatusLine } from './output.ts'
 import { interruptible } from './process.ts'
-
-type Options = ImportCall & FeedCall
 
 /** axport import FILE, axport import --from URL --queries DIR */
 export function importCommand() {
@@ -36,7 +33,7 @@ Examples: axport import --dry-run export.ndjson.gz
   return command.option('--json', 'print a JSON object').action(runImport)
 }
 
-async function runImport(file: string | undefined, options: Options): Promise<void> {
+async function runImport(file: string | undefined, options: ImportCall & FeedCall): Promise<void> {
   if (options.maxRejected && options.rejects === undefined)
     throw new UsageFailure('--max-rejected belongs to --rejects')
   if (options.maxRemoved && !options.sync) throw new UsageFailure('--max-removed belongs to --sync')
@@ -46,16 +43,10 @@ async function runImport(file: string | undefined, options: Options): Promise<vo
   await runOnce(signal => platformSource({ ...readPlatform(options), signal }), options)
 }
 
-async function runOnce(
-  open: (signal: AbortSignal) => RecordSource | Promise<RecordSource>,
-  options: Options,
-): Promise<void> {
-  const run = new ImportRun(options)
+async function runOnce(open: OpenSource, call: ImportCall): Promise<void> {
+  const run = new ImportRun(call)
   const status = new StatusLine()
-  using busy = setTimeout(
-    () => status.say('waiting for the database, which is busy with another command …'),
-    BUSY_MS,
-  )
+  using busy = setTimeout(() => status.say('waiting: another command uses the database …'), BUSY_MS)
   const onProgress = (step: Progress) => {
     clearTimeout(busy)
     showStep(step, status)

@@ -36,9 +36,7 @@ Example: axport migrate --time-zone America/New_York`,
       if (grant?.trim() === '' || grantLoader?.trim() === '')
         throw new UsageFailure('--grant and --grant-loader need the name of a role, as --grant axport_serve')
       if (grant !== undefined && grant === grantLoader)
-        throw new UsageFailure(
-          '--grant and --grant-loader need two roles: each takes back what the other gives',
-        )
+        throw new UsageFailure('--grant and --grant-loader need two roles: one revokes what the other grants')
       // A wrong setting must be found before the change.
       const servers = disclosures === 'on' ? standbyServers() : []
       const say = async (line: string) => (json ? undefined : await print(`${line}\n`))

@@ -1,10 +1,7 @@
 import { Failure, Interrupted } from '../errors.ts'
 import { exactJson } from '../integrations/exact-ids.ts'
 
-/**
- * Writes to standard output, and waits until a slow pipe has taken it.
- * @throws Interrupted if the reader has closed the pipe, as head does; Failure if the text cannot be written
- */
+/** Writes to standard output, at the pace of a pipe. @throws Interrupted if its reader has gone, Failure if it fails */
 export async function print(text: string | Uint8Array): Promise<void> {
   await new Promise<void>((resolve, reject) => {
     process.stdout.write(text, error => {
@@ -17,9 +14,7 @@ export async function print(text: string | Uint8Array): Promise<void> {
 }
 
 /** Prints one line of JSON, in which a bigint is the number it is. */
-export async function printJson(value: unknown): Promise<void> {
-  await print(`${exactJson(value)}\n`)
-}
+export const printJson = (value: unknown): Promise<void> => print(`${exactJson(value)}\n`)
 
 /** "1 part", "2 parts". */
 export const counted = (count: number, noun: string): string => `${count} ${noun}${count === 1 ? '' : 's'}`
@@ -35,11 +30,8 @@ export function escaped(text: string): string {
 /** Prints rows under a heading. Columns are aligned by display width, and each cell is escaped. */
 export async function printTable(heading: string[], rows: string[][]): Promise<void> {
   const lines = [heading, ...rows].map(row => row.map(escaped))
-  const widths = heading.map((_, column) =>
-    Math.max(...lines.map(line => Bun.stringWidth(line[column] ?? ''))),
-  )
-  const pad = (text: string, column: number) =>
-    text + ' '.repeat((widths[column] ?? 0) - Bun.stringWidth(text))
+  const widths = heading.map((_, at) => Math.max(...lines.map(line => Bun.stringWidth(line[at] ?? ''))))
+  const pad = (text: string, at: number) => text + ' '.repeat((widths[at] ?? 0) - Bun.stringWidth(text))
   await print(lines.map(line => `${line.map(pad).join('  ').trimEnd()}\n`).join(''))
 }
 

@@ -18,10 +18,7 @@ export function terminated(): Promise<string> {
   })
 }
 
-/**
- * Runs work until it is done, or until Ctrl-C or SIGTERM aborts its signal. Aborted work is not waited for: it may be
- * reading from a pipe that stays silent. @throws Interrupted with the message
- */
+/** Runs work, which Ctrl-C or SIGTERM aborts. Aborted work may hang on a pipe: it is not awaited. @throws Interrupted */
 export async function interruptible<Result>(
   work: (signal: AbortSignal) => Promise<Result>,
   message: () => string,

@@ -80,10 +80,7 @@ function configure(command: CommandUnknownOpts, path: string): CommandUnknownOpt
   const outputError = (text: string, write: (line: string) => void) => {
     const line = text
       .replace(/^error: /, '')
-      .replace(
-        /^command-argument value '(.*)' is invalid for argument '[^']*'\. /s,
-        `'${path.slice(7)} $1': `,
-      )
+      .replace(/^command-argument value '(.*)' is invalid for argument '.*?'\. /s, `'${path.slice(7)} $1': `)
       .trim()
       .replaceAll(/\s*\n\s*/g, ' ')
     write(`axport: ${line}${/ is invalid\. /.test(line) ? '' : ` (see ${path} --help)`}\n`)

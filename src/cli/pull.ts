@@ -110,9 +110,7 @@ function readSecret(file: string | undefined): string {
   if (file !== undefined) return readTrimmed(file, `--client-secret-file names ${file}, which`)
   const secret = setting('AXPORT_CLIENT_SECRET')
   if (secret) return secret
-  throw new Failure(
-    'there is no secret: set AXPORT_CLIENT_SECRET, or name its file with --client-secret-file',
-  )
+  throw new Failure('there is no secret: set AXPORT_CLIENT_SECRET, or give its file to --client-secret-file')
 }
 
 /** Pulls with progress on standard error. `isStream`: into a pipe or a device, which keep nothing for another run */

@@ -14,22 +14,14 @@ export const serveCommand = () =>
     'Serve the HTTP API until SIGTERM or Ctrl-C.',
     'Example: DATABASE_URL=postgres://axport@db.internal/axport HOST=0.0.0.0 axport serve --workers auto',
   )
-    .option(
-      '--workers <n>',
-      'processes that share the port: a number, or auto for one per CPU core',
-      readWorkers,
-    )
-    .addOption(
-      new Option('--worker <n>', 'the number of this worker of a supervisor').argParser(Number).hideHelp(),
-    )
+    .option('--workers <n>', 'processes that share the port; auto: one per CPU core', readWorkers)
+    .addOption(new Option('--worker <n>', 'the number of a worker').argParser(Number).hideHelp())
     .action(async ({ workers, worker }) => {
       if (worker !== undefined) return await serveAsWorker(worker)
       standbyServers()
       const isEmbedded = databaseUrl().startsWith('embedded:')
       if (isEmbedded && typeof workers === 'number' && workers > 1)
-        throw new UsageFailure(
-          'the embedded database serves from one process: leave out --workers, or set DATABASE_URL to a Postgres',
-        )
+        throw new UsageFailure('the embedded database has one process: leave out --workers, or use Postgres')
       await using serving = new ServingProcess()
       if (workers === undefined || isEmbedded)
         return await serving.withDatabase(database => serving.serve(database))

@@ -27,13 +27,11 @@ const MARGIN_MS = 3000
 export function readLimits(environment?: Environment): { pool: PoolBounds; http: Limits } {
   const wait = setting('DATABASE_WAIT', environment)
   const statement = setting('STATEMENT_TIMEOUT', environment)
-  const idle = setting('IDLE_TIMEOUT', environment) * 1000
+  const idle = setting('IDLE_TIMEOUT', environment)
   // Bun counts a connection as idle while its request is in work.
-  const longest = 2 * (wait + statement) + MARGIN_MS
-  if (idle < longest)
-    throw new Failure(
-      `IDLE_TIMEOUT must be at least ${Math.ceil(longest / 1000)}: a request may take DATABASE_WAIT and STATEMENT_TIMEOUT twice`,
-    )
+  const least = Math.ceil((2 * (wait + statement) + MARGIN_MS) / 1000)
+  const reason = 'a request may take DATABASE_WAIT and STATEMENT_TIMEOUT twice'
+  if (idle < least) throw new Failure(`IDLE_TIMEOUT must be at least ${least}: ${reason}`)
   return {
     pool: {
       size: setting('DATABASE_POOL_SIZE', environment),
@@ -46,7 +44,7 @@ export function readLimits(environment?: Environment): { pool: PoolBounds; http:
       headerSize: setting('MAX_HEADER_SIZE', environment),
       bodySize: setting('MAX_BODY_SIZE', environment),
       bodyTimeMs: setting('BODY_TIMEOUT', environment),
-      idleMs: idle,
+      idleMs: idle * 1000,
       docs: setting('DOCS', environment),
     },
   }
@@ -65,10 +63,7 @@ export function readTls(): Certificate | undefined {
 /** Answers say "connection: close" for so long: otherwise a client could send into a connection that is closing. */
 const MIN_DRAIN_MS = 100
 
-/**
- * Starts the HTTP server and the purge of expired tokens. They use pools of their own: `database.sql` is ended.
- * @throws Failure for wrong settings, a role without the privileges to serve, or an address that cannot be listened on
- */
+/** Starts server and purge on their own pools; ends `database.sql`. @throws Failure for settings, privileges, address */
 export async function startService(database: Database, log: Logger, address: Address) {
   await requirePrivileges(database.sql, SERVE)
   const isRecording = (await readDisclosing(database.sql))?.isOn === true

@@ -3,7 +3,7 @@ import pretty from 'pino-pretty'
 import { databaseUrl, setting } from '../config.ts'
 import { Failure } from '../errors.ts'
 import type { CheckResult, Readiness } from '../http/admin/readiness.ts'
-import { type AdminServer, type AdminView, startAdminServer } from '../http/admin/server.ts'
+import { type AdminView, startAdminServer } from '../http/admin/server.ts'
 import { type Database, openDatabase } from '../postgres/database.ts'
 import { passingReason } from '../postgres/failures.ts'
 import { requireUsableSchema } from '../postgres/schema/schema-record.ts'
@@ -20,7 +20,7 @@ export class ServingProcess implements AdminView {
   /** Resolves with the name of the signal that ends the process. Set up first: a signal may follow at once. */
   readonly signalled = terminated()
   readonly address = { host: setting('HOST'), port: setting('PORT') }
-  readonly admin: AdminServer | undefined
+  readonly admin: ReturnType<typeof startAdmin>
   /** The service, once it is open: until then operators see that it is starting. SIGHUP reloads it. */
   service: (AdminView & { reload(): void }) | undefined
   private readonly startWaitMs = setting('DATABASE_START_WAIT')
@@ -44,9 +44,7 @@ export class ServingProcess implements AdminView {
   async serve(database: Database, onListening?: (url: string) => Promise<void>): Promise<void> {
     const { log, admin } = this
     if (database.isGuest)
-      throw new Failure(
-        'another process holds the embedded database, which ends with that process: stop that process first',
-      )
+      throw new Failure('another process holds the embedded database: stop that process first')
     const service = await startService(database, log, this.address)
     this.service = service
     const { url, disclosures } = service
@@ -56,10 +54,7 @@ export class ServingProcess implements AdminView {
     await service.end()
   }
 
-  /**
-   * Opens DATABASE_URL with a schema to serve from, and runs `work`; returns undefined if a signal comes first.
-   * @throws Failure at once for an error that only a person can correct; after DATABASE_START_WAIT for any other
-   */
+  /** Runs `work` unless a signal comes first. Errors that may pass become a Failure only after DATABASE_START_WAIT. */
   async withDatabase<Result>(work: (database: Database) => Promise<Result>): Promise<Result | undefined> {
     const database = await Promise.race([this.open(), this.signalled.then(() => undefined)])
     if (!database) return void this.log.info({ signal: await this.signalled }, 'stopping')
@@ -106,16 +101,13 @@ export class ServingProcess implements AdminView {
 }
 
 /** Starts the operator's server if ADMIN_PORT is set. @throws Failure if the port cannot be listened on */
-export function startAdmin(view: AdminView): AdminServer | undefined {
+export function startAdmin(view: AdminView) {
   const port = setting('ADMIN_PORT')
   if (port === undefined) return undefined
   return startAdminServer({ host: setting('ADMIN_HOST'), port, prefix: 'ADMIN_' }, view)
 }
 
-/**
- * A log of JSON lines with the fields of `base`; of readable lines on a terminal. It writes each line at once, so that
- * none is lost at the end, and those of workers do not mix.
- */
+/** A log of JSON lines, readable on a terminal. Each is written at once: none is lost at the end, or mixes with others. */
 export function createLog(base: Record<string, unknown> | null = null): Logger {
   const destination = process.stdout.isTTY
     ? pretty({ destination: 1, sync: true, singleLine: true, translateTime: 'SYS:HH:MM:ss.l' })

@@ -1,7 +1,8 @@
+import { AggregatorRegistry, type Registry } from 'prom-client'
 import { setting } from '../config.ts'
 import { Failure } from '../errors.ts'
 import { freePort, urlOf } from '../http/address.ts'
-import { addedUp, addRead, type MetricsJson, onlyCounts } from '../http/admin/metrics.ts'
+import { addRead, type MetricsJson, onlyCounts } from '../http/admin/metrics.ts'
 import { mergedReaders } from '../http/admin/readers.ts'
 import { type CheckResult, isReady, type Readiness } from '../http/admin/readiness.ts'
 import type { AdminView } from '../http/admin/server.ts'
@@ -20,10 +21,7 @@ const END_MARGIN_MS = 8000
 const PROBE_INTERVAL_MS = 5000
 const FAILED_PROBES = 3
 
-/**
- * Workers on one port, shown to operators as one service. One that fails while they start ends the service with its
- * error; later it is replaced, because its error may pass, as when the database is restarted.
- */
+/** Workers on one port. One that fails at the start ends the service; later it is replaced, because errors may pass. */
 export class Supervisor implements AdminView {
   private state: 'starting' | 'serving' | 'stopping' = 'starting'
   private readonly workers: WorkerProcess[] = []
@@ -59,10 +57,7 @@ export class Supervisor implements AdminView {
     throw new Failure('a worker did not end within SHUTDOWN_TIMEOUT and was killed')
   }
 
-  /**
-   * Lets all workers listen once all are prepared; undefined if a signal came first. The port is checked only then: in the
-   * millisecond between that check and their listening, another process of the same user could take the port.
-   */
+  /** Lets all listen once all are prepared, or a signal comes. The port is checked late: another process may take it. */
   private async startTogether(): Promise<number | undefined> {
     const { workers } = this
     const { signalled } = this.serving
@@ -96,14 +91,12 @@ export class Supervisor implements AdminView {
     let startedAt = performance.now()
     for (let pause = 0; ; ) {
       const worker = this.workers[index] as WorkerProcess
+      const { pid } = worker.child
       const { how, complaint } = await worker.ended
       if (this.state === 'stopping') return
       const isHealthy = performance.now() - startedAt > LONGEST_PAUSE_MS
       pause = isHealthy ? 0 : Math.min(LONGEST_PAUSE_MS, Math.max(SHORTEST_PAUSE_MS, 2 * pause))
-      log.error(
-        { worker: index + 1, pid: worker.child.pid, how, complaint, pause },
-        'worker ended; replacing it',
-      )
+      log.error({ worker: index + 1, pid, how, complaint, pause }, 'worker ended; replacing it')
       if ((await within(pause, signalled, undefined)) !== undefined) return
       startedAt = performance.now()
       try {
@@ -111,8 +104,8 @@ export class Supervisor implements AdminView {
         this.workers[index] = replacement
         void replacement.prepared.promise.then(() => replacement.send({ kind: 'listen', port }))
         this.replacements++
-        const counts = onlyCounts(worker.metrics)
-        this.replacedMetrics = await addedUp([this.replacedMetrics, counts]).getMetricsAsJSON()
+        const counts = [this.replacedMetrics, onlyCounts(worker.metrics)]
+        this.replacedMetrics = await AggregatorRegistry.aggregate(counts).getMetricsAsJSON()
       } catch (error) {
         log.error({ worker: index + 1, code: (error as { code?: string }).code }, 'worker cannot be started')
       }
@@ -153,11 +146,10 @@ export class Supervisor implements AdminView {
         worker.metrics = (await worker.request('metrics')) ?? worker.metrics
       }),
     )
-    const registry = addedUp([this.replacedMetrics, ...this.workers.map(({ metrics }) => metrics)])
-    const present = 'Workers that share the port at present.'
-    addRead(registry, 'axport_workers_listening', present, () => listening.length)
-    const replaced = 'Workers that ended and were replaced.'
-    addRead(registry, 'axport_workers_replaced_total', replaced, () => this.replacements)
+    const all = [this.replacedMetrics, ...this.workers.map(({ metrics }) => metrics)]
+    const registry: Registry = AggregatorRegistry.aggregate(all)
+    addRead(registry, 'axport_workers_listening', 'Workers that share the port.', () => listening.length)
+    addRead(registry, 'axport_workers_replaced_total', 'Workers that were replaced.', () => this.replacements)
     return await registry.metrics()
   })
 }

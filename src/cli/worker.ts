@@ -30,9 +30,7 @@ type ToWorker =
 /** Serves DATABASE_URL as a worker until its supervisor stops it or ends. @throws UsageFailure without a supervisor */
 export async function serveAsWorker(number: number): Promise<void> {
   if (!process.send)
-    throw new UsageFailure(
-      'serve --worker is for the processes that serve --workers starts: did you mean --workers?',
-    )
+    throw new UsageFailure('serve --worker is for the processes of serve --workers: did you mean --workers?')
   const send = (message: FromWorker) => void process.send?.(message)
   // Ctrl-C and service managers signal every process of the group; only the supervisor ends a worker.
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => {})

@@ -10,10 +10,7 @@ export interface Address {
   isShared?: boolean
 }
 
-/**
- * The port of an address, or any free one where that is 0. Afterwards another process may take it.
- * @throws Failure when host and port cannot be listened on
- */
+/** The port, or a free one for 0. Another process may take it afterwards. @throws Failure if it cannot be listened on */
 export function freePort(address: Address): number {
   try {
     return tryPort(address.host, address.port)
@@ -40,16 +37,12 @@ export function listenFailure(error: unknown, { host, port, prefix = '' }: Addre
   const { code = '' } = error as { code?: string }
   // Bun reports a host name that cannot be resolved as a port in use, too.
   if (code === 'EADDRINUSE' && canListenOn(host))
-    return new Failure(
-      `port ${port} on ${host} is in use: stop what listens there, or set ${prefix}PORT to another one`,
-    )
+    return new Failure(`port ${port} on ${host} is in use: stop its listener, or set another ${prefix}PORT`)
   if (code === 'EACCES')
     return new Failure(`port ${port} on ${host} is not permitted: set ${prefix}PORT to one above 1023`)
   // Where libnss-mdns also looks names up in the local network, an unknown host is EINVAL.
   if (['EADDRNOTAVAIL', 'ENOTFOUND', 'EADDRINUSE', 'EINVAL'].includes(code))
-    return new Failure(
-      `${host} is not an address of this machine: set ${prefix}HOST to one that is, or to 0.0.0.0 for all`,
-    )
+    return new Failure(`${host} is not an address of this machine: set ${prefix}HOST to one, or to 0.0.0.0`)
   return error
 }
 

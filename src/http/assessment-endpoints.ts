@@ -34,11 +34,9 @@ export function assessmentEndpoints(
     return await disclosing.recorded(request, answer)
   }
   const list = (request: Request, { token }: Given) =>
-    answerBy(request, token, (db, memory, digest) =>
-      listAssessments(db, memory, digest, queryString(request)),
-    )
+    answerBy(request, token, (...read) => listAssessments(...read, queryString(request)))
   const retrieve = (request: Request, { id, token }: Given) =>
-    answerBy(request, token, (db, memory, digest) => retrieveAssessment(db, memory, digest, id))
+    answerBy(request, token, (...read) => retrieveAssessment(...read, id))
   return [
     { path: LIST, method: 'GET', style: apiError, answer: list },
     { path: RETRIEVE, method: 'GET', style: apiError, answer: retrieve },
@@ -46,7 +44,4 @@ export function assessmentEndpoints(
 }
 
 /** As it was sent: Elysia's parser splits at commas, reads lists in brackets, and keeps bad escapes. */
-function queryString(request: Request): string {
-  const start = request.url.indexOf('?')
-  return start < 0 ? '' : request.url.slice(start + 1)
-}
+const queryString = ({ url }: Request) => url.replace(/^[^?]*\??/, '')

@@ -28,10 +28,7 @@ export function methodNotAllowed(method: 'GET' | 'POST', style: ErrorStyle): Htt
   return style(405, `Use ${method}`, { allow: method === 'GET' ? 'GET, HEAD' : method })
 }
 
-/**
- * Throws Displaced, a 503, while more requests than MAX_REQUESTS are in work. For a request that will wait in `pool`,
- * another one makes room if its integration has more requests waiting there; `lane` is the integration of this request.
- */
+/** Throws Displaced, a 503, past MAX_REQUESTS, unless an integration with more in `pool` than `lane` gives one up. */
 export function refuseOverload(request: Request, pool?: ServingDatabase, lane?: string): void {
   const { inFlight, maxRequests } = originOf(request).monitor
   if (inFlight() > maxRequests && !pool?.displace(lane)) throw new Displaced('more than MAX_REQUESTS')
@@ -50,10 +47,7 @@ function isOfDatabase(error: unknown): boolean {
   return error instanceof Error && error.name === 'PostgresError'
 }
 
-/**
- * What may be logged of an error. The detail and the parameters of a PostgresError quote rows and requests, which are
- * personal data; its code and the place where it was raised are enough to find the cause.
- */
+/** What may be logged of an error. Detail and parameters of a PostgresError quote rows and requests: personal data. */
 function loggable(error: unknown): Record<string, unknown> {
   if (!(error instanceof Error)) return { type: typeof error }
   const { name, stack = '' } = error

@@ -112,10 +112,7 @@ export function requestId(given: string | null): string {
   return given !== null && PLAIN_ID.test(given) && !CREDENTIAL.test(given) ? given : crypto.randomUUID()
 }
 
-/**
- * The address of the client, also behind trusted proxies: each of them appends the address that it got the request from, so
- * the right-most one that is no proxy is the client's. The client may have invented any address to the left of it.
- */
+/** The right-most address that is no trusted proxy. Each proxy appends its peer's; a client may have invented others. */
 export function clientAddress(peer: string, forwarded: string | null, trusted?: BlockList): string {
   const hops = [peer, ...(forwarded?.split(',').reverse() ?? [])].map(bare)
   const client = hops.find((hop, at) => !trusted?.check(hop, familyOf(hop)) || isIP(hops[at + 1] ?? '') === 0)

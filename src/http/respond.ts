@@ -9,10 +9,7 @@ const COMMON_HEADERS = {
   'x-content-type-options': 'nosniff',
 }
 
-/**
- * Bytes from which a body is a stream. Bun 1.4.4 sends a larger string with its headers in 35 pieces, a system call
- * each: 224 µs for 49 KB, and 28 as a stream. A stream has no Content-Length; it is sent in chunks.
- */
+/** Bytes from which a body is a stream. Bun 1.4.4 sends a string of 49 KB in 35 system calls: 224 µs, as a stream 28. */
 const STREAMED_BYTES = 15 * 1024
 
 /** Bytes from which a body is compressed. A smaller one fits into one packet anyway, and compressing costs 10 µs. */
@@ -48,9 +45,8 @@ export function respond(request: Request, answer: Answer): Response {
 }
 
 /**
- * Body and headers in a coding that the client accepts, if the answer may be compressed and is large enough. The same
- * for HEAD as for GET. BREACH needs a secret beside text of an attacker in one body: there are no secrets in answers that
- * may be compressed, and they repeat nothing of a request but its page and offset.
+ * Body and headers in a coding that the client accepts, if the answer is large and may be compressed; HEAD as GET. BREACH
+ * needs a secret beside text of an attacker in one body: these have no secret, and repeat only page and offset.
  */
 function compressed({ headers, body }: Answer, acceptEncoding: string | null) {
   if (headers.vary !== COMPRESSIBLE.vary) return { headers, body }
@@ -60,10 +56,7 @@ function compressed({ headers, body }: Answer, acceptEncoding: string | null) {
   return { headers: { ...headers, 'content-encoding': coding }, body: COMPRESS[coding](bytes) }
 }
 
-/**
- * Reads an Accept-Encoding header (RFC 9110 §12.5.3). A client that refuses everything gets the plain body, no error.
- * @returns the coding that suits the client best, if any, and whether the body may go uncompressed
- */
+/** The coding that suits an Accept-Encoding best (RFC 9110 §12.5.3); plain: none is needed, or all are refused. */
 export function readAcceptEncoding(header: string | null) {
   if (!header) return { coding: undefined, plain: true }
   // RFC 9110 §8.4.1.3: x-gzip is the old name.

@@ -86,10 +86,7 @@ export function startServer(
     drain(): void {
       isDraining = true
     },
-    /**
-     * Accepts nothing more, finishes what is in flight for at most `timeoutMs`, and returns how many requests were cut.
-     * Supervisors usually grant ten seconds.
-     */
+    /** Accepts no more, finishes requests for at most `timeoutMs`, returns how many were cut. Supervisors grant 10 s. */
     async stop(timeoutMs = 7000): Promise<number> {
       isDraining = true
       let cut = 0

@@ -10,26 +10,18 @@ export interface Certificate {
 
 /** Reads a certificate and its key. @throws Failure if one is unreadable or wrong, or they do not belong together */
 export function readCertificate(certFile: string, keyFile: string): Certificate {
-  const cert = readNamed(certFile, `TLS_CERT_FILE names ${certFile}, which`)
-  const key = readNamed(keyFile, `TLS_KEY_FILE names ${keyFile}, which`)
-  const certificate = attempted(
-    () => new X509Certificate(cert),
-    `TLS_CERT_FILE names ${certFile}, which is no certificate in PEM form`,
-  )
-  const privateKey = attempted(
-    () => createPrivateKey(key),
-    `TLS_KEY_FILE names ${keyFile}, which is no private key in PEM form, or one with a passphrase`,
-  )
-  if (!certificate.checkPrivateKey(privateKey)) {
-    throw new Failure(`the key in ${keyFile} (TLS_KEY_FILE) is not that of ${certFile} (TLS_CERT_FILE)`)
-  }
-  return { cert, key }
+  const [cert, leaf] = readPem('TLS_CERT_FILE', certFile, 'certificate', pem => new X509Certificate(pem))
+  const [key, privateKey] = readPem('TLS_KEY_FILE', keyFile, 'private key', createPrivateKey)
+  if (leaf.checkPrivateKey(privateKey)) return { cert, key }
+  throw new Failure(`the key in ${keyFile} (TLS_KEY_FILE) is not that of ${certFile} (TLS_CERT_FILE)`)
 }
 
-function attempted<Value>(work: () => Value, complaint: string): Value {
+/** The text of a file, and what `parse` makes of that. */
+function readPem<Value>(setting: string, file: string, what: string, parse: (pem: string) => Value) {
+  const pem = readNamed(file, `${setting} names ${file}, which`)
   try {
-    return work()
+    return [pem, parse(pem)] as const
   } catch {
-    throw new Failure(complaint)
+    throw new Failure(`${setting} names ${file}, which is no ${what} in PEM form, or has a passphrase`)
   }
 }

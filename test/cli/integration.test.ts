@@ -259,7 +259,7 @@ describe.each(BACKENDS_OF_TIER)('while two services run, on %s, axport integrati
     const env = { DATABASE_URL: services.url }
     const args = ['integration', 'delete', clientId]
     expect(errorLine(await axport(args, { env }), 2)).toBe(
-      `there is no terminal to confirm the client id on: axport integration delete ${clientId} --yes`,
+      `there is no terminal to confirm on: axport integration delete ${clientId} --yes`,
     )
     const asks = 'Type its client id again: '
     const wrong = await onTerminal(args, env, asks, 'yes')

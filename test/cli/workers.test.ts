@@ -78,7 +78,7 @@ describe('serve --workers', () => {
       const { port } = new URL(running.url)
       const late = await axport(['serve', ...second], { env: { ...world.env, HOST, PORT: port } })
       expect(errorLine(late, 1)).toBe(
-        `port ${port} on ${HOST} is in use: stop what listens there, or set PORT to another one`,
+        `port ${port} on ${HOST} is in use: stop its listener, or set another PORT`,
       )
       await running.end()
     }
@@ -95,7 +95,7 @@ describe('serve --workers', () => {
   test('refuses several processes on the embedded database', async () => {
     const DATABASE_URL = 'embedded:./data'
     const run = await axport(['serve', '--workers', '2'], { env: { DATABASE_URL } })
-    expect(errorLine(run, 2)).toStartWith('the embedded database serves from one process')
+    expect(errorLine(run, 2)).toStartWith('the embedded database has one process: leave out --workers')
   })
 
   test('with auto serves the embedded database from one process', async () => {

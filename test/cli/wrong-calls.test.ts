@@ -22,7 +22,7 @@ const CALLS: [args: string[], line: RegExp | string][] = [
   [['serve', '--port', '80'], /^unknown option '--port'/],
   [
     ['serve', '--worker', '1'],
-    'serve --worker is for the processes that serve --workers starts: did you mean --workers?',
+    'serve --worker is for the processes of serve --workers: did you mean --workers?',
   ],
   ...['0', '1.5', '1000'].map((n): [string[], RegExp] => [['serve', `--workers=${n}`], /'--workers <n>'/]),
   [['doctor', '--fix'], "unknown option '--fix' (see axport doctor --help)"],
@@ -55,14 +55,14 @@ const CALLS: [args: string[], line: RegExp | string][] = [
   [['pull', '--base-url', 'http://x', '--client-id', 'id'], /required option '--out /],
   ...['many', '-5', '100000001'].map((n): [string[], RegExp] => [['sample', n], NOT_A_COUNT(n)]),
   [['integration', 'bogus'], "unknown command 'bogus' (see axport integration --help)"],
-  [['integration', 'create', ''], `the name of an integration ${A_LINE}`],
-  [['integration', 'create', ' \t '], `the name of an integration ${A_LINE}`],
-  [['integration', 'create', 'n'.repeat(501)], `the name of an integration ${A_LINE}`],
-  [['integration', 'create', 'two\nlines'], `the name of an integration ${A_LINE}`],
-  [['integration', 'create', 'n', '--purpose', ' '], `the purpose of an integration ${A_LINE}`],
-  [['integration', 'create', 'n', '--contact', 'a\x1bb'], `the contact of an integration ${A_LINE}`],
+  [['integration', 'create', ''], `the name ${A_LINE}`],
+  [['integration', 'create', ' \t '], `the name ${A_LINE}`],
+  [['integration', 'create', 'n'.repeat(501)], `the name ${A_LINE}`],
+  [['integration', 'create', 'two\nlines'], `the name ${A_LINE}`],
+  [['integration', 'create', 'n', '--purpose', ' '], `the purpose ${A_LINE}`],
+  [['integration', 'create', 'n', '--contact', 'a\x1bb'], `the contact ${A_LINE}`],
   [['integration', 'describe', 'id'], 'say what to change: --name, --purpose or --contact'],
-  [['integration', 'describe', 'id', '--name', ''], `the name of an integration ${A_LINE}`],
+  [['integration', 'describe', 'id', '--name', ''], `the name ${A_LINE}`],
   [
     ['integration', 'delete', 'id'],
     /^there is no terminal to confirm .*: axport integration delete id --yes$/,
@@ -77,8 +77,8 @@ const CALLS: [args: string[], line: RegExp | string][] = [
     ['disclosures', '--since', when],
     /Give a day as 2026-09-01, or so long ago as 90d\.$/,
   ]),
-  [['integration', 'create', '\x1b[31mred'], `the name of an integration ${A_LINE}`],
-  [['integration', 'create', 'two\u2028lines'], `the name of an integration ${A_LINE}`],
+  [['integration', 'create', '\x1b[31mred'], `the name ${A_LINE}`],
+  [['integration', 'create', 'two\u2028lines'], `the name ${A_LINE}`],
   [['integration', 'create', '-n'], /^unknown option '-n'/],
   [['integration', 'create', 'x', '--organizations'], /^option '--organizations <ids>' argument missing/],
   ...['1,x', '1.5', '-1', 'ALL', '1,all', '9223372036854775808'].map((ids, at): [string[], RegExp] => [
@@ -165,7 +165,7 @@ test('--grace accepts seconds, minutes, hours and days up to 90 days', async () 
 describe('axport pull', () => {
   test('without a secret says how to pass one', async () => {
     expect(errorLine(await axport(PULLING), 1)).toBe(
-      'there is no secret: set AXPORT_CLIENT_SECRET, or name its file with --client-secret-file',
+      'there is no secret: set AXPORT_CLIENT_SECRET, or give its file to --client-secret-file',
     )
     const cwd = emptyFolder()
     writeFileSync(join(cwd, 'empty'), '\n')

@@ -81,12 +81,12 @@ describe('the admin port', () => {
     for (const { port } of [new URL(running.admin), new URL(running.url)]) {
       const run = await axport(['serve', ...args], { env: { ...world.env, PORT: '0', ADMIN_PORT: port } })
       expect(errorLine(run, 1)).toBe(
-        `port ${port} on 127.0.0.1 is in use: stop what listens there, or set ADMIN_PORT to another one`,
+        `port ${port} on 127.0.0.1 is in use: stop its listener, or set another ADMIN_PORT`,
       )
     }
     const nowhere = { ...world.env, PORT: '0', ADMIN_HOST: '192.0.2.1' }
     const elsewhere = await axport(['serve', ...args], { env: nowhere })
-    expect(errorLine(elsewhere, 1)).toContain('set ADMIN_HOST to one that is')
+    expect(errorLine(elsewhere, 1)).toContain('set ADMIN_HOST to one, or to 0.0.0.0')
     await running.end()
   })
 })

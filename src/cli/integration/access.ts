@@ -83,9 +83,7 @@ Example: axport integration delete BD77VoKUovcSbaUgYJQxPiOm`,
     .addOption(waitOption())
     .action(async (id, { yes, wait }) => {
       if (!yes && !(process.stdin.isTTY && process.stderr.isTTY))
-        throw new UsageFailure(
-          `there is no terminal to confirm the client id on: axport integration delete ${id} --yes`,
-        )
+        throw new UsageFailure(`there is no terminal to confirm on: axport integration delete ${id} --yes`)
       await changeAndWait(
         wait,
         async sql => {
@@ -98,9 +96,7 @@ Example: axport integration delete BD77VoKUovcSbaUgYJQxPiOm`,
 
 async function confirm(sql: Sql, id: string): Promise<void> {
   const name = escaped(await nameOf(sql, id))
-  process.stderr.write(
-    `${name} is deleted with its secrets and tokens, for good.\nType its client id again: `,
-  )
+  process.stderr.write(`${name} is deleted with its secrets and tokens.\nType its client id again: `)
   // Not prompt(), which would stop an embedded database that other commands use through this process.
   const { value: typed } = await console[Symbol.asyncIterator]().next()
   if (typed?.trim() !== id) throw new Failure('that is another client id: nothing was deleted')

@@ -84,9 +84,7 @@ const textOption = <const Name extends string>(name: Name, help: string) =>
 const readText = (name: string) => (text: string) => {
   const line = text.trim()
   if (/^[^\p{Cc}\p{Zl}\p{Zp}]{1,500}$/u.test(line)) return line
-  throw new UsageFailure(
-    `the ${name} of an integration must be a line of 1 to 500 characters, without control characters`,
-  )
+  throw new UsageFailure(`the ${name} must be a line of 1 to 500 characters, without control characters`)
 }
 
 const scopeCommand = () =>

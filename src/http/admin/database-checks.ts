@@ -18,10 +18,7 @@ export function databaseChecks(pool: ServingDatabase, replicas?: Replicas, wasRe
   ]
 }
 
-/**
- * A standby answers, but no token can be issued on it. After a full disk or the like a write is tried here: a service
- * that is not ready may get no requests that would show the end of it.
- */
+/** A standby issues no tokens. After a full disk a write is tried: requests, which would show its end, may not come. */
 async function writeTrouble(pool: ServingDatabase): Promise<string | undefined> {
   const { availability } = pool
   if (!(await pool.checkReadOnly()) && availability.unwritable !== undefined)
@@ -31,10 +28,7 @@ async function writeTrouble(pool: ServingDatabase): Promise<string | undefined> 
   return availability.unwritable
 }
 
-/**
- * A newer schema is no fault here: during an upgrade every process meets it between the migration and its restart, and
- * all of them failing at once would be an outage.
- */
+/** A newer schema is no fault: in an upgrade all processes meet it before they restart, and all failing is an outage. */
 async function schemaTrouble(pool: ServingDatabase): Promise<string | undefined> {
   try {
     const { missing } = await compareSchema(pool)

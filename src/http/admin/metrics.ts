@@ -1,6 +1,6 @@
 import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { sql } from 'drizzle-orm'
-import { AggregatorRegistry, Counter, Gauge, Histogram, Registry } from 'prom-client'
+import { Counter, Gauge, Histogram, Registry } from 'prom-client'
 import type { Counters } from '../../counters.ts'
 import type { ServingDatabase } from '../../postgres/pool/serving-database.ts'
 import type { Replicas } from '../../postgres/standby/replicas.ts'
@@ -14,7 +14,6 @@ import { unlessBusy } from './readiness.ts'
 /** The metrics of a process as data, to be added up over processes. */
 export type MetricsJson = Awaited<ReturnType<Registry['getMetricsAsJSON']>>
 
-/** What runs here. */
 export interface Build {
   version: string
   commit: string
@@ -50,11 +49,7 @@ export class Metrics {
   })
   private readonly records = this.total('records_sent', 'Records of the export that were sent.')
   private readonly bytes = this.total('bytes_sent', 'Bytes of bodies as they were sent.')
-  private readonly tokens = this.total(
-    'tokens',
-    'Tokens issued, and requests for one that were refused for a wrong client id or secret.',
-    ['outcome'],
-  )
+  private readonly tokens = this.total('tokens', 'Tokens issued, or refused as invalid_client.', ['outcome'])
 
   constructor(sources: Sources) {
     for (const outcome of ['issued', 'refused']) this.tokens.inc({ outcome }, 0)
@@ -74,11 +69,6 @@ export class Metrics {
     if (route === TOKEN && status === 200) this.tokens.inc({ outcome: 'issued' })
     if (route === TOKEN && status === 401) this.tokens.inc({ outcome: 'refused' })
   }
-}
-
-/** The metrics of several processes as those of one: counts and bytes added up, lags the longest. */
-export function addedUp(processes: MetricsJson[]): Registry {
-  return AggregatorRegistry.aggregate(processes)
 }
 
 /** The metrics that only grow, and still count when their process has ended. */
@@ -116,15 +106,12 @@ function addSourceMetrics({ counters, inFlight, pool, replicas }: Sources, regis
   const add = (name: string, help: string, read: Read, aggregator?: 'max') =>
     addRead(registry, `axport_${name}`, help, read, aggregator)
   const count = (name: keyof Counters) => () => counters[name]
-  const errors = 'Errors of the database that requests met, lost connections too.'
-  add('database_errors_total', errors, count('databaseErrors'))
+  add('database_errors_total', 'Database errors in requests, lost connections too.', count('databaseErrors'))
   add('page_memory_hits_total', 'Pages whose count and place were remembered.', count('pageMemoryHits'))
   add('page_memory_misses_total', 'Pages that had to be counted and looked for.', count('pageMemoryMisses'))
   add('purged_tokens_total', 'Expired tokens that were deleted.', count('purgedTokens'))
-  const secrets = 'Secrets that were deleted after the end of their grace.'
-  add('purged_secrets_total', secrets, count('purgedSecrets'))
-  const shortages = 'Statements refused because the database is short of disk or memory.'
-  add('database_shortages_total', shortages, () => pool.availability.shortages)
+  add('purged_secrets_total', 'Secrets that were deleted after their grace.', count('purgedSecrets'))
+  add('database_shortages_total', 'Statements refused: no disk or memory.', () => pool.availability.shortages)
   add('requests_in_flight', 'Requests that have arrived and are not answered yet.', inFlight)
   const pools = [pool, ...(replicas?.standbys ?? []).map(standby => standby.pool)]
   const sum = (key: 'inUse' | 'idle' | 'waiting') => () =>

@@ -36,18 +36,14 @@ const CHECK_TIMEOUT_MS = 2000
 export async function readinessOf(checks: Check[]): Promise<Readiness> {
   const results: CheckResult[] = []
   for (const check of checks) {
-    const before = results.find(result => result.check === check.after)
-    results.push(
-      before && before.status !== 'ok' ? { check: check.name, status: 'skipped' } : await run(check),
-    )
+    const { status } = results.find(result => result.check === check.after) ?? { status: 'ok' }
+    results.push(status === 'ok' ? await run(check) : { check: check.name, status: 'skipped' })
   }
   return { ready: isReady(results), checks: results }
 }
 
 /** Whether requests may be sent here. A skipped check follows one that is wrong or a warning, which decides. */
-export function isReady(checks: CheckResult[]): boolean {
-  return checks.every(({ status }) => status !== 'wrong')
-}
+export const isReady = (checks: CheckResult[]) => checks.every(({ status }) => status !== 'wrong')
 
 async function run({ name: check, run, goesOn }: Check): Promise<CheckResult> {
   // Never the text of an error: a database's own may quote names, a driver's the whole URL.

@@ -9,8 +9,6 @@ export interface AdminView {
   metrics(): Promise<string>
 }
 
-export type AdminServer = ReturnType<typeof startAdminServer>
-
 /** Starts the operator's server, apart from the port of integrations. @throws Failure if it cannot listen there */
 export function startAdminServer(address: Address, view: AdminView) {
   try {

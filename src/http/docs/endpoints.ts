@@ -23,10 +23,7 @@ const POLICY = [
 
 const HEADERS = { ...COMPRESSIBLE, 'cache-control': 'no-cache' }
 
-/**
- * GET /openapi.json, /docs and the files of that page. Credentials do not belong in browsers (spec 5, rule 7): the forms
- * that take them are for a demo, and for operators who turn them on.
- */
+/** /openapi.json, /docs and its files. Credentials do not belong in browsers (spec 5, rule 7): forms are optional. */
 export function docsEndpoints(limits: Limits): Endpoint[] {
   const withForms = limits.docs === 'try'
   const pageHeaders = {

@@ -7,9 +7,7 @@ type Value = Html | string | number | boolean | null | undefined | Value[]
 
 /** A template whose values are escaped, unless they are HTML; nothing stands for undefined, null and false. */
 export function html(strings: TemplateStringsArray, ...values: Value[]): Html {
-  return new Html(
-    strings.map((string, at) => string + (at < values.length ? rendered(values[at]) : '')).join(''),
-  )
+  return new Html(String.raw({ raw: strings }, ...values.map(rendered)))
 }
 
 /** A file of HTML with {{slots}}, each filled as a value of html`…` is. */

@@ -4,9 +4,8 @@ import page from './page.html.txt' with { type: 'text' }
 import forms from './try.html.txt' with { type: 'text' }
 
 /**
- * The reference page: the OpenAPI document as HTML, on request with forms that send requests. Addresses are relative, for
- * proxies that add a path. Swagger UI 5.35 would bring 1.9 MB of script and style, Scalar 1.46 3.6 MB, and both are blank
- * without script; this page and its files have 48 KB, under a policy that needs no exception.
+ * The OpenAPI document as HTML. Addresses are relative, for proxies that add a path. Swagger UI 5.35 (1.9 MB) and Scalar
+ * 1.46 (3.6 MB) are blank without script; this page and its files have 48 KB, and its policy needs no exception.
  */
 export function docsPage(document: OpenApiDocument, withForms: boolean): string {
   const { info, paths, components } = document
@@ -29,9 +28,7 @@ export function docsPage(document: OpenApiDocument, withForms: boolean): string 
     tryScript: withForms && html`\n<script type="module" src="docs/try.js"></script>`,
     tryLink: withForms && html`<a href="#try">Try it</a>`,
     chapterLinks: chapters.map(({ title, id }) => html`<a href="#${id}">${title}</a>`),
-    operationLinks: operations.map(
-      ({ operationId, summary }) => html`<a href="#${operationId}">${summary}</a>`,
-    ),
+    operationLinks: operations.map(({ operationId: id, summary }) => html`<a href="#${id}">${summary}</a>`),
     schemaLinks: schemas.map(([name]) => html`<a class="schema" href="#${name}">${name}</a>`),
     summary: described(summary),
     tryForms: withForms && trySection(document),
@@ -50,7 +47,6 @@ export function docsPage(document: OpenApiDocument, withForms: boolean): string 
   }).text
 }
 
-/** Everything about one operation. */
 function operationSection(
   { components }: OpenApiDocument,
   { path, method, ...operation }: Operation & { path: string; method: string },
@@ -76,9 +72,7 @@ function operationSection(
 </section>`
 }
 
-function fieldTable(schema: Schema = {}): Html {
-  return table(['Field', 'Type', 'Meaning'], fieldRows(schema, ''))
-}
+const fieldTable = (schema: Schema = {}) => table(['Field', 'Type', 'Meaning'], fieldRows(schema, ''))
 
 function fieldRows({ properties = {}, required = [] }: Schema, prefix: string): Html[] {
   return Object.entries(properties).flatMap(([name, schema]) => {
@@ -126,26 +120,18 @@ function typeOf(schema: Schema): Html {
   return html`${schema.format === 'date' ? 'date' : schema.type}`
 }
 
-/** The name at the end of a reference. */
 function nameOf({ $ref = '' }: Schema): string {
   return $ref.slice($ref.lastIndexOf('/') + 1)
 }
 
-/**
- * The forms to try requests with. try.browser.js sends their fields; the policy of the page keeps the browser from sending
- * a form by itself, which would put secrets into an address.
- */
+/** Forms that try.browser.js sends. The policy keeps the browser from sending them, with secrets in the address. */
 function trySection(document: OpenApiDocument): Html {
   const list = document.paths['/api/v1/ax/assessments']?.get?.parameters ?? []
   const retrieve = document.paths['/api/v1/ax/assessments/{id}']?.get?.parameters ?? []
   const { filters = [], others = [] } = Object.groupBy(list, ({ name }) =>
     name.startsWith('filter') ? 'filters' : 'others',
   )
-  const slots = {
-    others: others.map(field),
-    filters: filters.map(field),
-    retrieve: retrieve.map(field),
-  }
+  const slots = { others: others.map(field), filters: filters.map(field), retrieve: retrieve.map(field) }
   return html`\n${filled(forms.trimEnd(), slots)}`
 }
 

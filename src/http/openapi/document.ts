@@ -42,7 +42,6 @@ export interface Response {
   }
 }
 
-/** A JSON schema. */
 export interface Schema {
   $ref?: string
   type?: string
@@ -63,10 +62,7 @@ const NUMBERS = { MAX_FILTER_VALUES, MAX_LINK, MAX_QUERY_BYTES }
 /** The schemas of the code that have a name in the document. */
 const SCHEMAS = { AssessmentRecord, ResultPart }
 
-/**
- * The OpenAPI 3.1 document, made of openapi.yaml, the guide, and the schemas and errors of the code. @elysiajs/openapi
- * would describe the schemas that Elysia validates with, and it validates nothing here.
- */
+/** The OpenAPI 3.1 document. @elysiajs/openapi would describe what Elysia validates with: here it validates nothing. */
 export function openApiDocument(limits: BodyLimits): OpenApiDocument {
   // A copy, in which a part that openapi.yaml has once is in each of its places.
   const document: OpenApiDocument = JSON.parse(JSON.stringify(skeleton))
