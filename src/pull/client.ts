@@ -33,8 +33,13 @@ interface Answer {
 
 /** A request without a usable answer, which another attempt may get. */
 class Unanswered extends Error {
-  /** The service's Retry-After. */
-  retryAfterMs?: number | undefined
+  /** @param retryAfterMs the service's Retry-After */
+  constructor(
+    message: string,
+    readonly retryAfterMs?: number,
+  ) {
+    super(message)
+  }
 }
 
 /** Whether a URL leads to this machine. */
@@ -68,7 +73,7 @@ export class Client {
         if (++refusals > MAX_NEW_TOKENS)
           throw new Failure('the service refuses the tokens that it issues: ask its operator')
         // Retries at once (spec 5), then after a pause: another server may not have a new token yet.
-        throw unanswered('the service refused its token', refusals === 1 ? 0 : undefined)
+        throw new Unanswered('the service refused its token', refusals === 1 ? 0 : undefined)
       } catch (error) {
         if (!(error instanceof Unanswered)) throw error
         await this.pause(error, attempts, performance.now() - start)
@@ -76,11 +81,7 @@ export class Client {
     }
   }
 
-  /**
-   * Waits for the next attempt. Pauses double, with jitter so that many clients do not come back at once. A Retry-After
-   * replaces the pause.
-   * @throws TransientFailure when the next attempt would come too late
-   */
+  /** Pauses double; jitter keeps clients from returning at once. Throws TransientFailure past retryForMs. */
   private async pause({ message, retryAfterMs }: Unanswered, attempts: number, passedMs: number) {
     const step = Math.min(LONGEST_PAUSE_MS, FIRST_PAUSE_MS * 2 ** (attempts - 1))
     const pauseMs = retryAfterMs ?? step * (0.5 + Math.random() / 2)
@@ -126,9 +127,7 @@ export class Client {
       for await (const chunk of (response.body ?? []) as AsyncIterable<Uint8Array>) {
         length += chunk.byteLength
         if (length > MAX_BYTES)
-          throw new Failure(
-            `${origin} sent an answer of more than ${MAX_BYTES} bytes: it is not a page of an axport`,
-          )
+          throw new Failure(`${origin} sent more than ${MAX_BYTES} bytes: that is no page of an axport`)
         chunks.push(chunk)
       }
       this.hasAnswered = true
@@ -147,28 +146,21 @@ export class Client {
     if (error instanceof Failure) return error
     const { name, code = '', message } = error as { name: string; code?: string; message: string }
     if (name === 'TimeoutError')
-      return unanswered(`${origin} did not finish an answer within ${this.service.timeoutMs / 1000} s`)
-    if (code === 'ECONNREFUSED') return unanswered(`nothing listens at ${origin}`)
+      return new Unanswered(`${origin} did not finish an answer within ${this.service.timeoutMs / 1000} s`)
+    if (code === 'ECONNREFUSED') return new Unanswered(`nothing listens at ${origin}`)
     if (code === 'ECONNRESET') {
-      const isPerhapsTls = !this.hasAnswered && origin.startsWith('http:')
-      return unanswered(
-        `${origin} closed the connection${isPerhapsTls ? ', as a port for https:// does' : ''}`,
-      )
+      const hint = !this.hasAnswered && origin.startsWith('http:') ? ', as a port for https:// does' : ''
+      return new Unanswered(`${origin} closed the connection${hint}`)
     }
     if (/^(ENOTFOUND|EAI_|EDNS)/.test(code))
-      return unanswered(`the host of ${origin} cannot be found (${code})`)
+      return new Unanswered(`the host of ${origin} cannot be found (${code})`)
     if (/CERT|SELF_SIGNED|UNABLE_TO|ALTNAME|CRL_/.test(code))
       return new Failure(`the certificate of ${origin} ${wrongCertificate(code)}`)
-    if (code === 'EPROTO')
-      return new Failure(`${origin} does not speak TLS there: is it http://, or another port?`)
-    if (code === 'Malformed_HTTP_Response' || code === 'ResponseHeadersTooLarge')
-      return new Failure(`${origin} does not speak HTTP: is it the right port?`)
-    return unanswered(`the request to ${origin} failed (${code || message.replaceAll(/\s+/g, ' ')})`)
+    if (['EPROTO', 'Malformed_HTTP_Response', 'ResponseHeadersTooLarge'].includes(code))
+      return new Failure(`${origin} does not speak that protocol: check http:// or https://, and the port`)
+    return new Unanswered(`the request to ${origin} failed (${code || message.replaceAll(/\s+/g, ' ')})`)
   }
 }
-
-const unanswered = (message: string, retryAfterMs?: number) =>
-  Object.assign(new Unanswered(message), { retryAfterMs })
 
 function wrongCertificate(code: string): string {
   if (code.includes('ALTNAME')) return 'is for another name: give that name as --base-url'
@@ -188,7 +180,7 @@ function bodyOf(answer: Answer, url: string): Uint8Array {
 function refusal(answer: Answer, url: string): Unanswered | Failure {
   const { status, headers } = answer
   if (TEMPORARY.includes(status))
-    return unanswered(`${url} answered ${status}`, readRetryAfter(headers.get('retry-after')))
+    return new Unanswered(`${url} answered ${status}`, readRetryAfter(headers.get('retry-after')))
   if (status >= 300 && status < 400) {
     const location = headers.get('location')
     // The origin alone: the rest of the location is text of an unknown host.
@@ -221,10 +213,7 @@ function readJson(body: Uint8Array): Record<string, unknown> {
   }
 }
 
-/**
- * A Retry-After header (RFC 9110 §10.2.3), seconds or a date, in milliseconds. Undefined when it is in the past or
- * invalid: clients that all come back at once keep a service down.
- */
+/** In milliseconds (RFC 9110 §10.2.3). None for the past: clients that all return at once keep a service down. */
 function readRetryAfter(header: string | null): number | undefined {
   const value = header?.trim() ?? ''
   const milliseconds = /^\d{1,9}$/.test(value) ? Number(value) * 1000 : Date.parse(value) - Date.now()
