@@ -17,7 +17,7 @@ import {
   type Values,
   wasFound,
 } from './conditions.ts'
-import { disclosed, isRecorded } from './disclosure.ts'
+import { disclosedByPage, peopleOfPage } from './disclosure.ts'
 
 /**
  * How the records of a page are found; each way gives the same answer.
@@ -92,11 +92,6 @@ export function pageSql(shape: Shape): SQL {
     : sql`live_token(${value('token')}::bytea)`
   const isWhole = way === 'whole'
   const documentOf = isWhole ? sql`document` : sql`(select ${r.document} from ${r} where ${r.id} = page.id)`
-  const people = sql`,
-    array_agg(user_id) filter (where ${isRecorded}) as people`
-  const [educator, source] = isWhole
-    ? [sql`id`, sql`unnest(people) as id`]
-    : [r.userId, sql`${r} where ${r.id} = any (ids)`]
   return sql`
 with token as materialized (
   select * from ${tokens}
@@ -125,9 +120,9 @@ from entry cross join part left join newest on true left join token on true cros
     count(*) as size,
     (array_agg(key))[count(*)] as last_key,
     (array_agg(id))[count(*)] as last_id,
-    array_agg(id) as ids${isWhole ? people : nothing}
+    array_agg(id) as ids${isWhole ? peopleOfPage : nothing}
   from ${from === 'start' ? sql`page` : sql`(select * from page order by ${inOrder(order === 'ASC')}) as page`}
-) as found ${disclosed(sql`ids`, sql`(select array_agg(distinct ${educator}) from ${source})`, sql`ids`)}`
+) as found ${disclosedByPage(isWhole)}`
 }
 
 function picked(shape: Shape): SQL {
