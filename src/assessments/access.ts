@@ -21,11 +21,7 @@ export function invalidToken(token: 'absent' | 'presented'): HttpError {
   return new HttpError(401, { error, error_description }, challenge)
 }
 
-/**
- * The digest of the token in an Authorization header. Whether it is live is checked by the statement that does the work,
- * in its own snapshot: the very next request after a revocation or a change of scope sees it, on every process.
- * @throws HttpError 401 for a token that is missing or has not our form, without asking the database
- */
+/** A token's digest, which the statement of the request checks. Throws HttpError 401 for none or for another form. */
 export function tokenDigestOf(token: string | undefined): Buffer {
   if (token === undefined) throw invalidToken('absent')
   if (!/^[A-Za-z0-9]{43}$/.test(token)) throw invalidToken('presented')

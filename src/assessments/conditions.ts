@@ -31,22 +31,15 @@ export function scopeOf(narrowed: ScopeSet[]): SQL {
 /** Whether there is anything to read: for an empty set Postgres would scan all records. */
 export const isScopeFilled = sql`cardinality(${organizations}) > 0 and cardinality(${products}) > 0`
 
-/** A binary search in a set, which is sorted. */
+/** A binary search in a set, which is sorted. Products are searched first: they are fewer. */
 const isIn = (set: SQL, id: unknown) => sql`${set}[width_bucket(${id}, ${set})] = ${id}`
 
-/**
- * Whether a record is in the scope. coalesce() makes the planner expect half of the records; for the two conditions it
- * would expect one in 40,000, and sort all records for a page. Products first: they are fewer to search.
- */
+/** coalesce() makes the planner expect half of the records; without, it expects one in 40,000, and sorts them all. */
 export const inScope = sql`coalesce(${isIn(products, r.productId)} and ${isIn(organizations, r.organizationId)}, false)`
 export const inProducts = sql`coalesce(${isIn(products, r.productId)}, false)`
 export const inOrganizations = sql`coalesce(${isIn(organizations, r.organizationId)}, false)`
 
-/**
- * The search (spec 4.2) finds people and products by their names, and records by these people and products. A trigram
- * index finds the people. A text without three letters in a row has no trigram: the names of all people are scanned,
- * because the whole index would be read.
- */
+/** A trigram index finds people. A text without three letters in a row has no trigram: all of it would be read. */
 const SEARCHES = ['search', 'search_short'] as const
 type Search = (typeof SEARCHES)[number]
 
@@ -70,10 +63,7 @@ const isNamed: Record<Search, SQL> = {
 const productsNamed = sql`
           select ${exportProducts.productId} from ${exportProducts} where ${exportProducts.nameKey} like ${phrase}`
 
-/**
- * Whether the search finds a record, for a walk along a sort key. People and products are looked up once, and not for
- * each record; coalesce() keeps the planner from joining them.
- */
+/** Whether the search finds a record. People and products are looked up once: coalesce() prevents a join with them. */
 const isFound = (search: Search) => sql`coalesce(
         ${r.userId} in (select ${exportPeople.userId} from ${exportPeople} where ${isNamed[search]})
         or ${r.productId} in (${productsNamed}), false)`
@@ -82,9 +72,8 @@ const isFound = (search: Search) => sql`coalesce(
 export const wasFound = sql`coalesce(search_text like ${phrase} or search_text like ${fullName}, false)`
 
 /**
- * All records that the search finds, as a source of rows with the name of the table. If no product has such a name, they
- * are the records of some people, found by an index if the people are few. If a product has, they are many, and one
- * scan finds them: with a join, whose hash table of people the processes of a parallel scan share.
+ * All records that the search finds, under the name of their table. If no product has such a name, an index finds the
+ * people. If one has, the records are many: a scan finds them, with a hash table of people that its processes share.
  */
 export function recordsFound(search: Search): SQL {
   return sql`(
@@ -109,10 +98,7 @@ export const conditions: Record<string, SQL> = {
   ...Object.fromEntries(SEARCHES.map(search => [search, isFound(search)])),
 }
 
-/**
- * Filters that leave few records, of a thousand people at most, which an index finds. With them the records are found
- * first and sorted then: a walk along the sort key might read all other records before it meets these.
- */
+/** Filters that leave few records, which an index finds: a walk along the sort key might read all others first. */
 export const NARROW_FILTERS = ['user_ids', 'seids', 'proctor_ids']
 
 /** The filters that constrain anything, by name of their condition; the sets that are narrowed; the values of both. */

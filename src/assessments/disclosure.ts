@@ -1,5 +1,5 @@
 import { type SQL, type SQLWrapper, sql } from 'drizzle-orm'
-import { disclosureState as state } from '../../db/schema.ts'
+import { exportRecords as r, disclosureState as state } from '../../db/schema.ts'
 import type { DisclosedRecords } from '../answers.ts'
 import type { Filter } from '../contract.ts'
 import { type RawRow, type Runner, statement, text } from '../postgres/statement.ts'
@@ -40,14 +40,23 @@ const record = statement<Record<string, unknown>, object>(sql`
     ${sql.placeholder('assessments')}::text[], ${sql.placeholder('people')}::text[], ${sql.placeholder('filters')}::text[])
     as disclosed (key, request, address, client, assessments, people, filters)`)
 
-/** Whether disclosures are recorded, as a scalar of a statement. */
-export const isRecorded = sql`(select ${state.isOn} from ${state})`
-
 /** Joins the columns `disclosed`: the assessments and the people that an answer shows, null if it shows none or none are recorded. */
 export const disclosed = (assessments: SQL, people: SQL, one: SQLWrapper) => sql`left join lateral (
   select ${assessments}::text, ${people}::text
   from ${state} where ${state.isOn} and ${one} is not null
 ) as disclosed on true`
+
+/** A column of a page whose rows have their educators. */
+export const peopleOfPage = sql`,
+    array_agg(user_id) filter (where (select ${state.isOn} from ${state})) as people`
+
+/** The columns `disclosed` of a page by its `ids`; `hasPeople`: with peopleOfPage, otherwise its records are read. */
+export function disclosedByPage(hasPeople: boolean): SQL {
+  const [educator, source] = hasPeople
+    ? [sql`id`, sql`unnest(people) as id`]
+    : [r.userId, sql`${r} where ${r.id} = any (ids)`]
+  return disclosed(sql`ids`, sql`(select array_agg(distinct ${educator}) from ${source})`, sql`ids`)
+}
 
 /** What is to be recorded of an answer: nothing if the columns of disclosed(), `shown`, are null. */
 export function disclosureOf(

@@ -19,9 +19,8 @@ const SELECTION_BYTES = 500
 const keyOf = (tokenDigest: Uint8Array) => Buffer.from(tokenDigest).toString('base64')
 
 /**
- * Hints between requests, so that a page at any depth is entered at once and its count costs nothing: the last scope of a
- * token, how many records of a scope matched, and where pages ended. The statement that reads a page gets the hints,
- * corrects them by the log of changes in its own snapshot, or finds them invalid (db/migrations/0003).
+ * Hints for pages at any depth: the last scope of a token, how many records of a scope matched, and where pages ended.
+ * The statement of a page corrects them by the log of changes in its snapshot, or finds them invalid (0003_changes.sql).
  *
  * A hint belongs to a moment: a position in the log and its random tag. Writers commit in the order of positions. So a
  * snapshot that contains this row contains all that the hint was read from, and the rows after it are the changes since;

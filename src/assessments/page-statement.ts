@@ -17,7 +17,7 @@ import {
   type Values,
   wasFound,
 } from './conditions.ts'
-import { disclosed, isRecorded } from './disclosure.ts'
+import { disclosedByPage, peopleOfPage } from './disclosure.ts'
 
 /**
  * How the records of a page are found; each way gives the same answer.
@@ -44,10 +44,7 @@ export interface Shape {
   reach: Reach
 }
 
-/**
- * Literals: for a parameter Postgres would expect to read a tenth of all records, and sort them. Few, because each makes
- * a text of its own to prepare.
- */
+/** Literals: for a parameter Postgres would sort a tenth of all records. Few, because each makes a text to prepare. */
 const REACHES = { 1000: sql`1000`, 100000: sql`100000`, 10000000: sql`10000000`, 1000000000: sql`1000000000` }
 export type Reach = keyof typeof REACHES
 const NEAR = 1000
@@ -59,17 +56,12 @@ export function reachOf(distance: number): Reach {
 
 const prepared = new Map<string, Statement<Values, RawRow>>()
 
-/**
- * The statement for a shape. The statements of a walk are sent again and again: they are prepared and keep one generic
- * plan. The others are planned for their values; the combinations of filters alone make 24,000 texts.
- */
+/** Statements of a walk are prepared, with one generic plan. Filters make 24,000 texts, planned for their values. */
 export function pageStatement(shape: Shape): Statement<Values, RawRow> {
   if (!isPrepared(shape)) return rawStatement(pageSql(shape), false)
   const { sort, order, way, from, narrowed } = shape
   const key = [sort, order, way, from, ...narrowed].join(' ')
-  const statement = prepared.get(key) ?? rawStatement(pageSql(shape))
-  prepared.set(key, statement)
-  return statement
+  return prepared.getOrInsertComputed(key, () => rawStatement(pageSql(shape)))
 }
 
 const isPrepared = ({ filters, isCounted, reach }: Shape) =>
@@ -92,11 +84,6 @@ export function pageSql(shape: Shape): SQL {
     : sql`live_token(${value('token')}::bytea)`
   const isWhole = way === 'whole'
   const documentOf = isWhole ? sql`document` : sql`(select ${r.document} from ${r} where ${r.id} = page.id)`
-  const people = sql`,
-    array_agg(user_id) filter (where ${isRecorded}) as people`
-  const [educator, source] = isWhole
-    ? [sql`id`, sql`unnest(people) as id`]
-    : [r.userId, sql`${r} where ${r.id} = any (ids)`]
   return sql`
 with token as materialized (
   select * from ${tokens}
@@ -125,9 +112,9 @@ from entry cross join part left join newest on true left join token on true cros
     count(*) as size,
     (array_agg(key))[count(*)] as last_key,
     (array_agg(id))[count(*)] as last_id,
-    array_agg(id) as ids${isWhole ? people : nothing}
+    array_agg(id) as ids${isWhole ? peopleOfPage : nothing}
   from ${from === 'start' ? sql`page` : sql`(select * from page order by ${inOrder(order === 'ASC')}) as page`}
-) as found ${disclosed(sql`ids`, sql`(select array_agg(distinct ${educator}) from ${source})`, sql`ids`)}`
+) as found ${disclosedByPage(isWhole)}`
 }
 
 function picked(shape: Shape): SQL {
@@ -139,10 +126,7 @@ function picked(shape: Shape): SQL {
 )`
 }
 
-/**
- * The same conditions as for records: the log has their columns, and the names as they were then. The upper bound is for
- * the planner, which would expect a third of the log without it.
- */
+/** The log has the columns of records, as they were then. Without an upper bound the planner expects a third of it. */
 function changed(shape: Shape): SQL {
   const { from, filters } = shape
   const hasPlace = from === 'place'
@@ -244,10 +228,7 @@ const where = (all: SQL[]) => (all.length === 0 ? nothing : sql`where ${and(all)
 const inOrder = (isAscending: boolean, key = sql`key`, id = sql`id`) =>
   isAscending ? sql`${key} asc, ${id} asc` : sql`${key} desc, ${id} desc`
 
-/**
- * Whether a record is on one side of the remembered place; the record at the place is before it. The values stand in
- * sub-selects, which the planner does not look into: it would plan anew for each value.
- */
+/** The record at the place is before it. The planner does not look into sub-selects: one plan serves all values. */
 function besidePlace({ sort, order }: Shape, side: 'after' | 'before', key: SQL, id: SQL): SQL {
   const operators = { ASC: { after: sql`>`, before: sql`<=` }, DESC: { after: sql`<`, before: sql`>=` } }
   const type = sort === 'certified_on' ? sql`date` : sql`text`

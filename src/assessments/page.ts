@@ -2,15 +2,12 @@ import type { ListQuery } from '../contract.ts'
 import { type RawRow, type Runner, text } from '../postgres/statement.ts'
 import { type Access, accessOf, requireAccess } from './access.ts'
 import { constraints, NARROW_FILTERS, searchOf } from './conditions.ts'
-import type { PageMemory, Selection } from './page-memory.ts'
+import type { Entry, PageMemory, Selection } from './page-memory.ts'
 import { pageStatement, reachOf, type Shape, type Way } from './page-statement.ts'
 
 /**
  * The page of a query in the scope of a token, as plain OFFSET and count(*) find it in one snapshot of the present data.
- *
- * The statement uses hints of the page memory. If it finds them invalid, a second statement without hints reads the page.
- * An unknown token is looked up first, so that the matching records of a known scope need not be counted again.
- * @throws HttpError 401 or 400
+ * An unknown token is looked up first, for the hints of its scope. Throws HttpError 401 or 400.
  */
 export async function readPage(db: Runner, memory: PageMemory, tokenDigest: Uint8Array, query: ListQuery) {
   const known = memory.accessOf(tokenDigest) ?? (await requireAccess(db, tokenDigest))
@@ -40,7 +37,7 @@ async function read(
   const { filters, narrowed, values: constrained } = constraints(filter)
   const { organizations: ids } = constrained as { organizations?: string[] }
   const organizationCount = Math.min(ids?.length ?? organizations, organizations)
-  const start = { from: 'start' as const, skip: offset }
+  const start: Entry = { from: 'start', skip: offset }
   const { from, skip } = hints?.nearest(orderOf(query), offset, limit) ?? start
   const place = typeof from === 'object' ? from : undefined
   const shape: Shape = {

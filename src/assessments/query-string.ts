@@ -28,11 +28,8 @@ const PARAMETERS = Object.entries(LIST_PARAMETERS).map(([key, parameter]) => ({
 type Texts = (string | undefined)[]
 
 /**
- * Reads the query string of a list request, without its "?" (spec 4.2, design §5). Pure.
- *
- * Unknown names are ignored, blanks are dropped, and sort and order fall back (spec 7.3). Any other value that cannot
- * be read is an error: dropping it would widen the answer.
- * @throws HttpError 400 that names every unreadable parameter
+ * Reads a list request (spec 4.2, design §5): unknown names are ignored, and sort and order fall back (spec 7.3). Throws
+ * HttpError 400 that names each parameter with another unreadable value: dropping that would widen the answer. Pure.
  */
 export function parseListQuery(queryString: string): ListQuery {
   if (queryString.length > MAX_QUERY_BYTES) {
@@ -89,7 +86,6 @@ const NO_ESCAPE = /%(?![\da-f]{2})/gi
 /**
  * What was sent under each name: `page`, `filter[seids]`, or `filter` where that has no name in brackets. A list is
  * sent as `f=`, `f[]=` or `f[0]=`. A blank value equals an omitted one (spec 4.2, filter rule 2), whatever its name.
- * @throws HttpError 400
  */
 function textsIn(queryString: string): Map<string, Texts> {
   const sent = new Map<string, Texts>()
@@ -126,9 +122,8 @@ const OFFSET = /^offset(?:\[|$)/
 export const MAX_LINK = 3000
 
 /**
- * The Link header (RFC 8288) of a page of `count` matching records; none on the last page, and none that is too long.
- * Pure. The address has every parameter as it was sent, but for the offset. It is relative, because proxies change
- * scheme, host and the front of the path; it has the last segment, because Java resolves a bare query wrongly.
+ * The Link header (RFC 8288) to the next page, with every parameter as it was sent, but for the offset. It is relative:
+ * proxies change the front of the address. It has the last segment, because Java resolves a bare query wrongly. Pure.
  */
 export function nextLink(queryString: string, query: ListQuery, count: number): { link?: string } {
   const offset = query.offset + query.page
@@ -145,24 +140,17 @@ const LETTERS = Object.keys(LIST_PARAMETERS).flatMap(name => {
   return [letters, letters.replace(/^filter/, '')].map(spelling => ({ spelling, name }))
 })
 
-/** The spellings that have an effect, or are an error. */
-const KNOWN = new Set(PARAMETERS.map(({ name }) => name))
-
 /** A query string of 16 KiB may have thousands of names. */
 const MAX_COMPARED = 10
 
-/**
- * The parameters that other names in a query string resemble, which have no effect: `filters[user_ids]`,
- * `filter[product_id]`, `start_date`. Only our own names are returned, since a name that was sent may contain anything.
- */
+/** The parameters that unknown names resemble. The names as sent are not returned, since they may contain anything. */
 export function resembled(queryString: string): string[] {
   const found = new Set<string>()
   let compared = 0
   for (const name of new Set(queryString.split('&').map(pair => pair.split('=', 1)[0] ?? ''))) {
-    if (KNOWN.has(name)) continue
     const decoded = decodedName(name)
-    const [, known = ''] = /^([^[]+|filter\[[^\]]*\])(?:\[\d*\])*$/.exec(decoded) ?? []
-    if (KNOWN.has(known)) continue
+    const [, known] = /^([^[]+|filter\[[^\]]*\])(?:\[\d*\])*$/.exec(decoded) ?? []
+    if (PARAMETERS.some(({ name }) => name === known)) continue
     if (compared++ === MAX_COMPARED) break
     const nearest = nearestTo(lettersOf(decoded))
     if (nearest) found.add(nearest)

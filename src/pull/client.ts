@@ -16,8 +16,6 @@ export interface Service {
 const FIRST_ANSWER_MS = 10_000
 const FIRST_PAUSE_MS = 500
 const LONGEST_PAUSE_MS = 30_000
-/** A token is replaced this long before it expires, because a request may be slow. */
-const TOKEN_MARGIN_MS = 60_000
 /** How often one request gets a new token after a 401. */
 const MAX_NEW_TOKENS = 2
 /** Of an answer, uncompressed: a small compressed body can expand without end. A page of 100 records has about 50,000. */
@@ -35,8 +33,13 @@ interface Answer {
 
 /** A request without a usable answer, which another attempt may get. */
 class Unanswered extends Error {
-  /** The service's Retry-After. */
-  retryAfterMs?: number | undefined
+  /** @param retryAfterMs the service's Retry-After */
+  constructor(
+    message: string,
+    readonly retryAfterMs?: number,
+  ) {
+    super(message)
+  }
 }
 
 /** Whether a URL leads to this machine. */
@@ -44,9 +47,9 @@ export function isLoopback(url: string): boolean {
   return /^(localhost|127\.\d+\.\d+\.\d+|\[::1\])$/.test(new URL(url).hostname)
 }
 
-/** Reads lists of a service, with one token for its lifetime. */
+/** Reads lists of a service, with one token until the service refuses it. */
 export class Client {
-  private token: { text: string; until: number } | undefined
+  private token: string | undefined
   private hasAnswered = false
 
   /** @param onPause called before each pause between two attempts */
@@ -70,7 +73,7 @@ export class Client {
         if (++refusals > MAX_NEW_TOKENS)
           throw new Failure('the service refuses the tokens that it issues: ask its operator')
         // Retries at once (spec 5), then after a pause: another server may not have a new token yet.
-        throw unanswered('the service refused its token', refusals === 1 ? 0 : undefined)
+        throw new Unanswered('the service refused its token', refusals === 1 ? 0 : undefined)
       } catch (error) {
         if (!(error instanceof Unanswered)) throw error
         await this.pause(error, attempts, performance.now() - start)
@@ -78,11 +81,7 @@ export class Client {
     }
   }
 
-  /**
-   * Waits for the next attempt. Pauses double, with jitter so that many clients do not come back at once. A Retry-After
-   * replaces the pause.
-   * @throws TransientFailure when the next attempt would come too late
-   */
+  /** Pauses double; jitter keeps clients from returning at once. Throws TransientFailure past retryForMs. */
   private async pause({ message, retryAfterMs }: Unanswered, attempts: number, passedMs: number) {
     const step = Math.min(LONGEST_PAUSE_MS, FIRST_PAUSE_MS * 2 ** (attempts - 1))
     const pauseMs = retryAfterMs ?? step * (0.5 + Math.random() / 2)
@@ -97,7 +96,7 @@ export class Client {
   }
 
   private async currentToken(): Promise<string> {
-    if (this.token && performance.now() < this.token.until) return this.token.text
+    if (this.token) return this.token
     const { baseUrl, clientId, clientSecret } = this.service
     const url = `${baseUrl}/oauth/token`
     const body = new URLSearchParams({
@@ -105,17 +104,14 @@ export class Client {
       client_id: clientId,
       client_secret: clientSecret,
     })
-    const start = performance.now()
     const answer = await this.send(url, { method: 'POST', body })
     if (answer.status === 401)
       throw new Failure('the service refuses the client id or its secret: check both, or ask its operator')
-    const { access_token, expires_in } = readJson(bodyOf(answer, url))
-    if (typeof access_token !== 'string' || !/^[\x21-\x7e]+$/.test(access_token))
+    const { access_token: token } = readJson(bodyOf(answer, url))
+    if (typeof token !== 'string' || !/^[\x21-\x7e]+$/.test(token))
       throw new Failure(`${url} answered without a token: is ${baseUrl} the base URL of an axport?`)
-    const lifetime = typeof expires_in === 'number' ? expires_in * 1000 : 0
-    const until = start + Math.max(lifetime - TOKEN_MARGIN_MS, lifetime / 2)
-    this.token = { text: access_token, until }
-    return access_token
+    this.token = token
+    return token
   }
 
   /** Sends one request; reads the whole answer. A redirect is not followed: it would take a secret to another host. */
@@ -131,9 +127,7 @@ export class Client {
       for await (const chunk of (response.body ?? []) as AsyncIterable<Uint8Array>) {
         length += chunk.byteLength
         if (length > MAX_BYTES)
-          throw new Failure(
-            `${origin} sent an answer of more than ${MAX_BYTES} bytes: it is not a page of an axport`,
-          )
+          throw new Failure(`${origin} sent more than ${MAX_BYTES} bytes: that is no page of an axport`)
         chunks.push(chunk)
       }
       this.hasAnswered = true
@@ -152,28 +146,21 @@ export class Client {
     if (error instanceof Failure) return error
     const { name, code = '', message } = error as { name: string; code?: string; message: string }
     if (name === 'TimeoutError')
-      return unanswered(`${origin} did not finish an answer within ${this.service.timeoutMs / 1000} s`)
-    if (code === 'ECONNREFUSED') return unanswered(`nothing listens at ${origin}`)
+      return new Unanswered(`${origin} did not finish an answer within ${this.service.timeoutMs / 1000} s`)
+    if (code === 'ECONNREFUSED') return new Unanswered(`nothing listens at ${origin}`)
     if (code === 'ECONNRESET') {
-      const isPerhapsTls = !this.hasAnswered && origin.startsWith('http:')
-      return unanswered(
-        `${origin} closed the connection${isPerhapsTls ? ', as a port for https:// does' : ''}`,
-      )
+      const hint = !this.hasAnswered && origin.startsWith('http:') ? ', as a port for https:// does' : ''
+      return new Unanswered(`${origin} closed the connection${hint}`)
     }
     if (/^(ENOTFOUND|EAI_|EDNS)/.test(code))
-      return unanswered(`the host of ${origin} cannot be found (${code})`)
+      return new Unanswered(`the host of ${origin} cannot be found (${code})`)
     if (/CERT|SELF_SIGNED|UNABLE_TO|ALTNAME|CRL_/.test(code))
       return new Failure(`the certificate of ${origin} ${wrongCertificate(code)}`)
-    if (code === 'EPROTO')
-      return new Failure(`${origin} does not speak TLS there: is it http://, or another port?`)
-    if (code === 'Malformed_HTTP_Response' || code === 'ResponseHeadersTooLarge')
-      return new Failure(`${origin} does not speak HTTP: is it the right port?`)
-    return unanswered(`the request to ${origin} failed (${code || message.replaceAll(/\s+/g, ' ')})`)
+    if (['EPROTO', 'Malformed_HTTP_Response', 'ResponseHeadersTooLarge'].includes(code))
+      return new Failure(`${origin} does not speak that protocol: check http:// or https://, and the port`)
+    return new Unanswered(`the request to ${origin} failed (${code || message.replaceAll(/\s+/g, ' ')})`)
   }
 }
-
-const unanswered = (message: string, retryAfterMs?: number) =>
-  Object.assign(new Unanswered(message), { retryAfterMs })
 
 function wrongCertificate(code: string): string {
   if (code.includes('ALTNAME')) return 'is for another name: give that name as --base-url'
@@ -193,7 +180,7 @@ function bodyOf(answer: Answer, url: string): Uint8Array {
 function refusal(answer: Answer, url: string): Unanswered | Failure {
   const { status, headers } = answer
   if (TEMPORARY.includes(status))
-    return unanswered(`${url} answered ${status}`, readRetryAfter(headers.get('retry-after')))
+    return new Unanswered(`${url} answered ${status}`, readRetryAfter(headers.get('retry-after')))
   if (status >= 300 && status < 400) {
     const location = headers.get('location')
     // The origin alone: the rest of the location is text of an unknown host.
@@ -226,10 +213,7 @@ function readJson(body: Uint8Array): Record<string, unknown> {
   }
 }
 
-/**
- * A Retry-After header (RFC 9110 §10.2.3), seconds or a date, in milliseconds. Undefined when it is in the past or
- * invalid: clients that all come back at once keep a service down.
- */
+/** In milliseconds (RFC 9110 §10.2.3). None for the past: clients that all return at once keep a service down. */
 function readRetryAfter(header: string | null): number | undefined {
   const value = header?.trim() ?? ''
   const milliseconds = /^\d{1,9}$/.test(value) ? Number(value) * 1000 : Date.parse(value) - Date.now()

@@ -11,6 +11,7 @@ import {
 } from 'node:fs'
 import { Failure } from '../errors.ts'
 import { PRIVATE, publish, writeFailure, writeFully } from '../files.ts'
+import type { PullObserver } from './job.ts'
 import { readRecords, UnexpectedJson } from './record.ts'
 import { Position } from './walk.ts'
 
@@ -30,9 +31,8 @@ interface RunState {
 }
 
 /**
- * The records that a run has read so far, as NDJSON beside the output, and the state of the run beside that. Both stay
- * for the next run, however this one ends. The position is computed from the lines alone. The state is a SQLite
- * database: SQLite locks it, and the lock ends with the process.
+ * The records that a run has read, as NDJSON beside the output, and the state of the run beside that. Both stay for the
+ * next run, however this one ends. The state is a SQLite database: SQLite locks it, and the lock ends with the process.
  */
 export class PartialFile {
   readonly path: string
@@ -46,10 +46,7 @@ export class PartialFile {
   private saved: RunState | undefined
   private isOpen = true
 
-  /**
-   * @param digest of everything in which two runs must agree for one to continue the other
-   * @throws Failure when the files cannot be written, or another process writes them; earlier files stay
-   */
+  /** @throws Failure when the files cannot be written, or another process writes them; earlier files stay */
   constructor(
     private readonly output: string,
     private readonly digest: string,
@@ -70,20 +67,19 @@ export class PartialFile {
   /**
    * Continues an earlier run with the same digest; returns how many records it left. What a run with another digest
    * left is removed by the first append(), so that a mistyped address or secret costs nothing.
-   * @param onRead called with the number of records read so far, from 0 on
    */
-  async resume(onRead: (done: number) => void): Promise<number> {
+  async resume(onProgress: PullObserver['onProgress']): Promise<number> {
     const state: RunState = JSON.parse(this.storedState() ?? '{}')
     if (state.digest !== this.digest || Date.now() - state.started > MAX_AGE_MS) return 0
     this.position.count = state.count
     let length = 0
-    onRead(0)
+    onProgress({ phase: 'resuming', done: 0, total: state.count })
     for await (const chunk of this.lines()) {
       const valid = this.takeIds(chunk)
       length += valid
       // After a crash of the machine, a file may hold anything.
       if (valid < chunk.length) break
-      onRead(this.position.size)
+      onProgress({ phase: 'resuming', done: this.position.size, total: state.count })
     }
     // Ctrl-C has closed the file in the meantime. All of it stays for the next run.
     if (!this.isOpen) return 0
@@ -123,7 +119,7 @@ export class PartialFile {
   append(lines: Uint8Array): void {
     // After Ctrl-C has closed the file, its descriptor may belong to another one.
     if (!this.isOpen) return
-    const { size, count = 0 } = this.position
+    const { size, count } = this.position
     try {
       if (!this.saved) ftruncateSync(this.descriptor, 0)
       if (count !== this.saved?.count) {

@@ -10,10 +10,7 @@ import { Changed, Position, walk } from './walk.ts'
 /** After so many changes, the data changes faster than it can be read. */
 const MAX_STARTS = 5
 
-/**
- * Reads the whole list into a file or a stream. A file is replaced as a whole, or stays as it was.
- * @throws IncompleteFailure when the same command can continue; Failure when it cannot, or nothing is kept
- */
+/** Reads the whole list. A file is replaced as a whole. Throws IncompleteFailure when the same command can continue. */
 export async function pull(job: PullJob, observer: PullObserver): Promise<PullResult> {
   const { out } = job
   if (typeof out !== 'string') return await pullIntoStream(job, out, observer)
@@ -33,9 +30,7 @@ async function pullIntoStream(job: PullJob, write: Write, observer: PullObserver
     await writeAs(job, walk(job, position, observer), write)
   } catch (error) {
     if (!(error instanceof Changed)) throw error
-    throw new Failure(
-      `the data changed while it was read, so the output is not complete (${error.message}): a pull into a file starts over by itself`,
-    )
+    throw new Failure(`the output is incomplete, the data changed (${error.message}): pull into a file`)
   }
   return { records: position.size, resumed: 0, restarts: 0 }
 }
@@ -48,24 +43,14 @@ async function pullIntoFile(job: PullJob, output: string, observer: PullObserver
   const partial = new PartialFile(output, sha256(JSON.stringify(agreed)).toString('base64'))
   observer.signal.addEventListener('abort', () => partial.leave())
   try {
-    const total = () => partial.position.count ?? 0
-    const resumed = await partial.resume(done =>
-      observer.onProgress({ phase: 'resuming', done, total: total() }),
-    )
-    if (resumed > 0) {
-      observer.onNote(`going on after ${resumed} assessments of an interrupted run`)
-      observer.onProgress({ phase: 'pulling', done: resumed, total: total(), resumed })
-    }
+    const resumed = await partial.resume(observer.onProgress)
+    if (resumed > 0) observer.onNote(`going on after ${resumed} assessments of an interrupted run`)
     const restarts = await fill(partial, job, observer)
-    const { records } = partial
-    try {
-      if (job.format === 'ndjson' && !job.compression) await partial.publish()
-      else await convert(partial, job, output, observer)
-    } catch (error) {
-      throw writeFailure(error, output)
-    }
-    return { records, resumed: restarts > 0 ? 0 : resumed, restarts }
-  } catch (error) {
+    if (job.format === 'ndjson' && !job.compression) await partial.publish()
+    else await convert(partial, job, output, observer)
+    return { records: partial.records, resumed: restarts > 0 ? 0 : resumed, restarts }
+  } catch (thrown) {
+    const error = writeFailure(thrown, output)
     const { records, position } = partial
     partial.leave()
     if (!(error instanceof Failure) || records === 0) throw error
@@ -84,13 +69,12 @@ async function fill(partial: PartialFile, job: PullJob, observer: PullObserver):
       return restarts
     } catch (error) {
       if (!(error instanceof Changed)) throw error
-      observer.onProgress({ phase: 'pulling', done: 0, total: partial.position.count ?? 0, resumed: 0 })
+      observer.onProgress({ phase: 'pulling', done: 0, total: partial.position.count, resumed: 0 })
       partial.clear()
+      const change = `the data changed (${error.message})`
       if (restarts + 1 === MAX_STARTS)
-        throw new Failure(
-          `the data changed ${MAX_STARTS} times while it was read (${error.message}): pull when nothing is imported`,
-        )
-      observer.onNote(`the data changed (${error.message}): starting over`)
+        throw new Failure(`${change} in each of ${MAX_STARTS} tries: pull when nothing is imported`)
+      observer.onNote(`${change}: starting over`)
     }
   }
 }

@@ -40,25 +40,15 @@ export function readPage(body: Uint8Array): Page {
   if (!meta || ![meta.count, meta.offset, meta.page].every(isCount))
     throw new UnexpectedJson('meta is no page')
   const replacer = LARGE_NUMBER.test(text) ? writeExactly : undefined
-  const page: Page = { ids: [], lines: [], meta }
-  for (const record of data) {
-    checkRecord(record)
-    page.ids.push(record.id)
-    page.lines.push(JSON.stringify(record, replacer))
-  }
-  return page
+  const records = data.map(checked)
+  const lines = records.map(record => JSON.stringify(record, replacer))
+  return { ids: records.map(({ id }) => id), lines, meta }
 }
 
 /** The records of whole NDJSON lines. Throws UnexpectedJson unless each is a record of the contract. */
 export function readRecords(lines: Uint8Array): PulledRecord[] {
-  return decode(lines)
-    .split('\n')
-    .slice(0, -1)
-    .map(line => {
-      const record = parseJson(line) as PulledRecord
-      checkRecord(record)
-      return record
-    })
+  const texts = decode(lines).split('\n').slice(0, -1)
+  return texts.map(text => checked(parseJson(text)))
 }
 
 /** Rejects bytes that are not UTF-8, and keeps a byte order mark, which JSON.parse rejects. */
@@ -96,11 +86,13 @@ const { rawJSON } = JSON as unknown as { rawJSON(text: string): unknown }
 const writeExactly = (_: string, value: unknown) =>
   typeof value === 'bigint' ? rawJSON(String(value)) : value
 
-/** Checks that a value has the shape of its type. */
-function checkRecord(record: PulledRecord): void {
+/** The value, if it is a record of the contract. */
+function checked(value: unknown): PulledRecord {
+  const record = value as PulledRecord
   checkFields(record, RECORD_FIELDS, 'a record')
   if (!Array.isArray(record.results)) throw new UnexpectedJson('results of a record is no array')
   for (const part of record.results) checkFields(part, PART_FIELDS, 'a part')
+  return record
 }
 
 const MAX_ID = 2n ** 63n - 1n

@@ -5,8 +5,6 @@ import { type PullJob, type PullObserver, queryString } from './job.ts'
 import { type Page, readPage, UnexpectedJson } from './record.ts'
 
 /**
- * Reads a whole list, page after page, and detects changes of the list in the meantime.
- *
  * Each page is requested from the last record of the page before, which has to come first. If more records were added
  * before it than removed, or fewer, it has moved, and the next page would skip or repeat records. The count cannot tell,
  * because it includes the part still to come, where changes do no harm. In the end, the number of distinct ids has to
@@ -14,16 +12,13 @@ import { type Page, readPage, UnexpectedJson } from './record.ts'
  * cannot tell.
  */
 
-/**
- * Where a walk is: every id that was read, 8 bytes each, and up to twice that while the array grows. A Set of 10,000,000
- * ids takes 670 MB.
- */
+/** Where a walk is: every id that was read, 8 to 16 bytes each. A Set of 10,000,000 ids would take 670 MB. */
 export class Position {
   #ids = new BigUint64Array(1024)
   /** Ids added, repeated ones included. */
   size = 0
-  /** The count in the last page; undefined before the first page. */
-  count: number | undefined
+  /** The count in the last page; 0 before the first page. */
+  count = 0
 
   /** @param id from 0 to 2^63 − 1 */
   add(id: number | bigint): void {
@@ -54,14 +49,9 @@ export class Changed extends Error {}
 
 /**
  * Yields the records after `position` as NDJSON, and moves `position` behind them. While a page is written, the next
- * one is on its way.
- * @throws Changed; Failure when the service sends something that is no page of this list
+ * one is on its way. Throws Changed, or Failure for an answer that is no page of this list.
  */
-export async function* walk(
-  job: PullJob,
-  position: Position,
-  observer: PullObserver,
-): AsyncGenerator<Uint8Array> {
+export async function* walk(job: PullJob, position: Position, observer: PullObserver) {
   const client = new Client(job.service, observer.onPause)
   const query = queryString(job.query)
   const list = (offset: number) => client.list(`${query}&offset=${offset}`)
@@ -72,7 +62,7 @@ export async function* walk(
     const offset = Math.max(0, position.size - 1)
     const body = await (next ?? list(offset))
     next = undefined
-    if (offset + MAX_PAGE < (position.count ?? 0)) {
+    if (offset + MAX_PAGE < position.count) {
       next = list(offset + MAX_PAGE - 1)
       // If the walk ends before, nobody awaits this promise.
       next.catch(() => {})
@@ -81,9 +71,7 @@ export async function* walk(
     const { count } = page.meta
     const known = Math.min(position.size, 1)
     if (known && BigInt(page.ids[0] ?? -1) !== position.last)
-      throw new Changed(
-        `the order of the first ${position.size} assessments has changed, there are ${count} now and were ${position.count}`,
-      )
+      throw new Changed(`the first ${position.size} moved; there are ${count}, and were ${position.count}`)
     firstCount ??= count
     // An earlier run may have ended hours ago: only a list with the same count is continued.
     if (position.size === resumed && count !== firstCount)
@@ -99,9 +87,7 @@ export async function* walk(
   if (distinct !== position.count)
     throw new Changed(`${distinct} of ${position.count} assessments came, ${position.size - distinct} twice`)
   if (position.count !== firstCount)
-    observer.onNote(
-      `${firstCount} assessments became ${position.count} while they were read; all of these are in`,
-    )
+    observer.onNote(`${firstCount} assessments became ${position.count} meanwhile; all of these are in`)
 }
 
 function readAt(offset: number, body: Uint8Array): Page {
@@ -114,9 +100,7 @@ function readAt(offset: number, body: Uint8Array): Page {
   }
   const { ids, meta } = page
   if (meta.offset !== offset || meta.page !== MAX_PAGE)
-    throw new Failure(
-      `the service sent another page than the requested one: offset ${meta.offset} for ${offset}, size ${meta.page} for ${MAX_PAGE}`,
-    )
+    throw new Failure(`the answer has offset ${meta.offset} for ${offset}, size ${meta.page} for ${MAX_PAGE}`)
   if (ids.length !== Math.max(0, Math.min(MAX_PAGE, meta.count - offset)))
     throw new Changed(`the page at ${offset} has ${ids.length} assessments, of ${meta.count} in all`)
   return page

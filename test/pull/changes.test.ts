@@ -100,9 +100,7 @@ describe('if, while a list is read,', () => {
     expect(result).toEqual({ records: expected.length, resumed: 0, restarts: startsOver ? 1 : 0 })
     if (startsOver) expect(notes[0]).toMatch(/^the data changed \(.*\): starting over$/)
     else if (expected.length !== COUNT)
-      expect(notes).toEqual([
-        `${COUNT} assessments became ${expected.length} while they were read; all of these are in`,
-      ])
+      expect(notes).toEqual([`${COUNT} assessments became ${expected.length} meanwhile; all of these are in`])
   })
 
   test("random changes happen before random pages, the output equals the service's final data", async () => {
@@ -141,7 +139,7 @@ describe('if, while a list is read,', () => {
     const out = outputIn()
     writeFileSync(out, 'earlier')
     await expect(pullFrom(front.baseUrl, client, out)).rejects.toThrow(
-      /^the data changed 5 times while it was read .*: pull when nothing is imported$/,
+      /^the data changed \(.*\) in each of 5 tries: pull when nothing is imported$/,
     )
     expect(readFileSync(out, 'utf8')).toBe('earlier')
     expect(existsSync(`${out}.partial`)).toBe(false)

@@ -87,14 +87,18 @@ describe('a pull fails with one line if the host', () => {
 
   test('does not speak HTTP', async () => {
     const url = await tcp(socket => socket.end('SSH-2.0-OpenSSH_9.9\r\n'))
-    expect(await errorOf(url)).toBe(`${url} does not speak HTTP: is it the right port?`)
+    expect(await errorOf(url)).toBe(
+      `${url} does not speak that protocol: check http:// or https://, and the port`,
+    )
   })
 
   test('sends endless headers', async () => {
     const url = await tcp(socket =>
       socket.write(`HTTP/1.1 200 OK\r\n${`x: ${'y'.repeat(1000)}\r\n`.repeat(1000)}`),
     )
-    expect(await errorOf(url)).toBe(`${url} does not speak HTTP: is it the right port?`)
+    expect(await errorOf(url)).toBe(
+      `${url} does not speak that protocol: check http:// or https://, and the port`,
+    )
   })
 
   test.each([200, 403, 404])('answers HTML with status %i', async status => {
@@ -123,7 +127,7 @@ describe('a pull fails with one line if the host', () => {
   test('does not speak TLS', async () => {
     const { baseUrl } = http(token)
     expect(await errorOf(baseUrl.replace('http', 'https'))).toMatch(
-      /does not speak TLS there: is it http:\/\/, or another port\?$/,
+      /does not speak that protocol: check http:\/\/ or https:\/\/, and the port$/,
     )
   })
 })
@@ -231,7 +235,7 @@ describe('a service that fails', () => {
       })
     })
     expect(await errorOf(url, { timeoutMs: 20_000 })).toBe(
-      `${url} sent an answer of more than 67108864 bytes: it is not a page of an axport`,
+      `${url} sent more than 67108864 bytes: that is no page of an axport`,
     )
   })
 
