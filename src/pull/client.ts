@@ -16,6 +16,8 @@ export interface Service {
 const FIRST_ANSWER_MS = 10_000
 const FIRST_PAUSE_MS = 500
 const LONGEST_PAUSE_MS = 30_000
+/** A token is replaced this long before it expires, because a request may be slow. */
+const TOKEN_MARGIN_MS = 60_000
 /** How often one request gets a new token after a 401. */
 const MAX_NEW_TOKENS = 2
 /** Of an answer, uncompressed: a small compressed body can expand without end. A page of 100 records has about 50,000. */
@@ -47,9 +49,9 @@ export function isLoopback(url: string): boolean {
   return /^(localhost|127\.\d+\.\d+\.\d+|\[::1\])$/.test(new URL(url).hostname)
 }
 
-/** Reads lists of a service, with one token until the service refuses it. */
+/** Reads lists of a service, with one token for its lifetime. */
 export class Client {
-  private token: string | undefined
+  private token: { text: string; until: number } | undefined
   private hasAnswered = false
 
   /** @param onPause called before each pause between two attempts */
@@ -96,7 +98,7 @@ export class Client {
   }
 
   private async currentToken(): Promise<string> {
-    if (this.token) return this.token
+    if (this.token && performance.now() < this.token.until) return this.token.text
     const { baseUrl, clientId, clientSecret } = this.service
     const url = `${baseUrl}/oauth/token`
     const body = new URLSearchParams({
@@ -104,14 +106,17 @@ export class Client {
       client_id: clientId,
       client_secret: clientSecret,
     })
+    const start = performance.now()
     const answer = await this.send(url, { method: 'POST', body })
     if (answer.status === 401)
       throw new Failure('the service refuses the client id or its secret: check both, or ask its operator')
-    const { access_token: token } = readJson(bodyOf(answer, url))
-    if (typeof token !== 'string' || !/^[\x21-\x7e]+$/.test(token))
+    const { access_token, expires_in } = readJson(bodyOf(answer, url))
+    if (typeof access_token !== 'string' || !/^[\x21-\x7e]+$/.test(access_token))
       throw new Failure(`${url} answered without a token: is ${baseUrl} the base URL of an axport?`)
-    this.token = token
-    return token
+    const lifetime = typeof expires_in === 'number' ? expires_in * 1000 : 0
+    const until = start + Math.max(lifetime - TOKEN_MARGIN_MS, lifetime / 2)
+    this.token = { text: access_token, until }
+    return access_token
   }
 
   /** Sends one request; reads the whole answer. A redirect is not followed: it would take a secret to another host. */
