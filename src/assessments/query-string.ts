@@ -140,17 +140,24 @@ const LETTERS = Object.keys(LIST_PARAMETERS).flatMap(name => {
   return [letters, letters.replace(/^filter/, '')].map(spelling => ({ spelling, name }))
 })
 
+/** The spellings that have an effect, or are an error. */
+const KNOWN = new Set(PARAMETERS.map(({ name }) => name))
+
 /** A query string of 16 KiB may have thousands of names. */
 const MAX_COMPARED = 10
 
-/** The parameters that unknown names resemble. The names as sent are not returned, since they may contain anything. */
+/**
+ * The parameters that other names in a query string resemble, which have no effect: `filters[user_ids]`,
+ * `filter[product_id]`, `start_date`. Only our own names are returned, since a name that was sent may contain anything.
+ */
 export function resembled(queryString: string): string[] {
   const found = new Set<string>()
   let compared = 0
   for (const name of new Set(queryString.split('&').map(pair => pair.split('=', 1)[0] ?? ''))) {
+    if (KNOWN.has(name)) continue
     const decoded = decodedName(name)
-    const [, known] = /^([^[]+|filter\[[^\]]*\])(?:\[\d*\])*$/.exec(decoded) ?? []
-    if (PARAMETERS.some(({ name }) => name === known)) continue
+    const [, known = ''] = /^([^[]+|filter\[[^\]]*\])(?:\[\d*\])*$/.exec(decoded) ?? []
+    if (KNOWN.has(known)) continue
     if (compared++ === MAX_COMPARED) break
     const nearest = nearestTo(lettersOf(decoded))
     if (nearest) found.add(nearest)
