@@ -30,7 +30,9 @@ async function pullIntoStream(job: PullJob, write: Write, observer: PullObserver
     await writeAs(job, walk(job, position, observer), write)
   } catch (error) {
     if (!(error instanceof Changed)) throw error
-    throw new Failure(`the output is incomplete, the data changed (${error.message}): pull into a file`)
+    throw new Failure(
+      `the output is incomplete, the data changed (${error.message}): a pull into a file starts over by itself`,
+    )
   }
   return { records: position.size, resumed: 0, restarts: 0 }
 }

@@ -71,7 +71,9 @@ export async function* walk(job: PullJob, position: Position, observer: PullObse
     const { count } = page.meta
     const known = Math.min(position.size, 1)
     if (known && BigInt(page.ids[0] ?? -1) !== position.last)
-      throw new Changed(`the first ${position.size} moved; there are ${count}, and were ${position.count}`)
+      throw new Changed(
+        `the order of the first ${position.size} assessments has changed, there are ${count} now and were ${position.count}`,
+      )
     firstCount ??= count
     // An earlier run may have ended hours ago: only a list with the same count is continued.
     if (position.size === resumed && count !== firstCount)
@@ -100,7 +102,9 @@ function readAt(offset: number, body: Uint8Array): Page {
   }
   const { ids, meta } = page
   if (meta.offset !== offset || meta.page !== MAX_PAGE)
-    throw new Failure(`the answer has offset ${meta.offset} for ${offset}, size ${meta.page} for ${MAX_PAGE}`)
+    throw new Failure(
+      `the service sent another page than the requested one: offset ${meta.offset} for ${offset}, size ${meta.page} for ${MAX_PAGE}`,
+    )
   if (ids.length !== Math.max(0, Math.min(MAX_PAGE, meta.count - offset)))
     throw new Changed(`the page at ${offset} has ${ids.length} assessments, of ${meta.count} in all`)
   return page

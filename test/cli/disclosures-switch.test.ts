@@ -56,9 +56,7 @@ test('migrate switches recording on and off, and config, doctor and the first lo
 test('a program that cannot record disclosures refuses the database while recording is on, and serves it otherwise', async () => {
   expect((await older()).ahead).toContain('0008_disclosures')
   await migrate('--disclosures', 'on')
-  await expect(older()).rejects.toThrow(
-    '0008_disclosures, unknown to this axport: run a newer axport',
-  )
+  await expect(older()).rejects.toThrow('0008_disclosures, unknown to this axport: run a newer axport')
   await migrate('--disclosures', 'off')
   expect((await older()).missing).toEqual([])
 })

@@ -267,7 +267,7 @@ describe.each(BACKENDS_OF_TIER)('while two services run, on %s, axport integrati
       code: 1,
       shown: expect.stringMatching(
         new RegExp(
-          `^${name} is deleted with its secrets .*\\n${asks}yes\naxport: that is another client id: nothing was deleted\n$`,
+          `^${name} is deleted for good with its secrets .*\\n${asks}yes\naxport: that is another client id: nothing was deleted\n$`,
         ),
       ),
     })

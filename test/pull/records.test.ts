@@ -110,7 +110,9 @@ describe('answers that axport does not send:', () => {
   test('pages of another size or offset than requested end the pull', async () => {
     const stub = startStub([record(1)])
     stub.hook = () => json('{"data":[],"meta":{"count":0,"offset":0,"page":50}}')
-    await expect(pulled(stub)).rejects.toThrow('the answer has offset 0 for 0, size 50 for 100')
+    await expect(pulled(stub)).rejects.toThrow(
+      'another page than the requested one: offset 0 for 0, size 50 for 100',
+    )
   })
 
   test('an order without a tie-breaker, which repeats an id, is reported as an incomplete list', async () => {

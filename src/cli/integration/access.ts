@@ -96,7 +96,7 @@ Example: axport integration delete BD77VoKUovcSbaUgYJQxPiOm`,
 
 async function confirm(sql: Sql, id: string): Promise<void> {
   const name = escaped(await nameOf(sql, id))
-  process.stderr.write(`${name} is deleted with its secrets and tokens.\nType its client id again: `)
+  process.stderr.write(`${name} is deleted for good with its secrets and tokens.\nType its client id again: `)
   // Not prompt(), which would stop an embedded database that other commands use through this process.
   const { value: typed } = await console[Symbol.asyncIterator]().next()
   if (typed?.trim() !== id) throw new Failure('that is another client id: nothing was deleted')
