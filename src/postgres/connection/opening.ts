@@ -12,25 +12,31 @@ interface OpenOptions {
 }
 
 /**
- * Opens a connection to the first server of a URL that answers and is of the kind asked for. Each attempt gets an equal
- * share of `timeoutMs`. @throws the error of the last one
+ * Opens a connection to the first server of a URL that answers and is of the kind asked for. Each server gets an equal
+ * share of `timeoutMs`. @throws the error of the last server
  */
 export async function openFirst(
   url: PostgresUrl,
   timeoutMs: number,
   options: OpenOptions = {},
 ): Promise<Connection> {
-  // As in libpq: all servers are tried for a standby, and then once more for any.
-  const targets = url.target === 'prefer-standby' ? (['standby', 'any'] as const) : [url.target]
-  const attempts = targets.flatMap(target => url.addresses.map(address => ({ target, address })))
   let failure: unknown = closedError()
-  for (const { target, address } of attempts) {
+  /** Used if a standby is preferred and there is none. */
+  let primary: Connection | undefined
+  for (const address of url.addresses) {
     try {
-      return await openAt({ ...url, target }, address, timeoutMs / attempts.length, options)
+      const connection = await openAt(url, address, timeoutMs / url.addresses.length, options)
+      if (url.target !== 'prefer-standby' || connection.isStandby) {
+        void primary?.close()
+        return connection
+      }
+      if (primary && !primary.isOver) void connection.close()
+      else primary = connection
     } catch (error) {
       failure = error
     }
   }
+  if (primary && !primary.isOver) return primary
   throw failure
 }
 

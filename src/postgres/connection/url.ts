@@ -38,7 +38,7 @@ export const TARGETS = {
   'read-only': ({ isReadOnly }: ServerState) => isReadOnly,
   primary: ({ isStandby }: ServerState) => !isStandby,
   standby: ({ isStandby }: ServerState) => isStandby,
-  // openFirst() looks for a standby first.
+  // Only the order of the attempts differs.
   'prefer-standby': () => true,
 }
 
