@@ -14,10 +14,10 @@ export const given = <Options extends object>(options: Options) =>
   }
 
 /** An id of the platform, as decimal digits without leading zeros; it fits into a bigint of the database. */
-export function readId(text: string): string {
+export function readId(text: string, wish = 'a whole number, as 501'): string {
   const id = text.trim()
   if (!/^\d{1,19}$/.test(id) || BigInt(id) >= 2n ** 63n)
-    throw new InvalidArgumentError(`"${id}" is not an id: give a whole number, as 501.`)
+    throw new InvalidArgumentError(`"${id}" is not an id: give ${wish}.`)
   return String(BigInt(id))
 }
 
@@ -25,7 +25,8 @@ export function readId(text: string): string {
 export function readIds(text: string): Ids {
   if (text.trim() === 'all') return 'all'
   const ids = text.split(',').filter(id => id.trim() !== '')
-  return [...new Set(ids.map(readId))].sort((a, b) => (BigInt(a) < BigInt(b) ? -1 : 1))
+  const digits = ids.map(id => readId(id, 'whole numbers, as 1,2,3, or all'))
+  return [...new Set(digits)].sort((a, b) => (BigInt(a) < BigInt(b) ? -1 : 1))
 }
 
 const UNITS = { s: 1, m: 60, h: 3600, d: 86_400 }

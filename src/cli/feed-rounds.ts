@@ -11,7 +11,7 @@ import { startAdmin } from './serving.ts'
 import { BUILD } from './version.ts'
 
 /** An aborted round has so long to close its connections. */
-const ABORT_TIMEOUT_MS = 1000
+const ABORT_TIMEOUT_MS = 2500
 
 /** A longer timer is split: Bun runs one of more than 2^31 - 1 ms at once. */
 const LONGEST_TIMER_MS = 2 ** 30

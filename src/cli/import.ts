@@ -46,7 +46,7 @@ async function runImport(file: string | undefined, options: ImportCall & FeedCal
 async function runOnce(open: OpenSource, call: ImportCall): Promise<void> {
   const run = new ImportRun(call)
   const status = new StatusLine()
-  using busy = setTimeout(() => status.say('waiting: another command uses the database …'), BUSY_MS)
+  using busy = setTimeout(() => status.say('waiting for the database, which another command uses …'), BUSY_MS)
   const onProgress = (step: Progress) => {
     clearTimeout(busy)
     showStep(step, status)

@@ -34,7 +34,7 @@ Example: axport migrate --time-zone America/New_York`,
     .option('--json', 'print a JSON object at the end')
     .action(async ({ timeZone, disclosures, disclosuresKeep, grant, grantLoader, wait, json }) => {
       if (grant?.trim() === '' || grantLoader?.trim() === '')
-        throw new UsageFailure('--grant and --grant-loader need the name of a role, as --grant axport_serve')
+        throw new UsageFailure('--grant and --grant-loader need the name of a role')
       if (grant !== undefined && grant === grantLoader)
         throw new UsageFailure('--grant and --grant-loader need two roles: one revokes what the other grants')
       // A wrong setting must be found before the change.

@@ -1,17 +1,20 @@
-import { Failure, Interrupted } from '../errors.ts'
+import { Failure } from '../errors.ts'
 import { exactJson } from '../integrations/exact-ids.ts'
 
-/** Writes to standard output, at the pace of a pipe. @throws Interrupted if its reader has gone, Failure if it fails */
+/** Writes to standard output, at the pace of a pipe. @throws Failure if that is not possible; see isClosed() */
 export async function print(text: string | Uint8Array): Promise<void> {
   await new Promise<void>((resolve, reject) => {
-    process.stdout.write(text, error => {
-      const { code } = (error ?? {}) as { code?: string }
-      if (!error) resolve()
-      else if (code === 'EPIPE') reject(new Interrupted(''))
-      else reject(new Failure(`cannot write to standard output (${code})`))
+    process.stdout.write(text, cause => {
+      const { code } = (cause ?? {}) as { code?: string }
+      if (cause) reject(new Failure(`cannot write to standard output (${code})`, { cause }))
+      else resolve()
     })
   })
 }
+
+/** Whether print() failed because the reader has closed the pipe, as head does. */
+export const isClosed = (error: unknown): boolean =>
+  ((error as Error).cause as { code?: string } | undefined)?.code === 'EPIPE'
 
 /** Prints one line of JSON, in which a bigint is the number it is. */
 export const printJson = (value: unknown): Promise<void> => print(`${exactJson(value)}\n`)

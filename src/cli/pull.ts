@@ -80,11 +80,12 @@ function filterOptions(filter: Query['filter']): Option[] {
     const field = fieldOf(name) as keyof Filter
     if (!(field in FILTERS)) return []
     const read = (text: string) => {
-      if (field.endsWith('_ids')) return readId(text)
       // The API ignores a blank filter, so an empty variable of a script would export everything.
-      const value = text.trim() === '' ? undefined : parameter.read(text)
-      if (value === undefined)
-        throw new InvalidArgumentError(`Give ${parameter.expected}; leave the option out to get everything.`)
+      if (text.trim() === '')
+        throw new InvalidArgumentError('It is blank: leave the option out to get everything.')
+      if (field.endsWith('_ids')) return readId(text, 'whole numbers, as 1,2,3')
+      const value = parameter.read(field === 'user_record_status' ? text.toLowerCase() : text)
+      if (value === undefined) throw new InvalidArgumentError(`Give ${parameter.expected}.`)
       return String(value)
     }
     const isList = parameter.schema.type === 'array'
@@ -101,7 +102,7 @@ function filterOptions(filter: Query['filter']): Option[] {
 function readBaseUrl(text: string): string {
   const url = URL.parse(text)
   if (!url || !/^https?:$/.test(url.protocol) || url.username || url.password || url.search || url.hash)
-    throw new InvalidArgumentError('Give it as https://host or http://host, with a path or without.')
+    throw new InvalidArgumentError('Give it as https://host/path, without user, query and fragment.')
   return url.href.replace(/\/+$/, '')
 }
 

@@ -1,7 +1,6 @@
-import { Interrupted } from '../errors.ts'
 import { sampleNdjson } from '../sample/generate.ts'
 import { newCommand, wholeNumber } from './arguments.ts'
-import { print } from './output.ts'
+import { isClosed, print } from './output.ts'
 
 /** axport sample N */
 export const sampleCommand = () =>
@@ -16,6 +15,6 @@ export const sampleCommand = () =>
         for (const chunk of sampleNdjson({ assessments })) await print(chunk)
       } catch (error) {
         // A reader that needs no more is no error here.
-        if (!(error instanceof Interrupted)) throw error
+        if (!isClosed(error)) throw error
       }
     })

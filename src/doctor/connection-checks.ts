@@ -66,8 +66,9 @@ async function checkStatementTimeout(requests: Runner, { statement }: Plan): Pro
   return warning(
     'statement timeout',
     `${ms > 0 ? seconds(ms) : 'none'}, although STATEMENT_TIMEOUT sends ${seconds(statement)}: ` +
-      'serve ends late statements itself, half a second later. To have the server do that for a role that does not ' +
-      `import: alter role ${role} set statement_timeout = ${statement}`,
+      'serve ends late statements itself, half a second later. To have the server do that' +
+      `${role === 'ROLE' ? ', give serve a role of its own (this one also imports)' : ''}: ` +
+      `alter role ${role} set statement_timeout = ${statement}`,
   )
 }
 

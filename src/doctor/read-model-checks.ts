@@ -29,11 +29,12 @@ export async function checkReadModel(db: Sql, full: boolean): Promise<Finding> {
     isWhole &&= found.compared === offered
   }
   if (full) {
-    const miscounted = firstThree((await compareCounts(db, undefined)).organizations)
-    if (miscounted)
+    const { compared, missing, outdated, left_over, organizations } = await compareCounts(db, undefined)
+    const different = missing + outdated + left_over
+    if (different > 0)
       return wrong(
         'read model',
-        `counts differ from the records of organization ${miscounted}: axport refresh counts anew`,
+        `${different} of ${compared} counts differ, of organization ${firstThree(organizations)}: axport refresh counts anew`,
       )
   }
   const unknown = isWhole ? '' : '; not every row was compared, axport doctor --full does that'

@@ -33,7 +33,10 @@ export async function checkServer(db: Sql): Promise<Finding[]> {
       : wrong('encoding', `${encoding}: axport needs a database with encoding UTF8`),
     trigram
       ? ok('extensions', `pg_trgm ${trigram}`)
-      : wrong('extensions', 'pg_trgm is missing: create extension pg_trgm'),
+      : wrong(
+          'extensions',
+          'pg_trgm is missing: create extension pg_trgm, then axport migrate and axport doctor',
+        ),
     differenceMs > CLOCK_TOLERANCE_MS ? warning('clock', `${clock}: synchronize both`) : ok('clock', clock),
   ]
 }

@@ -22,7 +22,7 @@ export class LastUse {
   note(tokenDigest: Buffer): void {
     if (this.pool.availability.isReadOnly) return
     const key = tokenDigest.toString('base64')
-    if (this.noted.has(key)) return
+    if (this.noted.get(key)) return
     this.noted.set(key, true)
     noteUse(this.pool, { token_digest: tokenDigest }).catch(() => {})
   }

@@ -17,7 +17,7 @@ import type { Certificate } from './tls.ts'
 import { tokenEndpoint } from './token-endpoint.ts'
 
 /** With a certificate the server speaks HTTPS; from `replicas` it reads pages and records. */
-type ServerOptions = Partial<Monitor> & {
+type ServerOptions = Partial<Pick<Monitor, 'slowMs' | 'counters' | 'onAnswered' | 'trustedProxies'>> & {
   certificate?: Certificate | undefined
   replicas?: Replicas | undefined
 }
@@ -76,7 +76,7 @@ export function startServer(
     url: urlOf({ host: address.host, port }, certificate !== undefined),
     /** Requests that have arrived and are not answered yet. */
     inFlight,
-    /** Serves with another certificate. Requests in flight finish; idle connections and handshakes end by Bun's stop(). */
+    /** Serves with another certificate. Requests in flight finish; Bun closes idle connections and resets handshakes. */
     renew(renewed: Certificate): void {
       const old = app.server
       listen(port, renewed)

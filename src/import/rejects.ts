@@ -95,7 +95,10 @@ async function rejectCompanions(sql: TransactionSql): Promise<void> {
   }
 }
 
-/** The file of --rejects, in NDJSON. It is written as a draft: an import that fails keeps the file of the previous one. */
+/**
+ * The file of --rejects, in NDJSON. It holds personal data, so only its owner may read it. It is written as a draft: an
+ * import that fails keeps the file of the previous one.
+ */
 export class RejectsFile {
   private readonly draft: Draft
 

@@ -39,10 +39,17 @@ async function* reading(name: string, open: () => Chunks | Promise<Chunks>): Asy
 function unreadable(name: string, error: unknown): Failure {
   if (error instanceof Failure) return error
   const { code, message } = error as NodeJS.ErrnoException
-  if (code === 'ENOENT') return new Failure(`cannot read ${name}: there is no such file`)
+  const known = REASONS[code ?? '']
+  if (known) return new Failure(`cannot read ${name}: ${known}`)
   // The errors of a zip are not of the system.
   const advice = code?.startsWith('E') ? '' : ', the zip is damaged or cut short: fetch or make it again'
   return new Failure(`cannot read ${name}: ${message}${advice}`)
+}
+
+const REASONS: Record<string, string> = {
+  ENOENT: 'there is no such file',
+  EACCES: 'this user may not read it',
+  EISDIR: 'it is a folder',
 }
 
 function filesOfFolder(folder: string): StoredFile[] {

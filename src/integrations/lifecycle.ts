@@ -58,7 +58,10 @@ export async function describeIntegration(
   })
 }
 
-/** Disables or enables an integration; returns whether that changed anything. @throws Failure for an unknown one */
+/**
+ * Disables or enables an integration; returns whether that changed anything. A disabled one gets invalid_client, and its
+ * tokens get invalid_token. @throws Failure for an unknown integration
+ */
 export async function setDisabled(db: Sql, clientId: string, isDisabled: boolean): Promise<boolean> {
   return await changeIntegration(db, clientId, async (sql, { id }) => {
     const { count } = await sql`

@@ -292,11 +292,11 @@ describe.each(BACKENDS_OF_TIER)('while two services run, on %s, axport integrati
     expect(lines.slice(1)).toEqual([
       expect.stringMatching(
         new RegExp(
-          `^${INSTANT}  ${id}  Described +created .* name "Described"; contact "hr@lakeside.example"; purpose "Recertification"`,
+          `^${INSTANT}  ${id}  Described +created .* name "Described"; purpose "Recertification"; contact "hr@`,
         ),
       ),
       expect.stringMatching(
-        / {2}Renamed +described .* name "Described" → "Renamed"; contact "hr@lakeside.example" → none; purpose "Recertification" → "Audit"$/,
+        / {2}Renamed +described .* name "Described" → "Renamed"; purpose "Recertification" → "Audit"; contact "hr@lakeside.example" → none$/,
       ),
       '',
     ])
@@ -318,6 +318,24 @@ describe.each(BACKENDS_OF_TIER)('while two services run, on %s, axport integrati
       }),
     ])
     expect(await refused('history', 'Nobody1')).toStartWith('the history has no integration Nobody1: ')
+  })
+
+  test('history says what was meant as all, since when an integration is disabled, and which secret ends', async () => {
+    const created = await integration('create', 'Told', '--organizations', 'all', '--json')
+    const { client_id: id } = JSON.parse(created)
+    await integration('scope', id, '--organizations', '10', '--products', 'all')
+    await integration('disable', id)
+    await integration('enable', id)
+    await integration('rotate', id, '--grace', '1h')
+    const history = await integration('history', id)
+    for (const text of [
+      / created .*; organizations added 10,.*; meant as all organizations; secrets added \d+$/m,
+      / scope .* organizations removed .*; no longer meant as all organizations; products added .*; meant as all products$/m,
+      new RegExp(` disabled .* disabled since ${INSTANT}$`, 'm'),
+      new RegExp(` enabled .* disabled since ${INSTANT} → none$`, 'm'),
+      new RegExp(` secret \\d+ ends ${INSTANT}$`, 'm'),
+    ])
+      expect(history).toMatch(text)
   })
 
   test('refuses an unknown integration or organization and names it', async () => {

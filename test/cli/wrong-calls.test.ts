@@ -83,7 +83,7 @@ const CALLS: [args: string[], line: RegExp | string][] = [
   [['integration', 'create', 'x', '--organizations'], /^option '--organizations <ids>' argument missing/],
   ...['1,x', '1.5', '-1', 'ALL', '1,all', '9223372036854775808'].map((ids, at): [string[], RegExp] => [
     ['integration', 'create', 'x', `--${at % 2 ? 'organizations' : 'products'}=${ids}`],
-    new RegExp(`"${ids.split(',').at(-1)}" is not an id: give a whole number, as 501`),
+    new RegExp(`"${ids.split(',').at(-1)}" is not an id: give whole numbers, as 1,2,3, or all`),
   ]),
   [['integration', 'scope', 'x'], NO_CHANGE],
   [['integration', 'scope', 'x', '--add-new', '--products', '1'], NO_CHANGE],
@@ -98,7 +98,7 @@ const CALLS: [args: string[], line: RegExp | string][] = [
 ]
 
 const PULLING = ['pull', '--base-url', 'http://127.0.0.1:1', '--client-id', 'id', '--out', 'x.ndjson']
-const A_URL = /Give it as https:\/\/host or http:\/\/host, with a path or without\.$/
+const A_URL = /Give it as https:\/\/host\/path, without user, query and fragment\.$/
 /** An invalid option of a pull, and its error line. */
 const PULLS: [options: string[], line: RegExp][] = [
   [['--base-url', 'localhost:3000'], A_URL],
@@ -109,17 +109,17 @@ const PULLS: [options: string[], line: RegExp][] = [
   [['--out', '/dev/stdout', '--json'], /both write to standard output/],
   [['--out', 'x.parquet.gz'], /^Parquet is compressed within: give x\.parquet\.gz without \.gz$/],
   [['--format', 'xml'], /Give one of ndjson, csv, parquet\.$/],
-  [['--search', ' '], /Give text; leave the option out to get everything\.$/],
-  [['--seid', ''], /Give text; leave the option out to get everything\.$/],
+  [['--search', ' '], /It is blank: leave the option out to get everything\.$/],
+  [['--seid', ''], /It is blank: leave the option out to get everything\.$/],
   [['--seids', 'A,B'], /unknown option '--seids' \(Did you mean --seid\?\)/],
-  [['--product-ids', '1,,2'], /"" is not an id/],
-  [['--user-ids', 'all'], /"all" is not an id: give a whole number, as 501\.$/],
+  [['--product-ids', '1,,2'], /It is blank/],
+  [['--user-ids', 'all'], /"all" is not an id: give whole numbers, as 1,2,3\.$/],
   [['--user-ids', '1,x'], /"x" is not an id/],
   [['--user-ids', '9223372036854775808'], /is not an id/],
-  [['--start-date', '2026-02-30'], /Give a calendar day as YYYY-MM-DD; /],
-  [['--end-date', '01/03/2026'], /Give a calendar day as YYYY-MM-DD; /],
-  [['--user-record-status', 'gone'], /Give active or archived; /],
-  [['--legacy-record', 'maybe'], /Give true or false; /],
+  [['--start-date', '2026-02-30'], /Give a calendar day as YYYY-MM-DD\.$/],
+  [['--end-date', '01/03/2026'], /Give a calendar day as YYYY-MM-DD\.$/],
+  [['--user-record-status', 'gone'], /Give active or archived\.$/],
+  [['--legacy-record', 'maybe'], /Give true or false\.$/],
   [['--sort', 'name'], /Give one of certified_on, user_name, proctor_name, product_name\.$/],
   [['--order', 'up'], /Give one of ASC, DESC\.$/],
   [['--timeout', '0s'], /Give a duration/],

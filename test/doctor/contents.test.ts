@@ -51,7 +51,7 @@ describe('axport doctor finds a read model that differs from its source', () => 
     await withoutTriggers(sql, 'update export_counts set records = 7 where organization_id = 10')
     expect(await badFindings(url)).toEqual([])
     expect(await badFindings(url, '--full')).toEqual([
-      'read model: wrong, counts differ from the records of organization 10: axport refresh counts anew',
+      'read model: wrong, 2 of 3 counts differ, of organization 10: axport refresh counts anew',
     ])
     await succeed(url, 'refresh')
     expect(await badFindings(url, '--full')).toEqual([])

@@ -79,7 +79,7 @@ describe('after writes that bypassed the triggers', () => {
   test('an import inserts a deleted record again, and axport refresh corrects the counts', async () => {
     await withoutTriggers(database.sql, 'delete from export_records where id = 9001')
     expect(await loaded(assessment(9001, { organization_id: 11 }))).toStartWith(
-      'counts differ from the records of organization 10:',
+      '1 of 2 counts differ, of organization 10:',
     )
     await refresh(database.sql, undefined, () => {})
     expect((await checkReadModel(database.sql, true)).detail).toBe('all 3 records, equal to their source')

@@ -104,7 +104,7 @@ Example: axport integration history BD77VoKUovcSbaUgYJQxPiOm`,
       await printTable(
         ['time', 'client id', 'name', 'event', 'role', 'host', 'what changed'],
         events.map(({ at, client_id, name, event, role, host, changes }) => {
-          const changed = Object.entries(changes).flatMap(describeChange).join('; ')
+          const changed = describeChanges(changes).join('; ')
           return [at, client_id, name, event, role, host ?? '', changed]
         }),
       )
@@ -113,14 +113,35 @@ Example: axport integration history BD77VoKUovcSbaUgYJQxPiOm`,
 /** More ids than these are only counted: a scope may have thousands. */
 const SHOWN_IDS = 20
 
-/** The new value of a field, or the members that a set has gained and lost. */
-function describeChange([field, change]: [string, Changes[keyof Changes]]): string[] {
-  const label = field.replaceAll('_', ' ')
+/** The columns of an event in the order of its text. */
+const LABELS: Record<string, string> = {
+  name: 'name',
+  purpose: 'purpose',
+  contact: 'contact',
+  client_id: 'client id',
+  organizations: 'organizations',
+  all_organizations: 'meant as all organizations',
+  products: 'products',
+  all_products: 'meant as all products',
+  disabled_at: 'disabled since',
+  secrets: 'secrets',
+  expires_at: 'it ends',
+}
+
+function describeChanges(changes: Changes): string[] {
+  const { secret } = changes
+  const labels = secret === undefined ? LABELS : { ...LABELS, expires_at: `secret ${secret} ends` }
+  return Object.entries(labels).flatMap(([column, label]) => describeChange(label, changes[column]))
+}
+
+/** The new value of a column, or the members that a set has gained and lost. */
+function describeChange(label: string, change: Changes[string] | undefined): string[] {
   if (Array.isArray(change)) {
+    if (typeof change[1] === 'boolean') return [change[1] ? label : `no longer ${label}`]
     const [before, after] = change.map(describeValue)
     return [change[0] === null ? `${label} ${after}` : `${label} ${before} → ${after}`]
   }
-  if (typeof change !== 'object') return [`${label} ${change}`]
+  if (typeof change !== 'object') return []
   return Object.entries(change).map(([verb, ids]) => {
     const more = ids.length > SHOWN_IDS ? ` and ${ids.length - SHOWN_IDS} more` : ''
     return `${label} ${verb} ${ids.slice(0, SHOWN_IDS).join(',')}${more}`
@@ -129,8 +150,7 @@ function describeChange([field, change]: [string, Changes[keyof Changes]]): stri
 
 function describeValue(value: string | boolean | null): string {
   if (value === null) return 'none'
-  if (typeof value === 'boolean') return value ? 'yes' : 'no'
   // jsonb has instants with fractions of a second; commands print them to the second.
-  const [, instant] = /^(\d{4}-\d\d-\d\dT[\d:]{8})(?:\.\d+)?\+00:00$/.exec(value) ?? []
+  const [, instant] = /^(\d{4}-\d\d-\d\dT[\d:]{8})(?:\.\d+)?\+00:00$/.exec(String(value)) ?? []
   return instant ? `${instant}Z` : `"${value}"`
 }

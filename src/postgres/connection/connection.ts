@@ -33,6 +33,7 @@ export class Connection {
   runningSince: number | undefined
   /** Which server this is; undefined behind a pooler. */
   server: string | undefined
+  isStandby = false
   isOver = false
   /** Its statement has failed, and is being cancelled. */
   isGivenUp = false
@@ -72,6 +73,7 @@ export class Connection {
     this.backend = rows.state
     // A pooler invents the pid of the protocol, and may run the next statement in another process.
     this.server = identity.pid === this.backend.pid ? identity.server : undefined
+    this.isStandby = identity.isStandby
     if (TARGETS[this.start.url.target](identity)) return
     void this.close()
     throw codedError('NOT_WANTED', 'the server is not of the kind that target_session_attrs names')

@@ -68,7 +68,8 @@ const UNSUPPORTED: [RegExp, string][] = [
   [/^(channel_binding|gsslib|krbsrvname|load_balance_hosts|require(_auth|peer))$/, 'remove it'],
   [/^(ssl_(max|min)_protocol_version|sslcrl(dir)?)$/, 'remove it'],
   [/^ssl(cert|key|password)$/, 'give the role a password: client certificates are not supported'],
-  [/^(dbname|hostaddr|pass(file|word)|service(file)?)$/, 'write out postgres://user:password@host:port/name'],
+  [/^passfile$/, 'write the password into the URL, or the URL into the file that DATABASE_URL_FILE names'],
+  [/^(dbname|hostaddr|password|service(file)?)$/, 'write out postgres://user:password@host:port/name'],
 ]
 
 /** user, password, hosts, database and query. */

@@ -131,7 +131,9 @@ class Scheduler {
   }
 
   private async open(client: Client, code: number): Promise<void> {
-    // A cancel request cannot work: this process reads no message while a statement runs. Encryption is for TCP.
+    // Requests for encryption: SSL and GSS.
+    if (code === 80877103 || code === 80877104) return void client.socket.write('N')
+    // A cancel request, which cannot work: this process reads no message while a statement runs.
     if (code >>> 16 !== 3) return void client.socket.end()
     client.isStarted = true
     try {

@@ -241,7 +241,8 @@ export class ConnectionPool {
     this.connections.delete(connection)
     this.#idle = this.#idle.filter(other => other !== connection)
     // What cut this one may have cut the idle ones too: they are tested before use.
-    if (!connection.isGivenUp) for (const other of this.#idle) other.usedAt = Number.NEGATIVE_INFINITY
+    const isCut = !connection.isGivenUp && this.clock.now() < connection.expiresAt
+    if (isCut) for (const other of this.#idle) other.usedAt = Number.NEGATIVE_INFINITY
     this.#grow()
   }
 }

@@ -43,9 +43,10 @@ async function statementsFor(sql: TransactionSql, role: string, purpose: Purpose
   // pg_shdepend has an entry of type o for the owner of an object, and one of type a for each other role in the access
   // list of the object, except predefined roles: requireExactly() finds what these have.
   const objects = await sql<{ isOwned: boolean; name: string }[]>`
-    select distinct deptype = 'o' as "isOwned", format('%s %s', case classid
-      when 'pg_proc'::regclass then 'routine'
-      when 'pg_class'::regclass then 'table'
+    select distinct deptype = 'o' as "isOwned", format('%s %s', case
+      when deptype = 'o' then type
+      when classid = 'pg_proc'::regclass then 'routine'
+      when classid = 'pg_class'::regclass then 'table'
       else type
     end, identity) as name
     from pg_shdepend cross join pg_identify_object(classid, objid, 0)
@@ -57,7 +58,7 @@ async function statementsFor(sql: TransactionSql, role: string, purpose: Purpose
   const power = isSuperuser ? 'is a superuser' : `owns ${firstThree(owned)}`
   if (isSuperuser || owned.length > 0)
     throw new Failure(
-      `${role} ${power}, which gives it more: give axport ${purpose.command} a role of its own`,
+      `${role} ${power}, and can do more than axport ${purpose.command} needs: give that a role of its own`,
     )
   return [
     ...objects.map(({ name }) => `revoke all on ${name} from ${grantee}`),
