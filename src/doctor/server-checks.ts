@@ -35,7 +35,7 @@ export async function checkServer(db: Sql): Promise<Finding[]> {
       ? ok('extensions', `pg_trgm ${trigram}`)
       : wrong(
           'extensions',
-          'pg_trgm is missing: create extension pg_trgm, then axport migrate and axport doctor',
+          'pg_trgm is missing: create extension pg_trgm',
         ),
     differenceMs > CLOCK_TOLERANCE_MS ? warning('clock', `${clock}: synchronize both`) : ok('clock', clock),
   ]

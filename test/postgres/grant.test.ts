@@ -264,6 +264,23 @@ describe('the role of migrate --grant', () => {
     await drop()
   })
 
+  test('cannot be the owner of a function of the schema, which the message names', async () => {
+    const { name } = await newRole()
+    await sql.unsafe(`create function of_a_role() returns integer language sql return 1`)
+    await sql.unsafe(`alter function of_a_role() owner to ${quoted(name)}`)
+    try {
+      const { code, stderr } = await tryGrant(name)
+      expect([code, stderr]).toEqual([
+        1,
+        expect.stringMatching(
+          / owns function public\.of_a_role\(\), and can do more than axport serve needs: /,
+        ),
+      ])
+    } finally {
+      await sql`drop function of_a_role()`
+    }
+  })
+
   test('cannot be the owner of the tables, who would lose privileges', async () => {
     const owner = await newRole()
     const [before] = await sql`select tableowner from pg_tables where tablename = 'users'`
