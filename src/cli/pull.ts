@@ -8,7 +8,7 @@ import { compressionOf, FORMATS, type Form, type FormatName, formatOf } from '..
 import type { PullJob, PullProgress, PullResult, Query } from '../pull/job.ts'
 import { pull } from '../pull/pull.ts'
 import { newCommand, oneOf, readDuration, readId } from './arguments.ts'
-import { counted, print, printJson, StatusLine } from './output.ts'
+import { counted, isClosed, print, printJson, StatusLine } from './output.ts'
 import { interruptible } from './process.ts'
 
 /** axport pull */
@@ -144,6 +144,7 @@ async function run(job: PullJob, isStream: boolean): Promise<PullResult> {
     )
   } catch (error) {
     if (error instanceof Interrupted && kept() > 0) throw new IncompleteFailure(error.message)
+    if (isClosed(error)) throw new Interrupted('')
     throw error
   }
 }
