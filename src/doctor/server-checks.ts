@@ -33,10 +33,7 @@ export async function checkServer(db: Sql): Promise<Finding[]> {
       : wrong('encoding', `${encoding}: axport needs a database with encoding UTF8`),
     trigram
       ? ok('extensions', `pg_trgm ${trigram}`)
-      : wrong(
-          'extensions',
-          'pg_trgm is missing: create extension pg_trgm',
-        ),
+      : wrong('extensions', 'pg_trgm is missing: create extension pg_trgm'),
     differenceMs > CLOCK_TOLERANCE_MS ? warning('clock', `${clock}: synchronize both`) : ok('clock', clock),
   ]
 }
