@@ -144,7 +144,7 @@ for (const [mode, size] of [
       expect(findings.slice(0, 3)).toEqual([
         expect.stringMatching(/^pooler: warning, one is in between/),
         expect.stringMatching(
-          /^statement timeout: warning, none, .*for a role that does not import: alter role ROLE set statement_timeout = 10000$/,
+          /^statement timeout: warning, none, .*give serve a role of its own \(this one also imports\): alter role ROLE set statement_timeout = 10000$/,
         ),
         expect.stringMatching(/^connections: skipped/),
       ])
