@@ -23,7 +23,7 @@ export interface FeedCall {
   json?: true
 }
 
-/** The same for the help. */
+/** The options of FeedCall, but for those of every import. */
 export const feedOptions = () => [
   new Option('--from <url>', "read the platform's Postgres by queries (docs/operate/feed.md)"),
   new Option('--from-file <file>', 'the same, with the URL in a file'),

@@ -50,6 +50,21 @@ test('a statement on a silently dropped connection is repeated immediately, and 
   await opened.close()
 })
 
+test('an expired connection ends alone, and a connection that was cut has the idle ones tested before use', async () => {
+  const opened = await openDatabase(database.url, 1)
+  const pool = opened.pool({ ...BOUNDS, size: 3 }, LOG)
+  const connections = await Promise.all([1, 2, 3].map(() => pool.acquire('', undefined)))
+  for (const connection of connections) pool.release(connection)
+  const areTested = () => [...pool.connections].map(({ usedAt }) => usedAt === Number.NEGATIVE_INFINITY)
+  Object.assign(connections[2] as object, { expiresAt: 0 })
+  pool.release(await pool.acquire('', undefined))
+  expect(areTested()).toEqual([false, false])
+  connections[1]?.destroy()
+  expect(areTested()).toEqual([true])
+  await pool.close()
+  await opened.close()
+})
+
 test('a connection that ended while it was opened is not used', async () => {
   const url = readPostgresUrl(database.url)
   let opened = 0
