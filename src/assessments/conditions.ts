@@ -39,7 +39,7 @@ export const inScope = sql`coalesce(${isIn(products, r.productId)} and ${isIn(or
 export const inProducts = sql`coalesce(${isIn(products, r.productId)}, false)`
 export const inOrganizations = sql`coalesce(${isIn(organizations, r.organizationId)}, false)`
 
-/** A trigram index finds people. A text without three letters in a row has no trigram: all of it would be read. */
+/** A trigram index finds people. A text without three letters in a row has no trigram: the whole index would be read. */
 const SEARCHES = ['search', 'search_short'] as const
 type Search = (typeof SEARCHES)[number]
 
