@@ -1,16 +1,26 @@
 import { describe, expect, test } from 'bun:test'
-import type { Sql } from 'postgres'
+import type { Sql, TransactionSql } from 'postgres'
 import {
   EDUCATOR,
   educator,
   multiPart,
   ndjsonOf,
+  PRODUCT,
   part,
+  product,
   REFERENCED,
   range,
   removal,
 } from '../support/fixtures.ts'
-import { idsOf, importLines, importText, importWith, staleRecords, useDatabase } from '../support/import.ts'
+import {
+  idsOf,
+  importLines,
+  importText,
+  importWith,
+  partsOf,
+  staleRecords,
+  useDatabase,
+} from '../support/import.ts'
 import { BACKENDS_OF_TIER } from '../support/service.ts'
 import { until } from '../support/until.ts'
 
@@ -100,19 +110,83 @@ describe.each(BACKENDS_OF_TIER)('concurrent statements on %s', backend => {
 describe('concurrent statements on postgres', () => {
   const database = useDatabase('postgres')
 
-  test('an import keeps values that another writer commits meanwhile, if its lines do not set them', async () => {
-    await importLines(database.sql, ...REFERENCED)
+  /** Runs an import beside a transaction that has written, commits that when the import waits for it, and loads. */
+  async function importBeside(write: (writer: TransactionSql) => Promise<unknown>, ...lines: object[]) {
     const importing = await database.sql.begin(async writer => {
-      await writer`update users set email = 'new@example.org' where id = ${EDUCATOR}`
-      const started = importLines(database.sql, { type: 'user', id: EDUCATOR, name: 'Renamed' })
+      await write(writer)
+      const started = importLines(database.sql, ...lines)
       await until('the import waits for the writer', async () => {
-        const { count } = await database.sql`select from pg_locks where not granted`
+        const { count } = await database.sql`
+          select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`
         return count > 0
       })
       return { started }
     })
     expect(await importing.started).toMatchObject({ loaded: true })
+    expect(await staleRecords(database.sql)).toBeEmpty()
+  }
+
+  test('an import keeps values that another writer commits meanwhile, if its lines do not set them', async () => {
+    await importLines(database.sql, ...REFERENCED)
+    await importBeside(writer => writer`update users set email = 'new@example.org' where id = ${EDUCATOR}`, {
+      type: 'user',
+      id: EDUCATOR,
+      name: 'Renamed',
+    })
     const [user] = await database.sql`select name, email from users where id = ${EDUCATOR}`
     expect({ ...user }).toEqual({ name: 'Renamed', email: 'new@example.org' })
+  })
+
+  /** Lines that leave no field out: their comparison does not hold the writers up. */
+  const completeUser = (id: number, name: string) =>
+    educator(id, { name, first_name: 'f', last_name: 'l', email: 'e', seid: null, record_status: 'active' })
+  const withParts = (id: number, parts: Parameters<typeof multiPart>[1]) =>
+    multiPart(id, parts, { legacy_record: false })
+
+  test('an import sets every user that its lines name, also one that a writer changes after the comparison', async () => {
+    await importLines(database.sql, ...REFERENCED, completeUser(21, 'n'), completeUser(22, 'n'))
+    const lines = [completeUser(21, 'n'), completeUser(22, 'of the file')]
+    await importBeside(writer => writer`update users set name = 'of SQL' where id in (21, 22)`, ...lines)
+    const names = await database.sql`select name from users where id in (21, 22) order by id`
+    expect(names.map(({ name }) => name)).toEqual(['n', 'of the file'])
+  })
+
+  test('an import restores a user that a writer deletes after the comparison', async () => {
+    await importLines(database.sql, ...REFERENCED, completeUser(21, 'n'), completeUser(22, 'n'))
+    const lines = [completeUser(21, 'n'), completeUser(22, 'of the file')]
+    await importBeside(writer => writer`delete from users where id = 21`, ...lines)
+    expect(await idsOf(database.sql, 'users')).toContain(21)
+  })
+
+  test('a record has only the parts of its line, and none that a writer adds after the comparison', async () => {
+    await importLines(database.sql, ...REFERENCED, withParts(30, [31, 32]), withParts(40, [41]))
+    const lines = [withParts(30, [31, part(32, { name: 'of the file' })]), withParts(40, [41])]
+    await importBeside(
+      writer => writer`
+        insert into assessment_parts (id, assessment_id, position, name, certified_at, proctor_id)
+        select id + 5, assessment_id, 7, 'of SQL', certified_at, proctor_id from assessment_parts where id in (31, 41)`,
+      ...lines,
+    )
+    expect(await partsOf(database.sql)).toEqual({ 30: [31, 32], 40: [41] })
+  })
+
+  test('writers commit while an import compares', async () => {
+    const { sql } = database
+    await importLines(sql, ...REFERENCED, completeUser(21, 'n'))
+    const importing = await sql.begin(async reader => {
+      // The comparison has to wait for this lock.
+      await reader`lock table products in access exclusive mode`
+      const started = importLines(sql, product(PRODUCT, 'of the file'), completeUser(21, 'n'))
+      await until('the import compares', async () => {
+        const { count } = await reader`
+          select from pg_locks where not granted and relation = 'products'::regclass`
+        return count > 0
+      })
+      await sql`update users set name = 'of SQL' where id = 21`
+      return { started }
+    })
+    expect(await importing.started).toMatchObject({ loaded: true })
+    const [user] = await sql`select name from users where id = 21`
+    expect(user?.name).toBe('n')
   })
 })

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test'
 import { Failure } from '../../src/errors.ts'
-import type { ImportOptions } from '../../src/import/import.ts'
+import type { ImportOptions } from '../../src/import/result.ts'
 import {
   assessment,
   EDUCATOR,

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test'
 import { Failure } from '../../src/errors.ts'
-import type { ImportResult } from '../../src/import/import.ts'
+import type { ImportResult } from '../../src/import/result.ts'
 import { educator, ndjsonOf, organization, range } from '../support/fixtures.ts'
 import { everything, idsOf, importLines, importText, useDatabase } from '../support/import.ts'
 import { BACKENDS_OF_TIER } from '../support/service.ts'

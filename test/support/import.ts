@@ -1,12 +1,8 @@
 import { beforeEach, expect } from 'bun:test'
 import type { Sql } from 'postgres'
-import {
-  type ImportOptions,
-  type ImportResult,
-  importSource,
-  type Progress,
-} from '../../src/import/import.ts'
+import { importSource, type Progress } from '../../src/import/import.ts'
 import { ndjson } from '../../src/import/ndjson.ts'
+import type { ImportOptions, ImportResult } from '../../src/import/result.ts'
 import { ndjsonOf } from './fixtures.ts'
 import { useTestDatabase } from './hooks.ts'
 import type { Backend, TestDatabase } from './service.ts'

@@ -1,10 +1,11 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import postgres, { type Sql } from 'postgres'
-import { type ImportOptions, type ImportResult, importSource } from '../../src/import/import.ts'
+import { importSource } from '../../src/import/import.ts'
 import { readQueries } from '../../src/import/platform/queries.ts'
 import { type PlatformOptions, platformSource } from '../../src/import/platform/source.ts'
 import type { RecordSource } from '../../src/import/record.ts'
+import type { ImportOptions, ImportResult } from '../../src/import/result.ts'
 import { emptyDatabase } from './cluster.ts'
 import { use } from './hooks.ts'
 
