@@ -2,9 +2,17 @@ import { databaseUrl, setting } from '../config.ts'
 import { describeError, Interrupted, TransientFailure } from '../errors.ts'
 import { FeedView } from '../http/admin/feed-view.ts'
 import { platformSource } from '../import/platform/source.ts'
+import { RemovalsRefused } from '../import/removals.ts'
 import { within } from '../within.ts'
 import { type FeedCall, readPlatform } from './feed.ts'
-import { BadLines, type ImportCall, ImportRun, type Loaded, loadedLines } from './import-run.ts'
+import {
+  BadLines,
+  describeReasons,
+  type ImportCall,
+  ImportRun,
+  type Loaded,
+  loadedLines,
+} from './import-run.ts'
 import { print } from './output.ts'
 import { surviveCuts, terminated } from './process.ts'
 import { startAdmin } from './serving.ts'
@@ -165,7 +173,8 @@ class Round {
   private loaded(result: Loaded): RoundReport {
     const { run } = this
     const seconds = this.seconds()
-    this.view.loaded({ at: Date.now() / 1000, seconds, rows: result.lines })
+    const { lines: rows, rejected, unidentified } = result
+    this.view.loaded({ at: Date.now() / 1000, seconds, rows, rejected, isHeld: unidentified !== undefined })
     const counts = (['inserted', 'updated', 'unchanged', 'deleted'] as const).map(kind => {
       const sum = Object.values(result.summary).reduce((all, table) => all + table[kind], 0)
       return `${sum} ${kind}`
@@ -179,9 +188,10 @@ class Round {
   }
 
   private failed(error: unknown): RoundReport {
-    this.view.failed()
-    const [problem] = error instanceof BadLines ? error.problems : []
-    const first = problem === undefined ? '' : `; the first: ${problem}`
+    this.view.failed(error instanceof RemovalsRefused)
+    const { problems: [problem] = [], result } = error instanceof BadLines ? error : {}
+    const all = result && result.total > 1 ? `; ${describeReasons(result.reasons)}` : ''
+    const first = problem === undefined ? '' : `${all}; the first: ${problem}`
     return {
       hasFailed: true,
       text: `failed: ${describeError(error, 'import')}${first}`,

@@ -2,7 +2,8 @@ import { describeError, Failure } from '../errors.ts'
 import type { Limit } from '../import/changes.ts'
 import { importSource, type Progress } from '../import/import.ts'
 import { describePlace, type RecordSource } from '../import/record.ts'
-import { RejectsFile } from '../import/rejects.ts'
+import { type Reason, RejectsFile } from '../import/rejects.ts'
+import type { LostParts } from '../import/removals.ts'
 import type { ImportOptions, ImportResult } from '../import/result.ts'
 import { describeErased } from './erase.ts'
 import { counted, print, printJson, printTable } from './output.ts'
@@ -33,7 +34,7 @@ export class BadLines extends Failure {
     { rejects }: ImportCall,
     unit: 'line' | 'row',
   ) {
-    const { problems, total, lines, isPartOfUnknown } = result
+    const { problems, listed, total, reasons, lines, isPartOfUnknown } = result
     const bad = `${counted(total, `bad ${unit}`)} of ${lines}`
     super(
       isPartOfUnknown
@@ -43,9 +44,21 @@ export class BadLines extends Failure {
           : `nothing was loaded: ${bad}, correct and import again, or load the others with --rejects FILE`,
     )
     this.problems = problems.map(problem => `${describePlace(problem)}: ${problem.reason}`)
-    const listed = new Set(problems.map(describePlace)).size
-    if (total > listed) this.problems.push(`… and ${total - listed} more (the first ${listed} are listed)`)
+    if (total > listed)
+      this.problems.push(
+        `… and ${total - listed} more (the first ${listed} are listed)`,
+        `by reason: ${describeReasons(reasons)}`,
+      )
   }
+}
+
+/** Reasons with the number of bad records for each: "12 × name is blank, 1 × not valid JSON". */
+export const describeReasons = (reasons: Reason[]): string =>
+  reasons.map(({ reason, count }) => `${count} × ${reason}`).join(', ')
+
+function describeLost({ records, first }: LostParts): string {
+  const which = `${first.join(', ')}${records > first.length ? ', …' : ''}`
+  return `${counted(records, 'record')} lost parts, which were not given with their other parts: ${records === 1 ? 'assessment' : 'assessments'} ${which}`
 }
 
 /** One import, and what is reported of it. */
@@ -76,6 +89,7 @@ export class ImportRun {
       ...(rejects && { onReject: reject => rejects.write(reject) }),
       ...(maxRejected && { maxRejected }),
       ...(sync && { sync: maxRemoved ?? { percent: 10 } }),
+      ...(maxRemoved && { maxRemoved }),
       signal,
     }
     try {
@@ -119,26 +133,33 @@ export class ImportRun {
     for (const note of this.notes(loaded)) process.stderr.write(`note: ${note}\n`)
   }
 
-  /** The notes of the source, and one if --sync kept rows because of a bad line. */
+  /** The notes of the source, and those on what was loaded. */
   notes(loaded?: Loaded): string[] {
     const notes = this.source?.notes() ?? []
-    if (!loaded?.keptFor) return notes
-    const bad = describePlace(loaded.keptFor)
-    return [...notes, `nothing but parts was removed: ${bad} is bad and does not say whose it is`]
+    if (!loaded) return notes
+    const { unidentified, lostParts, reasons } = loaded
+    const bad = unidentified && `${describePlace(unidentified)} is bad and does not say whose it is`
+    if (reasons.length > 0) notes.push(`rejected: ${describeReasons(reasons)}`)
+    if (bad && this.call.sync) notes.push(`nothing but parts was removed: ${bad}`)
+    if (bad && this.source?.feed) notes.push(`the next round reads from the same time again: ${bad}`)
+    if (lostParts.records > 0) notes.push(describeLost(lostParts))
+    return notes
   }
 
   /** The object of --json for a loaded import. */
   object(loaded: Loaded, more: object = {}): object {
-    const { lines, rejected, erased, summary } = loaded
+    const { lines, rejected, reasons, erased, lostParts, summary } = loaded
     const { dryRun = false, rejects } = this.call
-    const counts = { lines, rejected, erased_left_out: erased.people, ...more, rejects }
+    const leftOut = { rejected, reasons, erased_left_out: erased.people, lost_parts: lostParts.records }
+    const counts = { lines, ...leftOut, ...more, rejects }
     return { loaded: !dryRun, dry_run: dryRun, ...counts, ...summary, notes: this.notes(loaded) }
   }
 
   /** The object of --json for a failed import. */
   failureObject(error: unknown): object {
     const { result } = error instanceof BadLines ? error : {}
-    const counts = result && { lines: result.lines, bad_lines: result.total, problems: result.problems }
+    const { lines, total: bad_lines, problems, reasons } = result ?? {}
+    const counts = result && { lines, bad_lines, problems, reasons }
     return { loaded: this.isLoaded, error: describeError(error, 'import'), ...counts, notes: this.notes() }
   }
 

@@ -36,8 +36,10 @@ Examples: axport import --dry-run export.ndjson.gz
 async function runImport(file: string | undefined, options: ImportCall & FeedCall): Promise<void> {
   if (options.maxRejected && options.rejects === undefined)
     throw new UsageFailure('--max-rejected belongs to --rejects')
-  if (options.maxRemoved && !options.sync) throw new UsageFailure('--max-removed belongs to --sync')
-  if (!isFromPlatform(file, options)) return await runOnce(() => openSource(file as string), options)
+  const isPlatform = isFromPlatform(file, options)
+  if (options.maxRemoved && !options.sync && !isPlatform)
+    throw new UsageFailure('--max-removed belongs to --sync or --from')
+  if (!isPlatform) return await runOnce(() => openSource(file as string), options)
   if (options.explain) return await explainImport(options)
   if (options.every !== undefined) return await importEvery(options.every, options)
   await runOnce(signal => platformSource({ ...readPlatform(options), signal }), options)

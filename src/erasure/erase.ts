@@ -89,6 +89,7 @@ async function erase(sql: TransactionSql, userId: string): Promise<Omit<Erasure,
     select
       (select count(distinct assessment_id) from assessment_parts where proctor_id = ${userId}) as proctored,
       exists (select from users where id = ${userId}) as "isThere"`
+  await clearRejects(sql, userId)
   await clearLog(sql, userId)
   return {
     erasedBefore: before?.erasedAt ?? null,
@@ -97,6 +98,15 @@ async function erase(sql: TransactionSql, userId: string): Promise<Omit<Erasure,
     proctored: Number(left?.proctored),
     user: left?.isThere ? 'without a name' : removed?.removed === '0' ? 'not there' : 'removed',
   }
+}
+
+/** Deletes rows of the person that feeds have left out, and of the person's assessments, as far as their ids are known. */
+async function clearRejects(sql: TransactionSql, userId: string): Promise<void> {
+  await sql`
+    delete from feed_rejects
+    where (type = 'user' and id = ${userId}) or user_id = ${userId}
+      or assessment_id in (select assessment_id from feed_rejects where user_id = ${userId})
+      or assessment_id in (select unnest(assessment_ids) from erasures where user_id = ${userId})`
 }
 
 /**
@@ -114,5 +124,5 @@ async function clearLog(sql: TransactionSql, userId: string): Promise<void> {
 async function wipe(db: Sql): Promise<void> {
   await db`
     vacuum (analyze, index_cleanup on) users, assessments, assessment_parts, export_records, export_people,
-      export_changes`
+      export_changes, feed_rejects`
 }

@@ -2,36 +2,43 @@
 
 -- A part's id against the assessments that will be there. One of the two must be new.
 (
-  select p.line, format('part %s has the id of an assessment', p.id)
+  select p.line, p.id, format('part %s has the id of an assessment', p.id)
   from changed_assessments c
   join import_assessment_parts p on p.assessment_id = c.id
   join assessments t on t.id = p.id
   where p.id <> p.assessment_id
     and not exists (select from import_assessments i where i.id = p.id and i.deleted)
   union
-  select p.line, format('part %s has the id of an assessment', p.id)
+  select p.line, p.id, format('part %s has the id of an assessment', p.id)
   from changed_assessments c
   join import_assessment_parts p on p.id = c.id
   where c.is_new and p.assessment_id <> c.id
 )
 union all
 -- An assessment's id against the parts that stay in the database.
-select a.line, format('assessment %s has the id of a part of assessment %s', a.id, t.assessment_id)
+select a.line, a.id, format('assessment %s has the id of a part of assessment %s', a.id, t.assessment_id)
 from changed_assessments c
 join import_assessments a on a.id = c.id
 join staying_parts t on t.id = a.id and t.assessment_id <> a.id
 union all
--- A part's id against the parts of other assessments. Of two in the file, the one of the later assessment is bad.
+-- A part's id against the parts of other assessments. Of two in the file, the one of the later assessment is bad. An
+-- assessment without parts counts as its own part, which few expect.
 (
   select distinct
     case when p.assessment_id > other.assessment_id then p.line else other.line end,
-    format('part %s is also a part of assessment %s', p.id, least(p.assessment_id, other.assessment_id))
+    p.id,
+    case
+      when p.id in (p.assessment_id, other.assessment_id) then
+        format('assessment %s has no parts and counts as its own part, and a part of assessment %s has that id',
+          p.id, coalesce(nullif(p.assessment_id, p.id), other.assessment_id))
+      else format('part %s is also a part of assessment %s', p.id, least(p.assessment_id, other.assessment_id))
+    end
   from changed_assessments c
   join import_assessment_parts p on p.assessment_id = c.id
   join import_assessment_parts other on other.id = p.id and other.assessment_id <> p.assessment_id
 )
 union all
-select p.line, format('part %s is also a part of assessment %s', p.id, t.assessment_id)
+select p.line, p.id, format('part %s is also a part of assessment %s', p.id, t.assessment_id)
 from changed_assessments c
 join import_assessment_parts p on p.assessment_id = c.id
 join staying_parts t on t.id = p.id and t.assessment_id <> p.assessment_id

@@ -2,7 +2,7 @@ import checksOfIds from './checks.sql' with { type: 'text' }
 import checksOfParts from './checks-of-parts.sql' with { type: 'text' }
 import { type RecordSource, TABLE_OF, type Type } from './record.ts'
 
-/** The query for line and reason of staged rows that contradict each other or the database. */
+/** The query for line, id and reason of staged rows that contradict each other or the database. */
 export function problems(source: RecordSource, isSync: boolean, isWhole: boolean): string {
   const { hasPartsApart, types, feed } = source
   // A feed gives all current parts of an assessment.
@@ -17,10 +17,11 @@ export function problems(source: RecordSource, isSync: boolean, isWhole: boolean
     deletion('user', 'union all select t.proctor_id, t.assessment_id from staying_parts t'),
     checksOfIds,
     // A record without parts and without a proctor keeps the stored ones; these must exist and be enough.
-    `select a.line, 'proctor_id is missing${hasPartsApart ? ', and there is no part in assessment_parts.csv' : ''}'
+    `select a.line, a.id, 'proctor_id is missing${hasPartsApart ? ', and there is no part in assessment_parts.csv' : ''}'
     from import_assessments a
     where a.partless
       and not exists (select from import_assessment_parts p where p.assessment_id = a.id)
+      ${isWhole ? 'and not exists (select from import_rejects r where r.assessment_id = a.id)' : ''}
       ${needsParts ? '' : KEEPS_NONE}`,
   ]
   const partsComeAlong = feed !== undefined && types.includes('assessment')
@@ -49,7 +50,7 @@ function reference(isWhole: boolean, from: 'assessment' | 'part', column: string
   const referring = `import_${TABLE_OF[from]}`
   const table = TABLE_OF[type]
   return `
-    select f.line, format('${column}: ${type} %s is neither in the file nor in the database', f.${column})
+    select f.line, f.id, format('${column}: ${type} %s is neither in the file nor in the database', f.${column})
     from changed_assessments c
     join ${referring} f on f.${from === 'part' ? 'assessment_id' : 'id'} = c.id
     where not exists (
@@ -58,7 +59,7 @@ function reference(isWhole: boolean, from: 'assessment' | 'part', column: string
       )
       ${isNotBad(isWhole, type, `f.${column}`)}
     union all
-    select f.line, format('${column}: ${type} %s is deleted by @%s', i.id, i.line)
+    select f.line, f.id, format('${column}: ${type} %s is deleted by @%s', i.id, i.line)
     from import_${table} i
     join ${referring} f on f.${column} = i.id
     where i.deleted and not coalesce(f.deleted, false)`
@@ -66,7 +67,7 @@ function reference(isWhole: boolean, from: 'assessment' | 'part', column: string
 
 /** A deleted row of `type` must not be needed by an assessment of the database that keeps its own columns. */
 const deletion = (type: Type, others = '') => `
-  select i.line, format('${type} %s cannot be deleted: assessment %s needs it', i.id, min(n.assessment_id))
+  select i.line, i.id, format('${type} %s cannot be deleted: assessment %s needs it', i.id, min(n.assessment_id))
   from import_${TABLE_OF[type]} i
   join (
     select t.${type}_id as needed_id, t.id as assessment_id from assessments t
@@ -83,7 +84,7 @@ const KEEPS_NONE = `and not exists (
 
 /** A part that arrives apart must have an assessment. If all parts `comeAlong`, they replace all that are stored. */
 const partOfUnknown = (isWhole: boolean, comeAlong: boolean) => `
-  select p.line, format('assessment_id: assessment %s ${
+  select p.line, p.id, format('assessment_id: assessment %s ${
     comeAlong
       ? 'is not given by assessments.sql, with which all of its parts have to come'
       : 'is neither in the file nor in the database'

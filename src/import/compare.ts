@@ -1,9 +1,11 @@
 import type { TransactionSql } from 'postgres'
+import { onlyRow } from '../postgres/statement.ts'
 import { exceeds, findChanges, summarize } from './changes.ts'
 import { problems } from './checks.ts'
 import { prepareStaging } from './prepare.ts'
 import { placeIn, placeOf, type RecordSource } from './record.ts'
-import { countRejects, firstProblems, rejectRows } from './rejects.ts'
+import { countReasons, countRejects, firstProblems, rejectRows } from './rejects.ts'
+import { findLostParts, limitRemovals, stageRemovals } from './removals.ts'
 import { type Comparison, type ImportOptions, Undone } from './result.ts'
 import type { Staged } from './staging.ts'
 
@@ -12,38 +14,59 @@ export async function compare(
   sql: TransactionSql,
   source: RecordSource,
   staged: Staged,
-  { onReject, maxRejected = { percent: 1 }, sync }: ImportOptions,
+  { onReject, maxRejected = { percent: 1 }, sync, maxRemoved = { percent: 10 } }: ImportOptions,
 ): Promise<Comparison> {
-  const { files, types, hasPartsApart } = source
+  const { files, types, hasPartsApart, feed } = source
   const { lines } = staged
   const erased = await prepareStaging(sql, staged, hasPartsApart)
   if (onReject && hasPartsApart && types.includes('part')) {
     const { unidentified } = await countRejects(sql, placeOf(files.length - 1, 0))
     if (unidentified !== null) {
       const first = await firstProblems(sql, source, 1, unidentified)
-      throw new Undone({ loaded: false, lines, problems: first, total: 1, isPartOfUnknown: true })
+      throw new Undone({ loaded: false, lines, ...first, total: 1, reasons: [], isPartOfUnknown: true })
     }
   }
 
   const { count, unidentified } = await countRejects(sql)
-  if (sync && (onReject || count === 0)) await findChanges(sql, sync, unidentified === null ? types : [])
-  else await findChanges(sql)
-
   const isWhole = onReject === undefined
-  await rejectRows(sql, problems(source, sync !== undefined, isWhole), isWhole)
+  const isSync = sync !== undefined
+  // A bad record may be about any row, if nobody knows its id.
+  if (isSync && (!isWhole || count === 0) && unidentified === null) await stageRemovals(sql, types)
+  await findChanges(sql)
+  if ((isSync || feed) && (!isWhole || count === 0))
+    await limitRemovals(sql, { most: sync ?? maxRemoved, isOfFeed: feed !== undefined, isSync })
+
+  await rejectRows(sql, problems(source, isSync, isWhole), isWhole)
   const { count: rejected } = await countRejects(sql)
   // Of a few lines, a share would be none.
-  const isAllowed = !exceeds(maxRejected, rejected, lines) || ('percent' in maxRejected && rejected <= 10)
-  // Problems after the first hundred are only counted.
-  if (rejected > 0 && !(onReject && isAllowed))
-    throw new Undone({
-      loaded: false,
-      lines,
-      problems: await firstProblems(sql, source, 100),
-      total: rejected,
-    })
+  const isFew = 'percent' in maxRejected && rejected <= 10
+  // The rejects of a feed wait beside all that it has loaded, and not only beside the rows of this round.
+  const all = isFew || !feed ? lines : Math.max(lines, await countStored(sql))
+  const isAllowed = isFew || !exceeds(maxRejected, rejected, all)
+  const reasons = rejected > 0 ? await countReasons(sql, source) : []
+  if (rejected > 0 && !(onReject && isAllowed)) {
+    // Problems after the first hundred are only counted.
+    const first = await firstProblems(sql, source, 100)
+    throw new Undone({ loaded: false, lines, ...first, total: rejected, reasons })
+  }
 
   const summary = await summarize(sql)
-  const keptFor = sync && unidentified !== null ? placeIn(source, unidentified) : undefined
-  return { rejected, erased, summary, keptFor }
+  return {
+    rejected,
+    reasons,
+    erased,
+    summary,
+    unidentified: unidentified === null ? undefined : placeIn(source, { line: unidentified }),
+    lostParts: await findLostParts(sql),
+  }
+}
+
+/** The number of rows in all source tables. */
+async function countStored(sql: TransactionSql): Promise<number> {
+  const { rows } = onlyRow(
+    await sql<{ rows: number }[]>`
+      select ((select count(*) from organizations) + (select count(*) from products) + (select count(*) from users)
+        + (select count(*) from assessments) + (select count(*) from assessment_parts))::float8 as rows`,
+  )
+  return rows
 }

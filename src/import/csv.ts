@@ -2,7 +2,6 @@ import { pipeline, Readable } from 'node:stream'
 import { CsvError, parse } from 'csv-parse'
 import { Failure } from '../errors.ts'
 import {
-  BadLine,
   placeOf,
   printable,
   type RecordSource,
@@ -39,13 +38,18 @@ export function csv(stored: StoredFile[], where: string): RecordSource {
   return csvSource(files, where, others)
 }
 
+/** CSV files as a source. `headers` has the columns of each that was read; '' for one without a meaning. */
+type CsvSource = RecordSource & { headers: string[][] }
+
 /** Files of known types as one source, in their order. A note lists the names of `others` as ignored. */
-export function csvSource(files: CsvFile[], name: string, others: string[]): RecordSource {
+export function csvSource(files: CsvFile[], name: string, others: string[]): CsvSource {
   const unknown = new UnknownNames(others)
+  const headers: string[][] = []
   const size = files.reduce((sum, { size = Number.NaN }) => sum + size, 0)
   return {
     name,
     files: files.map(({ name }) => name),
+    headers,
     types: files.map(({ type }) => type),
     hasPartsApart: true,
     isWhole: () => true,
@@ -61,13 +65,11 @@ export function csvSource(files: CsvFile[], name: string, others: string[]): Rec
         for await (const row of readRows(name, readText(file, onBytes))) {
           if (!columns) {
             columns = readHeader(file, row.cells, unknown)
+            headers[index] = columns
             continue
           }
           rows += 1
           const read = readCells(type, columns, row.cells)
-          // The number of a row in the answer to a query does not help to find the record.
-          if (isQuery && read instanceof BadLine && read.subject)
-            read.message = `id ${read.subject.id}: ${read.message}`
           batch.push({ place: placeOf(index, isQuery ? rows : row.line), text: row.text, read })
           if (batch.length < 500) continue
           yield batch

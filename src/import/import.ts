@@ -40,8 +40,9 @@ export async function importSource(
     await source.feed?.readState(sql)
     const result = await importInto(sql, source, onProgress, options)
     if (!result.loaded || dryRun) throw new Undone(result)
-    // The next round of a feed requests rejects again.
-    if (result.rejected === 0) await source.feed?.writeState(sql)
+    if (result.lines > 0) await source.feed?.keepRejects(sql)
+    // A row without an id cannot be kept: the next round reads it again.
+    if (!result.unidentified) await source.feed?.writeState(sql)
     // Also without any change; otherwise the import already holds the lock on that row.
     await sql`update export_state set last_import_at = clock_timestamp()`
     return result

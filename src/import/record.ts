@@ -25,6 +25,8 @@ export class BadLine extends Error {
   subject: { type: Type; id: number } | undefined
   /** The assessment that cannot be loaded without this record, where parts arrive apart. */
   assessmentId: number | undefined
+  /** The educator of an assessment, if that could be read where columns are apart. */
+  userId: number | undefined
 }
 
 /** The value that `read` returns, or the BadLine that it throws. */
@@ -72,8 +74,18 @@ export interface RecordSource {
   feed?: Feed
 }
 
-/** `file` only for a source of several, `row` instead of `line` for a query, and neither for a removal by --sync. */
-export type Place = { file?: string; line?: number; row?: number }
+/**
+ * `file` only for a source of several; neither line nor row for a removal by --sync. The rows of a query have no order:
+ * in place of the line, the id, or for a row without a readable one its assessment, or at the least its number.
+ */
+export type Place = { file?: string; line?: number; id?: number; assessment_id?: number; row?: number }
+
+/** A record by its place as a number, its id, and the assessment that cannot be loaded without it. */
+export interface Located {
+  line: number
+  id?: number | null
+  assessment_id?: number | null
+}
 
 /** Lines of a file: 2^40 lines a file and 2^12 files fit a JavaScript number. */
 const LINES = 2 ** 40
@@ -84,22 +96,30 @@ export const SYNC_PLACE = 4000 * LINES
 /** A place as one number, which orders all records of a source. `file` is the index of a file. */
 export const placeOf = (file: number, line: number): number => file * LINES + line
 
-/** The place that a number stands for. */
-export function placeIn({ files, unit }: RecordSource, place: number): Place {
+/** The place of a record in words' form. */
+export function placeIn({ files, unit }: RecordSource, { line: place, id, assessment_id }: Located): Place {
   if (place >= SYNC_PLACE) return { file: '--sync' }
   const name = files[Math.floor(place / LINES)]
-  return { ...(name !== undefined && { file: name }), [unit]: place % LINES }
+  const file = name === undefined ? {} : { file: name }
+  if (unit === 'line') return { ...file, line: place % LINES }
+  if (id) return { ...file, id }
+  return assessment_id ? { ...file, assessment_id } : { ...file, row: place % LINES }
 }
 
-/** A place in words: "line 7", "users.csv line 12", "users.sql row 12". */
-export function describePlace({ file, line, row }: Place): string {
-  const position = line !== undefined ? `line ${line}` : row !== undefined && `row ${row}`
-  return [file, position].filter(Boolean).join(' ')
+/** A place in words: "line 7", "users.csv line 12", "users.sql id 501", "assessment_parts.sql assessment 21". */
+export function describePlace({ file, line, id, assessment_id: assessment, row }: Place): string {
+  const [position] = Object.entries({ line, id, assessment, row }).filter(
+    ([, number]) => number !== undefined,
+  )
+  return [file, ...(position ?? [])].filter(word => word !== undefined).join(' ')
 }
 
 /** Reasons with the places of other records in words: each is @ and a number. */
 export const inWords = (source: RecordSource, reasons: string) =>
-  reasons.replaceAll(/@(\d+)/g, (_, place) => describePlace(placeIn(source, Number(place))))
+  reasons.replaceAll(/@(\d+)/g, (_, place) => {
+    const { row, ...others } = placeIn(source, { line: Number(place) })
+    return row === undefined ? describePlace(others) : `another row of ${others.file}`
+  })
 
 /** Keys and columns without a meaning, and ignored files: values under a misspelt name would be lost without a note. */
 export class UnknownNames {

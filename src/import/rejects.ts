@@ -3,7 +3,16 @@ import type { TransactionSql } from 'postgres'
 import { Failure } from '../errors.ts'
 import { Draft } from '../files.ts'
 import { onlyRow } from '../postgres/statement.ts'
-import { inWords, type Place, placeIn, type RecordSource, ROW_TYPES, SYNC_PLACE, TABLE_OF } from './record.ts'
+import {
+  inWords,
+  type Located,
+  type Place,
+  placeIn,
+  type RecordSource,
+  ROW_TYPES,
+  SYNC_PLACE,
+  TABLE_OF,
+} from './record.ts'
 
 /** A record that cannot be loaded, and why. */
 export type Problem = Place & { reason: string }
@@ -21,25 +30,47 @@ export async function countRejects(sql: TransactionSql, from = 0) {
   )
 }
 
-/** The first `limit` reasons against bad records from the place `from` on, by place. */
+/** The first `limit` reasons, causes before consequences, against bad records from the place `from` on; `listed` is the number of these records. */
 export async function firstProblems(sql: TransactionSql, source: RecordSource, limit: number, from = 0) {
-  const rows = await sql<{ line: number; reason: string }[]>`
-    select distinct line::float8 as line, reason from import_rejects
-    where import_rejects.line >= ${from} order by line, reason limit ${limit}`
-  return rows.map(({ line, reason }) => ({ ...placeIn(source, line), reason: inWords(source, reason) }))
+  const rows = await sql<(Located & { reason: string })[]>`
+    select line::float8 as line, max(id)::float8 as id, max(assessment_id)::float8 as assessment_id, reason
+    from import_rejects where import_rejects.line >= ${from}
+    group by import_rejects.line, reason order by min(coalesce(step, 0)), 1, reason limit ${limit}`
+  const problems = rows.map(row => ({ ...placeIn(source, row), reason: inWords(source, row.reason) }))
+  return { problems, listed: new Set(rows.map(({ line }) => line)).size }
+}
+
+/** A reason without the ids in it, and the number of bad records that it is against. */
+export interface Reason {
+  reason: string
+  count: number
+}
+
+/** The reasons against all bad records, causes first. */
+export async function countReasons(sql: TransactionSql, source: RecordSource): Promise<Reason[]> {
+  const rows = await sql<Reason[]>`
+    select regexp_replace(reason, '(@|(?:organization|product|user|assessment|part) )[0-9]+', '\\1…', 'g') as reason,
+      count(distinct line)::float8 as count
+    from import_rejects
+    group by 1 order by min(coalesce(step, 0)), 2 desc, 1`
+  return rows.map(({ reason, count }) => ({
+    reason: reason.replaceAll('@…', `another ${source.unit}`),
+    count,
+  }))
 }
 
 /** All bad records, in the order of the source. */
 export async function* readRejects(sql: TransactionSql, source: RecordSource): AsyncGenerator<Reject> {
-  const batches = sql<{ line: number; reasons: string; text: string | null }[]>`
-    select r.line::float8 as line, string_agg(distinct reason, '; ' order by reason) as reasons, min(t.text) as text
+  const batches = sql<(Located & { reasons: string; text: string | null })[]>`
+    select r.line::float8 as line, max(r.id)::float8 as id, max(r.assessment_id)::float8 as assessment_id,
+      string_agg(distinct reason, '; ' order by reason) as reasons, min(t.text) as text
     from import_rejects r left join import_texts t on t.line = r.line
     group by r.line
     order by r.line`.cursor(100)
   for await (const rows of batches)
-    for (const { line, reasons, text } of rows)
+    for (const { reasons, text, ...located } of rows)
       yield {
-        ...placeIn(source, line),
+        ...placeIn(source, located),
         reason: inWords(source, reasons),
         text: text === null ? undefined : (JSON.parse(text) as string),
       }
@@ -47,16 +78,19 @@ export async function* readRejects(sql: TransactionSql, source: RecordSource): A
 
 /** Rejects the rows `found` by problems(). Unless the import is whole, takes them out until the others fit together. */
 export async function rejectRows(sql: TransactionSql, found: string, isWhole: boolean): Promise<void> {
-  if (isWhole) return void (await sql.unsafe(`insert into import_rejects (line, reason) ${found}`))
+  if (isWhole)
+    return void (await sql.unsafe(
+      `insert into import_rejects (line, id, reason, step) select *, 1 from (${found}) as found`,
+    ))
   const deletions = [...Object.values(TABLE_OF), 'removed_parts'].map(
     table => `, bad_${table} as (delete from import_${table} where line in (select line from found))`,
   )
-  const takeOut = () =>
+  const takeOut = (step: number) =>
     sql.unsafe(`
-      with found (line, reason) as materialized (${found}),
+      with found (line, id, reason) as materialized (${found}),
       rejects as (
-        insert into import_rejects (line, assessment_id, reason)
-        select found.line, coalesce(p.assessment_id, a.id), reason
+        insert into import_rejects (line, id, assessment_id, user_id, reason, step)
+        select found.line, found.id, coalesce(p.assessment_id, a.id), a.user_id, reason, ${step}
         from found
         -- Parts that came with their assessment have its line, each of them.
         left join import_assessment_parts p on p.line = found.line and p.apart
@@ -66,22 +100,26 @@ export async function rejectRows(sql: TransactionSql, found: string, isWhole: bo
       )
       ${deletions.join('')}
       select from found limit 1`)
-  do await rejectCompanions(sql)
-  while ((await takeOut()).length > 0)
+  let step = 1
+  do await rejectCompanions(sql, step)
+  while ((await takeOut(++step)).length > 0)
 }
 
 /** An assessment with a bad record is not loaded at all: its other rows go, and all changes of rows that went. */
-async function rejectCompanions(sql: TransactionSql): Promise<void> {
+async function rejectCompanions(sql: TransactionSql, step: number): Promise<void> {
   await sql`
     with bad as (select distinct assessment_id as id from import_rejects where assessment_id is not null),
     assessments as (
-      delete from import_assessments a using bad where a.id = bad.id returning a.line, a.id
+      delete from import_assessments a using bad where a.id = bad.id 
+      returning a.line, a.id, a.id as assessment_id, a.user_id
     ),
     parts as (
-      delete from import_assessment_parts p using bad where p.assessment_id = bad.id returning p.line, p.assessment_id as id
+      delete from import_assessment_parts p using bad
+      where p.assessment_id = bad.id returning p.line, p.id, p.assessment_id, null::bigint
     )
-    insert into import_rejects (line, assessment_id, reason)
-    select line, id, format('assessment %s cannot be loaded without another record that is bad', id)
+    insert into import_rejects (line, id, assessment_id, user_id, reason, step)
+    select line, id, assessment_id, user_id,
+      format('assessment %s cannot be loaded without another record that is bad', assessment_id), ${step}
     from (select * from assessments union select * from parts) as companions`
   for (const type of ROW_TYPES) {
     const table = TABLE_OF[type]
@@ -113,8 +151,8 @@ export class RejectsFile {
     }
   }
 
-  write({ file, line, row, reason, text }: Reject): void {
-    this.draft.write(Buffer.from(`${JSON.stringify({ file, line, row, reason, text: text ?? null })}\n`))
+  write({ reason, text, ...place }: Reject): void {
+    this.draft.write(Buffer.from(`${JSON.stringify({ ...place, reason, text: text ?? null })}\n`))
   }
 
   /** Puts the file in its place, once. */

@@ -1,7 +1,8 @@
 import type { Limit, Summary } from './changes.ts'
 import type { LeftOut } from './erased.ts'
 import type { Place } from './record.ts'
-import type { Problem, Reject } from './rejects.ts'
+import type { Problem, Reason, Reject } from './rejects.ts'
+import type { LostParts } from './removals.ts'
 
 /** Options of an import; without them it loads the whole source, or nothing. */
 export interface ImportOptions {
@@ -13,6 +14,8 @@ export interface ImportOptions {
   maxRejected?: Limit
   /** Removes everything that the source does not contain, up to this limit. */
   sync?: Limit
+  /** The most that a round of a feed may remove from a table; 10 % by default. A share always allows ten. */
+  maxRemoved?: Limit
   /** Ends the import and leaves the database as it was. */
   signal?: AbortSignal
 }
@@ -20,10 +23,17 @@ export interface ImportOptions {
 /** What an import changes, and which records it leaves out. */
 export interface Comparison {
   rejected: number
+  /** Why records were rejected. */
+  reasons: Reason[]
   erased: LeftOut
   summary: Summary
-  /** A bad record without an id, because of which --sync could remove nothing but parts. */
-  keptFor: Place | undefined
+  /**
+   * The first bad record of which nobody knows the id. Because of it, --sync could remove nothing but parts, and the next
+   * round of a feed reads from the same time again.
+   */
+  unidentified: Place | undefined
+  /** Records that lost parts, which the source did not give with the others. */
+  lostParts: LostParts
 }
 
 /** The result of an import: loaded, apart from rejects and erased people, or not because of bad records. */
@@ -32,8 +42,12 @@ export type ImportResult =
   | {
       loaded: false
       lines: number
+      /** The first of them, of `listed` records. */
       problems: Problem[]
+      listed: number
+      /** The number of bad records, and of those for each reason. */
       total: number
+      reasons: Reason[]
       /** The problem is a part of an unknown assessment, which cannot be left out. */
       isPartOfUnknown?: true
     }

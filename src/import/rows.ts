@@ -111,10 +111,15 @@ export function readCells(type: Type, columns: string[], cells: string[]): ReadR
   )
   // An assessment is loaded with all of its rows, or not at all.
   const assessmentId = type === 'part' ? object.assessment_id : type === 'assessment' && object.id
-  if (read instanceof BadLine && Number.isSafeInteger(assessmentId) && assessmentId !== 0)
-    read.assessmentId = assessmentId as number
+  if (read instanceof BadLine) {
+    if (isId(assessmentId)) read.assessmentId = assessmentId
+    // Erasing the educator removes the row, also while it waits to be corrected.
+    if (type === 'assessment' && isId(object.user_id)) read.userId = object.user_id
+  }
   return read
 }
+
+const isId = (value: unknown): value is number => Number.isSafeInteger(value) && value !== 0
 
 /** The value that NDJSON would have for a cell. A cell that has none stays text, which its reader refuses. */
 function jsonValue(column: string, cell: string): unknown {

@@ -20,7 +20,8 @@ const COLUMNS: Record<string, Record<string, string>> = {
   // Records that delete a part.
   removed_parts: { assessment_id: 'bigint' },
   // Bad records: the assessment that cannot be loaded without the record, and the educator if the record could be read.
-  rejects: { type: 'text', assessment_id: 'bigint', user_id: 'bigint', reason: 'text' },
+  // `step` counts from 1 where other records made the record bad: one of a higher step may be a consequence of a lower one.
+  rejects: { type: 'text', assessment_id: 'bigint', user_id: 'bigint', reason: 'text', step: 'integer' },
   // The original texts, as JSON strings: they may hold characters that a text of Postgres cannot.
   texts: { text: 'text' },
 }
@@ -55,8 +56,12 @@ export async function stageRecords(
     if (staged.rows.length >= BATCH) await staged.write()
     onRead(staged.lines, bytes)
   }
-  await staged.write()
-  await staged.written
+  await staged.flush()
+  if (await source.feed?.isWaiting(sql)) {
+    if (staged.lines === 0) await createStaging(sql)
+    for (const record of (await source.feed?.readWaiting(sql)) ?? []) staged.add(record)
+    await staged.flush()
+  }
   return staged
 }
 
@@ -79,9 +84,9 @@ export class Staged {
   add({ place: line, read, text }: SourceRecord): void {
     this.lines += 1
     if (read instanceof BadLine) {
-      const { subject, assessmentId: assessment_id, message: reason } = read
+      const { subject, assessmentId: assessment_id, userId: user_id, message: reason } = read
       if (subject) this.checkOrder(subject.type, subject.id)
-      this.put('rejects', line, { ...subject, assessment_id, reason })
+      this.put('rejects', line, { ...subject, assessment_id, user_id, reason })
     } else {
       const { type, row, parts } = read
       if (type !== 'part') {
@@ -106,6 +111,12 @@ export class Staged {
   private checkOrder(type: Type, id: number): void {
     if (id <= (this.highest.get(type) ?? 0)) this.unordered.add(type)
     this.highest.set(type, id)
+  }
+
+  /** Sends the rows, and waits until they are written. */
+  async flush(): Promise<void> {
+    await this.write()
+    await this.written
   }
 
   /** Sends the rows once the previous ones are written. */

@@ -43,7 +43,7 @@ test('axport import --from-file reports an invalid query and bad rows with exit 
     code: 1,
     stdout: '',
     stderr:
-      'users.sql row 1: id 1: name is blank\nusers.sql row 2: id 2: name is blank\n' +
+      'users.sql id 1: name is blank\nusers.sql id 2: name is blank\n' +
       'axport: nothing was loaded: 2 bad rows of 2, correct and import again, or load the others with --rejects FILE\n',
   })
 })

@@ -225,14 +225,15 @@ describe.each(BACKENDS_OF_TIER)('CSV files imported into %s', backend => {
       'users.csv line 4: id must be a whole number from 1 to 9007199254740991',
       'users.csv line 5: record_status must be active or archived',
       'users.csv line 6: has 2 fields where the header has 3',
-      'assessments.csv line 2: user_id: user 99 is neither in the file nor in the database',
       'assessments.csv line 3: certified_at must be a day as 2026-03-01, or an instant with its offset as 2026-03-01T18:20:00Z',
       'assessments.csv line 4: legacy_record must be true or false',
+      'assessment_parts.csv line 3: name is missing',
+      'assessment_parts.csv line 4: part 9001 has the id of the assessment itself',
+      // Consequences come after causes.
+      'assessments.csv line 2: user_id: user 99 is neither in the file nor in the database',
       'assessments.csv line 5: proctor_id is missing, and there is no part in assessment_parts.csv',
       'assessments.csv line 6: proctor_id and parts are both given: each part names its own proctor',
       'assessment_parts.csv line 2: assessment_id: assessment 404 is neither in the file nor in the database',
-      'assessment_parts.csv line 3: name is missing',
-      'assessment_parts.csv line 4: part 9001 has the id of the assessment itself',
       'assessment_parts.csv line 6: no part of assessment 9001 is left: list those that it keeps, or delete it',
     ])
     expect(await everything(sql)).toEqual(before)

@@ -76,7 +76,7 @@ describe.each(BACKENDS_OF_TIER)('an import into %s with --sync', backend => {
     const tooMany = load({ sync }, ...range(refused + 1, 20).map(id => educator(id)))
     await expect(tooMany).rejects.toThrow(
       new Failure(
-        `nothing was loaded: --sync would remove ${refused} of 20 users, more than ${limit}; is the source complete? If so, allow it with --max-removed`,
+        `nothing was loaded: --sync would remove ${refused} of 20 users, more than ${limit}: check the source; to remove them once, run the same command with --max-removed ${refused}`,
       ),
     )
     expect(await everything(database.sql)).toEqual(before)
@@ -105,7 +105,7 @@ describe.each(BACKENDS_OF_TIER)('an import into %s with --sync', backend => {
     const before = await everything(database.sql)
     await expect(load({ sync: { count: 0 } }, ...fewer)).rejects.toThrow(
       new Failure(
-        'nothing was loaded: --sync would remove 1 of 4 assessment_parts, more than 0; is the source complete? If so, allow it with --max-removed',
+        'nothing was loaded: --sync would remove 1 of 4 assessment_parts, more than 0: check the source; to remove them once, run the same command with --max-removed 1',
       ),
     )
     expect(await everything(database.sql)).toEqual(before)
@@ -152,7 +152,7 @@ describe.each(BACKENDS_OF_TIER)('an import into %s with --sync', backend => {
       ...bad,
     )
     expect(rejects).toEqual(['name is blank', expect.stringMatching(/^certified_at must be/)])
-    expect(result).toMatchObject({ loaded: true, keptFor: undefined })
+    expect(result).toMatchObject({ loaded: true, unidentified: undefined })
     expect(await idsOf(database.sql, 'users')).toEqual([2, 4, PROCTOR, EDUCATOR])
     expect(await idsOf(database.sql, 'assessments')).toEqual([10])
   })
@@ -167,7 +167,7 @@ describe.each(BACKENDS_OF_TIER)('an import into %s with --sync', backend => {
     expect(await load({ ...all, onReject }, ...lines)).toMatchObject({
       loaded: true,
       rejected: 1,
-      keptFor: { line: 5 },
+      unidentified: { line: 5 },
       summary: { assessment_parts: { deleted: 1 } },
     })
     expect(await idsOf(database.sql, 'users')).toEqual([2, 3, PROCTOR, EDUCATOR])

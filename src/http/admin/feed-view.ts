@@ -9,6 +9,10 @@ interface Loaded {
   at: number
   seconds: number
   rows: number
+  /** Rows that were left out and wait. */
+  rejected: number
+  /** The next round reads from the same time again, because of a bad row without an id. */
+  isHeld: boolean
 }
 
 /** Readiness and metrics of a process that repeats an import. */
@@ -17,6 +21,10 @@ export class FeedView implements AdminView {
   private lastSuccess: number | undefined
   /** Rounds that have failed since the last one that was loaded; undefined before the first. */
   private failures: number | undefined
+  /** The last round was not loaded, because it would have removed too much. */
+  private isRefused = false
+  private rejected = 0
+  private isHeld = false
   private readonly registry = new Registry()
   private readonly rounds: Counter
   private readonly rows: Counter
@@ -27,6 +35,7 @@ export class FeedView implements AdminView {
       run: async () => (this.state === 'running' ? undefined : `it is ${this.state}`),
     },
     { name: 'feed', run: async () => this.trouble() },
+    { name: 'rejects', run: async () => this.leftOut(), goesOn: () => 'the other rows are loaded' },
   ]
 
   constructor(
@@ -46,6 +55,22 @@ export class FeedView implements AdminView {
     for (const outcome of ['loaded', 'failed']) this.rounds.inc({ feed, outcome }, 0)
     this.rows = new Counter(of('rows_total', 'Rows that rounds have read, unchanged ones among them.'))
     this.seconds = new Gauge(of('round_seconds', 'Seconds that the last round took which was loaded.'))
+    const state = (name: string, help: string, read: () => number) =>
+      new Gauge({
+        ...of(name, help),
+        collect() {
+          this.set({ feed }, read())
+        },
+      })
+    state('removals_refused', '1 while the last round was refused because of --max-removed, or 0.', () =>
+      Number(this.isRefused),
+    )
+    state('rejected_rows', 'Rows that were left out by --rejects and wait.', () => this.rejected)
+    state(
+      'position_held',
+      '1 while a bad row without an id makes each round read from the same time, or 0.',
+      () => Number(this.isHeld),
+    )
     const lastSuccess = () => this.lastSuccess
     new Gauge({
       ...of('last_success_timestamp_seconds', 'When a round was last loaded. Absent before the first.'),
@@ -62,17 +87,22 @@ export class FeedView implements AdminView {
     this.lastSuccess ??= at
   }
 
-  loaded({ at, seconds, rows }: Loaded): void {
+  loaded({ at, seconds, rows, rejected, isHeld }: Loaded): void {
     const { feed } = this
     this.lastSuccess = at
     this.failures = 0
+    this.isRefused = false
+    this.rejected = rejected
+    this.isHeld = isHeld
     this.rounds.inc({ feed, outcome: 'loaded' })
     this.rows.inc({ feed }, rows)
     this.seconds.set({ feed }, seconds)
   }
 
-  failed(): void {
+  /** @param isRefused because it would have removed more than --max-removed allows */
+  failed(isRefused: boolean): void {
     this.failures = (this.failures ?? 0) + 1
+    this.isRefused = isRefused
     this.rounds.inc({ feed: this.feed, outcome: 'failed' })
   }
 
@@ -92,7 +122,16 @@ export class FeedView implements AdminView {
   private trouble(): string | undefined {
     if (this.failures === undefined) return 'the first round goes on'
     if (this.failures === 0) return undefined
+    if (this.isRefused)
+      return 'the last round would have removed more than --max-removed allows; the log says how to load it once'
     const rounds = this.failures === 1 ? 'the last round' : `the last ${this.failures} rounds`
     return `${rounds} failed; the log says why`
+  }
+
+  private leftOut(): string | undefined {
+    if (this.isHeld) return 'a bad row without an id makes each round read from the same time again'
+    if (this.rejected > 0)
+      return `${this.rejected} rejected ${this.rejected === 1 ? 'row waits' : 'rows wait'}`
+    return undefined
   }
 }

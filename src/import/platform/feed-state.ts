@@ -33,9 +33,19 @@ export async function writeFeedState(
       (excluded.platform, excluded.snapshot_at, excluded.queries, excluded.succeeded_at)`
 }
 
+const NONE = { unidentified: undefined, lostParts: { records: 0, first: [] } }
+
 /** The result of a round without changes: it creates no temporary tables. */
 export function nothingNew() {
   const none = { inserted: 0, updated: 0, unchanged: 0, deleted: 0 }
   const summary = Object.fromEntries(Object.values(TABLE_OF).map(table => [table, none]))
-  return { loaded: true as const, lines: 0, rejected: 0, erased: NOBODY, summary, keptFor: undefined }
+  return {
+    loaded: true as const,
+    lines: 0,
+    rejected: 0,
+    reasons: [],
+    erased: NOBODY,
+    summary,
+    ...NONE,
+  }
 }

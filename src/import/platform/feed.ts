@@ -1,10 +1,17 @@
 import type { Sql, TransactionSql } from 'postgres'
+import type { SourceRecord } from '../record.ts'
 
 /** The state of a feed between its rounds: in the database, and written in the transaction of the round. */
 export interface Feed {
   /** Reads the state, in the import's transaction and before anything is read. */
   readState(sql: TransactionSql): Promise<void>
-  /** Writes the state, in the import's transaction. Not called in a dry run, or when a record was left out. */
+  /** Whether rows that earlier rounds left out wait for this one, which has been read. */
+  isWaiting(sql: TransactionSql): Promise<boolean>
+  /** Those of them that no staged row replaces. */
+  readWaiting(sql: TransactionSql): Promise<SourceRecord[]>
+  /** Keeps the rows that this round leaves out. They are in import_rejects. */
+  keepRejects(sql: TransactionSql): Promise<void>
+  /** Writes the state, in the import's transaction. The next round reads what has changed since this one. */
   writeState(sql: TransactionSql): Promise<void>
   /** Whether the round, once read, gave everything and not only changes. */
   isFull(): boolean

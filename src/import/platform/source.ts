@@ -3,6 +3,7 @@ import type { RecordSource } from '../record.ts'
 import { type FeedState, readFeedState, writeFeedState } from './feed-state.ts'
 import type { Queries, Query } from './queries.ts'
 import { openSnapshot, type Snapshot } from './snapshot.ts'
+import { isWaiting, keepWaiting, readWaiting } from './waiting.ts'
 
 /** The options of a feed. */
 export interface PlatformOptions {
@@ -41,6 +42,7 @@ export function platformSource(options: PlatformOptions): RecordSource {
     chunks: copy(query),
   }))
   const source = csvSource(copied, 'the platform', queries.others)
+  const isFullRound = () => snapshot?.since === '-infinity'
   return {
     ...source,
     notes: () => [...(why !== undefined && isRead ? [why] : []), ...source.notes()],
@@ -53,7 +55,11 @@ export function platformSource(options: PlatformOptions): RecordSource {
         const { platform, startedAt } = snapshot as Snapshot
         await writeFeedState(sql, feed, { platform, startedAt, queries: digests })
       },
-      isFull: () => snapshot?.since === '-infinity',
+      // A full round gives the rows that wait, or they are gone.
+      isWaiting: async sql => !isFullRound() && (await isWaiting(sql, feed)),
+      readWaiting: sql => readWaiting(sql, feed, source.types),
+      keepRejects: sql => keepWaiting(sql, feed, source.types, source.headers),
+      isFull: isFullRound,
       since: () => snapshot?.since,
       lastSuccess: () => state?.succeededAt,
     },

@@ -54,6 +54,7 @@ export const LOAD: Purpose = {
     'select on schema_migrations, export_counts, erasures',
     'select, update on export_state',
     'select, insert, update on feeds',
+    'select, insert, delete on feed_rejects',
     'update (assessment_ids) on erasures',
     `select, insert, update, delete on ${LOADED}`,
     `select on ${RENDERED.map(table => `${table}_rendered`).join(', ')}`,

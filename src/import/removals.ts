@@ -1,0 +1,102 @@
+import type { TransactionSql } from 'postgres'
+import { Failure } from '../errors.ts'
+import { onlyRow } from '../postgres/statement.ts'
+import { exceeds, type Limit } from './changes.ts'
+import { ROW_TYPES, SYNC_PLACE, TABLE_OF, type Type } from './record.ts'
+
+/** Stages the removal of every row that the source does not name, not even in a bad record, as a deletion by the source. */
+export async function stageRemovals(sql: TransactionSql, types: Type[]): Promise<void> {
+  for (const [index, type] of ROW_TYPES.entries()) {
+    if (!types.includes(type)) continue
+    const table = TABLE_OF[type]
+    const parts =
+      type === 'assessment'
+        ? `and not exists (select from import_assessment_parts p where p.assessment_id = t.id)
+           and not exists (select from import_removed_parts p where p.assessment_id = t.id)
+           and not exists (select from import_rejects r where r.assessment_id = t.id)`
+        : ''
+    await sql.unsafe(
+      `insert into import_${table} (line, id, deleted)
+       select $1::bigint + row_number() over (order by t.id), t.id, true
+       from ${table} t
+       where not exists (select from import_${table} i where i.id = t.id)
+         and not exists (select from import_rejects r where r.id = t.id and r.type = $2)
+         ${parts}`,
+      [SYNC_PLACE + index * 2 ** 36, type],
+    )
+  }
+  await sql`analyze import_organizations, import_products, import_users, import_assessments`
+}
+
+/** Nothing was loaded because too much would be removed. */
+export class RemovalsRefused extends Failure {}
+
+/** Which removals are limited, and to how much of each table. */
+export interface RemovalLimit {
+  most: Limit
+  /** Counts what the source itself removes, too, as the soft deletes of a platform; otherwise only what --sync removes. */
+  isOfFeed: boolean
+  isSync: boolean
+}
+
+/** Checks the rows to remove from each table, and the parts that assessments lose. @throws RemovalsRefused */
+export async function limitRemovals(sql: TransactionSql, limit: RemovalLimit): Promise<void> {
+  const { most, isOfFeed, isSync } = limit
+  // Of a small table, a share would be none; --sync compares complete tables.
+  const least = 'percent' in most && !isSync ? 10 : 0
+  const excesses: { table: string; removed: number; total: number }[] = []
+  for (const { table, removed, all } of REMOVED) {
+    const { count } = await countOf(sql, removed(isOfFeed))
+    if (count <= least) continue
+    const total = (await countOf(sql, all)).count
+    if (exceeds(most, count, total)) excesses.push({ table, removed: count, total })
+  }
+  if (excesses.length === 0) return
+  const found = excesses.map(({ table, removed, total }) => `${removed} of ${total} ${table}`).join(' and ')
+  const allowed = 'count' in most ? most.count : `${most.percent}%`
+  const needed = Math.max(...excesses.map(({ removed }) => removed))
+  throw new RemovalsRefused(
+    `nothing was loaded: ${isSync ? '--sync' : 'the round'} would remove ${found}, more than ${allowed}: check the source; to remove them once, run the same command with --max-removed ${needed}${isOfFeed ? ' and without --every' : ''}`,
+  )
+}
+
+const countOf = async (sql: TransactionSql, from: string) =>
+  onlyRow(await sql.unsafe<{ count: number }[]>(`select count(*)::float8 as count ${from}`))
+
+/** Separate parts that are stored and not given with the other parts of their assessment, and that no record removes. */
+const LOST = `
+  from changed_assessments c
+  join assessment_parts t on t.assessment_id = c.id
+  where t.id <> t.assessment_id
+    and exists (select from import_assessment_parts p where p.assessment_id = c.id)
+    and not exists (select from import_assessment_parts p where p.id = t.id)
+    and not exists (select from import_removed_parts r where r.id = t.id)
+    and not exists (select from import_rejects r where r.assessment_id = c.id)`
+
+/** The removed rows of each table, and all rows of which they are a share. */
+const REMOVED = [
+  ...ROW_TYPES.map(type => TABLE_OF[type]).map(table => ({
+    table,
+    removed: (isOfFeed: boolean) =>
+      isOfFeed
+        ? `from import_${table} i join ${table} t on t.id = i.id where i.deleted`
+        : `from import_${table} i where i.deleted and i.line >= ${SYNC_PLACE}`,
+    all: `from ${table}`,
+  })),
+  { table: TABLE_OF.part, removed: () => LOST, all: 'from assessment_parts where id <> assessment_id' },
+]
+
+/** The number of records that lose parts, and the ids of the first three. */
+export interface LostParts {
+  records: number
+  first: number[]
+}
+
+/** Finds records that lose parts because the source gives others of their parts. */
+export async function findLostParts(sql: TransactionSql): Promise<LostParts> {
+  return onlyRow(
+    await sql.unsafe<LostParts[]>(`
+      select count(*)::float8 as records, coalesce((array_agg(id order by id))[:3], '{}')::float8[] as first
+      from (select distinct c.id ${LOST}) as losers`),
+  )
+}

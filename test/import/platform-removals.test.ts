@@ -1,0 +1,98 @@
+import { afterAll, beforeEach, describe, expect, test } from 'bun:test'
+import { RemovalsRefused } from '../../src/import/removals.ts'
+import { cleanUp } from '../support/executable.ts'
+import { everything, useDatabase } from '../support/import.ts'
+import { exported, round, usePlatform } from '../support/platform-example.ts'
+import { queriesWith } from '../support/platform-queries.ts'
+import { BACKENDS_OF_TIER } from '../support/service.ts'
+
+afterAll(cleanUp)
+
+describe.each(BACKENDS_OF_TIER)('a round of a feed into %s', backend => {
+  const database = useDatabase(backend)
+  const platform = usePlatform()
+  beforeEach(async () => {
+    await database.sql`truncate feeds, feed_rejects`
+    await platform.sql`update observations set removed_at = null where removed_at is not null`
+    await platform.sql`update stages set removed_at = null where removed_at is not null`
+  })
+  const feed = (reading: Parameters<typeof round>[2] = {}, options: Parameters<typeof round>[3] = {}) =>
+    round(database.sql, platform.url, { overlap: 0, ...reading }, options)
+  const remove = (most: number) =>
+    platform.sql`update observations set removed_at = now() where observation_no <= ${most} and state = 'complete'`
+
+  test('that would remove more than a tenth of the assessments loads nothing, until it is allowed to once', async () => {
+    await feed()
+    await remove(250)
+    await platform.sql`update rubrics set label = 'Renamed' where rubric_no = 1`
+    const before = await everything(database.sql)
+    const refused = await feed().catch(error => error)
+    expect(refused).toBeInstanceOf(RemovalsRefused)
+    expect(refused.message).toBe(
+      'nothing was loaded: the round would remove 23 of 180 assessments, more than 10%: check the source; to remove them once, run the same command with --max-removed 23 and without --every',
+    )
+    expect(await everything(database.sql)).toEqual(before)
+
+    expect(await feed({}, { maxRemoved: { count: 23 } })).toMatchObject({
+      loaded: true,
+      summary: { assessments: { deleted: 23 } },
+    })
+    expect(await feed()).toMatchObject({ loaded: true, lines: 0 })
+  })
+
+  test('may remove ten rows of a few, and no more than a number that is given', async () => {
+    await feed()
+    await platform.sql`update observations set removed_at = now() where observation_no > 130`
+    await feed({}, { maxRemoved: { percent: 100 } })
+    // 12 assessments are left, and 10 are more than a tenth of them.
+    await remove(110)
+    await expect(feed({}, { maxRemoved: { count: 9 } })).rejects.toThrow('more than 9: check')
+    expect(await feed()).toMatchObject({ loaded: true, summary: { assessments: { deleted: 10 } } })
+  })
+
+  test('with --sync counts what the platform removes softly, too', async () => {
+    await feed()
+    await remove(250)
+    await expect(feed({ isFull: true }, { sync: { percent: 10 } })).rejects.toThrow(
+      '--sync would remove 23 of 180 assessments, more than 10%',
+    )
+  })
+
+  test('does not count rows that were removed before they were loaded', async () => {
+    await remove(250)
+    expect(await feed()).toMatchObject({
+      loaded: true,
+      summary: { assessments: { inserted: 157, deleted: 0 } },
+    })
+  })
+
+  test('says which records lost parts, because the query of parts gave only those that had changed', async () => {
+    const queries = queriesWith({
+      'assessment_parts.sql': `
+        select observation_no as assessment_id, stage_no as id, label as name, seen_at as certified_at, observer_no as proctor_id
+        from stages join observations o using (observation_no)
+        where rank > 0 and removed_at is null and o.state = 'complete'
+          and stages.changed_at >= current_setting('axport.since')::timestamptz`.replace(
+        'removed_at',
+        'stages.removed_at',
+      ),
+      'assessments.sql': `
+        select o.observation_no as id, teacher_no as user_id, district_no as organization_id, rubric_no as product_id,
+          finished_at as certified_at, from_old_system as legacy_record
+        from observations o
+        where state = 'complete' and (o.changed_at >= current_setting('axport.since')::timestamptz
+          or exists (select from stages s where s.observation_no = o.observation_no and s.changed_at >= current_setting('axport.since')::timestamptz))`,
+    })
+    await feed({ queries })
+    await platform.sql`update stages set label = 'newer' where stage_no in (11, 31, 51, 71)`
+    const result = await feed({ queries })
+    expect(result).toMatchObject({ loaded: true, lostParts: { records: 4, first: [10, 30, 50] } })
+    expect((await exported(database.sql)).filter(text => JSON.parse(text).id === 10)[0]).toContain('newer')
+  })
+
+  test('reports no lost parts if all parts of an assessment are given', async () => {
+    await feed()
+    await platform.sql`update stages set label = 'newer' where stage_no = 11`
+    expect(await feed()).toMatchObject({ loaded: true, lostParts: { records: 0 } })
+  })
+})
