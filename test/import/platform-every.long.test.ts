@@ -11,7 +11,7 @@ import {
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import postgres, { type Sql } from 'postgres'
-import { isVacuumed } from '../../src/import/platform/feed.ts'
+import { isVacuumed } from '../../src/import/import.ts'
 import { startSilenceCheck } from '../../src/import/platform/silence-check.ts'
 import { openFirst } from '../../src/postgres/connection/opening.ts'
 import { readPostgresUrl } from '../../src/postgres/connection/url.ts'
