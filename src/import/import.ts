@@ -5,7 +5,6 @@ import { type ApplyProgress, applyStaging } from './apply.ts'
 import { exceeds, findChanges, type Limit, type Summary, summarize } from './changes.ts'
 import { problems } from './checks.ts'
 import type { LeftOut } from './erased.ts'
-import { endLine } from './ndjson.ts'
 import { isVacuumed } from './platform/feed.ts'
 import { nothingNew } from './platform/feed-state.ts'
 import { prepareStaging } from './prepare.ts'
@@ -113,8 +112,8 @@ async function importInto(
   const { lines } = staged
   if (lines === 0 && feed && !feed.isFull()) return nothingNew()
   if (lines === 0) throw new Failure(`nothing was loaded: there is no record in ${source.name}`)
-  if (sync && !source.isWhole())
-    throw new Failure(`nothing was loaded: --sync from a stream needs a last line, ${endLine(lines)}`)
+  const cutOff = sync && source.cutOff()
+  if (cutOff) throw new Failure(`nothing was loaded: --sync would remove what was cut off, and ${cutOff}`)
   onProgress({ phase: 'checking' })
   // Stored values are copied here and written later: a commit of another writer in between would be undone.
   if (staged.partial.size > 0) await sql`select lock_export()`
