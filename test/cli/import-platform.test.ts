@@ -71,3 +71,20 @@ test('axport import --explain shows the columns of each query, and needs no DATA
   expect(explained.code).toBe(0)
   expect(JSON.parse(explained.stdout)).toHaveLength(5)
 })
+
+test('axport import --explain warns of parts that are chosen by their own change, with exit code 0', async () => {
+  const since = "where changed_at >= current_setting('axport.since')::timestamptz"
+  const queries = folderOf({
+    'assessments.sql': `select observation_no as id from observations ${since}`,
+    'assessment_parts.sql': `select stage_no as id, observation_no as assessment_id, label as name,
+      seen_at as certified_at, observer_no as proctor_id from stages ${since}`,
+  })
+  const warning =
+    'assessment_parts.sql chooses parts by their own change (axport.since): an assessment that is given with some of its parts loses the others; choose parts by their assessment, as in docs/operate/feed.md'
+  expect(await run(queries, '--explain')).toMatchObject({ code: 0, stderr: `warning: ${warning}\n` })
+  const { code, stdout } = await run(queries, '--explain', '--json')
+  expect([code, JSON.parse(stdout).map((query: object) => 'warning' in query && query.warning)]).toEqual([
+    0,
+    [false, warning],
+  ])
+})
