@@ -129,7 +129,9 @@ async function limitRemovals(sql: TransactionSql, most: Limit): Promise<void> {
     .map(({ table, removed, total }) => `${removed} of ${total} ${table}`)
   if (excesses.length === 0) return
   const limit = 'count' in most ? most.count : `${most.percent}%`
+  // A number holds for each table, also for those that are within a share.
+  const enough = Math.max(...counts.map(({ removed }) => removed))
   throw new Failure(
-    `nothing was loaded: --sync would remove ${excesses.join(' and ')}, more than ${limit}; is the source complete? If so, allow it with --max-removed`,
+    `nothing was loaded: --sync would remove ${excesses.join(' and ')}, more than ${limit}: check the source; to remove them once: the same command with --max-removed ${enough}`,
   )
 }

@@ -34,7 +34,7 @@ test('axport import --from-file loads the platform, and prints the same summary 
 test('axport import --from-file reports an invalid query and bad rows with exit code 1', async () => {
   const wrong = folderOf({ 'users.sql': 'select person_no as id,\nname from people' })
   expect(errorLine(await run(wrong), 1)).toBe(
-    'users.sql line 2: column "name" does not exist (SQLSTATE 42703)',
+    'users.sql line 2: column "name" does not exist (SQLSTATE 42703): correct users.sql, then check it by axport import --from-file … --queries DIR --explain',
   )
   const bad = folderOf({
     'users.sql': `select person_no as id, ' ' as name from people where person_no < 3 order by 1`,
@@ -64,7 +64,7 @@ test('axport import --explain shows the columns of each query, and needs no DATA
       '',
     ].join('\n'),
     stderr:
-      'products.sql line 1: relation "nowhere" does not exist (SQLSTATE 42P01)\n' +
+      'products.sql line 1: relation "nowhere" does not exist (SQLSTATE 42P01): correct products.sql, then check it by axport import --from-file … --queries DIR --explain\n' +
       'axport: products.sql, users.sql: nothing can be loaded before that is corrected\n',
   })
   const explained = await run(QUERIES, '--explain', '--json')

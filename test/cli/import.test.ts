@@ -231,7 +231,7 @@ describe.each(BACKENDS_OF_TIER)('axport import into %s', backend => {
     await run(fileOf('two', TWO))
     const file = fileOf('one', ndjsonOf([proctor(77), { type: 'end', lines: 1 }]))
     expect(errorLine(await run('--sync', file), 1)).toBe(
-      'nothing was loaded: --sync would remove 1 of 1 organizations, more than 10%; is the source complete? If so, allow it with --max-removed',
+      'nothing was loaded: --sync would remove 1 of 1 organizations, more than 10%: check the source; to remove them once: the same command with --max-removed 1',
     )
     const { stdout } = await run('--sync', '--max-removed', '1', '--json', file)
     expect(JSON.parse(stdout)).toMatchObject({ organizations: { deleted: 1 }, users: { unchanged: 1 } })
