@@ -45,13 +45,19 @@ describe('axport import --explain', () => {
     ],
     [
       'one change or the other, which leaves the other parts out',
-      `stages s join observations o using (observation_no) where s.changed_at >= ${SINCE} or o.changed_at >= ${SINCE}`,
+      `stages s join observations o using (observation_no) where s.changed_at >= ${SINCE} or o.changed_at >= ${SINCE} order by rank`,
       OWN,
       either,
     ],
     [
       'their own change, which a parameter hides',
       `stages s where changed_at >= (select ${SINCE})`,
+      OWN,
+      `observations ${changed}`,
+    ],
+    [
+      'their own change, in a query that is materialized',
+      `(with s as materialized (select * from stages ${changed}) select * from s) s`,
       OWN,
       `observations ${changed}`,
     ],
@@ -116,24 +122,23 @@ describe('the warning about the plan of a parts query', () => {
       },
     ],
     [
-      'one of several conditions',
-      {
-        'Node Type': 'Hash Join',
-        Output: ['s.no'],
-        'Join Filter': `((o.state = 'o.x'::text) AND (s.at >= ${since}))`,
-        Plans: [scan('stages', 's'), scan('observations', 'o')],
-      },
+      'another table of the same name',
+      scan('observations', 'o', { Schema: 'parts', Filter: `(o.at >= ${since})` }),
     ],
   ])('is given for a condition on %s', (_, parts) => {
     expect(partsWarning(parts, assessments)).toContain('by their own change')
   })
 
-  test('is not given for tables of one name in two schemas that are chosen by their assessment', () => {
-    const parts = {
-      'Node Type': 'Nested Loop',
-      Output: ['s.no'],
-      Plans: [scan('observations', 's', { Schema: 'parts' }), assessments],
-    }
-    expect(partsWarning(parts, assessments)).toBeUndefined()
-  })
+  test.each(['s', 'axport'])(
+    'is not given for a condition on the assessment, joined to parts with the alias %s',
+    alias => {
+      const parts = {
+        'Node Type': 'Hash Join',
+        Output: [`${alias}.no`],
+        'Join Filter': `((o.at >= ${since}) AND (${alias}.state = 'x'::text))`,
+        Plans: [scan('stages', alias), scan('observations', 'o')],
+      }
+      expect(partsWarning(parts, assessments)).toBeUndefined()
+    },
+  )
 })
