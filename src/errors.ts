@@ -19,18 +19,24 @@ export function firstThree(things: string[]): string {
   return `${things.slice(0, 3).join(', ')}${more}`
 }
 
-/** An error as one line. Postgres' own message stays: it names a full disk. `command`: for advice on privileges */
+/** An error as one line. Postgres' own message stays: it names a full disk. `command`: for advice on what to do next */
 export function describeError(error: unknown, command = ''): string {
   if (error instanceof Failure || error instanceof UsageFailure || error instanceof Interrupted)
     return error.message
-  const { name, message, code } = error as { name?: string; message?: string; code?: string }
+  const { name, message, code = '' } = error as { name?: string; message?: string; code?: string }
   const text = (message ?? String(error)).replaceAll(/\s+/g, ' ')
-  if (code?.startsWith('CONNECTION_'))
-    return 'the connection to the database was lost; nothing half-done is left'
+  // 57P: the server is stopped.
+  if (/^(CONNECTION_|57P0[1-3])/.test(code)) {
+    const next = REPEATABLE.includes(command) ? ': run the same command again' : ''
+    return `the connection to the database was lost; nothing half-done is left${next}`
+  }
   if (name !== 'PostgresError') return `unexpected error: ${text}`
   const advice = code === '42501' ? `; ${PRIVILEGED_BY[command] ?? PRIVILEGED_AS_OWNER}` : ''
   return `the database refused: ${text} (SQLSTATE ${code})${advice}`
 }
+
+/** Commands that a second run does no harm, even if the first one was done. */
+const REPEATABLE = ['migrate', 'import', 'refresh', 'backup']
 
 /** How a role gets the privileges for a command; other commands are for the owner. */
 const PRIVILEGED_BY: Record<string, string> = {

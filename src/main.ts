@@ -7,7 +7,7 @@ import { describeError } from './errors.ts'
 process.on('uncaughtException', error => {
   if (isSurvived(error)) return
   const cause = /socket\.write/.test(error.message) ? { code: 'CONNECTION_CLOSED' } : error
-  process.stderr.write(`axport: ${describeError(cause)}\n`)
+  process.stderr.write(`axport: ${describeError(cause, process.argv[2])}\n`)
   process.exit(1)
 })
 

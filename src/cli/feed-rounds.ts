@@ -182,7 +182,7 @@ class Round {
     const text = `loaded ${loadedLines(result)} rows in ${seconds} s${run.leftOut(result)}: ${counts.join(', ')}`
     return {
       hasFailed: false,
-      text: [text, ...run.notes(result).map(note => `note: ${note}`)].join('; '),
+      text: [text, ...run.textNotes(result).map(note => `note: ${note}`)].join('; '),
       object: { ...run.object(result), ...this.measured() },
     }
   }

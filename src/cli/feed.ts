@@ -1,7 +1,7 @@
 import { InvalidArgumentError, Option } from '@commander-js/extra-typings'
 import { Failure, UsageFailure } from '../errors.ts'
 import { readTrimmed } from '../files.ts'
-import { explainQueries } from '../import/platform/explain.ts'
+import { explainQueries, isLoadable } from '../import/platform/explain.ts'
 import { readQueries } from '../import/platform/queries.ts'
 import type { PlatformOptions } from '../import/platform/source.ts'
 import { isPath } from '../setting-values.ts'
@@ -34,7 +34,7 @@ export const feedOptions = () => [
     readDuration,
   ),
   new Option('--every <duration>', 'repeat until SIGTERM or Ctrl-C').argParser(readDuration),
-  new Option('--explain', 'only show which columns the queries have and lack'),
+  new Option('--explain', 'only check the queries: show which columns they have and lack'),
 ]
 
 /** Those that need --from or --from-file. */
@@ -96,8 +96,11 @@ export async function explainImport(options: FeedCall): Promise<void> {
         return [file, ...[found, missing, left_out, unknown].map(names => names.join(', ') || '-')]
       }),
     )
-  for (const { error } of explained) if (error !== undefined) process.stderr.write(`${error}\n`)
-  const bad = explained.filter(({ missing, error }) => missing.length > 0 || error !== undefined)
+  for (const { error, warning } of explained) {
+    if (error !== undefined) process.stderr.write(`${error}\n`)
+    if (warning !== undefined) process.stderr.write(`warning: ${warning}\n`)
+  }
+  const bad = explained.filter(query => !isLoadable(query))
   if (bad.length > 0)
     throw new Failure(
       `${bad.map(({ file }) => file).join(', ')}: nothing can be loaded before that is corrected`,

@@ -130,20 +130,26 @@ export class ImportRun {
   }
 
   private printNotes(loaded?: Loaded): void {
-    for (const note of this.notes(loaded)) process.stderr.write(`note: ${note}\n`)
+    for (const note of this.textNotes(loaded)) process.stderr.write(`note: ${note}\n`)
   }
 
   /** The notes of the source, and those on what was loaded. */
   notes(loaded?: Loaded): string[] {
     const notes = this.source?.notes() ?? []
     if (!loaded) return notes
-    const { unidentified, lostParts, reasons } = loaded
+    const { unidentified, lostParts } = loaded
     const bad = unidentified && `${describePlace(unidentified)} is bad and does not say whose it is`
-    if (reasons.length > 0) notes.push(`rejected: ${describeReasons(reasons)}`)
     if (bad && this.call.sync) notes.push(`nothing but parts was removed: ${bad}`)
     if (bad && this.source?.feed) notes.push(`the next round reads from the same time again: ${bad}`)
     if (lostParts.records > 0) notes.push(describeLost(lostParts))
     return notes
+  }
+
+  /** The notes, and the reasons of rejects, which JSON has as a list. */
+  textNotes(loaded?: Loaded): string[] {
+    const reasons = loaded?.reasons ?? []
+    const rejected = reasons.length > 0 ? [`rejected: ${describeReasons(reasons)}`] : []
+    return [...this.notes(loaded), ...rejected]
   }
 
   /** The object of --json for a loaded import. */

@@ -1,6 +1,6 @@
 import { pipeline, Readable } from 'node:stream'
 import { CsvError, parse } from 'csv-parse'
-import { Failure } from '../errors.ts'
+import { Failure, firstThree } from '../errors.ts'
 import {
   placeOf,
   printable,
@@ -45,6 +45,8 @@ type CsvSource = RecordSource & { headers: string[][] }
 export function csvSource(files: CsvFile[], name: string, others: string[]): CsvSource {
   const unknown = new UnknownNames(others)
   const headers: string[][] = []
+  /** The files that have been read and end in the middle of a line. */
+  const unended = new Set<string>()
   const size = files.reduce((sum, { size = Number.NaN }) => sum + size, 0)
   return {
     name,
@@ -52,7 +54,10 @@ export function csvSource(files: CsvFile[], name: string, others: string[]): Csv
     headers,
     types: files.map(({ type }) => type),
     hasPartsApart: true,
-    isWhole: () => true,
+    cutOff: () =>
+      unended.size === 0
+        ? undefined
+        : `there is no line break at the end of ${firstThree([...unended])}: is it whole? If so, append one`,
     size: Number.isNaN(size) ? undefined : size,
     unit: files.some(({ isQuery }) => isQuery) ? 'row' : 'line',
     notes: () => unknown.notes(),
@@ -62,7 +67,10 @@ export function csvSource(files: CsvFile[], name: string, others: string[]): Csv
         let columns: string[] | undefined
         let batch: SourceRecord[] = []
         let rows = 0
-        for await (const row of readRows(name, readText(file, onBytes))) {
+        const texts = readText(file, onBytes)
+        // Postgres ends the output of a query, or reading it fails.
+        const watched = isQuery ? texts : watchEnd(texts, () => unended.add(name))
+        for await (const row of readRows(name, watched)) {
           if (!columns) {
             columns = readHeader(file, row.cells, unknown)
             headers[index] = columns
@@ -97,6 +105,16 @@ function readHeader({ name, type, isQuery }: CsvFile, cells: string[], unknown: 
   const known = columnsOf(type)
   for (const column of columns) if (column !== '' && !known.includes(column)) unknown.add(name, column)
   return columns.map(column => (known.includes(column) ? column : ''))
+}
+
+/** Passes texts on. Calls `onUnended` if no line break ends the last one, as in most files that are still being copied. */
+async function* watchEnd(texts: AsyncIterable<string>, onUnended: () => void) {
+  let last = ''
+  for await (const text of texts) {
+    last = text.at(-1) ?? last
+    yield text
+  }
+  if (!/[\r\n]/.test(last)) onUnended()
 }
 
 async function* readRows(name: string, texts: AsyncIterable<string>) {

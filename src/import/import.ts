@@ -5,7 +5,6 @@ import { type ApplyProgress, applyStaging } from './apply.ts'
 import { compareBehindWriters } from './behind-writers.ts'
 import type { Summary } from './changes.ts'
 import { compare } from './compare.ts'
-import { endLine } from './ndjson.ts'
 import { nothingNew } from './platform/feed-state.ts'
 import type { RecordSource } from './record.ts'
 import { readRejects } from './rejects.ts'
@@ -72,8 +71,8 @@ async function importInto(
   const { lines } = staged
   if (lines === 0 && feed && !feed.isFull()) return nothingNew()
   if (lines === 0) throw new Failure(`nothing was loaded: there is no record in ${source.name}`)
-  if (sync && !source.isWhole())
-    throw new Failure(`nothing was loaded: --sync from a stream needs a last line, ${endLine(lines)}`)
+  const cutOff = sync && source.cutOff()
+  if (cutOff) throw new Failure(`nothing was loaded: --sync would remove what was cut off, and ${cutOff}`)
   onProgress({ phase: 'checking' })
   // Stored values are copied to lines that leave them out: a commit of another writer in between would be undone.
   const copiesStored = staged.partial.size > 0

@@ -3,12 +3,13 @@ import { BadLine, orBadLine, type RecordSource, TYPES, UnknownNames } from './re
 import { readObject, readRow } from './rows.ts'
 import { type ByteSource, MAX_LINE, readText } from './text.ts'
 
-/** NDJSON as a source of all types. Bytes of unknown size are those of a stream: only its end line proves it whole. */
+/** NDJSON as a source of all types. Only the end line proves that nothing was cut off, or is still being copied. */
 export function ndjson(bytes: ByteSource): RecordSource {
   const { name = 'the data', size } = bytes
   const unknown = new UnknownNames()
   const onUnknown = (type: string, key: string) =>
     unknown.add(type === 'part' ? 'parts' : `${type} lines`, key)
+  let count = 0
   let hasEnded = false
   return {
     name,
@@ -17,10 +18,10 @@ export function ndjson(bytes: ByteSource): RecordSource {
     types: TYPES,
     hasPartsApart: false,
     notes: () => unknown.notes(),
-    isWhole: () => hasEnded || size !== undefined,
+    cutOff: () =>
+      hasEnded ? undefined : `${name} has no end line: is it whole? If so, append ${endLine(count)}`,
     size,
     async *read(onBytes) {
-      let count = 0
       for await (const lines of readLines(bytes, onBytes))
         yield lines.flatMap(({ number: line, text }) => {
           const object = orBadLine(() => readObject(text))

@@ -68,8 +68,8 @@ export interface RecordSource {
   notes(): string[]
   /** The records in batches, read no faster than they are taken. @throws Failure if it is unreadable or not whole */
   read(onBytes: (bytes: number) => void): AsyncIterable<SourceRecord[]>
-  /** Whether the source, once read, is known to be whole. */
-  isWhole(): boolean
+  /** Why the source, once read, may have been cut off, and what proves that it was not; undefined if it is whole. */
+  cutOff(): string | undefined
   /** For a source that is read again and again, by its changes. */
   feed?: Feed
 }

@@ -2,10 +2,11 @@ import { Failure } from '../errors.ts'
 
 /** Why a server cannot be used and what an operator can do, by SQLSTATEs or by codes of the socket. */
 const ADVICE: Record<string, string> = {
-  ECONNREFUSED: 'nothing listens there: is Postgres running, and are host and port of DATABASE_URL right?',
+  ECONNREFUSED:
+    'nothing listens there: is Postgres running, and are host and port of DATABASE_URL right? Then check it by axport doctor',
   'ENOTFOUND EAI_AGAIN': 'its host name cannot be resolved: is the host in DATABASE_URL right?',
   'ETIMEDOUT CONNECT_TIMEOUT':
-    'it does not answer: is Postgres, or a pooler with a connection to spare, at host and port of DATABASE_URL, and may this machine reach it?',
+    'it does not answer: is Postgres, or a pooler with a connection to spare, at host and port of DATABASE_URL, and may this machine reach it? Then check it by axport doctor',
   'EHOSTUNREACH ENETUNREACH':
     'its host cannot be reached: is the host in DATABASE_URL right, and is the network up?',
   NOT_ENCRYPTED:
@@ -19,11 +20,12 @@ const ADVICE: Record<string, string> = {
   CERT_HAS_EXPIRED: 'its certificate has expired: renew it',
   ERR_TLS_CERT_ALTNAME_INVALID: 'its certificate is for another name: is the host in DATABASE_URL right?',
   ERR_SSL: 'TLS with it fails: is it Postgres that listens there, and is sslnegotiation right for it?',
-  '28P01': 'it refuses the user or password in DATABASE_URL',
+  '28P01':
+    'it refuses the user or password in DATABASE_URL: correct it there, then check it by axport doctor',
   '28000': 'it refuses the user in DATABASE_URL, or a connection that is not encrypted (sslmode)',
   '3D000': 'it has no database of the name in DATABASE_URL: create it with createdb',
   '53300': 'it has no connection left: raise its max_connections, or stop something else',
-  '57P01 57P02 57P03': 'it is starting up or shutting down: try again in a moment',
+  '57P01 57P02 57P03': 'it is starting up or shutting down: run the same command again in a moment',
   '42501': 'the user in DATABASE_URL lacks a privilege',
   '42704': 'it does not know a parameter in DATABASE_URL: remove what stands there after the "?"',
 }

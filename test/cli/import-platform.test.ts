@@ -34,7 +34,7 @@ test('axport import --from-file loads the platform, and prints the same summary 
 test('axport import --from-file reports an invalid query and bad rows with exit code 1', async () => {
   const wrong = folderOf({ 'users.sql': 'select person_no as id,\nname from people' })
   expect(errorLine(await run(wrong), 1)).toBe(
-    'users.sql line 2: column "name" does not exist (SQLSTATE 42703)',
+    'users.sql line 2: column "name" does not exist (SQLSTATE 42703): correct users.sql, then check it by axport import --from-file … --queries DIR --explain',
   )
   const bad = folderOf({
     'users.sql': `select person_no as id, ' ' as name from people where person_no < 3 order by 1`,
@@ -64,10 +64,27 @@ test('axport import --explain shows the columns of each query, and needs no DATA
       '',
     ].join('\n'),
     stderr:
-      'products.sql line 1: relation "nowhere" does not exist (SQLSTATE 42P01)\n' +
+      'products.sql line 1: relation "nowhere" does not exist (SQLSTATE 42P01): correct products.sql, then check it by axport import --from-file … --queries DIR --explain\n' +
       'axport: products.sql, users.sql: nothing can be loaded before that is corrected\n',
   })
   const explained = await run(QUERIES, '--explain', '--json')
   expect(explained.code).toBe(0)
   expect(JSON.parse(explained.stdout)).toHaveLength(5)
+})
+
+test('axport import --explain warns of parts that are chosen by their own change, with exit code 0', async () => {
+  const since = "where changed_at >= current_setting('axport.since')::timestamptz"
+  const queries = folderOf({
+    'assessments.sql': `select observation_no as id from observations ${since}`,
+    'assessment_parts.sql': `select stage_no as id, observation_no as assessment_id, label as name,
+      seen_at as certified_at, observer_no as proctor_id from stages ${since}`,
+  })
+  const warning =
+    'assessment_parts.sql chooses parts by their own change (axport.since): an assessment that is given with some of its parts loses the others; choose parts by their assessment, as in docs/operate/feed.md'
+  expect(await run(queries, '--explain')).toMatchObject({ code: 0, stderr: `warning: ${warning}\n` })
+  const { code, stdout } = await run(queries, '--explain', '--json')
+  expect([code, JSON.parse(stdout).map((query: object) => 'warning' in query && query.warning)]).toEqual([
+    0,
+    [false, warning],
+  ])
 })

@@ -131,7 +131,10 @@ describe.each(BACKENDS_OF_TIER)('axport import into %s', backend => {
   test('prints with --json everything that it prints as text', async () => {
     await run(fileOf('two', TWO))
     const json = async (...args: string[]) => JSON.parse((await run('--json', ...args)).stdout)
-    const file = fileOf('bad', ndjsonOf(['nope', { ...organization(12), colour: 'red' }]))
+    const file = fileOf(
+      'bad',
+      ndjsonOf(['nope', { ...organization(12), colour: 'red' }, { type: 'end', lines: 2 }]),
+    )
     const notes = [
       'unknown in organization lines, and ignored: colour',
       'nothing but parts was removed: line 1 is bad and does not say whose it is',
@@ -166,6 +169,7 @@ describe.each(BACKENDS_OF_TIER)('axport import into %s', backend => {
     const expected = Array.from({ length: 100 }, (_, index) => `line ${index + 1}: not valid JSON`)
     expect(lines.slice(0, 100)).toEqual(expected)
     expect(lines.slice(100, -1).join()).toMatch(/150 more/)
+    expect(lines.at(-2)).toBe('by reason: 250 × not valid JSON')
     expect(lines.at(-1)).toMatch(/250 bad lines of 250/)
   })
 
@@ -193,14 +197,21 @@ describe.each(BACKENDS_OF_TIER)('axport import into %s', backend => {
       expect(await run('--rejects', rejects, '--max-rejected', limit, file)).toMatchObject({ code: 0 })
   })
 
-  test('removes rows with --sync from a pipe only if the last line confirms that the pipe is complete', async () => {
+  test('removes rows with --sync only if the last line of a file or a pipe confirms that it is complete', async () => {
     fileOf('two', ndjsonOf([organization(12), organization(13), { type: 'end', lines: 2 }]))
     const pipe = (tail: string) =>
       shell(`${tail} two | "$AXPORT" import --sync --max-removed 100% -`, options())
     expect((await pipe('cat')).code).toBe(0)
     expect(errorLine(await pipe('head -n 1'), 1)).toBe(
-      'nothing was loaded: --sync from a stream needs a last line, {"type":"end","lines":1}',
+      'nothing was loaded: --sync would remove what was cut off, and standard input has no end line: is it whole? If so, append {"type":"end","lines":1}',
     )
+    for (const file of [
+      fileOf('cut', ndjsonOf([organization(12)])),
+      fileOf('cut.gz', gzipSync(ndjsonOf([organization(12)]))),
+    ])
+      expect(errorLine(await run('--sync', '--max-removed', '100%', file), 1)).toBe(
+        `nothing was loaded: --sync would remove what was cut off, and ${file} has no end line: is it whole? If so, append {"type":"end","lines":1}`,
+      )
     expect(errorLine(await pipe('tail -n 2'), 1)).toBe(
       'nothing was loaded: standard input line 2: the end line must be {"type":"end","lines":1}; is the source whole?',
     )
@@ -208,13 +219,20 @@ describe.each(BACKENDS_OF_TIER)('axport import into %s', backend => {
       'nothing was loaded: there is no record in standard input',
     )
     expect(await names()).toEqual(['Organization 12', 'Organization 13'])
+    const append = `echo '{"type":"end","lines":1}' | gzip >> cut.gz`
+    expect(
+      await shell(`${append} && "$AXPORT" import --sync --max-removed 100% cut.gz`, options()),
+    ).toMatchObject({
+      code: 0,
+    })
+    expect(await names()).toEqual(['Organization 12'])
   })
 
   test('removes with --sync the rows that the file lacks, up to the limit', async () => {
     await run(fileOf('two', TWO))
-    const file = fileOf('one', ndjsonOf([proctor(77)]))
+    const file = fileOf('one', ndjsonOf([proctor(77), { type: 'end', lines: 1 }]))
     expect(errorLine(await run('--sync', file), 1)).toBe(
-      'nothing was loaded: --sync would remove 1 of 1 organizations, more than 10%; is the source complete? If so, allow it with --max-removed',
+      'nothing was loaded: --sync would remove 1 of 1 organizations, more than 10%: check the source; to remove them once: the same command with --max-removed 1',
     )
     const { stdout } = await run('--sync', '--max-removed', '1', '--json', file)
     expect(JSON.parse(stdout)).toMatchObject({ organizations: { deleted: 1 }, users: { unchanged: 1 } })

@@ -30,6 +30,22 @@ describe('a folder or zip of CSV files', () => {
     expect(await failure(zip)).toBe(`${zip} has none of ${names}`)
   })
 
+  test('is refused wherever a zip or a .gz file is cut off', async () => {
+    const { 'users.csv': users } = FILES
+    const gzip = gzipSync(users)
+    for (let length = 0; length < gzip.length; length += 1)
+      expect(await failure(folderOf({ 'users.csv.gz': gzip.subarray(0, length) }))).toMatch(
+        /damaged|is empty|no column id/,
+      )
+    const zip = zipOf({ 'users.csv': users })
+    const file = join(emptyFolder(), 'a.zip')
+    // From four bytes on it is known as a zip.
+    for (let length = 4; length < zip.length; length += 1) {
+      writeFileSync(file, zip.subarray(0, length))
+      expect(await failure(file)).toContain('the zip is damaged or cut short')
+    }
+  })
+
   test('reports the unknown columns of each file, and the unknown files', async () => {
     const source = await openSource(
       folderOf({

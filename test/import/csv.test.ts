@@ -112,6 +112,26 @@ describe.each(BACKENDS_OF_TIER)('CSV files imported into %s', backend => {
     ])
   })
 
+  test('with --sync remove nothing if a file does not end in a line break', async () => {
+    const { sql } = database
+    const before = await everything(sql)
+    const sync = { sync: { percent: 100 } }
+    const cut = { ...FILES, 'assessments.csv': FILES['assessments.csv'].split('\n').slice(0, 2).join('\n') }
+    const gzipped = { ...FILES, 'users.csv': '', 'users.csv.gz': gzipSync(FILES['users.csv'].trimEnd()) }
+    const { 'users.csv': _, ...named } = gzipped
+    const refusal = (names: string) =>
+      `nothing was loaded: --sync would remove what was cut off, and there is no line break at the end of ${names}: is it whole? If so, append one`
+    for (const path of [folderOf(cut), zipFileOf(cut)])
+      await expect(load(sql, path, sync)).rejects.toThrow(new Failure(refusal('assessments.csv')))
+    await expect(load(sql, folderOf(named), sync)).rejects.toThrow(new Failure(refusal('users.csv.gz')))
+    expect(await everything(sql)).toEqual(before)
+    const endings = ['\n', '\r\n', '\r', '\n\n\r\n']
+    for (const ending of endings) {
+      const ended = { ...FILES, 'users.csv': FILES['users.csv'].trimEnd() + ending }
+      expect(await loadFiles(ended, { sync: { percent: 0 } })).toMatchObject({ loaded: true })
+    }
+  })
+
   test('leave the rows of a type without a file unchanged', async () => {
     const renamed = { 'organizations.csv': 'id,name\n10,Seaside\n' }
     const result = await loadFiles(renamed, { sync: { percent: 0 } })

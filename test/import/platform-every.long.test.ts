@@ -171,7 +171,8 @@ describe('axport import --every', () => {
     await sql`select pg_terminate_backend(pid) from pg_stat_activity where application_name = 'axport'`
     expect(await first.next()).toMatchObject({
       loaded: false,
-      error: 'users.sql: the platform went away before all was read; nothing was loaded',
+      error:
+        'users.sql: the platform went away before all was read; nothing was loaded: run the same command again',
       since: '-infinity',
       next_attempt_in: 1,
     })

@@ -29,7 +29,7 @@ describe.each(BACKENDS_OF_TIER)('a round of a feed into %s', backend => {
     const refused = await feed().catch(error => error)
     expect(refused).toBeInstanceOf(RemovalsRefused)
     expect(refused.message).toBe(
-      'nothing was loaded: the round would remove 23 of 180 assessments, more than 10%: check the source; to remove them once, run the same command with --max-removed 23 and without --every',
+      'nothing was loaded: the round would remove 23 of 180 assessments, more than 10%: check the source; to remove them once: the same command with --max-removed 23, without --every',
     )
     expect(await everything(database.sql)).toEqual(before)
 

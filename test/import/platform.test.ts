@@ -21,6 +21,9 @@ function queriesWith(others: Record<string, string | undefined>): string {
   return folderOf(Object.fromEntries(all.filter(([, text]) => text !== undefined)) as Record<string, string>)
 }
 
+/** The command that messages name. */
+const CHECK = 'axport import --from-file … --queries DIR --explain'
+
 const messageOf = async (work: Promise<unknown>) =>
   await work.then(
     () => 'it was loaded',
@@ -162,7 +165,7 @@ describe.each(BACKENDS_OF_TIER)('a feed from a platform into %s', backend => {
     await feed()
     const before = await everything(database.sql)
     expect(await failure({ 'users.sql': 'select person_no as id,\n  name\nfrom people' })).toBe(
-      'users.sql line 2: column "name" does not exist (SQLSTATE 42703)',
+      `users.sql line 2: column "name" does not exist (SQLSTATE 42703): correct users.sql, then check it by ${CHECK}`,
     )
     expect(await failure({ 'users.sql': '-- é\nselect id frm people\n;' })).toMatch(
       /^users\.sql line 2: syntax error at or near "people"/,
@@ -205,11 +208,13 @@ describe.each(BACKENDS_OF_TIER)('a feed from a platform into %s', backend => {
     const at = (url: string) => messageOf(round(database.sql, url))
     expect(await at('mysql://u:geheim@h/d')).toBe('--from must be postgres://user:password@host:port/name')
     expect(await at('postgres://u:geheim@127.0.0.1:1/d')).toBe(
-      'cannot reach the platform: nothing listens there: is Postgres running, and are host and port of --from right?',
+      `cannot reach the platform: nothing listens there: is Postgres running, and are host and port of --from right? Then check it by ${CHECK}`,
     )
     const wrong = new URL(platform.url)
     wrong.password = 'geheim'
-    expect(await at(wrong.href)).toBe('cannot reach the platform: it refuses the user or password in --from')
+    expect(await at(wrong.href)).toBe(
+      `cannot reach the platform: it refuses the user or password in --from: correct it there, then check it by ${CHECK}`,
+    )
     expect(() => readQueries('/nowhere')).toThrow('--queries names /nowhere, which cannot be read')
     const none = folderOf({ 'a.sql': '' })
     expect(() => readQueries(none)).toThrow('has none of organizations.sql, products.sql')
@@ -238,7 +243,7 @@ describe('the platform of a feed', () => {
       {
         ...none,
         file: 'products.sql',
-        error: 'products.sql line 1: column "name" does not exist (SQLSTATE 42703)',
+        error: `products.sql line 1: column "name" does not exist (SQLSTATE 42703): correct products.sql, then check it by ${CHECK}`,
       },
       {
         ...none,

@@ -76,7 +76,7 @@ describe.each(BACKENDS_OF_TIER)('an import into %s with --sync', backend => {
     const tooMany = load({ sync }, ...range(refused + 1, 20).map(id => educator(id)))
     await expect(tooMany).rejects.toThrow(
       new Failure(
-        `nothing was loaded: --sync would remove ${refused} of 20 users, more than ${limit}: check the source; to remove them once, run the same command with --max-removed ${refused}`,
+        `nothing was loaded: --sync would remove ${refused} of 20 users, more than ${limit}: check the source; to remove them once: the same command with --max-removed ${refused}`,
       ),
     )
     expect(await everything(database.sql)).toEqual(before)
@@ -86,11 +86,13 @@ describe.each(BACKENDS_OF_TIER)('an import into %s with --sync', backend => {
     expect(await idsOf(database.sql, 'users')).toEqual(range(allowed + 1, 20))
   })
 
-  test('names every type that exceeds the limit', async () => {
-    await importLines(database.sql, ...REFERENCED, assessment(10))
-    await expect(load({ sync: { percent: 10 } }, organization(2))).rejects.toThrow(
-      '1 of 1 organizations and 1 of 1 products and 2 of 2 users and 1 of 1 assessments, more than 10%',
+  test('names every type that exceeds the limit, and a number that is enough for all types', async () => {
+    await importLines(database.sql, ...REFERENCED, assessment(10), ...range(1, 40).map(id => educator(id)))
+    const fewer = [organization(2), ...range(4, 40).map(id => educator(id)), educator(PROCTOR)]
+    await expect(load({ sync: { percent: 10 } }, ...fewer)).rejects.toThrow(
+      '1 of 1 organizations and 1 of 1 products and 1 of 1 assessments, more than 10%: check the source; to remove them once: the same command with --max-removed 4',
     )
+    expect(await load({ sync: { count: 4 } }, ...fewer)).toMatchObject({ loaded: true })
   })
 
   test('removes and counts the parts that an assessment no longer lists, up to the limit', async () => {
@@ -105,7 +107,7 @@ describe.each(BACKENDS_OF_TIER)('an import into %s with --sync', backend => {
     const before = await everything(database.sql)
     await expect(load({ sync: { count: 0 } }, ...fewer)).rejects.toThrow(
       new Failure(
-        'nothing was loaded: --sync would remove 1 of 4 assessment_parts, more than 0: check the source; to remove them once, run the same command with --max-removed 1',
+        'nothing was loaded: --sync would remove 1 of 4 assessment_parts, more than 0: check the source; to remove them once: the same command with --max-removed 1',
       ),
     )
     expect(await everything(database.sql)).toEqual(before)

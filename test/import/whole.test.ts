@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'bun:test'
 import { Failure } from '../../src/errors.ts'
 import type { ImportResult } from '../../src/import/result.ts'
-import { educator, ndjsonOf, organization, range } from '../support/fixtures.ts'
+import { assessment, educator, ndjsonOf, organization, REFERENCED, range } from '../support/fixtures.ts'
 import { everything, idsOf, importLines, importText, useDatabase } from '../support/import.ts'
 import { BACKENDS_OF_TIER } from '../support/service.ts'
 
@@ -52,18 +52,32 @@ describe.each(BACKENDS_OF_TIER)('an import into %s', backend => {
     expect(await refusal(() => load(lines, { onReject: () => {} }))).toBe(expected)
   })
 
-  test('with --sync needs the end line from a stream, but not from a file', async () => {
+  test('with --sync needs the end line, with --rejects too', async () => {
     await importLines(database.sql, ...TWO, organization(3))
-    const stream = { sync, isStream: true }
-    expect(await refusal(() => load(TWO, stream))).toBe(
-      'nothing was loaded: --sync from a stream needs a last line, {"type":"end","lines":2}',
-    )
-    expect(await refusal(() => load(TWO, { ...stream, onReject: () => {} }))).toMatch(/needs a last line/)
-    expect(await load(TWO, { isStream: true })).toMatchObject({ loaded: true })
-    expect(await load([...TWO, end(2)], stream)).toMatchObject({ summary: { organizations: { deleted: 1 } } })
-    expect(await load([organization(1)], { sync })).toMatchObject({
+    const expected =
+      'nothing was loaded: --sync would remove what was cut off, and the data has no end line: is it whole? If so, append {"type":"end","lines":2}'
+    expect(await refusal(() => load(TWO, { sync }))).toBe(expected)
+    expect(await refusal(() => load(TWO, { sync, onReject: () => {} }))).toBe(expected)
+    expect(await load(TWO)).toMatchObject({ loaded: true })
+    expect(await load([...TWO, end(2)], { sync })).toMatchObject({
       summary: { organizations: { deleted: 1 } },
     })
+  })
+
+  const ALL = [...REFERENCED, ...range(100, at => assessment(at + 1000))]
+  const whole = ndjsonOf([...ALL, end(ALL.length)])
+
+  test.each([
+    ['at the end of a line', whole.lastIndexOf('\n', whole.length * 0.92) + 1],
+    ['within the end line', whole.length - 3],
+  ])('with --sync removes nothing if the file is cut off %s', async (_, length) => {
+    await load(ALL)
+    const most = { percent: 10 }
+    const onReject = () => {}
+    const cut = () => importText(database.sql, whole.slice(0, length), { sync: most, onReject })
+    expect(await refusal(cut)).toContain('the data has no end line')
+    expect(await importText(database.sql, whole, { sync: most })).toMatchObject({ loaded: true })
+    expect(await idsOf(database.sql, 'assessments')).toHaveLength(100)
   })
 
   const bad = (count: number, of: number) => [

@@ -1,7 +1,7 @@
 import { beforeEach, expect } from 'bun:test'
 import type { Sql } from 'postgres'
 import { importSource, type Progress } from '../../src/import/import.ts'
-import { ndjson } from '../../src/import/ndjson.ts'
+import { endLine, ndjson } from '../../src/import/ndjson.ts'
 import type { ImportOptions, ImportResult } from '../../src/import/result.ts'
 import { ndjsonOf } from './fixtures.ts'
 import { useTestDatabase } from './hooks.ts'
@@ -18,14 +18,12 @@ export function useDatabase(backend: Backend): TestDatabase {
 }
 
 interface Importing extends ImportOptions {
-  /** Import through a pipe instead of from a file. */
-  isStream?: boolean
   /** Called when half of the file has been read. */
   halfway?: () => Promise<void> | void
   onProgress?: (progress: Progress) => void
 }
 
-/** Imports a text from a file, or through a pipe. */
+/** Imports a text of NDJSON. */
 export function importText(sql: Sql, text: string, options: Importing = {}): Promise<ImportResult> {
   const bytes = new TextEncoder().encode(text)
   const half = Math.floor(bytes.length / 2)
@@ -34,8 +32,7 @@ export function importText(sql: Sql, text: string, options: Importing = {}): Pro
     await options.halfway?.()
     yield bytes.subarray(half)
   })()
-  const source = ndjson({ chunks, ...(!options.isStream && { size: bytes.length }) })
-  return importSource(sql, source, options.onProgress ?? (() => {}), options)
+  return importSource(sql, ndjson({ chunks, size: bytes.length }), options.onProgress ?? (() => {}), options)
 }
 
 /** Imports lines; each is an object or a string. */
@@ -43,13 +40,14 @@ export function importLines(sql: Sql, ...lines: (object | string)[]): Promise<Im
   return importText(sql, ndjsonOf(lines))
 }
 
-/** Imports lines with options. */
+/** Imports lines with options; an end line follows for `sync`. */
 export function importWith(
   sql: Sql,
   options: Importing,
   ...lines: (object | string)[]
 ): Promise<ImportResult> {
-  return importText(sql, ndjsonOf(lines), options)
+  const end = options.sync ? [endLine(lines.length)] : []
+  return importText(sql, ndjsonOf([...lines, ...end]), options)
 }
 
 /** The bad lines of an import, as "number: reason". Throws if the import was loaded. */

@@ -1,8 +1,9 @@
 import { afterAll, afterEach, beforeAll, expect, setDefaultTimeout, test } from 'bun:test'
-import { mkdirSync, readFileSync, symlinkSync } from 'node:fs'
+import { mkdirSync, symlinkSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import postgres, { type Sql } from 'postgres'
 import { emptyDatabase, type TestDatabase } from '../support/cluster.ts'
+import { codeUnder, ROOT } from '../support/document.ts'
 import { cleanUp, emptyFolder, executable, launch, type Running } from '../support/executable.ts'
 import { staleRecords } from '../support/import.ts'
 import { round } from '../support/platform-example.ts'
@@ -10,18 +11,6 @@ import { program, requires } from '../support/requires.ts'
 import { openTestDatabase } from '../support/service.ts'
 
 setDefaultTimeout(120_000)
-
-const ROOT = join(import.meta.dir, '..', '..')
-const DOCUMENT = readFileSync(join(ROOT, 'docs', 'operate', 'feed.md'), 'utf8')
-
-/** The code blocks of one language (`sh` or `sql`) under a heading of the document, in their order. */
-function codeUnder(heading: string, language: string): string[] {
-  const [, section = ''] = DOCUMENT.split(new RegExp(`\n##+ ${heading}\n`))
-  const [own = ''] = section.split(/\n##+ /)
-  return [...own.matchAll(new RegExp(`\`\`\`${language}\n([\\s\\S]*?)\`\`\``, 'g'))].map(
-    ([, code]) => code as string,
-  )
-}
 
 const PSQL = program('psql', 'postgresql-client-15')
 

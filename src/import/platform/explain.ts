@@ -2,6 +2,7 @@ import { parse } from 'csv-parse/sync'
 import { Failure } from '../../errors.ts'
 import { columnsOf, requiredColumns } from '../rows.ts'
 import { headerStatement, type Queries, type Query } from './queries.ts'
+import { partsWarning } from './since.ts'
 import { openSnapshot, type Snapshot } from './snapshot.ts'
 
 /** The columns of a query, and their meaning for an import. */
@@ -17,10 +18,12 @@ export interface Explained {
   unknown: string[]
   /** Why the query fails, in place of its columns. */
   error?: string
+  /** Of assessment_parts.sql: see partsWarning(). */
+  warning?: string
 }
 
 /**
- * Requests the columns of each query from the platform, and runs none of them.
+ * Requests the columns of each query from the platform, and the plans of those that choose parts. It runs none of them.
  * @throws Failure for an invalid URL, or a platform that cannot be reached
  */
 export async function explainQueries(url: string, { queries }: Queries): Promise<Explained[]> {
@@ -36,11 +39,27 @@ export async function explainQueries(url: string, { queries }: Queries): Promise
       await snapshot.close()
       snapshot = undefined
     }
+    const [parts, assessments] = (['part', 'assessment'] as const).map(of =>
+      queries.find(({ type }) => type === of),
+    )
+    if (parts && explained.every(isLoadable)) {
+      snapshot ??= await openSnapshot(url, undefined, 0)
+      const warning = partsWarning(
+        await snapshot.plan(parts),
+        assessments && (await snapshot.plan(assessments)),
+      )
+      const answer = explained.find(({ file }) => file === parts.file)
+      if (answer && warning) answer.warning = warning
+    }
   } finally {
     await snapshot?.close()
   }
   return explained
 }
+
+/** Whether a query runs and gives all columns that it needs. */
+export const isLoadable = ({ missing, error }: Explained): boolean =>
+  missing.length === 0 && error === undefined
 
 async function explain(snapshot: Snapshot, query: Query): Promise<Explained> {
   const { file, type } = query

@@ -7,12 +7,16 @@ import { lineAt, type Query } from './queries.ts'
 /** The option with its URL. */
 const URL_OPTION = '--from'
 
+/** The command that checks the connection and the queries, and loads nothing. */
+const CHECK = 'axport import --from-file … --queries DIR --explain'
+
 /** A connection that could not be made. */
 export function unreachable(error: unknown): Failure {
   const failure = connectionFailure(error)
   if (failure instanceof Failure) {
     const message = failure.message.replace('cannot reach the database', 'cannot reach the platform')
-    return new TransientFailure(message.replaceAll('DATABASE_URL', URL_OPTION), { cause: error })
+    const ofPlatform = message.replaceAll('DATABASE_URL', URL_OPTION).replace('axport doctor', CHECK)
+    return new TransientFailure(ofPlatform, { cause: error })
   }
   const { code = 'unknown error' } = failure as { code?: string }
   return new TransientFailure(`cannot reach the platform: it refuses connections (${code})`, { cause: error })
@@ -43,13 +47,14 @@ export function queryFailure(error: unknown, query: Query, statement: string): u
   const verdict = verdictOn(error)
   const { file } = query
   if (verdict === 'cut')
-    return new TransientFailure(`${file}: the platform went away before all was read; nothing was loaded`, {
-      cause: error,
-    })
+    return new TransientFailure(
+      `${file}: the platform went away before all was read; nothing was loaded: run the same command again`,
+      { cause: error },
+    )
   if (name !== 'PostgresError') return error
   const line = position === undefined ? undefined : lineAt(query, statement, Number(position))
   const where = line === undefined ? file : `${file} line ${line}`
-  const message = `${where}: ${reason(error as PostgresError)} (SQLSTATE ${code})${adviceOn(code)}`
+  const message = `${where}: ${reason(error as PostgresError)} (SQLSTATE ${code})${adviceOn(code, file)}`
   return new (verdict === 'unforeseen' ? Failure : TransientFailure)(message, { cause: error })
 }
 
@@ -65,10 +70,12 @@ function reason({ code = '', message = '' }: PostgresError): string {
   return 'the platform refused'
 }
 
-function adviceOn(code: string): string {
+function adviceOn(code: string, file: string): string {
   if (code === '22021' || code === '22P05')
     return ': a text is not in the encoding that its database says; mend it there, or convert it in the query'
   if (code === '25006') return ': a query may only read'
-  if (code === '42501') return ': grant it to the role in --from'
+  if (code === '42501')
+    return `: grant it to the role in ${URL_OPTION} (usage on the schema, select on the table), then check it by ${CHECK}`
+  if (code.startsWith('42')) return `: correct ${file}, then check it by ${CHECK}`
   return ''
 }

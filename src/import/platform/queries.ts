@@ -70,6 +70,10 @@ export const rowsStatement = ({ text }: Query): string => BEFORE + withoutEnd(te
 /** The statement that gives only their header. Postgres plans the query without running it. */
 export const headerStatement = ({ text }: Query): string => BEFORE_COLUMNS + withoutEnd(text) + AFTER_COLUMNS
 
+/** The statement that gives the plan of a query that selects the id alone; the query does not run. */
+export const planStatement = ({ text }: Query): string =>
+  `explain (verbose, format json) select id from (\n${withoutEnd(text)}\n) as query`
+
 /** The text without its last semicolon, which would end the statement around it. */
 const withoutEnd = (text: string): string =>
   text.replace(/^\ufeff/, '').replace(/;(?=(\s|--[^\n]*(\n|$))*$)/, '')

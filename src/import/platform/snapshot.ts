@@ -4,8 +4,9 @@ import { openFirst } from '../../postgres/connection/opening.ts'
 import { type PostgresUrl, readPostgresUrl } from '../../postgres/connection/url.ts'
 import { timeoutError } from '../../postgres/failures.ts'
 import { queryFailure, unreachable, unreadable } from './failure.ts'
-import { type Query, rowsStatement } from './queries.ts'
+import { planStatement, type Query, rowsStatement } from './queries.ts'
 import { startSilenceCheck } from './silence-check.ts'
+import type { PlanNode } from './since.ts'
 
 /** Time for the first answer, of all servers together. */
 const CONNECT_TIMEOUT_MS = 10_000
@@ -28,6 +29,8 @@ export interface Snapshot {
   since: string
   /** The output of a statement of queries.ts. Reads no faster than the consumer takes. */
   copy(query: Query, statement?: string): AsyncGenerator<Uint8Array>
+  /** The plan of a query, which does not run. */
+  plan(query: Query): Promise<PlanNode>
   /** Ends it. Idempotent. */
   close(): Promise<void>
   /** Ends it at once, cancels the running query and lets it fail. */
@@ -71,10 +74,11 @@ function read(text: string): PostgresUrl {
 function ofSnapshot(
   connection: Connection,
   connect: () => Promise<Connection>,
-): Pick<Snapshot, 'copy' | 'close' | 'cancel'> {
+): Pick<Snapshot, 'copy' | 'plan' | 'close' | 'cancel'> {
   const endChecks = startSilenceCheck(connection, connect)
   return {
     copy: (query, statement) => copy(connection, query, statement),
+    plan: query => plan(connection, query),
     async close() {
       endChecks()
       if (!connection.isOver) await connection.close()
@@ -155,5 +159,16 @@ async function* copy(
   } finally {
     // Unread output would block the next statement.
     if (!isDone) connection.destroy()
+  }
+}
+
+async function plan(connection: Connection, query: Query): Promise<PlanNode> {
+  const statement = planStatement(query)
+  try {
+    const rows = await connection.run(statement, [], { prepare: false })
+    const [{ 'QUERY PLAN': answers }] = rows as [{ 'QUERY PLAN': [{ Plan: PlanNode }] }]
+    return answers[0].Plan
+  } catch (error) {
+    throw queryFailure(error, query, statement)
   }
 }

@@ -1,0 +1,219 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, setDefaultTimeout, test } from 'bun:test'
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import postgres, { type Sql } from 'postgres'
+import { folderOf } from '../import/csv-files.ts'
+import { axport, cleanUp, emptyFolder, errorLine, type Running, start } from '../support/executable.ts'
+import { ndjsonOf, organization } from '../support/fixtures.ts'
+import { type OwnCluster, startCluster } from '../support/own-cluster.ts'
+import { EXAMPLE, QUERIES } from '../support/platform-example.ts'
+import { until } from '../support/until.ts'
+
+setDefaultTimeout(120_000)
+
+const CHECK = 'axport import --from-file … --queries DIR --explain'
+const GONE = 'the platform went away before all was read; nothing was loaded: run the same command again'
+const LOST = 'the connection to the database was lost; nothing half-done is left: run the same command again'
+
+/** The queries of the example with some replaced. */
+const queriesWith = (others: Record<string, string>) =>
+  folderOf({
+    ...Object.fromEntries(
+      readdirSync(QUERIES).map(name => [name, readFileSync(join(QUERIES, name), 'utf8')]),
+    ),
+    ...others,
+  })
+
+/** A query that waits while a session of the platform holds the advisory lock 42. */
+const HELD = {
+  'users.sql': `select person_no as id, given as name from people where pg_advisory_xact_lock_shared(42) is not null`,
+}
+
+describe('one line says what is wrong and names the next command', () => {
+  let platform: OwnCluster
+  let database: OwnCluster
+  let sql: Sql
+  const connect = async (cluster: OwnCluster) => postgres(cluster.url(), { max: 3, onnotice: () => {} })
+  beforeAll(async () => {
+    ;[platform, database] = await Promise.all([startCluster(), startCluster()])
+    sql = await connect(platform)
+    for (const file of ['schema.sql', 'data.sql']) await sql.unsafe(readFileSync(join(EXAMPLE, file), 'utf8'))
+    const own = await connect(database)
+    for (const one of [sql, own]) await one`create role operator superuser login password 'secret'`
+    await own.end()
+    expect((await axport(['migrate'], { env: env() })).code).toBe(0)
+  })
+  beforeEach(async () => {
+    await sql.end({ timeout: 1 })
+    sql = await connect(platform)
+  })
+  afterAll(async () => {
+    await sql.end({ timeout: 1 })
+    await cleanUp()
+    await Promise.all([platform.stop(), database.stop()])
+  })
+
+  const urlOf = (cluster: OwnCluster, password = 'secret') =>
+    cluster.url().replace(/\/\/[^@]*@/, `//operator:${password}@`)
+  const env = (password?: string) => ({ DATABASE_URL: urlOf(database, password) })
+  const fileOf = (text: string) => {
+    const file = join(emptyFolder(), 'file')
+    writeFileSync(file, text)
+    return file
+  }
+  const feed = (queries = QUERIES, password?: string) => [
+    'import',
+    '--from-file',
+    fileOf(urlOf(platform, password)),
+    '--queries',
+    queries,
+  ]
+
+  /** The line of a command, and of the first round with --every where it can be given. Neither has a URL or a password. */
+  async function linesOf(args: string[], password?: string): Promise<string[]> {
+    const lines = [errorLine(await axport(args, { env: env(password) }), 1)]
+    if (args.includes('--queries')) {
+      const fed = await start([...args, '--every', '1s'], { env: env(password) })
+      const [, line = ''] = await fed.shows(/failed: (.*); the next attempt is in 1 s\n/)
+      fed.signal('SIGTERM')
+      await fed.finished
+      lines.push(line)
+    }
+    for (const line of lines) expect(line).not.toMatch(/postgres:|secret|old/)
+    return lines
+  }
+
+  test('after the password of the database was changed', async () => {
+    const line =
+      'cannot reach the database: it refuses the user or password in DATABASE_URL: correct it there, then check it by axport doctor'
+    expect(await linesOf(['migrate'], 'old')).toEqual([line])
+    expect(await linesOf(['import', fileOf(ndjsonOf([organization(1)]))], 'old')).toEqual([line])
+    expect(await linesOf(feed(), 'old')).toEqual([line, line])
+  })
+
+  test('after the password of the platform was changed', async () => {
+    const line = `cannot reach the platform: it refuses the user or password in --from: correct it there, then check it by ${CHECK}`
+    expect(await linesOf(feed(QUERIES, 'old'))).toEqual([line, line])
+  })
+
+  test.each([
+    ['column "mails" does not exist (SQLSTATE 42703)', 'select person_no as id,\nmails as email from people'],
+    ['relation "persons" does not exist (SQLSTATE 42P01)', 'select person_no as id\nfrom persons'],
+  ])('after a rename on the platform: %s', async (reason, users) => {
+    const line = `users.sql line 2: ${reason}: correct users.sql, then check it by ${CHECK}`
+    const queries = queriesWith({ 'users.sql': users })
+    expect(await linesOf(feed(queries))).toEqual([line, line])
+    // The command that the line names finds the same.
+    const explained = await axport([...feed(queries), '--explain'], { env: env() })
+    expect([explained.code, explained.stderr.split('\n')[0]]).toEqual([1, line])
+  })
+
+  test('after a privilege was revoked on the platform', async () => {
+    await sql`create role poor login password 'secret'`
+    const line = `organizations.sql: permission denied for table districts (SQLSTATE 42501): grant it to the role in --from (usage on the schema, select on the table), then check it by ${CHECK}`
+    const args = [
+      'import',
+      '--from-file',
+      fileOf(urlOf(platform).replace('operator', 'poor')),
+      '--queries',
+      QUERIES,
+    ]
+    expect(await linesOf(args)).toEqual([line, line])
+    expect((await axport([...args, '--explain'], { env: env() })).stderr).toContain(`${line}\n`)
+  })
+
+  test('with --sync after a third of the rows has gone; the command that it names removes them', async () => {
+    await axport(feed(), { env: env() })
+    await sql`delete from stages where observation_no % 30 = 0`
+    await sql`delete from observations where observation_no % 30 = 0`
+    const line =
+      'nothing was loaded: --sync would remove 60 of 180 assessments, more than 10%: check the source; to remove them once: the same command with --max-removed 60'
+    const args = [...feed(), '--sync']
+    expect(await linesOf(args)).toEqual([line, line])
+    const [, ...more] = /with (--max-removed) (\d+)$/.exec(line) as string[]
+    expect((await axport([...args, ...more], { env: env() })).code).toBe(0)
+    expect((await axport(args, { env: env() })).code).toBe(0)
+  })
+
+  /** Starts the arguments, and does `act` while a query of the platform is held. */
+  async function whileRead(args: string[], act: () => Promise<void>): Promise<Running> {
+    const holder = await connect(platform)
+    const session = await holder.reserve()
+    await session`select pg_advisory_lock(42)`
+    const running = await start(args, { env: env() })
+    await until('the query waits', async () => {
+      const { count } = await sql`select from pg_locks where locktype = 'advisory' and not granted`
+      return count > 0
+    })
+    await act()
+    await holder.end({ timeout: 0 })
+    return running
+  }
+
+  test.each([
+    ['the platform', () => platform.restart(), `users.sql: ${GONE}`],
+    ['the database', () => database.restart(), LOST],
+  ])('after a restart of %s while the platform is read', async (_, restart, line) => {
+    const args = feed(queriesWith(HELD))
+    const once = await whileRead(args, restart)
+    expect(errorLine(await once.finished, 1)).toBe(line)
+    await sql.end({ timeout: 1 })
+    sql = await connect(platform)
+    const every = await whileRead([...args, '--every', '1s'], restart)
+    await every.shows(/failed: .*\n/)
+    await every.shows(/failed: .*\n(.*\n)*.*loaded \d+ rows/)
+    every.signal('SIGTERM')
+    expect((await every.finished).stdout).toContain(` failed: ${line}; the next attempt is in 1 s\n`)
+  })
+
+  test('after a restart of the database while a file is read', async () => {
+    const running = await start(['import', '-'], { env: env(), stdin: 'open' })
+    await running.stdin.write(ndjsonOf([organization(1)]))
+    const own = await connect(database)
+    await until('the import has begun', async () => {
+      const { count } =
+        await own`select from pg_stat_activity where usename = 'operator' and state like 'idle in%'`
+      return count > 0
+    })
+    await own.end({ timeout: 0 })
+    await database.restart()
+    await running.stdin.write(ndjsonOf([organization(2)]))
+    running.stdin.end()
+    expect(errorLine(await running.finished, 1)).toBe(LOST)
+  })
+
+  test('after a restart of the database while migrate waits for a lock', async () => {
+    const own = await connect(database)
+    const session = await own.reserve()
+    await session`begin`
+    await session`lock table export_state`
+    const running = await start(['migrate', '--time-zone', 'Europe/Berlin'], { env: env() })
+    await until('migrate waits', async () => {
+      const { count } = await own`
+        select from pg_stat_activity where usename = 'operator' and wait_event_type = 'Lock'`
+      return count > 0
+    })
+    await own.end({ timeout: 0 })
+    await database.restart()
+    expect(await running.finished).toEqual({
+      code: 1,
+      stdout: 'the schema is up to date\n',
+      stderr: `axport: ${LOST}\n`,
+    })
+  })
+
+  test('while the platform or the database is stopped', async () => {
+    const listens = (name: string) =>
+      `nothing listens there: is Postgres running, and are host and port of ${name} right?`
+    await sql.end({ timeout: 1 })
+    await platform.crash()
+    const line = `cannot reach the platform: ${listens('--from')} Then check it by ${CHECK}`
+    expect(await linesOf(feed())).toEqual([line, line])
+    await platform.restart()
+    await database.crash()
+    const own = `cannot reach the database: ${listens('DATABASE_URL')} Then check it by axport doctor`
+    expect(await linesOf(['migrate'])).toEqual([own])
+    expect(await linesOf(feed())).toEqual([own, own])
+    await database.restart()
+  })
+})

@@ -1,0 +1,25 @@
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+
+/** The root of the project. */
+export const ROOT = join(import.meta.dir, '..', '..')
+
+/** The text of docs/operate/feed.md. */
+export const FEED = readFileSync(join(ROOT, 'docs', 'operate', 'feed.md'), 'utf8')
+
+/** The code blocks of one language (`sh` or `sql`) under a heading of docs/operate/feed.md, in their order. */
+export function codeUnder(heading: string, language: string): string[] {
+  const [, section = ''] = FEED.split(new RegExp(`\n##+ ${heading}\n`))
+  const [own = ''] = section.split(/\n##+ /)
+  return [...own.matchAll(new RegExp(`\`\`\`${language}\n([\\s\\S]*?)\`\`\``, 'g'))].map(
+    ([, code]) => code as string,
+  )
+}
+
+/** The queries in the code blocks under a heading of docs/operate/feed.md, by their files. */
+export function queriesUnder(heading: string): Record<string, string> {
+  const texts = codeUnder(heading, 'sql').join('')
+  return Object.fromEntries(
+    [...texts.matchAll(/^-- (\w+\.sql)\n([^;]*;)/gm)].map(([, file, text]) => [file, text]),
+  ) as Record<string, string>
+}
