@@ -23,7 +23,7 @@ export async function findChanges(sql: TransactionSql, most?: Limit, removable: 
         where not i.deleted and not exists (select from ${table} t where t.id = i.id and ${areEqual(type)})
         ${type === 'assessment' ? BY_PARTS : ''}
       ) as changed`)
-    await sql.unsafe(`analyze changed_${table}`)
+    await sql.unsafe(`create index on changed_${table} (id); analyze changed_${table}`)
   }
   if (most) await limitRemovals(sql, most)
 }
