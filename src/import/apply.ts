@@ -82,11 +82,6 @@ async function applyAssessments(
   }
   onProgress({ phase: 'loading', done: 0, total })
   if (isEmpty) return await applyRound()
-  if (total > ROUND) {
-    await sql`create index on changed_assessments (id)`
-    await sql`create index on import_assessments (id)`
-    await sql`create index on import_assessment_parts (assessment_id)`
-  }
   let after = '0'
   for (let done = 0; done < total; ) {
     const [round] = await sql<{ last: string; count: string }[]>`

@@ -21,7 +21,7 @@ export async function findChanges(sql: TransactionSql): Promise<void> {
         where not i.deleted and not exists (select from ${table} t where t.id = i.id and ${areEqual(type)})
         ${type === 'assessment' ? BY_PARTS : ''}
       ) as changed`)
-    await sql.unsafe(`analyze changed_${table}`)
+    await sql.unsafe(`create index on changed_${table} (id); analyze changed_${table}`)
   }
 }
 

@@ -1,12 +1,14 @@
 import type { TransactionSql } from 'postgres'
 import { leaveOutErased } from './erased.ts'
 import { FIELDS, listColumns } from './fields.ts'
+import { analyzeStaging, indexStaging } from './indexes.ts'
 import { TABLE_OF, type Type } from './record.ts'
 import type { Staged } from './staging.ts'
 
 /** Merges repeated records, leaves out erased people, and completes the others. Bad records go to import_rejects. */
 export async function prepareStaging(sql: TransactionSql, staged: Staged, hasPartsApart: boolean) {
   const { unordered, partial } = staged
+  await indexStaging(sql, staged.lines)
   for (const type of unordered) await removeRepetitions(sql, type)
   if (unordered.has('assessment')) await dropOrphanedParts(sql)
   const erased = await leaveOutErased(sql, hasPartsApart)
@@ -28,11 +30,9 @@ export async function prepareStaging(sql: TransactionSql, staged: Staged, hasPar
         select line, row_number() over (partition by assessment_id order by position nulls last, line) as position
         from import_assessment_parts where apart
       ) as numbered
-      where p.apart and p.line = numbered.line`
+      where p.apart and p.line = numbered.line and p.position is distinct from numbered.position`
   }
-  // Without statistics the planner takes the tables for empty.
-  await sql`
-    analyze import_organizations, import_products, import_users, import_assessments, import_assessment_parts, import_rejects`
+  await analyzeStaging(sql)
   return erased
 }
 
@@ -47,6 +47,12 @@ async function dropOrphanedParts(sql: TransactionSql): Promise<void> {
 /** The assessment that cannot be loaded without a record `r` of that type. */
 const assessmentOf = (type: Type) =>
   ({ assessment: 'r.id', part: 'r.assessment_id' })[type as string] ?? 'null::bigint'
+
+/** The parts that came with an assessment `r`, as text. */
+const PARTS = `, (
+  select string_agg((p.id, p.name, p.certified_at, p.proctor_id)::text, ' ' order by p.position)
+  from import_assessment_parts p where p.line = r.line and p.apart is null
+)`
 
 /**
  * Of equal records for one id the first stays. If they differ, also by the parts that came with an assessment, all of them
@@ -63,18 +69,13 @@ async function removeRepetitions(sql: TransactionSql, type: Type): Promise<void>
       ) as all_ids
       group by id having count(*) > 1
     ),
-    rows as (select r.* from ${table} r join repeated using (id) where ${isOwnRecord}),
-    parts as (
-      select line, string_agg((id, name, certified_at, proctor_id)::text, ' ' order by position) as content
-      from import_assessment_parts
-      where '${type}' = 'assessment' and apart is null and line in (select line from rows)
-      group by line
-    ),
     records as (
       select r.line, r.id, ${assessmentOf(type)} as assessment_id,
         ${type === 'assessment' ? 'r.user_id' : 'null::bigint'} as user_id,
-        concat((r.deleted, ${listColumns(type, 'r.')})::text, parts.content) as content, false as is_rejected
-      from rows r left join parts using (line)
+        concat((r.deleted, ${listColumns(type, 'r.')})::text ${type === 'assessment' ? PARTS : ''}) as content,
+        false as is_rejected
+      from ${table} r join repeated using (id)
+      where ${isOwnRecord}
       union all
       select line, id, null, null, 'bad ' || line, true
       from import_rejects join repeated using (id) where type = '${type}'

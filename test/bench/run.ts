@@ -16,6 +16,7 @@ import { importing } from './measures/import.ts'
 import { memory } from './measures/memory.ts'
 import { pulling } from './measures/pull.ts'
 import { replicas } from './measures/replicas.ts'
+import { rest } from './measures/rest.ts'
 import { retrieve } from './measures/retrieve.ts'
 import { search } from './measures/search.ts'
 import { start } from './measures/start.ts'
@@ -45,6 +46,7 @@ const MEASURES = [
   start,
   embedded,
   importing,
+  rest,
   disclosures,
   replicas,
 ] satisfies Measure[]

@@ -16,6 +16,8 @@ const FILES = [
   'assessments/paging/page-statement',
   'import/import',
   'import/check-plans',
+  'import/plans',
+  'import/plans.long',
   'db/read-model',
   'db/schema',
   'postgres/grant',
