@@ -18,6 +18,7 @@ const LEFT_OUT = [
   'export_changes',
   'export_counts',
   'feeds',
+  'feed_rejects',
   'disclosures',
   'erasures',
   'integration_history',

@@ -1,7 +1,7 @@
 import { csv } from '../../src/import/csv.ts'
-import type { ImportOptions } from '../../src/import/import.ts'
 import { ndjson } from '../../src/import/ndjson.ts'
 import type { RecordSource } from '../../src/import/record.ts'
+import type { ImportOptions } from '../../src/import/result.ts'
 import {
   assessment,
   educator,
