@@ -135,7 +135,7 @@ function statementOf(table: string, rows: { row: Row }[]): [text: string, parame
 
 /**
  * The values as an array of Postgres. JSON differs from it by its brackets, and by what it escapes: Postgres takes all but
- * quotes and backslashes as it is. JSON.stringify() takes a third of the time of a call for each value.
+ * quotes and backslashes as it is. JSON.stringify() takes 40 % of the time of a call for each value.
  */
 const arrayOf = (values: unknown[]) =>
   `{${JSON.stringify(values)
