@@ -43,12 +43,15 @@ async function upsert(sql: TransactionSql, type: Type, isEmpty: boolean, range =
   const table = TABLE_OF[type]
   const [changed, key] = type === 'part' ? [TABLE_OF.assessment, 'assessment_id'] : [table, 'id']
   const columns = listColumns(type)
-  const into = `insert into ${table} as t (id, ${columns}) select i.id, ${listColumns(type, 'i.')}`
-  if (isEmpty) return void (await sql.unsafe(`${into} from import_${table} i where i.deleted is not true`))
+  if (isEmpty)
+    return void (await sql.unsafe(
+      `insert into ${table} (id, ${columns}) select id, ${columns} from import_${table} where deleted is not true`,
+    ))
   const conflict = `on conflict (id) do update set (${columns}) = row(${listColumns(type, 'excluded.')})
     where (t.*) is distinct from (excluded.*)`
   await sql.unsafe(
-    `${into} from changed_${changed} c join import_${table} i on i.${key} = c.id
+    `insert into ${table} as t (id, ${columns})
+     select i.id, ${listColumns(type, 'i.')} from changed_${changed} c join import_${table} i on i.${key} = c.id
      where c.id > $1 and c.id <= $2 and i.${key} > $1 and i.${key} <= $2
      ${conflict}`,
     range,
