@@ -38,18 +38,22 @@ export async function applyStaging(
     await sql`delete from ${sql(table)} where id in (select id from ${sql(`import_${table}`)} where deleted)`
 }
 
-/** Writes the changed rows of a type, or of a range of assessments. A table that `isEmpty` may have no key. */
+/** Writes the changed rows of a type, or of a range of assessments; all of them to a table that `isEmpty`, which may have no key. */
 async function upsert(sql: TransactionSql, type: Type, isEmpty: boolean, range = ALL): Promise<void> {
   const table = TABLE_OF[type]
   const [changed, key] = type === 'part' ? [TABLE_OF.assessment, 'assessment_id'] : [table, 'id']
   const columns = listColumns(type)
+  if (isEmpty)
+    return void (await sql.unsafe(
+      `insert into ${table} (id, ${columns}) select id, ${columns} from import_${table} where deleted is not true`,
+    ))
   const conflict = `on conflict (id) do update set (${columns}) = row(${listColumns(type, 'excluded.')})
     where (t.*) is distinct from (excluded.*)`
   await sql.unsafe(
     `insert into ${table} as t (id, ${columns})
      select i.id, ${listColumns(type, 'i.')} from changed_${changed} c join import_${table} i on i.${key} = c.id
      where c.id > $1 and c.id <= $2 and i.${key} > $1 and i.${key} <= $2
-     ${isEmpty ? '' : conflict}`,
+     ${conflict}`,
     range,
   )
 }

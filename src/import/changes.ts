@@ -29,11 +29,15 @@ export async function findChanges(sql: TransactionSql): Promise<void> {
 const areEqual = (type: Type) =>
   `row(${listColumns(type, 't.')}) is not distinct from row(${listColumns(type, 'i.')})`
 
-/** Assessments with a part that is not stored, or, if a part of theirs is staged, with a stored one that is not. */
+/**
+ * Stored assessments with a part that is not stored, or, if a part of theirs is staged, with a stored one that is not.
+ * Others are new, whatever their parts.
+ */
 const BY_PARTS = `
   union
   select i.assessment_id from import_assessment_parts i
-  where not exists (select from assessment_parts t where t.id = i.id and ${areEqual('part')})
+  where exists (select from assessments t where t.id = i.assessment_id)
+    and not exists (select from assessment_parts t where t.id = i.id and ${areEqual('part')})
   union
   select t.assessment_id from assessment_parts t
   where exists (select from import_assessment_parts i where i.assessment_id = t.assessment_id)

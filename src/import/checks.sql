@@ -12,7 +12,8 @@
   select p.line, p.id, format('part %s has the id of an assessment', p.id)
   from changed_assessments c
   join import_assessment_parts p on p.id = c.id
-  where c.is_new and p.assessment_id <> c.id
+  -- Compared with the part's own id, which is the same: a part that stands for its assessment is left out of the join.
+  where c.is_new and p.assessment_id <> p.id
 )
 union all
 -- An assessment's id against the parts that stay in the database.

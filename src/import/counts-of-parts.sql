@@ -1,4 +1,5 @@
 -- Counts the staged parts by their effect; see changes.ts. Parts of an assessment that does not change are unchanged.
+-- While no part is stored, all of them are inserted, and nothing has to be joined.
 
 select inserted, updated, deleted, (select count(*) from import_assessment_parts) + deleted as staged
 from (
@@ -23,4 +24,8 @@ from (
   from changed_assessments c
   join import_assessment_parts i on i.assessment_id = c.id
   left join assessment_parts t on t.id = i.id
+  where exists (select from assessment_parts)
+  having exists (select from assessment_parts)
+  union all
+  select count(*), 0, 0 from import_assessment_parts having not exists (select from assessment_parts)
 ) as changed

@@ -133,18 +133,25 @@ export class Staged {
   }
 }
 
-/** An array for each column takes Postgres half the time of JSON. As text: postgres.js would encode each value. */
+/** An array for each column takes Postgres half the time of JSON objects. As text: postgres.js would encode each value. */
 function statementOf(table: string, rows: { row: Row }[]): [text: string, parameters: string[]] {
   const columns = columnsOf(table).filter(([name]) => rows.some(({ row }) => row[name] !== undefined))
   const names = columns.map(([name]) => name)
   const arrays = columns.map(([, kind], index) => `$${index + 1}::text::${kind}[]`)
   return [
     `insert into import_${table} (${names.join(', ')}) select * from unnest(${arrays.join(', ')})`,
-    names.map(name => `{${rows.map(({ row }) => literal(row[name])).join(',')}}`),
+    names.map(name => arrayOf(rows.map(({ row }) => row[name]))),
   ]
 }
 
-function literal(value: unknown): string {
-  if (value === null || value === undefined) return 'NULL'
-  return typeof value === 'string' ? `"${value.replace(/[\\"]/g, '\\$&')}"` : String(value)
-}
+/**
+ * The values as an array of Postgres. JSON differs from it by its brackets, and by what it escapes: Postgres takes all but
+ * quotes and backslashes as it is. JSON.stringify() takes 40 % of the time of a call for each value.
+ */
+const arrayOf = (values: unknown[]) =>
+  `{${JSON.stringify(values)
+    .slice(1, -1)
+    .replace(ESCAPED, (text, other) => (other === undefined ? text : JSON.parse(`"${other}"`)))}}`
+
+/** What JSON escapes: a quote or backslash, or another character. */
+const ESCAPED = /\\["\\]|(\\u.{4}|\\.)/g

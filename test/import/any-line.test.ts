@@ -166,6 +166,32 @@ describe.each(BACKENDS_OF_TIER)('an import into %s', backend => {
     expect(await importLines(database.sql, ...texts)).toMatchObject({ loaded: true, lines: texts.length })
   })
 
+  test('stores texts as they are, also those that JSON or an array of Postgres would escape', async () => {
+    const control = Array.from({ length: 0x1f }, (_, index) => String.fromCharCode(index + 1))
+    const pieces = [
+      ...control,
+      ...'"\\{},/',
+      'n',
+      'u0041',
+      '\\n',
+      '\\u0041',
+      '\u2028',
+      'NULL',
+      'null',
+      'é',
+      '𝄞',
+      ' ',
+    ]
+    const text = fc.string({ unit: fc.constantFrom(...pieces), maxLength: 20 })
+    const property = fc.asyncProperty(fc.array(text, { minLength: 50, maxLength: 100 }), async texts => {
+      const people = texts.map((first_name, index) => educator(index + 1, { first_name }))
+      expect(await importLines(database.sql, ...people)).toMatchObject({ loaded: true })
+      const stored = await database.sql`select first_name from users where id <= ${texts.length} order by id`
+      expect(stored.map(row => row.first_name)).toEqual(texts)
+    })
+    await holds(property, { runs: 5, thorough: 100 })
+  })
+
   test('stores, sorts and searches the longest names that the reader accepts', async () => {
     const lines = ['x', 'İ', 'ﬃ', '𝄞', '👩'].flatMap((character, index) => {
       const name = character.repeat(500)

@@ -67,7 +67,7 @@ const ALLOWED: Record<string, { why: string; parts: string[] }> = {
   },
   'src/import/apply.ts': {
     why: 'names of tables and columns, from the constants TABLE_OF and FIELDS; ids are parameters',
-    parts: ['changed', 'columns', "isEmpty ? '' : conflict", 'key', "listColumns(type, 'i.')", 'table'],
+    parts: ['changed', 'columns', 'conflict', 'key', "listColumns(type, 'i.')", 'table'],
   },
   'src/import/changes.ts': {
     why: 'names of tables and columns, from the constants TABLE_OF and FIELDS; values are parameters',
