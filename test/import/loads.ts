@@ -131,7 +131,7 @@ export const LOADS: Record<string, (stored: number, count: number) => Load> = {
 /** The lines as a source of NDJSON, or of CSV files, in which parts arrive apart. */
 export function sourceOf(lines: Line[], format: Format): RecordSource {
   if (format === 'ndjson') {
-    const text = ndjsonOf(lines)
+    const text = ndjsonOf([...lines, { type: 'end', lines: lines.length }])
     return ndjson({ chunks: chunksOf(text), size: Buffer.byteLength(text) })
   }
   const files = {

@@ -1,15 +1,13 @@
-import { describe, setDefaultTimeout, test } from 'bun:test'
+import { setDefaultTimeout, test } from 'bun:test'
 import { expectNoLoops } from './expect-plans.ts'
 import { LOADS } from './loads.ts'
 
 setDefaultTimeout(120_000)
 
-/** With fewer, reading a whole table is cheaper than its index. */
+/** With fewer, reading a whole table is cheaper than its index. The longest tests try other shares, and CSV. */
 const ASSESSMENTS = 3000
 
-describe.each(['ndjson', 'csv'] as const)('a large load of %s reads no table once for each row:', format => {
-  test.each(Object.keys(LOADS))('%s, where 0, 1, 15 and 100 % as many are stored', async load => {
-    for (const share of [0, 0.01, 0.15, 1])
-      await expectNoLoops(load, ASSESSMENTS, ASSESSMENTS * share, format)
-  })
-})
+test.each(Object.keys(LOADS))(
+  'a large load reads no table once for each row: %s, where 15 %% are stored',
+  load => expectNoLoops(load, ASSESSMENTS, ASSESSMENTS * 0.15, 'ndjson'),
+)
