@@ -49,6 +49,7 @@ describe('a role with the grants for import', () => {
         'select schema_migrations',
         'update export_state',
         ...['insert', 'select', 'update'].map(privilege => `${privilege} feeds`),
+        ...['delete', 'insert', 'select'].map(privilege => `${privilege} feed_rejects`),
         'select erasures',
         'update erasures.assessment_ids',
       ].sort(),
