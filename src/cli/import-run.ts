@@ -58,7 +58,7 @@ export const describeReasons = (reasons: Reason[]): string =>
 
 function describeLost({ records, first }: LostParts): string {
   const which = `${first.join(', ')}${records > first.length ? ', …' : ''}`
-  return `${counted(records, 'record')} lost parts, which were not given with their other parts: ${records === 1 ? 'assessment' : 'assessments'} ${which}`
+  return `${counted(records, 'record')} lost parts, because only their other parts were given: ${records === 1 ? 'assessment' : 'assessments'} ${which}`
 }
 
 /** One import, and what is reported of it. */

@@ -44,17 +44,17 @@ export async function limitRemovals(sql: TransactionSql, limit: RemovalLimit): P
   const { most, isOfFeed, isSync } = limit
   // Of a small table, a share would be none; --sync compares complete tables.
   const least = 'percent' in most && !isSync ? 10 : 0
-  const excesses: { table: string; removed: number; total: number }[] = []
+  const removals: { table: string; removed: number; total: number }[] = []
   for (const { table, removed, all } of REMOVED) {
     const { count } = await countOf(sql, removed(isOfFeed))
-    if (count <= least) continue
-    const total = (await countOf(sql, all)).count
-    if (exceeds(most, count, total)) excesses.push({ table, removed: count, total })
+    if (count > least) removals.push({ table, removed: count, total: (await countOf(sql, all)).count })
   }
+  const excesses = removals.filter(({ removed, total }) => exceeds(most, removed, total))
   if (excesses.length === 0) return
   const found = excesses.map(({ table, removed, total }) => `${removed} of ${total} ${table}`).join(' and ')
   const allowed = 'count' in most ? most.count : `${most.percent}%`
-  const needed = Math.max(...excesses.map(({ removed }) => removed))
+  // A number is for each table, also for one that is within its share.
+  const needed = Math.max(...removals.map(({ removed }) => removed))
   throw new RemovalsRefused(
     `nothing was loaded: ${isSync ? '--sync' : 'the round'} would remove ${found}, more than ${allowed}: check the source; to remove them once, run the same command with --max-removed ${needed}${isOfFeed ? ' and without --every' : ''}`,
   )
