@@ -6,12 +6,12 @@ import { compareBehindWriters } from './behind-writers.ts'
 import type { Summary } from './changes.ts'
 import { compare } from './compare.ts'
 import { endLine } from './ndjson.ts'
-import { isVacuumed } from './platform/feed.ts'
 import { nothingNew } from './platform/feed-state.ts'
 import type { RecordSource } from './record.ts'
 import { readRejects } from './rejects.ts'
 import { type ImportOptions, type ImportResult, Undone } from './result.ts'
 import { stageRecords } from './staging.ts'
+import { isVacuumed } from './vacuumed.ts'
 
 /** The progress of an import. `size` is unknown for the bytes of standard input. */
 export type Progress =

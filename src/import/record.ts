@@ -1,5 +1,5 @@
+import type { TransactionSql } from 'postgres'
 import { firstThree } from '../errors.ts'
-import type { Feed } from './platform/feed.ts'
 
 /** Field names and values as the staging tables have them; a value that the source leaves out is undefined. */
 export type Row = Record<string, unknown>
@@ -49,6 +49,26 @@ export interface SourceRecord {
   /** Its original text; undefined when that is too long to be kept. */
   text: string | undefined
   read: ReadRecord | BadLine
+}
+
+/** The state of a feed between its rounds: in the database, and written in the transaction of the round. */
+export interface Feed {
+  /** Reads the state, in the import's transaction and before anything is read. */
+  readState(sql: TransactionSql): Promise<void>
+  /** Whether rows that earlier rounds left out wait for this one, which has been read. */
+  isWaiting(sql: TransactionSql): Promise<boolean>
+  /** Those of them that no staged row replaces. */
+  readWaiting(sql: TransactionSql): Promise<SourceRecord[]>
+  /** Keeps the rows that this round leaves out. They are in import_rejects. */
+  keepRejects(sql: TransactionSql): Promise<void>
+  /** Writes the state, in the import's transaction. The next round reads what has changed since this one. */
+  writeState(sql: TransactionSql): Promise<void>
+  /** Whether the round, once read, gave everything and not only changes. */
+  isFull(): boolean
+  /** The time from which changes were requested, by the platform's clock; undefined until it is read. */
+  since(): string | undefined
+  /** The time of the previous success, in Unix seconds; undefined before the first. */
+  lastSuccess(): number | undefined
 }
 
 /** The input of an import, in any format. */

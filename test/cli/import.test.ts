@@ -134,16 +134,19 @@ describe.each(BACKENDS_OF_TIER)('axport import into %s', backend => {
     const file = fileOf('bad', ndjsonOf(['nope', { ...organization(12), colour: 'red' }]))
     const notes = [
       'unknown in organization lines, and ignored: colour',
+      'rejected: 1 × not valid JSON',
       'nothing but parts was removed: line 1 is bad and does not say whose it is',
     ]
     const result = await json('--rejects', 'out', '--sync', file)
-    expect(result).toMatchObject({ loaded: true, lines: 2, rejected: 1, rejects: 'out', notes })
+    const reasons = [{ reason: 'not valid JSON', count: 1 }]
+    expect(result).toMatchObject({ loaded: true, lines: 2, rejected: 1, reasons, rejects: 'out', notes })
     expect(await json(file)).toMatchObject({
       loaded: false,
       error:
         'nothing was loaded: 1 bad line of 2, correct and import again, or load the others with --rejects FILE',
       lines: 2,
       bad_lines: 1,
+      reasons,
       notes: notes.slice(0, 1),
     })
     const end = fileOf(
@@ -214,7 +217,7 @@ describe.each(BACKENDS_OF_TIER)('axport import into %s', backend => {
     await run(fileOf('two', TWO))
     const file = fileOf('one', ndjsonOf([proctor(77)]))
     expect(errorLine(await run('--sync', file), 1)).toBe(
-      'nothing was loaded: --sync would remove 1 of 1 organizations, more than 10%; is the source complete? If so, allow it with --max-removed',
+      'nothing was loaded: --sync would remove 1 of 1 organizations, more than 10%: check the source; to remove them once, run the same command with --max-removed 1',
     )
     const { stdout } = await run('--sync', '--max-removed', '1', '--json', file)
     expect(JSON.parse(stdout)).toMatchObject({ organizations: { deleted: 1 }, users: { unchanged: 1 } })

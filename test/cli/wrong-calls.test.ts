@@ -47,7 +47,7 @@ const CALLS: [args: string[], line: RegExp | string][] = [
   [['import', '--from', 'x', '--queries', 'q', '--every', '1m', '--dry-run'], /^--every goes without/],
   [['import', '--from', 'x', '--queries', 'q', '--every', '1m', '--explain'], /^--every goes without/],
   [['import', 'a', 'b'], /^too many arguments/],
-  [['import', '--max-removed', '5%', 'x'], '--max-removed belongs to --sync'],
+  [['import', '--max-removed', '5%', 'x'], '--max-removed belongs to --sync or --from'],
   [['import', '--max-rejected', '5%', 'x'], '--max-rejected belongs to --rejects'],
   [['import', '--sync', '--max-removed', '101%', 'x'], /as 25%, or a number as 500\.$/],
   [['pull', '--client-id', 'id', '--out', '-'], /required option '--base-url /],

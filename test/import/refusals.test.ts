@@ -101,7 +101,7 @@ describe.each(BACKENDS_OF_TIER)('an import into %s', backend => {
     expect([...new Set(reported)]).toEqual(['2', '3', '4'])
   })
 
-  test('reports all bad lines in order, with the line numbers that an editor shows', async () => {
+  test('reports all bad lines in order, causes first, with the line numbers that an editor shows', async () => {
     const lines = [
       '\ufeff{"type":"user","id":5,"name":"x"}\r',
       'nonsense\r',
@@ -115,9 +115,9 @@ describe.each(BACKENDS_OF_TIER)('an import into %s', backend => {
     expect(await refused([], lines)).toEqual([
       '2: not valid JSON',
       '4: name is missing, and user 6 is new',
-      `5: ${missing('user_id', 'user 99')}`,
       '7: longer than 1048576 characters',
       '8: type must be organization, product, user or assessment',
+      `5: ${missing('user_id', 'user 99')}`,
     ])
   })
 
