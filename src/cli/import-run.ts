@@ -40,7 +40,7 @@ export class BadLines extends Failure {
       isPartOfUnknown
         ? 'nothing was loaded: a bad row does not say of which assessment it is a part, correct it and import again'
         : rejects !== undefined
-          ? `nothing was loaded: ${bad}, more than may be left out; is the source as it should be? If so, allow it with --max-rejected`
+          ? `nothing was loaded: ${bad}, more than may be left out: check the source; to leave them out, run the same command with --max-rejected ${total}`
           : `nothing was loaded: ${bad}, correct and import again, or load the others with --rejects FILE`,
     )
     this.problems = problems.map(problem => `${describePlace(problem)}: ${problem.reason}`)

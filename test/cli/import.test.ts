@@ -189,7 +189,7 @@ describe.each(BACKENDS_OF_TIER)('axport import into %s', backend => {
       1,
       12,
       'line 1: not valid JSON',
-      'axport: nothing was loaded: 11 bad lines of 13, more than may be left out; is the source as it should be? If so, allow it with --max-rejected',
+      'axport: nothing was loaded: 11 bad lines of 13, more than may be left out: check the source; to leave them out, run the same command with --max-rejected 11',
     ])
     expect(readFileSync(join(cwd, rejects), 'utf8')).toBe('of the last time')
     for (const limit of ['11', '90%'])
