@@ -40,7 +40,7 @@ export class BadLines extends Failure {
       isPartOfUnknown
         ? 'nothing was loaded: a bad row does not say of which assessment it is a part, correct it and import again'
         : rejects !== undefined
-          ? `nothing was loaded: ${bad}, more than may be left out; is the source as it should be? If so, allow it with --max-rejected`
+          ? `nothing was loaded: ${bad}, more than may be left out: check the source; to leave them out, run the same command with --max-rejected ${total}`
           : `nothing was loaded: ${bad}, correct and import again, or load the others with --rejects FILE`,
     )
     this.problems = problems.map(problem => `${describePlace(problem)}: ${problem.reason}`)
@@ -58,7 +58,7 @@ export const describeReasons = (reasons: Reason[]): string =>
 
 function describeLost({ records, first }: LostParts): string {
   const which = `${first.join(', ')}${records > first.length ? ', …' : ''}`
-  return `${counted(records, 'record')} lost parts, which were not given with their other parts: ${records === 1 ? 'assessment' : 'assessments'} ${which}`
+  return `${counted(records, 'record')} lost parts, because only their other parts were given: ${records === 1 ? 'assessment' : 'assessments'} ${which}`
 }
 
 /** One import, and what is reported of it. */

@@ -25,10 +25,18 @@ Examples: axport import --dry-run export.ndjson.gz
   )
     .argument('[file]', 'NDJSON or gzip, a folder or zip of CSV, - for standard input')
     .option('--dry-run', 'change nothing, only show what would change')
-    .option('--rejects <file>', 'write bad lines to FILE, and load the others')
-    .option('--max-rejected <limit>', 'most lines to reject: 5% or 500 (1%, at least 10)', readLimit)
+    .option('--rejects <file>', 'write bad lines to FILE, load the others; a feed tries them again')
+    .option(
+      '--max-rejected <limit>',
+      'most lines that --rejects leaves out: 5% or 500 (1%, at least 10)',
+      readLimit,
+    )
     .option('--sync', 'remove what the source does not contain')
-    .option('--max-removed <limit>', 'most rows to remove from a table: 25% or 500 (10%)', readLimit)
+    .option(
+      '--max-removed <limit>',
+      'most rows that --sync or a feed removes from a table: 25% or 500 (10%)',
+      readLimit,
+    )
   for (const option of feedOptions()) command.addOption(option)
   return command.option('--json', 'print a JSON object').action(runImport)
 }

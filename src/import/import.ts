@@ -10,6 +10,7 @@ import type { RecordSource } from './record.ts'
 import { readRejects } from './rejects.ts'
 import { type ImportOptions, type ImportResult, Undone } from './result.ts'
 import { stageRecords } from './staging.ts'
+import { isVacuumed } from './vacuumed.ts'
 
 /** The progress of an import. `size` is unknown for the bytes of standard input. */
 export type Progress =
@@ -93,13 +94,4 @@ async function vacuumChanged(db: Sql, summary: Summary): Promise<void> {
   // A rename changes records, too.
   changed.push('export_records', 'export_people', 'export_products', 'export_counts')
   await db.unsafe(`vacuum (analyze) ${changed.join(', ')}`)
-}
-
-/** Whether the server runs autovacuum, which is enough for a few rows a minute; the embedded database does not. */
-export async function isVacuumed(db: Sql): Promise<boolean> {
-  // Only the server's own processes belong to no database. An ordinary role cannot see which one is the launcher.
-  const [row] = await db<{ isVacuumed: boolean }[]>`
-    select current_setting('autovacuum')::boolean and current_setting('track_counts')::boolean
-      and exists (select from pg_stat_activity where datid is null) as "isVacuumed"`
-  return row?.isVacuumed === true
 }

@@ -101,8 +101,8 @@ export async function rejectRows(sql: TransactionSql, found: string, isWhole: bo
       ${deletions.join('')}
       select from found limit 1`)
   let step = 1
-  do await rejectCompanions(sql, step)
-  while ((await takeOut(++step)).length > 0)
+  do await rejectCompanions(sql, step++)
+  while ((await takeOut(step++)).length > 0)
 }
 
 /** An assessment with a bad record is not loaded at all: its other rows go, and all changes of rows that went. */

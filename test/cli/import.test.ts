@@ -140,13 +140,15 @@ describe.each(BACKENDS_OF_TIER)('axport import into %s', backend => {
       'nothing but parts was removed: line 1 is bad and does not say whose it is',
     ]
     const result = await json('--rejects', 'out', '--sync', file)
-    expect(result).toMatchObject({ loaded: true, lines: 2, rejected: 1, rejects: 'out', notes })
+    const reasons = [{ reason: 'not valid JSON', count: 1 }]
+    expect(result).toMatchObject({ loaded: true, lines: 2, rejected: 1, reasons, rejects: 'out', notes })
     expect(await json(file)).toMatchObject({
       loaded: false,
       error:
         'nothing was loaded: 1 bad line of 2, correct and import again, or load the others with --rejects FILE',
       lines: 2,
       bad_lines: 1,
+      reasons,
       notes: notes.slice(0, 1),
     })
     const end = fileOf(
@@ -190,7 +192,7 @@ describe.each(BACKENDS_OF_TIER)('axport import into %s', backend => {
       1,
       12,
       'line 1: not valid JSON',
-      'axport: nothing was loaded: 11 bad lines of 13, more than may be left out; is the source as it should be? If so, allow it with --max-rejected',
+      'axport: nothing was loaded: 11 bad lines of 13, more than may be left out: check the source; to leave them out, run the same command with --max-rejected 11',
     ])
     expect(readFileSync(join(cwd, rejects), 'utf8')).toBe('of the last time')
     for (const limit of ['11', '90%'])

@@ -11,11 +11,11 @@ import {
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import postgres, { type Sql } from 'postgres'
-import { isVacuumed } from '../../src/import/import.ts'
 import { startSilenceCheck } from '../../src/import/platform/silence-check.ts'
+import { isVacuumed } from '../../src/import/vacuumed.ts'
 import { openFirst } from '../../src/postgres/connection/opening.ts'
 import { readPostgresUrl } from '../../src/postgres/connection/url.ts'
-import { axport, cleanUp, type Running, start } from '../support/executable.ts'
+import { axport, cleanUp, emptyFolder, type Running, start } from '../support/executable.ts'
 import { FlakyProxy } from '../support/flaky-proxy.ts'
 import { freePort } from '../support/free-port.ts'
 import { useDatabase } from '../support/import.ts'
@@ -81,6 +81,11 @@ describe('axport import --every', () => {
     expect(now.length).toBeGreaterThan(100)
   }
 
+  async function askAdmin(port: number, path: string) {
+    const answer = await fetch(`http://127.0.0.1:${port}${path}`)
+    return { status: answer.status, text: await answer.text() }
+  }
+
   /** Blocks every round in the middle of its reading until the returned function is called. */
   async function hold(): Promise<() => Promise<void>> {
     const session = await sql.reserve()
@@ -104,10 +109,7 @@ describe('axport import --every', () => {
     const port = await freePort()
     const fed = await feed({ ADMIN_PORT: String(port) })
     await fed.shows(/^\S+Z loaded \d+ rows in [\d.]+ s: \d+ inserted, 0 updated/)
-    const ask = async (path: string) => {
-      const answer = await fetch(`http://127.0.0.1:${port}${path}`)
-      return { status: answer.status, text: await answer.text() }
-    }
+    const ask = (path: string) => askAdmin(port, path)
     expect((await ask('/live')).status).toBe(200)
     expect(await ask('/ready')).toMatchObject({ status: 200 })
     await sql`update people set given = 'Anna' where person_no = 5`
@@ -137,6 +139,60 @@ describe('axport import --every', () => {
     expect(await fed.finished).toMatchObject({ code: 0, stderr: '' })
     expect(fed.stdout()).not.toContain(new URL(cluster.url()).password)
     await isSame()
+  })
+
+  test('is ready with a warning while rows wait, and not ready after a refused round until a command loads it', async () => {
+    const port = await freePort()
+    const leaveOut = ['--rejects', join(emptyFolder(), 'rejects')]
+    const fed = await feed({ ADMIN_PORT: String(port) }, ...leaveOut)
+    const ready = async () => {
+      const { status, text } = await askAdmin(port, '/ready')
+      return { status, checks: JSON.parse(text).checks.slice(1) }
+    }
+    const gauges = async () => {
+      const { text } = await askAdmin(port, '/metrics')
+      return [
+        ...text.matchAll(/^axport_feed_(removals\S+|rejected\S+|position\S+)\{feed="platform"\} (\d)$/gm),
+      ].map(([, name, value]) => `${name} ${value}`)
+    }
+    const isWell = { check: 'feed', status: 'ok' }
+    const warns = {
+      check: 'rejects',
+      status: 'warning',
+      detail: '1 rejected row waits; the other rows are loaded',
+    }
+    await fed.shows(/loaded \d+ rows/)
+    expect(await ready()).toEqual({ status: 200, checks: [isWell, { check: 'rejects', status: 'ok' }] })
+
+    await sql`update people set given = '' where person_no = 5`
+    await fed.shows(/ 1 rejected \(written to .*\): .*; note: rejected: 1 × name is missing\n/)
+    expect(await ready()).toEqual({ status: 200, checks: [isWell, warns] })
+    expect(await gauges()).toEqual(['removals_refused 0', 'rejected_rows 1', 'position_held 0'])
+
+    await sql`update observations set removed_at = now() where observation_no < 500`
+    const [, option = ''] = await fed.shows(
+      /failed: nothing was loaded: the round would remove .* the same command with --max-removed (\d+), without --every; the next attempt/,
+    )
+    const detail =
+      'the last round would have removed more than --max-removed allows; the log says how to load it once'
+    expect(await ready()).toEqual({
+      status: 503,
+      checks: [{ check: 'feed', status: 'wrong', detail }, warns],
+    })
+    expect(await gauges()).toEqual(['removals_refused 1', 'rejected_rows 1', 'position_held 0'])
+
+    const once = await axport(args(...leaveOut, '--max-removed', option), {
+      env: { DATABASE_URL: database.url },
+    })
+    expect(once).toMatchObject({ code: 0, stdout: expect.stringContaining(' 1 rejected (written to ') })
+    await fed.shows(/failed.*\n(.*\n)*.* loaded/)
+    expect(await ready()).toEqual({ status: 200, checks: [isWell, warns] })
+
+    await sql`update people set given = 'Mended' where person_no = 5`
+    await fed.shows(/rejected.*\n.* loaded \d+ rows in [\d.]+ s: 0 inserted, 1 updated/)
+    expect(await gauges()).toEqual(['removals_refused 0', 'rejected_rows 0', 'position_held 0'])
+    await isSame()
+    await sql`update observations set removed_at = null where observation_no < 500`
   })
 
   test('that is killed in the middle of a round has loaded nothing of it; the next round loads all', async () => {

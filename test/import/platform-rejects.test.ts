@@ -62,6 +62,11 @@ describe.each(BACKENDS_OF_TIER)('a feed into %s with --rejects', backend => {
     expect(first.loaded && first.rejected).toBeGreaterThan(theirs.length)
     expect(rejects[0]).toMatchObject({ file: 'users.sql', id: 2, reason: 'name is missing' })
     expect((await waiting()).filter(row => row.startsWith('assessment'))).toHaveLength(theirs.length)
+    expect(first.loaded && first.reasons.map(({ reason }) => reason)).toEqual([
+      'name is missing',
+      'user_id: user … is neither in the file nor in the database',
+      'assessment … cannot be loaded without another record that is bad',
+    ])
 
     const second = await feed()
     expect(second.since).not.toBe('-infinity')

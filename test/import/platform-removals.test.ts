@@ -1,7 +1,9 @@
 import { afterAll, beforeEach, describe, expect, test } from 'bun:test'
+import type { Limit } from '../../src/import/changes.ts'
 import { RemovalsRefused } from '../../src/import/removals.ts'
 import { cleanUp } from '../support/executable.ts'
-import { everything, useDatabase } from '../support/import.ts'
+import { organization } from '../support/fixtures.ts'
+import { everything, importLines, useDatabase } from '../support/import.ts'
 import { exported, round, usePlatform } from '../support/platform-example.ts'
 import { queriesWith } from '../support/platform-queries.ts'
 import { BACKENDS_OF_TIER } from '../support/service.ts'
@@ -56,6 +58,20 @@ describe.each(BACKENDS_OF_TIER)('a round of a feed into %s', backend => {
     await expect(feed({ isFull: true }, { sync: { percent: 10 } })).rejects.toThrow(
       '--sync would remove 23 of 180 assessments, more than 10%',
     )
+  })
+
+  test('names a number that is enough for all tables, also for those within their share', async () => {
+    await feed()
+    await importLines(database.sql, organization(900))
+    await remove(170)
+    const sync = async (most: Limit) => await feed({ isFull: true }, { sync: most })
+    const { message } = await sync({ percent: 10 }).catch(error => error)
+    expect(message).toContain('would remove 1 of 6 organizations, more than 10%: check')
+    expect(message).toContain('--max-removed 16 and')
+    expect(await sync({ count: 16 })).toMatchObject({
+      loaded: true,
+      summary: { assessments: { deleted: 16 } },
+    })
   })
 
   test('does not count rows that were removed before they were loaded', async () => {

@@ -44,13 +44,15 @@ describe('the pages for operators', () => {
   })
 
   test('name only metrics that the service has', () => {
-    const sources = ['metrics', 'readers']
+    const sources = ['metrics', 'readers', 'feed-view']
       .map(name => join(root, 'src', 'http', 'admin', `${name}.ts`))
       .filter(existsSync)
       .map(file => readFileSync(file, 'utf8'))
       .concat(readFileSync(join(root, 'src', 'cli', 'supervisor.ts'), 'utf8'))
       .join('\n')
-    const names = `${read('alerts.yml')}${read('monitor.md')}`.matchAll(/\baxport_(\w+?)(?:_bucket)?\b/g)
+    const names = `${read('alerts.yml')}${read('monitor.md')}${read('feed.md')}`.matchAll(
+      /\baxport_(?:feed_)?(\w+?)(?:_bucket)?\b/g,
+    )
     for (const [, name = ''] of names)
       expect([name, sources.includes(name) || sources.includes(name.replace(/_total$/, ''))]).toEqual([
         name,

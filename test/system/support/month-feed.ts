@@ -1,0 +1,116 @@
+import { expect } from 'bun:test'
+import { cpSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import type { Sql } from 'postgres'
+import { axport, emptyFolder, type Running, start } from '../../support/executable.ts'
+import { QUERIES } from '../../support/platform-example.ts'
+import { until } from '../../support/until.ts'
+import type { MonthPlatform } from './month-platform.ts'
+
+/** What a round prints with --json. */
+interface Report {
+  loaded: boolean
+  since: string | null
+  error?: string
+  rejected?: number
+  notes: string[]
+}
+
+/** The end of a round that is a command. */
+interface Round {
+  code: number
+  report: Report
+  stderr: string
+}
+
+/** The feed of a platform, with --rejects: as a command for each day, or as a service. */
+export class MonthFeed {
+  private readonly folder = emptyFolder()
+  private readonly urlFile = join(this.folder, 'platform-url')
+  private readonly queries = join(this.folder, 'queries')
+  private service: Running | undefined
+
+  constructor(
+    private readonly platform: MonthPlatform,
+    private readonly database: { url: string; sql: Sql },
+  ) {
+    cpSync(QUERIES, this.queries, { recursive: true })
+    this.pointToPlatform()
+  }
+
+  /** Writes the URL of the platform's present primary. */
+  pointToPlatform(): void {
+    writeFileSync(this.urlFile, this.platform.url)
+  }
+
+  /** Corrects a query. */
+  replaceInQuery(name: string, before: string, after: string): void {
+    const file = join(this.queries, name)
+    const text = readFileSync(file, 'utf8')
+    expect(text).toContain(before)
+    writeFileSync(file, text.replace(before, after))
+  }
+
+  /** One round by the executable. */
+  round(...more: string[]): Promise<Round> {
+    return this.roundInto(this.database.url, ...more)
+  }
+
+  /** One round into another database. */
+  async roundInto(database: string, ...more: string[]): Promise<Round> {
+    const finished = await axport(this.args(...more), { env: { DATABASE_URL: database } })
+    return { ...finished, report: JSON.parse(finished.stdout) as Report }
+  }
+
+  /** Loads everything that was committed before: by a round, or by the next one of the service. */
+  async day(): Promise<void> {
+    const now = await this.platform.now()
+    if (this.service)
+      await until('the service has loaded the day', async () => (await this.position()) > now, 30_000)
+    else {
+      const { code, report } = await this.round()
+      expect({ code, report }).toMatchObject({ code: 0, report: { loaded: true } })
+    }
+    // Rows that wait do not keep the feed from going on.
+    expect(await this.position()).toBeGreaterThan(now)
+  }
+
+  async startService(): Promise<void> {
+    this.service = await start(this.args('--every', '1s'), { env: { DATABASE_URL: this.database.url } })
+  }
+
+  /** Ends the service, and returns what its rounds have printed. */
+  async endService(): Promise<Report[]> {
+    const { service } = this
+    this.service = undefined
+    service?.signal('SIGTERM')
+    const { code, stdout } = (await service?.finished) ?? { code: -1, stdout: '' }
+    expect(code).toBe(0)
+    return stdout
+      .trim()
+      .split('\n')
+      .map(line => JSON.parse(line) as Report)
+  }
+
+  /** The arguments of a round. The overlap is the least that there is: no transaction of the platform is longer. */
+  private args(...more: string[]): string[] {
+    const from = [
+      'import',
+      '--from-file',
+      this.urlFile,
+      '--queries',
+      this.queries,
+      '--overlap',
+      '1s',
+      '--json',
+    ]
+    return [...from, '--rejects', join(this.folder, 'rejects'), '--max-rejected', '60', ...more]
+  }
+
+  /** The start of the last snapshot that was loaded, in seconds. */
+  private async position(): Promise<number> {
+    const [row] = await this.database.sql<{ at: number }[]>`
+      select extract(epoch from snapshot_at)::float8 as at from feeds`
+    return row?.at ?? 0
+  }
+}
