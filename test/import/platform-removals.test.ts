@@ -67,7 +67,7 @@ describe.each(BACKENDS_OF_TIER)('a round of a feed into %s', backend => {
     const sync = async (most: Limit) => await feed({ isFull: true }, { sync: most })
     const { message } = await sync({ percent: 10 }).catch(error => error)
     expect(message).toContain('would remove 1 of 6 organizations, more than 10%: check')
-    expect(message).toContain('--max-removed 16 and')
+    expect(message).toContain('--max-removed 16,')
     expect(await sync({ count: 16 })).toMatchObject({
       loaded: true,
       summary: { assessments: { deleted: 16 } },

@@ -127,10 +127,10 @@ const EVENTS: Record<number, () => Promise<unknown>> = {
     await touch('after the change of the schema')
     const before = await exported(database.sql)
     const { code, stderr } = await feed.round()
-    expect({ code, stderr }).toEqual({
-      code: 1,
-      stderr: 'axport: users.sql line 7: column "mail" does not exist (SQLSTATE 42703)\n',
-    })
+    expect(code).toBe(1)
+    expect(stderr).toStartWith(
+      'axport: users.sql line 7: column "mail" does not exist (SQLSTATE 42703): correct',
+    )
     expect(await exported(database.sql)).toEqual(before)
     feed.replaceInQuery('users.sql', 'mail as email', 'email')
     const { report } = await feed.round()
