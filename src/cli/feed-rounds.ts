@@ -188,13 +188,14 @@ class Round {
   }
 
   private failed(error: unknown): RoundReport {
-    this.view.failed(error instanceof RemovalsRefused)
+    const isRefused = error instanceof RemovalsRefused
+    this.view.failed(isRefused)
     const { problems: [problem] = [], result } = error instanceof BadLines ? error : {}
     const all = result && result.total > 1 ? `; ${describeReasons(result.reasons)}` : ''
     const first = problem === undefined ? '' : `${all}; the first: ${problem}`
     return {
       hasFailed: true,
-      text: `failed: ${describeError(error, 'import')}${first}`,
+      text: `failed: ${describeError(error, 'import')}${isRefused ? ', without --every' : ''}${first}`,
       object: { ...this.run.failureObject(error), ...this.measured() },
     }
   }

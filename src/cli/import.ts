@@ -25,7 +25,7 @@ Examples: axport import --dry-run export.ndjson.gz
   )
     .argument('[file]', 'NDJSON or gzip, a folder or zip of CSV, - for standard input')
     .option('--dry-run', 'change nothing, only show what would change')
-    .option('--rejects <file>', 'write bad lines to FILE, load the others; a feed tries them again')
+    .option('--rejects <file>', 'write bad lines to FILE, and load the others')
     .option(
       '--max-rejected <limit>',
       'most lines that --rejects leaves out: 5% or 500 (1%, at least 10)',

@@ -56,7 +56,7 @@ export async function limitRemovals(sql: TransactionSql, limit: RemovalLimit): P
   // A number holds for each table, also for those that are within a share.
   const enough = Math.max(...counts.map(({ removed }) => removed))
   throw new RemovalsRefused(
-    `nothing was loaded: ${isSync ? '--sync' : 'the round'} would remove ${found}, more than ${allowed}: check the source; to remove them once: the same command with --max-removed ${enough}${isOfFeed ? ', without --every' : ''}`,
+    `nothing was loaded: ${isSync ? '--sync' : 'the round'} would remove ${found}, more than ${allowed}: check the source; to remove them once: the same command with --max-removed ${enough}`,
   )
 }
 
