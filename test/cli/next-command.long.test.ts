@@ -129,7 +129,7 @@ describe('one line says what is wrong and names the next command', () => {
     const line =
       'nothing was loaded: --sync would remove 60 of 180 assessments, more than 10%: check the source; to remove them once: the same command with --max-removed 60'
     const args = [...feed(), '--sync']
-    expect(await linesOf(args)).toEqual([line, line])
+    expect(await linesOf(args)).toEqual([line, `${line}, without --every`])
     const [, ...more] = /with (--max-removed) (\d+)$/.exec(line) as string[]
     expect((await axport([...args, ...more], { env: env() })).code).toBe(0)
     expect((await axport(args, { env: env() })).code).toBe(0)
