@@ -5,6 +5,7 @@ import { type RecordSource, TABLE_OF, type Type } from './record.ts'
 /** The query for line, id and reason of staged rows that contradict each other or the database. */
 export function problems(source: RecordSource, isSync: boolean, isWhole: boolean): string {
   const { hasPartsApart, types, feed } = source
+  const partsFile = `assessment_parts.${feed ? 'sql' : 'csv'}`
   // A feed gives all current parts of an assessment.
   const needsParts = types.includes('part') && (isSync || feed !== undefined)
   const checks = [
@@ -17,7 +18,7 @@ export function problems(source: RecordSource, isSync: boolean, isWhole: boolean
     deletion('user', 'union all select t.proctor_id, t.assessment_id from staying_parts t'),
     checksOfIds,
     // A record without parts and without a proctor keeps the stored ones; these must exist and be enough.
-    `select a.line, a.id, 'proctor_id is missing${hasPartsApart ? ', and there is no part in assessment_parts.csv' : ''}'
+    `select a.line, a.id, 'proctor_id is missing${hasPartsApart ? `, and there is no part in ${partsFile}` : ''}'
     from import_assessments a
     where a.partless
       and not exists (select from import_assessment_parts p where p.assessment_id = a.id)

@@ -54,6 +54,10 @@ const PARTS = `, (
   from import_assessment_parts p where p.line = r.line and p.apart is null
 )`
 
+/** The educator of a record of that type. */
+const educatorOf = (type: Type, record: string) =>
+  type === 'assessment' ? `${record}.user_id` : 'null::bigint'
+
 /**
  * Of equal records for one id the first stays. If they differ, also by the parts that came with an assessment, all of them
  * are bad: nobody knows which one is right. Every record differs from one that could not be read.
@@ -71,7 +75,7 @@ async function removeRepetitions(sql: TransactionSql, type: Type): Promise<void>
     ),
     records as (
       select r.line, r.id, ${assessmentOf(type)} as assessment_id,
-        ${type === 'assessment' ? 'r.user_id' : 'null::bigint'} as user_id,
+        ${educatorOf(type, 'r')} as user_id,
         concat((r.deleted, ${listColumns(type, 'r.')})::text ${type === 'assessment' ? PARTS : ''}) as content,
         false as is_rejected
       from ${table} r join repeated using (id)
@@ -119,10 +123,11 @@ async function complete(sql: TransactionSql, type: Type): Promise<number> {
   const missing = required.map(column => `when i.${column} is null then '${column}'`).join(' ')
   const incomplete = await sql.unsafe(`
     with gone as (
-      delete from import_${table} i where ${isNull(required)} returning i.line, i.id, case ${missing} end as missing
+      delete from import_${table} i where ${isNull(required)}
+      returning i.line, i.id, case ${missing} end as missing, ${educatorOf(type, 'i')} as user_id
     )
-    insert into import_rejects (line, id, type, assessment_id, reason)
-    select r.line, r.id, '${type}', ${assessmentOf(type)}, format('%s is missing, and ${type} %s is new', missing, r.id)
+    insert into import_rejects (line, id, type, assessment_id, user_id, reason)
+    select r.line, r.id, '${type}', ${assessmentOf(type)}, r.user_id, format('%s is missing, and ${type} %s is new', missing, r.id)
     from gone r`)
   return incomplete.count
 }

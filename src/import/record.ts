@@ -94,26 +94,6 @@ export interface RecordSource {
   feed?: Feed
 }
 
-/** The state of a feed between its rounds: in the database, and written in the transaction of the round. */
-export interface Feed {
-  /** Reads the state, in the import's transaction and before anything is read. */
-  readState(sql: TransactionSql): Promise<void>
-  /** Whether rows that earlier rounds left out wait for this one, which has been read. */
-  isWaiting(sql: TransactionSql): Promise<boolean>
-  /** Those of them that no staged row replaces. */
-  readWaiting(sql: TransactionSql): Promise<SourceRecord[]>
-  /** Keeps the rows that this round leaves out. They are in import_rejects. */
-  keepRejects(sql: TransactionSql): Promise<void>
-  /** Writes the state, in the import's transaction. The next round reads what has changed since this one. */
-  writeState(sql: TransactionSql): Promise<void>
-  /** Whether the round, once read, gave everything and not only changes. */
-  isFull(): boolean
-  /** The time from which changes were requested, by the platform's clock; undefined until it is read. */
-  since(): string | undefined
-  /** The time of the previous success, in Unix seconds; undefined before the first. */
-  lastSuccess(): number | undefined
-}
-
 /**
  * `file` only for a source of several; neither line nor row for a removal by --sync. The rows of a query have no order:
  * in place of the line, the id, or for a row without a readable one its assessment, or at the least its number.

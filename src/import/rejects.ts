@@ -110,7 +110,7 @@ async function rejectCompanions(sql: TransactionSql, step: number): Promise<void
   await sql`
     with bad as (select distinct assessment_id as id from import_rejects where assessment_id is not null),
     assessments as (
-      delete from import_assessments a using bad where a.id = bad.id 
+      delete from import_assessments a using bad where a.id = bad.id
       returning a.line, a.id, a.id as assessment_id, a.user_id
     ),
     parts as (

@@ -112,7 +112,11 @@ export function readCells(type: Type, columns: string[], cells: string[]): ReadR
   // An assessment is loaded with all of its rows, or not at all.
   const assessmentId = type === 'part' ? object.assessment_id : type === 'assessment' && object.id
   if (read instanceof BadLine) {
-    if (isId(assessmentId)) read.assessmentId = assessmentId
+    if (isId(assessmentId)) {
+      read.assessmentId = assessmentId
+      // Without its assessment, nobody could tell which one is not whole.
+      if (type === 'part' && isId(object.id)) read.subject = { type, id: object.id }
+    }
     // Erasing the educator removes the row, also while it waits to be corrected.
     if (type === 'assessment' && isId(object.user_id)) read.userId = object.user_id
   }

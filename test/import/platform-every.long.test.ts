@@ -174,7 +174,7 @@ describe('axport import --every', () => {
       /failed: nothing was loaded: the round would remove .* the same command with --max-removed (\d+), without --every; the next attempt/,
     )
     const detail =
-      'the last round would have removed more than --max-removed allows; the log says how to load it once'
+      'a round would have removed more than --max-removed allows; the log says how to load it once'
     expect(await ready()).toEqual({
       status: 503,
       checks: [{ check: 'feed', status: 'wrong', detail }, warns],

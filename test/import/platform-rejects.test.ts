@@ -172,6 +172,69 @@ describe.each(BACKENDS_OF_TIER)('a feed into %s with --rejects', backend => {
     expect(await waiting()).toEqual([])
   })
 
+  /** Parts of one observation, of which one has no readable id while its label says so. */
+  const withBadParts = (others: Record<string, string | undefined> = {}) =>
+    queriesWith({
+      'assessment_parts.sql': `
+        select observation_no as assessment_id, case when label = 'none' then 'x' else stage_no::text end as id,
+          label as name, seen_at as certified_at, observer_no as proctor_id, rank as position
+        from stages where observation_no in (
+          select observation_no from stages where changed_at >= current_setting('axport.since')::timestamptz
+        ) and observation_no % 20 = 10`,
+      ...others,
+    })
+
+  test('replaces a waiting part without a readable id by the parts of the next round, if assessments are not given', async () => {
+    await feed()
+    await platform.sql`update stages set label = 'none' where stage_no = 11`
+    const queries = withBadParts({ 'assessments.sql': undefined })
+    expect(await feed({ queries })).toMatchObject({ loaded: true })
+    expect(await waiting()).toEqual(['part 12', 'part null'])
+    await platform.sql`update stages set label = 'mended' where stage_no = 11`
+    expect(await feed({ queries })).toMatchObject({ loaded: true, rejected: 0 })
+    expect(await waiting()).toEqual([])
+    const names = await database.sql`select name from assessment_parts where id = 11`
+    expect(names.map(({ name }) => name)).toEqual(['mended'])
+  })
+
+  test('keeps a bad row once, however often rounds read it again', async () => {
+    await platform.sql`update stages set label = 'none' where stage_no = 2001`
+    await platform.sql`insert into observations (observation_no, district_no, rubric_no, teacher_no) values (20010, 1, 1, 2)`
+    await platform.sql`
+      insert into stages (stage_no, observation_no, rank, label, observer_no, seen_at) values (20011, 20010, 1, 'none', 35, now())`
+    // It does not give the assessment, which is not complete.
+    const queries = withBadParts({
+      'assessments.sql': `
+        select observation_no as id, teacher_no as user_id, district_no as organization_id, rubric_no as product_id,
+          finished_at as certified_at, case when observation_no % 20 = 0 then 31 end as proctor_id
+        from observations where state = 'complete' and changed_at >= current_setting('axport.since')::timestamptz`,
+    })
+    for (const rejected of [1, 1, 1])
+      expect(await feed({ queries, overlap: 900 })).toMatchObject({ loaded: true, rejected })
+    expect(await waiting()).toEqual(['part null'])
+    await platform.sql`delete from stages where stage_no = 20011`
+    await platform.sql`delete from observations where observation_no = 20010`
+  })
+
+  test('forgets waiting assessments of an erased person, also those that lack a field', async () => {
+    const queries = queriesWith({
+      'assessments.sql': `
+        select observation_no as id, teacher_no as user_id, district_no as organization_id, finished_at as certified_at
+        from observations where state = 'complete' and changed_at >= current_setting('axport.since')::timestamptz`,
+    })
+    await feed({ queries }, { maxRejected: { percent: 100 } })
+    const theirs = async () =>
+      (await database.sql`select from feed_rejects where type = 'assessment' and line ~ '^"[0-9]+,3,'`).count
+    expect(await theirs()).toBeGreaterThan(3)
+    await erasePerson(database.sql, '3', { dryRun: false, onWait: () => {} })
+    const [left] = await database.sql`select count(*)::int as rows from feed_rejects where user_id = 3`
+    expect(left?.rows).toBe(0)
+    const parts = await database.sql`
+      select from feed_rejects where type = 'part' and assessment_id in (
+        select unnest(array[20, 320, 620, 920, 1220, 1520, 1820]))`
+    expect([await theirs(), parts.count]).toEqual([0, 0])
+  })
+
   test('forgets the waiting rows of a person who is erased', async () => {
     await rename(2, 'none')
     await feed()

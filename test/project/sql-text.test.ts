@@ -103,6 +103,8 @@ const ALLOWED: Record<string, { why: string; parts: string[] }> = {
     parts: [
       'assessmentOf(type)',
       "defaults.join(', ')",
+      "educatorOf(type, 'i')",
+      "educatorOf(type, 'r')",
       'isNull(columns)',
       'isNull(required)',
       'isOwnRecord',
@@ -111,7 +113,6 @@ const ALLOWED: Record<string, { why: string; parts: string[] }> = {
       "stored.join(', ')",
       'table',
       'type',
-      "type === 'assessment' ? 'r.user_id' : 'null::bigint'",
       "type === 'assessment' ? PARTS : ''",
     ],
   },

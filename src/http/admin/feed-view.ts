@@ -21,7 +21,7 @@ export class FeedView implements AdminView {
   private lastSuccess: number | undefined
   /** Rounds that have failed since the last one that was loaded; undefined before the first. */
   private failures: number | undefined
-  /** The last round was not loaded, because it would have removed too much. */
+  /** A round was not loaded because it would have removed too much, and none has been loaded since. */
   private isRefused = false
   private rejected = 0
   private isHeld = false
@@ -53,7 +53,9 @@ export class FeedView implements AdminView {
       labelNames: ['feed', 'outcome'],
     })
     for (const outcome of ['loaded', 'failed']) this.rounds.inc({ feed, outcome }, 0)
-    this.rows = new Counter(of('rows_total', 'Rows that rounds have read, unchanged ones among them.'))
+    this.rows = new Counter(
+      of('rows_total', 'Rows that rounds have read, unchanged and waiting ones among them.'),
+    )
     this.seconds = new Gauge(of('round_seconds', 'Seconds that the last round took which was loaded.'))
     const state = (name: string, help: string, read: () => number) =>
       new Gauge({
@@ -62,10 +64,10 @@ export class FeedView implements AdminView {
           this.set({ feed }, read())
         },
       })
-    state('removals_refused', '1 while the last round was refused because of --max-removed, or 0.', () =>
+    state('removals_refused', '1 from a round that --max-removed refused until one is loaded, or 0.', () =>
       Number(this.isRefused),
     )
-    state('rejected_rows', 'Rows that were left out by --rejects and wait.', () => this.rejected)
+    state('rejected_rows', 'Rows that the last loaded round left out by --rejects.', () => this.rejected)
     state(
       'position_held',
       '1 while a bad row without an id makes each round read from the same time, or 0.',
@@ -102,7 +104,7 @@ export class FeedView implements AdminView {
   /** @param isRefused because it would have removed more than --max-removed allows */
   failed(isRefused: boolean): void {
     this.failures = (this.failures ?? 0) + 1
-    this.isRefused = isRefused
+    this.isRefused ||= isRefused
     this.rounds.inc({ feed: this.feed, outcome: 'failed' })
   }
 
@@ -123,7 +125,7 @@ export class FeedView implements AdminView {
     if (this.failures === undefined) return 'the first round goes on'
     if (this.failures === 0) return undefined
     if (this.isRefused)
-      return 'the last round would have removed more than --max-removed allows; the log says how to load it once'
+      return 'a round would have removed more than --max-removed allows; the log says how to load it once'
     const rounds = this.failures === 1 ? 'the last round' : `the last ${this.failures} rounds`
     return `${rounds} failed; the log says why`
   }

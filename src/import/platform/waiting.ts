@@ -13,25 +13,36 @@ export async function isWaiting(sql: TransactionSql, feed: string): Promise<bool
 }
 
 /**
- * The waiting rows of a feed that no fresh row replaces: none has their id, and none is their assessment. All fresh rows
- * are staged before.
+ * The waiting rows of a feed that no fresh row replaces. All fresh rows are staged before. A fresh row replaces the waiting
+ * rows with its type and id. A fresh assessment replaces its waiting parts, too: a feed gives all parts of an assessment.
+ * So does a fresh part, if assessments are not given, and for a waiting part whose id could not be read.
  * @param types the type of each file, in the order of the source
  */
 export async function readWaiting(sql: TransactionSql, feed: string, types: Type[]): Promise<SourceRecord[]> {
+  const givesAssessments = types.includes('assessment')
+  // One sort by key, whatever the planner expects of tables without statistics. A fresh key has no \`no\`.
   const rows = await sql<{ no: number; type: Type; columns: string[]; line: string }[]>`
-    with fresh as (
-      select 'organization' as type, id from import_organizations
-      union all select 'product', id from import_products
-      union all select 'user', id from import_users
-      union all select 'assessment', id from import_assessments
-      union all select 'part', id from import_assessment_parts
-      union all select type, id from import_rejects where id is not null
+    with waiting as materialized (select * from feed_rejects where feed = ${feed} and type = any (${types})),
+    keys (no, key, id) as (
+      select null::bigint, 'organization', id from import_organizations
+      union all select null, 'product', id from import_products
+      union all select null, 'user', id from import_users
+      union all select null, 'assessment', id from import_assessments
+      union all select null, 'part', id from import_assessment_parts
+      union all select null, 'part of', assessment_id from import_assessment_parts
+      union all select null, type, id from import_rejects
+      union all select null, 'part of', assessment_id from import_rejects where type is distinct from 'assessment'
+      union all select no, type, id from waiting
+      union all select no, 'assessment', assessment_id from waiting
+      union all
+      select no, 'part of', assessment_id from waiting where type = 'part' and (id is null or not ${givesAssessments})
+    ),
+    compared as (
+      select no, bool_or(no is null) over (partition by key, id) as is_replaced from keys where id is not null
     )
     select no::float8 as no, type, columns, line
-    from feed_rejects w
-    where feed = ${feed} and type = any (${types})
-      and not exists (select from fresh where fresh.type = w.type and fresh.id = w.id)
-      and not exists (select from fresh where fresh.type = 'assessment' and fresh.id = w.assessment_id)
+    from waiting
+    where no in (select no from compared where no is not null group by no having not bool_or(is_replaced))
     order by no`
   return rows.map(({ no, type, columns, line }) => {
     const text = JSON.parse(line) as string
@@ -51,9 +62,12 @@ export async function keepWaiting(
   columns: string[][],
 ): Promise<void> {
   await sql`
-    delete from feed_rejects w
-    where feed = ${feed}
-      and not exists (select from import_rejects r where r.line % ${LINES} = ${WAITING} + w.no)`
+    delete from feed_rejects
+    where no in (
+      select no from feed_rejects where feed = ${feed}
+      except
+      select line % ${LINES} - ${WAITING} from import_rejects
+    )`
   await sql`
     insert into feed_rejects (feed, type, id, assessment_id, user_id, columns, line)
     select ${feed}, f.type, r.id, r.assessment_id, r.user_id, array(select json_array_elements_text(f.columns)), t.text
