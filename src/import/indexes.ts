@@ -19,14 +19,16 @@ const LEAST_RECORDS = 1000
  * Indexes the staging tables, once all records are there and before the first statement joins them. The planner may
  * expect one row where there are many, and then look up each row on its own. By an index that costs about as much as
  * reading both tables once. Without one it reads the whole other table for each row: minutes for 86,000.
+ * @returns false for so few records that they have neither indexes nor statistics
  */
-export async function indexStaging(sql: TransactionSql, records: number): Promise<void> {
-  if (records < LEAST_RECORDS) return
+export async function indexStaging(sql: TransactionSql, records: number): Promise<boolean> {
+  if (records < LEAST_RECORDS) return false
   const indexes = Object.entries(JOINED).flatMap(([table, columns]) =>
     columns.map(column => `create index on import_${table} (${column})`),
   )
   await sql.unsafe(indexes.join(';'))
   await analyzeStaging(sql)
+  return true
 }
 
 /** Without statistics the planner takes each column for one of 200 values. */

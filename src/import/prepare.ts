@@ -8,7 +8,7 @@ import type { Staged } from './staging.ts'
 /** Merges repeated records, leaves out erased people, and completes the others. Bad records go to import_rejects. */
 export async function prepareStaging(sql: TransactionSql, staged: Staged, hasPartsApart: boolean) {
   const { unordered, partial } = staged
-  await indexStaging(sql, staged.lines)
+  const isIndexed = await indexStaging(sql, staged.lines)
   for (const type of unordered) await removeRepetitions(sql, type)
   if (unordered.has('assessment')) await dropOrphanedParts(sql)
   const erased = await leaveOutErased(sql, hasPartsApart)
@@ -32,7 +32,9 @@ export async function prepareStaging(sql: TransactionSql, staged: Staged, hasPar
       ) as numbered
       where p.apart and p.line = numbered.line and p.position is distinct from numbered.position`
   }
-  await analyzeStaging(sql)
+  // Where nothing was merged or taken out, the first statistics are right.
+  const isMerged = hasPartsApart || unordered.size > 0 || partial.size > 0 || erased.lines > 0
+  if (isMerged || !isIndexed) await analyzeStaging(sql)
   return erased
 }
 
