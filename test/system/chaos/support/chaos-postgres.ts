@@ -48,7 +48,8 @@ export class ChaosPostgres {
 
   /** SIGKILL to one backend. Postgres ends all other backends and recovers; the promise resolves after the recovery. */
   async crashBackend(): Promise<void> {
-    const started = await this.#startOfRecovery()
+    // It may still be recovering from a crash before.
+    const started = await until('Postgres accepts connections', () => this.#startOfRecovery(), 30_000)
     const [row] = await this.asSuperuser(
       sql => sql<{ pid: number }[]>`
         select pid from pg_stat_activity where usename = ${SERVING_ROLE} limit 1`,
