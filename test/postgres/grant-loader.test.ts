@@ -5,6 +5,8 @@ import { axport, cleanUp } from '../support/executable.ts'
 import { assessment, educator, multiPart, ndjsonOf, organization, removal } from '../support/fixtures.ts'
 import { idsOf, staleRecords } from '../support/import.ts'
 import { openWorld, refusal, succeed } from '../support/operator.ts'
+import { openPlatform, round } from '../support/platform-example.ts'
+import { queriesWith } from '../support/platform-queries.ts'
 import { privilegesOf } from '../support/privileges.ts'
 import { type Role, useRoles } from '../support/roles.ts'
 import type { TestDatabase } from '../support/service.ts'
@@ -72,6 +74,34 @@ describe('a role with the grants for import', () => {
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
     expect(await idsOf(database.sql, 'export_records')).toEqual([9002, 9003, 9100])
     expect(await staleRecords(database.sql)).toBeEmpty()
+  })
+
+  test('can keep the rows that a feed leaves out, try them again, and forget them', async () => {
+    const platform = await openPlatform()
+    const opened = await openDatabase(role.url(database.url), 1)
+    const waiting = async () => (await database.sql`select from feed_rejects`).count
+    const queries = queriesWith({
+      'organizations.sql': `
+        select 900000 + district_no as id, nullif(title, 'none') as name from districts
+        where changed_at >= current_setting('axport.since')::timestamptz`,
+      'users.sql': undefined,
+      'products.sql': undefined,
+      'assessments.sql': undefined,
+      'assessment_parts.sql': undefined,
+    })
+    const feed = () => round(opened.sql, platform.url, { queries, overlap: 0 }, { onReject: () => {} })
+    try {
+      await platform.sql`update districts set title = 'none' where district_no = 3`
+      expect(await feed()).toMatchObject({ loaded: true, rejected: 1 })
+      expect(await feed()).toMatchObject({ loaded: true, lines: 1, rejected: 1 })
+      expect(await waiting()).toBe(1)
+      await platform.sql`update districts set title = 'mended' where district_no = 3`
+      expect(await feed()).toMatchObject({ loaded: true, rejected: 0 })
+      expect(await waiting()).toBe(0)
+    } finally {
+      await opened.close()
+      await platform.close()
+    }
   })
 
   test('can refresh the records after writes without triggers', async () => {
