@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'bun:test'
 import type { Sql, TransactionSql } from 'postgres'
+import type { ImportOptions } from '../../src/import/result.ts'
 import {
   EDUCATOR,
   educator,
@@ -111,10 +112,17 @@ describe('concurrent statements on postgres', () => {
   const database = useDatabase('postgres')
 
   /** Runs an import beside a transaction that has written, commits that when the import waits for it, and loads. */
-  async function importBeside(write: (writer: TransactionSql) => Promise<unknown>, ...lines: object[]) {
+  const importBeside = (write: (writer: TransactionSql) => Promise<unknown>, ...lines: object[]) =>
+    importWithBeside(write, {}, ...lines)
+
+  async function importWithBeside(
+    write: (writer: TransactionSql) => Promise<unknown>,
+    options: ImportOptions,
+    ...lines: (object | string)[]
+  ) {
     const importing = await database.sql.begin(async writer => {
       await write(writer)
-      const started = importLines(database.sql, ...lines)
+      const started = importWith(database.sql, options, ...lines)
       await until('the import waits for the writer', async () => {
         const { count } = await database.sql`
           select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`
@@ -168,6 +176,24 @@ describe('concurrent statements on postgres', () => {
       ...lines,
     )
     expect(await partsOf(database.sql)).toEqual({ 30: [31, 32], 40: [41] })
+  })
+
+  test('an import with --rejects that compares twice reports each bad line once, as of the second comparison', async () => {
+    await importLines(database.sql, ...REFERENCED, completeUser(21, 'n'))
+    const rejects: string[] = []
+    await importWithBeside(
+      writer => writer`delete from users where id = 21`,
+      { onReject: ({ line, reason }) => void rejects.push(`${line}: ${reason}`) },
+      'nonsense',
+      withParts(50, [part(51, { proctor_id: 21 })]),
+      completeUser(22, 'of the file'),
+    )
+    expect(rejects).toEqual([
+      '1: not valid JSON',
+      '2: proctor_id: user 21 is neither in the file nor in the database',
+    ])
+    expect(await idsOf(database.sql, 'users')).toContain(22)
+    expect(await idsOf(database.sql, 'assessments')).toEqual([])
   })
 
   test('writers commit while an import compares', async () => {
