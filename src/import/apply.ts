@@ -38,7 +38,10 @@ export async function applyStaging(
     await sql`delete from ${sql(table)} where id in (select id from ${sql(`import_${table}`)} where deleted)`
 }
 
-/** Writes the changed rows of a type, or of a range of assessments; all of them to a table that `isEmpty`, which may have no key. */
+/**
+ * Writes the changed rows of a type, or of a range of assessments. A table that `isEmpty` gets all staged rows, and may
+ * have no key.
+ */
 async function upsert(sql: TransactionSql, type: Type, isEmpty: boolean, range = ALL): Promise<void> {
   const table = TABLE_OF[type]
   const [changed, key] = type === 'part' ? [TABLE_OF.assessment, 'assessment_id'] : [table, 'id']

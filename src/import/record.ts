@@ -108,7 +108,7 @@ export interface Located {
 }
 
 /** Lines of a file: 2^40 lines a file and 2^12 files fit a JavaScript number. */
-const LINES = 2 ** 40
+export const LINES = 2 ** 40
 
 /** Places from this one on belong to removals by --sync: no source has so many files. */
 export const SYNC_PLACE = 4000 * LINES
@@ -116,7 +116,7 @@ export const SYNC_PLACE = 4000 * LINES
 /** A place as one number, which orders all records of a source. `file` is the index of a file. */
 export const placeOf = (file: number, line: number): number => file * LINES + line
 
-/** The place of a record in words' form. */
+/** The place of a record, in the form in which it is reported. */
 export function placeIn({ files, unit }: RecordSource, { line: place, id, assessment_id }: Located): Place {
   if (place >= SYNC_PLACE) return { file: '--sync' }
   const name = files[Math.floor(place / LINES)]

@@ -30,7 +30,10 @@ export async function countRejects(sql: TransactionSql, from = 0) {
   )
 }
 
-/** The first `limit` reasons, causes before consequences, against bad records from the place `from` on; `listed` is the number of these records. */
+/**
+ * The first `limit` reasons against bad records from the place `from` on, causes before consequences. `listed` is the
+ * number of these records.
+ */
 export async function firstProblems(sql: TransactionSql, source: RecordSource, limit: number, from = 0) {
   const rows = await sql<(Located & { reason: string })[]>`
     select line::float8 as line, max(id)::float8 as id, max(assessment_id)::float8 as assessment_id, reason

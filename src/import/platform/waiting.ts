@@ -1,11 +1,10 @@
 import { parse } from 'csv-parse/sync'
 import type { TransactionSql } from 'postgres'
-import { placeOf, type SourceRecord, type Type } from '../record.ts'
+import { LINES, placeOf, type SourceRecord, type Type } from '../record.ts'
 import { readCells } from '../rows.ts'
 
 /** Rows of a feed that were left out and wait (db/migrations/0011). Their places follow those of 2^39 fresh rows. */
 const WAITING = 2 ** 39
-const LINES = 2 ** 40
 
 /** Whether rows of a feed wait. */
 export async function isWaiting(sql: TransactionSql, feed: string): Promise<boolean> {
@@ -20,7 +19,7 @@ export async function isWaiting(sql: TransactionSql, feed: string): Promise<bool
  */
 export async function readWaiting(sql: TransactionSql, feed: string, types: Type[]): Promise<SourceRecord[]> {
   const givesAssessments = types.includes('assessment')
-  // One sort by key, whatever the planner expects of tables without statistics. A fresh key has no \`no\`.
+  // One sort by key, whatever the planner expects of tables without statistics. A fresh key has no number.
   const rows = await sql<{ no: number; type: Type; columns: string[]; line: string }[]>`
     with waiting as materialized (select * from feed_rejects where feed = ${feed} and type = any (${types})),
     keys (no, key, id) as (
