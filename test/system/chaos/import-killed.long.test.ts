@@ -55,10 +55,8 @@ async function killImports(url: string, assessments: number, rounds: number): Pr
   const fromEmpty = await importWhole(url, revision(-1))
   let current = revision(0)
   const fromOther = await importWhole(url, current)
-  // The first tenth of an import is the start of the process.
-  const moments = fc.sample(fc.double({ min: 0.1, max: 1, noNaN: true }), { numRuns: rounds, seed })
   const outcomes: string[] = []
-  for (const [index, moment] of moments.entries()) {
+  for (const [index, moment] of momentsOfKills(rounds).entries()) {
     const next = revision(index + 1)
     const isEmpty = index % 2 === 1
     if (isEmpty)
@@ -75,6 +73,18 @@ async function killImports(url: string, assessments: number, rounds: number): Pr
   expect(await inspect(url, sql => wholeState(sql, [current]))).toBe(current.number)
   // If no import was killed before its commit, the test has shown nothing.
   expect(outcomes.join()).toMatch(/killed at \d+: former/)
+}
+
+/**
+ * Returns random moments as shares of an import's duration: one in each of as many equal sections, in random order. So
+ * some kills come before the commit with any seed. The first tenth of an import is the start of the process.
+ */
+function momentsOfKills(rounds: number): number[] {
+  const sections = Array.from({ length: rounds }, (_, section) => section)
+  const shuffled =
+    fc.sample(fc.shuffledSubarray(sections, { minLength: rounds }), { numRuns: 1, seed })[0] ?? []
+  const places = fc.sample(fc.double({ min: 0, max: 1, noNaN: true }), { numRuns: rounds, seed })
+  return places.map((place, index) => 0.1 + (0.9 * ((shuffled[index] ?? 0) + place)) / rounds)
 }
 
 /** Writes a revision: all users are renamed, and every seventh assessment is left out, other ones for each number. */
