@@ -63,15 +63,17 @@ export async function limitRemovals(sql: TransactionSql, limit: RemovalLimit): P
 const countOf = async (sql: TransactionSql, from: string) =>
   onlyRow(await sql.unsafe<{ count: number }[]>(`select count(*)::float8 as count ${from}`)).count
 
-/** Separate parts that are stored and not given with the other parts of their assessment, and that no record removes. */
-const LOST = `
+/** Separate parts that are stored, and that an assessment of which others are given no longer has. */
+const GONE = `
   from changed_assessments c
   join assessment_parts t on t.assessment_id = c.id
   where t.id <> t.assessment_id
     and exists (select from import_assessment_parts p where p.assessment_id = c.id)
     and not exists (select from import_assessment_parts p where p.id = t.id)
-    and not exists (select from import_removed_parts r where r.id = t.id)
     and not exists (select from import_rejects r where r.assessment_id = c.id)`
+
+/** Those that no record removes. */
+const LOST = `${GONE} and not exists (select from import_removed_parts r where r.id = t.id)`
 
 /** The removed rows of each table, and all rows of which they are a share. */
 const REMOVED = [
@@ -83,7 +85,11 @@ const REMOVED = [
         : `from import_${table} i where i.deleted and i.line >= ${SYNC_PLACE}`,
     all: `from ${table}`,
   })),
-  { table: TABLE_OF.part, removed: () => LOST, all: 'from assessment_parts where id <> assessment_id' },
+  {
+    table: TABLE_OF.part,
+    removed: (isOfFeed: boolean) => (isOfFeed ? GONE : LOST),
+    all: 'from assessment_parts where id <> assessment_id',
+  },
 ]
 
 /** The number of records that lose parts, and the ids of the first three. */

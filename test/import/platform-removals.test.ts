@@ -10,6 +10,20 @@ import { BACKENDS_OF_TIER } from '../support/service.ts'
 
 afterAll(cleanUp)
 
+/** Queries that give the parts that were removed, too, and say so in a column. */
+const SOFTLY = {
+  'assessments.sql': `
+    select o.observation_no as id, teacher_no as user_id, district_no as organization_id, rubric_no as product_id,
+      finished_at as certified_at
+    from observations o
+    where state = 'complete' and (select count(*) from stages s where s.observation_no = o.observation_no) > 1`,
+  'assessment_parts.sql': `
+    select s.observation_no as assessment_id, s.stage_no as id, s.label as name, s.seen_at as certified_at,
+      s.observer_no as proctor_id, s.rank as position, s.removed_at is not null as deleted
+    from stages s join observations o using (observation_no)
+    where o.state = 'complete' and (select count(*) from stages t where t.observation_no = s.observation_no) > 1`,
+}
+
 describe.each(BACKENDS_OF_TIER)('a round of a feed into %s', backend => {
   const database = useDatabase(backend)
   const platform = usePlatform()
@@ -98,6 +112,23 @@ describe.each(BACKENDS_OF_TIER)('a round of a feed into %s', backend => {
     expect(await feed()).toMatchObject({
       loaded: true,
       summary: { assessments: { inserted: 157, deleted: 0 } },
+    })
+  })
+
+  test('counts parts that the platform removes softly in a column, and reports none of them as lost', async () => {
+    const queries = queriesWith(SOFTLY)
+    await feed({ queries })
+    await platform.sql`update stages set removed_at = now() where rank = 2`
+    const refused = await feed({ queries }).catch(error => error)
+    expect(refused).toBeInstanceOf(RemovalsRefused)
+    const [, removed] =
+      /^nothing was loaded: the round would remove (\d+) of \d+ assessment_parts, more than 10%/.exec(
+        refused.message,
+      ) as string[]
+    expect(await feed({ queries }, { maxRemoved: { count: Number(removed) } })).toMatchObject({
+      loaded: true,
+      lostParts: { records: 0 },
+      summary: { assessment_parts: { deleted: Number(removed) } },
     })
   })
 
