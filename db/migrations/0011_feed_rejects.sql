@@ -12,7 +12,7 @@
 --   user_id        the educator of an assessment, as far as it can be read; erasing the person deletes the row
 --   columns        the columns of the query when the row was read; '' for one without a meaning
 --   line           the row as CSV, in the form of a JSON string
---   since          when the row was first left out
+--   since          when the row was left out; a row that is read again is a new one
 -- The table has personal data. The service has no privilege on it, and a backup leaves it out.
 create table feed_rejects (
   no bigint generated always as identity primary key,

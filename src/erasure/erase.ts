@@ -100,13 +100,23 @@ async function erase(sql: TransactionSql, userId: string): Promise<Omit<Erasure,
   }
 }
 
-/** Deletes rows of the person that feeds have left out, and of the person's assessments, as far as their ids are known. */
+/**
+ * Deletes rows of the person that feeds have left out, and of the person's assessments, as far as their ids are known. An
+ * assessment that waits with another educator is no longer the person's.
+ */
 async function clearRejects(sql: TransactionSql, userId: string): Promise<void> {
   await sql`
     delete from feed_rejects
     where (type = 'user' and id = ${userId}) or user_id = ${userId}
-      or assessment_id in (select assessment_id from feed_rejects where user_id = ${userId})
-      or assessment_id in (select unnest(assessment_ids) from erasures where user_id = ${userId})`
+      or assessment_id in (
+        (
+          select assessment_id from feed_rejects where user_id = ${userId}
+          union all
+          select unnest(assessment_ids) from erasures where user_id = ${userId}
+        )
+        except
+        select assessment_id from feed_rejects where user_id <> ${userId}
+      )`
 }
 
 /**

@@ -235,6 +235,27 @@ describe.each(BACKENDS_OF_TIER)('a feed into %s with --rejects', backend => {
     expect([await theirs(), parts.count]).toEqual([0, 0])
   })
 
+  test('keeps an assessment that waits with another educator when the former educator is erased', async () => {
+    await rename(4, 'none')
+    await feed()
+    const [row] = await platform.sql`
+      select observation_no as id from observations o
+      where teacher_no = 2 and state = 'complete' and (select count(*) from stages s where s.observation_no = o.observation_no) > 1`
+    const id = Number(row?.id)
+    await platform.sql`update observations set teacher_no = 4 where observation_no = ${id}`
+    await feed()
+    const before = await waiting()
+    expect(before).toContain(`assessment ${id}`)
+    await erasePerson(database.sql, '2', { dryRun: false, onWait: () => {} })
+    expect(await feed()).toMatchObject({ loaded: true, rejected: before.length })
+    expect(await waiting()).toEqual(before)
+    expect(await idsOf(database.sql, 'assessments')).not.toContain(id)
+    await rename(4, 'Mended')
+    expect(await feed()).toMatchObject({ loaded: true, rejected: 0 })
+    expect(await idsOf(database.sql, 'assessments')).toContain(id)
+    await platform.sql`update observations set teacher_no = 2 where observation_no = ${id}`
+  })
+
   test('forgets the waiting rows of a person who is erased', async () => {
     await rename(2, 'none')
     await feed()
