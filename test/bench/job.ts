@@ -20,12 +20,18 @@ export interface Outcome {
   bytes: number
   /** The milliseconds of each request, in the order of the requests. */
   latencies: number[]
-  /** Seconds of processor time of the load process. */
+  /** Seconds of processor time of the load process, which runs all jobs of a call. */
   cpu: number
 }
 
 /** Runs a job in a separate process. */
 export async function runLoad(job: Job): Promise<Outcome> {
+  const [outcome] = await runLoads([job])
+  return outcome as Outcome
+}
+
+/** Runs jobs at the same time in one separate process. The outcomes are in the order of the jobs. */
+export async function runLoads(jobs: Job[]): Promise<Outcome[]> {
   const command = [process.execPath, join(import.meta.dir, 'load.ts')]
-  return JSON.parse((await runProgram(command, { stdin: JSON.stringify(job) })).stdout)
+  return JSON.parse((await runProgram(command, { stdin: JSON.stringify(jobs) })).stdout)
 }
