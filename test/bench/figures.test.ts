@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test'
 import { type Result, verdict } from './results.ts'
-import { compared, inTurns } from './rounds.ts'
+import { besideBefore, compared, inTurns } from './rounds.ts'
 
 test('inTurns() reverses the order in every second round, and compared() uses the ratios within rounds', async () => {
   const order: string[] = []
@@ -25,4 +25,20 @@ test('verdict() compares the value or the ratio of a result with its limits', ()
   expect(verdict({ ...result, reach: { of: 'ratio', atLeast: 0.5 } })).toBe('yes')
   expect(verdict({ ...result, reach: { of: 'ratio', atLeast: 0.51 } })).toBe('no')
   expect(verdict({ measure: '', unit: '', reach: { of: 'value', atMost: 1 } })).toBe('not measured')
+})
+
+test('inTurns() leaves out a contestant that cannot be measured', async () => {
+  const figures = await inTurns(2, { a: async () => 1, b: undefined })
+  expect(figures.a).toEqual([1, 1])
+  expect(figures.b).toBeUndefined()
+})
+
+test('besideBefore() has the ratio to the earlier executable, and without one a figure that reaches nothing', () => {
+  const reach = { of: 'ratio', atMost: 0.6 } as const
+  const both = besideBefore('export', 's', [1, 2, 3], [2, 4, 6], reach)
+  expect(both).toMatchObject({ figure: 2, limit: 4, ratio: 0.5, reach })
+  expect(verdict(both)).toBe('yes')
+  const alone = besideBefore('export', 's', [1, 2, 3], undefined, reach)
+  expect(alone).toMatchObject({ figure: 2, note: expect.stringMatching(/^not compared/) })
+  expect(verdict(alone)).toBe('not measured')
 })

@@ -2,7 +2,7 @@ import type { Credentials } from '../support/walk.ts'
 import { type Job, type Outcome, runLoad } from './job.ts'
 import type { Result } from './results.ts'
 import { authorize, type Service, startService } from './service.ts'
-import type { Scope, World } from './world.ts'
+import type { Deployment, Scope, World } from './world.ts'
 
 /** A measure: its name, and a function that returns lines of the table. */
 export interface Measure {
@@ -32,10 +32,10 @@ export async function withService<Value>(
   world: World,
   scope: Scope,
   work: (measured: MeasuredService) => Promise<Value>,
-  databaseUrl = world.databaseUrl,
+  deployment: Deployment = world,
 ): Promise<Value> {
-  const credentials = await world.provision(databaseUrl, scope)
-  const service = await startService(world.executable, databaseUrl)
+  const credentials = await world.provision(deployment, scope)
+  const service = await startService(deployment.executable, deployment.databaseUrl)
   try {
     const headers = await authorize(service.url, credentials)
     const { connections, seconds } = world.options
@@ -49,6 +49,18 @@ export async function withService<Value>(
   } finally {
     await service.stop()
   }
+}
+
+/** Runs `work` on a service of the present executable and, if there is one, another of the earlier executable. */
+export function withBoth<Value>(
+  world: World,
+  scope: Scope,
+  work: (present: MeasuredService, before?: MeasuredService) => Promise<Value>,
+): Promise<Value> {
+  const { before } = world
+  return withService(world, scope, present =>
+    before ? withService(world, scope, earlier => work(present, earlier), before) : work(present),
+  )
 }
 
 /** Milliseconds of paths that one client requests one after the other, on a service with empty page memory. */

@@ -17,9 +17,7 @@ export interface Options {
   database: string | undefined
   /** The major version of the Postgres to start; by default the Postgres of npm. */
   postgres: number | undefined
-  /** The path of another executable, for a comparison of imports. */
-  against: string | undefined
-  /** The path of a file that --out wrote for another executable, for a comparison. */
+  /** The path of an earlier executable, which is measured in turns with the present one. */
   before: string | undefined
 }
 
@@ -31,8 +29,7 @@ export const USAGE = `Usage: bun run bench [options]
   --rounds R       number of rounds; the median is the result (default 5)
   --database URL   use a database with imported data instead of starting a Postgres and importing
   --postgres N     start Debian's Postgres N instead of the Postgres of the tests
-  --against FILE   another axport executable; its import is measured for comparison
-  --before FILE    results of another axport (by --out), for comparison`
+  --before FILE    an earlier axport executable, which is measured in turns with the present one`
 
 /**
  * Reads the arguments of `bun run bench`.
@@ -49,10 +46,11 @@ export function readOptions(args: string[]): Options {
       rounds: { type: 'string', default: '5' },
       database: { type: 'string' },
       postgres: { type: 'string' },
-      against: { type: 'string' },
       before: { type: 'string' },
     },
   })
+  if (values.before !== undefined && values.database !== undefined)
+    throw new Error('--before needs a database of its own: leave out --database')
   return {
     // Fewer than 1,000 records are too few pages for a walk.
     records: numberOf('records', values.records, 1000),
@@ -63,7 +61,6 @@ export function readOptions(args: string[]): Options {
     out: values.out,
     database: values.database,
     postgres: values.postgres === undefined ? undefined : numberOf('postgres', values.postgres, 15),
-    against: values.against,
     before: values.before,
   }
 }

@@ -17,6 +17,12 @@ export function walkPaths(count: number, further = ''): string[] {
   return pagesFrom(0, Math.ceil(count / PAGE)).map(path => path + further)
 }
 
+/** The paths of the first `requests` pages of whole walks over `count` records, one walk after the other. */
+export function walksAgain(count: number, requests: number): string[] {
+  const pages = Math.max(1, Math.ceil(count / PAGE))
+  return Array.from({ length: requests }, (_, at) => pageAt((at % pages) * PAGE))
+}
+
 /** The path of the first page with a filter, such as `filter[search]`. */
 export const filtered = (filter: string, value: string | number) =>
   `${FIRST_PAGE}&${filter}=${encodeURIComponent(value)}`

@@ -1,7 +1,8 @@
 import { cpus, totalmem } from 'node:os'
 import { axport } from './executable.ts'
+import { SETTINGS } from './own-postgres.ts'
 import { type Result, verdict } from './results.ts'
-import { SETTINGS, type World } from './world.ts'
+import type { World } from './world.ts'
 
 /** The results, with the machine and the versions of the programs. */
 export interface Report {
@@ -10,6 +11,8 @@ export interface Report {
   date: string
   /** The version, the commit and the Bun of the executable. */
   axport: Record<string, unknown>
+  /** The same of the earlier executable, if there is one. */
+  before?: Record<string, unknown>
   postgres: { version: string; settings: Record<string, string> | 'of its own' }
   rounds: number
   seconds: number
@@ -20,12 +23,14 @@ export interface Report {
 /** Makes the report of the results. */
 export async function report(world: World, results: Result[]): Promise<Report> {
   const { rounds, seconds, connections, database } = world.options
+  const versionOf = async (executable: string) => JSON.parse(await axport(executable, ['version', '--json']))
   const [row] = await world.sql<{ server_version: string }[]>`show server_version`
   return {
     records: world.records,
     machine: machine(),
     date: new Date().toISOString(),
-    axport: JSON.parse(await axport(world.executable, ['version', '--json'])),
+    axport: await versionOf(world.executable),
+    ...(world.before && { before: await versionOf(world.before.executable) }),
     postgres: { version: row?.server_version ?? '', settings: database ? 'of its own' : SETTINGS },
     rounds,
     seconds,
@@ -40,7 +45,9 @@ function machine(): string {
 }
 
 /** The lines above the table. */
-export function titleOf({ records, machine, axport, postgres, date }: Report): string {
-  const what = `${records.toLocaleString('en-US')} assessments, axport ${axport.version} ${axport.commit}`
+export function titleOf({ records, machine, axport, before, postgres, date }: Report): string {
+  const what = `${records.toLocaleString('en-US')} assessments, axport ${axport.version} ${axport.commit}${
+    before ? ` (before: ${before.commit})` : ''
+  }`
   return `${what}, Postgres ${postgres.version}, ${machine}, ${date.slice(0, 10)}`
 }

@@ -31,16 +31,10 @@ export function verdict({ figure, ratio, reach }: Result): 'yes' | 'no' | 'not m
 
 const HEADINGS = ['measure', 'value', 'limit', 'ratio', 'reach', 'reached?', 'note']
 
-/** The results as a table in Markdown. The results `before`, of another executable, have a column before them. */
-export function tableOf(results: Result[], before?: Result[]): string {
-  const earlier = (measure: string) => {
-    const [, value, , ratio] = cellsOf(before?.find(one => one.measure === measure) ?? { measure, unit: '' })
-    return ratio ? `${value}, ratio ${ratio}` : (value ?? '')
-  }
-  const withBefore = ([measure = '', ...others]: string[]) => [measure, earlier(measure), ...others]
-  const headings = before ? HEADINGS.toSpliced(1, 0, 'before') : HEADINGS
-  const rows = [headings, ...results.map(cellsOf).map(cells => (before ? withBefore(cells) : cells))]
-  const widths = headings.map((_, at) => Math.max(...rows.map(row => row[at]?.length ?? 0)))
+/** The results as a table in Markdown. */
+export function tableOf(results: Result[]): string {
+  const rows = [HEADINGS, ...results.map(cellsOf)]
+  const widths = HEADINGS.map((_, at) => Math.max(...rows.map(row => row[at]?.length ?? 0)))
   const line = (row: string[]) => `| ${row.map((cell, at) => cell.padEnd(widths[at] ?? 0)).join(' | ')} |\n`
   const rule = `| ${widths.map(width => '-'.repeat(width)).join(' | ')} |\n`
   const [head = '', ...others] = rows.map(line)

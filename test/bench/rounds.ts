@@ -1,21 +1,35 @@
-import { median } from './results.ts'
+import { median, type Reach, type Result } from './results.ts'
+import type { Deployment, World } from './world.ts'
+
+/** What is measured in turns, by name. One that cannot be measured is undefined. */
+type Contestants = Record<string, (() => Promise<number>) | undefined>
+
+/** The figures of each contestant by round; undefined for a contestant that is undefined. */
+type Figures<All extends Contestants> = { [Name in keyof All]: number[] | Extract<All[Name], undefined> }
 
 /**
  * Measures all contestants in every round, and in reverse order in every second round. The other load of a machine
  * changes by the minute, and so affects all contestants alike. Ratios are taken within a round.
  */
-export async function inTurns<Name extends string>(
+export async function inTurns<All extends Contestants>(
   rounds: number,
-  contestants: Record<Name, () => Promise<number>>,
-): Promise<Record<Name, number[]>> {
-  const names = Object.keys(contestants) as Name[]
-  const figures = Object.fromEntries(names.map(name => [name, [] as number[]])) as Record<Name, number[]>
+  contestants: All,
+): Promise<Figures<All>> {
+  const measured = Object.entries(contestants).flatMap(([name, measure]) =>
+    measure ? [{ name, measure, figures: [] as number[] }] : [],
+  )
   for (let round = 0; round < rounds; round++) {
-    for (const name of round % 2 === 0 ? names : names.toReversed()) {
-      figures[name].push(await contestants[name]())
+    for (const { measure, figures } of round % 2 === 0 ? measured : measured.toReversed()) {
+      figures.push(await measure())
     }
   }
-  return figures
+  return Object.fromEntries(measured.map(({ name, figures }) => [name, figures])) as Figures<All>
+}
+
+/** A figure of the present executable and, if there is one, of the earlier executable, as contestants. */
+export function byBoth(world: World, figure: (deployment: Deployment) => Promise<number>) {
+  const { before } = world
+  return { present: () => figure(world), before: before && (() => figure(before)) }
 }
 
 /** The medians of a figure, of the limit, and of their ratio within each round. */
@@ -44,7 +58,24 @@ export async function compare(
   figure: () => Promise<number>,
   limit: (() => Promise<number>) | undefined,
 ): Promise<Compared> {
-  if (!limit) return compared((await inTurns(rounds, { figure })).figure)
   const found = await inTurns(rounds, { figure, limit })
   return compared(found.figure, found.limit)
+}
+
+/** The line that compares figures of the present executable with those of the earlier one in the same rounds. */
+export function besideBefore(
+  measure: string,
+  unit: string,
+  present: number[],
+  before: number[] | undefined,
+  reach?: Reach,
+): Result {
+  return {
+    measure: `${measure} ÷ the earlier executable`,
+    ...(present.length > 0 && compared(present, before)),
+    unit,
+    beside: 'before',
+    ...(reach && { reach }),
+    ...(!before && { note: 'not compared: needs --before' }),
+  }
 }

@@ -23,8 +23,8 @@ import { start } from './measures/start.ts'
 import { tokens } from './measures/tokens.ts'
 import { writes } from './measures/writes.ts'
 import { type Options, readOptions, USAGE } from './options.ts'
-import { missingPrograms } from './programs.ts'
-import { type Report, report, titleOf } from './report.ts'
+import { missingPgbench } from './pgbench.ts'
+import { report, titleOf } from './report.ts'
 import { lineOf, type Result, tableOf } from './results.ts'
 import { createWorld, type World } from './world.ts'
 
@@ -76,14 +76,13 @@ async function measureAll(world: World, chosen: Measure[]): Promise<{ results: R
 
 /** Returns the exit code. A benchmark fails if it cannot measure, and not if a result is slow. */
 async function bench(options: Options, chosen: Measure[]): Promise<number> {
-  const missing = missingPrograms()
+  const missing = missingPgbench()
   if (missing) say(missing)
   const world = await createWorld(options, await executable(), say)
   try {
     const { results, failed } = await measureAll(world, chosen)
     const whole = await report(world, results)
-    const before: Report | undefined = options.before && (await Bun.file(options.before).json())
-    console.log(`${titleOf(whole)}\n\n${tableOf(results, before?.results)}`)
+    console.log(`${titleOf(whole)}\n\n${tableOf(results)}`)
     if (options.out) await Bun.write(options.out, `${JSON.stringify(whole, null, 2)}\n`)
     return failed > 0 ? 1 : 0
   } finally {

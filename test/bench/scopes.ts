@@ -7,6 +7,36 @@ export async function broadScope(sql: Sql): Promise<Scope> {
   return { organizations: organizations.filter((_, at) => at % 5 !== 0), products: await mostProducts(sql) }
 }
 
+/** Three organizations of middle size, or fewer if they were more than half of all, with most products. */
+export async function middleScope(sql: Sql): Promise<Scope> {
+  const organizations = await bySize(sql)
+  const middle = Math.max(0, Math.floor(organizations.length / 2) - 1)
+  const size = Math.min(3, Math.ceil(organizations.length / 2))
+  return { organizations: organizations.slice(middle, middle + size), products: await mostProducts(sql) }
+}
+
+/** The ids of all organizations that have records, the one with the most records first. */
+export async function bySize(sql: Sql): Promise<string[]> {
+  const rows = await sql<{ id: string }[]>`
+    select organization_id as id from export_records group by 1 order by count(*) desc, 1`
+  return rows.map(row => row.id)
+}
+
+/** Different scopes that are nearly as broad: each lacks another product. */
+export function variantsOf(scope: Scope, count: number): Scope[] {
+  return scope.products
+    .slice(0, count)
+    .map(product => ({ ...scope, products: scope.products.filter(id => id !== product) }))
+}
+
+/** The id of the first record in a scope. */
+export async function firstIdIn(sql: Sql, scope: Scope): Promise<string> {
+  const [row] = await sql.unsafe<{ id: string }[]>(
+    `select id from export_records where ${inScope(scope)} order by id limit 1`,
+  )
+  return row?.id ?? ''
+}
+
 /** 35 of 40 products, or the same share of another number. */
 export async function mostProducts(sql: Sql): Promise<string[]> {
   const products = await idsOf(sql, 'products')

@@ -1,23 +1,28 @@
-import { existsSync, mkdtempSync, rmSync } from 'node:fs'
-import { readFile } from 'node:fs/promises'
+import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { join, resolve } from 'node:path'
 import postgres, { type Sql } from 'postgres'
-import { type OwnCluster, startCluster } from '../support/own-cluster.ts'
-import { debianBinaries } from '../support/postgres-binaries.ts'
+import type { OwnCluster } from '../support/own-cluster.ts'
 import type { Credentials } from '../support/walk.ts'
 import { atExit } from './at-exit.ts'
 import { axport, timedImport, writeSample } from './executable.ts'
 import type { Options } from './options.ts'
+import { startPostgres } from './own-postgres.ts'
 import type { Ended } from './program.ts'
 
-/** The environment of all measures. */
-export interface World {
-  options: Options
+/** An executable with a database of its schema. */
+export interface Deployment {
   executable: string
+  databaseUrl: string
+}
+
+/** The environment of all measures, and the deployment that is measured. */
+export interface World extends Deployment {
+  options: Options
+  /** The earlier executable with the same data; undefined without --before. */
+  before: Deployment | undefined
   /** A folder for files, which is removed in the end. */
   folder: string
-  databaseUrl: string
   /** The number of assessments. */
   records: number
   sql: Sql
@@ -26,7 +31,7 @@ export interface World {
   /** Opens a new connection. */
   connect(databaseUrl: string): Sql
   /** Creates another database in the same Postgres with `records` assessments; undefined with --database. */
-  another(records: number): Promise<string | undefined>
+  another(records: number): Promise<Deployment | undefined>
   /** Runs `work` on an empty database in the same Postgres; undefined with --database. */
   onEmpty: (<Value>(work: (databaseUrl: string) => Promise<Value>) => Promise<Value>) | undefined
   /** Runs `work` with the primary and with new standbys, which are stopped afterwards; undefined with --database. */
@@ -37,7 +42,7 @@ export interface World {
       ) => Promise<Value>)
     | undefined
   /** Returns an integration with this scope, which the first call creates. */
-  provision(databaseUrl: string, scope: Scope): Promise<Credentials>
+  provision(deployment: Deployment, scope: Scope): Promise<Credentials>
   close(): Promise<void>
 }
 
@@ -47,46 +52,35 @@ export interface Scope {
   products: string[]
 }
 
-/**
- * The settings of Postgres: the safe defaults, with a cache for the often used data and with rare checkpoints. Vacuum
- * runs after the import only, so that it disturbs no round.
- */
-export const SETTINGS = {
-  fsync: 'on',
-  full_page_writes: 'on',
-  shared_buffers: '1GB',
-  max_wal_size: '8GB',
-  autovacuum: 'off',
-}
-
 /** Creates a database with data, or uses the one at --database. */
 export async function createWorld(
   options: Options,
   executable: string,
   say: (text: string) => void,
 ): Promise<World> {
-  const cluster = options.database ? undefined : await startPostgres(options)
+  const cluster = options.database ? undefined : await startPostgres(options.postgres)
   const folder = mkdtempSync(join(tmpdir(), 'axport-bench-'))
   const removeFolder = () => rmSync(folder, { recursive: true, force: true })
   atExit(removeFolder)
   const databaseUrl = options.database ?? (cluster?.url() as string)
   const connect = (url: string) => postgres(url, { max: 1, onnotice: () => {} })
   const sql = connect(databaseUrl)
-  const provisioned = new Map<string, { url: string; credentials: Credentials }>()
+  const provisioned = new Map<string, Credentials>()
 
-  const fill = async (url: string, records: number) => {
+  const fill = async (deployment: Deployment, records: number) => {
     say(`making and importing ${records} assessments …`)
-    await axport(executable, ['migrate'], { DATABASE_URL: url })
+    await axport(deployment.executable, ['migrate'], { DATABASE_URL: deployment.databaseUrl })
     const file = await writeSample(executable, records, folder)
-    return { file, ...(await timedImport(executable, url, file)) }
+    return { file, ...(await timedImport(deployment.executable, deployment.databaseUrl, file)) }
   }
-  const another = async (records: number) => {
+  const deploy = async (executable: string, name: string, records: number) => {
     if (!cluster) return undefined
-    const name = `records_${records}`
-    await sql.unsafe(`create database ${name}`)
-    await fill(cluster.url(name), records)
-    return cluster.url(name)
+    await sql`create database ${sql(name)}`
+    const deployment = { executable, databaseUrl: cluster.url(name) }
+    await fill(deployment, records)
+    return deployment
   }
+  const another = (records: number) => deploy(executable, `records_${records}`, records)
   const onEmpty = async <Value>(work: (url: string) => Promise<Value>) => {
     await sql`create database empty`
     try {
@@ -106,22 +100,20 @@ export async function createWorld(
         for (const standby of standbys) await standby.stop()
       }
     })
-  const provision = async (url: string, scope: Scope) => {
-    const key = JSON.stringify([url, scope])
-    const known = provisioned.get(key)?.credentials
+  const provision = async (deployment: Deployment, scope: Scope) => {
+    const key = JSON.stringify([deployment.databaseUrl, scope])
+    const known = provisioned.get(key)
     if (known) return known
-    const credentials = await createIntegration(executable, url, scope)
-    provisioned.set(key, { url, credentials })
+    const credentials = await createIntegration(deployment, scope)
+    provisioned.set(key, credentials)
     return credentials
   }
   const close = async () => {
     await sql.end()
     if (options.database) {
       // The integrations are removed again, because the database at --database belongs to the user.
-      for (const { url, credentials } of provisioned.values()) {
-        await axport(executable, ['integration', 'delete', credentials.client_id, '--yes'], {
-          DATABASE_URL: url,
-        })
+      for (const { client_id } of provisioned.values()) {
+        await axport(executable, ['integration', 'delete', client_id, '--yes'], { DATABASE_URL: databaseUrl })
       }
     }
     await cluster?.stop()
@@ -130,29 +122,20 @@ export async function createWorld(
   const own = { another, onEmpty: cluster && onEmpty, replicated, provision, close }
   const world = { options, executable, folder, databaseUrl, sql, connect, ...own }
   try {
-    const source = options.database ? undefined : await fill(databaseUrl, options.records)
-    return { ...world, source, records: await countRecords(sql) }
+    const source = options.database ? undefined : await fill(world, options.records)
+    const before = options.before
+      ? await deploy(resolve(options.before), 'before', options.records)
+      : undefined
+    return { ...world, source, before, records: await countRecords(sql) }
   } catch (error) {
     await close()
     throw error
   }
 }
 
-/** Starts the Postgres of the requested version. */
-async function startPostgres({ postgres: major }: Options): Promise<OwnCluster> {
-  const debian = major === undefined ? undefined : debianBinaries(major)
-  const isThere = debian !== undefined && existsSync(debian.postgres)
-  const cluster = await startCluster({ settings: SETTINGS, ...(isThere && { binaries: debian }) })
-  const found = Number.parseInt(await readFile(join(cluster.dataDir, 'PG_VERSION'), 'utf8'), 10)
-  if (major === undefined || found === major) return cluster
-  await cluster.stop()
-  throw new Error(`Postgres ${major} is not installed: apt-get install postgresql-${major}`)
-}
-
 /** Creates an integration with this scope through the command line. */
 export async function createIntegration(
-  executable: string,
-  databaseUrl: string,
+  { executable, databaseUrl }: Deployment,
   { organizations, products }: Scope,
 ): Promise<Credentials> {
   const ids = ['--organizations', organizations.join(), '--products', products.join()]

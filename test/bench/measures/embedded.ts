@@ -34,7 +34,7 @@ export const embedded: Measure = {
       for (let round = 0; round < options.rounds + WARM; round++) {
         // Each scope leaves out another product, so that page memory has nothing about the scope.
         const scope = { organizations, products: products.filter((_, at) => at !== round % products.length) }
-        const credentials = await createIntegration(executable, DATABASE_URL, scope)
+        const credentials = await createIntegration({ executable, databaseUrl: DATABASE_URL }, scope)
         const headers = await authorize(service.url, credentials)
         // The first request makes the token known, which the measured requests must not include.
         const paths = [filtered('filter[user_ids][]', 1), FIRST_PAGE, FIRST_PAGE]

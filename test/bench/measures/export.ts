@@ -1,85 +1,111 @@
-import { type Measure, withService } from '../measured-service.ts'
+import type { Measure } from '../measured-service.ts'
 import { walkPaths } from '../paths.ts'
-import { copy } from '../programs.ts'
+import { BESIDE_PGBENCH, secondsOf } from '../pgbench.ts'
 import type { Result } from '../results.ts'
-import { compared, inTurns } from '../rounds.ts'
-import { broadScope, inScope, sizeOf } from '../scopes.ts'
-import type { Scope, World } from '../world.ts'
+import { besideBefore, byBoth, compared, inTurns } from '../rounds.ts'
+import { broadScope, inScope, sizeOf, variantsOf } from '../scopes.ts'
+import { walkTogether } from '../walkers.ts'
+import type { Deployment, Scope, World } from '../world.ts'
+
+/** The number of clients that export side by side. */
+const CLIENTS = 4
 
 /**
- * A full export by one client, page by page, from a service with empty page memory. The export is compared with COPY of
- * the same documents, and with an export of a tenth of the records.
+ * Full exports, page by page, from a service with empty page memory: by one client, compared with pgbench that reads the
+ * same pages as rows, and with an export of a tenth of the records; and by several clients side by side.
  */
 export const fullExport: Measure = {
   name: 'export',
   async run(world) {
-    const all = await exportOf(world, world.databaseUrl)
+    // At most three rounds, because a walk over millions takes minutes.
+    const rounds = Math.min(3, world.options.rounds)
+    const all = await exportOf(world, world)
     const tenth = await aTenth(world)
-    const copied = copy(world.databaseUrl, `select document from export_records where ${inScope(all.scope)}`)
-    const figures = await inTurns<string>(roundsFor(world), {
-      walk: () => walkOnce(world, all),
-      ...(copied && { copied }),
-      ...('scope' in tenth && { tenth: () => walkOnce(world, tenth) }),
+    const one = await inTurns(rounds, {
+      walk: () => exportTogether(world, world, [all]),
+      pages: secondsOf(world, pagesAsRows(all.scope), Math.ceil(all.count / 100)),
+      tenth: 'why' in tenth ? undefined : () => exportTogether(world, tenth.deployment, [tenth]),
     })
-    const { walk = [], copied: copies, tenth: tenths } = figures
+    const several: Export[] = []
+    for (const scope of variantsOf(all.scope, CLIENTS))
+      several.push({ scope, ...(await sizeOf(world.sql, scope)) })
+    const sideBySide = await inTurns(
+      rounds,
+      byBoth(world, deployment => exportTogether(world, deployment, several)),
+    )
     return [
       {
-        measure: `full export of ${all.count.toLocaleString('en-US')} by one client ÷ COPY`,
-        ...compared(walk, copies),
+        measure: `full export of ${all.count.toLocaleString('en-US')} by one client ÷ pgbench, the same pages as rows`,
+        ...compared(one.walk, one.pages),
+        ...BESIDE_PGBENCH,
         unit: 's',
-        beside: 'COPY',
-        reach: { of: 'ratio', atMost: 2.5 },
-        note: copied ? 'aim: 1.8' : 'no limit: psql not found',
+        reach: { of: 'ratio', atMost: 2 },
       },
-      tenthResult(compared(walk, tenths), 'why' in tenth ? tenth.why : undefined),
+      besideBefore(
+        `full exports by ${CLIENTS} clients side by side`,
+        's',
+        sideBySide.present,
+        sideBySide.before,
+        { of: 'ratio', atMost: 0.6 },
+      ),
+      tenthResult(compared(one.walk, one.tenth), 'why' in tenth ? tenth.why : undefined),
     ]
   },
 }
 
-/** An export: its database and scope, and the number and bytes of its records. */
+/** An export: its scope, and the number and bytes of its records. */
 interface Export {
-  databaseUrl: string
   scope: Scope
   count: number
   bytes: number
 }
 
-async function exportOf(world: World, databaseUrl: string): Promise<Export> {
+async function exportOf(world: World, { databaseUrl }: Deployment): Promise<Export> {
   const sql = world.connect(databaseUrl)
   try {
     const scope = await broadScope(sql)
-    return { databaseUrl, scope, ...(await sizeOf(sql, scope)) }
+    return { scope, ...(await sizeOf(sql, scope)) }
   } finally {
     await sql.end()
   }
 }
 
-/** Seconds of one walk, on a service with empty page memory. */
-async function walkOnce(world: World, { databaseUrl, scope, count, bytes }: Export): Promise<number> {
-  const job = { paths: walkPaths(count), connections: 1 }
-  const outcome = await withService(world, scope, ({ load }) => load(job), databaseUrl)
-  requireAll(outcome.bytes, job.paths.length, count, bytes)
-  return outcome.seconds
+/** A page by its documents, with a constant scope and no token; the next execution begins after the last row. */
+function pagesAsRows(scope: Scope) {
+  return {
+    text: `select certified_on, id, document from export_records
+      where ${inScope(scope)} and (certified_on, id) > (:certified_on, :id)
+      order by certified_on, id limit 100 \\aset`,
+    values: { certified_on: '-infinity', id: '0' },
+  }
+}
+
+/** Seconds until each export has been read to its end by a client of its own, on a service with empty page memory. */
+async function exportTogether(world: World, deployment: Deployment, exports: Export[]): Promise<number> {
+  const walkers = exports.map(({ scope, count }) => ({ scope, paths: walkPaths(count) }))
+  const outcomes = await walkTogether(world, deployment, walkers)
+  for (const [at, { bytes }] of outcomes.entries()) requireAll(bytes, exports[at] as Export)
+  return Math.max(...outcomes.map(({ seconds }) => seconds))
 }
 
 /** Throws unless every document came once: the bytes must be those of documents, commas and envelopes. */
-function requireAll(received: number, pages: number, count: number, bytes: number): void {
+function requireAll(received: number, { count, bytes }: Export): void {
+  const pages = Math.ceil(count / 100)
   const envelope = (offset: number) => `{"data":[],"meta":{"count":${count},"offset":${offset},"page":100}}`
   const envelopes = Array.from({ length: pages }, (_, at) => envelope(at * 100).length)
   const expected = bytes + (count - pages) + envelopes.reduce((sum, length) => sum + length, 0)
   if (received !== expected) throw new Error(`the export has ${received} bytes instead of ${expected}`)
 }
 
-/** At most three rounds, because a walk over millions takes minutes. */
-const roundsFor = ({ options }: World) => Math.min(3, options.rounds)
-
 const MOST = 10_000_000
 
 /** At ten million records: an export of a tenth of the records from another database. */
-async function aTenth(world: World): Promise<Export | { why: string }> {
+async function aTenth(world: World): Promise<(Export & { deployment: Deployment }) | { why: string }> {
   if (world.records !== MOST) return { why: 'not measured: needs --records 10000000' }
-  const url = await world.another(MOST / 10)
-  return url ? await exportOf(world, url) : { why: 'not measured: the Postgres at --database is not our own' }
+  const deployment = await world.another(MOST / 10)
+  return deployment
+    ? { deployment, ...(await exportOf(world, deployment)) }
+    : { why: 'not measured: the Postgres at --database is not our own' }
 }
 
 function tenthResult(found: ReturnType<typeof compared>, why: string | undefined): Result {

@@ -15,7 +15,7 @@ export const fair: Measure = {
   name: 'fair',
   async run(world) {
     const scope = await broadScope(world.sql)
-    const other = await world.provision(world.databaseUrl, { ...scope, products: scope.products.slice(1) })
+    const other = await world.provision(world, { ...scope, products: scope.products.slice(1) })
     const { seconds, rounds } = world.options
     const figures = await withService(world, scope, async ({ service, headers, load }) => {
       const otherHeaders = await authorize(service.url, other)

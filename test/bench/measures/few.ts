@@ -1,7 +1,7 @@
 import { type Measure, withService } from '../measured-service.ts'
 import { pageAt, SORTS } from '../paths.ts'
 import { median, type Result } from '../results.ts'
-import { broadScope, hundreds, mostProducts, sizeOf } from '../scopes.ts'
+import { broadScope, bySize, hundreds, middleScope, sizeOf } from '../scopes.ts'
 import { authorize } from '../service.ts'
 import type { Scope, World } from '../world.ts'
 
@@ -13,16 +13,16 @@ import type { Scope, World } from '../world.ts'
 export const few: Measure = {
   name: 'few',
   async run(world) {
-    const ranked = await world.sql<{ id: string }[]>`
-      select organization_id as id from export_records group by 1 order by count(*) desc, 1`
-    const ids = ranked.map(row => row.id)
-    const middle = Math.max(0, Math.floor(ids.length / 2) - 1)
-    const products = await mostProducts(world.sql)
-    const scopeOf = (from: number) => ({ organizations: ids.slice(from, from + 3), products })
+    const ids = await bySize(world.sql)
+    const middle = await middleScope(world.sql)
+    const largest = { ...middle, organizations: ids.slice(0, 3) }
     const broad = await broadScope(world.sql)
     return [
-      ...(await slowest(world, scopeOf(middle), `3 of ${ids.length} organizations`, { count: 4, jump: 4 })),
-      ...(await slowest(world, scopeOf(0), 'the 3 largest organizations', { count: 15, jump: 30 })),
+      ...(await slowest(world, middle, `${middle.organizations.length} of ${ids.length} organizations`, {
+        count: 4,
+        jump: 4,
+      })),
+      ...(await slowest(world, largest, 'the 3 largest organizations', { count: 15, jump: 30 })),
       ...(await slowest(world, broad, `${broad.organizations.length} organizations`, { jump: 200 })),
     ]
   },
@@ -43,7 +43,7 @@ async function slowest(
   const { count } = await sizeOf(world.sql, scope)
   const questions = questionsOf(count)
   const paths = questions.map(({ path }) => path)
-  const other = await world.provision(world.databaseUrl, { ...scope, products: scope.products.slice(1) })
+  const other = await world.provision(world, { ...scope, products: scope.products.slice(1) })
   const rounds: number[][] = []
   for (let round = 0; round < world.options.rounds; round++) {
     const { latencies } = await withService(world, scope, async ({ service, load }) => {

@@ -4,7 +4,7 @@ import type { Result } from '../results.ts'
 import { compared, inTurns } from '../rounds.ts'
 import type { World } from '../world.ts'
 
-/** The import of the data, an import of the same file again, and its import by another executable. */
+/** The import of the data, an import of the same file again, and its import by the earlier executable. */
 export const importing: Measure = {
   name: 'import',
   async run(world) {
@@ -35,31 +35,32 @@ export const importing: Measure = {
         unit: 'MB',
         reach: { of: 'value', atMost: 300 },
       },
-      await againstAnother(world, source.file),
+      await againstBefore(world, source.file),
     ]
   },
 }
 
-/** Imports the same file into an empty database by this executable and by another one, in turns. */
-async function againstAnother(
-  { executable, options, records, onEmpty }: World,
+/** Imports the same file into an empty database by this executable and by the earlier one, in turns. */
+async function againstBefore(
+  { executable, before, options, records, onEmpty }: World,
   file: string,
 ): Promise<Result> {
   const result: Result = {
-    measure: 'import into an empty database ÷ import by another executable',
+    measure: 'import into an empty database ÷ import by the earlier executable',
     unit: '/s',
-    beside: 'other executable',
+    beside: 'before',
     reach: { of: 'ratio', atLeast: 1.4 },
     note: 'aim: 2',
   }
-  const { against } = options
-  if (against === undefined) return { ...result, note: 'not measured: needs --against' }
-  if (!onEmpty) return { ...result, note: 'not measured: the benchmark did not start this Postgres' }
+  if (!before || !onEmpty) return { ...result, note: 'not measured: needs --before' }
   const rate = (program: string) => () =>
     onEmpty(async databaseUrl => {
       await axport(program, ['migrate'], { DATABASE_URL: databaseUrl })
       return records / (await timedImport(program, databaseUrl, file)).seconds
     })
-  const rates = await inTurns(Math.min(3, options.rounds), { ours: rate(executable), theirs: rate(against) })
+  const rates = await inTurns(Math.min(3, options.rounds), {
+    ours: rate(executable),
+    theirs: rate(before.executable),
+  })
   return { ...result, ...compared(rates.ours, rates.theirs) }
 }

@@ -43,7 +43,7 @@ export const replicas: Measure = {
 async function compareStandbys(world: World, primary: OwnCluster, standbys: OwnCluster[]): Promise<Result[]> {
   const scope = await broadScope(world.sql)
   const { count } = await sizeOf(world.sql, scope)
-  const credentials = await world.provision(world.databaseUrl, scope)
+  const credentials = await world.provision(world, scope)
   const paths = walkPaths(count)
   const contestants: Contestant[] = []
   const work = STANDBYS.map((): number[] => [])

@@ -1,21 +1,18 @@
 import { LIST } from '../../support/http.ts'
 import { type Measure, withService } from '../measured-service.ts'
-import { compareWithPgbench } from '../programs.ts'
-import { broadScope, inScope } from '../scopes.ts'
+import { compareWithPgbench } from '../pgbench.ts'
+import { broadScope, firstIdIn } from '../scopes.ts'
 
 /** One record by its id, compared with pgbench that reads only the record. */
 export const retrieve: Measure = {
   name: 'retrieve',
   async run(world) {
     const scope = await broadScope(world.sql)
-    const [row] = await world.sql.unsafe<{ id: string }[]>(
-      `select id from export_records where ${inScope(scope)} order by id limit 1`,
-    )
-    const paths = [`${LIST}/${row?.id}`]
+    const id = await firstIdIn(world.sql, scope)
+    const paths = [`${LIST}/${id}`]
     const lookUp = {
       text: 'select document from export_records where id = :id',
-      values: { id: row?.id ?? '' },
-      aim: 0.37,
+      values: { id },
     }
     const figures = await withService(world, scope, async ({ rate, warmUp }) => {
       await warmUp({ paths })

@@ -1,6 +1,6 @@
 import { type Credentials, TOKEN, tokenRequest } from '../../support/http.ts'
 import { type Measure, withService } from '../measured-service.ts'
-import { compareWithPgbench } from '../programs.ts'
+import { compareWithPgbench } from '../pgbench.ts'
 import { broadScope } from '../scopes.ts'
 
 /** Issued tokens, compared with pgbench that inserts the same row without checking a secret. */
@@ -8,7 +8,7 @@ export const tokens: Measure = {
   name: 'tokens',
   async run(world) {
     const scope = await broadScope(world.sql)
-    const { client_id } = await world.provision(world.databaseUrl, scope)
+    const { client_id } = await world.provision(world, scope)
     const [secret] = await world.sql<{ id: string }[]>`
       select s.id from integration_secrets s join integrations i on i.id = s.integration_id
       where i.client_id = ${client_id}`
@@ -17,7 +17,6 @@ export const tokens: Measure = {
         values (sha256(uuid_send(gen_random_uuid())), :secret, now(), now() + interval '2 hours')
         returning floor(extract(epoch from created_at))::bigint`,
       values: { secret: secret?.id ?? '' },
-      aim: 0.8,
     }
     const figures = await withService(world, scope, async ({ credentials, rate, warmUp }) => {
       const job = tokenJob(credentials)
