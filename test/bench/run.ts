@@ -15,6 +15,7 @@ import { firstPage } from './measures/first-page.ts'
 import { importing } from './measures/import.ts'
 import { memory } from './measures/memory.ts'
 import { pulling } from './measures/pull.ts'
+import { rareProduct } from './measures/rare.ts'
 import { replicas } from './measures/replicas.ts'
 import { rest } from './measures/rest.ts'
 import { retrieve } from './measures/retrieve.ts'
@@ -35,6 +36,7 @@ const MEASURES = [
   writes,
   again,
   few,
+  rareProduct,
   cold,
   search,
   filters,
