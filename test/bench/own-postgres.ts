@@ -6,7 +6,7 @@ import { debianBinaries } from '../support/postgres-binaries.ts'
 
 /**
  * The settings of Postgres: the safe defaults, with a cache for the often used data and with rare checkpoints. Vacuum
- * runs after the import only, so that it disturbs no round.
+ * runs after the import only, so that it disturbs no round. The log is JSON, which sent-queries.ts reads.
  */
 export const SETTINGS = {
   fsync: 'on',
@@ -14,6 +14,9 @@ export const SETTINGS = {
   shared_buffers: '1GB',
   max_wal_size: '8GB',
   autovacuum: 'off',
+  logging_collector: 'on',
+  log_destination: 'jsonlog',
+  log_rotation_size: '0',
 }
 
 /**

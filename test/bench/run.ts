@@ -7,6 +7,7 @@ import { cold } from './measures/cold.ts'
 import { compressedWalk } from './measures/compressed.ts'
 import { disclosures } from './measures/disclosures.ts'
 import { embedded } from './measures/embedded.ts'
+import { execution } from './measures/execution.ts'
 import { fullExport } from './measures/export.ts'
 import { fair } from './measures/fair.ts'
 import { few } from './measures/few.ts'
@@ -31,6 +32,7 @@ import { createWorld, type World } from './world.ts'
 
 const MEASURES = [
   firstPage,
+  execution,
   fullExport,
   pulling,
   writes,
