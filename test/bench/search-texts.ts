@@ -35,8 +35,8 @@ export async function searchTextsIn(sql: Sql, scope: Scope): Promise<SearchText[
   const single = shares(seen, name => name.match(/\p{L}/gu) ?? [])
   const pairs = shares(seen, name => [...name.matchAll(/(?=(\p{L}{2}))/gu)].map(([, pair]) => pair ?? ''))
   const chosen: [name: string, of: Map<string, number>, share: number, first: number, next: number][] = [
-    ['rare', words, 0, 10, 12],
-    ['typical', words, 0.01, 25, 12],
+    ['rare', words, 0, 25, 12],
+    ['typical', words, 0.01, 40, 12],
     ['common', words, 0.18, 300, 12],
     ['two letters', pairs, 0.2, 300, 60],
     ['a rare letter', single, 0.005, 300, 60],
