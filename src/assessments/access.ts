@@ -1,6 +1,6 @@
 import { sql } from 'drizzle-orm'
 import { apiError, HttpError } from '../answers.ts'
-import { type RawRow, type Runner, rawStatement, text } from '../postgres/statement.ts'
+import { type NamedRow, type Runner, rawStatement, rowOf, text } from '../postgres/statement.ts'
 import { sha256 } from '../random.ts'
 
 /** The integration of a live token, whose scope has at least one organization and one product. */
@@ -36,22 +36,28 @@ export function unprovisioned(missing: 'tenant' | 'product', clientId: string): 
 /** Looks a token up for a request that reads nothing else, or for the page memory. Throws HttpError 401 or 400. */
 export async function requireAccess(db: Runner, tokenDigest: Uint8Array): Promise<Access> {
   const [row] = await lookUp(db, { token: tokenDigest })
-  return accessOf(row)
+  return accessOf(row && access.read(row))
 }
 
-/** The first columns of a statement with a `token`, for accessOf(). */
-export const ACCESS = sql`
-  token.client_id, token.scope_digest,
-  cardinality(token.organization_ids) as organizations, cardinality(token.product_ids) as products`
+/** The columns of a `token` in a statement's row, for accessOf(). */
+export const ACCESS = {
+  clientId: sql`token.client_id`,
+  scope: sql`token.scope_digest`,
+  organizations: sql`cardinality(token.organization_ids)`,
+  products: sql`cardinality(token.product_ids)`,
+}
 
 /** Reads the columns of ACCESS. No row, or null there, means no live token. Throws HttpError 401 or 400. */
-export function accessOf(row: RawRow | undefined): Access {
-  const [clientId, scope, organizations, products] = (row ?? []).slice(0, 4).map(text)
-  if (clientId == null || scope == null) throw invalidToken('presented')
+export function accessOf(row: NamedRow<keyof typeof ACCESS> | undefined): Access {
+  const [clientId, scope, organizations] = [text(row?.clientId), text(row?.scope), text(row?.organizations)]
+  if (clientId === null || scope === null) throw invalidToken('presented')
   if (organizations === '0') throw unprovisioned('tenant', clientId)
-  if (products === '0') throw unprovisioned('product', clientId)
+  if (text(row?.products) === '0') throw unprovisioned('product', clientId)
   return { clientId, scope, organizations: Number(organizations) }
 }
 
+/** The row of a statement that reads the token alone. */
+const access = rowOf(ACCESS)
+
 const lookUp = rawStatement<{ token: Uint8Array }>(sql`
-  select ${ACCESS} from live_token(${sql.placeholder('token')}::bytea) as token`)
+  select ${access.list} from live_token(${sql.placeholder('token')}::bytea) as token`)

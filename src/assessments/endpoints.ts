@@ -2,7 +2,7 @@ import { sql } from 'drizzle-orm'
 import { exportRecords as r } from '../../db/schema.ts'
 import { type Answer, apiError, COMPRESSIBLE, errorAnswer, HttpError } from '../answers.ts'
 import type { ListQuery } from '../contract.ts'
-import { type Runner, rawStatement } from '../postgres/statement.ts'
+import { type Runner, rawStatement, rowOf } from '../postgres/statement.ts'
 import { ACCESS, accessOf, requireAccess } from './access.ts'
 import { isBigint } from './conditions.ts'
 import { disclosed, disclosureOf } from './disclosure.ts'
@@ -44,7 +44,7 @@ export async function retrieveAssessment(
 ): Promise<Answer> {
   if (!/^\d+$/.test(id) || !isBigint(id)) return await refuse(db, tokenDigest, assessmentNotFound())
   const [row] = await retrieve(db, { id, token: tokenDigest })
-  const access = accessOf(row)
+  const access = accessOf(row && retrieved.read(row))
   memory.noteAccess(tokenDigest, access)
   const { clientId } = access
   const [document, ...shown] = row?.slice(4) ?? []
@@ -58,8 +58,10 @@ export async function retrieveAssessment(
   }
 }
 
+const retrieved = rowOf({ ...ACCESS, document: sql`${r.document}` })
+
 const retrieve = rawStatement(sql`
-  select ${ACCESS}, ${r.document} as document, disclosed.*
+  select ${retrieved.list}, disclosed.*
   from live_tokens as token
   left join ${r} on ${r.id} = ${sql.placeholder('id')}::bigint
     and ${r.organizationId} = any (token.organization_ids)

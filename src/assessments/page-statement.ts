@@ -1,7 +1,7 @@
 import { type SQL, sql } from 'drizzle-orm'
 import { exportRecords as r } from '../../db/schema.ts'
 import type { Order, Sort } from '../contract.ts'
-import { type RawRow, rawStatement, type Statement } from '../postgres/statement.ts'
+import { type RawRow, rawStatement, rowOf, type Statement } from '../postgres/statement.ts'
 import { ACCESS } from './access.ts'
 import {
   conditions,
@@ -101,7 +101,7 @@ with token as materialized (
     greatest(0, at - wanted - size) as before_skip, greatest(0, least(at - wanted, size)) as before_size
   from entry
 ), page as materialized (${pageRecords(shape)})
-select ${ACCESS},
+select ${rowOf(ACCESS).list},
   is_valid and (entry.size = 0 or greatest(after_skip + after_size, before_skip + before_size) <= ${REACHES[shape.reach]}) as is_valid,
   count, coalesce(newest.position, 0) as position, coalesce(newest.tag, gen_random_uuid()) as tag,
   ${isCounted ? sql`(select reltuples::bigint from pg_class where oid = 'export_records'::regclass)` : sql`null`} as total,

@@ -1,6 +1,6 @@
 import type { ListQuery } from '../contract.ts'
-import { type RawRow, type Runner, text } from '../postgres/statement.ts'
-import { type Access, accessOf, requireAccess } from './access.ts'
+import { type RawRow, type Runner, rowOf, text } from '../postgres/statement.ts'
+import { ACCESS, type Access, accessOf, requireAccess } from './access.ts'
 import { constraints, NARROW_FILTERS, searchOf } from './conditions.ts'
 import type { Entry, PageMemory, Selection } from './page-memory.ts'
 import { pageStatement, reachOf, type Shape, type Way } from './page-statement.ts'
@@ -70,11 +70,14 @@ async function read(
   return pageRow(row)
 }
 
+/** The first columns of a page statement. */
+const token = rowOf(ACCESS)
+
 /** The row of a page statement: one snapshot. */
 function pageRow(row: RawRow) {
   const [isValid, count, position, tag, total, documents, size, key, id, ...shown] = row.slice(4)
   return {
-    access: accessOf(row),
+    access: accessOf(token.read(row)),
     /** Whether the hints were valid; if not, the rest means nothing. */
     isValid: text(isValid) === 't',
     count: Number(text(count)),

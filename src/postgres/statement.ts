@@ -1,4 +1,4 @@
-import { fillPlaceholders, type SQL } from 'drizzle-orm'
+import { fillPlaceholders, type SQL, sql } from 'drizzle-orm'
 import { PgDialect } from 'drizzle-orm/pg-core'
 import type { Fragment, ParameterOrJSON, Sql, TransactionSql } from 'postgres'
 import { rawRows } from './connection/value-types.ts'
@@ -21,6 +21,27 @@ export type RawRow = (Buffer | null)[]
 
 /** A column of a raw row as a string. */
 export const text = (column: Buffer | null | undefined): string | null => column?.toString() ?? null
+
+/** The columns of a raw row by their names. */
+export type NamedRow<Name extends string> = Record<Name, Buffer | null>
+
+/** Names the columns of a raw row once: for the select list of its statement, and for the reader of its rows. */
+export function rowOf<Name extends string>(columns: Record<Name, SQL>) {
+  const names = Object.keys(columns) as Name[]
+  return {
+    /** The select list: each expression under its name. */
+    list: sql.join(
+      names.map(name => sql`${columns[name]} as ${sql.identifier(name)}`),
+      sql.raw(',\n  '),
+    ),
+    /** Reads a row of a statement whose select list is `list`, or begins with it. */
+    read(row: RawRow): NamedRow<Name> {
+      const named = {} as NamedRow<Name>
+      for (let at = 0; at < names.length; at++) named[names[at] as Name] = row[at] ?? null
+      return named
+    },
+  }
+}
 
 /** A compiled statement: values in, rows out. */
 export type Statement<Values extends Record<string, unknown>, Row> = (

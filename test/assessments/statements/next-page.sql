@@ -38,9 +38,10 @@ with token as materialized (
     where coalesce((select product_ids from scope)[width_bucket("export_records"."product_id", (select product_ids from scope))] = "export_records"."product_id" and (select organization_ids from scope)[width_bucket("export_records"."organization_id", (select organization_ids from scope))] = "export_records"."organization_id", false) and ("export_records"."user_name_key", "export_records"."id") >= ((select $20::text), (select $21::bigint))
     order by "export_records"."user_name_key" asc, "export_records"."id" asc limit 1000
   ) as before limit (select before_size from part) offset (select before_skip from part)))
-select 
-  token.client_id, token.scope_digest,
-  cardinality(token.organization_ids) as organizations, cardinality(token.product_ids) as products,
+select token.client_id as "clientId",
+  token.scope_digest as "scope",
+  cardinality(token.organization_ids) as "organizations",
+  cardinality(token.product_ids) as "products",
   is_valid and (entry.size = 0 or greatest(after_skip + after_size, before_skip + before_size) <= 1000) as is_valid,
   count, coalesce(newest.position, 0) as position, coalesce(newest.tag, gen_random_uuid()) as tag,
   null as total,

@@ -23,9 +23,10 @@ with token as materialized (
   select * from (
     select id, key from picked  order by key asc, id asc limit 1000
   ) as after limit (select after_size from part) offset (select after_skip from part))
-select 
-  token.client_id, token.scope_digest,
-  cardinality(token.organization_ids) as organizations, cardinality(token.product_ids) as products,
+select token.client_id as "clientId",
+  token.scope_digest as "scope",
+  cardinality(token.organization_ids) as "organizations",
+  cardinality(token.product_ids) as "products",
   is_valid and (entry.size = 0 or greatest(after_skip + after_size, before_skip + before_size) <= 1000) as is_valid,
   count, coalesce(newest.position, 0) as position, coalesce(newest.tag, gen_random_uuid()) as tag,
   (select reltuples::bigint from pg_class where oid = 'export_records'::regclass) as total,
