@@ -51,11 +51,10 @@ export interface Parameter {
 
 /** White space around a value is ignored, except in free text, which is compared as it was sent. */
 const text: Parameter = { schema: { type: 'string' }, expected: 'text', read: text => text }
-/** Read as its canonical decimal form, so that "007" and "7" are the same id. */
 const id: Parameter = {
   schema: { type: 'integer', format: 'int64' },
   expected: 'a whole number',
-  read: text => (WHOLE_NUMBER.test(text.trim()) ? BigInt(text).toString() : undefined),
+  read: canonicalNumber,
 }
 const day: Parameter = {
   schema: { type: 'string', format: 'date' },
@@ -72,7 +71,8 @@ const wholeNumber = (minimum: number, preset: number): Parameter => ({
   schema: { minimum, default: preset, type: 'integer' },
   expected: `a whole number, at least ${minimum}`,
   read(text) {
-    const value = WHOLE_NUMBER.test(text.trim()) ? Number(text) : Number.NaN
+    // Twenty characters are beyond the cap, however many follow.
+    const value = Number(canonicalNumber(text)?.slice(0, 20) ?? Number.NaN)
     return value >= minimum ? Math.min(value, Number.MAX_SAFE_INTEGER) : undefined
   },
 })
@@ -87,7 +87,6 @@ const many = (kind: Parameter, description: string) => ({
   schema: { maxItems: MAX_FILTER_VALUES, type: 'array', items: kind.schema, description },
 })
 
-const WHOLE_NUMBER = /^[+-]?\d+$/
 const BOOLEANS = new Map(Object.entries({ true: true, 1: true, false: false, 0: false }))
 
 /** The parameters by their names in the query string. */
@@ -128,6 +127,23 @@ export function isDay(text: string): boolean {
   if (ORDINARY.test(text)) return true
   return (
     /^(?!0000)\d{4}-\d\d-\d\d$/.test(text) && new Date(`${text}T00:00Z`).toJSON()?.startsWith(text) === true
+  )
+}
+
+/**
+ * The canonical decimal form of a whole number, so that "007", "+7" and "7" are the same id; undefined for another text.
+ * It takes linear time: a request may have tens of thousands of digits, and parsing them as a bigint takes quadratic time.
+ */
+export function canonicalNumber(text: string): string | undefined {
+  const [, sign, digits] = /^([+-]?)(\d+)$/.exec(text.trim()) ?? []
+  const significant = digits?.replace(/^0+(?=\d)/, '')
+  return sign === '-' && significant !== '0' ? `-${significant}` : significant
+}
+
+/** Whether a canonical number is within bigint. An id beyond is no error: it matches nothing. */
+export function isBigint(number: string): boolean {
+  return (
+    number.length <= '-9223372036854775808'.length && BigInt.asIntN(64, BigInt(number)) === BigInt(number)
   )
 }
 

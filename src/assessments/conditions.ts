@@ -1,6 +1,6 @@
 import { type SQL, sql } from 'drizzle-orm'
 import { exportPeople, exportProducts, exportRecords as r } from '../../db/schema.ts'
-import type { Filter } from '../contract.ts'
+import { type Filter, isBigint } from '../contract.ts'
 
 /** The conditions for a record to be in a list: the scope of the token, the filters, the search. */
 
@@ -121,11 +121,6 @@ export function constraints(filter: Filter) {
 
 /** The value of a two-valued filter; both of them together constrain nothing. */
 const onlyOne = <Value>(values: Value[] = []) => (new Set(values).size === 1 ? values[0] : undefined)
-
-/** Whether an id is within bigint. Any other id is no error: it matches nothing. */
-export function isBigint(id: string): boolean {
-  return BigInt.asIntN(64, BigInt(id)) === BigInt(id)
-}
 
 /** The search and its patterns, for a text that is not blank; two words are a first and a last name, too. */
 function searchValues(value: string): Values {

@@ -1,10 +1,9 @@
 import { sql } from 'drizzle-orm'
 import { exportRecords as r } from '../../db/schema.ts'
 import { type Answer, apiError, COMPRESSIBLE, errorAnswer, HttpError } from '../answers.ts'
-import type { ListQuery } from '../contract.ts'
+import { canonicalNumber, isBigint, type ListQuery } from '../contract.ts'
 import { type Runner, rawStatement, rowOf } from '../postgres/statement.ts'
 import { ACCESS, accessOf, requireAccess } from './access.ts'
-import { isBigint } from './conditions.ts'
 import { disclosed, disclosureOf } from './disclosure.ts'
 import { readPage } from './page.ts'
 import type { PageMemory } from './page-memory.ts'
@@ -42,8 +41,9 @@ export async function retrieveAssessment(
   tokenDigest: Uint8Array,
   id: string,
 ): Promise<Answer> {
-  if (!/^\d+$/.test(id) || !isBigint(id)) return await refuse(db, tokenDigest, assessmentNotFound())
-  const [row] = await retrieve(db, { id, token: tokenDigest })
+  const number = /^\d+$/.test(id) ? canonicalNumber(id) : undefined
+  if (number === undefined || !isBigint(number)) return await refuse(db, tokenDigest, assessmentNotFound())
+  const [row] = await retrieve(db, { id: number, token: tokenDigest })
   const access = accessOf(row && retrieved.read(row))
   memory.noteAccess(tokenDigest, access)
   const { clientId } = access

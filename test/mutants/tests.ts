@@ -54,18 +54,13 @@ const INTEGRATIONS = [
 
 const TESTS: Record<string, string[]> = {
   'src/assessments/access.ts': ['contract/bearer', 'contract/provisioning', ...CONTRACT, ...PAGES],
-  'src/assessments/conditions.ts': [
-    'assessments/conditions',
-    'assessments/ways',
-    'contract/list-search',
-    ...CONTRACT,
-    ...PAGES,
-  ],
+  'src/assessments/conditions.ts': ['assessments/ways', 'contract/list-search', ...CONTRACT, ...PAGES],
   'src/assessments/endpoints.ts': ['contract/log', 'integrations/refusals', ...CONTRACT, ...PAGES],
   'src/assessments/page-memory.ts': ['assessments/page-memory', ...PAGES, ...CONTRACT],
   'src/assessments/page-statement.ts': ['assessments/ways', ...PAGES, ...CONTRACT],
   'src/assessments/page.ts': ['assessments/ways', ...PAGES, ...CONTRACT],
   'src/contract.ts': [
+    'assessments/numbers',
     'contract/query-string',
     'contract/query-errors',
     ...DOCUMENT,
