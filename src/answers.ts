@@ -28,7 +28,7 @@ export interface LogFields {
   records?: number
   /** The reasons of a 400 or a 401. They name parameters, and never quote the request. */
   refused?: string[]
-  /** The error because of which disclosures were not recorded, and the answer not sent. */
+  /** Why disclosures could not be recorded, and the answer was not sent. */
   withheld?: string
   /** Parameters of the API that resemble unknown parameters of the request. */
   resembled?: string[]
@@ -94,4 +94,10 @@ export function apiError(
   logFields?: LogFields,
 ): HttpError {
   return new HttpError(status, { errors: [{ message }] }, headers, logFields)
+}
+
+/** The 503 of the service: the same request may be answered later. */
+export function unavailable(style: ErrorStyle, retryAfterSeconds: number, logFields?: LogFields): HttpError {
+  const description = 'The service is temporarily unavailable: try again later'
+  return style(503, description, { 'retry-after': String(retryAfterSeconds) }, logFields)
 }

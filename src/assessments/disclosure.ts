@@ -1,6 +1,6 @@
 import { type SQL, type SQLWrapper, sql } from 'drizzle-orm'
 import { exportRecords as r, disclosureState as state } from '../../db/schema.ts'
-import type { DisclosedRecords } from '../answers.ts'
+import { apiError, type DisclosedRecords, unavailable } from '../answers.ts'
 import type { Filter } from '../contract.ts'
 import { type RawRow, type Runner, statement, text } from '../postgres/statement.ts'
 
@@ -39,6 +39,20 @@ const record = statement<Record<string, unknown>, object>(sql`
     ${sql.placeholder('addresses')}::inet[], ${sql.placeholder('clients')}::text[],
     ${sql.placeholder('assessments')}::text[], ${sql.placeholder('people')}::text[], ${sql.placeholder('filters')}::text[])
     as disclosed (key, request, address, client, assessments, people, filters)`)
+
+/** The column for isRecorded(), read in the snapshot of the records. */
+export const recording = sql`(select ${state.isOn} from ${state})`
+
+/**
+ * Whether the answer to a client is to be recorded before it is sent, by the column `recording`. It is null if somebody has
+ * deleted the one row of disclosure_state. Nobody knows then, and so nothing is sent.
+ * @throws HttpError 503
+ */
+export function isRecorded(column: Buffer | null, clientId: string): boolean {
+  if (column !== null) return text(column) === 't'
+  const withheld = 'disclosure_state is empty, its one row was deleted: axport doctor says what to do'
+  throw unavailable(apiError, 1, { clientId, withheld })
+}
 
 /** Joins the columns `disclosed`: the assessments and the people that an answer shows, null if it shows none or none are recorded. */
 export const disclosed = (assessments: SQL, people: SQL, one: SQLWrapper) => sql`left join lateral (

@@ -2,9 +2,9 @@ import { sql } from 'drizzle-orm'
 import { exportRecords as r } from '../../db/schema.ts'
 import { type Answer, apiError, COMPRESSIBLE, errorAnswer, HttpError } from '../answers.ts'
 import { canonicalNumber, isBigint, type ListQuery } from '../contract.ts'
-import { type Runner, rawStatement, rowOf } from '../postgres/statement.ts'
+import { type Runner, rawStatement, rowOf, text } from '../postgres/statement.ts'
 import { ACCESS, accessOf, requireAccess } from './access.ts'
-import { disclosed, disclosureOf } from './disclosure.ts'
+import { disclosureOf, isRecorded, recording } from './disclosure.ts'
 import { readPage } from './page.ts'
 import type { PageMemory } from './page-memory.ts'
 import { nextLink, parseListQuery, resembled } from './query-string.ts'
@@ -43,30 +43,36 @@ export async function retrieveAssessment(
 ): Promise<Answer> {
   const number = /^\d+$/.test(id) ? canonicalNumber(id) : undefined
   if (number === undefined || !isBigint(number)) return await refuse(db, tokenDigest, assessmentNotFound())
-  const [row] = await retrieve(db, { id: number, token: tokenDigest })
-  const access = accessOf(row && retrieved.read(row))
+  const [found] = await retrieve(db, { id: number, token: tokenDigest })
+  const row = found && retrieved.read(found)
+  const access = accessOf(row)
   memory.noteAccess(tokenDigest, access)
   const { clientId } = access
-  const [document, ...shown] = row?.slice(4) ?? []
-  if (!document) return errorAnswer(assessmentNotFound(), { clientId })
+  if (!row?.document) return errorAnswer(assessmentNotFound(), { clientId })
+  const shown = { clientId, assessments: `{${number}}`, people: `{${text(row.educator)}}`, filters: [] }
   return {
     status: 200,
     headers: COMPRESSIBLE,
-    body: Buffer.from(document),
+    body: Buffer.from(row.document),
     logFields: { clientId, records: 1 },
-    ...disclosureOf(clientId, shown, {}),
+    ...(isRecorded(row.isRecorded, clientId) && { disclosed: shown }),
   }
 }
 
-const retrieved = rowOf({ ...ACCESS, document: sql`${r.document}` })
+/** The row of `retrieve`, which any live token has. */
+const retrieved = rowOf({
+  ...ACCESS,
+  document: sql`${r.document}`,
+  educator: sql`${r.userId}`,
+  isRecorded: recording,
+})
 
 const retrieve = rawStatement(sql`
-  select ${retrieved.list}, disclosed.*
+  select ${retrieved.list}
   from live_tokens as token
   left join ${r} on ${r.id} = ${sql.placeholder('id')}::bigint
-    and ${r.organizationId} = any (token.organization_ids)
     and ${r.productId} = any (token.product_ids)
-  ${disclosed(sql`array[${r.id}]`, sql`array[${r.userId}]`, r.id)}
+    and ${r.organizationId} = any (token.organization_ids)
   where token.digest = ${sql.placeholder('token')}::bytea`)
 
 /** Answers with the error only if the token is live and its integration is provisioned (design §5). */

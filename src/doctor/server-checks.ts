@@ -50,7 +50,7 @@ export const checkDisclosures = tableCheck('disclosures', 'disclosure_state', as
   const remedy = 'insert into disclosure_state default values; axport migrate --disclosures on'
   return state
     ? ['ok', describeDisclosing(state)]
-    : ['wrong', `disclosure_state is empty, and nothing is recorded: ${remedy}`]
+    : ['wrong', `disclosure_state is empty, and no record is sent: ${remedy}`]
 })
 
 /** The time of the last import. Other programs that write the source tables leave no such time. */

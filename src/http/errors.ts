@@ -1,4 +1,4 @@
-import { type Answer, type ErrorStyle, errorAnswer, HttpError } from '../answers.ts'
+import { type Answer, type ErrorStyle, errorAnswer, HttpError, unavailable } from '../answers.ts'
 import { ClientGone, DatabaseUnavailable, Displaced, StatementTimeout } from '../postgres/failures.ts'
 import type { ServingDatabase } from '../postgres/pool/serving-database.ts'
 import { originOf } from './request-log.ts'
@@ -32,12 +32,6 @@ export function methodNotAllowed(method: 'GET' | 'POST', style: ErrorStyle): Htt
 export function refuseOverload(request: Request, pool?: ServingDatabase, lane?: string): void {
   const { inFlight, maxRequests } = originOf(request).monitor
   if (inFlight() > maxRequests && !pool?.displace(lane)) throw new Displaced('more than MAX_REQUESTS')
-}
-
-/** The 503 of the service. */
-export function unavailable(style: ErrorStyle, retryAfterSeconds: number): HttpError {
-  const description = 'The service is temporarily unavailable: try again later'
-  return style(503, description, { 'retry-after': String(retryAfterSeconds) })
 }
 
 /** Whether the database, or the connection to it, failed. */

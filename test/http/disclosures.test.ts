@@ -34,6 +34,13 @@ describe.each(BACKENDS_OF_TIER)('while disclosures are recorded (%s)', backend =
 
   const ask = (rest = '', init: RequestInit = {}) => get(service.baseUrl, client.token, LIST + rest, init)
 
+  /** The log line of the request with an answer's headers. */
+  const logLine = async (headers: Headers) => {
+    const id = headers.get('x-request-id') as string
+    const isOfRequest = (line: string) => line.includes(id) && line.includes('"msg":"request"')
+    return JSON.parse(await until('its line is logged', () => service.logged().split('\n').find(isOfRequest)))
+  }
+
   test('each answer with records is recorded: the integration, the request id, the ids', async () => {
     const page = await ask('?page=3&filter[search]=a&filter[user_ids][]=501&filter[user_ids][]=502')
     const single = await ask('/9001')
@@ -106,6 +113,27 @@ describe.each(BACKENDS_OF_TIER)('while disclosures are recorded (%s)', backend =
     expect(await recorded(service.sql)).toHaveLength(1)
   })
 
+  test('a record is a 503 if nobody knows whether it has to be recorded, and the log says what is missing', async () => {
+    await service.sql`delete from disclosure_state`
+    try {
+      const { status, headers, text, body } = await ask('/9001')
+      expect([status, headers.get('retry-after')]).toEqual([503, '1'])
+      expect(body).toEqual({
+        errors: [{ message: 'The service is temporarily unavailable: try again later' }],
+      })
+      expect(text).not.toContain('9001')
+      expect(await logLine(headers)).toMatchObject({
+        client_id: client.clientId,
+        status: 503,
+        withheld: 'disclosure_state is empty, its one row was deleted: axport doctor says what to do',
+      })
+      expect((await ask('/7')).status).toBe(404)
+    } finally {
+      await service.sql`insert into disclosure_state default values`
+    }
+    expect((await ask('/9001')).status).toBe(200)
+  })
+
   describe('an answer that cannot be recorded is a 503 whose reason is only in the log,', () => {
     afterEach(async () => {
       await service.sql`drop function if exists refuse cascade`
@@ -120,14 +148,7 @@ describe.each(BACKENDS_OF_TIER)('while disclosures are recorded (%s)', backend =
     /** The answer to a request, and the reason in its log line. */
     const refusal = async () => {
       const { status, headers, body } = await ask()
-      const id = headers.get('x-request-id') as string
-      const line = await until('its line is logged', () =>
-        service
-          .logged()
-          .split('\n')
-          .find(line => line.includes(id) && line.includes('"msg":"request"')),
-      )
-      const { client_id, records, withheld } = JSON.parse(line)
+      const { client_id, records, withheld } = await logLine(headers)
       expect([client_id, records]).toEqual([client.clientId, undefined])
       return { status, retry: headers.get('retry-after'), body, withheld }
     }
