@@ -10,6 +10,7 @@ import {
   primaryKey,
   text,
   timestamp,
+  unique,
 } from 'drizzle-orm/pg-core'
 
 /**
@@ -71,14 +72,18 @@ export const integrations = pgTable('integrations', {
   contact: text('contact'),
 })
 
-export const integrationSecrets = pgTable('integration_secrets', {
-  id: id('id').primaryKey().generatedAlwaysAsIdentity(),
-  integrationId: id('integration_id').notNull(),
-  digest: digest('digest').notNull(),
-  createdAt: timestamptz('created_at').notNull().defaultNow(),
-  expiresAt: timestamptz('expires_at'),
-  lastUsedAt: timestamptz('last_used_at'),
-})
+export const integrationSecrets = pgTable(
+  'integration_secrets',
+  {
+    id: id('id').primaryKey().generatedAlwaysAsIdentity(),
+    integrationId: id('integration_id').notNull(),
+    digest: digest('digest').notNull(),
+    createdAt: timestamptz('created_at').notNull().defaultNow(),
+    expiresAt: timestamptz('expires_at'),
+    lastUsedAt: timestamptz('last_used_at'),
+  },
+  table => [unique().on(table.id, table.integrationId)],
+)
 
 export const integrationRefusals = pgTable(
   'integration_refusals',
@@ -97,6 +102,7 @@ export const accessTokens = pgTable('access_tokens', {
   secretId: id('secret_id').notNull(),
   createdAt: timestamptz('created_at').notNull().defaultNow(),
   expiresAt: timestamptz('expires_at').notNull(),
+  integrationId: id('integration_id').notNull(),
 })
 
 export const liveSecrets = pgView('live_secrets', {

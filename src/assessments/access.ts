@@ -60,4 +60,4 @@ export function accessOf(row: NamedRow<keyof typeof ACCESS> | undefined): Access
 const access = rowOf(ACCESS)
 
 const lookUp = rawStatement<{ token: Uint8Array }>(sql`
-  select ${access.list} from live_token(${sql.placeholder('token')}::bytea) as token`)
+  select ${access.list} from live_tokens as token where token.digest = ${sql.placeholder('token')}::bytea`)

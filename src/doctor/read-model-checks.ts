@@ -63,6 +63,13 @@ const HARMS: [trigger: RegExp, harm: string, repair?: string][] = [
     // The trigger sorts the sets of each row that is written: scopes are searched in that order.
     'update integrations set organization_ids = organization_ids, product_ids = product_ids',
   ],
+  [/^access_tokens_/, 'no tokens can be issued'],
+  [
+    /^integration_secrets_/,
+    'tokens may outlive the grace of their secret',
+    // The trigger fires, and ends the tokens that it has not ended.
+    'update integration_secrets set expires_at = expires_at',
+  ],
   [/./, 'changes there do not reach the export', 'axport refresh'],
 ]
 

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { type SQL, sql } from 'drizzle-orm'
+import { sql } from 'drizzle-orm'
 import { integrationSecrets as s, accessTokens as t } from '../../db/schema.ts'
 import { Counters } from '../counters.ts'
 import { purgeDisclosures } from '../postgres/disclosing.ts'
@@ -45,15 +45,14 @@ export function startPurging(
     }
   }
   const purgeTokens = async () => {
-    // Tokens of ended secrets first, in batches: deleting a secret deletes all of its tokens at once.
-    await inBatches('tokens', async () => (await purgeEndedTokens(db, BATCH)).count)
-    if (!isStopped()) purged.secrets = await purgeEndedSecrets(db)
     let after: string | undefined
     await inBatches('tokens', async () => {
       const { count, last } = await purgeExpiredTokens(db, BATCH, after)
       after = last
       return count
     })
+    // Its tokens have expired with it, and went in batches: deleting a secret deletes at once those that are left.
+    if (!isStopped()) purged.secrets = await purgeEndedSecrets(db)
   }
   const failed = (what: string) => (error: unknown) =>
     log.warn({ code: (error as { code?: string }).code }, `${what} could not be purged; trying again later`)
@@ -82,33 +81,30 @@ export function startPurging(
 /** SQL: whether this process acquired the lock of the purge, which it holds to the end of the statement. */
 const lock = sql`lock as materialized (select pg_try_advisory_xact_lock(${LOCKS.purge}) as is_acquired)`
 
-/** Deletes at most `limit` tokens, none while another process purges; returns the last expiry, `after` of the next batch. */
-function purgeOf(digests: SQL) {
-  const deleteTokens = statement<
-    { limit: number; after: string },
-    { count: number; last: string | null }
-  >(sql`
+/**
+ * Deletes at most `limit` expired tokens, the oldest first, none while another process purges; returns the last expiry,
+ * `after` of the next batch. Without that, the thousandth batch would take five times the first.
+ */
+export async function purgeExpiredTokens(
+  db: Runner,
+  limit: number,
+  after = '-infinity',
+): Promise<{ count: number; last: string }> {
+  const [row] = await deleteTokens(db, { limit, after })
+  return { count: row?.count ?? 0, last: row?.last ?? after }
+}
+
+const deleteTokens = statement<{ limit: number; after: string }, { count: number; last: string | null }>(sql`
   with ${lock}, deleted as (
     delete from ${t}
-    where (select is_acquired from lock) and ${t.digest} in (${digests} limit ${sql.placeholder('limit')})
+    where (select is_acquired from lock) and ${t.digest} in (
+      select ${t.digest} from ${t}
+      where ${t.expiresAt} <= now() and ${t.expiresAt} >= ${sql.placeholder('after')}::text::timestamptz
+      order by ${t.expiresAt} limit ${sql.placeholder('limit')}
+    )
     returning ${t.expiresAt}
   )
   select count(*)::int as count, max(expires_at)::text as last from deleted`)
-  return async (db: Runner, limit: number, after = '-infinity') => {
-    const [row] = await deleteTokens(db, { limit, after })
-    return { count: row?.count ?? 0, last: row?.last ?? after }
-  }
-}
-
-/** Deletes tokens of ended secrets. */
-export const purgeEndedTokens = purgeOf(sql`
-        select ${t.digest} from ${s} join ${t} on ${t.secretId} = ${s.id} where ${s.expiresAt} <= now()`)
-
-/** Deletes expired tokens, oldest first. Without `after`, the thousandth batch would take five times the first. */
-export const purgeExpiredTokens = purgeOf(sql`
-        select ${t.digest} from ${t}
-        where ${t.expiresAt} <= now() and ${t.expiresAt} >= ${sql.placeholder('after')}::text::timestamptz
-        order by ${t.expiresAt}`)
 
 /** Deletes ended secrets with their remaining tokens; returns how many. Deletes none while another process purges. */
 export async function purgeEndedSecrets(db: Runner): Promise<number> {

@@ -33,9 +33,11 @@ test('every function that resolves names sets its own search_path, with temporar
     })
 })
 
-test('ten functions run with the privileges of their owner, and PUBLIC cannot call them', async () => {
+test('twelve functions run with the privileges of their owner, and PUBLIC cannot call them', async () => {
   const owned = (await functions()).filter(({ hasOwnersRights }) => hasOwnersRights)
   expect(owned.map(({ name }) => name)).toEqual([
+    'complete_token',
+    'end_tokens',
     'export_records_changed',
     'export_records_counted',
     'forget_export_facts',

@@ -95,6 +95,29 @@ describe('data that were written under the schema', () => {
     },
   )
 
+  test('0012 keep their tokens: each ends with its secret, and has its integration', async () => {
+    const { url, drop } = await emptyDatabase()
+    const { sql, close } = await openDatabase(url, 1)
+    await migrate(sql, MIGRATIONS.slice(0, 12))
+    await sql.unsafe(`
+      insert into integrations (client_id, name) values ('one', 'One'), ('other', 'Other');
+      insert into integration_secrets (integration_id, digest, expires_at)
+      select id, sha256(client_id::bytea), case client_id when 'other' then timestamptz '2100-01-01Z' end from integrations;
+      insert into access_tokens (digest, secret_id, expires_at)
+      select digest, id, '2200-01-01Z' from integration_secrets`)
+    await migrate(sql)
+    expect([
+      ...(await sql`
+        select client_id, extract(year from expires_at at time zone 'UTC')::int as year
+        from access_tokens t join integrations i on i.id = t.integration_id order by client_id`),
+    ]).toEqual([
+      { client_id: 'one', year: 2200 },
+      { client_id: 'other', year: 2100 },
+    ])
+    await close()
+    await drop()
+  })
+
   test('0001 cannot be upgraded if a part has the id of another assessment, which no record could show', async () => {
     const { url, drop } = await emptyDatabase()
     const { sql, close } = await openDatabase(url, 1)

@@ -18,6 +18,12 @@ const HARMS: [RegExp, string, string][] = [
     'scopes are stored out of order',
     '; then update integrations set organization_ids = organization_ids, product_ids = product_ids',
   ],
+  [/^access_tokens_/, 'no tokens can be issued', ''],
+  [
+    /^integration_secrets_/,
+    'tokens may outlive the grace of their secret',
+    '; then update integration_secrets set expires_at = expires_at',
+  ],
   [/./, 'changes there do not reach the export', '; then axport refresh'],
 ]
 

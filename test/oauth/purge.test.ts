@@ -2,12 +2,7 @@ import { afterEach, beforeEach, expect, test } from 'bun:test'
 import type { Sql } from 'postgres'
 import { Counters } from '../../src/counters.ts'
 import { createIntegration } from '../../src/integrations/credentials.ts'
-import {
-  purgeEndedSecrets,
-  purgeEndedTokens,
-  purgeExpiredTokens,
-  startPurging,
-} from '../../src/oauth/purge.ts'
+import { purgeEndedSecrets, purgeExpiredTokens, startPurging } from '../../src/oauth/purge.ts'
 import { issueToken, tryIssuing } from '../../src/oauth/tokens.ts'
 import { type Database, openDatabase } from '../../src/postgres/database.ts'
 import { LOCKS } from '../../src/postgres/schema/locks.ts'
@@ -189,19 +184,19 @@ test('a purge that deleted rows is logged and counted; any other is not', async 
   expect(await sql`select from integration_secrets where expires_at <= now()`).toHaveLength(0)
 })
 
-test('the tokens of an ended secret are deleted in batches before the secret', async () => {
+test('the tokens of an ended secret expire with it, and are deleted in batches before the secret', async () => {
   await issue(0)
   await sql`
     insert into access_tokens (digest, secret_id, expires_at)
     select sha256(('live ' || i)::bytea), s.id, now() + interval '1 hour'
     from generate_series(1, 24) i, integration_secrets s`
-  expect(await purgeEndedTokens(sql, 10)).toMatchObject({ count: 0 })
+  expect(await purgeExpiredTokens(sql, 10)).toMatchObject({ count: 0 })
   await sql`update integration_secrets set expires_at = now()`
   await whileAnotherPurges(async () => {
-    expect(await purgeEndedTokens(sql, 10)).toMatchObject({ count: 0 })
+    expect(await purgeExpiredTokens(sql, 10)).toMatchObject({ count: 0 })
     expect(await purgeEndedSecrets(sql)).toBe(0)
   })
-  for (const _ of [1, 2]) expect(await purgeEndedTokens(sql, 10)).toMatchObject({ count: 10 })
+  for (const _ of [1, 2]) expect(await purgeExpiredTokens(sql, 10)).toMatchObject({ count: 10 })
   expect(await tokens()).toBe(5)
   expect(await purgeEndedSecrets(sql)).toBe(1)
   expect(await tokens()).toBe(0)
@@ -222,7 +217,7 @@ test.each(BACKENDS_OF_TIER)(
       update integration_secrets s
       set expires_at = now() + case name when 'ended' then interval '0' else interval '1 minute' end
       from integrations i where i.id = s.integration_id and name <> 'expired'`)
-    expect(await purgeExpiredTokens(sql, 10)).toMatchObject({ count: 1 })
+    expect(await purgeExpiredTokens(sql, 10)).toMatchObject({ count: 2 })
     expect(await purgeEndedSecrets(sql)).toBe(1)
     const left = await sql`
       select name, count(t.digest)::int as tokens

@@ -137,6 +137,72 @@ describe('a live secret and a live token', () => {
     expect(status).toBe(isTokenLive ? 200 : 401)
   })
 
+  const SOON = `now() + interval '1 second'`
+  const MINUTE = `now() + interval '1 minute'`
+  const HOUR = `now() + interval '1 hour'`
+  const OWN = "secret_id = (select id from integration_secrets where digest = sha256('secret'))"
+
+  test.each<[string, string, string]>([
+    [
+      'a new token',
+      `insert into access_tokens (digest, secret_id, expires_at)
+        select sha256('new'), id, ${HOUR} from integration_secrets where digest = sha256('secret')`,
+      'one until a minute is over',
+    ],
+    [
+      'a token that is given more time',
+      `update access_tokens set expires_at = ${HOUR}`,
+      'one until a minute is over',
+    ],
+    [
+      'a token that expires before its secret',
+      `update access_tokens set expires_at = ${SOON}`,
+      'one until a second is over',
+    ],
+    [
+      'a token that is given to another integration',
+      `update access_tokens set integration_id = integration_id + 1`,
+      'one until a minute is over',
+    ],
+    [
+      'a token whose secret is to end later than it',
+      `update access_tokens set expires_at = ${SOON}; update integration_secrets set expires_at = ${HOUR}`,
+      'one until a second is over',
+    ],
+    [
+      'a token whose secret ends earlier',
+      `update integration_secrets set expires_at = ${SOON}`,
+      'one until a second is over',
+    ],
+    [
+      'a token whose secret ended, and is given more time',
+      `update integration_secrets set expires_at = ${SOON}; update integration_secrets set expires_at = null`,
+      'one until a second is over',
+    ],
+    [
+      'a token whose secret goes to another integration',
+      `update integration_secrets set integration_id = (select id from integrations where client_id = 'other')`,
+      'other until a minute is over',
+    ],
+  ])(
+    '%s, by SQL of an operator, has the integration and the end of its secret',
+    async (_, statement, expected) => {
+      await db.sql.unsafe(`
+      update integration_secrets set expires_at = ${MINUTE}; ${statement}`)
+      const rows = await db.sql.unsafe(`
+      select distinct client_id || ' until a ' || case
+        when t.expires_at <= ${SOON} then 'second' when t.expires_at <= ${MINUTE} then 'minute' else 'long time'
+      end || ' is over' as found
+      from access_tokens t join integrations i on i.id = t.integration_id where ${OWN}`)
+      expect(rows.map(({ found }) => found)).toEqual([expected])
+    },
+  )
+
+  test('cannot be made for a secret that does not exist', async () => {
+    const made = db.sql`insert into access_tokens (digest, secret_id, expires_at) values (sha256('new'), -1, now())`
+    expect(await made.catch(({ code }) => code)).toBe('23503')
+  })
+
   test('are read in the snapshot of the statement, even if the token is deleted meanwhile', async () => {
     const { sql } = db
     const other = await sql.reserve()

@@ -24,8 +24,9 @@ beforeAll(async () => {
     select sha256(('token' || n)::bytea), s.id, now() + interval '1 hour'
     from integration_secrets s cross join generate_series(1, 5) m, lateral (select s.id * 10 + m as n) as numbered;
     analyze integrations, integration_secrets, access_tokens`)
-  // Each connection plans the look-up first, and the planner reads indexes as well.
+  // Each connection plans the look-ups first, and the planner reads indexes as well.
   for (let time = 0; time < 10; time++) {
+    await many.explainer.scansOf(sql => sql`select from live_token('')`)
     await many.explainer.scansOf(sql => requireAccess(sql, Buffer.alloc(32)).catch(() => {}))
     await many.explainer.scansOf(sql =>
       retrieveAssessment(sql, new PageMemory(), Buffer.alloc(32), '1').catch(() => {}),
@@ -35,11 +36,10 @@ beforeAll(async () => {
   broad = (await scopeOf(many, organizations)).scope
 })
 
-describe('a token is looked up by three keys', () => {
+describe('a token is looked up by two keys', () => {
   const token = () => Buffer.from(new Bun.CryptoHasher('sha256').update('token1001').digest())
   const BY_KEYS = [
     { table: 'access_tokens', all: 0, byIndex: 1 },
-    { table: 'integration_secrets', all: 0, byIndex: 1 },
     { table: 'integrations', all: 0, byIndex: 1 },
   ]
 
