@@ -1,4 +1,4 @@
-import { expect, test } from 'bun:test'
+import { expect, spyOn, test } from 'bun:test'
 import { FairQueue } from '../../src/postgres/pool/fair-queue.ts'
 
 /** A FairQueue with these waiters; "A1" is the first waiter of lane A. */
@@ -39,6 +39,22 @@ test('a waiter that leaves is not counted, and the order of the others is unchan
   expect([line.size, line.all()]).toEqual([1, ['A2']])
   expect(turns(line)).toEqual(['A2'])
   expect([line.size, line.next()]).toEqual([0, undefined])
+})
+
+test('the size is a number that no request has to count', () => {
+  const line = lanes('A1', 'A2', 'B1')
+  const copy = spyOn(line, 'all')
+  const sizes = [line.size]
+  for (const leave of [() => line.next(), () => line.delete('A', 'A2'), () => line.delete('A', 'A2')]) {
+    leave()
+    sizes.push(line.size)
+  }
+  expect(sizes).toEqual([3, 2, 1, 1])
+  expect(line.all()).toEqual(['B1'])
+  line.next()
+  line.next()
+  expect(line.size).toBe(0)
+  expect(copy).toHaveBeenCalledTimes(1)
 })
 
 test.each([

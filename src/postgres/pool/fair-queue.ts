@@ -5,9 +5,11 @@ export const SHARED_LANE = ''
 export class FairQueue<Waiter> {
   /** In the order of the turns; no lane is empty. */
   readonly #lanes = new Map<string, Set<Waiter>>()
+  /** A number, because every request asks for it. */
+  #size = 0
 
   get size(): number {
-    return this.all().length
+    return this.#size
   }
 
   all(): Waiter[] {
@@ -16,12 +18,14 @@ export class FairQueue<Waiter> {
 
   add(name: string, waiter: Waiter): void {
     this.#lanes.set(name, (this.#lanes.get(name) ?? new Set()).add(waiter))
+    this.#size++
   }
 
   delete(name: string, waiter: Waiter): void {
     const lane = this.#lanes.get(name)
-    lane?.delete(waiter)
-    if (lane?.size === 0) this.#lanes.delete(name)
+    if (!lane?.delete(waiter)) return
+    this.#size--
+    if (lane.size === 0) this.#lanes.delete(name)
   }
 
   /** Removes and returns the first of the lane whose turn it is. */
@@ -31,6 +35,7 @@ export class FairQueue<Waiter> {
       this.#lanes.delete(name)
       if (lane.size > 1) this.#lanes.set(name, lane)
       lane.delete(first as Waiter)
+      this.#size--
       return first
     }
     return undefined
