@@ -1,6 +1,7 @@
 import { chmodSync } from 'node:fs'
 import { createServer, type Socket } from 'node:net'
 import type { PGlite } from '@electric-sql/pglite'
+import { onTimeout } from '../connection/clock.ts'
 import {
   CHECKPOINT_IF_DUE,
   CLOSE_UNNAMED,
@@ -16,6 +17,11 @@ const MAX_CONNECTIONS = 50
 
 /** How long a connection with an open transaction may send nothing: an import may read a slow pipe. */
 const IDLE_IN_TRANSACTION_TIMEOUT_MS = 5 * 60_000
+
+/** The engine has no timers. A BEGIN that ends in this, as that of a read of a service, sets another time. */
+const SET_TIMEOUT = /\bset local idle_in_transaction_session_timeout = ([1-9]\d*)$/
+
+const QUERY = 'Q'.charCodeAt(0)
 
 const CHECKPOINT_INTERVAL_MS = 30_000
 
@@ -71,7 +77,9 @@ class Scheduler {
   /** The connection in the middle of a batch or a transaction. */
   private holder: Client | undefined
   private previous: Client | undefined
-  private idleTimer: Timer | undefined
+  /** How long the holder may send nothing, and what ends that time. */
+  private idleMs = IDLE_IN_TRANSACTION_TIMEOUT_MS
+  private stopIdle = () => {}
   private readonly checkpointTimer = setInterval(() => {
     if (!this.holder) this.enqueue({ bytes: CHECKPOINT_IF_DUE, isComplete: true })
   }, CHECKPOINT_INTERVAL_MS).unref()
@@ -181,7 +189,7 @@ class Scheduler {
       if (client !== this.previous) await execute(db, CLOSE_UNNAMED)
       this.previous = client
       const answer = await execute(db, bytes)
-      this.setHolder(!isComplete || transactionState(answer) !== 'I' ? client : undefined)
+      this.setHolder(!isComplete || transactionState(answer) !== 'I' ? client : undefined, bytes)
       if (client && !client.socket.destroyed) client.socket.write(answer)
     } catch (error) {
       // The engine has crashed. Only its files are closed: its state must not be written.
@@ -195,13 +203,22 @@ class Scheduler {
     }
   }
 
-  private setHolder(holder: Client | undefined): void {
+  /** @param bytes the messages with which it has become the holder, or stayed it */
+  private setHolder(holder: Client | undefined, bytes: Buffer = Buffer.alloc(0)): void {
+    this.stopIdle()
+    const kept = holder === this.holder ? this.idleMs : IDLE_IN_TRANSACTION_TIMEOUT_MS
     this.holder = holder
-    clearTimeout(this.idleTimer)
+    this.idleMs = timeoutIn(bytes) ?? kept
     if (!holder) return
     const end = () => holder.refuse('25P03', 'an open transaction was idle for too long')
-    this.idleTimer = setTimeout(end, IDLE_IN_TRANSACTION_TIMEOUT_MS).unref()
+    this.stopIdle = onTimeout(this.idleMs, end)
   }
+}
+
+/** The milliseconds that a simple query sets for its transaction to be idle. */
+function timeoutIn(bytes: Buffer): number | undefined {
+  const [, ms] = (bytes[0] === QUERY && SET_TIMEOUT.exec(text(bytes, 5))) || []
+  return ms === undefined ? undefined : Number(ms)
 }
 
 async function execute(db: PGlite, bytes: Buffer): Promise<Buffer> {
