@@ -4,13 +4,13 @@ import type { Counters } from '../counters.ts'
 import { DatabaseUnavailable, Displaced, QueueTimeout } from '../postgres/failures.ts'
 import type { Requester, ServingDatabase } from '../postgres/pool/serving-database.ts'
 import type { Replicas } from '../postgres/standby/replicas.ts'
-import type { Runner } from '../postgres/statement.ts'
+import type { Leases } from '../postgres/statement.ts'
 
-/** How long after its arrival a request may still run a statement twice on the last server. */
+/** How long after its arrival a request may still run a lease twice on the last server. */
 export const RERUN_WITHIN_MS = 1000
 
 /** Answers a request from one server, with the page memory of that server. */
-export type Read = (db: Runner, memory: PageMemory, tokenDigest: Uint8Array) => Promise<Answer>
+export type Read = (db: Leases, memory: PageMemory, tokenDigest: Uint8Array) => Promise<Answer>
 
 /**
  * Answers each request from one server: a standby where there are any, or the primary. Each server has a page memory of

@@ -110,7 +110,7 @@ const SOCKET_CODE = /^(E[A-Z]+|CONNECTION_\w+|ERR_(SSL|TLS|SOCKET|STREAM)_\w+)$/
 
 /** By SQLSTATE or its class (Postgres 18, appendix A), or by the code of the socket. */
 export function verdictOn(error: unknown): Verdict {
-  const { code, name } = error as { code?: unknown; name?: string }
+  const { code, name, routine } = error as { code?: unknown; name?: string; routine?: string }
   if (typeof code !== 'string') return 'unforeseen'
   if (name !== 'PostgresError') return SOCKET_CODE.test(code) ? 'cut' : 'unforeseen'
   if (code === '57014') return 'timeout'
@@ -118,7 +118,9 @@ export function verdictOn(error: unknown): Verdict {
   // Statements that need no more disk, as most that read, still run.
   if (code === '53100') return 'disk-full'
   // The connection was lost: whether the statement ran is not known.
-  if (/^(57P|08)/.test(code)) return 'cut'
+  if (/^(57P|08|25P03)/.test(code)) return 'cut'
+  // A table has changed since the statement was prepared: postgres.js prepares it again, but in a failed transaction.
+  if (code === '25P02' || routine === 'RevalidateCachedQuery') return 'passing'
   // It was rolled back: by a standby's replay, a deadlock or a shortage.
   return /^(53|40)/.test(code) ? 'passing' : 'unforeseen'
 }

@@ -36,7 +36,10 @@ const ALLOWED: Record<string, { why: string; parts: string[] }> = {
     parts: ['text'],
   },
   'src/doctor/connection-checks.ts': { why: 'a constant', parts: [] },
-  'src/postgres/pool/serving-database.ts': { why: 'constants', parts: ['text'] },
+  'src/postgres/pool/serving-database.ts': {
+    why: 'constants, and statements from the other files of this list',
+    parts: ['text'],
+  },
   'src/postgres/schema/migrate.ts': {
     why: 'the migrations, which are part of the program',
     parts: ['migration.sql'],

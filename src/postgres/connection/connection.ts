@@ -24,18 +24,20 @@ type Identity = ServerState & { pid: number; server: string }
 /** Opens one more connection within `timeoutMs`. */
 export type Open = (timeoutMs: number) => Promise<Connection>
 
-/** One connection, which runs one statement at a time and is never reopened. */
+/** One connection, which is leased to one request at a time and is never reopened. */
 export class Connection {
   /** When it was last used, and from when it is not used again, by the clock. */
   usedAt: number
   expiresAt: number
-  /** When the running statement started; undefined if none is running. */
+  /** When its lease began; undefined without one. */
+  leasedSince: number | undefined
+  /** When the first of the running statements was sent; undefined if none is running. */
   runningSince: number | undefined
   /** Which server this is; undefined behind a pooler. */
   server: string | undefined
   isStandby = false
   isOver = false
-  /** Its statement has failed, and is being cancelled. */
+  /** It is not used again, and ends when its statement is cancelled. */
   isGivenUp = false
   /** Called once when the connection ends, for whatever reason. */
   onEnd = () => {}
@@ -46,8 +48,12 @@ export class Connection {
   /** Bytes at the last call of silentMs(), and when it last found more than before. */
   #bytesRead = 0
   #heardAt = 0
-  /** Fails the running statement. */
-  #abandon: ((error: Error) => void) | undefined
+  /** How many statements run. */
+  #running = 0
+  /** Why no statement can be sent any more. */
+  #why: unknown
+  /** Fail the running statements, in the order in which they were sent. */
+  readonly #rejects = new Set<(error: unknown) => void>()
 
   private constructor(
     readonly start: Start,
@@ -56,7 +62,7 @@ export class Connection {
   ) {
     this.usedAt = clock.now()
     this.expiresAt = this.usedAt + clock.jitter(LIFETIME_MS)
-    wire.onEnd = () => this.#end()
+    wire.onEnd = () => this.#end(closedError())
   }
 
   /** @throws the error of the socket or of the server; codes ETIMEDOUT, NOT_WANTED */
@@ -95,21 +101,32 @@ export class Connection {
     return await rows.finally(settle)
   }
 
-  /** Runs one statement. @throws the error of the statement or the connection */
+  /**
+   * Runs a statement. Those that are sent without awaiting between them travel in one round trip, and run in their order.
+   * @throws the error of the statement or the connection; why it was ended, if it was
+   */
   async run(text: string, parameters: ParameterOrJSON<never>[], options: RunOptions): Promise<object> {
-    if (this.isOver) throw closedError()
+    if (this.#why !== undefined) throw this.#why
     // Behind a pooler, another process may run the next statement, without what this one has prepared.
     const possible = this.server === undefined ? { ...options, prepare: false } : options
     // A fresh promise per statement: racing one long-lived promise would leak a reaction per statement.
     const { promise, resolve, reject } = Promise.withResolvers<object>()
-    this.#abandon = reject
-    this.wire.send(text, parameters, possible).then(resolve, reject)
-    return await this.#timed(promise)
+    this.#rejects.add(reject)
+    this.wire.send(text, parameters, possible).then(resolve, error => {
+      reject(error)
+      // postgres.js 3.4.9 never settles statements that it has not sent when the connection ends.
+      if (this.isOver) this.#abandon(error)
+    })
+    try {
+      return await this.#timed(promise)
+    } finally {
+      this.#rejects.delete(reject)
+    }
   }
 
   /** As Wire.copy(). A reader that stops early has to end the connection. @throws as run(), also between two chunks */
   async *copy(text: string): AsyncGenerator<Uint8Array> {
-    if (this.isOver) throw closedError()
+    if (this.#why !== undefined) throw this.#why
     const chunks = this.wire.copy(text)
     try {
       for (;;) {
@@ -123,14 +140,20 @@ export class Connection {
   }
 
   async #timed<Result>(work: Promise<Result>): Promise<Result> {
-    this.runningSince = this.clock.now()
+    this.#running++
+    this.runningSince ??= this.clock.now()
     try {
       return await work
     } finally {
-      this.#abandon = undefined
-      this.runningSince = undefined
+      this.#running--
+      if (this.#running === 0) this.runningSince = undefined
       this.usedAt = this.clock.now()
     }
+  }
+
+  /** Whether another request can have it: no statement runs, and the server is in no transaction. */
+  get isIdle(): boolean {
+    return this.#why === undefined && this.#running === 0 && this.wire.isIdle
   }
 
   /** For how long a running statement has received nothing, as exactly as this is called often; 0 if none is running. */
@@ -150,32 +173,42 @@ export class Connection {
     return this.cancelling
   }
 
-  /** Fails the running statement at once with `error`, cancels it, and then ends the connection: see cancelBackend(). */
-  async giveUp(error: Error = timeoutError()): Promise<void> {
+  /**
+   * Ends the connection, after cancelling what runs: see cancelBackend(). Statements that run, and those that a lease
+   * still wants to send, fail with `error` at once.
+   */
+  async giveUp(error: unknown = timeoutError()): Promise<void> {
     this.isGivenUp = true
     this.expiresAt = Number.NEGATIVE_INFINITY
-    this.#abandon?.(error)
-    await this.cancel()
+    this.#why ??= error
+    const isRunning = this.#running > 0
+    this.#abandon(error)
+    if (isRunning || this.cancelling) await this.cancel()
     this.destroy()
   }
 
-  /** Ends the connection at once; a running statement fails with `error`. */
-  destroy(error: Error = closedError()): void {
-    this.#abandon?.(error)
+  /** Ends the connection at once; running and later statements fail with `error`. */
+  destroy(error: unknown = closedError()): void {
+    this.#abandon(error)
     this.wire.destroy()
-    this.#end()
+    this.#end(error)
+  }
+
+  #abandon(error: unknown): void {
+    for (const reject of this.#rejects) reject(error)
   }
 
   /** Says goodbye to the server and ends the connection. A running statement fails: it leaves no way to say goodbye. */
   async close(): Promise<void> {
-    if (this.runningSince !== undefined) this.destroy()
-    this.#end()
+    if (this.#running > 0) this.destroy()
+    this.#end(closedError())
     await this.wire.close(CLOSE_TIMEOUT_MS)
   }
 
-  #end(): void {
+  #end(why: unknown): void {
     if (this.isOver) return
     this.isOver = true
+    this.#why ??= why
     this.onEnd()
   }
 }

@@ -38,11 +38,16 @@ export type Dial = (start: Start, timeoutMs: number) => Promise<Wire>
 export const dialPostgres: Dial = async (start, timeoutMs) =>
   new PostgresWire(start, await openSocket(start.route, timeoutMs))
 
+/** ReadyForQuery outside a transaction (Message Formats of the protocol): no text of another message has its zeros. */
+const READY_AND_IDLE = Buffer.from('Z\0\0\0\x05I')
+
 /** postgres.js on one open socket. */
 class PostgresWire {
   /** Called when the connection ends, for whatever reason. */
   onEnd = () => {}
   #hasFailed = false
+  /** The last bytes that the server sent. postgres.js 3.4.9 does not tell the status in ReadyForQuery. */
+  readonly #tail = Buffer.alloc(READY_AND_IDLE.length)
   readonly #sql: Sql
 
   constructor(
@@ -55,6 +60,11 @@ class PostgresWire {
       isTaken = true
       return socket
     }
+    socket.on('data', (chunk: Buffer) => {
+      const size = Math.min(chunk.length, this.#tail.length)
+      this.#tail.copyWithin(0, size)
+      chunk.copy(this.#tail, this.#tail.length - size, chunk.length - size)
+    })
     const onclose = () => this.onEnd()
     const types = { fetch_types: false, types: VALUE_TYPES }
     this.#sql = client(start, take, { max: 1, max_lifetime: null, ...types, onclose })
@@ -64,10 +74,15 @@ class PostgresWire {
     return this.socket.bytesRead
   }
 
-  /** Runs one statement, after the previous one has ended. @throws the error of the statement or the connection */
+  /** Whether the server is in no transaction, and has sent nothing since it said so. Only true if no statement runs. */
+  get isIdle(): boolean {
+    return this.#tail.equals(READY_AND_IDLE)
+  }
+
+  /** Runs a statement after those that were sent before. @throws the error of the statement or the connection */
   async send(text: string, parameters: ParameterOrJSON<never>[], options: RunOptions): Promise<object> {
     // postgres.js 3.4.9 keeps the rows before an error, and appends the next rows to them, until a statement succeeds.
-    if (this.#hasFailed) await this.#sql.unsafe('select 1')
+    if (this.#hasFailed) this.#sql.unsafe('select 1').catch(() => {})
     this.#hasFailed = false
     const query = this.#sql.unsafe(text, parameters.map(asText), { prepare: options.prepare })
     // Without this, postgres.js 3.4.9 asks for the types of parameters: a round trip, and each parameter has a cast.

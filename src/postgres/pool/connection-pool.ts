@@ -18,7 +18,7 @@ export interface PoolBounds {
   size: number
   /** For a connection, and for any sign of life from the database. */
   waitMs: number
-  /** For a statement: the server ends it then, and its connection is dropped a second later. */
+  /** For a statement, which the server ends then, and for a lease, whose connection is dropped a second later. */
   statementMs: number
   /** From which a statement is logged as slow. */
   slowMs: number
@@ -45,9 +45,9 @@ interface Waiter {
 export class ConnectionPool {
   readonly availability: Availability
   #state: State = 'up'
-  /** With a statement, without one, or while one is cancelled. */
+  /** Leased, idle, or while a statement is cancelled. */
   readonly connections = new Set<Connection>()
-  /** Those without a statement. The one used last is taken first. */
+  /** Those without a lease. The one used last is taken first. */
   #idle: Connection[] = []
   #opening = 0
   readonly #queue = new FairQueue<Waiter>()
@@ -115,7 +115,7 @@ export class ConnectionPool {
     return this.#idle.length === 0 && this.#isFull
   }
 
-  /** A connection for one statement, to be released. @throws DatabaseUnavailable, QueueTimeout, Displaced, ClientGone */
+  /** Leases a connection, to be released. @throws DatabaseUnavailable, QueueTimeout, Displaced, ClientGone */
   async acquire(lane: string, signal: AbortSignal | undefined): Promise<Connection> {
     for (let connection = this.#idle.pop(); connection; connection = this.#idle.pop()) {
       const now = this.clock.now()
@@ -130,13 +130,15 @@ export class ConnectionPool {
     return await this.#enqueue(lane, signal)
   }
 
-  /** Hands a connection to the next statement, unless it has ended. */
+  /** Ends a lease. Hands the connection to the next one, unless it has ended or is not idle. */
   release(connection: Connection): void {
+    connection.leasedSince = undefined
     // A cancel request on its way would hit the next statement.
     if (connection.cancelling) return void connection.cancelling.then(() => this.release(connection))
     if (connection.isOver) return
-    this.heardAt = this.clock.now()
-    if (this.heardAt < connection.expiresAt) this.#hand(connection)
+    this.heardAt = Math.max(this.heardAt, connection.usedAt)
+    if (!connection.isIdle) void connection.giveUp()
+    else if (this.clock.now() < connection.expiresAt) this.#hand(connection)
     else connection.destroy()
   }
 

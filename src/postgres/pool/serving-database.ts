@@ -1,24 +1,24 @@
 import type { ParameterOrJSON } from 'postgres'
+import type { Connection } from '../connection/connection.ts'
 import {
   ClientGone,
   DatabaseUnavailable,
-  isTimeout,
   reasonOf,
   StatementTimeout,
   shortageOf,
   type Verdict,
-  verdictOn,
 } from '../failures.ts'
-import type { Runner, RunOptions } from '../statement.ts'
+import type { Leases, Runner, RunOptions } from '../statement.ts'
 import { ConnectionPool } from './connection-pool.ts'
 import { SHARED_LANE } from './fair-queue.ts'
+import { ConnectionLease, verdictOf } from './lease.ts'
 import { StatementMonitor } from './statement-monitor.ts'
 
-/** The request that a statement is run for. */
+/** The request that a lease is for. */
 export interface Requester {
-  /** Aborted when the client hangs up: the statement is cancelled, or leaves the queue. */
+  /** Aborted when the client hangs up: the lease's statement is cancelled, or the lease leaves the queue. */
   signal: AbortSignal
-  /** Whether another server can be asked: then a failed statement is not repeated here. */
+  /** Whether another server can be asked: then a failed lease is not repeated here. */
   hasOther?: boolean
 }
 
@@ -35,9 +35,9 @@ const REASONS: Partial<Record<Verdict, [string, number?]>> = {
 }
 
 /**
- * The database as requests use it. A statement is answered, or fails with an error that says why, within `waitMs` +
- * `statementMs` + a second, or twice that if it is repeated.
- * @throws (each statement) DatabaseUnavailable, StatementTimeout, ClientGone, or the database's own error
+ * The database as requests use it. A lease ends, or fails with an error that says why, within `waitMs` + `statementMs` + a
+ * second, or twice that if it is repeated.
+ * @throws (each lease) DatabaseUnavailable, StatementTimeout, ClientGone, or the database's own error
  */
 export class ServingDatabase extends ConnectionPool implements Runner {
   readonly #monitor = new StatementMonitor(this)
@@ -46,14 +46,18 @@ export class ServingDatabase extends ConnectionPool implements Runner {
     await Promise.all([super.close(), this.#monitor.stop()])
   }
 
-  /** Runs the statements of a request. A cut one is repeated once: it reads, or inserts rows under a given key. */
-  forRequest(requester: Requester, lane = SHARED_LANE): Runner {
-    return { unsafe: (text, parameters, options) => this.#run(text, parameters, options, lane, requester) }
+  /** Runs the statements of a request. A cut lease is repeated once: it reads, or inserts rows under a given key. */
+  forRequest(requester: Requester, lane = SHARED_LANE): Leases {
+    return {
+      lease: work => this.#lease(work, lane, requester),
+      unsafe: (text, parameters, options) =>
+        this.#lease(lease => lease.unsafe(text, parameters, options), lane, requester),
+    }
   }
 
   /** Runs a statement of no request, which is not repeated. */
   unsafe(text: string, parameters: ParameterOrJSON<never>[], options: RunOptions): Promise<object> {
-    return this.#run(text, parameters, options, SHARED_LANE)
+    return this.#lease(lease => lease.unsafe(text, parameters, options), SHARED_LANE)
   }
 
   /** Why requests cannot be answered now, in words that hold no secret; undefined if they can. */
@@ -75,45 +79,52 @@ export class ServingDatabase extends ConnectionPool implements Runner {
     return isReadOnly
   }
 
-  async #run(
-    text: string,
-    parameters: ParameterOrJSON<never>[],
-    options: RunOptions,
+  /** The one way to a connection: a single statement is a lease, too. */
+  async #lease<Result>(
+    work: (lease: ConnectionLease) => Promise<Result>,
     lane: string,
     requester?: Requester,
-  ): Promise<object> {
+  ): Promise<Result> {
     const signal = requester?.signal
     for (let attempt = 1; ; attempt++) {
       const connection = await this.acquire(lane, signal)
-      const startedAt = this.clock.now()
-      const cancel = () => void connection.cancel()
-      signal?.addEventListener('abort', cancel, { once: true })
+      const lease = new ConnectionLease(connection, this.clock, (text, at) => this.#logIfSlow(text, at))
+      const hangUp = () => lease.hangUp()
+      signal?.addEventListener('abort', hangUp, { once: true })
       try {
         if (signal?.aborted) throw new ClientGone()
-        const rows = await connection.run(text, parameters, options)
-        this.#logIfSlow(text, startedAt)
-        return rows
+        const result = await work(lease)
+        if (lease.failure === undefined) return result
+        throw lease.failure
       } catch (error) {
-        const verdict = isTimeout(error) ? 'timeout' : verdictOn(error)
-        // Other failures were not slow: the database was lost.
-        if (verdict === 'timeout') this.#logIfSlow(text, startedAt)
-        if (verdict === 'cut') connection.destroy()
-        // After a switchover, all connections may lead to the former primary.
-        if (verdict === 'read-only') this.replaceAll(!(await connection.isUsable()))
+        // An error of the work itself says nothing about the database.
+        if (lease.failure === undefined) throw error
+        const verdict = await this.#conclude(lease, connection)
         if (signal?.aborted) throw new ClientGone()
-        const shortage = shortageOf(error)
-        if (shortage) this.availability.noteShortage(shortage)
         const isElsewhere = verdict === 'read-only' && connection.isOver
         const mayPass = verdict === 'cut' || verdict === 'passing' || isElsewhere
         if (mayPass && requester && !requester.hasOther && attempt === 1) continue
         // The first attempt had inserted the row, and its answer was lost.
-        const isDouble = attempt > 1 && (error as { code?: string }).code === UNIQUE_VIOLATION
-        throw this.#failure(error, isDouble ? 'cut' : verdict)
+        const isDouble = attempt > 1 && (lease.failure as { code?: string }).code === UNIQUE_VIOLATION
+        throw this.#failure(lease.failure, isDouble ? 'cut' : verdict)
       } finally {
-        signal?.removeEventListener('abort', cancel)
+        signal?.removeEventListener('abort', hangUp)
         this.release(connection)
       }
     }
+  }
+
+  /** What the failure of a lease says about the database, with what follows from it for the connections. */
+  async #conclude({ failure, sent }: ConnectionLease, connection: Connection): Promise<Verdict> {
+    const verdict = verdictOf(failure)
+    if (verdict === 'cut') connection.destroy()
+    // After a switchover, all connections may lead to the former primary.
+    if (verdict === 'read-only') this.replaceAll(!(await connection.isUsable()))
+    // What was sent after the statement that failed may still run.
+    if (sent > 1) void connection.giveUp()
+    const shortage = shortageOf(failure)
+    if (shortage) this.availability.noteShortage(shortage)
+    return verdict
   }
 
   /** The error to throw instead of the database's own one, if its cause is known. */

@@ -12,7 +12,7 @@ const ROUND_MS = 250
 /** How long the connection of the last probe is kept. */
 const KEEP_MS = 30_000
 
-/** Checks the running statements in rounds: ends those that take too long, and probes the server if some are silent. */
+/** Checks leases in rounds: ends those that take too long, and probes the server if their statements are silent. */
 export class StatementMonitor {
   #isStopped = false
   /** By the clock: the last round, the first round after this process was stopped, and the last probe. */
@@ -28,7 +28,7 @@ export class StatementMonitor {
   constructor(private readonly pool: ConnectionPool) {
     this.#roundAt = pool.clock.now()
     this.#silenceMs = pool.bounds.waitMs / 5
-    // One timer for all statements: two per statement would cost as much as the rest of the pool.
+    // One timer for all leases: two per lease would cost as much as the rest of the pool.
     this.#stopRounds = pool.clock.every(Math.min(this.#silenceMs, ROUND_MS), () => this.#round())
   }
 
@@ -45,11 +45,12 @@ export class StatementMonitor {
     this.#roundAt = now
     let isSilent = false
     for (const connection of connections) {
-      const end = (connection.runningSince ?? now) + bounds.statementMs
+      const end = (connection.leasedSince ?? now) + bounds.statementMs
       const lateMs = now - Math.max(end, this.#resumedAt)
+      const isRunning = connection.runningSince !== undefined
       if (lateMs > GRACE_MS) void connection.giveUp()
-      // The server has not ended it: a pooler does not pass statement_timeout on.
-      else if (lateMs > GRACE_MS / 2) void connection.cancel()
+      // The server knows only the time of one statement, and behind a pooler not even that.
+      else if (lateMs > GRACE_MS / 2 && isRunning) void connection.cancel()
       else if (connection.silentMs(now) > this.#silenceMs) isSilent = true
     }
     if (isSilent && now - this.#probedAt > this.#silenceMs) void this.#probe()

@@ -4,7 +4,7 @@ import { rotateSecret } from '../../../src/integrations/credentials.ts'
 import { setDisabled } from '../../../src/integrations/lifecycle.ts'
 import { changeScope } from '../../../src/integrations/scope.ts'
 import type { ServingDatabase } from '../../../src/postgres/pool/serving-database.ts'
-import type { Runner } from '../../../src/postgres/statement.ts'
+import type { Leases, Runner } from '../../../src/postgres/statement.ts'
 import { useTestDatabase } from '../../support/hooks.ts'
 import { newToken } from '../../support/http.ts'
 import { listen } from '../../support/service.ts'
@@ -28,12 +28,20 @@ afterAll(() => server?.stop())
 /** The pool, which records the text of every statement. */
 function counting(pool: ServingDatabase): ServingDatabase {
   const forRequest = pool.forRequest.bind(pool)
-  pool.forRequest = (requester): Runner => ({
-    unsafe: (text, parameters, options) => {
+  const noting = (runner: Runner): Runner['unsafe'] => {
+    return (text, parameters, options) => {
       sent.push(text)
-      return forRequest(requester).unsafe(text, parameters, options)
-    },
-  })
+      return runner.unsafe(text, parameters, options)
+    }
+  }
+  pool.forRequest = (requester): Leases => {
+    const leases = forRequest(requester)
+    const lease: Leases['lease'] = work =>
+      leases.lease(each =>
+        work({ begin: () => each.begin(), commit: () => each.commit(), unsafe: noting(each) }),
+      )
+    return { unsafe: noting(leases), lease }
+  }
   const unsafe = pool.unsafe.bind(pool)
   pool.unsafe = (text, parameters, options) => {
     beside.push(text)

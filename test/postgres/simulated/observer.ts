@@ -1,9 +1,10 @@
 import type { ServingDatabase } from '../../../src/postgres/pool/serving-database.ts'
 import type { Setting } from './plan.ts'
 import type { Statement } from './process.ts'
-import { type Outcome, type Question, wrongOutcome } from './questions.ts'
+import { type Outcome, type Question, type Run, wrongOutcome } from './questions.ts'
 import type { SimulatedTime } from './time.ts'
 import { Turns } from './turns.ts'
+import { ASK, type SimulatedWire } from './wire.ts'
 
 /** The tolerance of limits in milliseconds, for a round of the monitor and for reading what has arrived. */
 const TOLERANCE = 300
@@ -22,8 +23,10 @@ const CANCELLED = 2000
 /** Checks the invariants of the pool after every event. */
 export class Observer {
   readonly questions: Question[] = []
-  /** The statements that are not over. */
+  /** The leases that are not over. */
   readonly pending = new Set<Question>()
+  /** The work that is sending a statement. */
+  speaker: Run | undefined
   /** The first fault. */
   fault: string | undefined
   /** Whether no event so far has ended connections or prevented new ones. */
@@ -89,34 +92,68 @@ export class Observer {
     this.note(`${id} waits`)
   }
 
-  sent(id: number): void {
-    this.note(`${id} is sent`)
-    this.#question(id).sentAt = this.time.now()
-    this.#turns.sent(id, this.#question(id).lane)
+  /** A lease sends a statement. @param id of the question of a statement without a lease of its own */
+  sent(wire: SimulatedWire, text: string, id: number): void {
+    const run = this.speaker ?? { question: this.#question(id), sent: 0, hasFailed: false }
+    const { question } = run
+    this.note(`${question.id} sends ${text === ASK ? text : text.split(' ')[0]}`)
+    if (question.client.signal.aborted) this.wrong(`${question.id} goes on without its client`)
+    if (run.wire && run.wire !== wire) this.wrong(`${question.id} runs on two connections`)
+    if (run.sent++ > 0) return
+    const { lastRun, process } = wire
+    if (process?.isInTransaction) this.wrong(`${question.id} is handed a connection in a transaction`)
+    if (lastRun?.hasFailed && lastRun.sent > 1)
+      this.wrong(`${question.id} is handed a connection on which a lease of several statements has failed`)
+    run.wire = wire
+    wire.lastRun = run
+    const now = this.time.now()
+    question.sentAt = now
+    if (this.speaker) question.workEndsBy = now + this.setting.statement + 1000 + question.pause + TOLERANCE
+    this.#turns.sent(question.id, question.lane)
   }
 
-  /** A server starts a statement. A statement may be repeated once after a failure. */
-  begin(id: number): Statement {
-    const question = this.#question(id)
-    const { ends } = question.statement
-    this.note(`${id} is begun`)
-    if (++question.begun > (question.isForRequest ? 2 : 1)) this.wrong(`${id} is run ${question.begun} times`)
-    const hasCause = !this.isCalm || ends === 'deadlock' || ends === 'no-memory'
-    if (question.begun > 1 && !hasCause) this.wrong(`${id} is run once more without a cause`)
-    return question.statement
+  /** A server starts a statement. A lease may be repeated once after a failure. */
+  begin(id: number, place: number): Statement {
+    const { statements, begun, isForRequest } = this.#question(id)
+    this.note(`${id} is begun at ${place}`)
+    const times = (begun[place] ?? 0) + 1
+    begun[place] = times
+    if (times > (isForRequest ? 2 : 1)) this.wrong(`${id} is run ${times} times`)
+    const hasCause = statements.some(({ ends }) => ends === 'deadlock' || ends === 'no-memory')
+    if (times > 1 && this.isCalm && !hasCause) this.wrong(`${id} is run once more without a cause`)
+    return statements[place] as Statement
+  }
+
+  /** A server fails a statement. */
+  failed(id: number, { lastRun }: SimulatedWire): void {
+    this.#question(id).hasFailed = true
+    if (lastRun) lastRun.hasFailed = true
+  }
+
+  /** The work of a lease has ended. */
+  worked(question: Question): void {
+    question.workEndsBy = Number.POSITIVE_INFINITY
+  }
+
+  /** A server ends an idle transaction. */
+  endsIdle(): void {
+    this.note('an idle transaction is ended')
+    this.isCalm = false
+    this.lost++
   }
 
   /** The rows of a statement that ran for `ran` milliseconds have reached the machine. */
   came(id: number, ran: number): void {
-    if (this.time.isStopped && ran <= this.setting.statement) this.#question(id).hasCome = true
+    const question = this.#question(id)
+    if (this.time.isStopped && question.isSingle && ran <= this.setting.statement) question.hasCome = true
   }
 
-  /** A server gets a cancel request: the client has disconnected, or the statement takes too long. */
+  /** A server gets a cancel request: the client has disconnected, or the lease takes too long, has failed, or is over. */
   cancelled(id: number): void {
     this.note(`${id} is cancelled`)
-    const { client, sentAt } = this.#question(id)
+    const { client, sentAt, hasFailed, outcome } = this.#question(id)
     const isTooLong = this.time.now() - sentAt >= this.setting.statement
-    if (!client.signal.aborted && !this.isClosed && !isTooLong)
+    if (!client.signal.aborted && !this.isClosed && !isTooLong && !hasFailed && !outcome)
       this.wrong(`${id} is cancelled without a cause`)
   }
 
@@ -135,7 +172,7 @@ export class Observer {
   /** The client of a statement disconnects: the statement must leave the queue or be cancelled. */
   hungUp(question: Question): void {
     this.note(`the client of ${question.id} has hung up`)
-    question.cancelledBy = this.time.now() + CANCELLED + TOLERANCE
+    question.cancelledBy = this.time.now() + question.pause + CANCELLED + TOLERANCE
     if (this.#turns.isWaiting(question.id)) this.wrong(`${question.id} stays in the queue`)
   }
 
@@ -144,22 +181,24 @@ export class Observer {
     this.note(`the program is stopped for ${milliseconds} ms`)
     for (const question of this.pending) {
       question.endsBy += milliseconds + GRACE
+      question.workEndsBy += milliseconds + GRACE
       question.cancelledBy += milliseconds
     }
     if (this.#roomSince !== undefined) this.#roomSince += milliseconds
     this.closesBy += milliseconds
   }
 
-  /** The time by which a statement that starts now must be over. */
-  endOf(isForRequest: boolean): number {
+  /** The time by which a lease that starts now must be over. It may pause after its time. */
+  endOf(isForRequest: boolean, pause: number): number {
     const { wait, statement } = this.setting
-    return this.time.now() + (isForRequest ? 2 : 1) * (wait + statement + 1000) + TOLERANCE
+    return this.time.now() + (isForRequest ? 2 : 1) * (wait + statement + 1000 + pause) + TOLERANCE
   }
 
   /** The conditions that hold after each event. */
   check(pool: ServingDatabase): void {
     const now = this.time.now()
-    for (const { id, endsBy, cancelledBy } of this.pending) {
+    for (const { id, endsBy, cancelledBy, workEndsBy } of this.pending) {
+      if (now > workEndsBy) this.wrong(`the work of ${id} does not end in time`)
       // The answer to a cancel request may be lost with its connection, even if the failure begins after the
       // request.
       if (now > endsBy || (this.isCalm && now > cancelledBy)) this.wrong(`${id} is not over in time`)

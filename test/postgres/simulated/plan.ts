@@ -18,11 +18,30 @@ export interface Setting {
 const LASTING = ['shut', 'silent', 'forgetful', 'closing', 'full', 'starting', 'standby', 'deaf'] as const
 
 /** The failures of a host, or of one connection, that happen once. */
-const SUDDEN = ['cut one', 'forget one', 'restart', 'switchover'] as const
+const SUDDEN = ['cut one', 'forget one', 'conflict', 'restart', 'switchover'] as const
+
+/** What a lease does after its first statement. */
+export interface Further {
+  statements: Statement[]
+  isTransaction: boolean
+  /** The milliseconds between an answer and the next statement; null if all are sent without awaiting between them. */
+  pause: number | null
+  /** Whether the work fails after its statements, before it ends its transaction. */
+  failsItself: boolean
+}
+
+/** What a client asks for: one statement, or a lease of several. */
+export interface Asking {
+  lane: string
+  statement: Statement
+  further?: Further
+  isForRequest: boolean
+  hangsUpAfter: number | null
+}
 
 /** The next action, `after` milliseconds after the previous one. */
 export type Action = { after: number } & (
-  | { does: 'ask'; lane: string; statement: Statement; isForRequest: boolean; hangsUpAfter: number | null }
+  | ({ does: 'ask' } & Asking)
   | { does: 'trouble'; kind: (typeof LASTING)[number]; host: number; lasts: number }
   | { does: 'trouble'; kind: (typeof SUDDEN)[number]; host: number; which: number }
   /** The program is suspended and resumed. */
@@ -80,13 +99,26 @@ function statement(draw: Draw): Statement {
   }
 }
 
+/** A lease of several statements only reads. Its pauses may be longer than the server waits in a transaction. */
+function further(draw: Draw): Further {
+  return {
+    statements: Array.from({ length: draw.upTo(2) }, () => ({ ...statement(draw), isWrite: false })),
+    isTransaction: !draw.once(4),
+    pause: draw.once(2) ? null : draw.upTo(draw.oneOf(10, 10, 300, 3000)),
+    failsItself: draw.once(8),
+  }
+}
+
 function ask(draw: Draw): Action {
+  const isForRequest = !draw.once(6)
+  const first = statement(draw)
+  const isAlone = !isForRequest || draw.once(2)
   return {
     does: 'ask',
     after: pause(draw),
     lane: draw.oneOf(...LANES),
-    statement: statement(draw),
-    isForRequest: !draw.once(6),
+    ...(isAlone ? { statement: first } : { statement: { ...first, isWrite: false }, further: further(draw) }),
+    isForRequest,
     hangsUpAfter: draw.once(3) ? draw.upTo(draw.oneOf(40, 3000)) : null,
   }
 }

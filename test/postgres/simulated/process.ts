@@ -1,8 +1,9 @@
 import type { ParameterOrJSON } from 'postgres'
 import { closedError } from '../../../src/postgres/failures.ts'
+import { BEGIN, IDLE_TRANSACTION_MS } from '../../../src/postgres/pool/lease.ts'
 import type { Host } from './host.ts'
 import type { Link } from './link.ts'
-import type { Answer, SimulatedWire } from './wire.ts'
+import type { Answer, SimulatedWire, Status } from './wire.ts'
 
 /** The way in which a statement ends by itself. */
 export type Ending = 'rows' | 'wrong' | 'deadlock' | 'no-memory' | 'disk-full'
@@ -36,6 +37,11 @@ export class Process {
   #changedAt: number
   /** The running statement, and its future events. */
   #work: { id: number; since: number; undo: (() => void)[] } | undefined
+  /** Messages that arrived while a statement runs. */
+  readonly #unread: (() => void)[] = []
+  #status: Status = 'I'
+  /** Stops the time of an idle transaction. */
+  #stopIdle = () => {}
   #hasStarted = false
   #isLeft = false
   #isEnded = false
@@ -55,15 +61,49 @@ export class Process {
     return this.#work ? null : String(this.host.time.now() - this.#changedAt)
   }
 
+  get isInTransaction(): boolean {
+    return this.#status !== 'I'
+  }
+
   run(text: string, parameters: ParameterOrJSON<never>[]): void {
     const { door } = this.host
     if (this.#isEnded) return
+    if (this.#work) {
+      this.#unread.push(() => this.run(text, parameters))
+      return
+    }
+    this.#stopIdle()
     if (!this.#hasStarted && door === 'full') this.end('53300')
     else if (!this.#hasStarted && door === 'starting') this.end('57P03')
     else if (text.includes('pg_postmaster_start_time')) this.#say({ rows: this.#who() })
     else if (text.includes('pg_stat_activity')) this.#say({ rows: this.host.activity() })
-    else this.#begin(Number(parameters[0]))
+    else if (text === BEGIN) this.#turn('T')
+    else if (text === 'commit') this.#turn('I')
+    else if (this.#status === 'E') this.#say({ error: refusal('25P02') })
+    else this.#begin(Number(parameters[0]), Number(parameters[1]))
     this.#hasStarted = true
+    this.#waitForNext()
+  }
+
+  #turn(status: Status): void {
+    this.#status = status
+    this.#say({ rows: [] })
+  }
+
+  /** An idle transaction is ended after a time. */
+  #waitForNext(): void {
+    if (this.#work || this.#isEnded || !this.isInTransaction) return
+    this.#stopIdle()
+    this.#stopIdle = this.host.time.add('outside', IDLE_TRANSACTION_MS, () => {
+      this.host.observer.endsIdle()
+      this.end('25P03')
+    })
+  }
+
+  /** Replay on a standby needs what this process reads. */
+  conflict(): void {
+    if (this.#work) this.#finish({ error: refusal('40001') })
+    else if (this.isInTransaction) this.end('40001')
   }
 
   /** Handles a cancel request, which ends any running statement. */
@@ -76,42 +116,48 @@ export class Process {
   /** The client has closed the connection. A process notices that after its statement. */
   leave(): void {
     this.#isLeft = true
+    this.#unread.length = 0
     this.link.say('down', () => this.wire.hearEnd(closedError()))
-    if (!this.#work) this.host.processes.delete(this.pid)
+    if (!this.#work) this.#exit()
+  }
+
+  #exit(): void {
+    this.#stopIdle()
+    this.host.processes.delete(this.pid)
   }
 
   /** Ends the process and its connection, with or without a message. */
   end(code?: string): void {
     this.#isEnded = true
     this.#stop()
-    this.host.processes.delete(this.pid)
-    if (code !== undefined) this.#say({ error: refusal(code) })
+    this.#exit()
+    if (code !== undefined) this.#send({ error: refusal(code) })
     const isReset = this.host.chance() < 0.5
     const error = isReset ? Object.assign(new Error('reset'), { code: 'ECONNRESET' }) : closedError()
     this.link.say('down', () => this.wire.hearEnd(error))
   }
 
-  #begin(id: number): void {
+  #begin(id: number, place: number): void {
     const { time, observer, timeout, isPooled } = this.host
-    const statement = observer.begin(id)
+    const statement = observer.begin(id, place)
     const since = time.now()
     const isTooLong = statement.takes > timeout && !isPooled
     const undo = isTooLong
       ? time.add('outside', timeout, () => this.#finish({ error: refusal('57014') }))
-      : time.add('outside', statement.takes, () => this.#finish(this.#answerTo(id, statement)))
+      : time.add('outside', statement.takes, () => this.#finish(this.#answerTo(id, place, statement)))
     this.#changedAt = since
     this.#work = { id, since, undo: [undo] }
     if (statement.isTrickling) this.#trickle()
   }
 
-  #answerTo(id: number, { ends, isWrite }: Statement): Answer {
+  #answerTo(id: number, place: number, { ends, isWrite }: Statement): Answer {
     if (isWrite && this.host.isStandby) return { error: refusal('25006') }
-    return ends === 'rows' ? { rows: [{ id }] } : { error: refusal(CODES[ends]) }
+    return ends === 'rows' ? { rows: [{ id, place }] } : { error: refusal(CODES[ends]) }
   }
 
   #trickle(): void {
     const undo = this.host.time.add('outside', TRICKLE, () => {
-      this.#say({ part: true })
+      this.#send({ part: true })
       this.#trickle()
     })
     this.#work?.undo.splice(1, 1, undo)
@@ -122,10 +168,16 @@ export class Process {
     const ran = this.host.time.now() - since
     this.#stop()
     this.#changedAt = this.host.time.now()
+    if ('error' in answer) {
+      this.host.observer.failed(id, this.wire)
+      if (this.isInTransaction) this.#status = 'E'
+    }
     this.#say(answer, () => {
       if ('rows' in answer) this.host.observer.came(id, ran)
     })
-    if (this.#isLeft) this.host.processes.delete(this.pid)
+    if (this.#isLeft) this.#exit()
+    else this.#waitForNext()
+    while (!this.#work && this.#unread.length > 0) this.#unread.shift()?.()
   }
 
   #stop(): void {
@@ -133,7 +185,12 @@ export class Process {
     this.#work = undefined
   }
 
-  #say(answer: Answer, arrive = () => {}): void {
+  /** Ends an answer with ReadyForQuery. */
+  #say(answer: Answer, arrive?: () => void): void {
+    this.#send({ ...answer, status: this.#status }, arrive)
+  }
+
+  #send(answer: Answer, arrive = () => {}): void {
     this.link.say('down', () => this.wire.hear(answer), arrive)
   }
 

@@ -6,30 +6,56 @@ import {
 } from '../../../src/postgres/failures.ts'
 import type { Setting } from './plan.ts'
 import type { Ending, Statement } from './process.ts'
+import type { SimulatedWire } from './wire.ts'
 
-/** A statement of a plan, and what has happened to it. */
+/** A lease of a plan, and what has happened to it. */
 export interface Question {
   readonly id: number
   readonly lane: string
-  readonly statement: Statement
+  readonly statements: Statement[]
+  /** Whether it is one statement, without a lease of its own. */
+  readonly isSingle: boolean
   readonly isForRequest: boolean
+  /** The longest time, in milliseconds, for which the lease sends nothing. */
+  readonly pause: number
   readonly client: AbortController
   readonly askedAt: number
-  /** The time by which the statement must be over. */
+  /** The time by which the lease must be over. */
   endsBy: number
   /**
-   * The time by which the statement must be over because its client has disconnected, as long as connections
+   * The time by which the lease must be over because its client has disconnected, as long as connections
    * work.
    */
   cancelledBy: number
-  /** The time when the statement was last sent. */
+  /** The time by which its work must end, if it has begun. */
+  workEndsBy: number
+  /** The time when the first statement was last sent. */
   sentAt: number
-  /** The number of times that a server has started the statement. */
-  begun: number
-  /** Whether the rows arrived while the program was suspended. */
+  /** For each statement, the number of times that a server has started it. */
+  readonly begun: number[]
+  /** Whether its work fails after its statements, before it ends its transaction. */
+  readonly failsItself: boolean
+  /** Whether its work is doing something else, between two statements. */
+  isPausing: boolean
+  /** Whether a server has failed a statement. */
+  hasFailed: boolean
+  /** Whether the rows of the only statement arrived while the program was suspended. */
   hasCome: boolean
   outcome?: Outcome
 }
+
+/** One call of the work of a lease. */
+export interface Run {
+  readonly question: Question
+  /** The connection on which it has sent its statements. */
+  wire?: SimulatedWire
+  sent: number
+  /** Whether a server has failed one of them. */
+  hasFailed: boolean
+}
+
+/** An error of the work itself. */
+export class OwnError extends Error {}
 
 export type Outcome = { rows: object } | { error: unknown }
 
@@ -59,30 +85,34 @@ export function wrongOutcome(
   outcome: Outcome,
   around: Circumstances,
 ): string | undefined {
-  const { id, client, statement, hasCome, askedAt } = question
+  const { id, client, statements, hasCome, askedAt } = question
   if ('rows' in outcome) {
-    const [row] = outcome.rows as [{ id: number }?]
-    return row?.id === id ? undefined : `the answer to another question: ${JSON.stringify(outcome.rows)}`
+    if (question.failsItself) return 'the error of the work is lost'
+    const right = JSON.stringify(statements.map((_, place) => ({ id, place })))
+    const rows = JSON.stringify(outcome.rows)
+    return rows === right ? undefined : `the answer to another question: ${rows}`
   }
   const { error } = outcome
   if (client.signal.aborted) return error instanceof ClientGone ? undefined : `no hang-up: ${error}`
   if (hasCome && !around.isClosed) return `its answer had come, and it failed: ${error}`
+  if (error instanceof OwnError) return question.failsItself ? undefined : 'the work has not failed'
   if (error instanceof Displaced) return around.isDisplacing ? undefined : 'displaced for nobody'
   if (error instanceof StatementTimeout)
     return around.now - askedAt < around.setting.statement ? 'out of time too early' : undefined
   if (error instanceof DatabaseUnavailable) return wrongReason(error.reason, question, around)
   const { code } = error as { code?: string }
-  return statement.ends === 'wrong' && code === '22P02' ? undefined : `an error of its own: ${error}`
+  const isWrong = statements.some(({ ends }) => ends === 'wrong')
+  return isWrong && code === '22P02' ? undefined : `an error of its own: ${error}`
 }
 
 function wrongReason(
   reason: string,
-  { statement, askedAt, isForRequest }: Question,
+  { statements, askedAt, isForRequest }: Question,
   { now, setting, isCalm, isClosed, lost }: Circumstances,
 ): string | undefined {
-  // A request repeats a statement whose connection was cut.
-  const mayLose = isForRequest && statement.ends === 'rows' ? 1 : 0
-  let isTrue = !isCalm || REASONS[statement.ends]?.test(reason)
+  // A request repeats a lease whose connection was cut.
+  const mayLose = isForRequest && statements.every(({ ends }) => ends === 'rows') ? 1 : 0
+  let isTrue = !isCalm || statements.some(({ ends }) => REASONS[ends]?.test(reason))
   if (reason === 'all connections to the database are in use') isTrue = now - askedAt >= setting.wait
   if (reason === 'the service is stopping') isTrue = isClosed
   if (reason === 'the connection to the database was lost') isTrue = isClosed || lost > mayLose

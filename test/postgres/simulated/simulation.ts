@@ -91,7 +91,10 @@ export class Simulation {
     const isWrite = this.plan.setting.wanted === 'read-write'
     for (let place = 0; place < count; place++) {
       const statement = { takes: 5, ends: 'rows', isWrite, isTrickling: false } as const
-      this.#world.ask({ lane: LANES[place % 3] as string, statement, isForRequest: true, hangsUpAfter: null })
+      const lane = LANES[place % 3] as string
+      const second = { ...statement, isWrite: false }
+      const further = { statements: [second], isTransaction: !isWrite, pause: 1, failsItself: false }
+      this.#world.ask({ lane, statement, further, isForRequest: true, hangsUpAfter: null })
     }
     this.#world.finish()
     return questions.slice(before)

@@ -50,6 +50,9 @@ function beginSudden(trouble: Extract<Trouble, { which: number }>, host: Host, h
     case 'forget one':
       process?.link.forget()
       return
+    case 'conflict':
+      process?.conflict()
+      return
     case 'restart':
       host.restart()
       return

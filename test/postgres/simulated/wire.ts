@@ -5,19 +5,32 @@ import { closedError } from '../../../src/postgres/failures.ts'
 import type { Host } from './host.ts'
 import type { Link } from './link.ts'
 import type { Process } from './process.ts'
+import type { Run } from './questions.ts'
 
 /** The text of all statements in plans. The parameter of a statement is its id. */
 export const ASK = 'ask'
 
-/** A message of a server. */
-export type Answer = { rows: object } | { error: Error } | { part: true }
+/** The status in ReadyForQuery: outside a transaction, in one, in a failed one. */
+export type Status = 'I' | 'T' | 'E'
+
+/** A message of a server. Without a status, no ReadyForQuery has followed it yet. */
+export type Answer = ({ rows: object } | { error: Error } | { part: true }) & { status?: Status }
+
+interface Waiting {
+  resolve(rows: object): void
+  reject(error: Error): void
+}
 
 /** A connection to a simulated server, in place of a connection of postgres.js through a socket. */
 export class SimulatedWire implements Wire {
   bytesRead = 0
   onEnd = () => {}
   process: Process | undefined
-  #asking: { resolve(rows: object): void; reject(error: Error): void } | undefined
+  isIdle = false
+  /** The lease that used it last. */
+  lastRun: Run | undefined
+  /** The statements without an answer, in the order in which they were sent. */
+  readonly #asking: Waiting[] = []
   #isHandedOver = false
   #isOver = false
   #isCancelling = false
@@ -37,10 +50,11 @@ export class SimulatedWire implements Wire {
 
   send(text: string, parameters: ParameterOrJSON<never>[]): Promise<object> {
     if (this.#isOver) return Promise.reject(closedError())
-    if (this.#asking) this.host.observer.wrong('two statements at once on one connection')
+    const { observer } = this.host
+    if (text === ASK || observer.speaker) observer.sent(this, text, Number(parameters[0]))
+    else if (this.#asking.length > 0) observer.wrong('a test of a connection while a statement runs')
     const { promise, resolve, reject } = Promise.withResolvers<object>()
-    this.#asking = { resolve, reject }
-    if (text === ASK) this.host.observer.sent(Number(parameters[0]))
+    this.#asking.push({ resolve, reject })
     this.link.say('up', () => this.process?.run(text, parameters))
     return promise
   }
@@ -59,7 +73,7 @@ export class SimulatedWire implements Wire {
   }
 
   close(timeoutMs: number): Promise<void> {
-    if (this.#asking) this.host.observer.wrong('a goodbye while a statement runs')
+    if (this.#asking.length > 0) this.host.observer.wrong('a goodbye while a statement runs')
     const { promise, resolve } = Promise.withResolvers<void>()
     const settle = this.host.time.after(timeoutMs, resolve)
     this.#sayGone = () => {
@@ -72,8 +86,7 @@ export class SimulatedWire implements Wire {
   }
 
   destroy(): void {
-    this.#asking?.reject(closedError())
-    this.#asking = undefined
+    this.#fail(closedError())
     this.#leave()
   }
 
@@ -81,9 +94,9 @@ export class SimulatedWire implements Wire {
   hear(answer: Answer): void {
     if (this.#isOver) return
     this.bytesRead++
+    this.isIdle = answer.status === 'I'
     if ('part' in answer) return
-    const asking = this.#asking
-    this.#asking = undefined
+    const asking = this.#asking.shift()
     if ('rows' in answer) asking?.resolve(answer.rows)
     else asking?.reject(answer.error)
   }
@@ -92,9 +105,12 @@ export class SimulatedWire implements Wire {
   hearEnd(error: Error): void {
     this.#sayGone()
     if (this.#isOver) return
-    this.#asking?.reject(error)
-    this.#asking = undefined
+    this.#fail(error)
     this.#end()
+  }
+
+  #fail(error: Error): void {
+    for (const { reject } of this.#asking.splice(0)) reject(error)
   }
 
   #leave(): void {

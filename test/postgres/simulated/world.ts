@@ -3,18 +3,17 @@ import { openFirst } from '../../../src/postgres/connection/opening.ts'
 import type { PostgresUrl } from '../../../src/postgres/connection/url.ts'
 import type { Dial } from '../../../src/postgres/connection/wire.ts'
 import { ServingDatabase } from '../../../src/postgres/pool/serving-database.ts'
+import type { Lease } from '../../../src/postgres/statement.ts'
 import { Host } from './host.ts'
 import { Observer } from './observer.ts'
-import type { Action, Plan, Setting } from './plan.ts'
-import type { Question } from './questions.ts'
+import type { Asking, Further, Plan, Setting } from './plan.ts'
+import { OwnError, type Question, type Run } from './questions.ts'
 import { chanceFrom, SimulatedTime } from './time.ts'
 import { endAll } from './troubles.ts'
 import { ASK } from './wire.ts'
 
 /** The milliseconds within which a pool closes: cancelling statements, and closing connections. */
 export const CLOSING = 2100
-
-type Asking = Omit<Extract<Action, { does: 'ask' }>, 'does' | 'after'>
 
 /** A pool with simulated servers and clients, and the observer that checks it. */
 export class World {
@@ -72,26 +71,36 @@ export class World {
     this.observer.check(this.pool)
   }
 
-  ask({ lane, statement, isForRequest, hangsUpAfter }: Asking): void {
+  ask({ lane, statement, further, isForRequest, hangsUpAfter }: Asking): void {
     const observer = this.observer
     const client = hangsUpAfter === null ? this.#patient : new AbortController()
     const question: Question = {
       id: observer.questions.length,
       lane: isForRequest ? lane : '',
-      statement,
+      statements: [statement, ...(further?.statements ?? [])],
+      isSingle: further === undefined,
       isForRequest,
+      pause: further?.pause ?? 0,
       client,
       askedAt: this.time.now(),
-      endsBy: observer.endOf(isForRequest),
+      endsBy: observer.endOf(isForRequest, further?.pause ?? 0),
       cancelledBy: Number.POSITIVE_INFINITY,
+      workEndsBy: Number.POSITIVE_INFINITY,
       sentAt: Number.POSITIVE_INFINITY,
-      begun: 0,
+      begun: [],
+      failsItself: further?.failsItself ?? false,
+      isPausing: false,
+      hasFailed: false,
       hasCome: false,
     }
     observer.asked(question)
     const before = this.pool.stats()
-    const runner = isForRequest ? this.pool.forRequest(client, lane) : this.pool
-    runner.unsafe(ASK, [question.id], { prepare: true }).then(
+    const leases = this.pool.forRequest(client, lane)
+    const runner = isForRequest ? leases : this.pool
+    const answer = further
+      ? leases.lease(lease => this.#read(lease, question, further).finally(() => observer.worked(question)))
+      : Promise.resolve(runner.unsafe(ASK, [question.id, 0], { prepare: true }))
+    answer.then(
       rows => observer.over(question, { rows }),
       error => observer.over(question, { error }),
     )
@@ -100,6 +109,39 @@ export class World {
     if (before.idle === 0 && this.pool.stats().waiting > before.waiting) observer.waits(question)
     if (isForRequest && hangsUpAfter !== null)
       this.time.add('read', hangsUpAfter, () => this.#hangUp(question))
+  }
+
+  /** The work of a lease of several statements: all their rows. */
+  async #read(lease: Lease, question: Question, further: Further): Promise<object[]> {
+    const { isTransaction, pause, failsItself } = further
+    const run: Run = { question, sent: 0, hasFailed: false }
+    const answers: PromiseLike<object>[] = []
+    if (isTransaction) this.#say(run, () => lease.begin())
+    for (const place of question.statements.keys()) {
+      const ask = () => lease.unsafe(ASK, [question.id, place], { prepare: true })
+      const rows = this.#say(run, ask)
+      answers.push(rows)
+      if (pause === null) continue
+      await rows
+      question.isPausing = true
+      await new Promise<void>(resolve => this.time.add('read', pause, resolve))
+      question.isPausing = false
+    }
+    if (failsItself) throw new OwnError()
+    const committed = isTransaction ? this.#say(run, () => lease.commit()) : undefined
+    const rows = await Promise.all(answers)
+    await committed
+    return rows.flat()
+  }
+
+  /** Sends a statement of that work. */
+  #say<Result>(run: Run, send: () => Result): Result {
+    this.observer.speaker = run
+    try {
+      return send()
+    } finally {
+      this.observer.speaker = undefined
+    }
   }
 
   #hangUp(question: Question): void {
@@ -132,7 +174,8 @@ export class World {
       observer.closesBy = Number.POSITIVE_INFINITY
     })
     drainMicrotasks()
-    for (const { id } of observer.pending) observer.wrong(`${id} goes on in a pool that is closed`)
+    for (const { id, isPausing } of observer.pending)
+      if (!isPausing) observer.wrong(`${id} goes on in a pool that is closed`)
   }
 }
 
