@@ -2,6 +2,7 @@ import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test'
 import pino from 'pino'
 import { openDatabase } from '../../src/postgres/database.ts'
 import { StatementTimeout } from '../../src/postgres/failures.ts'
+import type { Lease } from '../../src/postgres/statement.ts'
 import { record } from '../support/disclosures.ts'
 import { badFindings } from '../support/doctor.ts'
 import { axport } from '../support/executable.ts'
@@ -39,6 +40,10 @@ const silent = { info: () => {}, warn: () => {} }
 
 const CLIENTS = 8
 const ROUNDS = 4
+
+/** How many transactions are idle. */
+const idle = async (sql: TestService['sql']) =>
+  (await sql`select from pg_stat_activity where state like 'idle in transaction%'`).count
 
 /** Statements that invalidate cached plans. */
 const INVALIDATING = [
@@ -135,6 +140,60 @@ for (const [mode, size] of [
         const { count } = await direct.sql`select from pg_stat_activity where wait_event = 'PgSleep'`
         return count === 0
       })
+      await pool.close()
+      await database.close()
+    })
+
+    test('leases of several statements read one snapshot each, and failures in them harm no other', async () => {
+      await direct.sql`create table counted as select n from generate_series(1, 10) as n`
+      const database = await openDatabase(bouncer.url, 1)
+      const pool = database.pool(
+        { size: CLIENTS, waitMs: 20_000, statementMs: 20_000, slowMs: 20_000 },
+        silent,
+      )
+      const db = pool.forRequest({ signal: new AbortController().signal })
+      const plain = { prepare: true }
+      const count = async (lease: Lease) => {
+        const text = 'select count(*)::integer + $1::integer as count from counted'
+        const [row] = (await lease.unsafe(text, [0], plain)) as { count: number }[]
+        return row?.count
+      }
+      let isOver = false
+      const writing = (async () => {
+        while (!isOver) await direct.sql`insert into counted values (0)`
+      })()
+      const client = async (_: unknown, at: number) => {
+        for (let round = 0; round < 40; round++) {
+          const isTogether = (at + round) % 2 === 0
+          const seen = await db.lease(async lease => {
+            lease.begin()
+            const first = isTogether ? count(lease) : await count(lease)
+            const [one, other] = await Promise.all([first, count(lease), lease.commit()])
+            return [one, other]
+          })
+          expect(seen[0]).toBe(seen[1] as number)
+          const failing = db.lease(async lease => {
+            if (isTogether) lease.begin()
+            return await Promise.all([lease.unsafe('select 1 / $1::integer', [0], plain), count(lease)])
+          })
+          await expect(failing).rejects.toThrow('division by zero')
+          const [row] = (await db.unsafe('select $1::integer as n', [at], plain)) as { n: number }[]
+          expect(row?.n).toBe(at)
+        }
+      }
+      await Promise.all(Array.from({ length: CLIENTS }, client)).finally(() => {
+        isOver = true
+      })
+      await writing
+      // An idle transaction of a service ends behind a pooler, too.
+      let runs = 0
+      const read = await db.lease(async lease => {
+        lease.begin()
+        await count(lease)
+        if (++runs === 1) await until('it is ended', async () => (await idle(direct.sql)) === 0, 10_000)
+        return runs
+      })
+      expect(read).toBe(1)
       await pool.close()
       await database.close()
     })
