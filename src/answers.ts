@@ -3,13 +3,16 @@ export interface Answer {
   status: number
   /** They add to the headers of every answer, or replace them. */
   headers: Record<string, string>
-  /** JSON, unless the headers have another content-type. */
-  body: string | Uint8Array<ArrayBuffer>
+  /** JSON, unless the headers have another content-type. The parts follow each other without anything between. */
+  body: Part[]
   /** More fields for the request log. */
   logFields?: LogFields
   /** The records that it shows, if disclosures are recorded: the answer is sent after that. */
   disclosed?: DisclosedRecords
 }
+
+/** Text, or bytes of UTF-8. */
+export type Part = string | Uint8Array
 
 /** The records that an answer shows. Ids are arrays in the text format of Postgres: {1,2}. */
 export interface DisclosedRecords {
@@ -73,7 +76,7 @@ export function errorAnswer(error: HttpError, logFields?: LogFields): Answer {
   return {
     status,
     headers,
-    body: JSON.stringify(body),
+    body: [JSON.stringify(body)],
     logFields: { ...error.logFields, ...refused, ...logFields },
   }
 }

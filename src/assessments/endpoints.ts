@@ -28,7 +28,8 @@ export async function listAssessments(
   return {
     status: 200,
     headers: { ...COMPRESSIBLE, ...nextLink(queryString, query, count) },
-    body: Buffer.concat([Buffer.from('{"data":['), documents, Buffer.from(`],"meta":${meta}}`)]),
+    // Joined, the documents would be copied into new memory: a tenth of the time of a page.
+    body: ['{"data":[', documents, `],"meta":${meta}}`],
     logFields: { clientId: access.clientId, records: size, resembled: resembled(queryString) },
     ...disclosureOf(access.clientId, shown, query.filter),
   }
@@ -53,7 +54,7 @@ export async function retrieveAssessment(
   return {
     status: 200,
     headers: COMPRESSIBLE,
-    body: Buffer.from(row.document),
+    body: [row.document],
     logFields: { clientId, records: 1 },
     ...(isRecorded(row.isRecorded, clientId) && { disclosed: shown }),
   }

@@ -21,7 +21,7 @@ export function tokenEndpoint(db: ServingDatabase, limits: BodyLimits): Endpoint
       const issued = await issueToken(db.forRequest(request), client)
       db.availability.noteWritable()
       const logFields = { clientId: client.clientId }
-      return { status: 200, headers: NOT_STORED, body: JSON.stringify(issued), logFields }
+      return { status: 200, headers: NOT_STORED, body: [JSON.stringify(issued)], logFields }
     },
   }
 }

@@ -44,7 +44,7 @@ export function docsEndpoints(limits: Limits): Endpoint[] {
       answer(request) {
         refuseOverload(request)
         body ??= text()
-        return { status: 200, headers, body }
+        return { status: 200, headers, body: [body] }
       },
     }
   }
