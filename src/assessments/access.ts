@@ -22,8 +22,8 @@ export function invalidToken(token: 'absent' | 'presented'): HttpError {
 }
 
 /** A token's digest, which the statement of the request checks. Throws HttpError 401 for none or for another form. */
-export function tokenDigestOf(token: string | undefined): Buffer {
-  if (token === undefined) throw invalidToken('absent')
+export function tokenDigestOf(token: string): Buffer {
+  if (token === '') throw invalidToken('absent')
   if (!/^[A-Za-z0-9]{43}$/.test(token)) throw invalidToken('presented')
   return sha256(token)
 }

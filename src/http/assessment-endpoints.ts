@@ -22,7 +22,7 @@ export function assessmentEndpoints(
   const reading = new Reading(db, replicas, counters)
   const disclosing = new Disclosing(db)
   const lastUse = new LastUse(db)
-  const answerBy = async (request: Request, sent: string | undefined, read: Read): Promise<Answer> => {
+  const answerBy = async (request: Request, sent: string, read: Read): Promise<Answer> => {
     const tokenDigest = tokenDigestOf(sent)
     const { pool, lane } = reading.queueOf(tokenDigest)
     refuseOverload(request, pool, lane)

@@ -16,10 +16,10 @@ export interface Limits extends BodyLimits {
   docs: 'on' | 'try' | 'off'
 }
 
-/** The parameter of the path, empty where it has none, and the token of the header, for the endpoints of the API. */
+/** The parameter of the path, and for the endpoints of the API the token of the header; each empty if there is none. */
 export interface Given {
   id: string
-  token: string | undefined
+  token: string
 }
 
 /** A path of the service with its one method; HEAD goes with GET. */
@@ -37,9 +37,9 @@ export function mount(app: AnyElysia, { path, method, answer, style }: Endpoint)
   for (const verb of method === 'GET' ? ['GET', 'HEAD'] : [method]) {
     // Elysia reads the names in the braces from the source: with `body` it would parse the body. It parses the query for
     // the bearer plugin.
-    app.route(verb, path, async ({ request, params, bearer: token }) => {
+    app.route(verb, path, async ({ request, params, bearer }) => {
       try {
-        return respond(request, await answer(request, { id: params?.id ?? '', token }))
+        return respond(request, await answer(request, { id: params?.id ?? '', token: bearer ?? '' }))
       } catch (error) {
         return respond(request, answerOf(request, error, style))
       }

@@ -109,17 +109,17 @@ function createApp(db: ServingDatabase, limits: Limits, monitor: Monitor, replic
   app.onError(({ error, code, request }) =>
     respond(request, answerOf(request, code === 'NOT_FOUND' ? apiError(404, 'Not found') : error, apiError)),
   )
-  // The plugin would take a token from the query too (RFC 9700 §4.3.2): under a name that nobody can know it finds none.
-  const unguessable = crypto.randomUUID()
+  // Before the bearer plugin, which reaches all routes after it.
+  for (const endpoint of [tokenEndpoint(db, limits), ...docsEndpoints(limits)]) mount(app, endpoint)
   const guarded = new Elysia({ name: 'assessments' })
     .derive(({ headers }) => {
-      // RFC 9110 §11.1: the scheme is case-insensitive, and ends with a blank. The plugin compares "Bearer" and no more.
-      const [, token] = /^bearer +(.*)$/i.exec(headers.authorization ?? '') ?? []
-      headers.authorization = token && `Bearer ${token}`
+      // RFC 9110 §11.1: the scheme is case-insensitive, and ends with a blank. The plugin compares "Bearer" alone, and
+      // without that word it looks into the query, which RFC 9700 §4.3.2 forbids: so it always finds the word.
+      const [, token = ''] = /^bearer +(.*)$/i.exec(headers.authorization ?? '') ?? []
+      headers.authorization = `Bearer ${token}`
     })
-    .use(bearer({ extract: { header: 'Bearer', query: unguessable, body: unguessable } }))
+    .use(bearer())
   for (const endpoint of assessmentEndpoints(db, monitor.counters, replicas)) mount(guarded, endpoint)
   app.use(guarded)
-  for (const endpoint of [tokenEndpoint(db, limits), ...docsEndpoints(limits)]) mount(app, endpoint)
   return app
 }
