@@ -1,4 +1,4 @@
-import { fillPlaceholders, type SQL, sql } from 'drizzle-orm'
+import { is, Placeholder, type SQL, sql } from 'drizzle-orm'
 import { PgDialect } from 'drizzle-orm/pg-core'
 import type { Fragment, ParameterOrJSON, Sql, TransactionSql } from 'postgres'
 import { rawRows } from './connection/value-types.ts'
@@ -48,8 +48,8 @@ export function rowOf<Name extends string>(columns: Record<Name, SQL>) {
       names.map(name => sql`${columns[name]} as ${sql.identifier(name)}`),
       sql.raw(',\n  '),
     ),
-    /** Reads a row of a statement whose select list is `list`, or begins with it. */
-    read(row: RawRow): NamedRow<Name> {
+    /** Reads a row of a statement whose select list is `list`, or begins with it. Without a row all columns are null. */
+    read(row: RawRow = []): NamedRow<Name> {
       const named = {} as NamedRow<Name>
       for (let at = 0; at < names.length; at++) named[names[at] as Name] = row[at] ?? null
       return named
@@ -69,11 +69,11 @@ export function statement<Values extends Record<string, unknown>, Row>(
   prepare = true,
   bytes = false,
 ): Statement<Values, Row> {
-  let compiled: { sql: string; params: unknown[] } | undefined
+  let compiled: Compiled | undefined
+  const options = { prepare, bytes }
   const run: Statement<Values, Row> = async (db, values) => {
-    compiled ??= new PgDialect().sqlToQuery(query)
-    const parameters = fillPlaceholders(compiled.params, values) as ParameterOrJSON<never>[]
-    const rows = db.unsafe(compiled.sql, parameters, { prepare, bytes })
+    compiled ??= compile(query)
+    const rows = db.unsafe(compiled.sql, compiled.parameters(values), options)
     return (await (bytes ? rawRows(rows) : rows)) as Row[]
   }
   return (db, values) => quiet(run(db, values))
@@ -83,6 +83,30 @@ export function statement<Values extends Record<string, unknown>, Row>(
 export function quiet<Result>(result: Promise<Result>): Promise<Result> {
   result.catch(() => {})
   return result
+}
+
+interface Compiled {
+  sql: string
+  /** The values of $1, $2, …; throws for a placeholder without a value. */
+  parameters(values: Record<string, unknown>): ParameterOrJSON<never>[]
+}
+
+/**
+ * The text of a statement, and the order of its parameters. A name that stands in it several times is one parameter.
+ * drizzle's own fillPlaceholders() looks through the prototypes of each parameter, for each request.
+ */
+export function compile(query: SQL): Compiled {
+  const { sql, params } = new PgDialect().sqlToQuery(query)
+  const keys = params.map((param, at) => (is(param, Placeholder) ? (param.name as string) : at))
+  const distinct = [...new Set(keys)]
+  const numberOf = (at: number) => distinct.indexOf(keys[at] as string | number) + 1
+  const parameters: Compiled['parameters'] = values =>
+    distinct.map(key => {
+      const value = typeof key === 'number' ? params[key] : values[key]
+      if (value === undefined) throw new Error(`a statement has no value for ${key}`)
+      return value as ParameterOrJSON<never>
+    })
+  return { sql: sql.replaceAll(/\$(\d+)/g, (_, number) => `$${numberOf(Number(number) - 1)}`), parameters }
 }
 
 /** The same for large rows: a page would take longer to become a string and bytes again than all else done with it. */
