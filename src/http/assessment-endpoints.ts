@@ -24,8 +24,7 @@ export function assessmentEndpoints(
   const lastUse = new LastUse(db)
   const answerBy = async (request: Request, sent: string, read: Read): Promise<Answer> => {
     const tokenDigest = tokenDigestOf(sent)
-    const { pool, lane } = reading.queueOf(tokenDigest)
-    refuseOverload(request, pool, lane)
+    refuseOverload(request, () => reading.displace(tokenDigest))
     const answer = await reading
       .answer(request, tokenDigest, read)
       .catch((error: unknown) => answerOf(request, error, apiError))

@@ -1,6 +1,5 @@
 import { type Answer, type ErrorStyle, errorAnswer, HttpError, unavailable } from '../answers.ts'
 import { ClientGone, DatabaseUnavailable, Displaced, StatementTimeout } from '../postgres/failures.ts'
-import type { ServingDatabase } from '../postgres/pool/serving-database.ts'
 import { originOf } from './request-log.ts'
 
 /** The answer to a request that failed, in the style of its endpoint. An unforeseen error is logged with its cause. */
@@ -28,10 +27,10 @@ export function methodNotAllowed(method: 'GET' | 'POST', style: ErrorStyle): Htt
   return style(405, `Use ${method}`, { allow: method === 'GET' ? 'GET, HEAD' : method })
 }
 
-/** Throws Displaced, a 503, past MAX_REQUESTS, unless an integration with more in `pool` than `lane` gives one up. */
-export function refuseOverload(request: Request, pool?: ServingDatabase, lane?: string): void {
+/** Throws Displaced, a 503, past MAX_REQUESTS, unless `displace` makes an integration with more of them give one up. */
+export function refuseOverload(request: Request, displace = () => false): void {
   const { inFlight, maxRequests } = originOf(request).monitor
-  if (inFlight() > maxRequests && !pool?.displace(lane)) throw new Displaced('more than MAX_REQUESTS')
+  if (inFlight() > maxRequests && !displace()) throw new Displaced('more than MAX_REQUESTS')
 }
 
 /** Whether the database, or the connection to it, failed. */

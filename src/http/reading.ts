@@ -25,10 +25,10 @@ export class Reading {
     private readonly counters: Counters,
   ) {}
 
-  /** The pool in which a request with this token waits for a connection, and its lane there. */
-  queueOf(tokenDigest: Uint8Array): { pool: ServingDatabase; lane: string | undefined } {
+  /** As ConnectionPool.displace(), for a request with this token, where it would wait for a connection. */
+  displace(tokenDigest: Uint8Array): boolean {
     const pool = this.replicas?.candidates(tokenDigest)[0]?.pool ?? this.primary
-    return { pool, lane: this.#laneOf(pool, tokenDigest) }
+    return pool.displace(this.#laneOf(pool, tokenDigest))
   }
 
   /** @throws what `read` throws on the server that answers */

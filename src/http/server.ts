@@ -33,7 +33,11 @@ export function startServer(
   let isDraining = false
   /** The one that listens, and those with earlier certificates until their requests are answered. */
   const servers = new Set<Bun.Server<unknown>>()
-  const inFlight = () => [...servers].reduce((sum, server) => sum + server.pendingRequests, 0)
+  const inFlight = () => {
+    let requests = 0
+    for (const server of servers) requests += server.pendingRequests
+    return requests
+  }
   const monitor: Monitor = {
     log,
     inFlight,

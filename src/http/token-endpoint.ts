@@ -16,7 +16,7 @@ export function tokenEndpoint(db: ServingDatabase, limits: BodyLimits): Endpoint
     async answer(request) {
       const body = await readBody(request, limits)
       // Not before: a request whose body is still arriving does not wait for the database.
-      refuseOverload(request, db)
+      refuseOverload(request, () => db.displace())
       const client = clientOf(body, request.headers.get('authorization'))
       const issued = await issueToken(db.forRequest(request), client)
       db.availability.noteWritable()
