@@ -39,9 +39,9 @@ export const inScope = sql`coalesce(${isIn(products, r.productId)} and ${isIn(or
 export const inProducts = sql`coalesce(${isIn(products, r.productId)}, false)`
 export const inOrganizations = sql`coalesce(${isIn(organizations, r.organizationId)}, false)`
 
-/** A trigram index finds people. A text without three letters in a row has no trigram: the whole index would be read. */
+/** A trigram index finds people. For a text without a trigram the whole index would be read: see hasTrigram(). */
 const SEARCHES = ['search', 'search_short'] as const
-type Search = (typeof SEARCHES)[number]
+export type Search = (typeof SEARCHES)[number]
 
 /** The search among the names of filters. It may leave few records or most. */
 export function searchOf(filters: string[]): Search | undefined {
@@ -54,19 +54,27 @@ const phrase = folded('phrase')
 const fullName = folded('full_name')
 
 /** Whether a person has such a name. Names are one on each line, and no search text has a line break: one LIKE covers both. */
-const isNamed: Record<Search, SQL> = {
-  search: sql`(${exportPeople.namesKey} like ${phrase} or ${exportPeople.namesKey} like ${fullName})`,
-  // The function of LIKE: the planner uses no index for it.
-  search_short: sql`(textlike(${exportPeople.namesKey}, ${phrase}) or textlike(${exportPeople.namesKey}, ${fullName}))`,
+export function isNamed(search: Search): SQL {
+  const named = sql`(${exportPeople.namesKey} like ${phrase} or ${exportPeople.namesKey} like ${fullName})`
+  // The planner uses no index for it, and expects as many people.
+  return search === 'search' ? named : sql`${named} is true`
 }
 
-const productsNamed = sql`
+/** The ids of the products that have such a name. */
+export const productsNamed = sql`
           select ${exportProducts.productId} from ${exportProducts} where ${exportProducts.nameKey} like ${phrase}`
 
-/** Whether the search finds a record. People and products are looked up once: coalesce() prevents a join with them. */
-const isFound = (search: Search) => sql`coalesce(
-        ${r.userId} in (select ${exportPeople.userId} from ${exportPeople} where ${isNamed[search]})
-        or ${r.productId} in (${productsNamed}), false)`
+/**
+ * Whether the search finds a record. coalesce() prevents a join. People whom an index finds are looked up once. Otherwise
+ * the person of each record is: the names of all people take as long as 20,000 of these.
+ */
+function isFound(search: Search): SQL {
+  const isOfNamed =
+    search === 'search'
+      ? sql`${r.userId} in (select ${exportPeople.userId} from ${exportPeople} where ${isNamed(search)})`
+      : sql`(select ${isNamed(search)} from ${exportPeople} where ${exportPeople.userId} = ${r.userId})`
+  return sql`coalesce(${r.productId} in (${productsNamed}) or ${isOfNamed}, false)`
+}
 
 /** Whether the search found a record in the log of changes: by the names as they were then, one on each line. */
 export const wasFound = sql`coalesce(search_text like ${phrase} or search_text like ${fullName}, false)`
@@ -78,10 +86,10 @@ export const wasFound = sql`coalesce(search_text like ${phrase} or search_text l
 export function recordsFound(search: Search): SQL {
   return sql`(
       select ${r}.* from ${exportPeople} join ${r} on ${r.userId} = ${exportPeople.userId}
-      where not exists (${productsNamed}) and ${isNamed[search]}
+      where not exists (${productsNamed}) and ${isNamed(search)}
       union all
       select ${r}.* from ${r}
-      left join ${exportPeople} on ${r.userId} = ${exportPeople.userId} and ${isNamed[search]}
+      left join ${exportPeople} on ${r.userId} = ${exportPeople.userId} and ${isNamed(search)}
       where exists (${productsNamed}) and (${exportPeople.userId} is not null or ${r.productId} in (${productsNamed}))
     ) as ${r}`
 }
@@ -122,13 +130,19 @@ export function constraints(filter: Filter) {
 /** The value of a two-valued filter; both of them together constrain nothing. */
 const onlyOne = <Value>(values: Value[] = []) => (new Set(values).size === 1 ? values[0] : undefined)
 
+/**
+ * Whether each pattern of a search has a trigram, in databases of any locale. To some of them letters beyond ASCII are
+ * no letters. Two ASCII letters and a third character of the same word always have one: "sia", or "si" and a space.
+ */
+const hasTrigram = (text: string) => /[a-z0-9]{2}\S|\S[a-z0-9]{2}/i.test(text)
+
 /** The search and its patterns, for a text that is not blank; two words are a first and a last name, too. */
 function searchValues(value: string): Values {
   const literal = (text: string) => text.replaceAll(/[\\%_]/g, '\\$&')
   const text = value.trim()
   const words = text.split(/\s+/).map(literal)
   return {
-    [/[a-z0-9]{3}/i.test(text) ? 'search' : 'search_short']: true,
+    [hasTrigram(text) ? 'search' : 'search_short']: true,
     phrase: `%${literal(text)}%`,
     full_name: words.length === 2 ? `%${words[0]}%\n%${words[1]}%\n%` : null,
   }
