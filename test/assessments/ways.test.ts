@@ -1,52 +1,123 @@
 import { describe, expect, test } from 'bun:test'
-import { wayOf } from '../../src/assessments/page.ts'
+import type { Spread } from '../../src/assessments/count.ts'
 import { reachOf } from '../../src/assessments/page-statement.ts'
+import { type Listed, wayOf } from '../../src/assessments/ways.ts'
 
 /** Every way gives the same page at a different speed. These tests check which way is taken. */
 
-/** So many of all records match. */
-const matching = (count: number, total = 100_000) => ({ count, total })
+/** 400 of 500 organizations and 35 of 40 products, of 1,000,000 records. */
+const BROAD: Spread = {
+  records: 700_000,
+  ofOrganizations: 800_000,
+  ofProducts: 870_000,
+  all: 1_000_000,
+  organizations: 400,
+  products: 35,
+}
+/** The same organizations and the rarest product. */
+const RARE: Spread = { ...BROAD, records: 12_000, ofProducts: 15_000, products: 1 }
+
+/** The way to a page of 100 records in the middle of a walk, unless `listed` says otherwise. */
+const way = (listed: Partial<Listed>) => {
+  const spread = listed.spread ?? BROAD
+  const walk: Listed = {
+    sort: 'certified_on',
+    filters: [],
+    spread,
+    count: spread.records,
+    distance: 100,
+    isAtEnd: false,
+  }
+  return wayOf({ ...walk, ...listed })
+}
+
+const SORTS = ['certified_on', 'user_name', 'proctor_name', 'product_name'] as const
 
 describe('the way to a page', () => {
+  test.each(SORTS)('of a broad scope by %s is along the index of the sort', sort => {
+    expect(way({ sort })).toBe('whole')
+    expect(way({ sort, isAtEnd: true })).toBe('whole')
+    expect(way({ sort, distance: 200 })).toBe('whole')
+    expect(way({ sort, distance: 201 })).toBe('along')
+  })
+
+  test('reads documents along the index if a third of all records match', () => {
+    const spread = { ...BROAD, records: 300_000, ofOrganizations: 340_000 }
+    expect(way({ spread: { ...spread, all: 900_000 } })).toBe('whole')
+    expect(way({ spread: { ...spread, all: 900_001 } })).toBe('along')
+    expect(way({ spread, count: 1_000_000, filters: ['legacy_record'] })).toBe('along')
+  })
+
+  test('of a rare product is along an index whose keys say nothing about products', () => {
+    for (const sort of ['certified_on', 'user_name', 'proctor_name'] as const) {
+      expect(way({ sort, spread: RARE })).toBe('along')
+      expect(way({ sort, spread: RARE, isAtEnd: true })).toBe('along')
+    }
+  })
+
+  test('of a few products by their names is product by product', () => {
+    expect(way({ sort: 'product_name', spread: RARE })).toBe('products')
+    expect(way({ sort: 'product_name', spread: RARE, isAtEnd: true })).toBe('products')
+  })
+
+  test('of some products by their names is product by product only from an end of the list', () => {
+    const spread = { ...BROAD, records: 160_000, ofProducts: 200_000, products: 8 }
+    expect(way({ sort: 'product_name', spread, isAtEnd: true })).toBe('products')
+    expect(way({ sort: 'product_name', spread, isAtEnd: false })).toBe('along')
+  })
+
+  test('of a product with very few records is to pick them all', () => {
+    const spread = { ...RARE, records: 800, ofProducts: 1000 }
+    expect(way({ spread })).toBe('picked')
+    // Product by product, they need not be sorted.
+    expect(way({ sort: 'product_name', spread })).toBe('products')
+  })
+
+  test('of few organizations is organization by organization', () => {
+    const spread = { ...BROAD, records: 2500, ofOrganizations: 2900, organizations: 3 }
+    for (const sort of SORTS) expect(way({ sort, spread })).toBe('organizations')
+    // A single one, however large, is read record by record.
+    const largest = { ...BROAD, records: 50_000, ofOrganizations: 60_000, organizations: 1 }
+    for (const sort of SORTS) expect(way({ sort, spread: largest })).toBe('organizations')
+  })
+
+  test('counts what is read and not what matches', () => {
+    // 1,000 records match, in organizations of 800,000 and in a product of 15,000.
+    expect(way({ spread: { ...RARE, records: 1000 } })).toBe('along')
+    // Of organizations with 20,000 records these are nearer.
+    expect(way({ spread: { ...RARE, records: 1000, organizations: 20, ofOrganizations: 20_000 } })).toBe(
+      'organizations',
+    )
+  })
+
   test.each(['user_ids', 'seids', 'proctor_ids'])(
     'is to pick the matching records first if %s leave few',
     filter => {
-      expect(wayOf(['legacy_record', filter], 1000, 50, undefined)).toBe('picked')
-      expect(wayOf([filter], 1, 50, matching(90_000))).toBe('picked')
+      expect(way({ filters: ['legacy_record', filter] })).toBe('picked')
+      expect(way({ filters: [filter], spread: { ...BROAD, organizations: 1, ofOrganizations: 10 } })).toBe(
+        'picked',
+      )
     },
   )
 
-  test('is organization by organization for few organizations, if the share of matching records is unknown', () => {
-    expect(wayOf([], 16, 50, undefined)).toBe('few')
-    expect(wayOf([], 17, 50, undefined)).toBe('along')
-    expect(wayOf([], 16, 50, matching(0, 0))).toBe('few')
-    expect(wayOf([], 17, 50, matching(0, -1))).toBe('along')
-    expect(wayOf(['legacy_record'], 16, 50, matching(90_000))).toBe('few')
-    expect(wayOf(['legacy_record'], 17, 50, matching(10))).toBe('along')
+  test('is to pick the matching records of a search, unless they are many', () => {
+    expect(way({ filters: ['search'], count: 3000 })).toBe('picked')
+    expect(way({ filters: ['search'], count: 30_000 })).toBe('along')
+    // The names of all people are read first.
+    expect(way({ filters: ['search_short'], count: 1000 })).toBe('picked')
+    expect(way({ filters: ['search_short'], count: 5000 })).toBe('along')
   })
 
-  test('is organization by organization if skipping other records would cost more than sorting the matches', () => {
-    // The cost model: two entries for each organization and record of the page, ten for each matching record.
-    expect(wayOf([], 4, 50, matching(10_000))).toBe('few')
-    expect(wayOf([], 5, 50, matching(10_000))).toBe('along')
-    // So few records match that sorting them is cheapest, for any number of organizations.
-    expect(wayOf([], 400, 50, matching(1581))).toBe('few')
-    expect(wayOf([], 400, 50, matching(1582))).toBe('along')
-    expect(wayOf([], 400, 50, matching(0))).toBe('few')
-    expect(wayOf([], 400, 1, matching(1, 3))).toBe('few')
+  test('is to pick the many records of a search by product names only from an end of the list', () => {
+    const found: Partial<Listed> = { sort: 'product_name', filters: ['search'], count: 90_000 }
+    expect(way({ ...found, isAtEnd: true })).toBe('picked')
+    expect(way({ ...found, isAtEnd: false })).toBe('along')
+    expect(way({ ...found, isAtEnd: true, count: 600_000 })).toBe('along')
   })
 
-  test('is a scan of everything if a third of the records match and the page is near', () => {
-    expect(wayOf([], 400, 200, matching(100_000, 300_000))).toBe('whole')
-    expect(wayOf([], 400, 201, matching(100_000, 300_000))).toBe('along')
-    expect(wayOf([], 400, 200, matching(99_999, 300_000))).toBe('along')
-  })
-
-  test('is to pick the matching records of a search, unless they are known to be many', () => {
-    expect(wayOf(['search'], 17, 50, undefined)).toBe('picked')
-    expect(wayOf(['search'], 17, 50, matching(5000))).toBe('picked')
-    expect(wayOf(['search'], 17, 50, matching(5001))).toBe('along')
-    expect(wayOf(['search'], 16, 50, undefined)).toBe('few')
+  test.each(SORTS)('by %s is the same for a list without records as for one with a single record', sort => {
+    for (const filters of [[], ['search'], ['legacy_record']])
+      expect(way({ sort, filters, count: 0 })).toBe(way({ sort, filters, count: 1 }))
   })
 })
 

@@ -1,0 +1,118 @@
+import { type SQL, type SQLWrapper, sql } from 'drizzle-orm'
+import { exportPeople, exportRecords as r } from '../../db/schema.ts'
+import type { Order, Sort } from '../contract.ts'
+import { conditions, isNamed, productsNamed, type ScopeSet, searchOf } from './conditions.ts'
+import type { Way } from './ways.ts'
+
+/** The records of a list on one side of an entry: what the text depends on. */
+export interface Beside {
+  sort: Sort
+  order: Order
+  way: Way
+  /** The names of the filters' conditions. */
+  filters: string[]
+  side: 'before' | 'after'
+  /** Whether the entry is a cursor, with the placeholders `key` and `id`. Otherwise it is an end of the list. */
+  hasCursor: boolean
+}
+
+/** The parts of the text that belong to the statement around it. */
+export interface Around {
+  /** The two sets that are read, as expressions of bigint[]. */
+  sets: Record<ScopeSet, SQL>
+  /** Whether an id is in a set. */
+  isIn: (set: SQL, id: SQLWrapper) => SQL
+  /** How many records are skipped and read, and a literal that is no less. */
+  distance: SQL
+  reach: SQL
+}
+
+/** Whether an id is in a set that is a constant once the statement is planned: Postgres makes a hash table of it. */
+export const isInConstant: Around['isIn'] = (set, id) => sql`${id} = any (${set})`
+
+/** Whether an id is in a set that the statement itself reads: a binary search, because the set is sorted. */
+export const isInRead: Around['isIn'] = (set, id) => sql`${set}[width_bucket(${id}, ${set})] = ${id}`
+
+/** The select of the matching records beside the entry, the nearest first, as far as the reach goes. */
+export function recordsBeside(beside: Beside, around: Around): SQL {
+  const { sort, order, way, filters, side } = beside
+  const { sets, isIn, distance, reach } = around
+  const isAscending = (order === 'ASC') === (side === 'after')
+  const [key, id] = [keyOf(sort), sql`${r.id}`]
+  const ofProducts = isIn(sets.products, r.productId)
+  const ofOrganizations = isIn(sets.organizations, r.organizationId)
+  const near = (scope: SQL, limit: SQL, columns = sql``) => sql`
+    select ${id} as id, ${key} as key${columns} from ${r}
+    where ${allOf([scope, ...conditionsOf(filters), ...besideCursor(beside, key, id)])}
+    order by ${inOrder(isAscending, key, id)} limit ${limit}`
+  /** The nearest of each organization or product, and of these the first. */
+  const nearestOfEach = (set: SQL, column: SQLWrapper, other: SQL) => sql`
+    select nearest.id, nearest.key from unnest(${set}) as each (id) cross join lateral (${near(sql`${column} = each.id and ${expected(other)}`, distance)}
+    ) as nearest
+    order by ${inOrder(isAscending, sql`nearest.key`, sql`nearest.id`)} limit ${reach}`
+  switch (way) {
+    case 'organizations':
+      return nearestOfEach(sets.organizations, r.organizationId, ofProducts)
+    case 'products':
+      return nearestOfEach(sets.products, r.productId, ofOrganizations)
+    case 'picked':
+      return sql`
+    select id, key from (select * from (${picked(beside, around)}) as found offset 0) as picked ${where(besideCursor(beside, sql`key`, sql`id`))}
+    order by ${inOrder(isAscending)} limit ${reach}`
+    default:
+      return near(
+        expected(sql`${ofProducts} and ${ofOrganizations}`),
+        reach,
+        way === 'whole' ? sql`, ${r.document} as document, ${r.userId} as user_id` : undefined,
+      )
+  }
+}
+
+/** The select of all records that match, by the index of a filter, of a search, or of the products. */
+function picked({ sort, filters }: Beside, { sets, isIn }: Around): SQL {
+  const search = searchOf(filters)
+  const others = conditionsOf(filters.filter(name => name !== search))
+  const inProducts = expected(isIn(sets.products, r.productId))
+  const inOrganizations = expected(isIn(sets.organizations, r.organizationId))
+  const select = sql`
+      select ${r.id} as id, ${keyOf(sort)} as key from`
+  /** The records of each row of `from`. In a join with all, the planner may expect many and read every record. */
+  const ofEach = (from: SQL, found: SQL[]) => sql`${select} ${from} cross join lateral (
+        select * from ${r} where ${allOf([...found, inOrganizations, ...others])} offset 0
+      ) as ${r}`
+  const ofProducts = (ids: SQL, scope: SQL[] = []) =>
+    ofEach(sql`unnest(${ids}) as product (id)`, [sql`${r.productId} = product.id`, ...scope])
+  if (!search && filters.length === 0) return ofProducts(sets.products)
+  if (!search) return sql`${select} ${r} where ${allOf([inProducts, inOrganizations, ...others])}`
+  const otherwise = sql`coalesce(${r.productId} not in (${productsNamed}), true)`
+  const people = sql`(select * from ${exportPeople} where ${isNamed(search)}) as ${exportPeople}`
+  return sql`${ofProducts(sql`array(${productsNamed})`, [inProducts])}
+      union all${ofEach(people, [sql`${r.userId} = ${exportPeople.userId}`, otherwise, inProducts])}`
+}
+
+/** The planner expects half of the records, and no index of the columns. Otherwise it would expect few, and sort all. */
+const expected = (condition: SQL) => sql`coalesce(${condition}, false)`
+
+const allOf = (all: SQL[]) => sql.join(all, sql` and `)
+const where = (all: SQL[]) => (all.length === 0 ? sql`` : sql`where ${allOf(all)}`)
+const conditionsOf = (filters: string[]) => filters.map(name => conditions[name] as SQL)
+
+const inOrder = (isAscending: boolean, key = sql`key`, id = sql`id`) =>
+  isAscending ? sql`${key} asc, ${id} asc` : sql`${key} desc, ${id} desc`
+
+const KEYS = {
+  certified_on: r.certifiedOn,
+  user_name: r.userNameKey,
+  proctor_name: r.proctorNameKey,
+  product_name: r.productNameKey,
+}
+const keyOf = (sort: Sort) => sql`${KEYS[sort]}`
+
+/** The record of the cursor is before it. The planner does not look into sub-selects: one plan serves all values. */
+function besideCursor({ sort, order, side, hasCursor }: Beside, key: SQL, id: SQL): SQL[] {
+  if (!hasCursor) return []
+  const operators = { ASC: { after: sql`>`, before: sql`<=` }, DESC: { after: sql`<`, before: sql`>=` } }
+  const type = sort === 'certified_on' ? sql`date` : sql`text`
+  const cursor = sql`((select ${sql.placeholder('key')}::${type}), (select ${sql.placeholder('id')}::bigint))`
+  return [sql`(${key}, ${id}) ${operators[order][side]} ${cursor}`]
+}
