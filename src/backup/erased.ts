@@ -23,6 +23,6 @@ export async function leaveOutErased(sql: TransactionSql): Promise<number> {
   // Triggers may have copied names into the log of changes.
   await sql`
     delete from export_changes c using erasures e where c.user_id = e.user_id or e.user_id = any (c.proctor_ids)`
-  await sql`select forget_export_facts()`
+  await sql`select log_any_change()`
   return Number(left?.found)
 }

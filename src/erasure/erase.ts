@@ -125,7 +125,7 @@ async function clearRejects(sql: TransactionSql, userId: string): Promise<void> 
  */
 async function clearLog(sql: TransactionSql, userId: string): Promise<void> {
   await sql`delete from export_changes where user_id = ${userId} or ${userId}::bigint = any (proctor_ids)`
-  await sql`select forget_export_facts()`
+  await sql`select log_any_change()`
 }
 
 /**

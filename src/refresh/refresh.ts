@@ -94,7 +94,7 @@ async function renderAnew(db: Sql, table: ReadModelTable, ids: string[]): Promis
   return await db.begin('isolation level read committed', async sql => {
     await sql`select lock_export()`
     const found = await compareRows(sql, table, sql`select unnest(${ids}::bigint[])`, sql``)
-    await sql`select ${sql(`refresh_${table.table}`)}(${ids}::bigint[]), forget_export_facts()`
+    await sql`select ${sql(`refresh_${table.table}`)}(${ids}::bigint[]), log_any_change()`
     // The function keeps the record of an assessment that has an invalid reference, and so cannot be rendered.
     await sql`delete from ${sql(table.table)} where ${sql(table.id)} = any (${found.leftOver}::bigint[])`
     return found
@@ -107,7 +107,7 @@ async function countAnew(db: Sql, organization: string): Promise<Difference> {
     await sql`select lock_export()`
     const found = await compareCounts(sql, [organization])
     // Servers remember counts, too.
-    await sql`select refresh_export_counts(${[organization]}::bigint[]), forget_export_facts()`
+    await sql`select refresh_export_counts(${[organization]}::bigint[]), log_any_change()`
     return found
   })
 }

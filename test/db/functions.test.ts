@@ -33,7 +33,7 @@ test('every function that resolves names sets its own search_path, with temporar
     })
 })
 
-test('twelve functions run with the privileges of their owner, and PUBLIC cannot call them', async () => {
+test('thirteen functions run with the privileges of their owner, and PUBLIC cannot call them', async () => {
   const owned = (await functions()).filter(({ hasOwnersRights }) => hasOwnersRights)
   expect(owned.map(({ name }) => name)).toEqual([
     'complete_token',
@@ -41,6 +41,7 @@ test('twelve functions run with the privileges of their owner, and PUBLIC cannot
     'export_records_changed',
     'export_records_counted',
     'forget_export_facts',
+    'log_any_change',
     'note_integration',
     'note_secret',
     'purge_disclosures',
@@ -115,7 +116,8 @@ test('a statement that changes 1,000 records logs one row per organization, and 
   ])
 })
 
-test('forget_export_facts() and a truncate of the read model log the row that stands for any change', async () => {
+test('log_any_change(), also by its former name, and a truncate of the read model log the row that stands for any change', async () => {
+  expect(await logged('select log_any_change()')).toEqual([[null, null, 1]])
   expect(await logged('select forget_export_facts()')).toEqual([[null, null, 1]])
   expect(await logged('truncate export_records')).toEqual([[null, null, 1]])
 })

@@ -56,7 +56,7 @@ describe('a role with the grants for import', () => {
         'update erasures.assessment_ids',
       ].sort(),
     )
-    expect(all).toContain('execute forget_export_facts()')
+    expect(all).toContain('execute log_any_change()')
     expect(all).toContain('execute refresh_export_counts(bigint[])')
     expect(all).not.toContain('execute purge_ended_secrets()')
   })

@@ -59,7 +59,7 @@ export const LOAD: Purpose = {
     `select, insert, update, delete on ${LOADED}`,
     `select on ${RENDERED.map(table => `${table}_rendered`).join(', ')}`,
   ],
-  functions: ['forget_export_facts()', 'refresh_export_counts(bigint[])'],
+  functions: ['log_any_change()', 'refresh_export_counts(bigint[])'],
 }
 
 /** What the owner of the tables can: import and provision. */

@@ -141,5 +141,5 @@ async function renderRecords(sql: TransactionSql, onRendered: Progress): Promise
   await sql`
     insert into export_counts
     select organization_id, product_id, count(*) from export_records group by 1, 2 order by 1, 2`
-  await sql`select forget_export_facts()`
+  await sql`select log_any_change()`
 }
