@@ -53,6 +53,11 @@ create trigger access_tokens_complete before insert or update of secret_id, inte
 create function end_tokens() returns trigger
 language plpgsql security definer set search_path from current as $$
 begin
+  -- In a snapshot from before the lock, tokens that were issued meanwhile would be missed.
+  if current_setting('transaction_isolation') in ('repeatable read', 'serializable') then
+    raise exception using errcode = 'feature_not_supported',
+      message = 'a secret is ended in a READ COMMITTED transaction only, so that all of its tokens end with it';
+  end if;
   perform from integration_secrets s where s.id = old.id for update;
   update access_tokens t set expires_at = new.expires_at where t.secret_id = old.id and t.expires_at > new.expires_at;
   return new;

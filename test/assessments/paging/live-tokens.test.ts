@@ -94,7 +94,6 @@ describe('a live secret and a live token', () => {
     expect(await requireAccess(db.sql, TOKEN)).toEqual({
       clientId: 'one',
       scope: (await token())[0]?.scope_digest,
-      organizations: 2,
     })
   })
 
@@ -201,6 +200,15 @@ describe('a live secret and a live token', () => {
   test('cannot be made for a secret that does not exist', async () => {
     const made = db.sql`insert into access_tokens (digest, secret_id, expires_at) values (sha256('new'), -1, now())`
     expect(await made.catch(({ code }) => code)).toBe('23503')
+  })
+
+  test('are ended together: SQL under REPEATABLE READ, which may miss a token, cannot end a secret', async () => {
+    const ended = db.sql.begin(
+      'isolation level repeatable read',
+      sql => sql`update integration_secrets set expires_at = now()`,
+    )
+    expect(await ended.catch(({ message }) => message)).toContain('READ COMMITTED')
+    expect(await token()).toHaveLength(1)
   })
 
   test('are read in the snapshot of the statement, even if the token is deleted meanwhile', async () => {
