@@ -8,9 +8,11 @@ import {
   pgTable,
   pgView,
   primaryKey,
+  smallint,
   text,
   timestamp,
   unique,
+  uuid,
 } from 'drizzle-orm/pg-core'
 
 /**
@@ -37,6 +39,26 @@ export const exportRecords = pgTable('export_records', {
   proctorNameKey: text('proctor_name_key').notNull(),
   productNameKey: text('product_name_key').notNull(),
   document: text('document').notNull(),
+})
+
+/** The log of changes, which has the columns of records that filters and sorts look at. */
+export const exportChanges = pgTable('export_changes', {
+  position: id('position').primaryKey().generatedAlwaysAsIdentity(),
+  tag: uuid('tag').notNull().defaultRandom(),
+  delta: smallint('delta'),
+  id: id('id'),
+  organizationId: id('organization_id'),
+  productId: id('product_id'),
+  userId: id('user_id'),
+  seid: text('seid'),
+  isArchived: boolean('is_archived'),
+  legacyRecord: boolean('legacy_record'),
+  proctorIds: id('proctor_ids').array(),
+  certifiedOn: date('certified_on'),
+  userNameKey: text('user_name_key'),
+  proctorNameKey: text('proctor_name_key'),
+  productNameKey: text('product_name_key'),
+  searchText: text('search_text'),
 })
 
 export const exportPeople = pgTable('export_people', {

@@ -2,7 +2,7 @@
 export class Counters {
   /** Errors of the database in requests, lost connections included. */
   databaseErrors = 0
-  /** Pages that were read with hints of the page memory, and without. */
+  /** Pages whose count was remembered, corrected or not, and pages whose records were counted. */
   pageMemoryHits = 0
   pageMemoryMisses = 0
   /** Expired tokens and ended secrets that were deleted. */

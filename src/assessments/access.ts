@@ -8,8 +8,6 @@ export interface Access {
   clientId: string
   /** The scope digest: equal for equal scopes. */
   scope: string
-  /** How many organizations the scope has. */
-  organizations: number
 }
 
 /** The 401 of the API (spec 7.1): one text for every token; without any, the realm alone (RFC 6750 §3.1). */
@@ -43,17 +41,19 @@ export async function requireAccess(db: Runner, tokenDigest: Uint8Array): Promis
 export const ACCESS = {
   clientId: sql`token.client_id`,
   scope: sql`token.scope_digest`,
-  organizations: sql`cardinality(token.organization_ids)`,
-  products: sql`cardinality(token.product_ids)`,
+  organizationCount: sql`cardinality(token.organization_ids)`,
+  productCount: sql`cardinality(token.product_ids)`,
 }
 
+export type AccessRow = NamedRow<keyof typeof ACCESS>
+
 /** Reads the columns of ACCESS. No row, or null there, means no live token. Throws HttpError 401 or 400. */
-export function accessOf(row: NamedRow<keyof typeof ACCESS> | undefined): Access {
-  const [clientId, scope, organizations] = [text(row?.clientId), text(row?.scope), text(row?.organizations)]
+export function accessOf(row: AccessRow | undefined): Access {
+  const [clientId, scope] = [text(row?.clientId), text(row?.scope)]
   if (clientId === null || scope === null) throw invalidToken('presented')
-  if (organizations === '0') throw unprovisioned('tenant', clientId)
-  if (text(row?.products) === '0') throw unprovisioned('product', clientId)
-  return { clientId, scope, organizations: Number(organizations) }
+  if (text(row?.organizationCount) === '0') throw unprovisioned('tenant', clientId)
+  if (text(row?.productCount) === '0') throw unprovisioned('product', clientId)
+  return { clientId, scope }
 }
 
 /** The row of a statement that reads the token alone. */

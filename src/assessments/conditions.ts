@@ -1,43 +1,75 @@
-import { type SQL, sql } from 'drizzle-orm'
-import { exportPeople, exportProducts, exportRecords as r } from '../../db/schema.ts'
-import { type Filter, isBigint } from '../contract.ts'
+import { type SQL, type SQLWrapper, sql } from 'drizzle-orm'
+import { exportPeople, exportProducts, exportRecords } from '../../db/schema.ts'
+import { type Filter, isBigint, type Sort } from '../contract.ts'
 
 /** The conditions for a record to be in a list: the scope of the token, the filters, the search. */
 
 /** Values of a statement's placeholders, by name. */
 export type Values = Record<string, unknown>
 
+/** The columns that filters and sorts look at: of records, or of the log of changes, which has them as they were. */
+export type Columns = Record<
+  | 'id'
+  | 'organizationId'
+  | 'productId'
+  | 'userId'
+  | 'seid'
+  | 'isArchived'
+  | 'legacyRecord'
+  | 'proctorIds'
+  | 'certifiedOn'
+  | 'userNameKey'
+  | 'proctorNameKey'
+  | 'productNameKey',
+  SQLWrapper
+>
+
+/** The column of a sort key. */
+export function keyOf(sort: Sort, columns: Columns = exportRecords): SQL {
+  const { certifiedOn, userNameKey, proctorNameKey, productNameKey } = columns
+  const keys = {
+    certified_on: certifiedOn,
+    user_name: userNameKey,
+    proctor_name: proctorNameKey,
+    product_name: productNameKey,
+  }
+  return sql`${keys[sort]}`
+}
+
 /** The sets of a scope. A request can narrow either of them and never widen it (spec 4.2, rule 4). */
 const SCOPE_SETS = ['organizations', 'products'] as const
 export type ScopeSet = (typeof SCOPE_SETS)[number]
 
-/** The two sets, in a statement with scopeOf(). */
-export const organizations = sql`(select organization_ids from scope)`
-const products = sql`(select product_ids from scope)`
+/** The two sets that are read, in a statement with tokenOf(). */
+export const organizationSet = sql`(select organizations from token)`
+export const productSet = sql`(select products from token)`
 
-/** The common table expression `scope`: the sets that a token may read, narrowed by the request. */
-export function scopeOf(narrowed: ScopeSet[]): SQL {
+/**
+ * The select of a live token, one row at most: the integration, its scope, and the two sets that are read, which the
+ * request may have narrowed.
+ */
+export function tokenOf(narrowed: ScopeSet[]): SQL {
   const set = (name: ScopeSet, column: SQL) =>
     narrowed.includes(name)
       ? sql`array(select unnest(${column}) intersect select unnest(${sql.placeholder(name)}::bigint[]) order by 1)`
       : // A copy: it is decompressed once, and not for each record.
         sql`${column} || '{}'`
-  return sql`scope as materialized (
-  select ${set('organizations', sql`organization_ids`)} as organization_ids, ${set('products', sql`product_ids`)} as product_ids
-  from token
-)`
+  return sql`select client_id, scope_digest, organization_ids, product_ids,
+    ${set('organizations', sql`organization_ids`)} as organizations, ${set('products', sql`product_ids`)} as products
+  from live_tokens where digest = ${sql.placeholder('token')}::bytea`
 }
 
-/** Whether there is anything to read: for an empty set Postgres would scan all records. */
-export const isScopeFilled = sql`cardinality(${organizations}) > 0 and cardinality(${products}) > 0`
+/** Whether an id is in a set that the statement itself reads: a binary search, because the set is sorted. */
+export const isInRead = (set: SQL, id: SQLWrapper) => sql`${set}[width_bucket(${id}, ${set})] = ${id}`
 
-/** A binary search in a set, which is sorted. Products are searched first: they are fewer. */
-const isIn = (set: SQL, id: unknown) => sql`${set}[width_bucket(${id}, ${set})] = ${id}`
-
-/** coalesce() makes the planner expect half of the records; without, it expects one in 40,000, and sorts them all. */
-export const inScope = sql`coalesce(${isIn(products, r.productId)} and ${isIn(organizations, r.organizationId)}, false)`
-export const inProducts = sql`coalesce(${isIn(products, r.productId)}, false)`
-export const inOrganizations = sql`coalesce(${isIn(organizations, r.organizationId)}, false)`
+/**
+ * Whether a record, or a row of the log, is in the scope. Products are searched first: they are fewer. coalesce() makes
+ * the planner expect half of the records; without, it expects one in 40,000, and sorts them all.
+ */
+export const inScope = ({ organizationId, productId }: Columns) =>
+  sql`coalesce(${isInRead(productSet, productId)} and ${isInRead(organizationSet, organizationId)}, false)`
+export const inOrganizations = ({ organizationId }: Columns) =>
+  sql`coalesce(${isInRead(organizationSet, organizationId)}, false)`
 
 /** A trigram index finds people. For a text without a trigram the whole index would be read: see hasTrigram(). */
 const SEARCHES = ['search', 'search_short'] as const
@@ -68,49 +100,51 @@ export const productsNamed = sql`
  * Whether the search finds a record. coalesce() prevents a join. People whom an index finds are looked up once. Otherwise
  * the person of each record is: the names of all people take as long as 20,000 of these.
  */
-function isFound(search: Search): SQL {
+function isFound(search: Search, { userId, productId }: Columns): SQL {
   const isOfNamed =
     search === 'search'
-      ? sql`${r.userId} in (select ${exportPeople.userId} from ${exportPeople} where ${isNamed(search)})`
-      : sql`(select ${isNamed(search)} from ${exportPeople} where ${exportPeople.userId} = ${r.userId})`
-  return sql`coalesce(${r.productId} in (${productsNamed}) or ${isOfNamed}, false)`
+      ? sql`${userId} in (select ${exportPeople.userId} from ${exportPeople} where ${isNamed(search)})`
+      : sql`(select ${isNamed(search)} from ${exportPeople} where ${exportPeople.userId} = ${userId})`
+  return sql`coalesce(${productId} in (${productsNamed}) or ${isOfNamed}, false)`
 }
 
 /** Whether the search found a record in the log of changes: by the names as they were then, one on each line. */
 export const wasFound = sql`coalesce(search_text like ${phrase} or search_text like ${fullName}, false)`
 
-/**
- * All records that the search finds, under the name of their table. If no product has such a name, an index finds the
- * people. If one has, the records are many: a scan finds them, with a hash table of people that its processes share.
- */
-export function recordsFound(search: Search): SQL {
-  return sql`(
-      select ${r}.* from ${exportPeople} join ${r} on ${r.userId} = ${exportPeople.userId}
-      where not exists (${productsNamed}) and ${isNamed(search)}
-      union all
-      select ${r}.* from ${r}
-      left join ${exportPeople} on ${r.userId} = ${exportPeople.userId} and ${isNamed(search)}
-      where exists (${productsNamed}) and (${exportPeople.userId} is not null or ${r.productId} in (${productsNamed}))
-    ) as ${r}`
+/** The SQL of each filter but organizations and products, which narrow the scope's two sets. */
+export const conditions: Record<string, (columns: Columns) => SQL> = {
+  start_date: ({ certifiedOn }) => sql`${certifiedOn} >= ${sql.placeholder('start_date')}::date`,
+  end_date: ({ certifiedOn }) => sql`${certifiedOn} <= ${sql.placeholder('end_date')}::date`,
+  user_ids: ({ userId }) => sql`${userId} = any (${sql.placeholder('user_ids')}::bigint[])`,
+  seids: ({ seid }) => sql`${seid} = any (${sql.placeholder('seids')}::text[])`,
+  proctor_ids: ({ proctorIds }) => sql`${proctorIds} && ${sql.placeholder('proctor_ids')}::bigint[]`,
+  user_record_status: ({ isArchived }) =>
+    sql`${isArchived} = (${sql.placeholder('user_record_status')} = 'archived')`,
+  legacy_record: ({ legacyRecord }) => sql`${legacyRecord} = ${sql.placeholder('legacy_record')}::boolean`,
+  ...Object.fromEntries(SEARCHES.map(search => [search, (columns: Columns) => isFound(search, columns)])),
 }
 
-/** The SQL of each filter but organizations and products, which narrow the scope's two sets. */
-export const conditions: Record<string, SQL> = {
-  start_date: sql`${r.certifiedOn} >= ${sql.placeholder('start_date')}::date`,
-  end_date: sql`${r.certifiedOn} <= ${sql.placeholder('end_date')}::date`,
-  user_ids: sql`${r.userId} = any (${sql.placeholder('user_ids')}::bigint[])`,
-  seids: sql`${r.seid} = any (${sql.placeholder('seids')}::text[])`,
-  proctor_ids: sql`${r.proctorIds} && ${sql.placeholder('proctor_ids')}::bigint[]`,
-  user_record_status: sql`${r.isArchived} = (${sql.placeholder('user_record_status')} = 'archived')`,
-  legacy_record: sql`${r.legacyRecord} = ${sql.placeholder('legacy_record')}::boolean`,
-  ...Object.fromEntries(SEARCHES.map(search => [search, isFound(search)])),
-}
+/** The conditions of these filters for a record, or for a row of the log. */
+export const conditionsOf = (filters: string[], columns: Columns = exportRecords): SQL[] =>
+  filters.map(name => conditions[name]?.(columns) as SQL)
+
+export const allOf = (all: SQL[]): SQL => sql.join(all, sql` and `)
 
 /** Filters that leave few records, which an index finds: a walk along the sort key might read all others first. */
 export const NARROW_FILTERS = ['user_ids', 'seids', 'proctor_ids']
 
-/** The filters that constrain anything, by name of their condition; the sets that are narrowed; the values of both. */
-export function constraints(filter: Filter) {
+/** What a request asks for beyond its scope. */
+export interface Constraints {
+  /** The names of the conditions of filters that constrain anything. */
+  filters: string[]
+  /** The sets of the scope that are narrowed. */
+  narrowed: ScopeSet[]
+  /** The values of both. */
+  values: Values
+}
+
+/** The constraints of a filter. */
+export function constraints(filter: Filter): Constraints {
   const values: Values = {
     organizations: filter.organization_ids?.filter(isBigint),
     products: filter.product_ids?.filter(isBigint),

@@ -1,7 +1,7 @@
 import { type SQL, sql } from 'drizzle-orm'
 import { exportPeople as people, exportRecords as r } from '../../db/schema.ts'
 import { onlyRow, type Runner, statement } from '../postgres/statement.ts'
-import { conditions, isNamed, productsNamed, searchOf, type Values } from './conditions.ts'
+import { allOf, conditionsOf, isNamed, productsNamed, searchOf, type Values } from './conditions.ts'
 
 /** The two sets that a request reads: those of its scope, narrowed by its filters. Each is an array of Postgres, as text. */
 export interface Sets {
@@ -17,9 +17,11 @@ export interface Spread {
   ofOrganizations: number
   ofProducts: number
   all: number
+  /** Of organizations of the set that have no record of the products. */
+  ofOthers: number
   /** How many organizations of the set have records of the products, and how many products the set has. */
-  organizations: number
-  products: number
+  organizationCount: number
+  productCount: number
 }
 
 const value = sql.placeholder
@@ -39,14 +41,18 @@ const spread = statement<Values, Spread>(
     coalesce(sum(records) filter (where ${ofOrganizations}), 0)::float8 as "ofOrganizations",
     coalesce(sum(of_products), 0)::float8 as "ofProducts",
     coalesce(sum(records), 0)::float8 as "all",
-    (count(of_products) filter (where ${ofOrganizations}))::float8 as "organizations",
-    cardinality(${value('products')}::bigint[])::float8 as "products"
+    coalesce(sum(records) filter (where ${ofOrganizations} and of_products is null), 0)::float8 as "ofOthers",
+    (count(of_products) filter (where ${ofOrganizations}))::float8 as "organizationCount",
+    cardinality(${value('products')}::bigint[])::float8 as "productCount"
   from (
     select organization_id, sum(records) as records, sum(records) filter (where ${ofProducts}) as of_products
     from export_counts group by organization_id
   ) as each`,
   false,
 )
+
+/** Whether the count of lists with these filters is made of numbers that writers keep, unless it is an exact one. */
+export const isKeptCount = (filters: string[]) => filters.every(name => name === searchOf(filters))
 
 /** What the text of a count depends on, beside the filters. */
 interface Counting {
@@ -81,7 +87,7 @@ export function countSql(filters: string[], { isExact, isLetter }: Counting = {}
   if (!search) return sql`select ${countOf(sql`${r}`, others)}::float8 as count`
   // A record is found by its product or by its person. Of a product, writers keep how many records there are.
   const byProduct =
-    others.length === 0 && !isExact
+    isKeptCount(filters) && !isExact
       ? sql`(select coalesce(sum(records), 0) from export_counts where product_id in (${productsNamed}) and ${inSets})`
       : countOf(sql`${r}`, others, sql`${r.productId} in (${productsNamed})`)
   const byPerson = sql`${r.userId} = ${people.userId} and coalesce(${r.productId} not in (${productsNamed}), true)`
@@ -99,6 +105,6 @@ const inSets = sql`${ofOrganizations} and ${ofProducts}`
 
 /** How many of some records are in both sets and match filters and another condition. */
 function countOf(from: SQL, filters: string[], condition?: SQL): SQL {
-  const all = [inSets, ...filters.map(name => conditions[name] as SQL), ...(condition ? [condition] : [])]
-  return sql`(select count(*) from ${from} where ${sql.join(all, sql` and `)})`
+  const all = [inSets, ...conditionsOf(filters), ...(condition ? [condition] : [])]
+  return sql`(select count(*) from ${from} where ${allOf(all)})`
 }

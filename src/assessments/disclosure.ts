@@ -1,11 +1,11 @@
-import { type SQL, type SQLWrapper, sql } from 'drizzle-orm'
-import { exportRecords as r, disclosureState as state } from '../../db/schema.ts'
+import { sql } from 'drizzle-orm'
+import { disclosureState as state } from '../../db/schema.ts'
 import { apiError, type DisclosedRecords, unavailable } from '../answers.ts'
 import type { Filter } from '../contract.ts'
-import { type RawRow, type Runner, statement, text } from '../postgres/statement.ts'
+import { type Runner, statement, text } from '../postgres/statement.ts'
 
 /** An answer that is about to be sent. */
-export interface Disclosure extends DisclosedRecords {
+export interface PendingDisclosure extends DisclosedRecords {
   /** Two recordings under one key make one row. */
   key: string
   /** As the request log has them. */
@@ -18,8 +18,8 @@ export interface Disclosure extends DisclosedRecords {
  * settles a statement at ReadyForQuery, which the server sends after the commit, and not at the earlier CommandComplete.
  * @throws the error of the statement or the connection, and then they may be recorded or not
  */
-export async function recordDisclosures(db: Runner, disclosures: Disclosure[]): Promise<void> {
-  const each = (column: (disclosure: Disclosure) => string | null) => disclosures.map(column)
+export async function recordDisclosures(db: Runner, disclosures: PendingDisclosure[]): Promise<void> {
+  const each = (column: (disclosure: PendingDisclosure) => string | null) => disclosures.map(column)
   await record(db, {
     keys: each(({ key }) => key),
     requests: each(({ requestId }) => requestId),
@@ -54,31 +54,22 @@ export function isRecorded(column: Buffer | null, clientId: string): boolean {
   throw unavailable(apiError, 1, { clientId, withheld })
 }
 
-/** Joins the columns `disclosed`: the assessments and the people that an answer shows, null if it shows none or none are recorded. */
-export const disclosed = (assessments: SQL, people: SQL, one: SQLWrapper) => sql`left join lateral (
-  select ${assessments}::text, ${people}::text
-  from ${state} where ${state.isOn} and ${one} is not null
-) as disclosed on true`
-
-/** A column of a page whose rows have their educators. */
-export const peopleOfPage = sql`,
-    array_agg(user_id) filter (where (select ${state.isOn} from ${state})) as people`
-
-/** The columns `disclosed` of a page by its `ids`; `hasPeople`: with peopleOfPage, otherwise its records are read. */
-export function disclosedByPage(hasPeople: boolean): SQL {
-  const [educator, source] = hasPeople
-    ? [sql`id`, sql`unnest(people) as id`]
-    : [r.userId, sql`${r} where ${r.id} = any (ids)`]
-  return disclosed(sql`ids`, sql`(select array_agg(distinct ${educator}) from ${source})`, sql`ids`)
+/** The ids that an answer shows, as arrays in the text format of Postgres. An educator may stand there several times. */
+export interface Shown {
+  assessments: string | null
+  people: string | null
 }
 
-/** What is to be recorded of an answer: nothing if the columns of disclosed(), `shown`, are null. */
+/** What is to be recorded of an answer of one or several statements: nothing if they returned no ids. */
 export function disclosureOf(
   clientId: string,
-  shown: RawRow,
+  shown: Shown[],
   filter: Filter,
 ): { disclosed?: DisclosedRecords } {
-  const [assessments, people] = shown.map(text)
-  if (assessments == null || people == null) return {}
-  return { disclosed: { clientId, assessments, people, filters: Object.keys(filter) } }
+  const idsOf = (column: keyof Shown) => shown.flatMap(each => each[column]?.slice(1, -1).split(',') ?? [])
+  const assessments = idsOf('assessments')
+  if (assessments.length === 0) return {}
+  const people = [...new Set(idsOf('people'))]
+  const filters = Object.keys(filter)
+  return { disclosed: { clientId, assessments: `{${assessments}}`, people: `{${people}}`, filters } }
 }

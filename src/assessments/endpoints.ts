@@ -2,7 +2,7 @@ import { sql } from 'drizzle-orm'
 import { exportRecords as r } from '../../db/schema.ts'
 import { type Answer, apiError, COMPRESSIBLE, errorAnswer, HttpError } from '../answers.ts'
 import { canonicalNumber, isBigint, type ListQuery } from '../contract.ts'
-import { type Runner, rawStatement, rowOf, text } from '../postgres/statement.ts'
+import { type Leases, type Runner, rawStatement, rowOf, text } from '../postgres/statement.ts'
 import { ACCESS, accessOf, requireAccess } from './access.ts'
 import { disclosureOf, isRecorded, recording } from './disclosure.ts'
 import { readPage } from './page.ts'
@@ -11,7 +11,7 @@ import { nextLink, parseListQuery, resembled } from './query-string.ts'
 
 /** GET /api/v1/ax/assessments (spec 4.2). Documents are joined, never parsed. Throws HttpError 401 or 400. */
 export async function listAssessments(
-  db: Runner,
+  db: Leases,
   memory: PageMemory,
   tokenDigest: Uint8Array,
   queryString: string,
@@ -29,7 +29,7 @@ export async function listAssessments(
     status: 200,
     headers: { ...COMPRESSIBLE, ...nextLink(queryString, query, count) },
     // Joined, the documents would be copied into new memory: a tenth of the time of a page.
-    body: ['{"data":[', documents, `],"meta":${meta}}`],
+    body: ['{"data":[', ...documents, `],"meta":${meta}}`],
     logFields: { clientId: access.clientId, records: size, resembled: resembled(queryString) },
     ...disclosureOf(access.clientId, shown, query.filter),
   }
@@ -50,13 +50,13 @@ export async function retrieveAssessment(
   memory.noteAccess(tokenDigest, access)
   const { clientId } = access
   if (!row?.document) return errorAnswer(assessmentNotFound(), { clientId })
-  const shown = { clientId, assessments: `{${number}}`, people: `{${text(row.educator)}}`, filters: [] }
+  const shown = { assessments: `{${number}}`, people: `{${text(row.educator)}}` }
   return {
     status: 200,
     headers: COMPRESSIBLE,
     body: [row.document],
     logFields: { clientId, records: 1 },
-    ...(isRecorded(row.isRecorded, clientId) && { disclosed: shown }),
+    ...disclosureOf(clientId, isRecorded(row.isRecorded, clientId) ? [shown] : [], {}),
   }
 }
 

@@ -1,124 +1,198 @@
+import type { Part } from '../answers.ts'
 import type { ListQuery } from '../contract.ts'
-import { type RawRow, type Runner, rowOf, text } from '../postgres/statement.ts'
-import { ACCESS, type Access, accessOf, requireAccess } from './access.ts'
-import { constraints, NARROW_FILTERS, searchOf } from './conditions.ts'
-import type { Entry, PageMemory, Selection } from './page-memory.ts'
-import { pageStatement, reachOf, type Shape, type Way } from './page-statement.ts'
+import type { Lease, Leases } from '../postgres/statement.ts'
+import { type Access, accessOf, requireAccess } from './access.ts'
+import { readChanges } from './changes.ts'
+import { type Constraints, constraints } from './conditions.ts'
+import { countMatches, isKeptCount, readSpread, type Sets } from './count.ts'
+import type { Entry } from './cursor.ts'
+import { isRecorded, type Shown } from './disclosure.ts'
+import type { Mark } from './mark.ts'
+import { type PageMemory, Selection } from './page-memory.ts'
+import { type Piece, readPiece } from './page-piece.ts'
+import { corrected, type Extent, extentOf, offsetOf, type Run, runsOf } from './page-plan.ts'
+import { readSets, readState } from './state.ts'
+import { type Way, wayOf } from './ways.ts'
+
+/** A page, as plain OFFSET and count(*) find it in one snapshot of the present data. */
+export interface Page {
+  access: Access
+  /** How many records match. */
+  count: number
+  /** The documents with commas between, in pieces. They stay bytes: decoding would take a tenth of the time of a page. */
+  documents: Part[]
+  /** How many documents. */
+  size: number
+  /** Their ids, if disclosures are recorded. */
+  shown: Shown[]
+}
+
+/** A request for a page, on its connection. */
+interface PageRequest {
+  lease: Lease
+  memory: PageMemory
+  token: Uint8Array
+  query: ListQuery
+  constrained: Constraints
+  /** The access that the token had when it was last seen. */
+  known: Access
+}
 
 /**
- * The page of a query in the scope of a token, as plain OFFSET and count(*) find it in one snapshot of the present data.
- * An unknown token is looked up first, for the hints of its scope. Throws HttpError 401 or 400.
+ * Reads a page of a query in the scope of a token: from what is remembered, if one statement finds that it still holds;
+ * otherwise in a snapshot, where it is corrected, or the records are counted. Throws HttpError 401 or 400.
  */
-export async function readPage(db: Runner, memory: PageMemory, tokenDigest: Uint8Array, query: ListQuery) {
-  const known = memory.accessOf(tokenDigest) ?? (await requireAccess(db, tokenDigest))
-  let hints = memory.selectionOf(known.scope, query.filter)
-  let row = await read(db, tokenDigest, query, known, hints)
-  if (!row.isValid) {
-    hints = undefined
-    row = await read(db, tokenDigest, query, row.access, hints)
+export async function readPage(
+  db: Leases,
+  memory: PageMemory,
+  token: Uint8Array,
+  query: ListQuery,
+): Promise<Page> {
+  return await db.lease(async lease => {
+    const known = memory.accessOf(token) ?? (await requireAccess(lease, token))
+    const request = { lease, memory, token, query, constrained: constraints(query.filter), known }
+    const fresh = await freshPage(request)
+    if (fresh) return fresh
+    // The statement of the fresh page may have found another scope.
+    request.known = memory.accessOf(token) ?? known
+    // If the count that writers keep contradicts the records, the records are counted.
+    const page = (await snapshotPage(request)) ?? (await snapshotPage(request, true))
+    if (!page) throw new Error('the count of a snapshot contradicts its records')
+    return page
+  })
+}
+
+/** Reads a page from what is remembered; undefined if nothing is, if it no longer holds, or if the page contradicts it. */
+async function freshPage(request: PageRequest): Promise<Page | undefined> {
+  const { lease, memory, token, known } = request
+  const remembered = recall(request)
+  if (!remembered) return undefined
+  const { selection, count, mark, entry, extent } = remembered
+  const [run = NO_RUN] = runsOf(entry, offsetOf(entry, count), extent)
+  const guard = { scope: known.scope, mark }
+  const listing = { ...request, isRecorded: memory.isRecorded }
+  const piece = await readPiece(lease, listing, entry, run, wayTo(request, remembered, run), guard)
+  const access = accessOf(piece.access)
+  memory.noteAccess(token, access)
+  if (!piece.isFresh) return undefined
+  return pageOf(request, access, { selection, count, mark: piece.mark, extent, isNew: false }, [piece])
+}
+
+/** The statement of a page that shows nothing still asks whether what is remembered holds. */
+const NO_RUN: Run = { side: 'after', skip: 0, size: 0 }
+
+/**
+ * Reads a page in one snapshot; undefined if the count contradicts the records.
+ * @param isExact whether the records are counted, whatever is remembered, and even if writers keep their number
+ */
+async function snapshotPage(request: PageRequest, isExact = false): Promise<Page | undefined> {
+  const { lease, memory, token, query, constrained, known } = request
+  const remembered = isExact ? undefined : recall(request)
+  lease.begin()
+  const [state, changes, sets] = await Promise.all([
+    readState(lease, token),
+    remembered && readChanges(lease, token, query, constrained, remembered),
+    remembered ? undefined : readSets(lease, token, constrained),
+  ])
+  const access = await orCommit(lease, () => accessOf(state.access))
+  const isOn = await orCommit(lease, () => isRecorded(state.recording, access.clientId))
+  memory.noteAccess(token, access)
+  memory.isRecorded = isOn
+
+  const isSameScope = access.scope === known.scope
+  const now = remembered && changes && isSameScope ? corrected(remembered, changes) : undefined
+  const list = remembered && now ? { ...remembered, ...now } : await countAnew(request, sets, isExact)
+  const { selection, entry, count, at } = list
+  const { isKept, knowsEnd } = selection
+  const extent = extentOf(query.offset, query.page, { count, isKept, knowsEnd })
+  const listing = { ...request, sets: list.sets, isRecorded: isOn }
+  const reading = runsOf(entry, at, extent).map(run =>
+    readPiece(lease, listing, entry, run, wayTo(request, { selection, count, entry, extent }, run)),
+  )
+  const [pieces] = await Promise.all([Promise.all(reading), lease.commit()])
+  return pageOf(request, access, { selection, count, mark: state.mark, extent, isNew: !now }, pieces)
+}
+
+/** Checks what a transaction has read. An error ends the transaction, and leaves its connection to others. */
+async function orCommit<Result>(lease: Lease, check: () => Result): Promise<Result> {
+  try {
+    return check()
+  } catch (error) {
+    await lease.commit()
+    throw error
   }
-  const { access, size, last, moment } = row
-  memory.noteAccess(tokenDigest, access)
-  const selection = memory.notePage(access.scope, query.filter, hints, row)
-  if (last) selection.notePlace(orderOf(query), { offset: query.offset + size, ...last, moment })
-  return row
+}
+
+/** The list of a request, and the entry to its page. */
+interface List {
+  selection: Selection
+  count: number
+  entry: Entry
+  extent: Extent
+}
+
+/** What is remembered of the list of a request, as it is now: another request may change the selection. */
+function recall({ memory, known, query }: PageRequest): (List & { mark: Mark; sets?: Sets }) | undefined {
+  const selection = memory.selectionOf(known.scope, query.filter)
+  if (!selection) return undefined
+  const { count, mark } = selection
+  const extent = extentOf(query.offset, query.page, selection)
+  return { selection, count, mark, entry: selection.nearest(orderOf(query), extent), extent }
+}
+
+/** Counts the records of a list of which nothing is remembered. */
+async function countAnew(request: PageRequest, known: Sets | undefined, isExact: boolean) {
+  const { lease, token, query, constrained } = request
+  const { filters, values } = constrained
+  const sets = known ?? (await readSets(lease, token, constrained))
+  const isCounted = isExact || filters.length > 0
+  const [spread, counted] = await Promise.all([
+    readSpread(lease, sets),
+    isCounted ? countMatches(lease, sets, filters, values, isExact) : undefined,
+  ])
+  const count = counted ?? spread.records
+  const selection = new Selection(count, isKeptCount(filters) && !isExact, spread)
+  const entry = selection.nearest(orderOf(query), extentOf(query.offset, query.page, selection))
+  return { selection, count, entry, at: offsetOf(entry, count), sets }
+}
+
+/** The way to the records of a run. */
+function wayTo(
+  { query, constrained }: PageRequest,
+  { selection, count, entry, extent }: List,
+  run: Run,
+): Way {
+  const isAtEnd = typeof entry !== 'object' || extent.read > extent.shown
+  const distance = run.skip + run.size
+  const { spread } = selection
+  return wayOf({ sort: query.sort, filters: constrained.filters, spread, count, distance, isAtEnd })
+}
+
+/** What was found of a list in the snapshot of its page. */
+interface Found extends Omit<List, 'entry'> {
+  mark: Mark | undefined
+  /** Whether the selection was made for this page. */
+  isNew: boolean
+}
+
+/** Makes the page of what was read, and remembers its count and where it ended. Undefined if they contradict each other. */
+function pageOf(
+  { memory, query }: PageRequest,
+  access: Access,
+  { selection, count, mark, extent, isNew }: Found,
+  pieces: Piece[],
+): Page | undefined {
+  const size = pieces.reduce((sum, piece) => sum + piece.size, 0)
+  if (size !== extent.shown) return undefined
+  if (mark) {
+    memory.notePage(access.scope, query.filter, selection, { count, mark, isNew })
+    if (extent.read > extent.shown) selection.noteEnd()
+    const last = pieces.at(-1)?.last
+    if (last) selection.noteCursor(orderOf(query), { offset: query.offset + size, ...last, mark })
+  }
+  const full = pieces.filter(piece => piece.size > 0)
+  const documents = full.flatMap((piece, index) => (index > 0 ? [',', piece.documents] : [piece.documents]))
+  return { access, count, documents, size, shown: pieces.map(piece => piece.shown) }
 }
 
 const orderOf = ({ sort, order }: ListQuery) => `${sort} ${order}`
-
-async function read(
-  db: Runner,
-  token: Uint8Array,
-  query: ListQuery,
-  { scope, organizations }: Access,
-  hints: Selection | undefined,
-) {
-  const { sort, order, offset, page: limit, filter } = query
-  const { filters, narrowed, values: constrained } = constraints(filter)
-  const { organizations: ids } = constrained as { organizations?: string[] }
-  const organizationCount = Math.min(ids?.length ?? organizations, organizations)
-  const start: Entry = { from: 'start', skip: offset }
-  const { from, skip } = hints?.nearest(orderOf(query), offset, limit) ?? start
-  const place = typeof from === 'object' ? from : undefined
-  const shape: Shape = {
-    sort,
-    order,
-    way: wayOf(filters, organizationCount, skip + limit, hints),
-    filters,
-    narrowed,
-    from: typeof from === 'object' ? 'place' : from,
-    isCounted: hints === undefined,
-    reach: reachOf(skip + limit),
-  }
-  const values = {
-    token,
-    scope,
-    offset,
-    limit,
-    ...constrained,
-    count: hints?.count,
-    count_position: hints?.moment.position,
-    count_tag: hints?.moment.tag,
-    at: place?.offset,
-    key: place?.key,
-    id: place?.id,
-    place_position: place?.moment.position,
-    place_tag: place?.moment.tag,
-  }
-  const [row] = await pageStatement(shape)(db, values)
-  if (!row) throw new Error('the page statement returned no row')
-  return pageRow(row)
-}
-
-/** The first columns of a page statement. */
-const token = rowOf(ACCESS)
-
-/** The row of a page statement: one snapshot. */
-function pageRow(row: RawRow) {
-  const [isValid, count, position, tag, total, documents, size, key, id, ...shown] = row.slice(4)
-  return {
-    access: accessOf(token.read(row)),
-    /** Whether the hints were valid; if not, the rest means nothing. */
-    isValid: text(isValid) === 't',
-    count: Number(text(count)),
-    /** The newest change of that snapshot, to which hints from this row belong. */
-    moment: { position: Number(text(position)), tag: text(tag) ?? '' },
-    /** With a count: an estimate of all records by Postgres; -1 if it has none. */
-    total: total ? Number(text(total)) : undefined,
-    /** The documents, joined by commas. They stay bytes: decoding would take a tenth of the time of a page. */
-    documents: documents ?? new Uint8Array(),
-    /** How many documents. */
-    size: Number(text(size)),
-    /** The sort key and the id of the last of them; undefined on an empty page. */
-    last: key && id ? { key: key.toString(), id: id.toString() } : undefined,
-    /** The columns `disclosed`, for disclosureOf(). */
-    shown,
-  }
-}
-
-/** Organizations whose indexes are looked into one by one while the share of matching records is unknown. */
-const FEW_ORGANIZATIONS = 16
-/** Up to so many records for each that matches, the next match is near, and its document at hand. */
-const MAX_PASSED = 3
-/** Up to so many records found by a search are sorted at once. */
-const MAX_SORTED = 5000
-/** The cost of sorting a record, in index entries read. */
-const SORTING = 2
-
-/** The way to a page that ends `distance` records after its entry. Each gives the same page; a wrong one is slower. */
-export function wayOf(
-  filters: string[],
-  organizations: number,
-  distance: number,
-  hints: Pick<Selection, 'total' | 'count'> | undefined,
-): Way {
-  if (filters.some(name => NARROW_FILTERS.includes(name))) return 'picked'
-  const passed = hints && hints.total > 0 ? hints.total / Math.max(1, hints.count) : undefined
-  if (filters.length === 0 && hints && passed) {
-    const looks = SORTING * Math.min(organizations * distance, hints.count)
-    if (looks < distance * passed) return 'few'
-    return passed <= MAX_PASSED && distance <= 200 ? 'whole' : 'along'
-  }
-  if (organizations <= FEW_ORGANIZATIONS) return 'few'
-  return searchOf(filters) && (hints?.count ?? 0) <= MAX_SORTED ? 'picked' : 'along'
-}

@@ -1,7 +1,8 @@
 import { type SQL, type SQLWrapper, sql } from 'drizzle-orm'
 import { exportPeople, exportRecords as r } from '../../db/schema.ts'
 import type { Order, Sort } from '../contract.ts'
-import { conditions, isNamed, productsNamed, type ScopeSet, searchOf } from './conditions.ts'
+import { allOf, conditionsOf, isNamed, keyOf, productsNamed, type ScopeSet, searchOf } from './conditions.ts'
+import type { Run } from './page-plan.ts'
 import type { Way } from './ways.ts'
 
 /** The records of a list on one side of an entry: what the text depends on. */
@@ -11,7 +12,7 @@ export interface Beside {
   way: Way
   /** The names of the filters' conditions. */
   filters: string[]
-  side: 'before' | 'after'
+  side: Run['side']
   /** Whether the entry is a cursor, with the placeholders `key` and `id`. Otherwise it is an end of the list. */
   hasCursor: boolean
 }
@@ -29,9 +30,6 @@ export interface Around {
 
 /** Whether an id is in a set that is a constant once the statement is planned: Postgres makes a hash table of it. */
 export const isInConstant: Around['isIn'] = (set, id) => sql`${id} = any (${set})`
-
-/** Whether an id is in a set that the statement itself reads: a binary search, because the set is sorted. */
-export const isInRead: Around['isIn'] = (set, id) => sql`${set}[width_bucket(${id}, ${set})] = ${id}`
 
 /** The select of the matching records beside the entry, the nearest first, as far as the reach goes. */
 export function recordsBeside(beside: Beside, around: Around): SQL {
@@ -93,26 +91,20 @@ function picked({ sort, filters }: Beside, { sets, isIn }: Around): SQL {
 /** The planner expects half of the records, and no index of the columns. Otherwise it would expect few, and sort all. */
 const expected = (condition: SQL) => sql`coalesce(${condition}, false)`
 
-const allOf = (all: SQL[]) => sql.join(all, sql` and `)
 const where = (all: SQL[]) => (all.length === 0 ? sql`` : sql`where ${allOf(all)}`)
-const conditionsOf = (filters: string[]) => filters.map(name => conditions[name] as SQL)
 
-const inOrder = (isAscending: boolean, key = sql`key`, id = sql`id`) =>
+export const inOrder = (isAscending: boolean, key = sql`key`, id = sql`id`) =>
   isAscending ? sql`${key} asc, ${id} asc` : sql`${key} desc, ${id} desc`
 
-const KEYS = {
-  certified_on: r.certifiedOn,
-  user_name: r.userNameKey,
-  proctor_name: r.proctorNameKey,
-  product_name: r.productNameKey,
+/** The side of the cursor, if there is one. */
+function besideCursor({ sort, order, side, hasCursor }: Beside, key: SQL, id: SQL): SQL[] {
+  return hasCursor ? [isBeside(sort, order, side, key, id)] : []
 }
-const keyOf = (sort: Sort) => sql`${KEYS[sort]}`
 
 /** The record of the cursor is before it. The planner does not look into sub-selects: one plan serves all values. */
-function besideCursor({ sort, order, side, hasCursor }: Beside, key: SQL, id: SQL): SQL[] {
-  if (!hasCursor) return []
+export function isBeside(sort: Sort, order: Order, side: Run['side'], key: SQL, id: SQL): SQL {
   const operators = { ASC: { after: sql`>`, before: sql`<=` }, DESC: { after: sql`<`, before: sql`>=` } }
   const type = sort === 'certified_on' ? sql`date` : sql`text`
   const cursor = sql`((select ${sql.placeholder('key')}::${type}), (select ${sql.placeholder('id')}::bigint))`
-  return [sql`(${key}, ${id}) ${operators[order][side]} ${cursor}`]
+  return sql`(${key}, ${id}) ${operators[order][side]} ${cursor}`
 }

@@ -67,18 +67,23 @@ function costsOf(listed: Listed): Record<(typeof WAYS)[number], number> {
     LOOK * parts +
     eachEntry * Math.min(records, (parts * distance * records) / matches) +
     SORTING * Math.min(parts * distance, matches)
-  const found = search
-    ? matches + (search === 'search_short' ? NAMES * spread.all : 0)
-    : Math.min(filters.length > 0 ? spread.all : Number.POSITIVE_INFINITY, (1 + ROW) * spread.ofProducts)
+  // The index of a person or a product leads to what a search finds in all organizations: as often there as in the scope.
+  const picked = search
+    ? (1 + ROW) * ((matches * spread.all) / Math.max(1, spread.records)) +
+      (search === 'search_short' ? NAMES * spread.all : 0)
+    : Math.min(filters.length > 0 ? spread.all : Number.POSITIVE_INFINITY, (1 + ROW) * spread.ofProducts) +
+      ROW * matches
   return {
     along: alongEntry * Math.min(spread.all, (distance * spread.all) / matches + gapOf(listed)),
-    organizations: each(spread.organizations, spread.ofOrganizations),
+    // Those without a match are read to their end.
+    organizations:
+      eachEntry * spread.ofOthers + each(spread.organizationCount, spread.ofOrganizations - spread.ofOthers),
     // A search may find all records of a product or few: those of a product with few are all read.
     products:
       sort === 'product_name' && !search
-        ? each(spread.products, spread.ofProducts)
+        ? each(spread.productCount, spread.ofProducts)
         : Number.POSITIVE_INFINITY,
-    picked: found + (ROW + SORTING) * matches,
+    picked: picked + SORTING * matches,
   }
 }
 
@@ -87,9 +92,9 @@ function costsOf(listed: Listed): Record<(typeof WAYS)[number], number> {
  * products outside the scope, or those that a search does not find.
  */
 function gapOf({ sort, filters, spread, count, isAtEnd }: Listed): number {
-  const { all, products, ofProducts } = spread
+  const { all, productCount, ofProducts } = spread
   if (sort !== 'product_name' || !isAtEnd) return 0
   return searchOf(filters)
-    ? ((all - count) / Math.max(1, count)) * (all / Math.max(1, products))
-    : (all - ofProducts) / (products + 1)
+    ? ((all - count) / Math.max(1, count)) * (all / Math.max(1, productCount))
+    : (all - ofProducts) / (productCount + 1)
 }

@@ -1,4 +1,4 @@
-import { type Disclosure, recordDisclosures } from '../assessments/disclosure.ts'
+import { type PendingDisclosure, recordDisclosures } from '../assessments/disclosure.ts'
 import { ClientGone, DatabaseUnavailable, StatementTimeout } from '../postgres/failures.ts'
 import type { ServingDatabase } from '../postgres/pool/serving-database.ts'
 
@@ -9,7 +9,7 @@ const MAX_TOGETHER = 50
 const LANE = 'disclosures:'
 
 interface Waiting {
-  disclosure: Disclosure
+  disclosure: PendingDisclosure
   signal: AbortSignal
   /** Whether there is no time to run the statement twice. */
   isLate: boolean
@@ -31,7 +31,7 @@ export class Recorder {
    * Resolves after the commit.
    * @throws what the pool throws; ClientGone when the client hangs up, and then the disclosure may be recorded or not
    */
-  async record(disclosure: Disclosure, signal: AbortSignal, isLate: boolean): Promise<void> {
+  async record(disclosure: PendingDisclosure, signal: AbortSignal, isLate: boolean): Promise<void> {
     const { promise, resolve, reject } = Promise.withResolvers<void>()
     const hangUp = () => reject(new ClientGone())
     if (signal.aborted) throw new ClientGone()

@@ -65,12 +65,14 @@ describe('a count', () => {
       records: count([1, 4], [1, 3]),
       ofOrganizations: count([1, 4], PRODUCTS),
       ofProducts: count(ORGANIZATIONS, [1, 3]),
+      ofOthers: count([4, 100], PRODUCTS),
       all: 400,
-      organizations: 1,
-      products: 2,
+      organizationCount: 1,
+      productCount: 2,
     })
     expect(await readSpread(db.sql, setsOf([], []))).toEqual({
-      ...{ records: 0, ofOrganizations: 0, ofProducts: 0, all: 400, organizations: 0, products: 0 },
+      ...{ records: 0, ofOrganizations: 0, ofOthers: 0, ofProducts: 0, all: 400 },
+      ...{ organizationCount: 0, productCount: 0 },
     })
   })
 

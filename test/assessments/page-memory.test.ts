@@ -1,69 +1,84 @@
 import { describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
-import { PageMemory, type Place, Selection } from '../../src/assessments/page-memory.ts'
+import type { Cursor } from '../../src/assessments/cursor.ts'
+import { PageMemory, Selection } from '../../src/assessments/page-memory.ts'
+import { extentOf, offsetOf, runsOf } from '../../src/assessments/page-plan.ts'
 import { holds } from '../support/property.ts'
 
 const ORDER = 'user_name ASC'
-const MOMENT = { position: 20_000, tag: 'a tag' }
+const SPREAD = {
+  records: 0,
+  ofOrganizations: 0,
+  ofOthers: 0,
+  ofProducts: 0,
+  all: 0,
+  organizationCount: 1,
+  productCount: 1,
+}
+const MARK = { position: 20_000, tag: 'a tag' }
 
-/** A place whose key and id name its offset, remembered at a position of the log of changes. */
-const placeAt = (offset: number, position = MOMENT.position): Place => ({
+/** A cursor whose key and id name its offset, with a mark at a position of the log of changes. */
+const cursorAt = (offset: number, position = MARK.position): Cursor => ({
   offset,
   key: `key of ${offset}`,
   id: String(offset),
-  moment: { position, tag: 'a tag' },
+  mark: { position, tag: 'a tag' },
 })
 
-/** A selection of a million records that has remembered places at these offsets, in this order. */
+/** A selection of a million records that has noted cursors at these offsets, in this order. */
 function selection(...offsets: number[]): Selection {
-  const made = new Selection(2_000_000)
-  Object.assign(made, { count: 1_000_000, moment: MOMENT })
-  for (const offset of offsets) made.notePlace(ORDER, placeAt(offset))
+  const made = new Selection(1_000_000, false, SPREAD)
+  made.mark = MARK
+  for (const offset of offsets) made.noteCursor(ORDER, cursorAt(offset))
   return made
 }
 
 /**
- * Where reading a page of 100 records starts (the offset of a place, or an end), and how many records are
+ * Where reading a page of 100 records starts (the offset of a cursor, or an end), and how many records are
  * skipped.
  */
 function entered(made: Selection, offset: number, order = ORDER): { at: number | string; skip: number } {
-  const { from, skip } = made.nearest(order, offset, 100)
-  return { at: typeof from === 'object' ? from.offset : from, skip }
+  const extent = extentOf(offset, 100, made)
+  const entry = made.nearest(order, extent)
+  const [run, ...others] = runsOf(entry, offsetOf(entry, made.count), extent)
+  expect(others).toEqual([])
+  return { at: typeof entry === 'object' ? entry.offset : entry, skip: run?.skip ?? 0 }
 }
 
 describe('reading a page starts', () => {
-  test('at the nearer end if no place is remembered', () => {
+  test('at the nearer end if no cursor is remembered', () => {
     expect(entered(selection(), 0)).toEqual({ at: 'start', skip: 0 })
     expect(entered(selection(), 400_000)).toEqual({ at: 'start', skip: 400_000 })
     expect(entered(selection(), 600_000)).toEqual({ at: 'end', skip: 399_900 })
     expect(entered(selection(), 2_000_000)).toEqual({ at: 'end', skip: 0 })
   })
 
-  test('at the nearest place, before or after the page', () => {
+  test('at the nearest cursor, before or after the page', () => {
     const some = selection(1000, 2000)
     expect(entered(some, 1000)).toEqual({ at: 1000, skip: 0 })
     expect(entered(some, 1100)).toEqual({ at: 1000, skip: 100 })
     expect(entered(some, 1800)).toEqual({ at: 2000, skip: 100 })
-    expect(entered(some, 1950)).toEqual({ at: 2000, skip: 0 })
+    expect(entered(some, 1900)).toEqual({ at: 2000, skip: 0 })
+    expect(entered(some, 1950)).toEqual({ at: 1000, skip: 950 })
   })
 
-  test('at the place after the page if the page was read before', () => {
+  test('at the cursor after the page if the page was read before', () => {
     expect(entered(selection(500_100), 500_000)).toEqual({ at: 500_100, skip: 0 })
   })
 
-  test('only at a place of the same order', () => {
+  test('only at a cursor of the same order', () => {
     expect(entered(selection(1000), 1000, 'user_name DESC')).toEqual({ at: 'start', skip: 1000 })
   })
 
-  test('never at a place older than the log of changes', () => {
+  test('never at a cursor older than the log of changes', () => {
     const made = selection()
-    made.notePlace(ORDER, placeAt(1000, MOMENT.position - 10_000))
-    made.notePlace(ORDER, placeAt(3000, MOMENT.position - 9_999))
+    made.noteCursor(ORDER, cursorAt(1000, MARK.position - 10_000))
+    made.noteCursor(ORDER, cursorAt(3000, MARK.position - 9_999))
     expect(entered(made, 1000)).toEqual({ at: 'start', skip: 1000 })
     expect(entered(made, 3000)).toEqual({ at: 3000, skip: 0 })
   })
 
-  test('at an exact place even for the largest allowed offset', () => {
+  test('at an exact cursor even for the largest allowed offset', () => {
     const far = Number.MAX_SAFE_INTEGER
     const made = selection(far - 1000, far)
     made.count = far
@@ -72,16 +87,16 @@ describe('reading a page starts', () => {
   })
 })
 
-describe('remembered places', () => {
+describe('cursors', () => {
   test('within 50 records are merged into the newest', () => {
     const made = selection(1000, 1049, 1050)
     expect(entered(made, 1049)).toEqual({ at: 1049, skip: 0 })
-    expect(entered(made, 1000)).toEqual({ at: 1049, skip: 0 })
+    expect(entered(made, 1000)).toEqual({ at: 'start', skip: 1000 })
     expect(entered(made, 1050)).toEqual({ at: 1050, skip: 0 })
     const bytes = made.bytes
-    made.notePlace(ORDER, placeAt(1049, 20_500))
+    made.noteCursor(ORDER, cursorAt(1049, 20_500))
     expect(made.bytes).toBe(bytes)
-    expect(made.nearest(ORDER, 1049, 100).from).toEqual(placeAt(1049, 20_500))
+    expect(made.nearest(ORDER, extentOf(1049, 100, made))).toEqual(cursorAt(1049, 20_500))
   })
 
   test('of a walk by pages of one record stay few, forward and backward', () => {
@@ -105,12 +120,12 @@ describe('remembered places', () => {
   test('are counted in bytes after thinning', () => {
     const made = selection()
     for (let page = 1; page <= 20_001; page++)
-      made.notePlace(ORDER, { ...placeAt(page * 50), key: 'x'.repeat(page % 2), id: '' })
-    // The second, the fourth and so on of the 20,001 places remain. Their keys are empty.
+      made.noteCursor(ORDER, { ...cursorAt(page * 50), key: 'x'.repeat(page % 2), id: '' })
+    // The second, the fourth and so on of the 20,001 cursors remain. Their keys are empty.
     expect(made.bytes - selection().bytes).toBe(10_000 * 140)
   })
 
-  test('give the same nearest place as a plain list, in any order of insertion', async () => {
+  test('give the same nearest entry as a plain list, in any order of insertion', async () => {
     const property = fc.property(
       fc.uniqueArray(
         fc.nat(2000).map(n => n * 50),
@@ -120,7 +135,9 @@ describe('remembered places', () => {
       (offsets, requested) => {
         const made = selection(...offsets)
         for (const offset of requested) {
-          const skips = offsets.map(at => (at <= offset ? offset - at : Math.max(0, at - offset - 100)))
+          // A page lies on one side of the cursor from which it is read.
+          const beyond = (at: number) => (at >= offset + 100 ? at - offset - 100 : Number.POSITIVE_INFINITY)
+          const skips = offsets.map(at => (at <= offset ? offset - at : beyond(at)))
           expect(entered(made, offset).skip).toBe(Math.min(offset, 1_000_000 - offset - 100, ...skips))
         }
       },
@@ -131,23 +148,36 @@ describe('remembered places', () => {
   test('count at least the bytes of their texts', () => {
     const made = selection()
     const before = made.bytes
-    made.notePlace(ORDER, { ...placeAt(1000), key: 'x'.repeat(500) })
+    made.noteCursor(ORDER, { ...cursorAt(1000), key: 'x'.repeat(500) })
     expect(made.bytes - before).toBeGreaterThan(1000)
   })
 })
 
+test('a count that writers keep says where the end is only after a page of the same mark has found the end', () => {
+  const made = new Selection(1_000_000, true, SPREAD)
+  made.mark = MARK
+  const entryAt = (offset: number) => made.nearest(ORDER, extentOf(offset, 100, made))
+  expect([made.knowsEnd, entryAt(900_000)]).toEqual([false, 'start'])
+  made.noteEnd()
+  expect([made.knowsEnd, entryAt(900_000)]).toEqual([true, 'end'])
+  made.mark = { position: MARK.position + 1, tag: 'a later tag' }
+  expect([made.knowsEnd, entryAt(900_000)]).toEqual([false, 'start'])
+})
+
 test('A page memory drops the selections that were used longest ago, and counts what they have grown', () => {
   const memory = new PageMemory(undefined, 20_000)
-  const note = (scope: string, used?: Selection) =>
-    memory.notePage(scope, {}, used, { count: 1_000_000, moment: MOMENT, total: undefined })
+  const note = (scope: string, selection = new Selection(1_000_000, false, SPREAD)) => {
+    memory.notePage(scope, {}, selection, { count: 1_000_000, mark: MARK, isNew: false })
+    return selection
+  }
   const kept = () => ['a', 'b', 'c'].filter(scope => memory.selectionOf(scope, {}))
   const grown = note('a')
   note('b')
   expect(kept()).toEqual(['a', 'b'])
-  for (let page = 1; page <= 60; page++) grown.notePlace(ORDER, placeAt(page * 100))
+  for (let page = 1; page <= 60; page++) grown.noteCursor(ORDER, cursorAt(page * 100))
   note('a', grown)
   expect(kept()).toEqual(['a', 'b'])
-  for (let page = 61; page <= 110; page++) grown.notePlace(ORDER, placeAt(page * 100))
+  for (let page = 61; page <= 110; page++) grown.noteCursor(ORDER, cursorAt(page * 100))
   note('a', grown)
   expect(grown.bytes).toBeWithin(19_000, 20_000)
   note('b')

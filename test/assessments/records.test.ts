@@ -1,15 +1,9 @@
 import { beforeAll, describe, expect, test } from 'bun:test'
 import { type SQL, sql } from 'drizzle-orm'
 import fc from 'fast-check'
-import { constraints } from '../../src/assessments/conditions.ts'
+import { constraints, isInRead } from '../../src/assessments/conditions.ts'
 import { parseListQuery } from '../../src/assessments/query-string.ts'
-import {
-  type Around,
-  type Beside,
-  isInConstant,
-  isInRead,
-  recordsBeside,
-} from '../../src/assessments/records.ts'
+import { type Around, type Beside, isInConstant, recordsBeside } from '../../src/assessments/records.ts'
 import type { Way } from '../../src/assessments/ways.ts'
 import { statement } from '../../src/postgres/statement.ts'
 import { useTestDatabase } from '../support/hooks.ts'

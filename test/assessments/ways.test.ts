@@ -11,11 +11,12 @@ const BROAD: Spread = {
   ofOrganizations: 800_000,
   ofProducts: 870_000,
   all: 1_000_000,
-  organizations: 400,
-  products: 35,
+  ofOthers: 0,
+  organizationCount: 400,
+  productCount: 35,
 }
 /** The same organizations and the rarest product. */
-const RARE: Spread = { ...BROAD, records: 12_000, ofProducts: 15_000, products: 1 }
+const RARE: Spread = { ...BROAD, records: 12_000, ofProducts: 15_000, productCount: 1 }
 
 /** The way to a page of 100 records in the middle of a walk, unless `listed` says otherwise. */
 const way = (listed: Partial<Listed>) => {
@@ -61,7 +62,7 @@ describe('the way to a page', () => {
   })
 
   test('of some products by their names is product by product only from an end of the list', () => {
-    const spread = { ...BROAD, records: 160_000, ofProducts: 200_000, products: 8 }
+    const spread = { ...BROAD, records: 160_000, ofProducts: 200_000, productCount: 8 }
     expect(way({ sort: 'product_name', spread, isAtEnd: true })).toBe('products')
     expect(way({ sort: 'product_name', spread, isAtEnd: false })).toBe('along')
   })
@@ -74,18 +75,28 @@ describe('the way to a page', () => {
   })
 
   test('of few organizations is organization by organization', () => {
-    const spread = { ...BROAD, records: 2500, ofOrganizations: 2900, organizations: 3 }
+    const spread = { ...BROAD, records: 2500, ofOrganizations: 2900, organizationCount: 3 }
     for (const sort of SORTS) expect(way({ sort, spread })).toBe('organizations')
     // A single one, however large, is read record by record.
-    const largest = { ...BROAD, records: 50_000, ofOrganizations: 60_000, organizations: 1 }
+    const largest = { ...BROAD, records: 50_000, ofOrganizations: 60_000, organizationCount: 1 }
     for (const sort of SORTS) expect(way({ sort, spread: largest })).toBe('organizations')
+  })
+
+  test('counts organizations without a match in full', () => {
+    // Of 400 organizations one has all 10,000 records of the product, and the others 990,000 of other products.
+    const one = { records: 10_000, ofOrganizations: 1_000_000, ofProducts: 10_000, all: 10_000_000 }
+    const spread = { ...one, ofOthers: 990_000, organizationCount: 1, productCount: 1 }
+    expect(way({ spread })).not.toBe('organizations')
+    expect(
+      way({ spread: { ...spread, records: 0, ofProducts: 0, ofOthers: 1_000_000, organizationCount: 0 } }),
+    ).toBe('picked')
   })
 
   test('counts what is read and not what matches', () => {
     // 1,000 records match, in organizations of 800,000 and in a product of 15,000.
     expect(way({ spread: { ...RARE, records: 1000 } })).toBe('along')
     // Of organizations with 20,000 records these are nearer.
-    expect(way({ spread: { ...RARE, records: 1000, organizations: 20, ofOrganizations: 20_000 } })).toBe(
+    expect(way({ spread: { ...RARE, records: 1000, organizationCount: 20, ofOrganizations: 20_000 } })).toBe(
       'organizations',
     )
   })
@@ -94,9 +105,9 @@ describe('the way to a page', () => {
     'is to pick the matching records first if %s leave few',
     filter => {
       expect(way({ filters: ['legacy_record', filter] })).toBe('picked')
-      expect(way({ filters: [filter], spread: { ...BROAD, organizations: 1, ofOrganizations: 10 } })).toBe(
-        'picked',
-      )
+      expect(
+        way({ filters: [filter], spread: { ...BROAD, organizationCount: 1, ofOrganizations: 10 } }),
+      ).toBe('picked')
     },
   )
 
@@ -106,6 +117,16 @@ describe('the way to a page', () => {
     // The names of all people are read first.
     expect(way({ filters: ['search_short'], count: 1000 })).toBe('picked')
     expect(way({ filters: ['search_short'], count: 5000 })).toBe('along')
+  })
+
+  test('of a search within few organizations is to pick only if few records are found in all organizations', () => {
+    const spread = { ...BROAD, records: 2500, ofOrganizations: 2900, organizationCount: 3 }
+    for (const sort of SORTS) {
+      expect(way({ sort, spread, filters: ['search'], count: 2 })).toBe('picked')
+      // As of the 2,500, a fifth of the 1,000,000 has the name.
+      expect(way({ sort, spread, filters: ['search'], count: 500 })).toBe('organizations')
+      expect(way({ sort, spread, filters: ['search'], count: 2500 })).toBe('organizations')
+    }
   })
 
   test('is to pick the many records of a search by product names only from an end of the list', () => {
@@ -121,8 +142,9 @@ describe('the way to a page', () => {
   })
 })
 
-test('a prepared statement accepts places up to a limit of 1,000, 100,000 or 10,000,000 records', () => {
-  expect([1, 500, 501, 100_000, 100_001, 10_000_000, 10_000_001].map(reachOf)).toEqual([
+test('a statement reaches as far as its page: 1,000, 100,000, 10,000,000 or a billion records', () => {
+  const distances = [1, 1000, 1001, 100_000, 100_001, 10_000_000, 10_000_001]
+  expect(distances.map(skip => reachOf({ skip, size: 0 }))).toEqual([
     1000, 1000, 100_000, 100_000, 10_000_000, 10_000_000, 1_000_000_000,
   ])
 })

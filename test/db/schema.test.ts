@@ -15,7 +15,6 @@ const LEFT_OUT = [
   'assessments',
   'assessment_parts',
   'export_state',
-  'export_changes',
   'export_counts',
   'feeds',
   'feed_rejects',

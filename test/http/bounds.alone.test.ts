@@ -41,13 +41,13 @@ const start = async (settings: Record<string, string> = {}) => {
  * Blocks every statement of later requests until `sql` rolls back. Waits first for running statements: an
  * answer does not wait for the recording of its token's use.
  */
-async function hold(): Promise<void> {
+async function hold(tables = 'export_records, access_tokens'): Promise<void> {
   await until('no statement is under way', () => {
     const { inUse, waiting } = service.pool.stats()
     return inUse + waiting === 0
   })
   await sql`begin`
-  await sql`lock table export_records, access_tokens in access exclusive mode`
+  await sql.unsafe(`lock table ${tables} in access exclusive mode`)
 }
 
 /** The number of other connections, in all or only those that run a statement. */
@@ -80,7 +80,7 @@ describe('a request gets', () => {
   test('a log line with the text of a slow statement and none of its values', async () => {
     await start({ SLOW_STATEMENT_MS: '50' })
     await service.list()
-    await hold()
+    await hold('export_people')
     const headers = { authorization: `Bearer ${credentials.token}` }
     const answer = fetch(`${service.url}${LIST}?filter[search]=Somebody`, { headers })
     await until('the statement waits', blocked)
@@ -90,7 +90,9 @@ describe('a request gets', () => {
     // Other statements of the service that were blocked are logged as well.
     const lines = service.slow()
     const ours = lines.filter(line => line.includes('names_key')).map(line => JSON.parse(line) as object)
-    expect(ours).toEqual([expect.objectContaining({ level: 40, ms: expect.any(Number) })])
+    // Each statement that looks for people.
+    for (const line of ours) expect(line).toMatchObject({ level: 40, ms: expect.any(Number) })
+    expect(ours).not.toEqual([])
     expect(lines.join().toLowerCase()).not.toContain('somebody')
   })
 

@@ -5,6 +5,7 @@ import { parseListQuery } from '../../../src/assessments/query-string.ts'
 import { Counters } from '../../../src/counters.ts'
 import type { ServingDatabase } from '../../../src/postgres/pool/serving-database.ts'
 import { useTestDatabase } from '../../support/hooks.ts'
+import { PATIENT } from '../../support/lease.ts'
 import { issueTokens, SORTED, tokenOf } from './questions.ts'
 import { PRODUCTS, reset } from './world.ts'
 
@@ -28,8 +29,8 @@ async function expectCorrected(query: string, change: (last: string) => Promise<
   const memory = new PageMemory(counters)
   const page = async (offset: number, known = memory) => {
     const parameters = parseListQuery(`${query}&page=20&offset=${offset}`)
-    const { count, documents } = await readPage(pool, known, tokenOf(SCOPE), parameters)
-    return { count, text: Buffer.from(documents).toString() }
+    const { count, documents } = await readPage(pool.forRequest(PATIENT), known, tokenOf(SCOPE), parameters)
+    return { count, text: documents.map(String).join('') }
   }
   await page(0)
   const { text } = await page(20)
@@ -84,7 +85,7 @@ describe('a hint', () => {
     const counters = new Counters()
     const memory = new PageMemory(counters)
     const page = (offset: number) =>
-      readPage(pool, memory, tokenOf(SCOPE), parseListQuery(`offset=${offset}`))
+      readPage(pool.forRequest(PATIENT), memory, tokenOf(SCOPE), parseListQuery(`offset=${offset}`))
     await page(0)
     await db.sql.unsafe(statement)
     await page(50)

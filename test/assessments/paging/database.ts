@@ -1,6 +1,8 @@
 import { afterAll, beforeAll } from 'bun:test'
 import postgres, { type Sql } from 'postgres'
+import type { Leases } from '../../../src/postgres/statement.ts'
 import { openTestDatabase } from '../../support/service.ts'
+import { leasesOn } from './leases.ts'
 import { reset } from './world.ts'
 
 /** The database of one test file. */
@@ -9,7 +11,7 @@ export interface PagingDatabase {
   sql: Sql
   url: string
   /** One connection that records the texts of its statements in `sent`. */
-  pool: Sql
+  pool: Leases
   sent: string[]
 }
 
@@ -20,15 +22,21 @@ export interface PagingDatabase {
 export function useDatabase(records?: number): PagingDatabase {
   const db = { sent: [] as string[] } as PagingDatabase
   let close: () => Promise<void>
+  let client: Sql | undefined
   beforeAll(async () => {
     const opened = await openTestDatabase('postgres')
     close = opened.close
     Object.assign(db, { sql: opened.sql, url: opened.url })
-    db.pool = postgres(db.url, { max: 1, debug: (_connection, text) => db.sent.push(text) })
+    client = postgres(db.url, {
+      max: 1,
+      onnotice: () => {},
+      debug: (_connection, text) => db.sent.push(text),
+    })
+    db.pool = leasesOn(client)
     if (records !== undefined) await reset(db.sql, records)
   })
   afterAll(async () => {
-    await db.pool?.end()
+    await client?.end()
     await close?.()
   })
   return db

@@ -5,6 +5,7 @@ import { PageMemory } from '../../../src/assessments/page-memory.ts'
 import type { ListQuery, Sort } from '../../../src/contract.ts'
 import { SERVING } from '../../../src/postgres/database.ts'
 import type { Scope } from '../../support/oracle.ts'
+import { leasesOn } from './leases.ts'
 import { issueTokens, tokenOf } from './questions.ts'
 
 /** A node of a plan, with the fields that tests read. */
@@ -29,9 +30,14 @@ export interface Explained {
   whole: Plan[]
 }
 
-/** The plan of a page statement; `page` has the nodes that select the records of the page. */
-export interface ExplainedPage extends Explained {
+/** The plans of the statements that a page takes. */
+export interface ExplainedPage {
+  /** The nodes of all statements. */
+  whole: Plan[]
+  /** The nodes that select the records of the page; none for a page that is known to be empty. */
   page: Plan[]
+  /** The nodes of the statement that counts the records, or adds up kept counts; none if the count is known. */
+  count: Plan[]
 }
 
 /** The number of scans of a table. */
@@ -42,6 +48,8 @@ export interface Scans {
 }
 
 export const PAGE = 100
+
+const RECORDS = 'export_records'
 
 /** A requested offset, and the offsets that the service has read before. */
 export type Place = [offset: number, visited: number[]]
@@ -77,21 +85,26 @@ export class Explainer {
     await this.pool.end()
   }
 
-  /** The plan of the statement for a page, on a service that has read the pages at `visited` before. */
+  /** The plans of the statements for a page, on a service that has read the pages at `visited` before. */
   async explain(scope: Scope, query: Partial<ListQuery>, visited: number[] = []): Promise<ExplainedPage> {
     const memory = new PageMemory()
     await issueTokens(this.pool, scope)
     const token = tokenOf(scope)
     memory.noteAccess(token, await requireAccess(this.pool, token))
     for (const offset of visited) await read(this.pool, memory, scope, { ...query, offset })
-    const plans = await this.explainSent(sql => read(sql, memory, scope, query))
-    const [plan, ...others] = plans
-    if (!plan || others.length > 0) throw new Error(`${plans.length} statements for one page`)
-    const page =
-      plan.whole.find(node => node['Subplan Name'] === 'CTE page') ??
-      plan.whole.find(node => node['Node Type'] === 'Limit')
-    if (!page) throw new Error(`the page is no part of the plan of ${plan.text}`)
-    return { ...plan, page: nodes(page) }
+    const sent = await this.explainSent(sql => read(sql, memory, scope, query))
+    const having = (part: string) => sent.filter(({ text }) => text.includes(part))
+    const records = having('as documents')
+    const [counting = { whole: [] }] = [...having('::float8 as count'), ...having('"ofOrganizations"')]
+    // A page of a count of 0 reads no records. Of a known count, it still asks whether that holds.
+    const isEmpty = records.length === 0 && counting.whole.length > 0
+    if (records.length !== 1 && !isEmpty)
+      throw new Error(`${records.length} statements for the records of one page`)
+    return {
+      whole: sent.flatMap(({ whole }) => whole),
+      page: records.flatMap(({ whole }) => pageOf(whole)),
+      count: counting.whole,
+    }
   }
 
   /** The plans of all statements that `work` sends, with their values. */
@@ -100,7 +113,7 @@ export class Explainer {
     this.sent = []
     await work(this.pool)
     const plans: Explained[] = []
-    for (const { text, parameters } of [...this.sent]) {
+    for (const { text, parameters } of this.sent.filter(({ text }) => text.trim().includes('select'))) {
       const rows = await this.pool.unsafe<{ 'QUERY PLAN': { Plan: Plan }[] }[]>(
         `explain (analyze, timing off, format json) ${text}`,
         parameters as string[],
@@ -138,7 +151,16 @@ export async function read(
   tokenDigest = tokenOf(scope),
 ): Promise<void> {
   const rest = { page: PAGE, offset: 0, sort: 'certified_on', order: 'ASC', filter: {} } as const
-  await readPage(sql, memory, tokenDigest, { ...rest, ...query })
+  await readPage(leasesOn(sql), memory, tokenDigest, { ...rest, ...query })
+}
+
+/** The part of the plan of a page statement that selects the records. */
+function pageOf(whole: Plan[]): Plan[] {
+  const page = whole.find(
+    node => node['Node Type'] === 'Limit' && nodes(node).some(({ 'Relation Name': of }) => of === RECORDS),
+  )
+  if (!page) throw new Error('a page statement has no limit on its records')
+  return nodes(page)
 }
 
 export function nodes(plan: Plan): Plan[] {

@@ -3,7 +3,7 @@ import type { Sql } from 'postgres'
 import { readPage } from '../../../src/assessments/page.ts'
 import type { PageMemory } from '../../../src/assessments/page-memory.ts'
 import { parseListQuery } from '../../../src/assessments/query-string.ts'
-import type { Runner } from '../../../src/postgres/statement.ts'
+import type { Leases } from '../../../src/postgres/statement.ts'
 import { sha256 } from '../../../src/random.ts'
 import { type Oracle, parseRequest, type Scope } from '../../support/oracle.ts'
 import type { Answer } from './servers.ts'
@@ -94,7 +94,7 @@ export async function issueTokens(db: Sql, ...scopes: Scope[]): Promise<void> {
 
 /** The body of a page as the service sends it, read without HTTP, with a token of issueTokens(). */
 export async function readBody(
-  db: Runner,
+  db: Leases,
   memory: PageMemory,
   scope: Scope,
   parameters: ListParameters,
@@ -103,5 +103,5 @@ export async function readBody(
   const query = parseListQuery(queryString(parameters, offset))
   const page = await readPage(db, memory, tokenOf(scope), query)
   const { count, documents } = page
-  return `{"data":[${documents}],"meta":{"count":${count},"offset":${offset},"page":${parameters.size}}}`
+  return `{"data":[${documents.map(String).join('')}],"meta":{"count":${count},"offset":${offset},"page":${parameters.size}}}`
 }

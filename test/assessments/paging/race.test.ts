@@ -1,11 +1,12 @@
 import { expect, test } from 'bun:test'
 import fc from 'fast-check'
 import { PageMemory } from '../../../src/assessments/page-memory.ts'
-import type { Runner } from '../../../src/postgres/statement.ts'
+import type { Leases } from '../../../src/postgres/statement.ts'
 import type { Oracle, Scope } from '../../support/oracle.ts'
 import { holds } from '../../support/property.ts'
 import { readOracle } from '../../support/stored-platform.ts'
 import { useDatabase } from './database.ts'
+import { leasesOn } from './leases.ts'
 import { issueTokens, type ListParameters, readBody, rightPage, SORTS } from './questions.ts'
 import { anyWrite, EMPTY, PRODUCTS, reset, type Write, write } from './world.ts'
 
@@ -72,15 +73,11 @@ async function whenReleased<Result>(scheduler: fc.Scheduler, work: () => Promise
 }
 
 /** A pool whose statements and answers wait for the scheduler. */
-function racing(scheduler: fc.Scheduler): Runner {
-  const unsafe: Runner['unsafe'] = async (text, parameters, options) => {
-    const rows = await whenReleased(scheduler, async () => {
-      const query = db.sql.unsafe(text, parameters, options)
-      return await (options.bytes ? query.raw() : query)
-    })
+function racing(scheduler: fc.Scheduler): Leases {
+  return leasesOn(db.sql, async run => {
+    const rows = await whenReleased(scheduler, run)
     return await whenReleased(scheduler, async () => rows)
-  }
-  return { unsafe }
+  })
 }
 
 /** An answer, and the states of the data during its request. */

@@ -4,6 +4,7 @@ import { PageMemory } from '../../../src/assessments/page-memory.ts'
 import { openDatabase } from '../../../src/postgres/database.ts'
 import { readOracle } from '../../support/stored-platform.ts'
 import { useDatabase } from './database.ts'
+import { leasesOn } from './leases.ts'
 import { issueTokens, type ListParameters, readBody, rightPage } from './questions.ts'
 import { PRODUCTS, reset } from './world.ts'
 
@@ -24,7 +25,8 @@ beforeEach(async () => {
   memory = new PageMemory()
 })
 
-const read = (offset: number, pool: Sql = db.sql) => readBody(pool, memory, SCOPE, PARAMETERS, offset)
+const read = (offset: number, pool: Sql = db.sql) =>
+  readBody(leasesOn(pool), memory, SCOPE, PARAMETERS, offset)
 
 async function expectRight(pool?: Sql): Promise<void> {
   const oracle = await readOracle(db.sql)

@@ -1,20 +1,26 @@
 /**
- * The kinds of the page statements among the sent statements: where reading starts (the start, a remembered
- * place or the end), and whether the matches are counted. Other statements are ignored.
+ * The kinds of the sent statements of pages: `fresh` with where a page is read from, for one that is read only if what is
+ * remembered holds; `state`, `sets`, `changes`, `spread`, `count` and where a page is read from, for those of a snapshot. Others
+ * are ignored: the look-up of a token, for example.
  */
-export function partsOf(sent: string[]): string[] {
-  return sent
-    .filter(text => text.includes('as documents'))
-    .map(text => {
-      const [isAfter, isBefore] = [text.includes(') as after limit'), text.includes(') as before limit')]
-      const entry = isAfter && isBefore ? 'place' : isBefore ? 'end' : 'start'
-      return `${entry}${text.includes('reltuples') ? ' and count' : ''}`
-    })
+export function kindsOf(sent: string[]): string[] {
+  return sent.flatMap(text => {
+    if (text.includes('as documents')) {
+      const end = text.includes('as page order by') ? 'end' : 'start'
+      const entry = text.includes('((select $') ? 'cursor' : end
+      return [`${text.includes('row_number()') ? 'fresh ' : ''}${entry}`]
+    }
+    if (text.includes('as is_logged')) return ['changes']
+    if (text.includes('"ofOrganizations"')) return ['spread']
+    if (text.includes('::float8 as count')) return ['count']
+    if (text.includes('max(organizations::text)')) return ['sets']
+    return text.includes('as newest') ? ['state'] : []
+  })
 }
 
-/** The way by which the records of a page are found; see Way in src/assessments/page-statement.ts. */
-export function wayOf(text: string): 'whole' | 'along' | 'few' | 'picked' {
-  if (text.includes('cross join lateral')) return 'few'
-  if (text.includes('picked as materialized')) return 'picked'
-  return text.includes('as document,') ? 'whole' : 'along'
+/** The way by which the records of a page are found; see Way in src/assessments/ways.ts. */
+export function wayOf(text: string): 'whole' | 'along' | 'each' | 'picked' {
+  if (text.includes(') as picked')) return 'picked'
+  if (text.includes('as nearest')) return 'each'
+  return text.includes('as document,') && !text.includes('page.id) as document') ? 'whole' : 'along'
 }

@@ -1,4 +1,5 @@
 import { beforeAll, describe, expect, test } from 'bun:test'
+import type { Sql } from 'postgres'
 import { requireAccess } from '../../../src/assessments/access.ts'
 import { retrieveAssessment } from '../../../src/assessments/endpoints.ts'
 import { PageMemory } from '../../../src/assessments/page-memory.ts'
@@ -43,11 +44,14 @@ describe('a token is looked up by two keys', () => {
     { table: 'integrations', all: 0, byIndex: 1 },
   ]
 
-  test('before a page, and again in the statement of the page', async () => {
-    const scans = await many.explainer.scansOf(sql => read(sql, new PageMemory(), broad, {}, token()))
-    expect(scans.filter(scan => BY_KEYS.some(({ table }) => table === scan.table))).toEqual(
-      BY_KEYS.map(scan => ({ ...scan, byIndex: 2 })),
-    )
+  test('in the one statement of a page of which something is remembered', async () => {
+    const memory = new PageMemory()
+    const page = (sql: Sql) => read(sql, memory, broad, {}, token())
+    // The first reads of a statement are planned, too.
+    for (let time = 0; time < 10; time++) await many.explainer.scansOf(page)
+    expect(await many.explainer.explainSent(page)).toHaveLength(1)
+    const scans = await many.explainer.scansOf(page)
+    expect(scans.filter(scan => BY_KEYS.some(({ table }) => table === scan.table))).toEqual(BY_KEYS)
   })
 
   test('in the statement of a single record, which is read by its own key', async () => {

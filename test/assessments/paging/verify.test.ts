@@ -71,8 +71,9 @@ const CHANGES: [string, AccessChange[], number][] = [
 test.each(CHANGES)('%s applies to the very next request on both services', async (_, changes, status) => {
   for (const next of changes) {
     await client.change(next)
-    await Promise.all(two.urls.map(url => expectRight(url, 60)))
+    // The last page would contradict a count of another scope. The first one would show it.
     await Promise.all(two.urls.map(url => expectRight(url, 0)))
+    await Promise.all(two.urls.map(url => expectRight(url, 60)))
   }
   expect(right(client.token(0).access, 60).status).toBe(status)
 })

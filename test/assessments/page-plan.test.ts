@@ -1,0 +1,117 @@
+import { describe, expect, test } from 'bun:test'
+import fc from 'fast-check'
+import type { Entry } from '../../src/assessments/cursor.ts'
+import { corrected, extentOf, offsetOf, runsOf } from '../../src/assessments/page-plan.ts'
+import { holds } from '../support/property.ts'
+
+/** The arithmetic of pages, compared with lists of numbers. */
+
+const cursorAt = (offset: number): Entry => ({ offset, key: '', id: '', mark: { position: 1, tag: '' } })
+
+/** Reads the runs of a page from an ascending list, beside the place after which `at` elements come. */
+function readRuns(list: number[], entry: Entry, at: number, extent: ReturnType<typeof extentOf>): number[] {
+  return runsOf(entry, at, extent).flatMap(({ side, skip, size }) => {
+    if (side === 'after') return list.slice(at + skip, at + skip + size)
+    const before = list.slice(0, at).reverse()
+    return before.slice(skip, skip + size).reverse()
+  })
+}
+
+/** A count that writers keep, whose end was not found, or that of counted records. */
+const lengthOf = (count: number, isKept: boolean) => ({ count, isKept, knowsEnd: !isKept })
+
+const list = fc.uniqueArray(fc.nat(300), { maxLength: 60 }).map(all => all.sort((a, b) => a - b))
+
+describe('the runs of a page', () => {
+  test('are the page, from any entry', async () => {
+    const property = fc.property(
+      list,
+      fc.nat(70),
+      fc.integer({ min: 1, max: 20 }),
+      fc.nat(60),
+      (all, offset, limit, n) => {
+        const extent = extentOf(offset, limit, lengthOf(all.length, offset % 2 === 0))
+        for (const entry of ['start', 'end', cursorAt(Math.min(n, all.length))] as Entry[])
+          expect(readRuns(all, entry, offsetOf(entry, all.length), extent)).toEqual(
+            all.slice(offset, offset + limit),
+          )
+      },
+    )
+    await holds(property, { runs: 300, thorough: 3000 })
+  })
+
+  test('show a count that is too low or too high, on the last page of a walk', async () => {
+    const property = fc.property(list, fc.nat(70), fc.integer({ min: 1, max: 20 }), (all, count, limit) => {
+      fc.pre(count !== all.length)
+      // A walk as spec 4.2 describes it, with a wrong count.
+      const found = []
+      for (let offset = 0; offset === 0 || offset < count; offset += limit) {
+        const extent = extentOf(offset, limit, lengthOf(count, true))
+        found.push(readRuns(all, cursorAt(offset), offset, extent).length === extent.shown)
+      }
+      expect(found).toContain(false)
+    })
+    await holds(property, { runs: 300, thorough: 3000 })
+  })
+
+  test('read one record more only where the page reaches a count that writers keep', () => {
+    expect(extentOf(0, 100, lengthOf(1000, true))).toEqual({ offset: 0, shown: 100, read: 100 })
+    expect(extentOf(900, 100, lengthOf(1000, true))).toEqual({ offset: 900, shown: 100, read: 101 })
+    expect(extentOf(950, 100, lengthOf(1000, true))).toEqual({ offset: 950, shown: 50, read: 51 })
+    expect(extentOf(0, 100, lengthOf(0, true))).toEqual({ offset: 0, shown: 0, read: 1 })
+    expect(extentOf(5000, 100, lengthOf(1000, true))).toEqual({ offset: 1000, shown: 0, read: 1 })
+    const found = { count: 1000, isKept: true, knowsEnd: true }
+    expect(extentOf(5000, 100, found)).toEqual({ offset: 1000, shown: 0, read: 0 })
+    expect(extentOf(950, 100, found)).toEqual({ offset: 950, shown: 50, read: 51 })
+    expect(extentOf(950, 100, lengthOf(1000, false))).toEqual({ offset: 950, shown: 50, read: 50 })
+    expect(extentOf(0, 100, lengthOf(0, false))).toEqual({ offset: 0, shown: 0, read: 0 })
+  })
+})
+
+describe('a correction', () => {
+  /** A list before and after changes, and a cursor at an element of the first one, which may be gone. */
+  const changed = fc.record({ before: list.filter(all => all.length > 0), after: list, n: fc.nat(59) })
+
+  test('gives the count and the place of the cursor in the changed list', async () => {
+    const property = fc.property(changed, ({ before, after, n }) => {
+      const cursor = before[n % before.length] as number
+      const upTo = (all: number[]) => all.filter(element => element <= cursor).length
+      const gone = before.filter(element => !after.includes(element)).map(element => ({ element, delta: -1 }))
+      const come = after.filter(element => !before.includes(element)).map(element => ({ element, delta: 1 }))
+      const sum = (rows: { delta: number }[]) => rows.reduce((total, { delta }) => total + delta, 0)
+      const rows = [...gone, ...come]
+      const changes = {
+        isLogged: true,
+        isSummary: false,
+        counted: sum(rows),
+        moved: sum(rows.filter(({ element }) => element <= cursor)),
+      }
+      const entry = cursorAt(upTo(before))
+      expect(corrected({ count: before.length, entry }, changes)).toEqual({
+        count: after.length,
+        at: upTo(after),
+      })
+      expect(corrected({ count: before.length, entry: 'start' }, changes)).toEqual({
+        count: after.length,
+        at: 0,
+      })
+      expect(corrected({ count: before.length, entry: 'end' }, changes)).toEqual({
+        count: after.length,
+        at: after.length,
+      })
+    })
+    await holds(property, { runs: 300, thorough: 3000 })
+  })
+
+  const NONE = { isLogged: true, isSummary: false, counted: 0, moved: 0 }
+  test.each([
+    ['the log does not have a mark', { ...NONE, isLogged: false }],
+    ['a row stands for any number of changes', { ...NONE, isSummary: true }],
+    ['fewer records than none would match', { ...NONE, counted: -11 }],
+    ['more records than match would come up to the cursor', { ...NONE, moved: 6 }],
+    ['fewer records than none would come up to the cursor', { ...NONE, moved: -6 }],
+  ])('is impossible if %s', (_, changes) => {
+    expect(corrected({ count: 10, entry: cursorAt(5) }, changes)).toBeUndefined()
+    expect(corrected({ count: 10, entry: cursorAt(5) }, NONE)).toEqual({ count: 10, at: 5 })
+  })
+})
