@@ -185,7 +185,7 @@ describe('axport import --every', () => {
       env: { DATABASE_URL: database.url },
     })
     expect(once).toMatchObject({ code: 0, stdout: expect.stringContaining(' 1 rejected (written to ') })
-    await fed.shows(/failed.*\n(.*\n)*.* loaded/)
+    await fed.shows(/failed.*\n(.*\n)*.* loaded \d+ rows/)
     expect(await ready()).toEqual({ status: 200, checks: [isWell, warns] })
 
     await sql`update people set given = 'Mended' where person_no = 5`
