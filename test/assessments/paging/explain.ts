@@ -85,13 +85,15 @@ export class Explainer {
     await this.pool.end()
   }
 
-  /** The plans of the statements for a page, on a service that has read the pages at `visited` before. */
+  /** The plans of the statements for a page, on a service that has read the pages at `visited` and the end before. */
   async explain(scope: Scope, query: Partial<ListQuery>, visited: number[] = []): Promise<ExplainedPage> {
     const memory = new PageMemory()
     await issueTokens(this.pool, scope)
     const token = tokenOf(scope)
     memory.noteAccess(token, await requireAccess(this.pool, token))
     for (const offset of visited) await read(this.pool, memory, scope, { ...query, offset })
+    // A page beyond the count finds the end of the list, and leaves no cursor.
+    if (visited.length > 0) await read(this.pool, memory, scope, { ...query, offset: 1e9 })
     const sent = await this.explainSent(sql => read(sql, memory, scope, query))
     const having = (part: string) => sent.filter(({ text }) => text.includes(part))
     const records = having('as documents')

@@ -116,10 +116,10 @@ describe.each(SORTED)('for a scope of 400 of 500 organizations by $sort $order,'
     if (visited.some(place => place > 0)) expect(scan?.['Index Cond']).toContain('ROW(')
   })
 
-  test('a far page of which nothing is remembered is counted first, and read from the nearer end', async () => {
+  test('a far page of which nothing is remembered is counted first, and read from the start, because the end is not known', async () => {
     const offset = share(0.95)(broad.records)
     const explained = await many.explainer.explain(broad.scope, { ...parameters, offset })
-    expectAlong(explained, true, broad.records - offset)
+    expectAlong(explained, false, offset)
   })
 
   test('a page after the end reads no record', async () => {
