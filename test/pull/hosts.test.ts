@@ -246,7 +246,7 @@ describe('a service that fails', () => {
     ['{"data":[],"meta":{]}', 'JSON'],
   ])('with the invalid body %s is reported with the offset', async (body, reason) => {
     const { baseUrl: url } = listing(() => json(body))
-    const message = await errorOf(url)
+    const message = await errorOf(url, { timeoutMs: 20_000 })
     expect(message).toStartWith('the service sent no page of assessments at offset 0 (')
     expect(message).toContain(reason)
   })
