@@ -40,8 +40,9 @@ export function listenFailure(error: unknown, { host, port, prefix = '' }: Addre
     return new Failure(`port ${port} on ${host} is in use: stop its listener, or set another ${prefix}PORT`)
   if (code === 'EACCES')
     return new Failure(`port ${port} on ${host} is not permitted: set ${prefix}PORT to one above 1023`)
-  // Where libnss-mdns also looks names up in the local network, an unknown host is EINVAL.
-  if (['EADDRNOTAVAIL', 'ENOTFOUND', 'EADDRINUSE', 'EINVAL'].includes(code))
+  // Where libnss-mdns also looks names up in the local network, an unknown host is EINVAL. Bun reports the last error of
+  // the look-up, which is EINPROGRESS if a name server was slow.
+  if (['EADDRNOTAVAIL', 'ENOTFOUND', 'EADDRINUSE', 'EINVAL', 'EINPROGRESS'].includes(code))
     return new Failure(`${host} is not an address of this machine: set ${prefix}HOST to one, or to 0.0.0.0`)
   return error
 }
