@@ -67,7 +67,7 @@ async function freshPage(request: PageRequest): Promise<Page | undefined> {
   const { lease, memory, token, known } = request
   const remembered = recall(request)
   if (!remembered) return undefined
-  const { selection, count, mark, entry, extent } = remembered
+  const { count, mark, entry, extent } = remembered
   const [run = NO_RUN] = runsOf(entry, offsetOf(entry, count), extent)
   const guard = { scope: known.scope, mark }
   const listing = { ...request, isRecorded: memory.isRecorded }
@@ -75,7 +75,7 @@ async function freshPage(request: PageRequest): Promise<Page | undefined> {
   const access = accessOf(piece.access)
   memory.noteAccess(token, access)
   if (!piece.isFresh) return undefined
-  return pageOf(request, access, { selection, count, mark: piece.mark, extent, isNew: false }, [piece])
+  return pageOf(request, access, { ...remembered, mark: piece.mark, isNew: false }, [piece])
 }
 
 /** The statement of a page that shows nothing still asks whether what is remembered holds. */
@@ -110,7 +110,7 @@ async function snapshotPage(request: PageRequest, isExact = false): Promise<Page
     readPiece(lease, listing, entry, run, wayTo(request, { selection, count, entry, extent }, run)),
   )
   const [pieces] = await Promise.all([Promise.all(reading), lease.commit()])
-  return pageOf(request, access, { selection, count, mark: state.mark, extent, isNew: !now }, pieces)
+  return pageOf(request, access, { selection, count, entry, extent, mark: state.mark, isNew: !now }, pieces)
 }
 
 /** Checks what a transaction has read. An error ends the transaction, and leaves its connection to others. */
@@ -169,7 +169,7 @@ function wayTo(
 }
 
 /** What was found of a list in the snapshot of its page. */
-interface Found extends Omit<List, 'entry'> {
+interface Found extends List {
   mark: Mark | undefined
   /** Whether the selection was made for this page. */
   isNew: boolean
@@ -179,14 +179,15 @@ interface Found extends Omit<List, 'entry'> {
 function pageOf(
   { memory, query }: PageRequest,
   access: Access,
-  { selection, count, mark, extent, isNew }: Found,
+  { selection, count, entry, extent, mark, isNew }: Found,
   pieces: Piece[],
 ): Page | undefined {
   const size = pieces.reduce((sum, piece) => sum + piece.size, 0)
   if (size !== extent.shown) return undefined
   if (mark) {
     memory.notePage(access.scope, query.filter, selection, { count, mark, isNew })
-    if (extent.read > extent.shown) selection.noteEnd()
+    // A page that is read from the end does not look further.
+    if (extent.read > extent.shown && entry !== 'end') selection.noteEnd()
     const last = pieces.at(-1)?.last
     if (last) selection.noteCursor(orderOf(query), { offset: query.offset + size, ...last, mark })
   }

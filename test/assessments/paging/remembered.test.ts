@@ -83,6 +83,14 @@ test.each(Object.entries(WALKS))('%s', async (_, walk) => {
     expect(await statementsFor(query, offset)).toEqual([kinds].flat())
 })
 
+test('a page that is read from the end does not find the end for a later mark', async () => {
+  await statementsFor('', 0)
+  await statementsFor('', 149)
+  await change(5)
+  expect(await statementsFor('sort=user_name', 140)).toEqual(['fresh end'])
+  expect(await statementsFor('sort=proctor_name', 140)).toEqual(['fresh start'])
+})
+
 const CORRECTED = ['fresh cursor', 'state', 'changes', 'cursor']
 const RECOUNTED = ['fresh cursor', 'state', 'changes', 'sets', 'spread', 'start']
 
