@@ -135,3 +135,23 @@ export const liveSecrets = pgView('live_secrets', {
   productIds: id('product_ids').array(),
   scopeDigest: text('scope_digest'),
 }).existing()
+
+/** The tables that imports write. */
+export const SOURCE_TABLES = ['organizations', 'products', 'users', 'assessments', 'assessment_parts']
+
+/** A table of the read model. The view that renders it has its name with `_rendered`. */
+export interface ReadModelTable {
+  table: string
+  /** The column that has the id of the row in the source table. */
+  id: string
+  source: string
+  /** What reports call its rows. */
+  rows: string
+}
+
+/** The read model, records first. */
+export const READ_MODEL: ReadModelTable[] = [
+  { table: 'export_records', id: 'id', source: 'assessments', rows: 'records' },
+  { table: 'export_people', id: 'user_id', source: 'users', rows: 'names of people' },
+  { table: 'export_products', id: 'product_id', source: 'products', rows: 'names of products' },
+]

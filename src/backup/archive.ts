@@ -1,5 +1,5 @@
 import { Failure } from '../errors.ts'
-import type { Disclosing } from '../postgres/disclosing.ts'
+import type { Disclosing } from '../tables/disclosing.ts'
 
 /** The format of backups. A format that an older axport cannot restore gets the next number. */
 export const FORMAT = 1

@@ -1,7 +1,7 @@
 import type { Sql, TransactionSql } from 'postgres'
 import { Failure } from '../errors.ts'
 import type { Write } from '../files.ts'
-import { readDisclosing } from '../postgres/disclosing.ts'
+import { readDisclosing } from '../tables/disclosing.ts'
 import { type Batch, FORMAT, type Header } from './archive.ts'
 import { columnsOf } from './columns.ts'
 import { readRows } from './statements.ts'

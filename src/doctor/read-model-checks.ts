@@ -1,8 +1,9 @@
 import type { Sql } from 'postgres'
+import { READ_MODEL, SOURCE_TABLES } from '../../db/schema.ts'
 import { firstThree } from '../errors.ts'
-import { disabledTriggers } from '../postgres/schema/load-session.ts'
 import { MIGRATIONS } from '../postgres/schema/migrations.ts'
-import { compareCounts, compareRows, READ_MODEL, SOURCE_TABLES } from '../postgres/schema/read-model.ts'
+import { disabledTriggers } from '../tables/load-session.ts'
+import { compareCounts, compareRows } from '../tables/read-model.ts'
 import { canRead, type Finding, ok, skipped, warning, wrong } from './finding.ts'
 
 /** Whether the read model equals its source: in 1,000 random ids of each table, or (`full`) in every row and count. */

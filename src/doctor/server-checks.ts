@@ -1,6 +1,6 @@
 import type { Sql } from 'postgres'
-import { describeDisclosing, readDisclosing } from '../postgres/disclosing.ts'
 import { iso, onlyRow } from '../postgres/statement.ts'
+import { describeDisclosing, readDisclosing } from '../tables/disclosing.ts'
 import { type Finding, ok, tableCheck, warning, wrong } from './finding.ts'
 
 /** The largest difference of the clocks. Tokens expire by the database's clock; logs have the host's. */

@@ -1,6 +1,6 @@
 import type { Sql, TransactionSql } from 'postgres'
 import { reasonOf } from '../postgres/failures.ts'
-import { acquireLoadLock, requireTriggers } from '../postgres/schema/load-session.ts'
+import { acquireLoadLock, requireTriggers } from '../tables/load-session.ts'
 
 /** The options of an erasure. */
 interface ErasureOptions {

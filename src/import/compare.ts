@@ -1,5 +1,5 @@
 import type { TransactionSql } from 'postgres'
-import { SOURCE_TABLES } from '../postgres/schema/read-model.ts'
+import { SOURCE_TABLES } from '../../db/schema.ts'
 import { onlyRow } from '../postgres/statement.ts'
 import { exceeds, findChanges, summarize } from './changes.ts'
 import { problems } from './checks.ts'

@@ -1,6 +1,6 @@
 import type { Sql, TransactionSql } from 'postgres'
 import { Failure } from '../errors.ts'
-import { acquireLoadLock, configureLoad, requireTriggers } from '../postgres/schema/load-session.ts'
+import { acquireLoadLock, configureLoad, requireTriggers } from '../tables/load-session.ts'
 import { type ApplyProgress, applyStaging } from './apply.ts'
 import { compareBehindWriters } from './behind-writers.ts'
 import type { Summary } from './changes.ts'

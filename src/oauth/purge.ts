@@ -2,9 +2,9 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { sql } from 'drizzle-orm'
 import { integrationSecrets as s, accessTokens as t } from '../../db/schema.ts'
 import { Counters } from '../counters.ts'
-import { purgeDisclosures } from '../postgres/disclosing.ts'
 import { LOCKS } from '../postgres/schema/locks.ts'
 import { type Runner, statement } from '../postgres/statement.ts'
+import { purgeDisclosures } from '../tables/disclosing.ts'
 
 /** Rows that one statement deletes at most. */
 const BATCH = 1000

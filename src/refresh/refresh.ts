@@ -1,12 +1,7 @@
 import type { Fragment, Sql } from 'postgres'
+import { READ_MODEL, type ReadModelTable } from '../../db/schema.ts'
 import { Failure, firstThree } from '../errors.ts'
-import {
-  compareCounts,
-  compareRows,
-  type Difference,
-  READ_MODEL,
-  type ReadModelTable,
-} from '../postgres/schema/read-model.ts'
+import { compareCounts, compareRows, type Difference } from '../tables/read-model.ts'
 
 /** Ids in a batch: repairing it blocks other writers for some tenths of a second. */
 const BATCH = 2000

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import pino from 'pino'
-import { setDisclosing } from '../../src/postgres/disclosing.ts'
+import { setDisclosing } from '../../src/tables/disclosing.ts'
 import { axport, cleanUp, errorLine, TEST_TIMEOUT_MS } from '../support/executable.ts'
 import { ndjsonOf } from '../support/fixtures.ts'
 import { getList, newToken, openWorld, provision, refusal, succeed, WORLD } from '../support/operator.ts'

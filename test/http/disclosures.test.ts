@@ -1,5 +1,5 @@
 import { afterEach, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
-import { purgeDisclosures, setDisclosing } from '../../src/postgres/disclosing.ts'
+import { purgeDisclosures, setDisclosing } from '../../src/tables/disclosing.ts'
 import { record, recorded } from '../support/disclosures.ts'
 import { assessment, educator, ORGANIZATION, PRODUCT, world } from '../support/fixtures.ts'
 import { useService } from '../support/hooks.ts'

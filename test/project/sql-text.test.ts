@@ -64,7 +64,7 @@ const ALLOWED: Record<string, { why: string; parts: string[] }> = {
       'values',
     ],
   },
-  'src/postgres/schema/bulk.ts': {
+  'src/tables/bulk.ts': {
     why: 'statements that Postgres wrote itself, from its catalog with format(%I)',
     parts: ['drop', 'restore'],
   },

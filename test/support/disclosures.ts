@@ -1,5 +1,5 @@
 import type { Sql } from 'postgres'
-import { setDisclosing } from '../../src/postgres/disclosing.ts'
+import { setDisclosing } from '../../src/tables/disclosing.ts'
 
 /** The recorded disclosure of one answer; all ids are decimal strings in ascending order. */
 export interface Recorded {

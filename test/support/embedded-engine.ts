@@ -1,7 +1,7 @@
 import { cpSync } from 'node:fs'
 import { type Database, openDatabase } from '../../src/postgres/database.ts'
-import { setDisclosing } from '../../src/postgres/disclosing.ts'
 import { migrate } from '../../src/postgres/schema/migrate.ts'
+import { setDisclosing } from '../../src/tables/disclosing.ts'
 import { madeOnce } from './made-once.ts'
 
 /** The folders of the engines that run in this process and that no test uses. */

@@ -1,7 +1,7 @@
 import { Counter, Gauge, type Registry } from 'prom-client'
-import { readDisclosing } from '../../postgres/disclosing.ts'
 import type { ServingDatabase } from '../../postgres/pool/serving-database.ts'
 import type { Reader, Replicas } from '../../postgres/standby/replicas.ts'
+import { readDisclosing } from '../../tables/disclosing.ts'
 import { shared } from '../../within.ts'
 import { type Check, unlessBusy } from './readiness.ts'
 

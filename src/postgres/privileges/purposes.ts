@@ -1,4 +1,4 @@
-import { READ_MODEL, SOURCE_TABLES } from '../schema/read-model.ts'
+import { READ_MODEL, SOURCE_TABLES } from '../../../db/schema.ts'
 
 /** Exactly the privileges that some work needs. */
 export interface Needs {

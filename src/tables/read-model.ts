@@ -1,25 +1,6 @@
 import type { Fragment, Sql, TransactionSql } from 'postgres'
-import { onlyRow } from '../statement.ts'
-
-/** The tables that imports write. */
-export const SOURCE_TABLES = ['organizations', 'products', 'users', 'assessments', 'assessment_parts']
-
-/** A table of the read model. The view that renders it has its name with `_rendered`. */
-export interface ReadModelTable {
-  table: string
-  /** The column that has the id of the row in the source table. */
-  id: string
-  source: string
-  /** What reports call its rows. */
-  rows: string
-}
-
-/** The read model, records first. */
-export const READ_MODEL: ReadModelTable[] = [
-  { table: 'export_records', id: 'id', source: 'assessments', rows: 'records' },
-  { table: 'export_people', id: 'user_id', source: 'users', rows: 'names of people' },
-  { table: 'export_products', id: 'product_id', source: 'products', rows: 'names of products' },
-]
+import type { ReadModelTable } from '../../db/schema.ts'
+import { onlyRow } from '../postgres/statement.ts'
 
 /** How the read model differs from its source: rows that it lacks, that differ, and that the source does not render. */
 export interface Difference {

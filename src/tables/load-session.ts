@@ -1,7 +1,7 @@
 import type { Sql, TransactionSql } from 'postgres'
-import { Failure } from '../../errors.ts'
-import { LOCKS } from './locks.ts'
-import { SOURCE_TABLES } from './read-model.ts'
+import { SOURCE_TABLES } from '../../db/schema.ts'
+import { Failure } from '../errors.ts'
+import { LOCKS } from '../postgres/schema/locks.ts'
 
 /** Acquires the lock that lets one load at a time run. `onWait` is called if another load holds it. */
 export async function acquireLoadLock(sql: TransactionSql, onWait: () => void): Promise<void> {

@@ -2,9 +2,9 @@ import { sql as template } from 'drizzle-orm'
 import type { Sql, TransactionSql } from 'postgres'
 import { disclosureState as state } from '../../db/schema.ts'
 import { Failure } from '../errors.ts'
-import { LOCKS } from './schema/locks.ts'
-import { compatibleWith, MIGRATIONS, schemaNumber } from './schema/migrations.ts'
-import { type Runner, statement } from './statement.ts'
+import { LOCKS } from '../postgres/schema/locks.ts'
+import { compatibleWith, MIGRATIONS, schemaNumber } from '../postgres/schema/migrations.ts'
+import { type Runner, statement } from '../postgres/statement.ts'
 
 /** Whether disclosures are recorded before an answer is sent, and for how long they are kept. */
 export interface Disclosing {
