@@ -60,16 +60,13 @@ export interface Shown {
   people: string | null
 }
 
-/** What is to be recorded of an answer of one or several statements: nothing if they returned no ids. */
+/** What is to be recorded of an answer: nothing if its statement returned no ids. */
 export function disclosureOf(
   clientId: string,
-  shown: Shown[],
+  shown: Shown | undefined,
   filter: Filter,
 ): { disclosed?: DisclosedRecords } {
-  const idsOf = (column: keyof Shown) => shown.flatMap(each => each[column]?.slice(1, -1).split(',') ?? [])
-  const assessments = idsOf('assessments')
-  if (assessments.length === 0) return {}
-  const people = [...new Set(idsOf('people'))]
-  const filters = Object.keys(filter)
-  return { disclosed: { clientId, assessments: `{${assessments}}`, people: `{${people}}`, filters } }
+  if (!shown?.assessments || !shown.people) return {}
+  const people = `{${[...new Set(shown.people.slice(1, -1).split(','))]}}`
+  return { disclosed: { clientId, assessments: shown.assessments, people, filters: Object.keys(filter) } }
 }

@@ -71,8 +71,7 @@ export class PageMemory {
   ): void {
     const key = selectionKey(scope, filter)
     this.counters[isNew ? 'pageMemoryMisses' : 'pageMemoryHits']++
-    selection.count = count
-    selection.mark = mark
+    selection.note(count, mark)
     // For a value that it has already, the cache would keep the old size.
     this.selections.delete(key)
     this.selections.set(key, selection, { size: selection.bytes + 2 * key.length })
@@ -109,6 +108,12 @@ export class Selection {
   /** Whether the count says where the end of the list is: the records were counted, or a page of this mark found the end. */
   get knowsEnd(): boolean {
     return !this.isKept || this.#endFound === this.mark.tag
+  }
+
+  /** Notes the count at a mark. */
+  note(count: number, mark: Mark): void {
+    this.count = count
+    this.mark = mark
   }
 
   /** A page has found the end of the list where the count says. */

@@ -6,15 +6,17 @@ import type { Sets } from './count.ts'
 import type { Entry } from './cursor.ts'
 import type { Shown } from './disclosure.ts'
 import { type Mark, markOf, markValues } from './mark.ts'
-import type { Run } from './page-plan.ts'
+import type { Changes, Run } from './page-plan.ts'
 import { isOfWalk, PAGE, pageStatement, reachOf } from './page-statement.ts'
 import type { Way } from './ways.ts'
 
 /** Records of a run, as one statement has read them. */
 export interface Piece {
   access: AccessRow | undefined
-  /** Whether the guard held. Otherwise no record was read. */
-  isFresh: boolean
+  /** Whether what is remembered can be corrected. Otherwise no record was read. */
+  isKnown: boolean
+  /** The changes since; none if nothing was remembered. */
+  changes: Changes
   mark: Mark | undefined
   documents: Uint8Array
   size: number
@@ -23,8 +25,8 @@ export interface Piece {
   shown: Shown
 }
 
-/** What is remembered of a scope, under which alone a guarded piece is read. */
-export interface Guard {
+/** What is remembered of a list: the scope that its token had, and the mark of its count. */
+export interface Remembered {
   scope: string
   mark: Mark
 }
@@ -40,14 +42,14 @@ export interface Listing {
   isRecorded: boolean
 }
 
-/** Reads the records of a run beside an entry. */
+/** Reads the records of a run beside an entry, or of the run shifted() if it was planned from what is remembered. */
 export async function readPiece(
   db: Runner,
   { token, query, constrained, sets, isRecorded }: Listing,
   entry: Entry,
   { side, skip, size }: Run,
   way: Way,
-  guard?: Guard,
+  remembered?: Remembered,
 ): Promise<Piece> {
   const { sort, order } = query
   const { filters, narrowed, values } = constrained
@@ -64,7 +66,7 @@ export async function readPiece(
     hasCursor: cursor !== undefined,
     reach,
     hasSets,
-    isGuarded: guard !== undefined,
+    isRemembered: remembered !== undefined,
     isRecorded,
   })
   const [row] = await read(db, {
@@ -75,14 +77,15 @@ export async function readPiece(
     size,
     key: cursor?.key,
     id: cursor?.id,
-    scope: guard?.scope,
-    ...markValues(guard?.mark, cursor?.mark),
+    scope: remembered?.scope,
+    ...markValues(remembered?.mark, cursor?.mark),
   })
   const page = PAGE.read(row)
   const [key, id] = [text(page.lastKey), text(page.lastId)]
   return {
     access: row && page,
-    isFresh: text(page.isFresh) === 't',
+    isKnown: text(page.isKnown) === 't',
+    changes: { counted: Number(text(page.counted)), moved: Number(text(page.moved)) },
     mark: markOf(page),
     documents: page.documents ?? new Uint8Array(),
     size: Number(text(page.size)),

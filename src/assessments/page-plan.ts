@@ -37,38 +37,39 @@ export function extentOf(offset: number, limit: number, { count, isKept, knowsEn
 }
 
 /**
- * The runs that are a page, in its order, when `at` records come up to the entry from which they are read. From the end
- * of the list no record more can be read.
+ * The run that is a page, when `at` records come up to the entry from which it is read; undefined if the page lies on
+ * both sides of the entry. From the end of the list no record more can be read.
  */
-export function runsOf(entry: Entry, at: number, { offset, shown, read }: Extent): Run[] {
+export function runOf(entry: Entry, at: number, { offset, shown, read }: Extent): Run | undefined {
   const size = entry === 'end' ? shown : read
-  const sizeBefore = Math.max(0, Math.min(at - offset, size))
-  const runs: Run[] = [
-    { side: 'before', skip: Math.max(0, at - offset - size), size: sizeBefore },
-    { side: 'after', skip: Math.max(0, offset - at), size: size - sizeBefore },
-  ]
-  return runs.filter(run => run.size > 0)
+  if (size === 0) return { side: 'after', skip: 0, size }
+  if (at <= offset) return { side: 'after', skip: offset - at, size }
+  if (at >= offset + size) return { side: 'before', skip: at - offset - size, size }
+  return undefined
 }
 
-/** What the log of changes says of a remembered count and cursor, in one snapshot. */
+/** What changed in a list since it was remembered: how many more records match, and how many of these come up to the entry. */
 export interface Changes {
-  /** Whether the log has the mark of each. Otherwise it is too old, or of a database that was set back. */
-  isLogged: boolean
-  /** Whether a row stands for any number of changes: nothing can be corrected. */
-  isSummary: boolean
-  /** How many more records match than at the mark of the count, and how many of these come up to the cursor. */
   counted: number
   moved: number
 }
 
-/** A count and the records that come up to an entry, corrected by changes since their marks; undefined if impossible. */
+/** The run that a statement reads in the changed list, if it was asked for `run`: the entry has moved. */
+export function shifted({ side, skip, size }: Run, { moved }: Changes): Run {
+  return { side, skip: Math.max(0, side === 'after' ? skip - moved : skip + moved), size }
+}
+
+/** Whether two runs are of the same records. */
+export const areSame = (one: Run, other: Run | undefined): boolean =>
+  one.size === other?.size && (one.size === 0 || (one.side === other.side && one.skip === other.skip))
+
+/** A count and the records that come up to an entry, corrected by the changes since; undefined if they are impossible. */
 export function corrected(
   { count, entry }: { count: number; entry: Entry },
-  { isLogged, isSummary, counted, moved }: Changes,
+  { counted, moved }: Changes,
 ): { count: number; at: number } | undefined {
-  if (!isLogged || isSummary) return undefined
   const now = count + counted
-  const at = typeof entry === 'object' ? entry.offset + moved : offsetOf(entry, now)
+  const at = offsetOf(entry, count) + moved
   // Otherwise records were written past the triggers.
   return at >= 0 && at <= now ? { count: now, at } : undefined
 }

@@ -1,9 +1,10 @@
 import { type SQL, sql } from 'drizzle-orm'
-import { exportChanges as changes, disclosureState, exportRecords as r } from '../../db/schema.ts'
+import { disclosureState, exportRecords as r } from '../../db/schema.ts'
 import { type RawRow, rawStatement, rowOf, type Statement } from '../postgres/statement.ts'
 import { ACCESS } from './access.ts'
+import { changesSince } from './changes.ts'
 import { isInRead, organizationSet, productSet, type ScopeSet, tokenOf, type Values } from './conditions.ts'
-import { areLogged, isLaterThanOlder, NEWEST, newest } from './mark.ts'
+import { areLogged, NEWEST, newest } from './mark.ts'
 import type { Run } from './page-plan.ts'
 import { type Around, type Beside, inOrder, isInConstant, recordsBeside } from './records.ts'
 
@@ -14,8 +15,8 @@ export interface Shape extends Beside {
   reach: Reach
   /** Whether the sets that are read are given as values. Otherwise they are read with the token. */
   hasSets: boolean
-  /** Whether records are read only if what is remembered holds now: see isFresh(). */
-  isGuarded: boolean
+  /** Whether the page is read from what is remembered, if that can be corrected: see isKnown(). */
+  isRemembered: boolean
   /** Whether the ids that a disclosure records are returned. */
   isRecorded: boolean
 }
@@ -36,8 +37,8 @@ const prepared = new Map<string, Statement<Values, RawRow>>()
 /** Statements of a walk are prepared, with one generic plan. Filters make 24,000 texts, planned for their values. */
 export function pageStatement(shape: Shape): Statement<Values, RawRow> {
   if (shape.hasSets || !isOfWalk(shape)) return rawStatement(pageSql(shape), false)
-  const { sort, order, way, side, hasCursor, isGuarded, isRecorded, narrowed } = shape
-  const key = [sort, order, way, side, hasCursor, isGuarded, isRecorded, ...narrowed].join(' ')
+  const { sort, order, way, side, hasCursor, isRemembered, isRecorded, narrowed } = shape
+  const key = [sort, order, way, side, hasCursor, isRemembered, isRecorded, ...narrowed].join(' ')
   return prepared.getOrInsertComputed(key, () => rawStatement(pageSql(shape)))
 }
 
@@ -48,8 +49,11 @@ export const isOfWalk = ({ filters, reach }: Pick<Shape, 'filters' | 'reach'>) =
 /** The columns of a page. */
 export const PAGE = rowOf({
   ...ACCESS,
-  /** Whether the guard holds; if not, nothing was read. */
-  isFresh: sql`is_fresh`,
+  /** Whether what is remembered can be corrected; if not, nothing was read. */
+  isKnown: sql`is_known`,
+  /** How many more records match than at the mark of the count, and how many of these come up to the entry. */
+  counted: sql`counted`,
+  moved: sql`moved`,
   ...NEWEST,
   /** The documents, joined by commas. */
   documents: sql`documents`,
@@ -67,11 +71,13 @@ const nothing = sql``
 
 /** The statement of a run of records: one snapshot. test/assessments/statements has two. */
 export function pageSql(shape: Shape): SQL {
-  const { way, isGuarded, isRecorded, side, order } = shape
+  const { way, isRemembered, isRecorded, side, order } = shape
   return sql`
 with token as materialized (
-  select *, ${isGuarded ? isFresh(shape) : sql`true`} as is_fresh
+  select *, ${isRemembered ? isKnown(shape) : sql`true`} as is_known
   from (${tokenOf(shape.hasSets ? [] : shape.narrowed)} offset 0) as token
+  cross join lateral (${isRemembered ? changesSince(shape) : sql`select 0 as counted, 0 as moved`}
+  ) as changed
 )
 select ${PAGE.list}
 from token${newest}
@@ -87,7 +93,7 @@ cross join (
     select id, key, ${way === 'whole' ? sql`document, user_id` : ofRecord(isRecorded)}
     from (
       select * from (${recordsBeside(shape, aroundOf(shape))}
-      ) as near where (select is_fresh from token) limit ${value('size')}::bigint offset ${value('skip')}::bigint
+      ) as near where (select is_known from token) limit ${value('size')}::bigint offset ${skipped(shape)}
     ) as page${side === 'before' ? sql` order by ${inOrder(order === 'ASC')}` : nothing}
   ) as page
 ) as page`
@@ -103,7 +109,7 @@ function ofRecord(isRecorded: boolean): SQL {
 /** For sets that are values, Postgres makes a hash table when it plans. */
 function aroundOf(shape: Shape): Around {
   const common = {
-    distance: sql`${value('size')}::bigint + ${value('skip')}::bigint`,
+    distance: sql`${value('size')}::bigint + ${skipped(shape)}`,
     reach: REACHES[shape.reach],
   }
   if (!shape.hasSets)
@@ -115,23 +121,16 @@ function aroundOf(shape: Shape): Around {
   return { ...common, sets, isIn: isInConstant }
 }
 
-/**
- * Whether what is remembered holds now: of this scope, with marks that the log has, and nothing that concerns the scope
- * has been logged since the older mark, among 50 rows at most. Of a row without a delta only the organization is known; a
- * delta of 0 changes no list.
- */
-function isFresh({ isRecorded, hasCursor }: Shape): SQL {
+/** The records that are skipped: what changed up to the entry has moved the page away from it. As shifted() says. */
+function skipped({ isRemembered, side }: Shape): SQL {
+  const skip = sql`${value('skip')}::bigint`
+  const moved = sql`(select moved from token)`
+  return isRemembered ? sql`greatest(0, ${skip} ${side === 'after' ? sql`-` : sql`+`} ${moved})` : skip
+}
+
+/** Whether what is remembered is of this scope, with marks that the log has, and only single records changed since. */
+function isKnown({ isRecorded, hasCursor }: Shape): SQL {
   return sql`scope_digest = ${value('scope')}
     and (select is_on from ${disclosureState}) = ${isRecorded ? sql`true` : sql`false`}
-    and ${areLogged(hasCursor)}
-    and not exists (
-      select from (
-        select *, row_number() over (order by position) as number
-        from ${changes} where ${isLaterThanOlder(hasCursor)} order by position limit 51
-      ) as later
-      where number > 50 or case
-        when delta is null then organization_id is null or organization_id = any (organizations)
-        when delta = 0 then false
-        else organization_id = any (organizations) and product_id = any (products) end
-    )`
+    and ${areLogged(hasCursor)} and not is_summary`
 }

@@ -1,8 +1,6 @@
-import type { Part } from '../answers.ts'
 import type { ListQuery } from '../contract.ts'
 import type { Lease, Leases } from '../postgres/statement.ts'
 import { type Access, accessOf, requireAccess } from './access.ts'
-import { readChanges } from './changes.ts'
 import { type Constraints, constraints } from './conditions.ts'
 import { countMatches, isKeptCount, readSpread, type Sets } from './count.ts'
 import type { Entry } from './cursor.ts'
@@ -10,7 +8,7 @@ import { isRecorded, type Shown } from './disclosure.ts'
 import type { Mark } from './mark.ts'
 import { type PageMemory, Selection } from './page-memory.ts'
 import { type Piece, readPiece } from './page-piece.ts'
-import { corrected, type Extent, extentOf, offsetOf, type Run, runsOf } from './page-plan.ts'
+import { areSame, corrected, type Extent, extentOf, offsetOf, type Run, runOf, shifted } from './page-plan.ts'
 import { readSets, readState } from './state.ts'
 import { type Way, wayOf } from './ways.ts'
 
@@ -19,12 +17,12 @@ export interface Page {
   access: Access
   /** How many records match. */
   count: number
-  /** The documents with commas between, in pieces. They stay bytes: decoding would take a tenth of the time of a page. */
-  documents: Part[]
+  /** The documents with commas between. They stay bytes: decoding would take a tenth of the time of a page. */
+  documents: Uint8Array
   /** How many documents. */
   size: number
   /** Their ids, if disclosures are recorded. */
-  shown: Shown[]
+  shown: Shown
 }
 
 /** A request for a page, on its connection. */
@@ -38,9 +36,12 @@ interface PageRequest {
   known: Access
 }
 
+/** A page that is planned from what is remembered may meet a change that moves it. The next plan knows of the change. */
+const MAX_PLANS = 3
+
 /**
- * Reads a page of a query in the scope of a token: from what is remembered, if one statement finds that it still holds;
- * otherwise in a snapshot, where it is corrected, or the records are counted. Throws HttpError 401 or 400.
+ * Reads a page of a query in the scope of a token: from what is remembered, by one statement that corrects it; otherwise
+ * in a snapshot in which the records are counted. Throws HttpError 401 or 400.
  */
 export async function readPage(
   db: Leases,
@@ -51,10 +52,11 @@ export async function readPage(
   return await db.lease(async lease => {
     const known = memory.accessOf(token) ?? (await requireAccess(lease, token))
     const request = { lease, memory, token, query, constrained: constraints(query.filter), known }
-    const fresh = await freshPage(request)
-    if (fresh) return fresh
-    // The statement of the fresh page may have found another scope.
-    request.known = memory.accessOf(token) ?? known
+    for (let plan = 1; plan <= MAX_PLANS; plan++) {
+      const page = await rememberedPage(request)
+      if (page === 'unknown') break
+      if (page !== 'moved') return page
+    }
     // If the count that writers keep contradicts the records, the records are counted.
     const page = (await snapshotPage(request)) ?? (await snapshotPage(request, true))
     if (!page) throw new Error('the count of a snapshot contradicts its records')
@@ -62,55 +64,59 @@ export async function readPage(
   })
 }
 
-/** Reads a page from what is remembered; undefined if nothing is, if it no longer holds, or if the page contradicts it. */
-async function freshPage(request: PageRequest): Promise<Page | undefined> {
-  const { lease, memory, token, known } = request
+/**
+ * Reads a page from what is remembered. moved: a change has moved the page, and is remembered now. unknown: nothing is
+ * remembered, it cannot be corrected, or the page contradicts it.
+ */
+async function rememberedPage(request: PageRequest): Promise<Page | 'moved' | 'unknown'> {
+  const { lease, memory, token, query, known } = request
   const remembered = recall(request)
-  if (!remembered) return undefined
-  const { count, mark, entry, extent } = remembered
-  const [run = NO_RUN] = runsOf(entry, offsetOf(entry, count), extent)
-  const guard = { scope: known.scope, mark }
+  if (!remembered) return 'unknown'
+  const { selection, count, mark, entry, extent, isKept, knowsEnd } = remembered
+  const run = runOf(entry, offsetOf(entry, count), extent)
+  if (!run) throw new Error('a page has records on both sides of its entry')
   const listing = { ...request, isRecorded: memory.isRecorded }
-  const piece = await readPiece(lease, listing, entry, run, wayTo(request, remembered, run), guard)
+  const way = wayTo(request, remembered, run)
+  const piece = await readPiece(lease, listing, entry, run, way, { scope: known.scope, mark })
   const access = accessOf(piece.access)
   memory.noteAccess(token, access)
-  if (!piece.isFresh) return undefined
-  return pageOf(request, access, { ...remembered, mark: piece.mark, isNew: false }, [piece])
+  const now = piece.isKnown && piece.mark ? corrected(remembered, piece.changes) : undefined
+  if (!now || !piece.mark) return 'unknown'
+  const extentNow = extentOf(query.offset, query.page, { count: now.count, isKept, knowsEnd })
+  if (areSame(shifted(run, piece.changes), runOf(entry, now.at, extentNow))) {
+    const found = { selection, count: now.count, entry, extent: extentNow, mark: piece.mark, isNew: false }
+    return pageOf(request, access, found, piece) ?? 'unknown'
+  }
+  selection.note(now.count, piece.mark)
+  if (typeof entry === 'object')
+    selection.noteCursor(orderOf(query), { ...entry, offset: now.at, mark: piece.mark })
+  return 'moved'
 }
 
-/** The statement of a page that shows nothing still asks whether what is remembered holds. */
-const NO_RUN: Run = { side: 'after', skip: 0, size: 0 }
-
 /**
- * Reads a page in one snapshot; undefined if the count contradicts the records.
- * @param isExact whether the records are counted, whatever is remembered, and even if writers keep their number
+ * Reads a page in one snapshot, in which its list is counted; undefined if the count contradicts the records.
+ * @param isExact whether the records are counted even if writers keep their number
  */
 async function snapshotPage(request: PageRequest, isExact = false): Promise<Page | undefined> {
-  const { lease, memory, token, query, constrained, known } = request
-  const remembered = isExact ? undefined : recall(request)
+  const { lease, memory, token, query, constrained } = request
   lease.begin()
-  const [state, changes, sets] = await Promise.all([
-    readState(lease, token),
-    remembered && readChanges(lease, token, query, constrained, remembered),
-    remembered ? undefined : readSets(lease, token, constrained),
-  ])
+  const [state, sets] = await Promise.all([readState(lease, token), readSets(lease, token, constrained)])
   const access = await orCommit(lease, () => accessOf(state.access))
   const isOn = await orCommit(lease, () => isRecorded(state.recording, access.clientId))
   memory.noteAccess(token, access)
   memory.isRecorded = isOn
 
-  const isSameScope = access.scope === known.scope
-  const now = remembered && changes && isSameScope ? corrected(remembered, changes) : undefined
-  const list = remembered && now ? { ...remembered, ...now } : await countAnew(request, sets, isExact)
-  const { selection, entry, count, at } = list
-  const { isKept, knowsEnd } = selection
-  const extent = extentOf(query.offset, query.page, { count, isKept, knowsEnd })
-  const listing = { ...request, sets: list.sets, isRecorded: isOn }
-  const reading = runsOf(entry, at, extent).map(run =>
-    readPiece(lease, listing, entry, run, wayTo(request, { selection, count, entry, extent }, run)),
-  )
-  const [pieces] = await Promise.all([Promise.all(reading), lease.commit()])
-  return pageOf(request, access, { selection, count, entry, extent, mark: state.mark, isNew: !now }, pieces)
+  const selection = await countAnew(request, sets, isExact)
+  const { count } = selection
+  const extent = extentOf(query.offset, query.page, selection)
+  const entry = selection.nearest(orderOf(query), extent)
+  const run = runOf(entry, offsetOf(entry, count), extent)
+  if (!run) throw new Error('a page has records on both sides of its entry')
+  const found = { selection, count, entry, extent, mark: state.mark, isNew: true }
+  const listing = { ...request, sets, isRecorded: isOn }
+  const reading = readPiece(lease, listing, entry, run, wayTo(request, found, run))
+  const [piece] = await Promise.all([reading, lease.commit()])
+  return pageOf(request, access, found, piece)
 }
 
 /** Checks what a transaction has read. An error ends the transaction, and leaves its connection to others. */
@@ -132,28 +138,32 @@ interface List {
 }
 
 /** What is remembered of the list of a request, as it is now: another request may change the selection. */
-function recall({ memory, known, query }: PageRequest): (List & { mark: Mark; sets?: Sets }) | undefined {
+function recall({ memory, known, query }: PageRequest) {
   const selection = memory.selectionOf(known.scope, query.filter)
   if (!selection) return undefined
-  const { count, mark } = selection
+  const { count, mark, isKept, knowsEnd } = selection
   const extent = extentOf(query.offset, query.page, selection)
-  return { selection, count, mark, entry: selection.nearest(orderOf(query), extent), extent }
+  return {
+    selection,
+    count,
+    mark,
+    isKept,
+    knowsEnd,
+    entry: selection.nearest(orderOf(query), extent),
+    extent,
+  }
 }
 
 /** Counts the records of a list of which nothing is remembered. */
-async function countAnew(request: PageRequest, known: Sets | undefined, isExact: boolean) {
-  const { lease, token, query, constrained } = request
+async function countAnew(request: PageRequest, sets: Sets, isExact: boolean): Promise<Selection> {
+  const { lease, constrained } = request
   const { filters, values } = constrained
-  const sets = known ?? (await readSets(lease, token, constrained))
   const isCounted = isExact || filters.length > 0
   const [spread, counted] = await Promise.all([
     readSpread(lease, sets),
     isCounted ? countMatches(lease, sets, filters, values, isExact) : undefined,
   ])
-  const count = counted ?? spread.records
-  const selection = new Selection(count, isKeptCount(filters) && !isExact, spread)
-  const entry = selection.nearest(orderOf(query), extentOf(query.offset, query.page, selection))
-  return { selection, count, entry, at: offsetOf(entry, count), sets }
+  return new Selection(counted ?? spread.records, isKeptCount(filters) && !isExact, spread)
 }
 
 /** The way to the records of a run. */
@@ -180,20 +190,16 @@ function pageOf(
   { memory, query }: PageRequest,
   access: Access,
   { selection, count, entry, extent, mark, isNew }: Found,
-  pieces: Piece[],
+  { size, documents, last, shown }: Piece,
 ): Page | undefined {
-  const size = pieces.reduce((sum, piece) => sum + piece.size, 0)
   if (size !== extent.shown) return undefined
   if (mark) {
     memory.notePage(access.scope, query.filter, selection, { count, mark, isNew })
     // A page that is read from the end does not look further.
     if (extent.read > extent.shown && entry !== 'end') selection.noteEnd()
-    const last = pieces.at(-1)?.last
     if (last) selection.noteCursor(orderOf(query), { offset: query.offset + size, ...last, mark })
   }
-  const full = pieces.filter(piece => piece.size > 0)
-  const documents = full.flatMap((piece, index) => (index > 0 ? [',', piece.documents] : [piece.documents]))
-  return { access, count, documents, size, shown: pieces.map(piece => piece.shown) }
+  return { access, count, documents, size, shown }
 }
 
 const orderOf = ({ sort, order }: ListQuery) => `${sort} ${order}`

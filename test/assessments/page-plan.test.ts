@@ -1,20 +1,20 @@
 import { describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
 import type { Entry } from '../../src/assessments/cursor.ts'
-import { corrected, extentOf, offsetOf, runsOf } from '../../src/assessments/page-plan.ts'
+import { areSame, corrected, extentOf, offsetOf, runOf, shifted } from '../../src/assessments/page-plan.ts'
 import { holds } from '../support/property.ts'
 
 /** The arithmetic of pages, compared with lists of numbers. */
 
 const cursorAt = (offset: number): Entry => ({ offset, key: '', id: '', mark: { position: 1, tag: '' } })
 
-/** Reads the runs of a page from an ascending list, beside the place after which `at` elements come. */
-function readRuns(list: number[], entry: Entry, at: number, extent: ReturnType<typeof extentOf>): number[] {
-  return runsOf(entry, at, extent).flatMap(({ side, skip, size }) => {
-    if (side === 'after') return list.slice(at + skip, at + skip + size)
-    const before = list.slice(0, at).reverse()
-    return before.slice(skip, skip + size).reverse()
-  })
+type Run = NonNullable<ReturnType<typeof runOf>>
+
+/** Reads a run from an ascending list, beside the place up to which `at` elements come. */
+function readRun(list: number[], at: number, { side, skip, size }: Run): number[] {
+  if (side === 'after') return list.slice(at + skip, at + skip + size)
+  const before = list.slice(0, at).reverse()
+  return before.slice(skip, skip + size).reverse()
 }
 
 /** A count that writers keep, whose end was not found, or that of counted records. */
@@ -22,8 +22,8 @@ const lengthOf = (count: number, isKept: boolean) => ({ count, isKept, knowsEnd:
 
 const list = fc.uniqueArray(fc.nat(300), { maxLength: 60 }).map(all => all.sort((a, b) => a - b))
 
-describe('the runs of a page', () => {
-  test('are the page, from any entry', async () => {
+describe('the run of a page', () => {
+  test('is the page, from any entry that the page does not lie around', async () => {
     const property = fc.property(
       list,
       fc.nat(70),
@@ -31,30 +31,34 @@ describe('the runs of a page', () => {
       fc.nat(60),
       (all, offset, limit, n) => {
         const extent = extentOf(offset, limit, lengthOf(all.length, offset % 2 === 0))
-        for (const entry of ['start', 'end', cursorAt(Math.min(n, all.length))] as Entry[])
-          expect(readRuns(all, entry, offsetOf(entry, all.length), extent)).toEqual(
-            all.slice(offset, offset + limit),
-          )
+        for (const entry of ['start', 'end', cursorAt(Math.min(n, all.length))] as Entry[]) {
+          const at = offsetOf(entry, all.length)
+          const run = runOf(entry, at, extent)
+          const size = entry === 'end' ? extent.shown : extent.read
+          if (!run) expect(extent.offset < at && at < extent.offset + size).toBe(true)
+          else expect(readRun(all, at, run)).toEqual(all.slice(offset, offset + limit))
+        }
       },
     )
     await holds(property, { runs: 300, thorough: 3000 })
   })
 
-  test('show a count that is too low or too high, on the last page of a walk', async () => {
+  test('shows a count that is too low or too high, on the last page of a walk', async () => {
     const property = fc.property(list, fc.nat(70), fc.integer({ min: 1, max: 20 }), (all, count, limit) => {
       fc.pre(count !== all.length)
       // A walk as spec 4.2 describes it, with a wrong count.
       const found = []
       for (let offset = 0; offset === 0 || offset < count; offset += limit) {
         const extent = extentOf(offset, limit, lengthOf(count, true))
-        found.push(readRuns(all, cursorAt(offset), offset, extent).length === extent.shown)
+        const run = runOf(cursorAt(offset), offset, extent) as Run
+        found.push(readRun(all, offset, run).length === extent.shown)
       }
       expect(found).toContain(false)
     })
     await holds(property, { runs: 300, thorough: 3000 })
   })
 
-  test('read one record more only where the page reaches a count that writers keep', () => {
+  test('reads one record more only where the page reaches a count that writers keep', () => {
     expect(extentOf(0, 100, lengthOf(1000, true))).toEqual({ offset: 0, shown: 100, read: 100 })
     expect(extentOf(900, 100, lengthOf(1000, true))).toEqual({ offset: 900, shown: 100, read: 101 })
     expect(extentOf(950, 100, lengthOf(1000, true))).toEqual({ offset: 950, shown: 50, read: 51 })
@@ -80,22 +84,35 @@ describe('a correction', () => {
       const come = after.filter(element => !before.includes(element)).map(element => ({ element, delta: 1 }))
       const sum = (rows: { delta: number }[]) => rows.reduce((total, { delta }) => total + delta, 0)
       const rows = [...gone, ...come]
-      const changes = {
-        isLogged: true,
-        isSummary: false,
+      const moved = (isMoved: (element: number) => boolean) => ({
         counted: sum(rows),
-        moved: sum(rows.filter(({ element }) => element <= cursor)),
-      }
+        moved: sum(rows.filter(({ element }) => isMoved(element))),
+      })
       const entry = cursorAt(upTo(before))
-      expect(corrected({ count: before.length, entry }, changes)).toEqual({
+      expect(
+        corrected(
+          { count: before.length, entry },
+          moved(element => element <= cursor),
+        ),
+      ).toEqual({
         count: after.length,
         at: upTo(after),
       })
-      expect(corrected({ count: before.length, entry: 'start' }, changes)).toEqual({
+      expect(
+        corrected(
+          { count: before.length, entry: 'start' },
+          moved(() => false),
+        ),
+      ).toEqual({
         count: after.length,
         at: 0,
       })
-      expect(corrected({ count: before.length, entry: 'end' }, changes)).toEqual({
+      expect(
+        corrected(
+          { count: before.length, entry: 'end' },
+          moved(() => true),
+        ),
+      ).toEqual({
         count: after.length,
         at: after.length,
       })
@@ -103,10 +120,31 @@ describe('a correction', () => {
     await holds(property, { runs: 300, thorough: 3000 })
   })
 
-  const NONE = { isLogged: true, isSummary: false, counted: 0, moved: 0 }
+  test('shows whether the run that a statement has shifted is the page of the changed list', async () => {
+    const property = fc.property(
+      changed,
+      fc.nat(70),
+      fc.integer({ min: 1, max: 20 }),
+      (lists, offset, limit) => {
+        const { before, after, n } = lists
+        const cursor = before[n % before.length] as number
+        const at = before.filter(element => element <= cursor).length
+        const atNow = after.filter(element => element <= cursor).length
+        const run = runOf(cursorAt(at), at, extentOf(offset, limit, lengthOf(before.length, false)))
+        fc.pre(run !== undefined)
+        const read = shifted(run as Run, { counted: after.length - before.length, moved: atNow - at })
+        const now = runOf(cursorAt(at), atNow, extentOf(offset, limit, lengthOf(after.length, false)))
+        if (areSame(read, now))
+          expect(readRun(after, atNow, read)).toEqual(after.slice(offset, offset + limit))
+        // Without changes it always is.
+        if (String(before) === String(after)) expect(areSame(read, now)).toBe(true)
+      },
+    )
+    await holds(property, { runs: 300, thorough: 3000 })
+  })
+
+  const NONE = { counted: 0, moved: 0 }
   test.each([
-    ['the log does not have a mark', { ...NONE, isLogged: false }],
-    ['a row stands for any number of changes', { ...NONE, isSummary: true }],
     ['fewer records than none would match', { ...NONE, counted: -11 }],
     ['more records than match would come up to the cursor', { ...NONE, moved: 6 }],
     ['fewer records than none would come up to the cursor', { ...NONE, moved: -6 }],

@@ -14,27 +14,33 @@ import { PRODUCTS, reset } from './world.ts'
 const db = useTestDatabase()
 let pool: ServingDatabase
 const SCOPE = { organizations: [1, 2, 3, 4], products: PRODUCTS }
+/** Its records are found in the index of the organization. */
+const ONE = { organizations: [1], products: PRODUCTS }
 
 beforeAll(async () => {
-  await reset(db.sql, 200)
-  await issueTokens(db.sql, SCOPE)
+  await reset(db.sql, 800)
+  await issueTokens(db.sql, SCOPE, ONE)
   const bounds = { size: 1, waitMs: 60_000, statementMs: 60_000, slowMs: 60_000 }
   pool = db.pool(bounds, { info: () => {}, warn: () => {} })
 })
 afterAll(() => pool?.close())
 
 /** Reads two pages, makes the change, and compares the third page read with hints and without. */
-async function expectCorrected(query: string, change: (last: string) => Promise<unknown>): Promise<void> {
+async function expectCorrected(
+  query: string,
+  change: (last: string, ids: string[]) => Promise<unknown>,
+  scope = SCOPE,
+): Promise<void> {
   const counters = new Counters()
   const memory = new PageMemory(counters)
   const page = async (offset: number, known = memory) => {
     const parameters = parseListQuery(`${query}&page=20&offset=${offset}`)
-    const { count, documents } = await readPage(pool.forRequest(PATIENT), known, tokenOf(SCOPE), parameters)
-    return { count, text: documents.map(String).join('') }
+    const { count, documents } = await readPage(pool.forRequest(PATIENT), known, tokenOf(scope), parameters)
+    return { count, text: Buffer.from(documents).toString() }
   }
-  await page(0)
-  const { text } = await page(20)
-  await change(JSON.parse(`[${text}]`).at(-1).id)
+  const texts = [(await page(0)).text, (await page(20)).text]
+  const ids = JSON.parse(`[${texts}]`).map(({ id }: { id: string }) => id)
+  await change(ids.at(-1), ids)
   const corrected = await page(40)
   expect(counters).toMatchObject({ pageMemoryHits: 2, pageMemoryMisses: 1 })
   expect(corrected).toEqual(await page(40, new PageMemory()))
@@ -45,6 +51,17 @@ const remove = (id: string) => db.sql`delete from assessments where id = ${id}`
 describe.each(SORTED)('a walk by $sort $order', ({ sort, order }) => {
   test('continues at the same place after the last record of a page is removed', async () => {
     await expectCorrected(`sort=${sort}&order=${order}`, remove)
+  })
+
+  test('skips as many records as were removed before the page', async () => {
+    for (const scope of [SCOPE, ONE])
+      await expectCorrected(
+        `sort=${sort}&order=${order}`,
+        (_, ids) => db.sql`
+          with gone as (delete from assessments where id = any (${ids.slice(0, 5)}) returning id)
+          delete from assessment_parts p using gone where p.assessment_id = gone.id`,
+        scope,
+      )
   })
 
   test('continues at the same place after records are added', async () => {

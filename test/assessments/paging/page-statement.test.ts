@@ -25,7 +25,7 @@ const NEXT: Shape = {
   way: 'whole',
   side: 'after',
   hasCursor: true,
-  isGuarded: true,
+  isRemembered: true,
   hasSets: false,
   isRecorded: false,
   reach: 1000,
@@ -36,7 +36,7 @@ test.each<[string, Shape]>([
   ['next-page', { ...NEXT, sort: 'user_name', order: 'DESC' }],
   [
     'picked',
-    { ...NEXT, way: 'picked', filters: ['user_ids'], hasCursor: false, isGuarded: false, hasSets: true },
+    { ...NEXT, way: 'picked', filters: ['user_ids'], hasCursor: false, isRemembered: false, hasSets: true },
   ],
 ])('statements/%s.sql equals the statement that the service sends', async (name, shape) => {
   const file = Bun.file(`${import.meta.dir}/../statements/${name}.sql`)

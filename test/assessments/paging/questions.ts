@@ -103,5 +103,5 @@ export async function readBody(
   const query = parseListQuery(queryString(parameters, offset))
   const page = await readPage(db, memory, tokenOf(scope), query)
   const { count, documents } = page
-  return `{"data":[${documents.map(String).join('')}],"meta":{"count":${count},"offset":${offset},"page":${parameters.size}}}`
+  return `{"data":[${Buffer.from(documents).toString()}],"meta":{"count":${count},"offset":${offset},"page":${parameters.size}}}`
 }

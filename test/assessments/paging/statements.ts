@@ -1,16 +1,15 @@
 /**
- * The kinds of the sent statements of pages: `fresh` with where a page is read from, for one that is read only if what is
- * remembered holds; `state`, `sets`, `changes`, `spread`, `count` and where a page is read from, for those of a snapshot. Others
- * are ignored: the look-up of a token, for example.
+ * The kinds of the sent statements of pages: `remembered` with where a page is read from, for one that corrects what is
+ * remembered; `state`, `sets`, `spread`, `count` and where a page is read from, for those of a snapshot. Others are ignored:
+ * the look-up of a token, for example.
  */
 export function kindsOf(sent: string[]): string[] {
   return sent.flatMap(text => {
     if (text.includes('as documents')) {
       const end = text.includes('as page order by') ? 'end' : 'start'
       const entry = text.includes('((select $') ? 'cursor' : end
-      return [`${text.includes('row_number()') ? 'fresh ' : ''}${entry}`]
+      return [`${text.includes('as is_summary') ? 'remembered ' : ''}${entry}`]
     }
-    if (text.includes('as is_logged')) return ['changes']
     if (text.includes('"ofOrganizations"')) return ['spread']
     if (text.includes('::float8 as count')) return ['count']
     if (text.includes('max(organizations::text)')) return ['sets']
