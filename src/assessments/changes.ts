@@ -25,12 +25,11 @@ export function changesSince({ sort, order, filters, side, hasCursor }: Beside):
   const counted = sum(isLater('count'))
   const upToCursor = isBeside(sort, order, 'before', keyOf(sort, changes), sql`${changes.id}`)
   const upToEnd = side === 'before' ? counted : sql`0`
-  // The upper bound is beyond any position. Without it the planner expects a third of the log.
   return sql`
     select coalesce(bool_or(delta is null), false) as is_summary, ${counted} as counted,
       ${hasCursor ? sum(sql`${isLater('cursor')} and ${upToCursor}`) : upToEnd} as moved
     from ${changes}
-    where ${isLaterThanOlder(hasCursor)} and position < 9223372036854775807 and case
+    where ${isLaterThanOlder(hasCursor)} and case
       when delta is null then organization_id is null or coalesce(${inOrganizations}, false)
       when delta = 0 then false
       else coalesce(${allOf([inProducts, inOrganizations, ...matched])}, false) end`

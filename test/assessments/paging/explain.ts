@@ -111,18 +111,38 @@ export class Explainer {
 
   /** The plans of all statements that `work` sends, with their values. */
   async explainSent(work: (sql: Sql) => Promise<unknown>): Promise<Explained[]> {
+    const plans: Explained[] = []
+    for (const { text, parameters } of await this.sentBy(work))
+      plans.push({ text, whole: await this.explained(text, parameters as string[]) })
+    return plans
+  }
+
+  /** The generic plans of all statements that `work` sends: those that a connection keeps for prepared statements. */
+  async explainGeneric(work: (sql: Sql) => Promise<unknown>): Promise<Explained[]> {
+    const plans: Explained[] = []
+    for (const { text, parameters } of await this.sentBy(work)) {
+      const literals = parameters.map(value => (value === null ? 'null' : `'${value}'`))
+      await this.pool.unsafe(`set plan_cache_mode = force_generic_plan; prepare explained as ${text}`)
+      const execute = `execute explained${literals.length > 0 ? `(${literals})` : ''}`
+      plans.push({ text, whole: await this.explained(execute) })
+      await this.pool.unsafe('deallocate explained; reset plan_cache_mode')
+    }
+    return plans
+  }
+
+  private async sentBy(work: (sql: Sql) => Promise<unknown>) {
     await this.pool`select 1`
     this.sent = []
     await work(this.pool)
-    const plans: Explained[] = []
-    for (const { text, parameters } of this.sent.filter(({ text }) => text.trim().includes('select'))) {
-      const rows = await this.pool.unsafe<{ 'QUERY PLAN': { Plan: Plan }[] }[]>(
-        `explain (analyze, timing off, format json) ${text}`,
-        parameters as string[],
-      )
-      plans.push({ text, whole: rows.flatMap(row => row['QUERY PLAN']).flatMap(({ Plan }) => nodes(Plan)) })
-    }
-    return plans
+    return this.sent.filter(({ text }) => text.trim().includes('select'))
+  }
+
+  private async explained(statement: string, parameters: string[] = []): Promise<Plan[]> {
+    const rows = await this.pool.unsafe<{ 'QUERY PLAN': { Plan: Plan }[] }[]>(
+      `explain (analyze, timing off, format json) ${statement}`,
+      parameters,
+    )
+    return rows.flatMap(row => row['QUERY PLAN']).flatMap(({ Plan }) => nodes(Plan))
   }
 
   /** The numbers of sequential scans and of index scans that `work` caused, by table. */

@@ -9,7 +9,7 @@ with token as materialized (
     select coalesce(bool_or(delta is null), false) as is_summary, coalesce(sum(delta) filter (where position > $2::bigint), 0) as counted,
       coalesce(sum(delta) filter (where position > $4::bigint and ("export_changes"."user_name_key", "export_changes"."id") >= ((select $7::text), (select $8::bigint))), 0) as moved
     from "export_changes"
-    where position > least($2::bigint, $4::bigint) and position < 9223372036854775807 and case
+    where position > least($2::bigint, $4::bigint) and case
       when delta is null then organization_id is null or coalesce(organizations[width_bucket("export_changes"."organization_id", organizations)] = "export_changes"."organization_id", false)
       when delta = 0 then false
       else coalesce(products[width_bucket("export_changes"."product_id", products)] = "export_changes"."product_id" and organizations[width_bucket("export_changes"."organization_id", organizations)] = "export_changes"."organization_id", false) end
