@@ -1,5 +1,5 @@
 import { sql } from 'drizzle-orm'
-import { disclosureState as state } from '../../db/schema.ts'
+import { integrations, disclosureState as state } from '../../db/schema.ts'
 import { apiError, type DisclosedRecords, unavailable } from '../answers.ts'
 import type { Filter } from '../contract.ts'
 import { type Runner, statement, text } from '../postgres/statement.ts'
@@ -39,6 +39,22 @@ const record = statement<Record<string, unknown>, object>(sql`
     ${sql.placeholder('addresses')}::inet[], ${sql.placeholder('clients')}::text[],
     ${sql.placeholder('assessments')}::text[], ${sql.placeholder('people')}::text[], ${sql.placeholder('filters')}::text[])
     as disclosed (key, request, address, client, assessments, people, filters)`)
+
+/** Probes whether disclosures can be recorded: records one of nothing, and takes it back. None without an integration. */
+export async function tryRecording(db: Runner): Promise<void> {
+  await recordAndTakeBack(db, {})
+}
+
+/** What a block has done when it raises an error is rolled back. */
+const recordAndTakeBack = statement<Record<string, never>, never>(
+  sql`
+  do $$ begin
+    perform record_disclosure(gen_random_uuid(), '', null, client_id, '{}', '{}', null) from ${integrations} limit 1;
+    raise sqlstate 'AXPRT';
+  exception when sqlstate 'AXPRT' then null;
+  end $$`,
+  false,
+)
 
 /** The column for isRecorded(), read in the snapshot of the records. */
 export const recording = sql`(select ${state.isOn} from ${state})`

@@ -20,7 +20,7 @@ import { DatabaseUnavailable, StatementTimeout } from '../postgres/failures.ts'
 import { countWorkers, newCommand, readWorkers } from './arguments.ts'
 import { counted, printJson, printTable } from './output.ts'
 import { readLimits, readTls } from './service.ts'
-import { standbyServers } from './standbys.ts'
+import { configuredStandbys } from './standbys.ts'
 
 /** axport doctor */
 export const doctorCommand = () =>
@@ -53,7 +53,7 @@ async function examine(full: boolean, workers: number): Promise<Finding[]> {
   if (database instanceof Failure) return [...findings, wrong('database', database.message)]
   const { sql, kind } = database
   try {
-    const servers = standbyServers()
+    const servers = configuredStandbys()
     const { size: poolSize, statementMs: statement } = readLimits().pool
     const plan = { workers, poolSize, more: servers.length > 0 ? 2 : 1, statement }
     findings.push(ok('database', `reached (${kind})`), ...(await checkServer(sql)))
@@ -81,7 +81,7 @@ async function examine(full: boolean, workers: number): Promise<Finding[]> {
 /** Each setting, and then those that `serve` combines. */
 function checkSettings(): Finding[] {
   const problems = describeSettings().flatMap(({ name, problem }) => (problem ? [`${name} ${problem}`] : []))
-  const combined = problems.length === 0 ? [readLimits, readTls, standbyServers] : []
+  const combined = problems.length === 0 ? [readLimits, readTls, configuredStandbys] : []
   for (const read of [databaseUrl, ...combined]) {
     try {
       read()

@@ -7,7 +7,7 @@ import { exactNumber } from '../integrations/exact-ids.ts'
 import { requireCurrentSchema } from '../postgres/schema/schema-record.ts'
 import { newCommand, readId } from './arguments.ts'
 import { counted, fieldLines, print, printJson, StatusLine } from './output.ts'
-import { changeAndWait, standbyServers, waitForStandbys, waitOption } from './standbys.ts'
+import { changeAndWait, configuredStandbys, waitForStandbys, waitOption } from './standbys.ts'
 import { withDatabase } from './with-database.ts'
 
 /** axport erase USER_ID */
@@ -46,7 +46,7 @@ interface Recipients {
 
 /** Reads the recipients after the wait for standbys: until then, more disclosures may be recorded. */
 async function erase(userId: string, { dryRun = false, json, wait }: Options): Promise<void> {
-  const servers = standbyServers()
+  const servers = configuredStandbys()
   await withDatabase(async ({ sql }) => {
     await requireCurrentSchema(sql)
     const erasure = await erasePerson(sql, userId, { dryRun, onWait })

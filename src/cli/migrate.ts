@@ -7,7 +7,7 @@ import { setTimeZone } from '../postgres/schema/time-zone.ts'
 import { newCommand } from './arguments.ts'
 import { disclosuresOption, keepOption, switchDisclosing } from './disclosures.ts'
 import { print, printJson } from './output.ts'
-import { standbyServers, waitForStandbys, waitOption } from './standbys.ts'
+import { configuredStandbys, waitForStandbys, waitOption } from './standbys.ts'
 import { withAnySchema } from './with-database.ts'
 
 /** What --json prints; `time_zone` and `disclosures` if the options set them. */
@@ -38,7 +38,7 @@ Example: axport migrate --time-zone America/New_York`,
       if (grant !== undefined && grant === grantLoader)
         throw new UsageFailure('--grant and --grant-loader need two roles: one revokes what the other grants')
       // A wrong setting must be found before the change.
-      const servers = disclosures === 'on' ? standbyServers() : []
+      const servers = disclosures === 'on' ? configuredStandbys() : []
       const say = async (line: string) => (json ? undefined : await print(`${line}\n`))
       await withAnySchema(async ({ sql }) => {
         const onBlocked = (blockers: string, pauseMs: number) =>

@@ -3,7 +3,7 @@ import { databaseUrl } from '../config.ts'
 import { UsageFailure } from '../errors.ts'
 import { countWorkers, newCommand, readWorkers } from './arguments.ts'
 import { ServingProcess } from './serving.ts'
-import { standbyServers } from './standbys.ts'
+import { configuredStandbys } from './standbys.ts'
 import { Supervisor } from './supervisor.ts'
 import { serveAsWorker } from './worker.ts'
 
@@ -18,7 +18,7 @@ export const serveCommand = () =>
     .addOption(new Option('--worker <n>', 'the number of a worker').argParser(Number).hideHelp())
     .action(async ({ workers, worker }) => {
       if (worker !== undefined) return await serveAsWorker(worker)
-      standbyServers()
+      configuredStandbys()
       const isEmbedded = databaseUrl().startsWith('embedded:')
       if (isEmbedded && typeof workers === 'number' && workers > 1)
         throw new UsageFailure('the embedded database has one process: leave out --workers, or use Postgres')

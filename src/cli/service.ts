@@ -11,13 +11,13 @@ import { startServer } from '../http/server.ts'
 import { type Certificate, readCertificate } from '../http/tls.ts'
 import { startPurging } from '../oauth/purge.ts'
 import type { Database } from '../postgres/database.ts'
-import type { PoolBounds } from '../postgres/pool/connection-pool.ts'
+import { type PoolBounds, requestMs } from '../postgres/pool/bounds.ts'
 import { requirePrivileges } from '../postgres/privileges/compare.ts'
 import { SERVE } from '../postgres/privileges/purposes.ts'
 import { readDisclosing } from '../tables/disclosing.ts'
 import { within } from '../within.ts'
 import { surviveCuts } from './process.ts'
-import { openReplicas } from './standbys.ts'
+import { openStandbys } from './standbys.ts'
 import { BUILD } from './version.ts'
 
 /** For the parts of an answer that do not wait for the database. */
@@ -25,20 +25,19 @@ const MARGIN_MS = 3000
 
 /** The limits of `serve`. @throws Failure for settings that are wrong, or contradict each other */
 export function readLimits(environment?: Environment): { pool: PoolBounds; http: Limits } {
-  const wait = setting('DATABASE_WAIT', environment)
-  const statement = setting('STATEMENT_TIMEOUT', environment)
+  const pool: PoolBounds = {
+    size: setting('DATABASE_POOL_SIZE', environment),
+    waitMs: setting('DATABASE_WAIT', environment),
+    statementMs: setting('STATEMENT_TIMEOUT', environment),
+    slowMs: setting('SLOW_STATEMENT_MS', environment),
+  }
   const idle = setting('IDLE_TIMEOUT', environment)
   // Bun counts a connection as idle while its request is in work.
-  const least = Math.ceil((2 * (wait + statement) + MARGIN_MS) / 1000)
-  const reason = 'a request may take DATABASE_WAIT and STATEMENT_TIMEOUT twice'
+  const least = Math.ceil((requestMs(pool) + MARGIN_MS) / 1000)
+  const reason = 'a request may take DATABASE_WAIT, STATEMENT_TIMEOUT and a second'
   if (idle < least) throw new Failure(`IDLE_TIMEOUT must be at least ${least}: ${reason}`)
   return {
-    pool: {
-      size: setting('DATABASE_POOL_SIZE', environment),
-      waitMs: wait,
-      statementMs: statement,
-      slowMs: setting('SLOW_STATEMENT_MS', environment),
-    },
+    pool,
     http: {
       requests: setting('MAX_REQUESTS', environment),
       headerSize: setting('MAX_HEADER_SIZE', environment),
@@ -68,8 +67,8 @@ export async function startService(database: Database, log: Logger, address: Add
   await requirePrivileges(database.sql, SERVE)
   const isRecording = (await readDisclosing(database.sql))?.isOn === true
   const limits = readLimits()
-  const pool = database.pool(limits.pool, log)
-  const replicas = await openReplicas(database, pool, limits.pool, log)
+  const primary = database.pool(limits.pool, log)
+  const standbys = await openStandbys(database, primary, limits.pool, log)
   // Settings are read at the start: a wrong one must not be found at the end.
   const slowMs = setting('SLOW_REQUEST_MS')
   const trustedProxies = setting('TRUSTED_PROXIES')
@@ -83,13 +82,19 @@ export async function startService(database: Database, log: Logger, address: Add
   const counters = new Counters()
   const checks: Check[] = [
     { name: 'service', run: async () => (isStopping ? 'it is stopping' : undefined) },
-    ...databaseChecks(pool, replicas, isRecording),
+    ...databaseChecks(primary, standbys, isRecording),
   ]
-  const metrics = new Metrics({ build: BUILD, counters, inFlight: () => server.inFlight(), pool, replicas })
+  const metrics = new Metrics({
+    build: BUILD,
+    counters,
+    inFlight: () => server.inFlight(),
+    primary,
+    standbys,
+  })
   const onAnswered: Metrics['observe'] = answered => metrics.observe(answered)
-  const options = { certificate, replicas, slowMs, counters, trustedProxies, onAnswered }
-  const server = startServer(pool, log, address, limits.http, options)
-  const stopPurging = startPurging(pool, { log, counters, isReadOnly: () => pool.checkReadOnly() })
+  const options = { certificate, standbys, slowMs, counters, trustedProxies, onAnswered }
+  const server = startServer(primary, log, address, limits.http, options)
+  const stopPurging = startPurging(primary, { log, counters, isReadOnly: () => primary.checkReadOnly() })
 
   return {
     url: server.url,
@@ -100,7 +105,7 @@ export async function startService(database: Database, log: Logger, address: Add
 
     async readiness(): Promise<Readiness> {
       const readiness = await readinessOf(checks)
-      return replicas ? { ...readiness, readers: replicas.readers() } : readiness
+      return standbys ? { ...readiness, servers: standbys.servers() } : readiness
     },
 
     /** Reads the certificate again. If that fails, the old one stays, and the log says why. */
@@ -127,7 +132,7 @@ export async function startService(database: Database, log: Logger, address: Add
         within(timeoutMs, stopPurging(), undefined),
       ])
       if (cut) log.warn({ requests: cut }, 'SHUTDOWN_TIMEOUT is over: requests in flight are cut')
-      await Promise.all([pool.close(), replicas?.close()])
+      await Promise.all([primary.close(), standbys?.close()])
     },
   }
 }

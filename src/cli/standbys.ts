@@ -3,23 +3,23 @@ import type { Sql } from 'postgres'
 import { databaseUrl, setting, urlOf } from '../config.ts'
 import { Failure, IncompleteFailure } from '../errors.ts'
 import { type Database, openingOf } from '../postgres/database.ts'
-import type { StateLog } from '../postgres/pool/availability.ts'
-import type { PoolBounds } from '../postgres/pool/connection-pool.ts'
+import type { PoolBounds } from '../postgres/pool/bounds.ts'
+import type { StateLog } from '../postgres/pool/pool-state.ts'
 import type { ServingDatabase } from '../postgres/pool/serving-database.ts'
-import { type ReadServer, readServers } from '../postgres/standby/read-servers.ts'
+import { type StandbyAddress, standbyAddresses } from '../postgres/standby/addresses.ts'
 import { primaryStatus, unreplayed } from '../postgres/standby/replayed.ts'
-import { Replicas } from '../postgres/standby/replicas.ts'
+import { Standbys } from '../postgres/standby/standbys.ts'
 import { readDuration } from './arguments.ts'
 import { withDatabase } from './with-database.ts'
 
 /** The servers of DATABASE_READ_URL; none when it is not set. @throws Failure for wrong settings */
-export function standbyServers(): ReadServer[] {
+export function configuredStandbys(): StandbyAddress[] {
   if (urlOf('DATABASE_READ_URL') === undefined) return []
   if (databaseUrl().startsWith('embedded:'))
     throw new Failure(
       'DATABASE_READ_URL goes with a Postgres in DATABASE_URL: unset it for the built-in database',
     )
-  return readServers(() => {
+  return standbyAddresses(() => {
     const url = urlOf('DATABASE_READ_URL')
     if (url === undefined) throw new Failure('DATABASE_READ_URL is not set any more')
     return url
@@ -27,17 +27,17 @@ export function standbyServers(): ReadServer[] {
 }
 
 /** The standbys that a serving process reads from; undefined when DATABASE_READ_URL is not set. */
-export async function openReplicas(
+export async function openStandbys(
   database: Database,
   primary: ServingDatabase,
   bounds: PoolBounds,
   log: StateLog,
-): Promise<Replicas | undefined> {
-  const servers = database.kind === 'postgres' ? standbyServers() : []
+): Promise<Standbys | undefined> {
+  const servers = database.kind === 'postgres' ? configuredStandbys() : []
   if (servers.length === 0) return undefined
-  return await Replicas.open({
+  return await Standbys.open({
     servers: servers.map(({ name, url }) => ({ name, open: openingOf(url, bounds, log) })),
-    primary: primary.open,
+    primary: primary.pool.open,
     bounds,
     maxLagMs: setting('READ_LAG'),
     log,
@@ -62,7 +62,7 @@ export async function changeAndWait<Result>(
   report: (result: Result) => Promise<void>,
 ): Promise<void> {
   // A wrong setting must be found before the change.
-  const servers = standbyServers()
+  const servers = configuredStandbys()
   await withDatabase(async ({ sql }) => {
     await report(await change(sql))
     await waitForStandbys(sql, servers, wait)
@@ -74,7 +74,7 @@ export async function changeAndWait<Result>(
  * @param wait seconds at most
  * @throws IncompleteFailure that names the servers that have not
  */
-export async function waitForStandbys(sql: Sql, servers: ReadServer[], wait: number): Promise<void> {
+export async function waitForStandbys(sql: Sql, servers: StandbyAddress[], wait: number): Promise<void> {
   if (servers.length === 0) return
   const missing = await unreplayed(servers, await primaryStatus(sql), wait * 1000, true)
   if (missing.length === 0) return

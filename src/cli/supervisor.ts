@@ -3,9 +3,9 @@ import { setting } from '../config.ts'
 import { Failure } from '../errors.ts'
 import { freePort, urlOf } from '../http/address.ts'
 import { addRead, type MetricsJson, onlyCounts } from '../http/admin/metrics.ts'
-import { mergedReaders } from '../http/admin/readers.ts'
 import { type CheckResult, isReady, type Readiness } from '../http/admin/readiness.ts'
 import type { AdminView } from '../http/admin/server.ts'
+import { mergedServers } from '../http/admin/servers.ts'
 import { shared, within } from '../within.ts'
 import type { ServingProcess } from './serving.ts'
 import { WorkerProcess } from './worker.ts'
@@ -135,8 +135,8 @@ export class Supervisor implements AdminView {
       result('workers', listening.length > 0 ? problem : `none of ${this.workers.length} listens`),
       ...mergedChecks(reports.flatMap(report => report?.checks ?? [])),
     ]
-    const readers = mergedReaders(reports.map(report => report?.readers ?? []))
-    return { ready: isReady(checks), checks, ...(readers.length > 0 && { readers }) }
+    const servers = mergedServers(reports.map(report => report?.servers ?? []))
+    return { ready: isReady(checks), checks, ...(servers.length > 0 && { servers }) }
   })
 
   readonly metrics = shared(async (): Promise<string> => {

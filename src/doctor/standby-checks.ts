@@ -1,7 +1,7 @@
 import type { Sql } from 'postgres'
 import { openFirst } from '../postgres/connection/opening.ts'
 import { reasonOf } from '../postgres/failures.ts'
-import type { ReadServer } from '../postgres/standby/read-servers.ts'
+import type { StandbyAddress } from '../postgres/standby/addresses.ts'
 import { primaryStatus, unreplayed } from '../postgres/standby/replayed.ts'
 import type { ServerStatus } from '../postgres/standby/server-status.ts'
 import { type Plan, type Room, roomFinding } from './connection-checks.ts'
@@ -15,7 +15,11 @@ interface StandbyPlan extends Plan {
 }
 
 /** Checks for each standby of DATABASE_READ_URL whether `serve` would read from it, its lag and its settings. */
-export async function checkStandbys(db: Sql, servers: ReadServer[], plan: StandbyPlan): Promise<Finding[]> {
+export async function checkStandbys(
+  db: Sql,
+  servers: StandbyAddress[],
+  plan: StandbyPlan,
+): Promise<Finding[]> {
   if (servers.length === 0) return []
   const primary = await primaryStatus(db)
   const found = await Promise.all(servers.map(server => checkStandby(server, primary, plan)))
@@ -30,7 +34,7 @@ export async function checkStandbys(db: Sql, servers: ReadServer[], plan: Standb
 }
 
 async function checkStandby(
-  server: ReadServer,
+  server: StandbyAddress,
   primary: ServerStatus,
   plan: StandbyPlan,
 ): Promise<Finding[]> {
@@ -51,7 +55,7 @@ async function checkStandby(
 }
 
 /** Settings of a standby: its connections, and after how many milliseconds replay cancels statements; null for never. */
-async function settingsOf(server: ReadServer): Promise<Room & { conflicts: number | null }> {
+async function settingsOf(server: StandbyAddress): Promise<Room & { conflicts: number | null }> {
   const connection = await openFirst(server.url(), CONNECT_TIMEOUT_MS)
   try {
     const [row] = (await connection.query(SETTINGS, CONNECT_TIMEOUT_MS)) as (Room & {

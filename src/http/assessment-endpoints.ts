@@ -3,12 +3,13 @@ import { tokenDigestOf } from '../assessments/access.ts'
 import { listAssessments, retrieveAssessment } from '../assessments/endpoints.ts'
 import type { Counters } from '../counters.ts'
 import type { ServingDatabase } from '../postgres/pool/serving-database.ts'
-import type { Replicas } from '../postgres/standby/replicas.ts'
+import type { Standbys } from '../postgres/standby/standbys.ts'
 import { Disclosing } from './disclosing.ts'
 import type { Endpoint, Given } from './endpoint.ts'
 import { answerOf, refuseOverload } from './errors.ts'
 import { LastUse } from './notes.ts'
 import { type Read, Reading } from './reading.ts'
+import { requesterOf } from './requester.ts'
 
 export const LIST = '/api/v1/ax/assessments'
 export const RETRIEVE = '/api/v1/ax/assessments/:id'
@@ -17,16 +18,16 @@ export const RETRIEVE = '/api/v1/ax/assessments/:id'
 export function assessmentEndpoints(
   db: ServingDatabase,
   counters: Counters,
-  replicas?: Replicas,
+  standbys?: Standbys,
 ): Endpoint[] {
-  const reading = new Reading(db, replicas, counters)
+  const reading = new Reading(db, standbys, counters)
   const disclosing = new Disclosing(db)
   const lastUse = new LastUse(db)
   const answerBy = async (request: Request, sent: string, read: Read): Promise<Answer> => {
     const tokenDigest = tokenDigestOf(sent)
     refuseOverload(request, () => reading.displace(tokenDigest))
     const answer = await reading
-      .answer(request, tokenDigest, read)
+      .answer(requesterOf(request, db.bounds), tokenDigest, read)
       .catch((error: unknown) => answerOf(request, error, apiError))
     // An answer names a client only if its token is live.
     if (answer.logFields?.clientId) lastUse.note(tokenDigest)

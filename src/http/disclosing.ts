@@ -2,9 +2,9 @@ import { type Answer, apiError, errorAnswer, unavailable } from '../answers.ts'
 import { ClientGone, DatabaseUnavailable, StatementTimeout } from '../postgres/failures.ts'
 import type { ServingDatabase } from '../postgres/pool/serving-database.ts'
 import { answerOf } from './errors.ts'
-import { RERUN_WITHIN_MS } from './reading.ts'
 import { Recorder } from './recorder.ts'
 import { originOf } from './request-log.ts'
+import { requesterOf } from './requester.ts'
 
 /**
  * Records disclosures at the primary before the answers are sent, also those that a standby has read. The statement that
@@ -13,7 +13,7 @@ import { originOf } from './request-log.ts'
 export class Disclosing {
   readonly #recorder: Recorder
 
-  constructor(primary: ServingDatabase) {
+  constructor(private readonly primary: ServingDatabase) {
     this.#recorder = new Recorder(primary)
   }
 
@@ -24,7 +24,7 @@ export class Disclosing {
   async recorded(request: Request, answer: Answer): Promise<Answer> {
     const { disclosed } = answer
     if (!disclosed || request.method === 'HEAD') return answer
-    const { id: requestId, address, started } = originOf(request)
+    const { id: requestId, address } = originOf(request)
     // The key makes one row of a statement that is run twice after a lost connection.
     const disclosure = {
       ...disclosed,
@@ -33,10 +33,8 @@ export class Disclosing {
       // Without the interface of a link-local address, which Postgres does not take.
       address: address?.replace(/%.*$/, ''),
     }
-    // Two runs for reading and two here would take longer than a request may.
-    const isLate = performance.now() - started > RERUN_WITHIN_MS
     try {
-      await this.#recorder.record(disclosure, request.signal, isLate)
+      await this.#recorder.record(disclosure, requesterOf(request, this.primary.bounds))
     } catch (error) {
       if (error instanceof ClientGone) throw error
       return withheld(request, error, disclosed.clientId)

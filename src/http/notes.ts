@@ -1,12 +1,12 @@
 import { LRUCache } from 'lru-cache'
 import { addRefusals } from '../integrations/refusals.ts'
 import { noteUse } from '../oauth/tokens.ts'
-import type { Availability } from '../postgres/pool/availability.ts'
+import type { Writes } from '../postgres/pool/writes.ts'
 import type { Runner } from '../postgres/statement.ts'
 
 /** Notes about integrations for operators, each written at most once a minute: a write costs more than a page. */
 
-type Pool = Runner & { availability: Pick<Availability, 'isReadOnly'> }
+type Database = Runner & { writes: Pick<Writes, 'isReadOnly'> }
 
 const MINUTE_MS = 60_000
 const MAX_TOKENS = 1000
@@ -16,15 +16,15 @@ export class LastUse {
   /** Tokens that were noted in the last minute. */
   private readonly noted = new LRUCache<string, true>({ max: MAX_TOKENS, ttl: MINUTE_MS })
 
-  constructor(private readonly pool: Pool) {}
+  constructor(private readonly database: Database) {}
 
   /** A note that fails is written again with the next use, a minute later. */
   note(tokenDigest: Buffer): void {
-    if (this.pool.availability.isReadOnly) return
+    if (this.database.writes.isReadOnly) return
     const key = tokenDigest.toString('base64')
     if (this.noted.get(key)) return
     this.noted.set(key, true)
-    noteUse(this.pool, { token_digest: tokenDigest }).catch(() => {})
+    noteUse(this.database, { token_digest: tokenDigest }).catch(() => {})
   }
 }
 
@@ -34,7 +34,7 @@ export class RefusalNotes {
   private readonly waiting = new Map<string, Map<string, number>>()
 
   constructor(
-    private readonly pool: Pool,
+    private readonly database: Database,
     private readonly pauseMs = MINUTE_MS,
   ) {}
 
@@ -47,7 +47,7 @@ export class RefusalNotes {
 
   /** Not awaited: no request depends on it, and counts that cannot be written are lost. */
   private write(clientId: string, counts: Map<string, number>): void {
-    if (!this.pool.availability.isReadOnly) addRefusals(this.pool, clientId, counts).catch(() => {})
+    if (!this.database.writes.isReadOnly) addRefusals(this.database, clientId, counts).catch(() => {})
     const more = new Map<string, number>()
     this.waiting.set(clientId, more)
     const afterPause = () => {

@@ -2,12 +2,10 @@ import { type Answer, HttpError } from '../answers.ts'
 import { PageMemory } from '../assessments/page-memory.ts'
 import type { Counters } from '../counters.ts'
 import { DatabaseUnavailable, Displaced, QueueTimeout } from '../postgres/failures.ts'
-import type { Requester, ServingDatabase } from '../postgres/pool/serving-database.ts'
-import type { Replicas } from '../postgres/standby/replicas.ts'
+import { mayRepeat, type Requester } from '../postgres/pool/bounds.ts'
+import type { ServingDatabase } from '../postgres/pool/serving-database.ts'
+import type { Standbys } from '../postgres/standby/standbys.ts'
 import type { Leases } from '../postgres/statement.ts'
-
-/** How long after its arrival a request may still run a lease twice on the last server. */
-export const RERUN_WITHIN_MS = 1000
 
 /** Answers a request from one server, with the page memory of that server. */
 export type Read = (db: Leases, memory: PageMemory, tokenDigest: Uint8Array) => Promise<Answer>
@@ -21,67 +19,64 @@ export class Reading {
 
   constructor(
     private readonly primary: ServingDatabase,
-    private readonly replicas: Replicas | undefined,
+    private readonly standbys: Standbys | undefined,
     private readonly counters: Counters,
   ) {}
 
   /** As ConnectionPool.displace(), for a request with this token, where it would wait for a connection. */
   displace(tokenDigest: Uint8Array): boolean {
-    const pool = this.replicas?.candidates(tokenDigest)[0]?.pool ?? this.primary
-    return pool.displace(this.#laneOf(pool, tokenDigest))
+    const database = this.standbys?.candidates(tokenDigest)[0]?.database ?? this.primary
+    return database.pool.displace(this.#laneOf(database, tokenDigest))
   }
 
   /** @throws what `read` throws on the server that answers */
-  async answer(request: Requester, tokenDigest: Uint8Array, read: Read): Promise<Answer> {
-    const { replicas } = this
-    if (!replicas) return await this.#readOn(this.primary, request, tokenDigest, read)
-    const started = performance.now()
-    const since = () => performance.now() - started
-    let hasTried = false
-    const inTurn = replicas.candidates(tokenDigest)
-    const hasOther = inTurn.length > 1 || !replicas.isPrimaryAway
+  async answer(
+    requester: Requester & { deadline: number },
+    tokenDigest: Uint8Array,
+    read: Read,
+  ): Promise<Answer> {
+    const { primary, standbys } = this
+    const inTurn = standbys?.candidates(tokenDigest) ?? []
     for (const standby of inTurn) {
-      if (hasTried && since() > replicas.retryMs) break
+      const isLast = standby === inTurn.at(-1) && standbys?.isPrimaryAway === true
       try {
-        const requester = { signal: request.signal, hasOther }
-        const answer = await this.#readOn(standby.pool, requester, tokenDigest, read)
+        const once = { ...requester, attempts: isLast ? 2 : 1 } as const
+        const answer = await this.#readOn(standby.database, once, tokenDigest, read)
         standby.reads++
         return answer
       } catch (error) {
         // The token may have been issued a moment ago, or ended on the standby alone: the primary knows.
         const isUnknown = error instanceof HttpError && error.httpStatus === 401
-        if (!isUnknown && !isTrouble(error)) throw error
-        replicas.moved[isUnknown ? 'unknownToken' : 'trouble']++
-        hasTried = true
+        const isMoved = isTrouble(error) && mayRepeat(requester.deadline, performance.now())
+        if (!isUnknown && !isMoved) throw error
+        if (standbys) standbys.moved[isUnknown ? 'unknownToken' : 'trouble']++
         if (isUnknown) break
       }
     }
-    // Two runs on a standby and two here would take longer than a request may.
-    const requester = hasTried ? { signal: request.signal, hasOther: since() > RERUN_WITHIN_MS } : request
-    const answer = await this.#readOn(this.primary, requester, tokenDigest, read)
-    replicas.primaryReads++
+    const answer = await this.#readOn(primary, requester, tokenDigest, read)
+    if (standbys) standbys.primaryReads++
     return answer
   }
 
   async #readOn(
-    pool: ServingDatabase,
+    database: ServingDatabase,
     requester: Requester,
     tokenDigest: Uint8Array,
     read: Read,
   ): Promise<Answer> {
-    const db = pool.forRequest(requester, this.#laneOf(pool, tokenDigest))
-    return await read(db, this.#memoryOf(pool), tokenDigest)
+    const db = database.forRequest(requester, this.#laneOf(database, tokenDigest))
+    return await read(db, this.#memoryOf(database), tokenDigest)
   }
 
-  #laneOf(pool: ServingDatabase, tokenDigest: Uint8Array): string | undefined {
-    return this.#memoryOf(pool).accessOf(tokenDigest)?.clientId
+  #laneOf(database: ServingDatabase, tokenDigest: Uint8Array): string | undefined {
+    return this.#memoryOf(database).accessOf(tokenDigest)?.clientId
   }
 
-  #memoryOf(pool: ServingDatabase): PageMemory {
-    const known = this.#memories.get(pool)
+  #memoryOf(database: ServingDatabase): PageMemory {
+    const known = this.#memories.get(database)
     if (known) return known
     const memory = new PageMemory(this.counters)
-    this.#memories.set(pool, memory)
+    this.#memories.set(database, memory)
     return memory
   }
 }

@@ -10,85 +10,78 @@ const LANE = 'disclosures:'
 
 interface Waiting {
   disclosure: PendingDisclosure
-  signal: AbortSignal
-  /** Whether there is no time to run the statement twice. */
-  isLate: boolean
-  resolve(): void
-  reject(error: unknown): void
+  /** Ends the wait. @param error why it is not known to be recorded */
+  settle(error?: unknown): void
 }
 
 /**
  * Records disclosures, one statement at a time. Disclosures that arrive meanwhile are recorded together by the next
- * statement, with one write to the disk; no statement waits for more disclosures to arrive.
+ * statement, with one write to the disk; no statement waits for more disclosures to arrive. Each statement has a deadline
+ * of its own, because requests with several deadlines share it.
  */
 export class Recorder {
-  #waiting: Waiting[] = []
+  /** In the order of their arrival. */
+  readonly #waiting = new Set<Waiting>()
   #isBusy = false
 
-  constructor(private readonly pool: ServingDatabase) {}
+  constructor(private readonly database: ServingDatabase) {}
 
   /**
    * Resolves after the commit.
-   * @throws what the pool throws; ClientGone when the client hangs up, and then the disclosure may be recorded or not
+   * @throws what the database throws; ClientGone when the client hangs up, DatabaseUnavailable at the deadline of the
+   *   request. The disclosure may be recorded all the same.
    */
-  async record(disclosure: PendingDisclosure, signal: AbortSignal, isLate: boolean): Promise<void> {
-    const { promise, resolve, reject } = Promise.withResolvers<void>()
-    const hangUp = () => reject(new ClientGone())
+  async record(
+    disclosure: PendingDisclosure,
+    { signal, deadline }: { signal: AbortSignal; deadline: number },
+  ): Promise<void> {
     if (signal.aborted) throw new ClientGone()
+    const { promise, resolve, reject } = Promise.withResolvers<void>()
+    const waiting: Waiting = {
+      disclosure,
+      settle: error => {
+        this.#waiting.delete(waiting)
+        if (error === undefined) resolve()
+        else reject(error)
+      },
+    }
+    const hangUp = () => waiting.settle(new ClientGone())
+    const tooLate = () => waiting.settle(new DatabaseUnavailable('it took too long'))
+    const timer = setTimeout(tooLate, deadline - performance.now())
     signal.addEventListener('abort', hangUp, { once: true })
-    this.#waiting.push({ disclosure, signal, isLate, resolve, reject })
+    this.#waiting.add(waiting)
     if (!this.#isBusy) void this.#recordAll()
     try {
       await promise
     } finally {
+      clearTimeout(timer)
       signal.removeEventListener('abort', hangUp)
     }
   }
 
   async #recordAll(): Promise<void> {
     this.#isBusy = true
-    while (this.#waiting.length > 0) {
-      const together = this.#waiting.splice(0, MAX_TOGETHER).filter(({ signal }) => !signal.aborted)
-      if (together.length > 0) await this.#recordTogether(together)
-    }
+    while (this.#waiting.size > 0) await this.#recordTogether([...this.#waiting].slice(0, MAX_TOGETHER))
     this.#isBusy = false
   }
 
-  /** @returns the error if no disclosure can be recorded now */
-  async #recordTogether(all: Waiting[]): Promise<unknown> {
+  /** Settles all of them. */
+  async #recordTogether(all: Waiting[]): Promise<void> {
     try {
-      await this.#send(all)
-      for (const { resolve } of all) resolve()
+      // A client that hangs up does not cancel the statement.
+      const db = this.database.forRequest({ writes: 'disclosures' }, LANE)
+      const disclosures = all.map(({ disclosure }) => disclosure)
+      await recordDisclosures(db, disclosures)
+      for (const { settle } of all) settle()
     } catch (error) {
-      if (isOfServer(error)) return this.#giveUp(all, error)
-      if (all.length > 1) return await this.#recordEach(all)
-      for (const { reject } of all) reject(error)
+      // The statement of all may have been refused because of one of them.
+      if (all.length > 1 && !isOfServer(error)) return await this.#recordEach(all)
+      for (const { settle } of all) settle(error)
     }
-    return undefined
   }
 
-  /** The statement of all was refused, perhaps because of one of them. */
-  async #recordEach(all: Waiting[]): Promise<unknown> {
-    for (const one of all) {
-      const error = await this.#recordTogether([one])
-      if (error !== undefined) return this.#giveUp(all, error)
-    }
-    return undefined
-  }
-
-  /** All that wait fail: another attempt would take longer than a request may. */
-  #giveUp(all: Waiting[], error: unknown): unknown {
-    for (const { reject } of [...all, ...this.#waiting.splice(0)]) reject(error)
-    return error
-  }
-
-  /** A client that hangs up does not cancel the statement. It runs twice after a cut, unless all have waited for long. */
-  async #send(all: Waiting[]): Promise<void> {
-    const requester = { signal: new AbortController().signal, hasOther: all.every(({ isLate }) => isLate) }
-    await recordDisclosures(
-      this.pool.forRequest(requester, LANE),
-      all.map(({ disclosure }) => disclosure),
-    )
+  async #recordEach(all: Waiting[]): Promise<void> {
+    for (const one of all) if (this.#waiting.has(one)) await this.#recordTogether([one])
   }
 }
 

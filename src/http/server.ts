@@ -4,7 +4,7 @@ import { Elysia } from 'elysia'
 import { apiError } from '../answers.ts'
 import { Counters } from '../counters.ts'
 import type { ServingDatabase } from '../postgres/pool/serving-database.ts'
-import type { Replicas } from '../postgres/standby/replicas.ts'
+import type { Standbys } from '../postgres/standby/standbys.ts'
 import { type Address, freePort, listenFailure, urlOf } from './address.ts'
 import { assessmentEndpoints } from './assessment-endpoints.ts'
 import { docsEndpoints } from './docs/endpoints.ts'
@@ -16,10 +16,10 @@ import { respond } from './respond.ts'
 import type { Certificate } from './tls.ts'
 import { tokenEndpoint } from './token-endpoint.ts'
 
-/** With a certificate the server speaks HTTPS; from `replicas` it reads pages and records. */
+/** With a certificate the server speaks HTTPS; from `standbys` it reads pages and records. */
 type ServerOptions = Partial<Pick<Monitor, 'slowMs' | 'counters' | 'onAnswered' | 'trustedProxies'>> & {
   certificate?: Certificate | undefined
-  replicas?: Replicas | undefined
+  standbys?: Standbys | undefined
 }
 
 /** Starts the HTTP service. @throws Failure when host and port cannot be listened on */
@@ -28,7 +28,7 @@ export function startServer(
   log: Log,
   address: Address,
   limits: Limits,
-  { certificate, replicas, ...options }: ServerOptions = {},
+  { certificate, standbys, ...options }: ServerOptions = {},
 ) {
   let isDraining = false
   /** The one that listens, and those with earlier certificates until their requests are answered. */
@@ -48,7 +48,7 @@ export function startServer(
     onAnswered: () => {},
     ...options,
   }
-  const app = createApp(db, limits, monitor, replicas)
+  const app = createApp(db, limits, monitor, standbys)
   // Bun cannot change the certificate of a server: another server takes over, on the same port.
   const isShared = address.isShared === true || certificate !== undefined
   const listen = (port: number, tls: Certificate | undefined) => {
@@ -105,8 +105,8 @@ export function startServer(
   }
 }
 
-/** Every route of the service. Paths are exact: no trailing slash. Pages and records are read from `replicas`, if any. */
-function createApp(db: ServingDatabase, limits: Limits, monitor: Monitor, replicas?: Replicas) {
+/** Every route of the service. Paths are exact: no trailing slash. Pages and records are read from `standbys`, if any. */
+function createApp(db: ServingDatabase, limits: Limits, monitor: Monitor, standbys?: Standbys) {
   // Elysia looks for the path after the shortest usual host; with a Host of one to three letters it starts earlier.
   const app = new Elysia({ strictPath: true, handler: { standardHostname: false } })
   app.use(requestLog(monitor, new RefusalNotes(db)))
@@ -123,7 +123,7 @@ function createApp(db: ServingDatabase, limits: Limits, monitor: Monitor, replic
       headers.authorization = `Bearer ${token}`
     })
     .use(bearer())
-  for (const endpoint of assessmentEndpoints(db, monitor.counters, replicas)) mount(guarded, endpoint)
+  for (const endpoint of assessmentEndpoints(db, monitor.counters, standbys)) mount(guarded, endpoint)
   app.use(guarded)
   return app
 }

@@ -16,10 +16,10 @@ export function tokenEndpoint(db: ServingDatabase, limits: BodyLimits): Endpoint
     async answer(request) {
       const body = await readBody(request, limits)
       // Not before: a request whose body is still arriving does not wait for the database.
-      refuseOverload(request, () => db.displace())
+      refuseOverload(request, () => db.pool.displace())
       const client = clientOf(body, request.headers.get('authorization'))
-      const issued = await issueToken(db.forRequest(request), client)
-      db.availability.noteWritable()
+      // The request has arrived now, with its body: its deadline is the database's default.
+      const issued = await issueToken(db.forRequest({ signal: request.signal, writes: 'tokens' }), client)
       const logFields = { clientId: client.clientId }
       return { status: 200, headers: NOT_STORED, body: [JSON.stringify(issued)], logFields }
     },

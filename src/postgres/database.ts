@@ -7,8 +7,8 @@ import { type PostgresUrl, readPostgresUrl } from './connection/url.ts'
 import { client, type Start } from './connection/wire.ts'
 import { openEmbedded } from './embedded/embedded.ts'
 import { connectionFailure } from './failures.ts'
-import type { StateLog } from './pool/availability.ts'
-import type { PoolBounds } from './pool/connection-pool.ts'
+import type { PoolBounds } from './pool/bounds.ts'
+import type { StateLog } from './pool/pool-state.ts'
 import { ServingDatabase } from './pool/serving-database.ts'
 
 /** An open database, Postgres or the embedded one. */
@@ -107,5 +107,5 @@ export function openingOf(read: () => PostgresUrl, bounds: PoolBounds, log: Stat
     return url
   }
   const optional = { ...SERVING, statement_timeout: String(bounds.statementMs) }
-  return timeoutMs => openFirst(readAgain(), timeoutMs, { optional })
+  return (timeoutMs, signal) => openFirst(readAgain(), timeoutMs, { optional, signal })
 }

@@ -89,20 +89,23 @@ export class ClientGone extends Error {}
 /** Whether the server did not answer in time. */
 export const isTimeout = (error: unknown): boolean => (error as { code?: string }).code === 'ETIMEDOUT'
 
+/** Whether it is closedError(). */
+export const isClosed = (error: unknown): boolean => (error as { code?: string }).code === 'CONNECTION_CLOSED'
+
 /** What happened to a statement that failed; unforeseen: the statement itself is wrong. */
 export type Verdict = 'cut' | 'passing' | 'timeout' | 'read-only' | 'disk-full' | 'unforeseen'
 
-/** Shortages of a server that fail a statement: SQLSTATE class 53. */
-const SHORTAGES: Record<string, string> = {
-  '53100': 'the disk of the database is full: no tokens can be issued',
-  '53200': 'the database is out of memory',
-}
+/** Why a server refuses statements that are right: it is read-only, or short of something (SQLSTATE class 53). */
+export type Refusal = 'read-only' | 'disk-full' | 'out-of-memory' | 'short'
 
-/** What the server is short of, if that is why it refused a statement. */
-export function shortageOf(error: unknown): string | undefined {
+/** The refusal that failed a statement; undefined for another failure. */
+export function refusalOf(error: unknown): Refusal | undefined {
   const { code, name } = error as { code?: unknown; name?: string }
-  if (name !== 'PostgresError' || typeof code !== 'string' || !code.startsWith('53')) return undefined
-  return SHORTAGES[code] ?? `the database is short of something (${code})`
+  if (name !== 'PostgresError' || typeof code !== 'string') return undefined
+  if (code === '25006') return 'read-only'
+  if (code === '53100') return 'disk-full'
+  if (code === '53200') return 'out-of-memory'
+  return code.startsWith('53') ? 'short' : undefined
 }
 
 /** Codes of the system, of postgres.js, and of TLS. Other ERR_ codes are wrong calls of a function. */

@@ -17,10 +17,10 @@ import { importing } from './measures/import.ts'
 import { memory } from './measures/memory.ts'
 import { pulling } from './measures/pull.ts'
 import { rareProduct } from './measures/rare.ts'
-import { replicas } from './measures/replicas.ts'
 import { rest } from './measures/rest.ts'
 import { retrieve } from './measures/retrieve.ts'
 import { search } from './measures/search.ts'
+import { standbys } from './measures/standbys.ts'
 import { start } from './measures/start.ts'
 import { tokens } from './measures/tokens.ts'
 import { writes } from './measures/writes.ts'
@@ -52,7 +52,7 @@ const MEASURES = [
   importing,
   rest,
   disclosures,
-  replicas,
+  standbys,
 ] satisfies Measure[]
 
 /** Prints progress to standard error. Standard output has only the table. */

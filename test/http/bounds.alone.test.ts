@@ -2,6 +2,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, setDefaultTimeout, te
 import postgres from 'postgres'
 import { createIntegration } from '../../src/integrations/credentials.ts'
 import { emptyDatabase, type TestDatabase } from '../support/cluster.ts'
+import { record } from '../support/disclosures.ts'
 import { ORGANIZATION, PRODUCT } from '../support/fixtures.ts'
 import { bearer, LIST, newToken } from '../support/http.ts'
 import { fill, type OutageService, startOutageService } from '../support/outage.ts'
@@ -94,6 +95,33 @@ describe('a request gets', () => {
     for (const line of ours) expect(line).toMatchObject({ level: 40, ms: expect.any(Number) })
     expect(ours).not.toEqual([])
     expect(lines.join().toLowerCase()).not.toContain('somebody')
+  })
+
+  test('503 before its deadline if its disclosure cannot be recorded, also behind other recordings', async () => {
+    await start({ DATABASE_WAIT: '0.5', STATEMENT_TIMEOUT: '1' })
+    await record(sql)
+    try {
+      await hold('disclosures')
+      const ask = async () => {
+        const startedAt = performance.now()
+        const { status } = await service.list()
+        return { status, ms: performance.now() - startedAt }
+      }
+      const first = ask()
+      await until('its recording waits', blocked)
+      // Their recordings wait for that one, and then have a statement of their own.
+      const later = [ask(), ask()]
+      for (const { status, ms } of await Promise.all([first, ...later])) {
+        expect(status).toBe(503)
+        // DATABASE_WAIT, STATEMENT_TIMEOUT and a second, and the delay of a busy machine.
+        expect(ms).toBeLessThan(2500 + 1000)
+      }
+      await sql`rollback`
+      expect((await service.list()).status).toBe(200)
+    } finally {
+      await sql`rollback`
+      await record(sql, false)
+    }
   })
 
   test('504 if its statement exceeds STATEMENT_TIMEOUT, and the server cancels the statement', async () => {

@@ -23,7 +23,7 @@ test('a silent query goes on if the platform refuses the probe, and ends if no s
   const endChecks = startSilenceCheck(connection, probe, 100)
   const rows = await connection.run("select 'through' as it from pg_sleep(0.5)", [], { prepare: false })
   endChecks()
-  expect([[...(rows as object[])], refusals[0], connection.isOver]).toEqual([
+  expect([[...(rows as object[])], refusals[0], connection.isClosed]).toEqual([
     [{ it: 'through' }],
     '53300',
     false,
@@ -35,6 +35,6 @@ test('a silent query goes on if the platform refuses the probe, and ends if no s
   const endChecksToo = startSilenceCheck(connection, nobody, 100)
   await expect(connection.run('select pg_sleep(60)', [], { prepare: false })).rejects.toThrow()
   endChecksToo()
-  expect(connection.isOver).toBe(true)
+  expect(connection.isClosed).toBe(true)
   await admin.close()
 })

@@ -59,7 +59,7 @@ describe.each(BACKENDS_OF_TIER)('the refusals of an integration, on %s,', backen
       writes++
       return services.sql.unsafe(...args)
     }
-    const notes = new RefusalNotes({ unsafe, availability: { isReadOnly: false } }, 300)
+    const notes = new RefusalNotes({ unsafe, writes: { isReadOnly: false } }, 300)
     for (let at = 0; at < 5000; at++) notes.note(clientId, ['invalid_client'])
     expect(writes).toBe(1)
     await until('all are noted', async () => (await counts(clientId)).invalid_client === 5000)

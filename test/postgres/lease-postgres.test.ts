@@ -10,25 +10,25 @@ const pid = async (lease: Lease) => Number((await ask(lease, 'select pg_backend_
 
 describe('a lease on a Postgres', () => {
   let database: TestDatabase
-  let pool: ServingDatabase
+  let db: ServingDatabase
 
   beforeAll(async () => {
     database = await openTestDatabase('postgres')
-    pool = database.pool({ ...ONE, statementMs: 1500 }, NO_LOG)
+    db = database.pool({ ...ONE, statementMs: 1500 }, NO_LOG)
   })
   afterAll(async () => {
-    await pool?.close()
+    await db?.close()
     await database?.close()
   })
 
   test('whose backend is ended between two statements runs once more from the beginning', async () => {
     const pids: number[] = []
     const { sql } = database
-    const rows = await pool.forRequest(PATIENT).lease(async lease => {
+    const rows = await db.forRequest(PATIENT).lease(async lease => {
       pids.push(await pid(lease))
       if (pids.length === 1) {
         await sql`select pg_terminate_backend(${pids[0] as number})`
-        await until('the connection has ended', () => pool.connections.size === 0)
+        await until('the connection has ended', () => db.pool.connections.size === 0)
       }
       return await ask(lease, 'select $1::integer as run', pids.length)
     })
@@ -39,10 +39,10 @@ describe('a lease on a Postgres', () => {
   test('that is cut twice fails, because it runs twice at most', async () => {
     let runs = 0
     const { sql } = database
-    const cut = pool.forRequest(PATIENT).lease(async lease => {
+    const cut = db.forRequest(PATIENT).lease(async lease => {
       runs++
       await sql`select pg_terminate_backend(${await pid(lease)})`
-      await until('the connection has ended', () => pool.connections.size === 0)
+      await until('the connection has ended', () => db.pool.connections.size === 0)
       return await ask(lease, 'select 1 as one')
     })
     await expect(cut).rejects.toThrow('the connection to the database was lost')
@@ -52,7 +52,7 @@ describe('a lease on a Postgres', () => {
   test('settles all its statements if it is cut before they were sent', async () => {
     const { sql } = database
     const settled: string[][] = []
-    const rows = await pool.forRequest(PATIENT).lease(async lease => {
+    const rows = await db.forRequest(PATIENT).lease(async lease => {
       const backend = await pid(lease)
       // The first use of a statement takes a round trip of its own, for which the next ones wait.
       const sent = [0.3, 0.1, 0.2].map(seconds => ask(lease, `select pg_sleep($1), ${seconds}`, seconds))
@@ -68,7 +68,7 @@ describe('a lease on a Postgres', () => {
   test('has one deadline for all its statements, and its time goes on between them', async () => {
     const startedAt = performance.now()
     let backend = 0
-    const late = pool.forRequest(PATIENT).lease(async lease => {
+    const late = db.forRequest(PATIENT).lease(async lease => {
       lease.begin()
       backend = await pid(lease)
       for (;;) {
@@ -99,7 +99,7 @@ describe('a lease on a Postgres', () => {
     client.abort()
     expect(await ending).toBeInstanceOf(ClientGone)
     expect(performance.now() - startedAt).toBeLessThan(30_000)
-    await until('it has ended', async () => !(await sleeping()) && patient.connections.size === 0)
+    await until('it has ended', async () => !(await sleeping()) && patient.pool.connections.size === 0)
     expect(await ask(patient.forRequest(PATIENT), 'select 7 as n')).toEqual([{ n: 7 }])
     await patient.close()
   })
@@ -110,7 +110,7 @@ describe('a lease on a Postgres', () => {
     let runs = 0
     const TEXT = 'select *, $1::integer as n from changing'
     const read = () =>
-      pool.forRequest(PATIENT).lease(async lease => {
+      db.forRequest(PATIENT).lease(async lease => {
         runs++
         lease.begin()
         return await together(lease, ask(lease, TEXT, 1), ask(lease, 'select 2 as two'))

@@ -4,7 +4,7 @@ import { Reading } from '../../src/http/reading.ts'
 import { readPostgresUrl } from '../../src/postgres/connection/url.ts'
 import { openingOf } from '../../src/postgres/database.ts'
 import { ServingDatabase } from '../../src/postgres/pool/serving-database.ts'
-import { Replicas } from '../../src/postgres/standby/replicas.ts'
+import { Standbys } from '../../src/postgres/standby/standbys.ts'
 import type { Lease } from '../../src/postgres/statement.ts'
 import { sha256 } from '../../src/random.ts'
 import { type OwnCluster, startCluster } from '../support/cluster.ts'
@@ -18,8 +18,8 @@ const BOUNDS = { ...ONE, statementMs: 60_000 }
 
 let primary: OwnCluster
 let standby: OwnCluster
-let pool: ServingDatabase
-let replicas: Replicas
+let db: ServingDatabase
+let standbys: Standbys
 let reading: Reading
 
 beforeAll(async () => {
@@ -28,29 +28,28 @@ beforeAll(async () => {
   await withConnection(primary.url(), sql => sql`create table t as select 1 as n`)
   standby = await primary.startStandby()
   const opening = (cluster: OwnCluster) => openingOf(() => readPostgresUrl(cluster.url()), BOUNDS, NO_LOG)
-  pool = new ServingDatabase(opening(primary), BOUNDS, NO_LOG)
+  db = new ServingDatabase(opening(primary), BOUNDS, NO_LOG)
   const servers = [{ name: 'standby', open: opening(standby) }]
   const options = { servers, primary: opening(primary), bounds: BOUNDS, maxLagMs: 60_000, log: NO_LOG }
-  replicas = await Replicas.open(options)
-  reading = new Reading(pool, replicas, new Counters())
+  standbys = await Standbys.open(options)
+  reading = new Reading(db, standbys, new Counters())
 })
 afterAll(async () => {
-  await replicas?.close()
-  await pool?.close()
+  await standbys?.close()
+  await db?.close()
   await standby?.stop()
   await primary?.stop()
 })
-beforeEach(() =>
-  until('the standby is read from', () => replicas.standbys.every(({ why }) => why === undefined)),
-)
+beforeEach(() => until('the standby is read from', () => standbys.all.every(({ why }) => why === undefined)))
 
 const PLAIN = { prepare: false }
 
 /** Reads in one transaction. @returns on which servers it ran */
 async function serversOf(between: (lease: Lease, run: number) => Promise<unknown>): Promise<string[]> {
   const ran: string[] = []
-  const { body } = await reading.answer(PATIENT, sha256('a token'), db =>
-    db.lease(async lease => {
+  const requester = { ...PATIENT, deadline: performance.now() + 60_000 }
+  const { body } = await reading.answer(requester, sha256('a token'), leases =>
+    leases.lease(async lease => {
       lease.begin()
       const where = `select n, pg_is_in_recovery() as "isStandby" from t`
       const [row] = (await lease.unsafe(where, [], PLAIN)) as { isStandby: boolean }[]
@@ -69,19 +68,19 @@ const conflict = () =>
   withConnection(primary.url(), sql => sql.unsafe('begin; lock table t in access exclusive mode; commit'))
 
 test('a read whose transaction is idle when replay conflicts with it moves to another server as a whole', async () => {
-  const moved = replicas.moved.trouble
+  const moved = standbys.moved.trouble
   const ran = await serversOf(async (_, run) => {
     if (run > 1) return
     await conflict()
-    const connections = () => [...(replicas.standbys[0]?.pool.connections ?? [])]
+    const connections = () => [...(standbys.all[0]?.database.pool.connections ?? [])]
     await until('the standby has ended the connection', () => connections().length === 0)
   })
   expect(ran).toEqual(['standby', 'primary'])
-  expect(replicas.moved.trouble).toBe(moved + 1)
+  expect(standbys.moved.trouble).toBe(moved + 1)
 })
 
 test('a read whose later statement is cancelled by replay moves to another server as a whole', async () => {
-  const moved = replicas.moved.trouble
+  const moved = standbys.moved.trouble
   const ran = await serversOf(async (lease, run) => {
     if (run > 1) return
     const late = lease.unsafe('select pg_sleep(60)', [], PLAIN)
@@ -92,5 +91,5 @@ test('a read whose later statement is cancelled by replay moves to another serve
     await late
   })
   expect(ran).toEqual(['standby', 'primary'])
-  expect(replicas.moved.trouble).toBe(moved + 1)
+  expect(standbys.moved.trouble).toBe(moved + 1)
 })

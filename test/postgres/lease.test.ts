@@ -11,24 +11,24 @@ const divide = statement<{ by: number }, object>(sql`select 1 / ${sql.placeholde
 
 describe.each(['postgres', 'embedded'] as const)('a lease on a connection (%s)', kind => {
   let database: TestDatabase
-  let pool: ServingDatabase
+  let db: ServingDatabase
 
   beforeAll(async () => {
     database = await openTestDatabase(kind)
-    pool = database.pool(ONE, NO_LOG)
+    db = database.pool(ONE, NO_LOG)
   })
   afterAll(async () => {
-    await pool?.close()
+    await db?.close()
     await database?.close()
   })
 
-  const leases = () => pool.forRequest(PATIENT)
-  const connection = () => [...pool.connections][0]
+  const leases = () => db.forRequest(PATIENT)
+  const connection = () => [...db.pool.connections][0]
 
   /** Another request gets its own answer. */
   async function expectUnharmed(): Promise<void> {
     expect(await ask(leases(), 'select $1::integer as n', 7)).toEqual([{ n: 7 }])
-    expect(pool.stats()).toEqual({ inUse: 0, idle: 1, waiting: 0 })
+    expect(db.pool.stats()).toEqual({ inUse: 0, idle: 1, waiting: 0 })
   }
 
   test('reads one snapshot in a transaction, in which nothing can be written', async () => {
@@ -47,7 +47,7 @@ describe.each(['postgres', 'embedded'] as const)('a lease on a connection (%s)',
     const before = connection()
     await leases().lease(async lease => {
       for (let n = 0; n < 3; n++) expect(await ask(lease, 'select $1::integer as n', n)).toEqual([{ n }])
-      expect(pool.stats()).toEqual({ inUse: 1, idle: 0, waiting: 0 })
+      expect(db.pool.stats()).toEqual({ inUse: 1, idle: 0, waiting: 0 })
     })
     await expectUnharmed()
     expect(connection()).toBe(before)
@@ -130,7 +130,7 @@ describe.each(['postgres', 'embedded'] as const)('a lease on a connection (%s)',
   ])('whose client hangs up between two statements fails at the next one: %s', async (_, isTransaction) => {
     const client = new AbortController()
     let next: unknown
-    const gone = pool.forRequest(client).lease(async lease => {
+    const gone = db.forRequest(client).lease(async lease => {
       if (isTransaction) lease.begin()
       await ask(lease, 'select 1 as one')
       client.abort()
@@ -149,7 +149,7 @@ describe.each(['postgres', 'embedded'] as const)('a lease on a connection (%s)',
       lease.begin()
       await ask(lease, 'select 1 as one')
       const ended = connection()
-      if (runs === 1) await until('the server has ended the transaction', () => ended?.isOver)
+      if (runs === 1) await until('the server has ended the transaction', () => ended?.isClosed)
       return await together(lease, ask(lease, 'select $1::integer as run', runs))
     })
     expect(rows).toEqual([{ run: 2 }])

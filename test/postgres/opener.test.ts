@@ -37,13 +37,11 @@ const IPV6 = {
 /** The server that commands and requests reach; throws if cancel requests do not reach the same server. */
 async function arrivals(url: string): Promise<{ command: unknown; request: unknown }> {
   const database = await openDatabase(url, 1)
-  const pool = database.pool(BOUNDS, LOG)
+  const db = database.pool(BOUNDS, LOG)
   const [command] = await database.sql.unsafe(WHERE)
-  const [request] = (await pool.unsafe(WHERE, [], { prepare: false })) as { at: string }[]
+  const [request] = (await db.unsafe(WHERE, [], { prepare: false })) as { at: string }[]
   const hangUp = new AbortController()
-  const asleep = Promise.resolve(
-    pool.forRequest(hangUp).unsafe('select pg_sleep(60)', [], { prepare: false }),
-  )
+  const asleep = Promise.resolve(db.forRequest(hangUp).unsafe('select pg_sleep(60)', [], { prepare: false }))
   const ending = asleep.catch(error => error)
   await until('it sleeps', async () => {
     const { count } = await database.sql`select from pg_stat_activity where wait_event = 'PgSleep'`
@@ -52,8 +50,8 @@ async function arrivals(url: string): Promise<{ command: unknown; request: unkno
   hangUp.abort()
   expect(await ending).toBeInstanceOf(ClientGone)
   // The connection is still open. A failed cancel request would have closed it.
-  await until('it is cancelled', () => pool.stats().idle === 1)
-  await pool.close()
+  await until('it is cancelled', () => db.pool.stats().idle === 1)
+  await db.close()
   await database.close()
   return { command: command?.at, request: request?.at }
 }
@@ -133,9 +131,9 @@ describe('through a proxy that routes by the TLS server name (SNI)', () => {
     let url = through('127.0.0.2', 'verify-ca')
     const database = await openDatabase(() => url, 1)
     url = through('127.0.0.2', 'verify-full')
-    const pool = database.pool(BOUNDS, LOG)
-    await expect(pool.unsafe(WHERE, [], { prepare: false })).rejects.toThrow('for another name')
-    await pool.close()
+    const db = database.pool(BOUNDS, LOG)
+    await expect(db.unsafe(WHERE, [], { prepare: false })).rejects.toThrow('for another name')
+    await db.close()
     await database.close()
   })
 

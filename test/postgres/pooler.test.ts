@@ -77,13 +77,13 @@ const read = statement<{ ids: string[]; text: string }, { ids: string[]; text: s
 
 test('commands and requests connect without the parameters that a pooler refuses', async () => {
   const opened = await openDatabase(url, 1)
-  const pool = opened.pool(bounds, log)
+  const db = opened.pool(bounds, log)
   expect([...(await opened.sql`select 1 as one`)]).toEqual([{ one: 1 }])
-  expect(await read(pool, { ids: ['1', '2'], text: 'a"b\\c,{}' })).toEqual([
+  expect(await read(db, { ids: ['1', '2'], text: 'a"b\\c,{}' })).toEqual([
     { ids: ['1', '2'], text: 'a"b\\c,{}' },
   ])
   expect(refused).not.toBeEmpty()
-  await pool.close()
+  await db.close()
   await opened.close()
 })
 
@@ -93,9 +93,9 @@ test('no statement is prepared if each one may run in another backend', async ()
     [database.url, 1],
   ] as const) {
     const opened = await openDatabase(address, 1)
-    const pool = opened.pool({ ...bounds, size: 1 }, log)
-    for (let time = 0; time < 3; time++) await read(pool, { ids: [], text: '' })
-    const rows = await pool.unsafe(
+    const db = opened.pool({ ...bounds, size: 1 }, log)
+    for (let time = 0; time < 3; time++) await read(db, { ids: [], text: '' })
+    const rows = await db.unsafe(
       `select from pg_prepared_statements where statement like '%bigint[] as ids%' and not statement like '%pg_prepared%'`,
       [],
       { prepare: false },
@@ -106,22 +106,22 @@ test('no statement is prepared if each one may run in another backend', async ()
     const ofCommands = await commands`
       select from pg_prepared_statements where statement like '%as of_a_command' and not statement like '%pg_prepared%'`
     expect([address === url, ofCommands.length]).toEqual([address === url, prepared])
-    await pool.close()
+    await db.close()
     await opened.close()
   }
 })
 
 test('a statement is cancelled after its timeout if the pooler did not pass statement_timeout on', async () => {
   const opened = await openDatabase(url, 1)
-  const pool = opened.pool({ ...bounds, size: 1, statementMs: 200 }, log)
-  const late = pool.unsafe('select pg_sleep(60)', [], { prepare: false })
+  const db = opened.pool({ ...bounds, size: 1, statementMs: 200 }, log)
+  const late = db.unsafe('select pg_sleep(60)', [], { prepare: false })
   await expect(late).rejects.toThrow(StatementTimeout)
   await until('no statement sleeps', async () => {
     const { count } = await database.sql`select from pg_stat_activity where wait_event = 'PgSleep'`
     return count === 0
   })
   // The connection is still usable.
-  expect(pool.stats()).toEqual({ inUse: 0, idle: 1, waiting: 0 })
-  await pool.close()
+  expect(db.pool.stats()).toEqual({ inUse: 0, idle: 1, waiting: 0 })
+  await db.close()
   await opened.close()
 })

@@ -180,7 +180,7 @@ describe('if the database', () => {
     await service.recovery(service.token)
     expect(service.newMessages()).toEqual([
       'the database is read-only: no tokens can be issued',
-      'the database takes writes again',
+      'tokens can be issued again',
     ])
   })
 

@@ -2,12 +2,18 @@ import { describe, expect, test } from 'bun:test'
 import postgres from 'postgres'
 import { openFirst } from '../../src/postgres/connection/opening.ts'
 import { readPostgresUrl } from '../../src/postgres/connection/url.ts'
-import { Eligibility, whyNotStandby, whyTooFarBehind } from '../../src/postgres/standby/fitness.ts'
+import { standbyAddresses } from '../../src/postgres/standby/addresses.ts'
+import {
+  checked,
+  type Eligibility,
+  whyNotStandby,
+  whyPassedOver,
+  whyTooFarBehind,
+} from '../../src/postgres/standby/eligibility.ts'
 import { Positions } from '../../src/postgres/standby/positions.ts'
-import { readServers } from '../../src/postgres/standby/read-servers.ts'
 import { endOfLast, primaryStatus, unreplayed } from '../../src/postgres/standby/replayed.ts'
-import { ranked } from '../../src/postgres/standby/replicas.ts'
 import { type ServerStatus, StatusProbe } from '../../src/postgres/standby/server-status.ts'
+import { ranked } from '../../src/postgres/standby/standbys.ts'
 import { sha256 } from '../../src/random.ts'
 import { cluster } from '../support/cluster.ts'
 
@@ -57,22 +63,26 @@ test("a standby is accepted if it is in recovery, of the primary's cluster, and 
   )
 })
 
-test('a standby is read from after its first good check, not after a bad one, and again after three good ones', () => {
-  const standby = new Eligibility()
-  expect(standby.reason).toBe('it has not been asked yet')
-  const checks = [undefined, 'away', undefined, 'away', undefined, undefined, undefined, undefined]
-  expect(checks.map(why => [standby.note(why), standby.reason])).toEqual([
-    [undefined, undefined],
-    ['lost', 'away'],
-    [undefined, 'it has just come back'],
-    [undefined, 'away'],
-    [undefined, 'it has just come back'],
-    [undefined, 'it has just come back'],
-    ['found', undefined],
-    [undefined, undefined],
+test('a standby is read from if its first check is good, and otherwise after three good ones in a row', () => {
+  const whysOf = (problems: (string | undefined)[]) => {
+    let standby: Eligibility = { is: 'unknown' }
+    const whys = [whyPassedOver(standby)]
+    for (const problem of problems) {
+      standby = checked(standby, problem, 1)
+      whys.push(whyPassedOver(standby))
+    }
+    return whys
+  }
+  const [unknown, back] = ['it has not been asked yet', 'it has just come back']
+  const good = undefined
+  expect(whysOf([good, 'away', good, 'away', good, good, good, good])).toEqual([
+    unknown,
+    ...[undefined, 'away', back, 'away', back, back, undefined, undefined],
   ])
-  const late = new Eligibility()
-  expect(['away', 'away', undefined].map(why => late.note(why))).toEqual(['lost', undefined, 'found'])
+  expect(whysOf(['away', 'silent', good, good, good])).toEqual([
+    unknown,
+    ...['away', 'silent', back, back, undefined],
+  ])
 })
 
 describe('the preferred standby of a token', () => {
@@ -100,7 +110,7 @@ describe('DATABASE_READ_URL', () => {
 
   test('names one standby per host, and is read again for each connection', () => {
     let text = `postgres://u:${PASSWORD}@db2,db3:6000,[::1]:7000/d?sslmode=require`
-    const servers = readServers(() => text)
+    const servers = standbyAddresses(() => text)
     expect(servers.map(({ name }) => name)).toEqual(['db2:5432', 'db3:6000', '[::1]:7000'])
     expect(servers[1]?.url()).toMatchObject({
       addresses: [{ host: 'db3', port: 6000 }],
@@ -117,7 +127,7 @@ describe('DATABASE_READ_URL', () => {
     [`postgres://u:${PASSWORD}@h/d?target_session_attrs=primary`, /asks for a primary: remove it/],
     [`postgres://u:${PASSWORD}@h,h:5432/d`, /^DATABASE_READ_URL has h:5432 twice/],
   ])('that cannot be used is refused with a reason: %s', (text, message) => {
-    const refusal = () => readServers(() => text)
+    const refusal = () => standbyAddresses(() => text)
     expect(refusal).toThrow(message)
     expect(refusal).not.toThrow(PASSWORD)
   })
@@ -131,7 +141,7 @@ test('the end of the written log is before the header of a page that is still em
 
 test('the primary as one of the standbys has every change, and is refused as a standby', async () => {
   const { url } = await cluster()
-  const servers = readServers(() => url())
+  const servers = standbyAddresses(() => url())
   const sql = postgres(url(), { max: 1, onnotice: () => {} })
   const primary = await primaryStatus(sql)
   await sql.end()

@@ -1,8 +1,10 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
+import type { Connection } from '../../src/postgres/connection/connection.ts'
 import { openFirst } from '../../src/postgres/connection/opening.ts'
 import { readPostgresUrl } from '../../src/postgres/connection/url.ts'
 import { openDatabase } from '../../src/postgres/database.ts'
 import { DatabaseUnavailable } from '../../src/postgres/failures.ts'
+import type { ConnectionPool } from '../../src/postgres/pool/connection-pool.ts'
 import { ServingDatabase } from '../../src/postgres/pool/serving-database.ts'
 import { FlakyProxy } from '../support/flaky-proxy.ts'
 import { openTestDatabase, type TestDatabase } from '../support/service.ts'
@@ -25,50 +27,100 @@ afterAll(async () => {
 
 test('all probes during slow statements use one connection', async () => {
   const opened = await openDatabase(proxy.url, 1)
-  const pool = opened.pool(BOUNDS, LOG)
-  await pool.unsafe('select 1', [], { prepare: false })
+  const db = opened.pool(BOUNDS, LOG)
+  await db.unsafe('select 1', [], { prepare: false })
   const before = proxy.accepted
-  await pool.unsafe('select pg_sleep(2)', [], { prepare: false })
+  await db.unsafe('select pg_sleep(2)', [], { prepare: false })
   expect(proxy.accepted - before).toBe(1)
-  expect(pool.availability.unreachable).toBeUndefined()
-  await pool.close()
+  expect(db.pool.unreachable).toBeUndefined()
+  await db.close()
   await opened.close()
 })
 
 test('a statement on a silently dropped connection is repeated immediately, and a long statement is not interrupted', async () => {
   const opened = await openDatabase(proxy.url, 1)
-  const pool = opened.pool({ ...BOUNDS, size: 2 }, LOG)
-  await pool.unsafe('select 1', [], { prepare: false })
+  const db = opened.pool({ ...BOUNDS, size: 2 }, LOG)
+  await db.unsafe('select 1', [], { prepare: false })
   proxy.setNetwork({ is: 'silent' })
   proxy.setNetwork({ is: 'normal' })
-  const request = pool.forRequest({ signal: new AbortController().signal })
+  const request = db.forRequest({ signal: new AbortController().signal })
   const dropped = Promise.resolve(request.unsafe(`select 'dropped' as it`, [], { prepare: false }))
   const long = Promise.resolve(request.unsafe(`select 'long' as it from pg_sleep(3)`, [], { prepare: false }))
   expect([...((await Promise.race([dropped, long])) as object[])]).toEqual([{ it: 'dropped' }])
   expect([...((await long) as object[])]).toEqual([{ it: 'long' }])
-  await pool.close()
+  await db.close()
   await opened.close()
 })
 
-test('an expired connection ends alone, and a connection that was cut has the idle ones tested before use', async () => {
+/** The connections of a pool, each used once. */
+async function filled(pool: ConnectionPool): Promise<Connection[]> {
+  const later = performance.now() + 60_000
+  const taken = await Promise.all(Array.from({ length: pool.bounds.size }, () => pool.acquire('', later)))
+  for (const connection of taken) connection.release()
+  return taken
+}
+
+/** Takes a connection and gives it back. */
+async function use(pool: ConnectionPool): Promise<Connection> {
+  const connection = await pool.acquire('', performance.now() + 60_000)
+  connection.release()
+  return connection
+}
+
+test('a connection that is too old ends alone, and after one was cut, an idle one is tested before it is used', async () => {
   const opened = await openDatabase(database.url, 1)
-  const pool = opened.pool({ ...BOUNDS, size: 3 }, LOG)
-  const connections = await Promise.all([1, 2, 3].map(() => pool.acquire('', undefined)))
-  for (const connection of connections) pool.release(connection)
-  const areTested = () => [...pool.connections].map(({ usedAt }) => usedAt === Number.NEGATIVE_INFINITY)
-  Object.assign(connections[2] as object, { expiresAt: 0 })
-  pool.release(await pool.acquire('', undefined))
-  expect(areTested()).toEqual([false, false])
-  connections[1]?.destroy()
-  expect(areTested()).toEqual([true])
-  await pool.close()
+  const db = opened.pool({ ...BOUNDS, size: 3 }, LOG)
+  const [first, second, third] = (await filled(db.pool)) as [Connection, Connection, Connection]
+  Object.assign(third, { expiresAt: 0 })
+  const heardAt = () => [first, second].map(connection => connection.heardAt)
+  const before = heardAt()
+  await use(db.pool)
+  expect([first, second, third].map(({ isClosed }) => isClosed)).toEqual([false, false, true])
+  expect(heardAt()).toEqual(before)
+  second.destroy()
+  expect(await use(db.pool)).toBe(first)
+  expect(first.heardAt).toBeGreaterThan(before[0] as number)
+  await db.close()
+  await opened.close()
+})
+
+test('a connection that was opened while another one fails its test stays', async () => {
+  const opened = await openDatabase(proxy.url, 1)
+  const db = opened.pool({ ...BOUNDS, size: 2 }, LOG)
+  const tested = await use(db.pool)
+  Object.assign(tested, { heardAt: performance.now() - 40_000 })
+  proxy.setNetwork({ is: 'silent' })
+  proxy.setNetwork({ is: 'normal' })
+  const used = use(db.pool)
+  expect(tested.state.is).toBe('testing')
+  const other = await use(db.pool)
+  expect(tested.state.is).toBe('testing')
+  expect(await used).toBe(other)
+  expect([tested.isClosed, other.isClosed]).toEqual([true, false])
+  await db.close()
+  await opened.close()
+})
+
+test('a connection that may no longer be used is not handed to a lease that waits', async () => {
+  const opened = await openDatabase(database.url, 1)
+  const db = opened.pool({ ...BOUNDS, waitMs: 5000 }, LOG)
+  const [connection] = (await filled(db.pool)) as [Connection]
+  const pid = () => db.unsafe('select pg_backend_pid() as pid', [], { prepare: false })
+  const taken = await db.pool.acquire('', performance.now() + 60_000)
+  const waiting = pid()
+  expect(db.pool.stats().waiting).toBe(1)
+  db.pool.replaceAll(true)
+  taken.release()
+  expect([...((await waiting) as { pid: number }[])]).not.toEqual([{ pid: connection.backend.pid }])
+  expect(connection.isClosed).toBe(true)
+  await db.close()
   await opened.close()
 })
 
 test('a connection that ended while it was opened is not used', async () => {
   const url = readPostgresUrl(database.url)
   let opened = 0
-  const pool = new ServingDatabase(
+  const db = new ServingDatabase(
     async timeoutMs => {
       const connection = await openFirst(url, timeoutMs)
       if (++opened === 1) connection.destroy()
@@ -77,21 +129,44 @@ test('a connection that ended while it was opened is not used', async () => {
     BOUNDS,
     LOG,
   )
-  const rows = (await pool.unsafe('select 1 as one', [], { prepare: false })) as object[]
+  const rows = (await db.unsafe('select 1 as one', [], { prepare: false })) as object[]
   expect([...rows]).toEqual([{ one: 1 }])
   expect(opened).toBe(2)
-  await pool.close()
+  await db.close()
+})
+
+test('if the only attempt to connect is refused, a second one is made before the database counts as lost', async () => {
+  const url = readPostgresUrl(database.url)
+  const lines: string[] = []
+  const note = (_: object, line: string) => lines.push(line)
+  let refusals = 1
+  const db = new ServingDatabase(
+    async timeoutMs => {
+      if (refusals-- > 0) throw Object.assign(new Error('reset'), { code: 'ECONNRESET' })
+      return await openFirst(url, timeoutMs)
+    },
+    BOUNDS,
+    { info: note, warn: note },
+  )
+  const read = () => db.unsafe('select 1 as one', [], { prepare: false })
+  expect([...((await read()) as object[])]).toEqual([{ one: 1 }])
+  expect(lines).toEqual([])
+  for (const connection of db.pool.connections) connection.destroy()
+  refusals = 2
+  await expect(read()).rejects.toThrow('it closes connections')
+  expect(lines).toEqual(['the database cannot be reached'])
+  await db.close()
 })
 
 test('a statement that runs when the pool is closed is cancelled', async () => {
   const opened = await openDatabase(database.url, 1)
-  const pool = opened.pool({ ...BOUNDS, statementMs: 60_000 }, LOG)
-  const asleep = Promise.resolve(pool.unsafe('select pg_sleep(60)', [], { prepare: false }))
+  const db = opened.pool({ ...BOUNDS, statementMs: 60_000 }, LOG)
+  const asleep = Promise.resolve(db.unsafe('select pg_sleep(60)', [], { prepare: false }))
   const ending = asleep.catch(error => error)
   const sleeping = async () =>
     (await database.sql`select from pg_stat_activity where wait_event = 'PgSleep'`).count
   await until('it sleeps', sleeping)
-  await pool.close()
+  await db.close()
   expect(await ending).toBeInstanceOf(DatabaseUnavailable)
   await until('no statement sleeps', async () => (await sleeping()) === 0)
   await opened.close()
@@ -100,7 +175,7 @@ test('a statement that runs when the pool is closed is cancelled', async () => {
 test('a statement continues when all connections are replaced and no further one can be opened', async () => {
   const url = readPostgresUrl(database.url)
   let isFull = false
-  const pool = new ServingDatabase(
+  const db = new ServingDatabase(
     async timeoutMs => {
       if (isFull) throw Object.assign(new Error('too many connections'), { code: '53300' })
       return await openFirst(url, timeoutMs)
@@ -108,16 +183,14 @@ test('a statement continues when all connections are replaced and no further one
     { ...BOUNDS, size: 2, waitMs: 5000 },
     LOG,
   )
-  const running = Promise.resolve(
-    pool.unsafe(`select 'done' as it from pg_sleep(0.5)`, [], { prepare: false }),
-  )
-  await until('the statement runs', () => pool.stats().inUse === 1)
-  pool.replaceAll(true)
+  const running = Promise.resolve(db.unsafe(`select 'done' as it from pg_sleep(0.5)`, [], { prepare: false }))
+  await until('the statement runs', () => db.pool.stats().inUse === 1)
+  db.pool.replaceAll(true)
   isFull = true
-  const waiting = Promise.resolve(pool.unsafe(`select 'served' as it`, [], { prepare: false }))
+  const waiting = Promise.resolve(db.unsafe(`select 'served' as it`, [], { prepare: false }))
   expect([...((await running) as object[])]).toEqual([{ it: 'done' }])
-  expect(pool.availability.unreachable).toBeUndefined()
+  expect(db.pool.unreachable).toBeUndefined()
   isFull = false
   expect([...((await waiting) as object[])]).toEqual([{ it: 'served' }])
-  await pool.close()
+  await db.close()
 })

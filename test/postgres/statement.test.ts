@@ -6,15 +6,15 @@ import { rawStatement, rowOf, statement } from '../../src/postgres/statement.ts'
 import { openTestDatabase, type TestDatabase } from '../support/service.ts'
 
 let database: TestDatabase
-let pool: ServingDatabase
+let db: ServingDatabase
 
 beforeAll(async () => {
   database = await openTestDatabase('postgres')
   const bounds = { size: 1, waitMs: 5000, statementMs: 5000, slowMs: 5000 }
-  pool = database.pool(bounds, pino({ enabled: false }))
+  db = database.pool(bounds, pino({ enabled: false }))
 })
 afterAll(async () => {
-  await pool?.close()
+  await db?.close()
   await database?.close()
 })
 
@@ -25,22 +25,20 @@ const sums = statement<Record<string, unknown>, object>(sql`
 
 test('a statement gets each value by its name, wherever and however often that stands, beside its constants', async () => {
   const row = { difference: 3, constant: 7, second: 5, nothing: null }
-  expect(await sums(pool, { first: 2, second: 5, nothing: null })).toEqual([row])
-  expect(await sums(pool, { nothing: null, unused: 1, second: 0, first: -3 })).toEqual([
-    { ...row, second: 0 },
-  ])
+  expect(await sums(db, { first: 2, second: 5, nothing: null })).toEqual([row])
+  expect(await sums(db, { nothing: null, unused: 1, second: 0, first: -3 })).toEqual([{ ...row, second: 0 }])
 })
 
 test('a statement without one of its values is not sent', async () => {
-  await expect(sums(pool, { first: 2, second: 5 })).rejects.toThrow('a statement has no value for nothing')
-  expect(pool.stats().idle).toBe(1)
+  await expect(sums(db, { first: 2, second: 5 })).rejects.toThrow('a statement has no value for nothing')
+  expect(db.pool.stats().idle).toBe(1)
 })
 
 test('the columns of a raw row have the names under which the statement selects them', async () => {
   const given = sql`${sql.placeholder('n')}::int`
   const columns = rowOf({ later: sql`2`, toldBy: sql`'é'::text`, missing: sql`null`, first: given })
   const query = sql`select ${columns.list}, 'more' as more`
-  const [row] = await rawStatement<{ n: number }>(query)(pool, { n: 1 })
+  const [row] = await rawStatement<{ n: number }>(query)(db, { n: 1 })
   const named = columns.read(row ?? [])
   expect(named).toEqual({
     later: Buffer.from('2'),
@@ -48,6 +46,6 @@ test('the columns of a raw row have the names under which the statement selects 
     missing: null,
     first: Buffer.from('1'),
   })
-  const [selected] = await statement<{ n: number }, object>(query)(pool, { n: 1 })
+  const [selected] = await statement<{ n: number }, object>(query)(db, { n: 1 })
   expect(Object.keys(selected ?? {})).toEqual([...Object.keys(named), 'more'])
 })

@@ -8,7 +8,7 @@ import { importSource } from '../../src/import/import.ts'
 import { ndjson } from '../../src/import/ndjson.ts'
 import { createIntegration } from '../../src/integrations/credentials.ts'
 import { type Database, openDatabase } from '../../src/postgres/database.ts'
-import type { ServingDatabase } from '../../src/postgres/pool/serving-database.ts'
+import type { ConnectionPool } from '../../src/postgres/pool/connection-pool.ts'
 import { migrate } from '../../src/postgres/schema/migrate.ts'
 import { freshDatabase, type TestDatabase as NewDatabase } from './cluster.ts'
 import { borrowEngine, embeddedTemplate } from './embedded-engine.ts'
@@ -92,16 +92,16 @@ export function listen(
   { pool: open }: Pick<Database, 'pool'>,
   log: pino.Logger,
   settings: Environment = {},
-): { url: string; pool: ServingDatabase; stop(): Promise<void> } {
+): { url: string; pool: ConnectionPool; stop(): Promise<void> } {
   const limits = readLimits(settings)
-  const pool = open(limits.pool, log)
-  const server = startServer(pool, log, { host: '127.0.0.1', port: 0 }, limits.http)
+  const db = open(limits.pool, log)
+  const server = startServer(db, log, { host: '127.0.0.1', port: 0 }, limits.http)
   return {
     url: server.url,
-    pool,
+    pool: db.pool,
     stop: async () => {
       await server.stop()
-      await pool.close()
+      await db.close()
     },
   }
 }

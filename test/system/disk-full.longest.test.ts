@@ -32,7 +32,7 @@ const NO_SPACE =
   /^(axport: )?the database refused: could not extend file .*: No space left on device \(SQLSTATE 53100\)$/
 const TOKENS_REFUSED = [
   'the disk of the database is full: no tokens can be issued',
-  'the database takes writes again',
+  'tokens can be issued again',
 ] as const
 const LOST_AND_FOUND = ['the database cannot be reached', 'the database can be reached again']
 

@@ -1,37 +1,86 @@
+import { tryRecording } from '../../assessments/disclosure.ts'
 import { Failure } from '../../errors.ts'
 import { tryIssuing } from '../../oauth/tokens.ts'
 import type { ServingDatabase } from '../../postgres/pool/serving-database.ts'
+import type { Write } from '../../postgres/pool/writes.ts'
 import { compareSchema } from '../../postgres/schema/schema-record.ts'
-import type { Replicas } from '../../postgres/standby/replicas.ts'
+import type { Standbys } from '../../postgres/standby/standbys.ts'
+import type { Runner } from '../../postgres/statement.ts'
+import { readDisclosing } from '../../tables/disclosing.ts'
 import { shared } from '../../within.ts'
-import { primaryCheck } from './readers.ts'
 import { type Check, unlessBusy } from './readiness.ts'
 
-/** What requests need of the database: that it answers, that its schema is current, and that it can be written. */
-export function databaseChecks(pool: ServingDatabase, replicas?: Replicas, wasRecording = false): Check[] {
+/**
+ * What requests need of the database: that it answers, that its schema is current, and that it can be written.
+ * @param wasRecording whether disclosures were recorded when the service was opened
+ */
+export function databaseChecks(primary: ServingDatabase, standbys?: Standbys, wasRecording = false): Check[] {
   return [
-    replicas
-      ? primaryCheck(pool, replicas, wasRecording)
-      : { name: 'database', run: shared(() => pool.trouble()) },
-    { name: 'schema', after: 'database', run: unlessBusy(pool, () => schemaTrouble(pool)) },
-    { name: 'writable', after: 'database', run: unlessBusy(pool, () => writeTrouble(pool)) },
+    standbys
+      ? primaryCheck(primary, standbys, wasRecording)
+      : { name: 'database', run: shared(() => primary.trouble()) },
+    { name: 'schema', after: 'database', run: unlessBusy(primary, () => schemaTrouble(primary)) },
+    writableCheck(primary),
   ]
 }
 
-/** A standby issues no tokens. After a full disk a write is tried: requests, which would show its end, may not come. */
-async function writeTrouble(pool: ServingDatabase): Promise<string | undefined> {
-  const { availability } = pool
-  if (!(await pool.checkReadOnly()) && availability.unwritable !== undefined)
-    await tryIssuing(pool)
-      .then(() => availability.noteWritable())
-      .catch(() => {})
-  return availability.unwritable
+/** The check of the primary, without which standbys go on unless disclosures have to be recorded at it. */
+function primaryCheck(primary: ServingDatabase, standbys: Standbys, wasRecording: boolean): Check {
+  let mustRecord = wasRecording
+  const readRecording = unlessBusy(primary, async () => {
+    mustRecord = await isRecording(primary)
+    return undefined
+  })
+  return {
+    name: 'database',
+    run: shared(async () => {
+      const trouble = await primary.trouble()
+      // A schema without the row is reported by the check after this one.
+      if (trouble === undefined) await readRecording().catch(() => {})
+      return trouble
+    }),
+    goesOn: () =>
+      !mustRecord && standbys.servers().some(({ server, serves }) => serves && server !== 'primary')
+        ? 'standbys answer the tokens that they know, and no new ones are issued'
+        : undefined,
+  }
+}
+
+/** The check of what the service writes. Without tokens, pages are still answered; without recordings, none is. */
+function writableCheck(primary: ServingDatabase): Check {
+  let isWithheld = false
+  const run = unlessBusy(primary, async () => {
+    const { writes } = primary
+    await tryWrites(primary)
+    const isRefused = writes.why('tokens') !== undefined || writes.why('disclosures') !== undefined
+    const mustRecord = isRefused && (await isRecording(primary))
+    if (mustRecord && writes.isReadOnly) writes.refused('read-only', 'disclosures')
+    const withheld = mustRecord ? writes.why('disclosures') : undefined
+    isWithheld = withheld !== undefined
+    const troubles = [writes.why('tokens'), withheld].filter(why => why !== undefined)
+    return troubles.length > 0 ? troubles.join('; ') : undefined
+  })
+  const goesOn = () => (isWithheld ? undefined : 'pages and records are answered')
+  return { name: 'writable', after: 'database', run, goesOn }
+}
+
+const isRecording = async (db: Runner) => (await readDisclosing(db))?.isOn === true
+
+const TRIES: Record<Write, (db: Runner) => Promise<void>> = { tokens: tryIssuing, disclosures: tryRecording }
+
+/** Tries again what the database refused: requests, which would show the end of that, may not come. */
+async function tryWrites(primary: ServingDatabase): Promise<void> {
+  const { writes } = primary
+  if (await primary.checkReadOnly()) return
+  for (const write of ['tokens', 'disclosures'] as const)
+    if (writes.why(write) !== undefined)
+      await TRIES[write](primary.forRequest({ attempts: 1, writes: write })).catch(() => {})
 }
 
 /** A newer schema is no fault: in an upgrade all processes meet it before they restart, and all failing is an outage. */
-async function schemaTrouble(pool: ServingDatabase): Promise<string | undefined> {
+async function schemaTrouble(db: Runner): Promise<string | undefined> {
   try {
-    const { missing } = await compareSchema(pool)
+    const { missing } = await compareSchema(db)
     return missing.length === 0
       ? undefined
       : `behind by ${missing.length} (${missing.join(', ')}): run axport migrate`

@@ -3,13 +3,13 @@ import { sql } from 'drizzle-orm'
 import { Counter, Gauge, Histogram, Registry } from 'prom-client'
 import type { Counters } from '../../counters.ts'
 import type { ServingDatabase } from '../../postgres/pool/serving-database.ts'
-import type { Replicas } from '../../postgres/standby/replicas.ts'
+import type { Standbys } from '../../postgres/standby/standbys.ts'
 import { statement } from '../../postgres/statement.ts'
 import { within } from '../../within.ts'
 import type { Answered } from '../request-log.ts'
 import { TOKEN } from '../token-endpoint.ts'
-import { addReaderMetrics } from './readers.ts'
 import { unlessBusy } from './readiness.ts'
+import { addServerMetrics } from './servers.ts'
 
 /** The metrics of a process as data, to be added up over processes. */
 export type MetricsJson = Awaited<ReturnType<Registry['getMetricsAsJSON']>>
@@ -24,9 +24,8 @@ interface Sources {
   build: Build
   counters: Counters
   inFlight(): number
-  /** The primary. */
-  pool: ServingDatabase
-  replicas: Replicas | undefined
+  primary: ServingDatabase
+  standbys: Standbys | undefined
 }
 
 /** The metrics of this process. Labels are routes and statuses: nothing of a request itself, and few. */
@@ -102,7 +101,7 @@ export function addRead(
   })
 }
 
-function addSourceMetrics({ counters, inFlight, pool, replicas }: Sources, registry: Registry): void {
+function addSourceMetrics({ counters, inFlight, primary, standbys }: Sources, registry: Registry): void {
   const add = (name: string, help: string, read: Read, aggregator?: 'max') =>
     addRead(registry, `axport_${name}`, help, read, aggregator)
   const count = (name: keyof Counters) => () => counters[name]
@@ -111,15 +110,15 @@ function addSourceMetrics({ counters, inFlight, pool, replicas }: Sources, regis
   add('page_memory_misses_total', 'Pages that had to be counted and looked for.', count('pageMemoryMisses'))
   add('purged_tokens_total', 'Expired tokens that were deleted.', count('purgedTokens'))
   add('purged_secrets_total', 'Secrets that were deleted after their grace.', count('purgedSecrets'))
-  add('database_shortages_total', 'Statements refused: no disk or memory.', () => pool.availability.shortages)
+  add('database_shortages_total', 'Statements refused: no disk or memory.', () => primary.writes.shortages)
   add('requests_in_flight', 'Requests that have arrived and are not answered yet.', inFlight)
-  const pools = [pool, ...(replicas?.standbys ?? []).map(standby => standby.pool)]
+  const databases = [primary, ...(standbys?.all ?? []).map(({ database }) => database)]
   const sum = (key: 'inUse' | 'idle' | 'waiting') => () =>
-    pools.reduce((sum, pool) => sum + pool.stats()[key], 0)
+    databases.reduce((sum, { pool }) => sum + pool.stats()[key], 0)
   add('database_connections_in_use', 'Connections to the database that run a statement.', sum('inUse'))
   add('database_connections_idle', 'Connections to the database that wait for a statement.', sum('idle'))
   add('database_waiting', 'Statements that wait for a connection.', sum('waiting'))
-  const readData = unlessBusy(pool, async () => (await selectData(pool, {}))[0])
+  const readData = unlessBusy(primary, async () => (await selectData(primary, {}))[0])
   const data = async (name: keyof Data) => {
     const row = await within(DATA_TIMEOUT_MS, readData(), undefined).catch(() => undefined)
     return row?.[name] == null ? undefined : Number(row[name])
@@ -128,7 +127,7 @@ function addSourceMetrics({ counters, inFlight, pool, replicas }: Sources, regis
   add('export_version', version, () => data('version'), 'max')
   const lastImport = 'When an import last loaded all that it was given. Absent before the first.'
   add('last_import_timestamp_seconds', lastImport, () => data('lastImport'), 'max')
-  if (replicas) addReaderMetrics(replicas, registry)
+  if (standbys) addServerMetrics(standbys, registry)
 }
 
 /** Numbers that take longer are absent from the metrics. */

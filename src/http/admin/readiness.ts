@@ -1,5 +1,5 @@
 import type { ServingDatabase } from '../../postgres/pool/serving-database.ts'
-import type { Reader } from '../../postgres/standby/replicas.ts'
+import type { ServerView } from '../../postgres/standby/standbys.ts'
 import { shared, within } from '../../within.ts'
 
 /** A condition that requests need. */
@@ -26,7 +26,7 @@ export interface Readiness {
   ready: boolean
   checks: CheckResult[]
   /** The servers that may be read from, where there are standbys among them. */
-  readers?: Reader[]
+  servers?: ServerView[]
 }
 
 /** For a check: probes usually wait no longer. */
@@ -57,8 +57,8 @@ async function run({ name: check, run, goesOn }: Check): Promise<CheckResult> {
 }
 
 /** While all connections are in use, the last result: a probe must not wait for a connection as well. */
-export function unlessBusy<Result>(pool: ServingDatabase, read: () => Promise<Result | undefined>) {
+export function unlessBusy<Result>(database: ServingDatabase, read: () => Promise<Result | undefined>) {
   let last: Result | undefined
   const reread = shared(async () => (last = await read()))
-  return async () => (pool.isBusy() ? last : await reread())
+  return async () => (database.pool.isBusy() ? last : await reread())
 }

@@ -25,7 +25,7 @@ export function startSilenceCheck(
   const check = async () => {
     const isSilent = connection.silentMs(performance.now()) >= silenceMs
     if (!isSilent) staleInARow = 0
-    if (connection.isOver || isChecking || !isSilent) return
+    if (connection.isClosed || isChecking || !isSilent) return
     isChecking = true
     try {
       staleInARow = (await isStale(connection, connect, silenceMs)) ? staleInARow + 1 : 0

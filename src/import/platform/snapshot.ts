@@ -54,6 +54,8 @@ export async function openSnapshot(
   try {
     connection = await connect()
     const opened = connection
+    // Until the end of the snapshot.
+    opened.take()
     const cancelTimeout = onTimeout(CONNECT_TIMEOUT_MS, () => opened.destroy(timeoutError()))
     const begun = await begin(connection, last, overlap).finally(cancelTimeout)
     return { ...begun, ...ofSnapshot(connection, connect) }
@@ -81,7 +83,7 @@ function ofSnapshot(
     plan: query => plan(connection, query),
     async close() {
       endChecks()
-      if (!connection.isOver) await connection.close()
+      if (!connection.isClosed) await connection.close()
     },
     async cancel() {
       endChecks()

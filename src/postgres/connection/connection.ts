@@ -2,6 +2,7 @@ import type { ParameterOrJSON } from 'postgres'
 import { closedError, codedError, timeoutError } from '../failures.ts'
 import { onlyRow, type RunOptions } from '../statement.ts'
 import { type Clock, onTimeout } from './clock.ts'
+import { type ConnectionState, FOLLOWERS } from './connection-state.ts'
 import type { Backend } from './socket.ts'
 import { type ServerState, TARGETS } from './url.ts'
 import type { Dial, Start, Wire } from './wire.ts'
@@ -9,7 +10,7 @@ import type { Dial, Start, Wire } from './wire.ts'
 /** A connection is used for an hour at most, and for half of it at least: the host name may lead elsewhere by then. */
 const LIFETIME_MS = 60 * 60_000
 const CLOSE_TIMEOUT_MS = 1000
-const PING_TIMEOUT_MS = 1000
+const TEST_TIMEOUT_MS = 1000
 
 /** For the server to accept a cancel request. */
 const CANCEL_TIMEOUT_MS = 2000
@@ -21,60 +22,104 @@ const IDENTITY = `
 
 type Identity = ServerState & { pid: number; server: string }
 
-/** Opens one more connection within `timeoutMs`. */
-export type Open = (timeoutMs: number) => Promise<Connection>
+/** Opens one more connection within `timeoutMs`, unless the signal ends the attempt. */
+export type Open = (timeoutMs: number, signal?: AbortSignal) => Promise<Connection>
 
-/** One connection, which is leased to one request at a time and is never reopened. */
+/** One connection, which one request at a time may take, and which is never reopened. */
 export class Connection {
-  /** When it was last used, and from when it is not used again, by the clock. */
-  usedAt: number
-  expiresAt: number
-  /** When its lease began; undefined without one. */
-  leasedSince: number | undefined
-  /** When the first of the running statements was sent; undefined if none is running. */
-  runningSince: number | undefined
+  /** By the clock: when it has to be replaced, and when the server was last heard. */
+  readonly expiresAt: number
+  heardAt: number
   /** Which server this is; undefined behind a pooler. */
   server: string | undefined
   isStandby = false
-  isOver = false
-  /** It is not used again, and ends when its statement is cancelled. */
-  isGivenUp = false
-  /** Called once when the connection ends, for whatever reason. */
-  onEnd = () => {}
   /** The server process, as the protocol reported it. */
   backend!: Backend
-  /** Resolves when no cancel request is on its way any more; undefined if none is. */
-  cancelling: Promise<void> | undefined
-  /** Bytes at the last call of silentMs(), and when it last found more than before. */
-  #bytesRead = 0
-  #heardAt = 0
-  /** How many statements run. */
-  #running = 0
-  /** Why no statement can be sent any more. */
-  #why: unknown
-  /** Fail the running statements, in the order in which they were sent. */
-  readonly #rejects = new Set<(error: unknown) => void>()
+  /** Called when it is idle after release(), at once or when a cancel request has been accepted. */
+  onIdle = () => {}
+  /** Called once when the connection ends, for whatever reason. */
+  onEnd = () => {}
+  #state: ConnectionState = { is: 'opening' }
+  /** The statements that run, in the order in which they were sent. */
+  readonly #statements = new Set<{ sentAt: number; reject(error: unknown): void }>()
 
+  /** @param dialledAt when its host was looked up and called, by the clock */
   private constructor(
     readonly start: Start,
     private readonly wire: Wire,
     private readonly clock: Clock,
+    readonly dialledAt: number,
   ) {
-    this.usedAt = clock.now()
-    this.expiresAt = this.usedAt + clock.jitter(LIFETIME_MS)
+    this.heardAt = clock.now()
+    this.expiresAt = dialledAt + clock.jitter(LIFETIME_MS)
+    wire.onData = () => {
+      this.heardAt = clock.now()
+    }
     wire.onEnd = () => this.#end(closedError())
   }
 
-  /** @throws the error of the socket or of the server; codes ETIMEDOUT, NOT_WANTED */
-  static async open(start: Start, timeoutMs: number, dial: Dial, clock: Clock): Promise<Connection> {
-    const deadline = clock.now() + timeoutMs
-    const connection = new Connection(start, await dial(start, timeoutMs), clock)
-    await connection.#identify(deadline - clock.now())
+  /** @throws the error of the socket or of the server; codes ETIMEDOUT, NOT_WANTED, CONNECTION_CLOSED */
+  static async open(
+    start: Start,
+    timeoutMs: number,
+    dial: Dial,
+    clock: Clock,
+    signal?: AbortSignal,
+  ): Promise<Connection> {
+    const dialledAt = clock.now()
+    const wire = await dial(start, timeoutMs, signal)
+    const connection = new Connection(start, wire, clock, dialledAt)
+    const abort = () => connection.destroy()
+    if (signal?.aborted) abort()
+    signal?.addEventListener('abort', abort, { once: true })
+    try {
+      await connection.#identify(dialledAt + timeoutMs - clock.now())
+    } finally {
+      signal?.removeEventListener('abort', abort)
+    }
+    if (connection.isClosed) throw closedError()
+    connection.#become({ is: 'idle', since: clock.now() })
     return connection
   }
 
+  get state(): ConnectionState {
+    return this.#state
+  }
+
+  get isClosed(): boolean {
+    return this.#state.is === 'closed'
+  }
+
+  /** Whether nobody will get it any more: it is closed, or will be when its statement is cancelled. */
+  get isEnding(): boolean {
+    return this.isClosed || (this.#state.is === 'cancelling' && this.#state.next.is === 'closed')
+  }
+
+  /** When the time of whoever has taken it is over, by the clock; undefined if nobody has. */
+  get until(): number | undefined {
+    const last = this.#state.is === 'cancelling' ? this.#state.next : this.#state
+    return last.is === 'running' ? last.until : undefined
+  }
+
+  /** Whether a statement runs. */
+  get isBusy(): boolean {
+    return this.#statements.size > 0
+  }
+
+  /** For how long a running statement has received nothing; 0 if none is running. */
+  silentMs(now: number): number {
+    const [first] = this.#statements
+    return first === undefined ? 0 : now - Math.max(first.sentAt, this.heardAt)
+  }
+
+  #become(state: ConnectionState): void {
+    if (!FOLLOWERS[this.#state.is].includes(state.is))
+      throw new Error(`a connection that is ${this.#state.is} cannot become ${state.is}`)
+    this.#state = state
+  }
+
   async #identify(timeoutMs: number): Promise<void> {
-    const rows = (await this.query(IDENTITY, timeoutMs)) as Identity[] & { state: Backend }
+    const rows = (await this.#ask(IDENTITY, timeoutMs)) as Identity[] & { state: Backend }
     const identity = onlyRow(rows)
     this.backend = rows.state
     // A pooler invents the pid of the protocol, and may run the next statement in another process.
@@ -85,14 +130,49 @@ export class Connection {
     throw codedError('NOT_WANTED', 'the server is not of the kind that target_session_attrs names')
   }
 
-  /** Whether the server still answers, and still is of the kind asked for; if not, the connection ends. */
-  async isUsable(timeoutMs = PING_TIMEOUT_MS): Promise<boolean> {
-    const identified = this.#identify(timeoutMs).then(() => true)
-    return await identified.catch(() => false)
+  /** Takes an idle connection, until release(). @param until when its time is over, by the clock */
+  take(until = Number.POSITIVE_INFINITY): void {
+    this.#become({ is: 'running', until })
   }
 
-  /** Runs a statement without parameters. Any failure ends the connection. @throws as run(); code ETIMEDOUT */
+  /** Whether a connection still answers, and its server still is of the kind asked for. If not, it ends. */
+  async test(timeoutMs = TEST_TIMEOUT_MS): Promise<boolean> {
+    const before = this.#state
+    if (before.is !== 'idle' && before.is !== 'running') return false
+    this.#become({ is: 'testing' })
+    const isUsable = await this.#identify(timeoutMs).then(
+      () => !this.isClosed,
+      () => false,
+    )
+    // A failed test has closed it.
+    if (isUsable) this.#become(before)
+    return isUsable
+  }
+
+  /** Ends what take() began. A connection with a running statement or an open transaction ends: see giveUp(). */
+  release(): void {
+    const state = this.#state
+    const idle = { is: 'idle', since: this.clock.now() } as const
+    if (state.is === 'cancelling' && state.next.is === 'running')
+      this.#become({ is: 'cancelling', next: idle })
+    if (state.is !== 'running') return
+    if (this.isBusy || !this.wire.isIdle) return void this.giveUp()
+    this.#become(idle)
+    this.onIdle()
+  }
+
+  /** Takes an idle connection for a statement without parameters. Any failure ends it. @throws as run(); code ETIMEDOUT */
   async query(text: string, timeoutMs: number): Promise<object> {
+    this.#requireOpen()
+    this.take()
+    try {
+      return await this.#ask(text, timeoutMs)
+    } finally {
+      this.release()
+    }
+  }
+
+  async #ask(text: string, timeoutMs: number): Promise<object> {
     const settle = onTimeout(timeoutMs, () => this.destroy(timeoutError()), this.clock)
     const rows = this.run(text, [], { prepare: false }).catch(error => {
       this.destroy(error)
@@ -106,31 +186,28 @@ export class Connection {
    * @throws the error of the statement or the connection; why it was ended, if it was
    */
   async run(text: string, parameters: ParameterOrJSON<never>[], options: RunOptions): Promise<object> {
-    if (this.#why !== undefined) throw this.#why
+    this.#requireOpen()
     // Behind a pooler, another process may run the next statement, without what this one has prepared.
     const possible = this.server === undefined ? { ...options, prepare: false } : options
     // A fresh promise per statement: racing one long-lived promise would leak a reaction per statement.
     const { promise, resolve, reject } = Promise.withResolvers<object>()
-    this.#rejects.add(reject)
-    this.wire.send(text, parameters, possible).then(resolve, error => {
-      reject(error)
-      // postgres.js 3.4.9 never settles statements that it has not sent when the connection ends.
-      if (this.isOver) this.#abandon(error)
-    })
+    const statement = this.#begin(reject)
+    this.wire.send(text, parameters, possible).then(resolve, reject)
     try {
-      return await this.#timed(promise)
+      return await promise
     } finally {
-      this.#rejects.delete(reject)
+      this.#statements.delete(statement)
     }
   }
 
   /** As Wire.copy(). A reader that stops early has to end the connection. @throws as run(), also between two chunks */
   async *copy(text: string): AsyncGenerator<Uint8Array> {
-    if (this.#why !== undefined) throw this.#why
+    this.#requireOpen()
     const chunks = this.wire.copy(text)
     try {
       for (;;) {
-        const next = await this.#timed(chunks.next())
+        const statement = this.#begin(() => {})
+        const next = await chunks.next().finally(() => this.#statements.delete(statement))
         if (next.done) break
         yield next.value
       }
@@ -139,76 +216,72 @@ export class Connection {
     }
   }
 
-  async #timed<Result>(work: Promise<Result>): Promise<Result> {
-    this.#running++
-    this.runningSince ??= this.clock.now()
-    try {
-      return await work
-    } finally {
-      this.#running--
-      if (this.#running === 0) this.runningSince = undefined
-      this.usedAt = this.clock.now()
-    }
+  #requireOpen(): void {
+    const last = this.#state.is === 'cancelling' ? this.#state.next : this.#state
+    if (last.is === 'closed') throw last.why
   }
 
-  /** Whether another request can have it: no statement runs, and the server is in no transaction. */
-  get isIdle(): boolean {
-    return this.#why === undefined && this.#running === 0 && this.wire.isIdle
+  #begin(reject: (error: unknown) => void) {
+    const statement = { sentAt: this.clock.now(), reject }
+    this.#statements.add(statement)
+    return statement
   }
 
-  /** For how long a running statement has received nothing, as exactly as this is called often; 0 if none is running. */
-  silentMs(now: number): number {
-    const { bytesRead } = this.wire
-    if (bytesRead !== this.#bytesRead) this.#heardAt = now
-    this.#bytesRead = bytesRead
-    return this.runningSince === undefined ? 0 : now - Math.max(this.runningSince, this.#heardAt)
+  /** Cancels the running statement. If it is not known whether the server has accepted that, the connection ends. */
+  cancel(): void {
+    if (this.#state.is === 'running') void this.#cancel(this.#state)
   }
 
-  /** Cancels the running statement; no other may run until this resolves. If that is not known, the connection ends. */
-  cancel(): Promise<void> {
-    this.cancelling ??= this.wire
-      .cancel(this.backend, CANCEL_TIMEOUT_MS)
-      .catch(() => this.destroy(timeoutError()))
-      .finally(() => (this.cancelling = undefined))
-    return this.cancelling
+  /** Each connection has at most one cancel request on its way. */
+  async #cancel(next: Extract<ConnectionState, { is: 'running' | 'closed' }>): Promise<void> {
+    this.#become({ is: 'cancelling', next })
+    const isAccepted = await this.wire.cancel(this.backend, CANCEL_TIMEOUT_MS).then(
+      () => true,
+      () => false,
+    )
+    const state = this.#state
+    if (state.is !== 'cancelling') return
+    if (state.next.is === 'closed') return this.destroy(state.next.why)
+    if (!isAccepted) return this.destroy(timeoutError())
+    this.#become({ is: 'running', until: state.next.is === 'running' ? state.next.until : this.clock.now() })
+    if (state.next.is === 'idle') this.release()
   }
 
   /**
    * Ends the connection, after cancelling what runs: see cancelBackend(). Statements that run, and those that a lease
-   * still wants to send, fail with `error` at once.
+   * still wants to send, fail with `why` at once.
    */
-  async giveUp(error: unknown = timeoutError()): Promise<void> {
-    this.isGivenUp = true
-    this.expiresAt = Number.NEGATIVE_INFINITY
-    this.#why ??= error
-    const isRunning = this.#running > 0
-    this.#abandon(error)
-    if (isRunning || this.cancelling) await this.cancel()
-    this.destroy()
+  async giveUp(why: unknown = timeoutError()): Promise<void> {
+    const state = this.#state
+    const { isBusy } = this
+    this.#abandon(why)
+    if (state.is === 'cancelling') {
+      if (state.next.is !== 'closed') this.#become({ is: 'cancelling', next: { is: 'closed', why } })
+    } else if (isBusy && state.is === 'running') await this.#cancel({ is: 'closed', why })
+    else this.destroy(why)
   }
 
-  /** Ends the connection at once; running and later statements fail with `error`. */
-  destroy(error: unknown = closedError()): void {
-    this.#abandon(error)
+  /** Ends the connection at once; running and later statements fail with `why`. */
+  destroy(why: unknown = closedError()): void {
+    this.#end(why)
     this.wire.destroy()
-    this.#end(error)
   }
 
-  #abandon(error: unknown): void {
-    for (const reject of this.#rejects) reject(error)
+  #abandon(why: unknown): void {
+    for (const { reject } of this.#statements) reject(why)
   }
 
   /** Says goodbye to the server and ends the connection. A running statement fails: it leaves no way to say goodbye. */
   async close(): Promise<void> {
-    if (this.#running > 0) this.destroy()
+    if (this.isBusy) this.destroy()
     this.#end(closedError())
     await this.wire.close(CLOSE_TIMEOUT_MS)
   }
 
   #end(why: unknown): void {
-    if (this.isOver) return
-    this.isOver = true
-    this.#why ??= why
+    if (this.isClosed) return
+    this.#become({ is: 'closed', why })
+    this.#abandon(why)
     this.onEnd()
   }
 }

@@ -9,6 +9,8 @@ interface OpenOptions {
   optional?: Record<string, string>
   dial?: Dial
   clock?: Clock
+  /** Ends the attempt. */
+  signal?: AbortSignal | undefined
 }
 
 /**
@@ -24,19 +26,20 @@ export async function openFirst(
   /** Used if a standby is preferred and there is none. */
   let primary: Connection | undefined
   for (const address of url.addresses) {
+    if (options.signal?.aborted) throw closedError()
     try {
       const connection = await openAt(url, address, timeoutMs / url.addresses.length, options)
       if (url.target !== 'prefer-standby' || connection.isStandby) {
         void primary?.close()
         return connection
       }
-      if (primary && !primary.isOver) void connection.close()
+      if (primary && !primary.isClosed) void connection.close()
       else primary = connection
     } catch (error) {
       failure = error
     }
   }
-  if (primary && !primary.isOver) return primary
+  if (primary && !primary.isClosed) return primary
   throw failure
 }
 
@@ -48,14 +51,14 @@ async function openAt(
   url: PostgresUrl,
   address: Address,
   timeoutMs: number,
-  { optional, dial = dialPostgres, clock = SYSTEM_CLOCK }: OpenOptions,
+  { optional, dial = dialPostgres, clock = SYSTEM_CLOCK, signal }: OpenOptions,
 ): Promise<Connection> {
   const deadline = clock.now() + timeoutMs
   let failure: unknown
   for (const isEncrypted of 'path' in address ? [false] : SSL_MODES[url.encryption.mode]) {
     const route = { address, ...(isEncrypted && { encryption: url.encryption }) }
     const openWith = (parameters: Record<string, string>) =>
-      Connection.open({ url, route, parameters }, deadline - clock.now(), dial, clock)
+      Connection.open({ url, route, parameters }, deadline - clock.now(), dial, clock, signal)
     try {
       return await openWith({ ...optional, ...url.parameters }).catch(error => {
         // PgBouncer accepts only parameters that it restores for the next client.

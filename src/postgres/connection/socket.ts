@@ -26,12 +26,22 @@ const CANCEL_REQUEST = 80877102
 /** The protocol name that direct TLS negotiates. */
 const ALPN = 'postgresql'
 
-/** Opens a socket, with TLS or without. @throws its error; codes NOT_ENCRYPTED, ETIMEDOUT, CONNECTION_CLOSED */
-export async function openSocket({ address, encryption }: Route, timeoutMs: number): Promise<Socket> {
+/**
+ * Opens a socket, with TLS or without, unless the signal ends the attempt.
+ * @throws its error; codes NOT_ENCRYPTED, ETIMEDOUT, CONNECTION_CLOSED
+ */
+export async function openSocket(
+  { address, encryption }: Route,
+  timeoutMs: number,
+  signal?: AbortSignal,
+): Promise<Socket> {
+  if (signal?.aborted) throw closedError()
   const raw = 'path' in address ? connect(address.path) : connect(address.port, address.host)
   // An error without a listener would end the process.
   raw.on('error', () => {})
   const cancelTimeout = onTimeout(timeoutMs, () => raw.destroy(timeoutError()))
+  const abort = () => raw.destroy(closedError())
+  signal?.addEventListener('abort', abort, { once: true })
   try {
     await once(raw, 'connect')
     raw.setKeepAlive(true, KEEP_ALIVE_MS)
@@ -41,6 +51,7 @@ export async function openSocket({ address, encryption }: Route, timeoutMs: numb
     throw error
   } finally {
     cancelTimeout()
+    signal?.removeEventListener('abort', abort)
   }
 }
 

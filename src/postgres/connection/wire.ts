@@ -7,6 +7,22 @@ import { type Backend, cancelBackend, openSocket, type Route } from './socket.ts
 import type { PostgresUrl } from './url.ts'
 import { asText, VALUE_TYPES } from './value-types.ts'
 
+/*
+ * postgres.js 3.4.9 speaks the protocol on sockets that socket.ts has opened. What it does beyond its documentation, and
+ * how this file answers that. test/postgres/postgres-js.test.ts has a test for each, which fails when a new version no
+ * longer does it: then the answer can go.
+ *
+ * - It asks the server for the types of the parameters of each statement that is not prepared, which takes a round trip.
+ *   Here every parameter has a cast: send() sets the property by which it decides that.
+ * - It keeps the rows that came before an error, and puts the next rows after them, until a statement succeeds. After a
+ *   failure, send() runs a statement without parameters before the next one.
+ * - It returns the stream of a COPY a turn of the event loop late, so that nobody can listen for an earlier error, which
+ *   would end the process. copy() listens at once.
+ * - It does not tell the status in ReadyForQuery. The wire keeps the last bytes of what the server sent.
+ * - It never settles statements that wait to be sent when the connection ends. Connection does.
+ * - In a transaction whose connection was cut, it throws a TypeError outside of any promise: see handleStray().
+ */
+
 /** How one connection starts. */
 export interface Start {
   url: PostgresUrl
@@ -33,20 +49,22 @@ export function client(
 export type Wire = Pick<PostgresWire, keyof PostgresWire>
 
 /** Opens a wire. @throws as openSocket() */
-export type Dial = (start: Start, timeoutMs: number) => Promise<Wire>
+export type Dial = (start: Start, timeoutMs: number, signal?: AbortSignal) => Promise<Wire>
 
-export const dialPostgres: Dial = async (start, timeoutMs) =>
-  new PostgresWire(start, await openSocket(start.route, timeoutMs))
+export const dialPostgres: Dial = async (start, timeoutMs, signal) =>
+  new PostgresWire(start, await openSocket(start.route, timeoutMs, signal))
 
 /** ReadyForQuery outside a transaction (Message Formats of the protocol): no text of another message has its zeros. */
 const READY_AND_IDLE = Buffer.from('Z\0\0\0\x05I')
 
 /** postgres.js on one open socket. */
 class PostgresWire {
+  /** Called when the server has sent something. */
+  onData = () => {}
   /** Called when the connection ends, for whatever reason. */
   onEnd = () => {}
   #hasFailed = false
-  /** The last bytes that the server sent. postgres.js 3.4.9 does not tell the status in ReadyForQuery. */
+  /** The last bytes that the server sent. */
   readonly #tail = Buffer.alloc(READY_AND_IDLE.length)
   readonly #sql: Sql
 
@@ -64,14 +82,11 @@ class PostgresWire {
       const size = Math.min(chunk.length, this.#tail.length)
       this.#tail.copyWithin(0, size)
       chunk.copy(this.#tail, this.#tail.length - size, chunk.length - size)
+      this.onData()
     })
     const onclose = () => this.onEnd()
     const types = { fetch_types: false, types: VALUE_TYPES }
     this.#sql = client(start, take, { max: 1, max_lifetime: null, ...types, onclose })
-  }
-
-  get bytesRead(): number {
-    return this.socket.bytesRead
   }
 
   /** Whether the server is in no transaction, and has sent nothing since it said so. Only true if no statement runs. */
@@ -81,11 +96,9 @@ class PostgresWire {
 
   /** Runs a statement after those that were sent before. @throws the error of the statement or the connection */
   async send(text: string, parameters: ParameterOrJSON<never>[], options: RunOptions): Promise<object> {
-    // postgres.js 3.4.9 keeps the rows before an error, and appends the next rows to them, until a statement succeeds.
     if (this.#hasFailed) this.#sql.unsafe('select 1').catch(() => {})
     this.#hasFailed = false
     const query = this.#sql.unsafe(text, parameters.map(asText), { prepare: options.prepare })
-    // Without this, postgres.js 3.4.9 asks for the types of parameters: a round trip, and each parameter has a cast.
     if (!options.prepare) Object.defineProperty(query, 'describeFirst', { get: () => false, set: () => {} })
     try {
       return await (options.bytes ? query.raw() : query)
@@ -98,7 +111,6 @@ class PostgresWire {
   /** The bytes of `COPY … TO STDOUT`, read no faster than they are taken. */
   async *copy(text: string): AsyncGenerator<Uint8Array, void, undefined> {
     const query = this.#sql.unsafe(text)
-    // postgres.js 3.4.9 returns the stream a turn of the event loop late: an earlier error would end the process.
     const internal = query as unknown as { resolve(result: unknown): void }
     const { resolve } = internal
     internal.resolve = result => {

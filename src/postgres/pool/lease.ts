@@ -27,9 +27,7 @@ export class ConnectionLease implements Lease {
     private readonly connection: Connection,
     private readonly clock: Clock,
     private readonly ran: (text: string, sentAt: number) => void,
-  ) {
-    connection.leasedSince = clock.now()
-  }
+  ) {}
 
   begin(): void {
     void quiet(this.#run(BEGIN, [], PLAIN))
@@ -47,7 +45,7 @@ export class ConnectionLease implements Lease {
   /** The client has gone: cancels what runs, and lets no further statement run. */
   hangUp(): void {
     this.failure ??= new ClientGone()
-    if (this.connection.runningSince !== undefined) void this.connection.cancel()
+    if (this.connection.isBusy) this.connection.cancel()
   }
 
   async #run(text: string, parameters: ParameterOrJSON<never>[], options: RunOptions): Promise<object> {

@@ -1,26 +1,22 @@
 import type { ParameterOrJSON } from 'postgres'
-import type { Connection } from '../connection/connection.ts'
+import { type Clock, SYSTEM_CLOCK } from '../connection/clock.ts'
+import type { Connection, Open } from '../connection/connection.ts'
 import {
   ClientGone,
   DatabaseUnavailable,
   reasonOf,
+  refusalOf,
   StatementTimeout,
-  shortageOf,
   type Verdict,
 } from '../failures.ts'
 import type { Leases, Runner, RunOptions } from '../statement.ts'
+import { mayRepeat, type PoolBounds, type Requester, requestMs } from './bounds.ts'
 import { ConnectionPool } from './connection-pool.ts'
 import { SHARED_LANE } from './fair-queue.ts'
 import { ConnectionLease, verdictOf } from './lease.ts'
+import type { StateLog } from './pool-state.ts'
 import { StatementMonitor } from './statement-monitor.ts'
-
-/** The request that a lease is for. */
-export interface Requester {
-  /** Aborted when the client hangs up: the lease's statement is cancelled, or the lease leaves the queue. */
-  signal: AbortSignal
-  /** Whether another server can be asked: then a failed lease is not repeated here. */
-  hasOther?: boolean
-}
+import { Writes } from './writes.ts'
 
 /** Characters of a statement in the log, so that a line is written to a pipe in one piece. */
 const LOGGED_CHARACTERS = 1000
@@ -35,19 +31,32 @@ const REASONS: Partial<Record<Verdict, [string, number?]>> = {
 }
 
 /**
- * The database as requests use it. A lease ends, or fails with an error that says why, within `waitMs` + `statementMs` + a
- * second, or twice that if it is repeated.
+ * The database as requests use it. A lease ends, or fails with an error that says why, before the deadline of its request.
  * @throws (each lease) DatabaseUnavailable, StatementTimeout, ClientGone, or the database's own error
  */
-export class ServingDatabase extends ConnectionPool implements Runner {
-  readonly #monitor = new StatementMonitor(this)
+export class ServingDatabase implements Runner {
+  readonly pool: ConnectionPool
+  readonly writes: Writes
+  readonly #monitor: StatementMonitor
 
-  override async close(): Promise<void> {
-    await Promise.all([super.close(), this.#monitor.stop()])
+  constructor(
+    open: Open,
+    readonly bounds: PoolBounds,
+    private readonly log: StateLog,
+    private readonly clock: Clock = SYSTEM_CLOCK,
+  ) {
+    this.pool = new ConnectionPool(open, bounds, log, clock)
+    this.writes = new Writes(log, clock)
+    this.#monitor = new StatementMonitor(this.pool)
+  }
+
+  async close(): Promise<void> {
+    await Promise.all([this.pool.close(), this.#monitor.stop()])
   }
 
   /** Runs the statements of a request. A cut lease is repeated once: it reads, or inserts rows under a given key. */
-  forRequest(requester: Requester, lane = SHARED_LANE): Leases {
+  forRequest({ signal, deadline, attempts = 2, writes }: Requester, lane = SHARED_LANE): Leases {
+    const requester = { signal, deadline, attempts, writes }
     return {
       lease: work => this.#lease(work, lane, requester),
       unsafe: (text, parameters, options) =>
@@ -57,17 +66,17 @@ export class ServingDatabase extends ConnectionPool implements Runner {
 
   /** Runs a statement of no request, which is not repeated. */
   unsafe(text: string, parameters: ParameterOrJSON<never>[], options: RunOptions): Promise<object> {
-    return this.#lease(lease => lease.unsafe(text, parameters, options), SHARED_LANE)
+    return this.#lease(lease => lease.unsafe(text, parameters, options), SHARED_LANE, {})
   }
 
   /** Why requests cannot be answered now, in words that hold no secret; undefined if they can. */
   async trouble(): Promise<string | undefined> {
     // A busy pool is no trouble of the database, and a check need not wait in its queue.
-    if (this.isBusy()) return this.availability.unreachable
+    if (this.pool.isBusy()) return this.pool.unreachable
     await this.unsafe('select 1', [], { prepare: false }).catch(error => {
       if (!(error instanceof DatabaseUnavailable)) throw error
     })
-    return this.availability.unreachable
+    return this.pool.unreachable
   }
 
   /** Asks the database whether it is read-only, as a standby is, and notes the answer. @throws as a statement */
@@ -75,7 +84,7 @@ export class ServingDatabase extends ConnectionPool implements Runner {
     const text = `select current_setting('transaction_read_only') = 'on' as value`
     const [row] = (await this.unsafe(text, [], { prepare: false })) as { value: boolean }[]
     const isReadOnly = row?.value === true
-    this.availability.noteReadOnly(isReadOnly)
+    this.writes.noteReadOnly(isReadOnly)
     return isReadOnly
   }
 
@@ -83,33 +92,35 @@ export class ServingDatabase extends ConnectionPool implements Runner {
   async #lease<Result>(
     work: (lease: ConnectionLease) => Promise<Result>,
     lane: string,
-    requester?: Requester,
+    { signal, deadline = this.clock.now() + requestMs(this.bounds), attempts = 1, writes }: Requester,
   ): Promise<Result> {
-    const signal = requester?.signal
     for (let attempt = 1; ; attempt++) {
-      const connection = await this.acquire(lane, signal)
+      const connection = await this.pool.acquire(lane, deadline, signal)
       const lease = new ConnectionLease(connection, this.clock, (text, at) => this.#logIfSlow(text, at))
       const hangUp = () => lease.hangUp()
       signal?.addEventListener('abort', hangUp, { once: true })
       try {
         if (signal?.aborted) throw new ClientGone()
         const result = await work(lease)
-        if (lease.failure === undefined) return result
-        throw lease.failure
+        if (lease.failure !== undefined) throw lease.failure
+        if (writes) this.writes.accepted(writes)
+        return result
       } catch (error) {
         // An error of the work itself says nothing about the database.
         if (lease.failure === undefined) throw error
         const verdict = await this.#conclude(lease, connection)
         if (signal?.aborted) throw new ClientGone()
-        const isElsewhere = verdict === 'read-only' && connection.isOver
+        const isElsewhere = verdict === 'read-only' && connection.isClosed
         const mayPass = verdict === 'cut' || verdict === 'passing' || isElsewhere
-        if (mayPass && requester && !requester.hasOther && attempt === 1) continue
+        const isRepeated = mayPass && attempt < attempts && mayRepeat(deadline, this.clock.now())
+        if (!(isElsewhere && isRepeated)) this.#noteRefusal(lease.failure, writes)
+        if (isRepeated) continue
         // The first attempt had inserted the row, and its answer was lost.
         const isDouble = attempt > 1 && (lease.failure as { code?: string }).code === UNIQUE_VIOLATION
-        throw this.#failure(lease.failure, isDouble ? 'cut' : verdict)
+        throw failureOf(lease.failure, isDouble ? 'cut' : verdict)
       } finally {
         signal?.removeEventListener('abort', hangUp)
-        this.release(connection)
+        connection.release()
       }
     }
   }
@@ -119,20 +130,16 @@ export class ServingDatabase extends ConnectionPool implements Runner {
     const verdict = verdictOf(failure)
     if (verdict === 'cut') connection.destroy()
     // After a switchover, all connections may lead to the former primary.
-    if (verdict === 'read-only') this.replaceAll(!(await connection.isUsable()))
+    if (verdict === 'read-only') this.pool.replaceAll(!(await connection.test()))
     // What was sent after the statement that failed may still run.
     if (sent > 1) void connection.giveUp()
-    const shortage = shortageOf(failure)
-    if (shortage) this.availability.noteShortage(shortage)
     return verdict
   }
 
-  /** The error to throw instead of the database's own one, if its cause is known. */
-  #failure(error: unknown, verdict: Verdict): unknown {
-    if (verdict === 'unforeseen') return error
-    if (verdict === 'timeout') return new StatementTimeout()
-    if (verdict === 'read-only') this.availability.noteReadOnly(true)
-    return new DatabaseUnavailable(...(REASONS[verdict] ?? [reasonOf(error)]))
+  #noteRefusal(failure: unknown, writes: Requester['writes']): void {
+    const refusal = refusalOf(failure)
+    // A server that is read-only issues no tokens, whatever was to be written.
+    if (refusal) this.writes.refused(refusal, refusal === 'read-only' ? (writes ?? 'tokens') : writes)
   }
 
   /** The text of a statement holds none of its values, which are names and ids of people. */
@@ -142,4 +149,11 @@ export class ServingDatabase extends ConnectionPool implements Runner {
     const statement = text.trim().replaceAll(/\s+/g, ' ').slice(0, LOGGED_CHARACTERS)
     this.log.warn({ ms: Math.round(ms), statement }, 'slow statement')
   }
+}
+
+/** The error to throw instead of the database's own one, if its cause is known. */
+function failureOf(error: unknown, verdict: Verdict): unknown {
+  if (verdict === 'unforeseen') return error
+  if (verdict === 'timeout') return new StatementTimeout()
+  return new DatabaseUnavailable(...(REASONS[verdict] ?? [reasonOf(error)]))
 }

@@ -2,10 +2,8 @@ import { shared } from '../../within.ts'
 import { READ_GRACE_MS } from '../connection/clock.ts'
 import type { Connection } from '../connection/connection.ts'
 import { closedError, isTimeout, reasonOf } from '../failures.ts'
+import { GRACE_MS } from './bounds.ts'
 import type { ConnectionPool } from './connection-pool.ts'
-
-/** For the report of the server's own statement_timeout, and for answers that came while this process was stopped. */
-const GRACE_MS = 1000
 
 const ROUND_MS = 250
 
@@ -39,39 +37,38 @@ export class StatementMonitor {
   }
 
   #round(): void {
-    const { bounds, connections, clock } = this.pool
+    const { connections, clock } = this.pool
     const now = clock.now()
+    // Answers that came while this process was stopped have not been read yet.
     if (now - this.#roundAt > GRACE_MS) this.#resumedAt = now
     this.#roundAt = now
     let isSilent = false
     for (const connection of connections) {
-      const end = (connection.leasedSince ?? now) + bounds.statementMs
-      const lateMs = now - Math.max(end, this.#resumedAt)
-      const isRunning = connection.runningSince !== undefined
+      const lateMs = now - Math.max(connection.until ?? now, this.#resumedAt)
       if (lateMs > GRACE_MS) void connection.giveUp()
       // The server knows only the time of one statement, and behind a pooler not even that.
-      else if (lateMs > GRACE_MS / 2 && isRunning) void connection.cancel()
+      else if (lateMs > GRACE_MS / 2 && connection.isBusy) connection.cancel()
       else if (connection.silentMs(now) > this.#silenceMs) isSilent = true
     }
     if (isSilent && now - this.#probedAt > this.#silenceMs) void this.#probe()
-    const prober = this.#prober
-    if (!prober || prober.runningSince !== undefined || now - prober.usedAt <= KEEP_MS) return
+    const idle = this.#prober?.state
+    if (idle?.is === 'idle' && now - idle.since > KEEP_MS) this.#dropProber()
+  }
+
+  #dropProber(): void {
+    void this.#prober?.close()
     this.#prober = undefined
-    void prober.close()
   }
 
   /** Finds out whether the server answers, or at least refuses, and whether it works on the silent statements. */
   readonly #probe = shared(async () => {
-    const { availability, bounds, connections, clock } = this.pool
-    if (availability.unreachable !== undefined) return
+    const { connections, clock, state } = this.pool
+    if (state.is !== 'up') return
     const since = clock.now()
     this.#probedAt = since
     const silent = [...connections].filter(connection => connection.silentMs(since) > this.#silenceMs)
     try {
-      const timeoutMs = bounds.waitMs - this.#silenceMs
-      const prober = await this.#openProber(since + timeoutMs)
-      const stale = await staleConnections(prober, silent, this.#silenceMs, timeoutMs)
-      this.pool.heardAt = clock.now()
+      const stale = await this.#staleOf(silent, since + this.pool.bounds.waitMs - this.#silenceMs)
       // Their answers may have arrived with the prober's, and wait to be read.
       await new Promise<void>(resolve => clock.after(READ_GRACE_MS, resolve))
       const now = clock.now()
@@ -81,24 +78,33 @@ export class StatementMonitor {
     }
   })
 
-  async #openProber(deadline: number): Promise<Connection> {
+  /** As staleConnections(), by the kept connection or a new one. @throws if the server does not answer in time */
+  async #staleOf(silent: Connection[], deadline: number): Promise<Connection[]> {
     const { clock, open } = this.pool
     const kept = this.#prober
-    if (kept && clock.now() < kept.expiresAt && (await kept.isUsable(this.#silenceMs))) return kept
-    void kept?.close()
+    if (kept?.state.is === 'idle' && clock.now() < kept.expiresAt) {
+      // The network may have dropped it with the others: a new one has to have time.
+      const found = staleConnections(kept, silent, this.#silenceMs, this.#silenceMs / 2)
+      const stale = await found.catch(() => undefined)
+      if (stale) return stale
+    }
+    this.#dropProber()
     if (this.#isStopped) throw closedError()
-    this.#prober = await open(deadline - clock.now())
-    if (this.#isStopped) void this.#prober.close()
-    return this.#prober
+    const prober = await open(deadline - clock.now())
+    this.#prober = prober
+    // stop() has not seen it.
+    if (this.#isStopped) this.#dropProber()
+    return await staleConnections(prober, silent, this.#silenceMs, deadline - clock.now())
   }
 }
 
 /**
  * Of connections that wait for an answer, those that will never get one: a network has dropped them silently, and the
- * server process has finished, has never got the statement, or cannot send its answer. @throws the error of the prober
- * @param prober a connection to the same server that has just answered; ended if it does not answer this time
+ * server process has finished, has never got the statement, or cannot send its answer.
+ * @param prober an idle connection to the same server
  * @param idleMs for how long the server process must not have worked
  * @returns none if the server cannot be asked: behind a pooler, or behind an address of several servers
+ * @throws the error of the prober, which then ends
  */
 export async function staleConnections(
   prober: Connection,
@@ -106,10 +112,9 @@ export async function staleConnections(
   idleMs: number,
   timeoutMs: number,
 ): Promise<Connection[]> {
-  const candidates = silent.filter(({ server }) => server !== undefined && server === prober.server)
-  if (candidates.length === 0) return []
   const rows = (await prober.query(ACTIVITY, timeoutMs)) as { pid: number; idle: string | null }[]
   const idleMsOf = new Map(rows.map(({ pid, idle }) => [pid, Number(idle ?? 0)]))
+  const candidates = silent.filter(({ server }) => server !== undefined && server === prober.server)
   // A process that no longer exists does not work either.
   return candidates.filter(({ backend }) => (idleMsOf.get(backend.pid) ?? Number.POSITIVE_INFINITY) > idleMs)
 }

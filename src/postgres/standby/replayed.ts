@@ -1,8 +1,8 @@
 import type { Sql } from 'postgres'
 import { openFirst } from '../connection/opening.ts'
 import { reasonOf } from '../failures.ts'
-import { whyNotStandby } from './fitness.ts'
-import type { ReadServer } from './read-servers.ts'
+import type { StandbyAddress } from './addresses.ts'
+import { whyNotStandby } from './eligibility.ts'
 import { readStatus, type ServerStatus, STATUS, StatusProbe } from './server-status.ts'
 
 /** For one check: a command has more time than a request. */
@@ -17,7 +17,7 @@ interface Unreplayed {
   why: string
 }
 
-/** The header of a page of the log of writes has at most so many bytes, which belong to no record. */
+/** The header of a page of the WAL has at most so many bytes, which belong to no record. */
 const PAGE_HEADER_BYTES = 40n
 
 /**
@@ -47,7 +47,7 @@ export async function primaryStatus(db: Sql): Promise<ServerStatus> {
  * @returns the servers that have not replayed it within `timeoutMs`
  */
 export async function unreplayed(
-  servers: ReadServer[],
+  servers: StandbyAddress[],
   primary: ServerStatus,
   timeoutMs: number,
   mayBePrimary = false,
@@ -58,7 +58,7 @@ export async function unreplayed(
 }
 
 async function whyNot(
-  { url }: ReadServer,
+  { url }: StandbyAddress,
   primary: ServerStatus,
   deadline: number,
   mayBePrimary: boolean,

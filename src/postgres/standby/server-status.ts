@@ -5,7 +5,7 @@ export interface ServerStatus {
   /** The system identifier, which all servers of a cluster share. */
   system: string
   isStandby: boolean
-  /** In bytes of the log of writes: what a primary has written, or a standby has replayed. */
+  /** An LSN in bytes: what a primary has written, or the replay position of a standby. */
   position: bigint
   timeline: number
 }
@@ -50,7 +50,7 @@ export class StatusProbe {
   }
 
   async #connect(timeoutMs: number): Promise<Connection> {
-    const kept = this.#connection?.isOver ? undefined : this.#connection
+    const kept = this.#connection?.isClosed ? undefined : this.#connection
     if (kept && performance.now() <= kept.expiresAt) return kept
     // A server without room for a new connection is asked on the old one.
     const opened = kept ? await this.open(timeoutMs / 2).catch(() => kept) : await this.open(timeoutMs)
@@ -63,6 +63,6 @@ export class StatusProbe {
     this.#isClosed = true
     const connection = this.#connection
     this.#connection = undefined
-    if (connection && !connection.isOver) await connection.close()
+    if (connection && !connection.isClosed) await connection.close()
   }
 }

@@ -1,5 +1,6 @@
 import { expect, test } from 'bun:test'
 import type { Action, Setting } from './plan.ts'
+import type { Statement } from './process.ts'
 import { Simulation } from './simulation.ts'
 
 /** Faults that the simulation has found, as the shortest schedules. Each runs with this many seeds. */
@@ -7,14 +8,20 @@ const SEEDS = 40
 
 const SETTING: Setting = { size: 1, wait: 1500, statement: 3000, hosts: 1, isPooled: false, wanted: 'any' }
 
-const ask = (after: number, takes: number, hangsUpAfter: number | null = null): Action => ({
-  does: 'ask',
-  after,
-  lane: 'a',
-  statement: { takes, ends: 'rows', isWrite: false, isTrickling: false },
-  isForRequest: true,
-  hangsUpAfter,
-})
+const plain = (takes: number): Statement => ({ takes, ends: 'rows', isWrite: false, isTrickling: false })
+
+const ask = (after: number, takes: number, hangsUpAfter: number | null = null) =>
+  ({
+    does: 'ask',
+    after,
+    lane: 'a',
+    statement: plain(takes),
+    isForRequest: true,
+    hangsUpAfter,
+  }) satisfies Action
+
+/** What a lease of several statements does beyond its first one. */
+const ALONE = { isTransaction: false, failsItself: false }
 
 const lasting = (after: number, kind: 'silent' | 'closing' | 'forgetful', lasts: number): Action => ({
   does: 'trouble',
@@ -33,7 +40,7 @@ const plans: [string, Partial<Setting>, Action[]][] = [
     [lasting(0, 'closing', 5000), ask(1, 5), close(10)],
   ],
   [
-    'while a database is gone, there are no more attempts to connect than the pool may have connections',
+    'while a database is gone, there is one attempt at a time to connect if the pool may have one connection',
     {},
     [lasting(0, 'silent', 6000), ask(1, 5)],
   ],
@@ -59,6 +66,21 @@ const plans: [string, Partial<Setting>, Action[]][] = [
     ],
   ],
   ['a later probe ends with the pool, and opens no connection', {}, [ask(0, 2900), close(1253)]],
+  [
+    'a statement is repeated in time if the network drops its connection and the one of the last probe',
+    { wait: 5000, statement: 1000 },
+    [ask(0, 5), ask(246, 1500), lasting(1154, 'forgetful', 50)],
+  ],
+  [
+    'a probe whose kept connection ends with the pool opens no other one',
+    { wait: 1000, statement: 1000 },
+    [ask(487, 1241), { does: 'stop', after: 432, lasts: 7427 }, close(10)],
+  ],
+  [
+    'a lease whose time ends between two statements fails because of its time',
+    { wait: 1000, statement: 500 },
+    [{ ...ask(188, 17), further: { ...ALONE, statements: [plain(11)], pause: 1594 } }],
+  ],
 ]
 
 test.each(plans)('%s', (_, setting, actions) => {

@@ -1,7 +1,7 @@
 import { onTimeout } from '../../../src/postgres/connection/clock.ts'
 import type { Backend } from '../../../src/postgres/connection/socket.ts'
 import type { Dial } from '../../../src/postgres/connection/wire.ts'
-import { timeoutError } from '../../../src/postgres/failures.ts'
+import { closedError, timeoutError } from '../../../src/postgres/failures.ts'
 import { Link } from './link.ts'
 import type { Observer } from './observer.ts'
 import type { Setting } from './plan.ts'
@@ -55,9 +55,9 @@ export class Host {
     this.timeout = statement
   }
 
-  readonly dial: Dial = (_, timeoutMs) => {
+  readonly dial: Dial = (_, timeoutMs, signal) => {
     this.observer.hold(1)
-    return this.#reach(timeoutMs, () => this.#accept()).then(
+    return this.#reach(timeoutMs, () => this.#accept(), { signal }).then(
       wire => wire.handOver(),
       error => {
         this.observer.hold(-1)
@@ -75,7 +75,7 @@ export class Host {
         const process = this.processes.get(pid)
         return process?.secret === secret ? process.cancel() : undefined
       },
-      true,
+      { actsAfterTimeout: true },
     )
   }
 
@@ -98,6 +98,11 @@ export class Host {
     for (const hear of this.#unheard.splice(0)) if (!isForgotten) hear()
   }
 
+  /** Whether the program holds a connection from which it will never hear again. */
+  get hasLost(): boolean {
+    return this.links.some(({ isLost }) => isLost)
+  }
+
   #accept(): SimulatedWire {
     const link = new Link(this.time, this, this.chance)
     this.links.push(link)
@@ -112,11 +117,12 @@ export class Host {
   /**
    * Opens a socket and lets the server act. Resolves when the result has arrived.
    * @param actsAfterTimeout whether the server also acts after the timeout
+   * @param signal ends the attempt
    */
   #reach<Result>(
     timeoutMs: number,
     act: () => Result | 'unheard',
-    actsAfterTimeout = false,
+    { actsAfterTimeout = false, signal }: { actsAfterTimeout?: boolean; signal?: AbortSignal | undefined },
   ): Promise<Result> {
     const { promise, resolve, reject } = Promise.withResolvers<Result>()
     let isOver = false
@@ -125,6 +131,13 @@ export class Host {
       reject(timeoutError())
     }
     const settle = onTimeout(timeoutMs, giveUp, this.time)
+    const abort = () => {
+      settle()
+      isOver = true
+      reject(closedError())
+    }
+    if (signal?.aborted) abort()
+    signal?.addEventListener('abort', abort, { once: true })
     const hear = () => {
       if (isOver && !actsAfterTimeout) return
       if (this.isSilent) {
@@ -136,6 +149,8 @@ export class Host {
       if (result === 'unheard') return
       const read = () => {
         settle()
+        signal?.removeEventListener('abort', abort)
+        if (isOver) return
         if (isShut) reject(Object.assign(new Error('refused'), { code: 'ECONNREFUSED' }))
         else resolve(result as Result)
       }

@@ -22,6 +22,7 @@ export class Link {
   readonly #messages: Record<Direction, Message[]> = { up: [], down: [] }
   readonly #arrived: Message[] = []
   #isForgotten = false
+  #isClosed = false
 
   constructor(
     private readonly time: SimulatedTime,
@@ -29,9 +30,19 @@ export class Link {
     private readonly chance: () => number,
   ) {}
 
-  /** Whether a firewall silently drops all further messages. */
+  /** A firewall silently drops all further messages. */
   forget(): void {
     this.#isForgotten = true
+  }
+
+  /** The program has closed its end. */
+  close(): void {
+    this.#isClosed = true
+  }
+
+  /** Whether the program still holds it, and will never hear from it again. */
+  get isLost(): boolean {
+    return this.#isForgotten && !this.#isClosed
   }
 
   /** @param arrive called when the message has reached the machine; the program may read it later */

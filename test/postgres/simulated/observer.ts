@@ -1,4 +1,4 @@
-import type { ServingDatabase } from '../../../src/postgres/pool/serving-database.ts'
+import type { ConnectionPool } from '../../../src/postgres/pool/connection-pool.ts'
 import type { Setting } from './plan.ts'
 import type { Statement } from './process.ts'
 import { type Outcome, type Question, type Run, wrongOutcome } from './questions.ts'
@@ -13,12 +13,18 @@ const TOLERANCE = 300
 const LONGEST_PAUSE = 1000
 
 /**
- * The time that the monitor gives running statements after a suspension, for answers that arrived meanwhile.
+ * The time that a lease has beyond its own for the report of the server, and that the monitor gives running statements
+ * after a suspension, for answers that arrived meanwhile.
  */
 const GRACE = 1000
 
 /** The milliseconds within which the statement of a disconnected client is cancelled. */
 const CANCELLED = 2000
+
+/**
+ * The milliseconds within which a working database is found again: a pause between two attempts, and an attempt.
+ */
+export const RECOVERY = 1100
 
 /** Checks the invariants of the pool after every event. */
 export class Observer {
@@ -29,8 +35,6 @@ export class Observer {
   speaker: Run | undefined
   /** The first fault. */
   fault: string | undefined
-  /** Whether no event so far has ended connections or prevented new ones. */
-  isCalm = true
   isClosed = false
   /** An upper bound of the number of connections that were cut or lost so far. */
   lost = 0
@@ -40,6 +44,8 @@ export class Observer {
   isDisplacing = false
   /** The number of connections that are open or being opened. */
   held = 0
+  /** The time from which no failure has an effect any more, except on connections that are lost silently. */
+  #calmAt = 0
   #isLost = false
   /** The time since which a statement waits although a further connection could be opened. */
   #roomSince: number | undefined
@@ -49,6 +55,8 @@ export class Observer {
   constructor(
     private readonly setting: Setting,
     private readonly time: SimulatedTime,
+    /** Whether the program holds connections that are lost silently. */
+    private readonly hasLost: () => boolean,
     private readonly trace?: string[],
   ) {}
 
@@ -78,6 +86,17 @@ export class Observer {
     if (isLost === this.#isLost) this.wrong(`logged twice: ${line}`)
     if (isLost && this.isCalm) this.wrong('an outage is logged that did not happen')
     this.#isLost = isLost
+  }
+
+  /** Whether the database is well, and the pool knows it. */
+  get isCalm(): boolean {
+    return !this.#isLost && this.time.now() >= this.#calmAt && !this.hasLost()
+  }
+
+  /** A failure begins, which has effects until `end` at least. A suspended program notices it later. */
+  trouble(end: number): void {
+    this.#calmAt = Math.max(this.#calmAt, end + RECOVERY, this.time.resumesAt + RECOVERY)
+    for (const question of this.pending) question.isCalm = false
   }
 
   asked(question: Question): void {
@@ -114,13 +133,17 @@ export class Observer {
 
   /** A server starts a statement. A lease may be repeated once after a failure. */
   begin(id: number, place: number): Statement {
-    const { statements, begun, isForRequest } = this.#question(id)
+    const { statements, begun, isForRequest, isCalm } = this.#question(id)
     this.note(`${id} is begun at ${place}`)
     const times = (begun[place] ?? 0) + 1
     begun[place] = times
     if (times > (isForRequest ? 2 : 1)) this.wrong(`${id} is run ${times} times`)
-    const hasCause = statements.some(({ ends }) => ends === 'deadlock' || ends === 'no-memory')
-    if (times > 1 && this.isCalm && !hasCause) this.wrong(`${id} is run once more without a cause`)
+    // A connection that was opened in an outage may lead to a server that is a standby now.
+    const mayBeElsewhere = this.setting.hosts > 1
+    const hasCause = statements.some(
+      ({ ends, isWrite }) => ends === 'deadlock' || ends === 'no-memory' || (isWrite && mayBeElsewhere),
+    )
+    if (times > 1 && isCalm && !hasCause) this.wrong(`${id} is run once more without a cause`)
     return statements[place] as Statement
   }
 
@@ -138,8 +161,8 @@ export class Observer {
   /** A server ends an idle transaction. */
   endsIdle(): void {
     this.note('an idle transaction is ended')
-    this.isCalm = false
     this.lost++
+    this.trouble(this.time.now())
   }
 
   /** The rows of a statement that ran for `ran` milliseconds have reached the machine. */
@@ -151,8 +174,9 @@ export class Observer {
   /** A server gets a cancel request: the client has disconnected, or the lease takes too long, has failed, or is over. */
   cancelled(id: number): void {
     this.note(`${id} is cancelled`)
-    const { client, sentAt, hasFailed, outcome } = this.#question(id)
-    const isTooLong = this.time.now() - sentAt >= this.setting.statement
+    const { client, sentAt, deadline, hasFailed, outcome } = this.#question(id)
+    const now = this.time.now()
+    const isTooLong = now - sentAt >= this.setting.statement || now >= deadline - GRACE
     if (!client.signal.aborted && !this.isClosed && !isTooLong && !hasFailed && !outcome)
       this.wrong(`${id} is cancelled without a cause`)
   }
@@ -163,8 +187,8 @@ export class Observer {
     question.outcome = outcome
     this.#turns.leave(id)
     this.note(`${id} is over: ${'error' in outcome ? outcome.error : 'rows'}`)
-    const { setting, isCalm, isClosed, lost, isDisplacing } = this
-    const around = { now: this.time.now(), setting, isCalm, isClosed, lost, isDisplacing }
+    const { setting, isClosed, lost, isDisplacing } = this
+    const around = { now: this.time.now(), setting, isClosed, lost, isDisplacing }
     const what = wrongOutcome(question, outcome, around)
     if (what) this.wrong(`${id}: ${what}`)
   }
@@ -185,27 +209,32 @@ export class Observer {
       question.cancelledBy += milliseconds
     }
     if (this.#roomSince !== undefined) this.#roomSince += milliseconds
+    if (this.time.now() < this.#calmAt) this.#calmAt += milliseconds
     this.closesBy += milliseconds
   }
 
-  /** The time by which a lease that starts now must be over. It may pause after its time. */
-  endOf(isForRequest: boolean, pause: number): number {
-    const { wait, statement } = this.setting
-    return this.time.now() + (isForRequest ? 2 : 1) * (wait + statement + 1000 + pause) + TOLERANCE
+  /** The deadline of a request that arrives now. */
+  deadline(): number {
+    return this.time.now() + this.setting.wait + this.setting.statement + GRACE
+  }
+
+  /** The time by which a lease that is asked for now must be over. It may pause after its time. */
+  endOf(pause: number): number {
+    return this.deadline() + pause + TOLERANCE
   }
 
   /** The conditions that hold after each event. */
-  check(pool: ServingDatabase): void {
+  check(pool: ConnectionPool): void {
     const now = this.time.now()
-    for (const { id, endsBy, cancelledBy, workEndsBy } of this.pending) {
+    for (const { id, endsBy, cancelledBy, workEndsBy, isCalm } of this.pending) {
       if (now > workEndsBy) this.wrong(`the work of ${id} does not end in time`)
       // The answer to a cancel request may be lost with its connection, even if the failure begins after the
       // request.
-      if (now > endsBy || (this.isCalm && now > cancelledBy)) this.wrong(`${id} is not over in time`)
+      if (now > endsBy || (isCalm && now > cancelledBy)) this.wrong(`${id} is not over in time`)
     }
     if (now > this.closesBy) this.wrong('the pool is still not closed')
-    // One connection is for probing the server.
-    const most = this.setting.size + 1
+    // One connection is for probing the server. While the database is down, two attempts at a time are made.
+    const most = (this.#isLost ? Math.min(this.setting.size, 2) : this.setting.size) + 1
     if (this.held > most) this.wrong(`${this.held} connections, of ${most}`)
     if (this.pending.size === 0) {
       this.#roomSince = undefined

@@ -20,6 +20,8 @@ export interface Question {
   readonly pause: number
   readonly client: AbortController
   readonly askedAt: number
+  /** The deadline of the request. */
+  deadline: number
   /** The time by which the lease must be over. */
   endsBy: number
   /**
@@ -39,6 +41,10 @@ export interface Question {
   isPausing: boolean
   /** Whether a server has failed a statement. */
   hasFailed: boolean
+  /** Whether the database has been well for all of its life. */
+  isCalm: boolean
+  /** An upper bound of the number of connections that had been lost before it was asked. */
+  readonly lostBefore: number
   /** Whether the rows of the only statement arrived while the program was suspended. */
   hasCome: boolean
   outcome?: Outcome
@@ -59,12 +65,18 @@ export class OwnError extends Error {}
 
 export type Outcome = { rows: object } | { error: unknown }
 
+/** Beyond its time, a lease has this for the report of the server. */
+const GRACE = 1000
+
+/** What has to be left of its time for a lease to be repeated. */
+const REPETITION = 500
+
+const mayRepeat = (deadline: number, now: number) => now + REPETITION <= deadline - GRACE
+
 /** Further facts at the end of a statement. */
 export interface Circumstances {
   now: number
   setting: Setting
-  /** Whether no event so far has ended connections or prevented new ones. */
-  isCalm: boolean
   isClosed: boolean
   /** An upper bound of the number of connections that were cut or lost so far. */
   lost: number
@@ -107,14 +119,20 @@ export function wrongOutcome(
 
 function wrongReason(
   reason: string,
-  { statements, askedAt, isForRequest }: Question,
-  { now, setting, isCalm, isClosed, lost }: Circumstances,
+  { statements, askedAt, deadline, isForRequest, isCalm, lostBefore }: Question,
+  { now, setting, isClosed, lost }: Circumstances,
 ): string | undefined {
-  // A request repeats a lease whose connection was cut.
-  const mayLose = isForRequest && statements.every(({ ends }) => ends === 'rows') ? 1 : 0
+  // A request repeats a lease whose connection was cut, if there is time.
+  const isRepeated =
+    isForRequest && statements.every(({ ends }) => ends === 'rows') && mayRepeat(deadline, now)
   let isTrue = !isCalm || statements.some(({ ends }) => REASONS[ends]?.test(reason))
-  if (reason === 'all connections to the database are in use') isTrue = now - askedAt >= setting.wait
+  if (reason === 'all connections to the database are in use')
+    isTrue = now - askedAt >= setting.wait || now >= deadline - GRACE
   if (reason === 'the service is stopping') isTrue = isClosed
-  if (reason === 'the connection to the database was lost') isTrue = isClosed || lost > mayLose
+  // A connection that was opened in an outage may lead to the second host, a standby, as long as it is used.
+  if (reason === 'the database is read-only')
+    isTrue = statements.some(({ isWrite }) => isWrite) && (!isCalm || setting.hosts > 1)
+  if (reason === 'the connection to the database was lost')
+    isTrue = isClosed || lost - lostBefore > (isRepeated ? 1 : 0)
   return isTrue ? undefined : `unavailable without a cause: ${reason}`
 }

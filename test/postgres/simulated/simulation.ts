@@ -1,13 +1,8 @@
+import { RECOVERY } from './observer.ts'
 import type { Action, Plan } from './plan.ts'
 import type { Question } from './questions.ts'
 import { begin, endAll } from './troubles.ts'
 import { CLOSING, World } from './world.ts'
-
-/**
- * The milliseconds within which a working database is found again: a pause between two attempts, and an
- * attempt.
- */
-const RECOVERY = 1100
 
 /** Failures after which a server process no longer exists or has another role. */
 const RESTARTS = new Set<string>(['shut', 'closing', 'starting', 'restart'])
@@ -68,8 +63,8 @@ export class Simulation {
         return
       case 'trouble':
         observer.note(`${action.kind}: ${'lasts' in action ? `${action.lasts} ms` : action.which}`)
-        observer.isCalm = false
-        observer.lost += action.kind === 'cut one' ? 1 : Number.POSITIVE_INFINITY
+        observer.lost += action.kind === 'cut one' ? 1 : this.plan.setting.size + 1
+        observer.trouble(this.#endOf(action))
         begin(action, this.#world.hosts)
         return
       case 'stop':
@@ -82,6 +77,17 @@ export class Simulation {
       case 'close':
         if (!observer.isClosed) this.#world.close()
     }
+  }
+
+  /** The time until which a failure that begins now has effects, if the pool recovers as it should. */
+  #endOf(trouble: Extract<Action, { does: 'trouble' }>): number {
+    const now = this.#world.time.now()
+    // Connections lead to a server that has another role from now on.
+    if (trouble.kind === 'switchover') return Number.POSITIVE_INFINITY
+    if (!('lasts' in trouble)) return now
+    // What was being opened when the network dropped messages must time out first.
+    const late = trouble.kind === 'forgetful' ? this.plan.setting.wait : 0
+    return now + trouble.lasts + late
   }
 
   /** Runs `count` statements concurrently. */
@@ -119,7 +125,7 @@ export class Simulation {
     for (const { id, outcome } of [...this.#ask(1), ...this.#ask(size + 1)])
       if (outcome && 'error' in outcome) observer.wrong(`${id} fails although all is well: ${outcome.error}`)
     this.#world.goOn(this.#world.time.now() + CLOSING)
-    const { inUse, waiting } = this.#world.pool.stats()
+    const { inUse, waiting } = this.#world.database.pool.stats()
     if (inUse + waiting > 0) observer.wrong(`${inUse} in use and ${waiting} waiting when all is over`)
   }
 }

@@ -32,7 +32,8 @@ export const LATENESS = 2
 /** A clock that jumps from event to event. The order of simultaneous events is random. */
 export class SimulatedTime implements Clock {
   #now = 1000
-  #resumesAt = 0
+  /** When the last suspension ends, or has ended. */
+  resumesAt = 0
   readonly #events: Event[] = []
 
   constructor(private readonly chance: Chance) {}
@@ -73,11 +74,11 @@ export class SimulatedTime implements Clock {
 
   /** Suspends the program (SIGSTOP, a frozen container). Everything outside continues. */
   stop(milliseconds: number): void {
-    this.#resumesAt = Math.max(this.#resumesAt, this.#now + milliseconds)
+    this.resumesAt = Math.max(this.resumesAt, this.#now + milliseconds)
   }
 
   get isStopped(): boolean {
-    return this.#now < this.#resumesAt
+    return this.#now < this.resumesAt
   }
 
   /** The number of timers that are set. */
@@ -88,7 +89,7 @@ export class SimulatedTime implements Clock {
   /** Runs the next event before `end`, or moves the clock to `end`. @returns whether `end` is not reached */
   step(end: number): boolean {
     const { isStopped } = this
-    const limit = isStopped ? this.#resumesAt : end
+    const limit = isStopped ? this.resumesAt : end
     let earliest = limit
     for (let index = 0; index < this.#events.length; index++) {
       const { at, kind } = this.#events[index] as Event
@@ -114,7 +115,7 @@ export class SimulatedTime implements Clock {
       const { at, kind } = this.#events[index] as Event
       if (at > until || (isStopped && kind !== 'outside')) continue
       // After a suspension, timers fire before the program reads what arrived meanwhile.
-      const isTimerLate = kind === 'timer' && at <= this.#resumesAt
+      const isTimerLate = kind === 'timer' && at <= this.resumesAt
       if (isTimerLate && !isLate) {
         isLate = true
         count = 0

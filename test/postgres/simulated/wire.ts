@@ -23,7 +23,7 @@ interface Waiting {
 
 /** A connection to a simulated server, in place of a connection of postgres.js through a socket. */
 export class SimulatedWire implements Wire {
-  bytesRead = 0
+  onData = () => {}
   onEnd = () => {}
   process: Process | undefined
   isIdle = false
@@ -93,7 +93,7 @@ export class SimulatedWire implements Wire {
   /** The program has read a message of the server. */
   hear(answer: Answer): void {
     if (this.#isOver) return
-    this.bytesRead++
+    this.onData()
     this.isIdle = answer.status === 'I'
     if ('part' in answer) return
     const asking = this.#asking.shift()
@@ -121,6 +121,8 @@ export class SimulatedWire implements Wire {
 
   #end(): void {
     this.#isOver = true
+    if (this.link.isLost) this.host.observer.trouble(this.host.time.now())
+    this.link.close()
     if (this.#isHandedOver) this.host.observer.hold(-1)
     this.onEnd()
   }

@@ -20,7 +20,7 @@ export class World {
   readonly time: SimulatedTime
   readonly observer: Observer
   readonly hosts: Host[]
-  readonly pool: ServingDatabase
+  readonly database: ServingDatabase
   /** Shared by all clients that never disconnect, because making a signal takes longer than most events. */
   readonly #patient = new AbortController()
 
@@ -28,21 +28,21 @@ export class World {
   constructor({ setting, seed }: Plan, trace?: string[]) {
     const chance = chanceFrom(seed)
     const time = new SimulatedTime(chance)
-    const observer = new Observer(setting, time, trace)
+    const observer = new Observer(setting, time, () => hosts.some(({ hasLost }) => hasLost), trace)
     const names = ['one', 'two'].slice(0, setting.hosts)
     const hosts = names.map(name => new Host(name, time, chance, setting, observer))
     endAll(hosts)
-    const dial: Dial = (start, timeoutMs) => {
+    const dial: Dial = (start, timeoutMs, signal) => {
       const { address } = start.route
       const host = hosts.find(({ name }) => 'host' in address && address.host === name) as Host
-      return host.dial(start, timeoutMs)
+      return host.dial(start, timeoutMs, signal)
     }
     const url = urlOf(names, setting)
     this.time = time
     this.observer = observer
     this.hosts = hosts
-    this.pool = new ServingDatabase(
-      timeoutMs => openFirst(url, timeoutMs, { dial, clock: time }),
+    this.database = new ServingDatabase(
+      (timeoutMs, signal) => openFirst(url, timeoutMs, { dial, clock: time, signal }),
       {
         size: setting.size,
         waitMs: setting.wait,
@@ -68,7 +68,7 @@ export class World {
 
   #settle(): void {
     drainMicrotasks()
-    this.observer.check(this.pool)
+    this.observer.check(this.database.pool)
   }
 
   ask({ lane, statement, further, isForRequest, hangsUpAfter }: Asking): void {
@@ -83,7 +83,8 @@ export class World {
       pause: further?.pause ?? 0,
       client,
       askedAt: this.time.now(),
-      endsBy: observer.endOf(isForRequest, further?.pause ?? 0),
+      deadline: observer.deadline(),
+      endsBy: observer.endOf(further?.pause ?? 0),
       cancelledBy: Number.POSITIVE_INFINITY,
       workEndsBy: Number.POSITIVE_INFINITY,
       sentAt: Number.POSITIVE_INFINITY,
@@ -91,12 +92,15 @@ export class World {
       failsItself: further?.failsItself ?? false,
       isPausing: false,
       hasFailed: false,
+      isCalm: observer.isCalm,
+      lostBefore: observer.isCalm ? observer.lost : 0,
       hasCome: false,
     }
     observer.asked(question)
-    const before = this.pool.stats()
-    const leases = this.pool.forRequest(client, lane)
-    const runner = isForRequest ? leases : this.pool
+    const { pool } = this.database
+    const before = pool.stats()
+    const leases = this.database.forRequest(client, lane)
+    const runner = isForRequest ? leases : this.database
     const answer = further
       ? leases.lease(lease => this.#read(lease, question, further).finally(() => observer.worked(question)))
       : Promise.resolve(runner.unsafe(ASK, [question.id, 0], { prepare: true }))
@@ -106,7 +110,7 @@ export class World {
     )
     drainMicrotasks()
     // An idle connection may have to be tested first.
-    if (before.idle === 0 && this.pool.stats().waiting > before.waiting) observer.waits(question)
+    if (before.idle === 0 && pool.stats().waiting > before.waiting) observer.waits(question)
     if (isForRequest && hangsUpAfter !== null)
       this.time.add('read', hangsUpAfter, () => this.#hangUp(question))
   }
@@ -155,7 +159,7 @@ export class World {
     const observer = this.observer
     const before = [...observer.pending]
     observer.isDisplacing = true
-    const hasMadeRoom = this.pool.displace(lane)
+    const hasMadeRoom = this.database.pool.displace(lane)
     drainMicrotasks()
     observer.isDisplacing = false
     observer.note(`room for one of lane "${lane}": ${hasMadeRoom}`)
@@ -170,7 +174,7 @@ export class World {
     observer.note('the pool is closed')
     observer.isClosed = true
     observer.closesBy = this.time.now() + CLOSING
-    void this.pool.close().then(() => {
+    void this.database.close().then(() => {
       observer.closesBy = Number.POSITIVE_INFINITY
     })
     drainMicrotasks()

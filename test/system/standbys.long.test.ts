@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test'
 import { openDatabase } from '../../src/postgres/database.ts'
-import type { Reader } from '../../src/postgres/standby/replicas.ts'
+import type { ServerView } from '../../src/postgres/standby/standbys.ts'
 import type { OwnCluster } from '../support/cluster.ts'
 import { axport, cleanUp } from '../support/executable.ts'
 import { assessment, ORGANIZATION, organization } from '../support/fixtures.ts'
@@ -25,7 +25,7 @@ setDefaultTimeout(120_000)
 
 let all: Replicated
 let service: Served
-/** A token whose preferred reader is the first standby, and one whose preferred reader is the second. */
+/** A token whose preferred server is the first standby, and one whose preferred server is the second. */
 let tokens: [string, string]
 let walkers: Walkers
 
@@ -48,16 +48,16 @@ afterAll(async () => {
 interface Ready {
   ready: boolean
   checks: { check: string; status: string; detail?: string }[]
-  readers: Reader[]
+  servers: ServerView[]
 }
 
 const ready = async () => (await (await fetch(`${service.admin}/ready`)).json()) as Ready
 
 /** The reasons for which servers are not read from, by their names; undefined for servers that are read from. */
 async function reasons(): Promise<Record<string, string | undefined>> {
-  const { readers } = await ready()
+  const { servers } = await ready()
   return Object.fromEntries(
-    readers.map(({ server, serves, why }) => [server, serves ? undefined : (why ?? '')]),
+    servers.map(({ server, serves, why }) => [server, serves ? undefined : (why ?? '')]),
   )
 }
 
@@ -135,7 +135,7 @@ test('a standby whose lag exceeds READ_LAG is not read from; without any standby
   })
   expect(found.primary).toBeUndefined()
   expect(await metricOf(`standby_lag_seconds{server="${nameOf(all.first)}"}`)).toBeGreaterThanOrEqual(2)
-  expect(await metricOf('reader_serves{server="primary"}')).toBe(1)
+  expect(await metricOf('server_serves{server="primary"}')).toBe(1)
 })
 
 test('a change of access names the standbys that have not replayed it within --wait, and succeeds once all have', async () => {

@@ -30,28 +30,31 @@ export function whyTooFarBehind({ lagMs, isMinimum }: Lag, maxLagMs: number): st
 /** Good checks in a row until a standby is read from again: one that comes and goes would make walks jump. */
 const GOOD_CHECKS = 3
 
-/** Whether a standby is read from, by its checks. */
-export class Eligibility {
-  /** Why it is not read from; undefined if it is. */
-  reason: string | undefined = 'it has not been asked yet'
-  #goodChecks = 0
-  #wasEligible = false
-  #wasChecked = false
+/**
+ * Whether a standby is read from, by its checks:
+ *
+ *     unknown     a good check                  → healthy
+ *     healthy     a bad check                   → unhealthy
+ *     unhealthy   GOOD_CHECKS good ones in a row → healthy
+ */
+export type Eligibility =
+  | { is: 'unknown' }
+  /** `since`: when it was found, by performance.now(). */
+  | { is: 'healthy'; since: number }
+  /** `reason`: what the last check found, for people. `goodChecks`: how many were good since the last bad one. */
+  | { is: 'unhealthy'; reason: string; goodChecks: number }
 
-  /**
-   * @param problem found by a check; undefined for none
-   * @returns what changed
-   */
-  note(problem: string | undefined): 'lost' | 'found' | undefined {
-    const before = this.reason === undefined
-    const isFirst = !this.#wasChecked
-    this.#wasChecked = true
-    this.#goodChecks = problem === undefined ? this.#goodChecks + 1 : 0
-    const isEligible =
-      problem === undefined && (before || !this.#wasEligible || this.#goodChecks >= GOOD_CHECKS)
-    this.#wasEligible ||= isEligible
-    this.reason = isEligible ? undefined : (problem ?? 'it has just come back')
-    if (isEligible) return before || isFirst ? undefined : 'found'
-    return before || isFirst ? 'lost' : undefined
-  }
+/** What a check makes of the eligibility. @param problem that it found; undefined for none */
+export function checked(before: Eligibility, problem: string | undefined, now: number): Eligibility {
+  if (problem !== undefined) return { is: 'unhealthy', reason: problem, goodChecks: 0 }
+  if (before.is === 'healthy') return before
+  const goodChecks = before.is === 'unknown' ? GOOD_CHECKS : before.goodChecks + 1
+  if (goodChecks >= GOOD_CHECKS) return { is: 'healthy', since: now }
+  return { is: 'unhealthy', reason: 'it has just come back', goodChecks }
+}
+
+/** Why a standby is passed over, for people; undefined if it is read from. */
+export function whyPassedOver(eligibility: Eligibility): string | undefined {
+  if (eligibility.is === 'unknown') return 'it has not been asked yet'
+  return eligibility.is === 'unhealthy' ? eligibility.reason : undefined
 }

@@ -1,8 +1,8 @@
 import { shared, within } from '../../within.ts'
 import type { Open } from '../connection/connection.ts'
 import { reasonOf } from '../failures.ts'
-import type { StateLog } from '../pool/availability.ts'
-import type { PoolBounds } from '../pool/connection-pool.ts'
+import type { PoolBounds } from '../pool/bounds.ts'
+import type { StateLog } from '../pool/pool-state.ts'
 import { Positions } from './positions.ts'
 import { StatusProbe } from './server-status.ts'
 import { CHECK_TIMEOUT_MS, type Primary, Standby } from './standby.ts'
@@ -14,7 +14,7 @@ const CHECK_INTERVAL_MS = 1000
 const PRIMARY_FIRST_MS = 250
 
 /** A server as operators see it. */
-export interface Reader {
+export interface ServerView {
   /** host:port of a standby, or "primary". */
   server: string
   /** Whether pages and records are read there now. */
@@ -25,7 +25,7 @@ export interface Reader {
   why?: string
 }
 
-interface ReplicasOptions {
+interface StandbysOptions {
   /** The servers of DATABASE_READ_URL. */
   servers: { name: string; open: Open }[]
   /** Opens a connection to DATABASE_URL. */
@@ -37,43 +37,38 @@ interface ReplicasOptions {
 }
 
 /**
- * The standbys that are read from. Each second the primary is asked for its position in the log of writes, and then each
- * standby for what it has replayed. While the primary does not answer, its last answer stays in use.
+ * The standbys that are read from. Each second the primary is asked for its position in the WAL, and then each standby for
+ * its replay position. While the primary does not answer, its last answer stays in use.
  */
-export class Replicas {
-  readonly standbys: Standby[]
+export class Standbys {
+  readonly all: Standby[]
   /** Pages and records that the primary has answered. */
   primaryReads = 0
   /** Requests that moved on to another server: the standby did not know their token, or failed. */
   readonly moved = { unknownToken: 0, trouble: 0 }
-  /** For so long a request whose standby failed may move on to the next one. */
-  readonly retryMs: number
   readonly #primary: Primary = { identity: undefined, positions: new Positions() }
   readonly #probe: StatusProbe
   /** Why the primary does not answer. */
   #whyAway: string | undefined
   #checks: Timer | undefined
 
-  private constructor({ servers, primary, bounds, maxLagMs, log }: ReplicasOptions) {
-    this.retryMs = bounds.waitMs
+  private constructor({ servers, primary, bounds, maxLagMs, log }: StandbysOptions) {
     this.#probe = new StatusProbe(primary)
-    this.standbys = servers.map(
-      ({ name, open }) => new Standby(name, open, bounds, this.#primary, maxLagMs, log),
-    )
+    this.all = servers.map(({ name, open }) => new Standby(name, open, bounds, this.#primary, maxLagMs, log))
   }
 
   /** Resolves after the first check, whatever it finds: the service starts without a standby that is away. */
-  static async open(options: ReplicasOptions): Promise<Replicas> {
-    const replicas = new Replicas(options)
-    await replicas.#checkPrimary()
-    await replicas.#check()
-    replicas.#checks = setInterval(() => void replicas.#check(), CHECK_INTERVAL_MS).unref()
-    return replicas
+  static async open(options: StandbysOptions): Promise<Standbys> {
+    const standbys = new Standbys(options)
+    await standbys.#checkPrimary()
+    await standbys.#check()
+    standbys.#checks = setInterval(() => void standbys.#check(), CHECK_INTERVAL_MS).unref()
+    return standbys
   }
 
   /** The standbys that may be asked, in the order of rendezvous hashing: the same on every process. */
   candidates(tokenDigest: Uint8Array): Standby[] {
-    const fit = this.standbys.filter(standby => standby.why === undefined)
+    const fit = this.all.filter(standby => standby.why === undefined)
     return fit.length < 2 ? fit : ranked(tokenDigest, fit)
   }
 
@@ -81,8 +76,9 @@ export class Replicas {
     return this.#whyAway !== undefined
   }
 
-  readers(): Reader[] {
-    const standbys: Reader[] = this.standbys.map(({ name, lag, why }) => ({
+  /** The standbys and the primary, as operators see them. */
+  servers(): ServerView[] {
+    const standbys: ServerView[] = this.all.map(({ name, lag, why }) => ({
       server: name,
       serves: why === undefined,
       ...(lag && { lag: Math.round(lag.lagMs / 1000) }),
@@ -95,12 +91,12 @@ export class Replicas {
 
   async close(): Promise<void> {
     clearInterval(this.#checks)
-    await Promise.all([this.#probe.close(), ...this.standbys.map(standby => standby.close())])
+    await Promise.all([this.#probe.close(), ...this.all.map(standby => standby.close())])
   }
 
   async #check(): Promise<void> {
     await within(PRIMARY_FIRST_MS, this.#checkPrimary(), undefined)
-    await Promise.all(this.standbys.map(standby => standby.check()))
+    await Promise.all(this.all.map(standby => standby.check()))
   }
 
   readonly #checkPrimary = shared(async () => {

@@ -2,7 +2,7 @@ import { Failure } from '../../errors.ts'
 import { type Address, type PostgresUrl, readPostgresUrl } from '../connection/url.ts'
 
 /** A server of DATABASE_READ_URL. */
-export interface ReadServer {
+export interface StandbyAddress {
   /** host:port, or the path of its socket: the same on every process. */
   name: string
   /** Reads the setting again, because a password may change. @throws Failure */
@@ -13,7 +13,7 @@ export interface ReadServer {
  * The servers of DATABASE_READ_URL, one for each host.
  * @throws Failure for an invalid URL, or one that asks for a primary
  */
-export function readServers(read: () => string): ReadServer[] {
+export function standbyAddresses(read: () => string): StandbyAddress[] {
   const url = readUrl(read())
   if (url.target === 'primary' || url.target === 'read-write')
     throw new Failure(

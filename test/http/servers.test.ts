@@ -1,6 +1,6 @@
 import { expect, setDefaultTimeout, test } from 'bun:test'
-import { mergedReaders } from '../../src/http/admin/readers.ts'
 import type { Readiness } from '../../src/http/admin/readiness.ts'
+import { mergedServers } from '../../src/http/admin/servers.ts'
 import { TEST_TIMEOUT_MS } from '../support/executable.ts'
 import { freePort } from '../support/free-port.ts'
 import { useServedWorld } from '../support/served.ts'
@@ -16,7 +16,7 @@ test.each([[[]], [['--workers', '2']]])(
     const served = await world.serve(args, { DATABASE_READ_URL: `postgres://u:S3cretPassw0rd@${away}/d` })
     expect((await world.list(served)).status).toBe(200)
     const answer = await fetch(`${served.admin}/ready`)
-    expect([answer.status, ((await answer.json()) as Readiness).readers]).toEqual([
+    expect([answer.status, ((await answer.json()) as Readiness).servers]).toEqual([
       200,
       [
         { server: away, serves: false, why: 'nothing listens there' },
@@ -24,7 +24,7 @@ test.each([[[]], [['--workers', '2']]])(
       ],
     ])
     const metrics = await (await fetch(`${served.admin}/metrics`)).text()
-    expect(metrics).toContain(`axport_reader_serves{server="${away}"} 0\n`)
+    expect(metrics).toContain(`axport_server_serves{server="${away}"} 0\n`)
     expect(metrics).toContain('axport_reads_total{server="primary"} 1\n')
     expect(metrics).not.toContain('axport_standby_lag_seconds{')
     expect(served.stdout()).toContain(`"standby":"${away}","reason":"nothing listens there"`)
@@ -35,9 +35,9 @@ test.each([[[]], [['--workers', '2']]])(
 
 test('without standbys, /ready and /metrics list no servers for reads', async () => {
   const served = await world.serve()
-  const { readers } = (await (await fetch(`${served.admin}/ready`)).json()) as Readiness
-  expect(readers).toBeUndefined()
-  expect(await (await fetch(`${served.admin}/metrics`)).text()).not.toMatch(/axport_(reads|reader|standby)_/)
+  const { servers } = (await (await fetch(`${served.admin}/ready`)).json()) as Readiness
+  expect(servers).toBeUndefined()
+  expect(await (await fetch(`${served.admin}/metrics`)).text()).not.toMatch(/axport_(reads|server|standby)_/)
   await served.end()
 })
 
@@ -48,7 +48,7 @@ test('the states of several workers are merged: the longest lag, all reasons, an
     [{ ...standby, serves: false, lag: 6, why: 'it is 6 s behind' }],
     [{ ...standby, serves: false, why: 'it does not answer' }],
   ]
-  expect(mergedReaders(lists)).toEqual([
+  expect(mergedServers(lists)).toEqual([
     { ...standby, serves: true, lag: 6, why: 'it is 6 s behind; it does not answer' },
   ])
 })

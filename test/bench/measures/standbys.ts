@@ -1,4 +1,4 @@
-import { ranked } from '../../../src/postgres/standby/replicas.ts'
+import { ranked } from '../../../src/postgres/standby/standbys.ts'
 import { sha256 } from '../../../src/random.ts'
 import { type Credentials, newToken, tryList } from '../../support/http.ts'
 import type { OwnCluster } from '../../support/own-cluster.ts'
@@ -24,14 +24,14 @@ interface Contestant {
  * A whole walk by two clients at once, on services with no standby, one and two; and the primary's processor time for a
  * page. All servers share the cores of one machine.
  */
-export const replicas: Measure = {
-  name: 'replicas',
+export const standbys: Measure = {
+  name: 'standbys',
   async run(world) {
     const { replicated } = world
     if (!replicated)
       return [
         {
-          measure: 'read replicas',
+          measure: 'standbys',
           unit: '',
           note: 'not measured: the benchmark did not start this Postgres',
         },

@@ -1,0 +1,42 @@
+/** What a connection does. The names are PgBouncer's where it has one. */
+export type ConnectionState =
+  | { is: 'opening' }
+  /** By the clock. */
+  | Idle
+  /** Somebody has taken it, and may be between two statements. */
+  | Running
+  /** The server is asked whether it still answers, and is of the kind asked for. If not, the connection is closed. */
+  | { is: 'testing' }
+  /** A cancel request is on its way. Nobody else may get the connection, because the request would hit the next statement. */
+  | { is: 'cancelling'; next: Idle | Running | Closed }
+  | Closed
+
+type Idle = { is: 'idle'; since: number }
+/** `until`: when its time is over, by the clock. */
+type Running = { is: 'running'; until: number }
+type Closed = { is: 'closed'; why: unknown }
+
+/**
+ * The transitions. Connection has no other.
+ *
+ *     opening      the server answers, and is of the kind asked for      → idle
+ *     idle         take()                                                → running
+ *     idle         test()                                                → testing, then idle
+ *     running      test()                                                → testing, then running
+ *     running      release(), and the server waits outside a transaction → idle
+ *     running      release() while a statement runs                      → cancelling, then closed
+ *     running      release() in a transaction                            → closed
+ *     running      cancel()                                              → cancelling, then running
+ *     running      giveUp() while a statement runs                       → cancelling, then closed
+ *     cancelling   release(), or giveUp()                                → cancelling, then idle, or closed
+ *     cancelling   the server has accepted the cancel request            → running, and from there idle; or closed
+ *     any          destroy(), close(), or the connection ends            → closed
+ */
+export const FOLLOWERS: Record<ConnectionState['is'], readonly ConnectionState['is'][]> = {
+  opening: ['idle', 'closed'],
+  idle: ['running', 'testing', 'closed'],
+  running: ['idle', 'testing', 'cancelling', 'closed'],
+  testing: ['idle', 'running', 'closed'],
+  cancelling: ['cancelling', 'running', 'closed'],
+  closed: [],
+}
