@@ -1,4 +1,4 @@
-import { Interrupted } from '../errors.ts'
+import { describeError, Interrupted } from '../errors.ts'
 
 /** The command that started this process; the executable has no script to name. */
 export function thisProgram(): string[] {
@@ -33,14 +33,27 @@ export async function interruptible<Result>(
 
 let log: { error(details: object, message: string): void } | undefined
 
-/** From now on a lost connection is logged instead of ending the process: a service has other connections. */
+/** From now on an error of a cut connection is logged instead of ending the process: a service has other connections. */
 export function surviveCuts(serviceLog: NonNullable<typeof log>): void {
   log = serviceLog
 }
 
-/** Whether the process may go on after an uncaught error: only if postgres.js wrote to a closed connection. */
-export function isSurvived(error: Error): boolean {
-  if (!log || !/socket\.write/.test(error.message)) return false
-  log.error({ reason: error.message }, 'a connection to the database was lost while nothing waited for it')
-  return true
+/** For a command to fail by itself. */
+const STRAY_MS = 5000
+
+/**
+ * Handles an error that no promise has caught. If a statement is sent in a transaction whose connection was cut,
+ * postgres.js 3.4.9 uses a socket that is null, later, in a timer: a TypeError of the engine. The transaction fails too,
+ * and so the command says why, or a service goes on. What else can arrive here is a fault: an error in a timer or an event
+ * handler of ours, a TypeError among them. Such a fault ends a command, at once or after STRAY_MS.
+ */
+export function handleStray(error: Error, exit: () => void): void {
+  const end = () => {
+    process.stderr.write(`axport: ${describeError(error, process.argv[2])}\n`)
+    exit()
+  }
+  if (!(error instanceof TypeError)) end()
+  else if (!log) setTimeout(end, STRAY_MS)
+  else
+    log.error({ reason: error.message }, 'a connection to the database was lost while nothing waited for it')
 }
