@@ -40,7 +40,10 @@ const record = statement<Record<string, unknown>, object>(sql`
     ${sql.placeholder('assessments')}::text[], ${sql.placeholder('people')}::text[], ${sql.placeholder('filters')}::text[])
     as disclosed (key, request, address, client, assessments, people, filters)`)
 
-/** Probes whether disclosures can be recorded: records one of nothing, and takes it back. None without an integration. */
+/**
+ * Probes whether disclosures can be recorded: records one, and takes it back. It is as large as that of a full page, because
+ * a smaller one may still fit on a full disk. None is recorded without an integration.
+ */
 export async function tryRecording(db: Runner): Promise<void> {
   await recordAndTakeBack(db, {})
 }
@@ -49,7 +52,8 @@ export async function tryRecording(db: Runner): Promise<void> {
 const recordAndTakeBack = statement<Record<string, never>, never>(
   sql`
   do $$ begin
-    perform record_disclosure(gen_random_uuid(), '', null, client_id, '{}', '{}', null) from ${integrations} limit 1;
+    perform record_disclosure(gen_random_uuid(), '', null, client_id, ids, ids, null)
+    from ${integrations}, array_fill(0::bigint, array[100]) as ids limit 1;
     raise sqlstate 'AXPRT';
   exception when sqlstate 'AXPRT' then null;
   end $$`,

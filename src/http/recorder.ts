@@ -72,6 +72,7 @@ export class Recorder {
       const db = this.database.forRequest({ writes: 'disclosures' }, LANE)
       const disclosures = all.map(({ disclosure }) => disclosure)
       await recordDisclosures(db, disclosures)
+      this.database.writes.accepted('disclosures')
       for (const { settle } of all) settle()
     } catch (error) {
       // The statement of all may have been refused because of one of them.

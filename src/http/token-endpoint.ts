@@ -20,6 +20,8 @@ export function tokenEndpoint(db: ServingDatabase, limits: BodyLimits): Endpoint
       const client = clientOf(body, request.headers.get('authorization'))
       // The request has arrived now, with its body: its deadline is the database's default.
       const issued = await issueToken(db.forRequest({ signal: request.signal, writes: 'tokens' }), client)
+      // Here and not for any statement that succeeds: one that refuses a wrong secret writes nothing.
+      db.writes.accepted('tokens')
       const logFields = { clientId: client.clientId }
       return { status: 200, headers: NOT_STORED, body: [JSON.stringify(issued)], logFields }
     },

@@ -56,6 +56,9 @@ describe.each([
     const warning = `${what}: ${NO_TOKENS}; pages and records are answered`
     for (let time = 0; time < 2; time++) expect(await ready(running)).toEqual([200, 'warning', warning])
     expect(await page(running)).toBe(200)
+    // The statement that refuses a wrong secret succeeds, and writes nothing.
+    const wrong = { ...world.credentials, clientSecret: 'x'.repeat(43) }
+    expect((await postToken(running.url, wrong)).status).toBe(401)
     const metrics = await (await fetch(`${running.admin}/metrics`)).text()
     const [, shortages] = /^axport_database_shortages_total (\d+)$/m.exec(metrics) ?? []
     expect(Number(shortages)).toBeGreaterThanOrEqual(5)

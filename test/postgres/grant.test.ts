@@ -1,7 +1,9 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import type { Sql } from 'postgres'
+import { tryRecording } from '../../src/assessments/disclosure.ts'
 import { rotateSecret } from '../../src/integrations/credentials.ts'
 import { startPurging } from '../../src/oauth/purge.ts'
+import { tryIssuing } from '../../src/oauth/tokens.ts'
 import { openDatabase } from '../../src/postgres/database.ts'
 import { grantFor } from '../../src/postgres/privileges/grant.ts'
 import { SERVE } from '../../src/postgres/privileges/purposes.ts'
@@ -106,6 +108,15 @@ describe('a role with the grants for serve', () => {
     service.signal('SIGTERM')
     expect(await service.finished).toMatchObject({ code: 0, stderr: '' })
     expect(service.stdout()).not.toMatch(/"level":(40|50|60)/)
+  })
+
+  test('can find out whether tokens and disclosures can be written, and leaves no disclosure behind', async () => {
+    await provision(sql)
+    await asRole(role, async roleSql => {
+      await tryIssuing(roleSql)
+      await tryRecording(roleSql)
+    })
+    expect((await sql`select from disclosures`).count).toBe(0)
   })
 
   test('can purge expired tokens and ended secrets', async () => {

@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { createIntegration } from '../../src/integrations/credentials.ts'
 import { migrate } from '../../src/postgres/schema/migrate.ts'
 import { isAlive } from '../support/cluster-folder.ts'
+import { record } from '../support/disclosures.ts'
 import { embeddedWorld } from '../support/embedded-world.ts'
 import { cleanUp } from '../support/executable.ts'
 import type { Line } from '../support/fixtures.ts'
@@ -33,6 +34,10 @@ const NO_SPACE =
 const TOKENS_REFUSED = [
   'the disk of the database is full: no tokens can be issued',
   'tokens can be issued again',
+] as const
+const RECORDINGS_REFUSED = [
+  'the disk of the database is full: no disclosures can be recorded, so that pages and records are withheld',
+  'disclosures can be recorded again',
 ] as const
 const LOST_AND_FOUND = ['the database cannot be reached', 'the database can be reached again']
 
@@ -95,16 +100,31 @@ for (const backend of BACKENDS) {
         break
       }
       for (const each of tokens.slice(-3)) await expectPage(service.url, each, BEFORE)
-      const ready = await fetch(`${service.admin}/ready`)
-      expect([ready.status, await ready.text()]).toEqual([503, expect.stringContaining(TOKENS_REFUSED[0])])
+      expect(await ready(service)).toEqual([200, expect.stringContaining(TOKENS_REFUSED[0])])
       const metrics = await (await fetch(`${service.admin}/metrics`)).text()
       expect(metrics).toMatch(/^axport_database_shortages_total [1-9]/m)
 
       disk.free()
-      await until('the service is ready', async () => (await fetch(`${service.admin}/ready`)).status === 200)
+      await until('tokens can be issued', async () => !(await ready(service))[1].includes(TOKENS_REFUSED[0]))
       expect(await isIssued()).toBe(true)
       await service.shows(new RegExp(TOKENS_REFUSED[1]))
       expect(warnings(service)).toEqual([...TOKENS_REFUSED])
+    })
+
+    test('withholds pages and fails /ready if disclosures are recorded, until they can be recorded again', async () => {
+      const { disk, url, service, token } = await begin('tables')
+      await on(url, record)
+      await expectPage(service.url, token, BEFORE)
+      disk.fill()
+      await until('a page is withheld', async () => (await tryList(service.url, token)).status === 503)
+      // What is tried has to need as much space as what was refused.
+      for (let time = 0; time < 10; time++)
+        expect(await ready(service)).toEqual([503, expect.stringContaining(RECORDINGS_REFUSED[0])])
+
+      disk.free()
+      await until('the service is ready', async () => (await ready(service))[0] === 200)
+      await expectPage(service.url, token, BEFORE)
+      expect(warnings(service)).toEqual([...RECORDINGS_REFUSED])
     })
 
     test('of the write-ahead log makes every request a 503; with free space again, no committed change is lost', async () => {
@@ -196,6 +216,12 @@ function writesLog(url: string): Promise<boolean> {
     () => true,
     () => false,
   )
+}
+
+/** The status and the body of /ready. */
+async function ready({ admin }: Served): Promise<[number, string]> {
+  const answer = await fetch(`${admin}/ready`)
+  return [answer.status, await answer.text()]
 }
 
 /** A line of the purge of tokens, which runs by itself and may or may not meet the full disk. */

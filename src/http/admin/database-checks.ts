@@ -46,18 +46,22 @@ function primaryCheck(primary: ServingDatabase, standbys: Standbys, wasRecording
   }
 }
 
-/** The check of what the service writes. Without tokens, pages are still answered; without recordings, none is. */
+/**
+ * The check of what the service writes. Without tokens, pages are still answered; without recordings, none is. What the
+ * database has refused is tried again: requests, which would show the end of that, may not come.
+ */
 function writableCheck(primary: ServingDatabase): Check {
   let isWithheld = false
   const run = unlessBusy(primary, async () => {
     const { writes } = primary
-    await tryWrites(primary)
-    const isRefused = writes.why('tokens') !== undefined || writes.why('disclosures') !== undefined
+    const isReadOnly = await primary.checkReadOnly()
+    const isRefused = WRITES.some(write => writes.why(write) !== undefined)
     const mustRecord = isRefused && (await isRecording(primary))
-    if (mustRecord && writes.isReadOnly) writes.refused('read-only', 'disclosures')
-    const withheld = mustRecord ? writes.why('disclosures') : undefined
-    isWithheld = withheld !== undefined
-    const troubles = [writes.why('tokens'), withheld].filter(why => why !== undefined)
+    const needed = WRITES.filter(write => write === 'tokens' || mustRecord)
+    if (isReadOnly && mustRecord) writes.refused('read-only', 'disclosures')
+    if (!isReadOnly) for (const write of needed) await tryAgain(primary, write)
+    isWithheld = mustRecord && writes.why('disclosures') !== undefined
+    const troubles = needed.flatMap(write => writes.why(write) ?? [])
     return troubles.length > 0 ? troubles.join('; ') : undefined
   })
   const goesOn = () => (isWithheld ? undefined : 'pages and records are answered')
@@ -66,15 +70,15 @@ function writableCheck(primary: ServingDatabase): Check {
 
 const isRecording = async (db: Runner) => (await readDisclosing(db))?.isOn === true
 
+const WRITES: Write[] = ['tokens', 'disclosures']
 const TRIES: Record<Write, (db: Runner) => Promise<void>> = { tokens: tryIssuing, disclosures: tryRecording }
 
-/** Tries again what the database refused: requests, which would show the end of that, may not come. */
-async function tryWrites(primary: ServingDatabase): Promise<void> {
-  const { writes } = primary
-  if (await primary.checkReadOnly()) return
-  for (const write of ['tokens', 'disclosures'] as const)
-    if (writes.why(write) !== undefined)
-      await TRIES[write](primary.forRequest({ attempts: 1, writes: write })).catch(() => {})
+/** Tries a write that was refused. */
+async function tryAgain(primary: ServingDatabase, write: Write): Promise<void> {
+  if (primary.writes.why(write) === undefined) return
+  await TRIES[write](primary.forRequest({ attempts: 1, writes: write }))
+    .then(() => primary.writes.accepted(write))
+    .catch(() => {})
 }
 
 /** A newer schema is no fault: in an upgrade all processes meet it before they restart, and all failing is an outage. */

@@ -102,9 +102,8 @@ export class ServingDatabase implements Runner {
       try {
         if (signal?.aborted) throw new ClientGone()
         const result = await work(lease)
-        if (lease.failure !== undefined) throw lease.failure
-        if (writes) this.writes.accepted(writes)
-        return result
+        if (lease.failure === undefined) return result
+        throw lease.failure
       } catch (error) {
         // An error of the work itself says nothing about the database.
         if (lease.failure === undefined) throw error
