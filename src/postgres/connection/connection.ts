@@ -140,13 +140,11 @@ export class Connection {
     const before = this.#state
     if (before.is !== 'idle' && before.is !== 'running') return false
     this.#become({ is: 'testing' })
-    const isUsable = await this.#identify(timeoutMs).then(
-      () => !this.isClosed,
-      () => false,
-    )
-    // A failed test has closed it.
-    if (isUsable) this.#become(before)
-    return isUsable
+    // A failed test closes it.
+    await this.#identify(timeoutMs).catch(() => {})
+    if (this.isClosed) return false
+    this.#become(before)
+    return true
   }
 
   /** Ends what take() began. A connection with a running statement or an open transaction ends: see giveUp(). */

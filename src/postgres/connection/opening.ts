@@ -26,7 +26,8 @@ export async function openFirst(
   /** Used if a standby is preferred and there is none. */
   let primary: Connection | undefined
   for (const address of url.addresses) {
-    if (options.signal?.aborted) throw closedError()
+    // A primary that was found goes to whoever ended the attempt, to be closed.
+    if (options.signal?.aborted) break
     try {
       const connection = await openAt(url, address, timeoutMs / url.addresses.length, options)
       if (url.target !== 'prefer-standby' || connection.isStandby) {

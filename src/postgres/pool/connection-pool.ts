@@ -229,6 +229,8 @@ export class ConnectionPool {
       return this.#failed(error, isSecond)
     }
     if (!connection) return
+    // The pool was closed between the answer of the server and now.
+    if (this.#state.is === 'closed') return void connection.close()
     const opened = connection
     this.connections.add(opened)
     opened.onIdle = () => this.#hand(opened)
