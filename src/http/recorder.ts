@@ -1,4 +1,5 @@
 import { type PendingDisclosure, recordDisclosures } from '../assessments/disclosure.ts'
+import { onTimeout } from '../postgres/connection/clock.ts'
 import { ClientGone, DatabaseUnavailable, StatementTimeout } from '../postgres/failures.ts'
 import type { ServingDatabase } from '../postgres/pool/serving-database.ts'
 
@@ -47,14 +48,14 @@ export class Recorder {
     }
     const hangUp = () => waiting.settle(new ClientGone())
     const tooLate = () => waiting.settle(new DatabaseUnavailable('it took too long'))
-    const timer = setTimeout(tooLate, deadline - performance.now())
+    const cancelTimeout = onTimeout(deadline - performance.now(), tooLate)
     signal.addEventListener('abort', hangUp, { once: true })
     this.#waiting.add(waiting)
     if (!this.#isBusy) void this.#recordAll()
     try {
       await promise
     } finally {
-      clearTimeout(timer)
+      cancelTimeout()
       signal.removeEventListener('abort', hangUp)
     }
   }
