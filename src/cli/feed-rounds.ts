@@ -142,7 +142,7 @@ class Round {
   async report(): Promise<RoundReport> {
     const lost = Promise.withResolvers<never>()
     // Without this, a statement on a lost connection would wait for ever.
-    surviveCuts({ error: () => lost.reject(new TransientFailure('the connection to the database was lost')) })
+    surviveCuts(() => lost.reject(new TransientFailure('the connection to the database was lost')))
     try {
       return this.loaded(await Promise.race([this.load(), lost.promise]))
     } catch (error) {

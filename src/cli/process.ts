@@ -31,11 +31,11 @@ export async function interruptible<Result>(
   return await Promise.race([work(controller.signal), interrupted])
 }
 
-let log: { error(details: object, message: string): void } | undefined
+let onCut: (() => void) | undefined
 
-/** From now on an error of a cut connection is logged instead of ending the process: a service has other connections. */
-export function surviveCuts(serviceLog: NonNullable<typeof log>): void {
-  log = serviceLog
+/** From now on the error of a cut transaction calls `act` instead of ending the process: a feed has further rounds. */
+export function surviveCuts(act: () => void): void {
+  onCut = act
 }
 
 /** For a command to fail by itself. */
@@ -44,8 +44,9 @@ const STRAY_MS = 5000
 /**
  * Handles an error that no promise has caught. If a statement is sent in a transaction whose connection was cut,
  * postgres.js 3.4.9 uses a socket that is null, later, in a timer: a TypeError of the engine. The transaction fails too,
- * and so the command says why, or a service goes on. What else can arrive here is a fault: an error in a timer or an event
- * handler of ours, a TypeError among them. Such a fault ends a command, at once or after STRAY_MS.
+ * and so the command says why, or a feed goes on. What else can arrive here is a fault: an error in a timer or an event
+ * handler of ours, a TypeError among them. Such a fault ends the process, at once or after STRAY_MS. In `serve` every error
+ * is one, because the pool for requests begins no transaction of postgres.js.
  */
 export function handleStray(error: Error, exit: () => void): void {
   const end = () => {
@@ -53,7 +54,6 @@ export function handleStray(error: Error, exit: () => void): void {
     exit()
   }
   if (!(error instanceof TypeError)) end()
-  else if (!log) setTimeout(end, STRAY_MS)
-  else
-    log.error({ reason: error.message }, 'a connection to the database was lost while nothing waited for it')
+  else if (onCut) onCut()
+  else setTimeout(end, STRAY_MS)
 }

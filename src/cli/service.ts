@@ -16,7 +16,6 @@ import { requirePrivileges } from '../postgres/privileges/compare.ts'
 import { SERVE } from '../postgres/privileges/purposes.ts'
 import { readDisclosing } from '../tables/disclosing.ts'
 import { within } from '../within.ts'
-import { surviveCuts } from './process.ts'
 import { openStandbys } from './standbys.ts'
 import { BUILD } from './version.ts'
 
@@ -75,7 +74,6 @@ export async function startService(database: Database, log: Logger, address: Add
   const drainMs = Math.max(MIN_DRAIN_MS, setting('SHUTDOWN_DELAY') * 1000)
   const timeoutMs = setting('SHUTDOWN_TIMEOUT') * 1000
   const certificate = readTls()
-  surviveCuts(log)
   await database.sql.end({ timeout: 1 })
 
   let isStopping = false

@@ -20,7 +20,8 @@ import { asText, VALUE_TYPES } from './value-types.ts'
  *   would end the process. copy() listens at once.
  * - It does not tell the status in ReadyForQuery. The wire keeps the last bytes of what the server sent.
  * - It never settles statements that wait to be sent when the connection ends. Connection does.
- * - In a transaction whose connection was cut, it throws a TypeError outside of any promise: see handleStray().
+ * - In a transaction of its begin() whose connection was cut, it throws a TypeError outside of any promise: see
+ *   handleStray().
  */
 
 /** How one connection starts. */

@@ -1,0 +1,40 @@
+import { expect, test } from 'bun:test'
+import { join } from 'node:path'
+
+const PROCESS = join(import.meta.dir, '..', '..', 'src', 'cli', 'process.ts')
+
+/** Runs a script that handles errors as the executable does: its exit code and standard error. */
+function run(script: string): { code: number; stderr: string } {
+  const handled = `
+    import { handleStray, surviveCuts } from '${PROCESS}'
+    process.on('uncaughtException', error => handleStray(error, () => process.exit(1)))
+    ${script}`
+  const { exitCode: code, stderr } = Bun.spawnSync([process.execPath, '-e', handled])
+  return { code, stderr: stderr.toString() }
+}
+
+const cut = (message: string) => `setTimeout(() => { throw new TypeError('${message}') })`
+const endsAfter = (ms: number, code: number) => `setTimeout(() => process.exit(${code}), ${ms})`
+
+test('an error outside of any promise ends the process with one line', () => {
+  const thrown = `setTimeout(() => { throw new Error('a fault') })`
+  expect(run(`${thrown}; ${endsAfter(30_000, 0)}`)).toEqual({
+    code: 1,
+    stderr: 'axport: unexpected error: a fault\n',
+  })
+})
+
+test('a TypeError outside of any promise lets a command fail by itself, and otherwise ends the process later', () => {
+  expect(run(`${cut('by postgres.js')}; ${endsAfter(500, 75)}`)).toEqual({ code: 75, stderr: '' })
+  expect(run(`${cut('a fault')}; ${endsAfter(30_000, 0)}`)).toEqual({
+    code: 1,
+    stderr: 'axport: unexpected error: a fault\n',
+  })
+})
+
+test('a feed survives a TypeError outside of any promise', () => {
+  const { code } = run(
+    `surviveCuts(() => process.exit(7)); ${cut('by postgres.js')}; ${endsAfter(30_000, 0)}`,
+  )
+  expect(code).toBe(7)
+})
