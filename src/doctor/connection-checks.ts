@@ -1,6 +1,7 @@
 import type { Sql } from 'postgres'
 import { onlyRow, type Runner } from '../postgres/statement.ts'
-import { type Finding, ok, skipped, warning } from './finding.ts'
+import { readDisclosing } from '../tables/disclosing.ts'
+import { type Finding, ok, skipped, warning, wrong } from './finding.ts'
 
 /** The settings and options that `serve` will run with. */
 export interface Plan {
@@ -40,14 +41,24 @@ export async function checkConnections(db: Sql, requests: Runner, plan: Plan): P
           `one is in between (it announces process ${announced}, and the server has ${pid}): no statement is prepared`,
         )
       : ok('pooler', 'none'),
-    isReadOnly
-      ? warning('writes', `none, ${obstacle}: pages are answered, and no tokens are issued`)
-      : ok('writes', 'taken'),
+    isReadOnly ? await withoutWrites(db, obstacle) : ok('writes', 'taken'),
     await checkStatementTimeout(requests, plan),
     isPooled
       ? skipped('connections', 'the pooler decides how many: see its own limits')
       : roomFinding('connections', room, plan),
   ]
+}
+
+/** What a service does that cannot write. @param obstacle why it cannot */
+async function withoutWrites(db: Sql, obstacle: string): Promise<Finding> {
+  // A schema that is behind, or a table that the role cannot read, is another finding.
+  const disclosing = await readDisclosing(db).catch(() => undefined)
+  return disclosing?.isOn
+    ? wrong(
+        'writes',
+        `none, ${obstacle}: no disclosures are recorded, so that no pages are answered, and no tokens are issued`,
+      )
+    : warning('writes', `none, ${obstacle}: pages are answered, and no tokens are issued`)
 }
 
 /** Connections of requests send statement_timeout when they start; a pooler or a role may override it. */

@@ -40,8 +40,9 @@ export class Reading {
     for (const standby of inTurn) {
       const isLast = standby === inTurn.at(-1) && standbys?.isPrimaryAway === true
       try {
-        const once = { ...requester, attempts: isLast ? 2 : 1 } as const
-        const answer = await this.#readOn(standby.database, once, tokenDigest, read)
+        // Where another server can be asked, it is asked instead of a repetition.
+        const here = { ...requester, attempts: isLast ? 2 : 1 } as const
+        const answer = await this.#readOn(standby.database, here, tokenDigest, read)
         standby.reads++
         return answer
       } catch (error) {

@@ -3,6 +3,7 @@ import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { MIGRATIONS } from '../../src/postgres/schema/migrations.ts'
 import { emptyDatabase } from '../support/cluster.ts'
+import { record } from '../support/disclosures.ts'
 import { badFindings, CHECKS, detailOf, diagnose, useHealthyDatabases } from '../support/doctor.ts'
 import { axport, cleanUp, emptyFolder, errorLine } from '../support/executable.ts'
 import { freePort } from '../support/free-port.ts'
@@ -132,7 +133,16 @@ describe('axport doctor reports', () => {
       `alter database ${new URL(url).pathname.slice(1)} set default_transaction_read_only = on`,
     )
     expect(await badFindings(url)).toEqual([
-      expect.stringMatching(/^writes: warning, none, default_transaction_read_only/),
+      expect.stringMatching(
+        /^writes: warning, none, default_transaction_read_only is on: pages are answered/,
+      ),
+    ])
+    // The connection of this test is still one that writes.
+    await record(sql)
+    expect(await badFindings(url)).toEqual([
+      expect.stringMatching(
+        /^writes: wrong, none, default_transaction_read_only is on: .* no pages are answered/,
+      ),
     ])
   })
 

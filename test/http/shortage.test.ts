@@ -63,6 +63,7 @@ describe.each([
     const [, shortages] = /^axport_database_shortages_total (\d+)$/m.exec(metrics) ?? []
     expect(Number(shortages)).toBeGreaterThanOrEqual(5)
     expect(messages(running)).toEqual([`${what}: ${NO_TOKENS}`])
+    expect(running.log()).toContainEqual(expect.objectContaining({ level: 40, code }))
 
     await accept()
     // No token is requested in the meantime.

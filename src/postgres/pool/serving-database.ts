@@ -137,8 +137,10 @@ export class ServingDatabase implements Runner {
 
   #noteRefusal(failure: unknown, writes: Requester['writes']): void {
     const refusal = refusalOf(failure)
+    if (!refusal) return
     // A server that is read-only issues no tokens, whatever was to be written.
-    if (refusal) this.writes.refused(refusal, refusal === 'read-only' ? (writes ?? 'tokens') : writes)
+    const refused = refusal === 'read-only' ? (writes ?? 'tokens') : writes
+    this.writes.refused(refusal, refused, (failure as { code?: string }).code)
   }
 
   /** The text of a statement holds none of its values, which are names and ids of people. */

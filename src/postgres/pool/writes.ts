@@ -48,15 +48,19 @@ export class Writes {
     return refusal && `${WORDS[refusal]}: ${MEANING[write]}`
   }
 
-  /** A statement was refused. @param write what it was to write; undefined if it was to read, or to write a note */
-  refused(refusal: Refusal, write: Write | undefined): void {
+  /**
+   * A statement was refused.
+   * @param write what it was to write; undefined if it was to read, or to write a note
+   * @param code its SQLSTATE, for the log
+   */
+  refused(refusal: Refusal, write: Write | undefined, code?: string): void {
     if (refusal !== 'read-only') this.shortages++
     if (write) this.#refused.set(write, refusal)
     const line = (write && this.why(write)) ?? `${WORDS[refusal]}: a statement was refused`
     const now = this.clock.now()
     if (now - (this.#loggedAt.get(line) ?? Number.NEGATIVE_INFINITY) < LOG_INTERVAL_MS) return
     this.#loggedAt.set(line, now)
-    this.log.warn({}, line)
+    this.log.warn({ code }, line)
   }
 
   /** A write has succeeded, or could have. */

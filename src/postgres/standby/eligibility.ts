@@ -31,15 +31,15 @@ export function whyTooFarBehind({ lagMs, isMinimum }: Lag, maxLagMs: number): st
 const GOOD_CHECKS = 3
 
 /**
- * Whether a standby is read from, by its checks:
+ * Whether a standby is read from, by its checks, one each second:
  *
- *     unknown     a good check                  → healthy
- *     healthy     a bad check                   → unhealthy
+ *     unknown     a good check                   → healthy
+ *     any         a bad check                    → unhealthy
  *     unhealthy   GOOD_CHECKS good ones in a row → healthy
  */
 export type Eligibility =
   | { is: 'unknown' }
-  /** `since`: when it was found, by performance.now(). */
+  /** `since`: when a check first found that, by performance.now(). */
   | { is: 'healthy'; since: number }
   /** `reason`: what the last check found, for people. `goodChecks`: how many were good since the last bad one. */
   | { is: 'unhealthy'; reason: string; goodChecks: number }

@@ -68,8 +68,8 @@ export class Standbys {
 
   /** The standbys that may be asked, in the order of rendezvous hashing: the same on every process. */
   candidates(tokenDigest: Uint8Array): Standby[] {
-    const fit = this.all.filter(standby => standby.why === undefined)
-    return fit.length < 2 ? fit : ranked(tokenDigest, fit)
+    const healthy = this.all.filter(standby => standby.why === undefined)
+    return healthy.length < 2 ? healthy : ranked(tokenDigest, healthy)
   }
 
   get isPrimaryAway(): boolean {
