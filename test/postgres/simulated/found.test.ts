@@ -77,6 +77,11 @@ const plans: [string, Partial<Setting>, Action[]][] = [
     [ask(487, 1241), { does: 'stop', after: 432, lasts: 7427 }, close(10)],
   ],
   [
+    'of several idle connections that the network has dropped, a request tests one',
+    { size: 10, wait: 1000, statement: 500 },
+    [...Array.from({ length: 10 }, () => ask(0, 100)), lasting(31_000, 'forgetful', 50), ask(200, 5)],
+  ],
+  [
     'a lease whose time ends between two statements fails because of its time',
     { wait: 1000, statement: 500 },
     [{ ...ask(188, 17), further: { ...ALONE, statements: [plain(11)], pause: 1594 } }],
