@@ -1,7 +1,7 @@
 import type { Sql } from 'postgres'
 import { Failure } from '../errors.ts'
 import type { Open } from './connection/connection.ts'
-import { openFirst } from './connection/opening.ts'
+import { openFirst, type Silences } from './connection/opening.ts'
 import { openSocket } from './connection/socket.ts'
 import { type PostgresUrl, readPostgresUrl } from './connection/url.ts'
 import { client, type Start } from './connection/wire.ts'
@@ -107,5 +107,6 @@ export function openingOf(read: () => PostgresUrl, bounds: PoolBounds, log: Stat
     return url
   }
   const optional = { ...SERVING, statement_timeout: String(bounds.statementMs) }
-  return (timeoutMs, signal) => openFirst(readAgain(), timeoutMs, { optional, signal })
+  const silences: Silences = new Map()
+  return (timeoutMs, signal) => openFirst(readAgain(), timeoutMs, { optional, signal, silences })
 }

@@ -1,8 +1,14 @@
-import { closedError } from '../failures.ts'
+import { closedError, isTimeout } from '../failures.ts'
 import { type Clock, SYSTEM_CLOCK } from './clock.ts'
 import { Connection } from './connection.ts'
 import { type Address, type PostgresUrl, SSL_MODES } from './url.ts'
 import { type Dial, dialPostgres } from './wire.ts'
+
+/** By the clock: when servers did not answer in time, by their addresses. */
+export type Silences = Map<string, number>
+
+/** For so long a server that did not answer in time is tried after the others: each attempt would wait for it again. */
+const SILENCE_MS = 60_000
 
 interface OpenOptions {
   /** Parameters of the server that are left out where a pooler refuses them. */
@@ -11,23 +17,32 @@ interface OpenOptions {
   clock?: Clock
   /** Ends the attempt. */
   signal?: AbortSignal | undefined
+  /** Of earlier attempts. Servers that do not answer are added. */
+  silences?: Silences
 }
 
 /**
  * Opens a connection to the first server of a URL that answers and is of the kind asked for. Each server gets an equal
- * share of `timeoutMs`. @throws the error of the last server
+ * share of `timeoutMs`. Those that were silent lately come last. @throws the error of the last server
  */
 export async function openFirst(
   url: PostgresUrl,
   timeoutMs: number,
   options: OpenOptions = {},
 ): Promise<Connection> {
+  const { signal, clock = SYSTEM_CLOCK, silences = new Map() } = options
+  const isSilent = (address: Address) =>
+    clock.now() - (silences.get(JSON.stringify(address)) ?? Number.NEGATIVE_INFINITY) < SILENCE_MS
+  const inTurn = [
+    ...url.addresses.filter(address => !isSilent(address)),
+    ...url.addresses.filter(address => isSilent(address)),
+  ]
   let failure: unknown = closedError()
   /** Used if a standby is preferred and there is none. */
   let primary: Connection | undefined
-  for (const address of url.addresses) {
+  for (const address of inTurn) {
     // A primary that was found goes to whoever ended the attempt, to be closed.
-    if (options.signal?.aborted) break
+    if (signal?.aborted) break
     try {
       const connection = await openAt(url, address, timeoutMs / url.addresses.length, options)
       if (url.target !== 'prefer-standby' || connection.isStandby) {
@@ -38,6 +53,7 @@ export async function openFirst(
       else primary = connection
     } catch (error) {
       failure = error
+      if (isTimeout(error)) silences.set(JSON.stringify(address), clock.now())
     }
   }
   if (primary && !primary.isClosed) return primary

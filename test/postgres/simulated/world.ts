@@ -1,5 +1,5 @@
 import { drainMicrotasks } from 'bun:jsc'
-import { openFirst } from '../../../src/postgres/connection/opening.ts'
+import { openFirst, type Silences } from '../../../src/postgres/connection/opening.ts'
 import type { PostgresUrl } from '../../../src/postgres/connection/url.ts'
 import type { Dial } from '../../../src/postgres/connection/wire.ts'
 import { ServingDatabase } from '../../../src/postgres/pool/serving-database.ts'
@@ -38,11 +38,12 @@ export class World {
       return host.dial(start, timeoutMs, signal)
     }
     const url = urlOf(names, setting)
+    const silences: Silences = new Map()
     this.time = time
     this.observer = observer
     this.hosts = hosts
     this.database = new ServingDatabase(
-      (timeoutMs, signal) => openFirst(url, timeoutMs, { dial, clock: time, signal }),
+      (timeoutMs, signal) => openFirst(url, timeoutMs, { dial, clock: time, signal, silences }),
       {
         size: setting.size,
         waitMs: setting.wait,
