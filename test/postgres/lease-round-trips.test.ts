@@ -53,4 +53,21 @@ describe('the statements of a lease', () => {
     await pool.close()
     await opened.close()
   })
+
+  test('that are not prepared do so as well, although they have parameters', async () => {
+    const opened = await openDatabase(url, 1)
+    const db = opened.pool({ ...ONE, statementMs: 2000 }, NO_LOG)
+    await db.unsafe('select 1', [], { prepare: false })
+    isHeld = true
+    const read = db.forRequest(PATIENT).lease(async lease => {
+      lease.begin()
+      const rows = lease.unsafe('select $1::integer as n', [5], { prepare: false })
+      await lease.commit()
+      return [...((await rows) as object[])]
+    })
+    expect(await read).toEqual([{ n: 5 }])
+    expect(isHeld).toBe(false)
+    await db.close()
+    await opened.close()
+  })
 })

@@ -31,7 +31,8 @@ const REASONS: Partial<Record<Verdict, [string, number?]>> = {
 }
 
 /**
- * The database as requests use it. A lease ends, or fails with an error that says why, before the deadline of its request.
+ * The database as requests use it. A lease ends, or fails with an error that says why, by the deadline of its request, or a
+ * round of the monitor later.
  * @throws (each lease) DatabaseUnavailable, StatementTimeout, ClientGone, or the database's own error
  */
 export class ServingDatabase implements Runner {
