@@ -18,6 +18,37 @@ afterAll(() => database.close())
 const BOUNDS = { size: 2, waitMs: 5000, statementMs: 5000, slowMs: 5000 }
 const LOG = { info: () => {}, warn: () => {} }
 
+const disclosure = () => ({
+  key: Bun.randomUUIDv7(),
+  requestId: 'one',
+  address: undefined,
+  clientId,
+  assessments: '{}',
+  people: '{}',
+  filters: [],
+})
+
+test('each request waits for a recording until its own deadline, although the statement goes on', async () => {
+  const opened = await openDatabase(database.url, 1)
+  const db = opened.pool(BOUNDS, LOG)
+  const recorder = new Recorder(db)
+  const before = (await database.sql`select from disclosures`).count
+  const { signal } = new AbortController()
+  const record = (ms: number) => recorder.record(disclosure(), { signal, deadline: performance.now() + ms })
+  const lock = await database.sql.reserve()
+  await lock`begin`
+  await lock`lock table disclosures in share mode`
+  const patient = record(60_000)
+  // It waits for the statement of the first, and leaves before it has one of its own.
+  await expect(record(300)).rejects.toThrow('it took too long')
+  await lock`rollback`
+  lock.release()
+  await patient
+  expect((await database.sql`select from disclosures`).count).toBe(before + 1)
+  await db.close()
+  await opened.close()
+})
+
 test('a recording whose answer came while the process was stopped past the deadline counts as recorded', async () => {
   const { sql } = database
   const opened = await openDatabase(database.url, 1)
@@ -31,17 +62,8 @@ test('a recording whose answer came while the process was stopped past the deadl
     const { count } = await opened.sql`select from pg_stat_activity where wait_event = 'PgSleep'`
     return count === 1
   })
-  const disclosure = {
-    key: Bun.randomUUIDv7(),
-    requestId: 'one',
-    address: undefined,
-    clientId,
-    assessments: '{}',
-    people: '{}',
-    filters: [],
-  }
   const deadline = performance.now() + 1000
-  const recorded = recorder.record(disclosure, { signal: new AbortController().signal, deadline })
+  const recorded = recorder.record(disclosure(), { signal: new AbortController().signal, deadline })
   await until('the recording waits', async () => {
     const { count } = await opened.sql`select from pg_locks where not granted`
     return count === 1
