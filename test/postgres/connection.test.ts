@@ -4,6 +4,7 @@ import type { Connection } from '../../src/postgres/connection/connection.ts'
 import { openFirst } from '../../src/postgres/connection/opening.ts'
 import { type PostgresUrl, readPostgresUrl } from '../../src/postgres/connection/url.ts'
 import { type Dial, dialPostgres } from '../../src/postgres/connection/wire.ts'
+import { timeoutError } from '../../src/postgres/failures.ts'
 import { ServingDatabase } from '../../src/postgres/pool/serving-database.ts'
 import { FlakyProxy } from '../support/flaky-proxy.ts'
 import { openTestDatabase, type TestDatabase } from '../support/service.ts'
@@ -45,6 +46,20 @@ test('a connection that ends right after the answer to its test is not usable', 
     if (!isUsable) expect(connection.isClosed).toBe(true)
     connection.destroy()
   }
+})
+
+test('a connection ends if its server has not accepted the cancel request in time, which may come later', async () => {
+  const dial: Dial = async (...route) => {
+    const wire = await dialPostgres(...route)
+    wire.cancel = () => Promise.reject(timeoutError())
+    return wire
+  }
+  const connection = await openFirst(readPostgresUrl(database.url), 5000, { dial })
+  connection.take()
+  const sleeping = connection.run('select pg_sleep(0.5)', [], { prepare: false })
+  connection.cancel()
+  await expect(sleeping).rejects.toThrow('no answer in time')
+  expect(connection.isClosed).toBe(true)
 })
 
 test('a pool that is closed right after an attempt has succeeded keeps no connection', async () => {

@@ -3,7 +3,7 @@ import type { Connection } from '../../src/postgres/connection/connection.ts'
 import { openFirst } from '../../src/postgres/connection/opening.ts'
 import { readPostgresUrl } from '../../src/postgres/connection/url.ts'
 import { openDatabase } from '../../src/postgres/database.ts'
-import { DatabaseUnavailable } from '../../src/postgres/failures.ts'
+import { DatabaseUnavailable, timeoutError } from '../../src/postgres/failures.ts'
 import type { ConnectionPool } from '../../src/postgres/pool/connection-pool.ts'
 import { ServingDatabase } from '../../src/postgres/pool/serving-database.ts'
 import { FlakyProxy } from '../support/flaky-proxy.ts'
@@ -170,6 +170,34 @@ test('a statement that runs when the pool is closed is cancelled', async () => {
   expect(await ending).toBeInstanceOf(DatabaseUnavailable)
   await until('no statement sleeps', async () => (await sleeping()) === 0)
   await opened.close()
+})
+
+test('a silent statement continues while no probe can be opened, as long as other statements get answers', async () => {
+  const url = readPostgresUrl(database.url)
+  let opened = 0
+  let probes = 0
+  const db = new ServingDatabase(
+    async timeoutMs => {
+      if (++opened <= 2) return await openFirst(url, timeoutMs)
+      probes++
+      await Bun.sleep(timeoutMs)
+      throw timeoutError()
+    },
+    { ...BOUNDS, size: 2 },
+    LOG,
+  )
+  let isOver = false
+  const silent = Promise.resolve(db.unsafe(`select 'done' as it from pg_sleep(2)`, [], { prepare: false }))
+  const ended = silent.finally(() => {
+    isOver = true
+  })
+  while (!isOver) {
+    await db.unsafe('select 1', [], { prepare: false })
+    await Bun.sleep(20)
+  }
+  expect([...((await ended) as object[])]).toEqual([{ it: 'done' }])
+  expect(probes).toBeGreaterThan(0)
+  await db.close()
 })
 
 test('a statement continues when all connections are replaced and no further one can be opened', async () => {
