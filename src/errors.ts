@@ -42,6 +42,6 @@ const REPEATABLE = ['migrate', 'import', 'refresh', 'backup']
 const PRIVILEGED_BY: Record<string, string> = {
   serve: 'a role that serves gets its privileges by axport migrate --grant ROLE',
   import: 'a role that imports gets its privileges by axport migrate --grant-loader ROLE',
-  backup: 'run this command as the owner of the tables, or as a member of pg_read_all_data',
+  backup: 'a role that makes backups gets its privileges by axport migrate --grant-backup ROLE',
 }
 const PRIVILEGED_AS_OWNER = 'run this command as the owner of the tables'

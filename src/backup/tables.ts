@@ -34,6 +34,7 @@ export const LEFT_OUT: Record<string, string> = {
   export_counts: 'is counted anew, from the records',
   export_changes: 'is of the database in which the changes were made; a restore begins another log',
   feeds: 'is of a database that this one follows; the next round of each reads everything',
+  jobs: 'is of the backups of the database that they were made from',
   feed_rejects: 'is of feeds, and the next round of each reads everything',
   schema_migrations: 'belongs to the schema that is restored into',
 }

@@ -1,14 +1,18 @@
 import { type BackedUp, backUp } from '../backup/backup.ts'
 import { BackupFile } from '../backup/backup-file.ts'
+import { keepNewest, newBackupIn } from '../backup/folder.ts'
+import { checkArchive } from '../backup/read.ts'
+import { UsageFailure } from '../errors.ts'
 import type { Write } from '../files.ts'
 import { requireCurrentSchema } from '../postgres/schema/schema-record.ts'
-import { newCommand } from './arguments.ts'
+import { noteJob } from '../tables/jobs.ts'
+import { newCommand, wholeNumber } from './arguments.ts'
 import { counted, print, StatusLine } from './output.ts'
 import { interruptible } from './process.ts'
 import { BUILD } from './version.ts'
 import { withAnySchema } from './with-database.ts'
 
-/** axport backup FILE */
+/** axport backup FILE, axport backup --keep N FOLDER */
 export const backupCommand = () =>
   newCommand(
     'backup',
@@ -16,22 +20,32 @@ export const backupCommand = () =>
     `The file has the source data, the time zone, and the integrations with their scopes and the digests
 of their secrets; it has no tokens. All of it is of one moment: imports and the service go on
 meanwhile. An existing file is replaced when the new one is complete. Only its owner can read it.
-Run the command as the owner of the tables, or as a member of pg_read_all_data.
+With --keep, the path is a folder. The new backup gets a name with its time. When it has been read
+again and is whole, older ones are deleted, and so many are kept.
+Run the command as the owner of the tables, or as a role of axport migrate --grant-backup.
 
-Example: axport backup axport.backup`,
+Examples: axport backup axport.backup
+          axport backup --keep 14 /var/backups/axport`,
   )
-    .argument('<file>', 'the file to write; - for standard output')
+    .argument('<path>', 'the file to write; - for standard output; a folder with --keep')
+    .option('--keep <n>', 'keep so many backups in the folder', wholeNumber(1, 10_000))
     .option('--json', 'print a JSON object')
-    .action(async (file, { json }) => {
-      if (file === '-') await toStdout(json)
-      else await intoFile(file, json)
+    .action(async (path, { keep, json }) => {
+      if (keep !== undefined && path === '-') throw new UsageFailure('--keep needs a folder')
+      if (path === '-') return await toStdout(json)
+      if (keep === undefined) return await intoFile(path, json)
+      const file = newBackupIn(path)
+      await intoFile(file, json)
+      await checkArchive(file)
+      const deleted = keepNewest(path, keep)
+      if (!json && deleted.length > 0) await print(`deleted ${counted(deleted.length, 'older backup')}\n`)
     })
 
 async function intoFile(path: string, json: true | undefined): Promise<void> {
   const file = new BackupFile(path)
   try {
-    const done = await run(bytes => file.write(bytes), 'interrupted: no backup was written')
-    await file.keep()
+    const keep = () => file.keep()
+    const done = await run(bytes => file.write(bytes), 'interrupted: no backup was written', keep)
     await print(`${json ? jsonOf(path, done) : textOf(path, done)}\n`)
   } finally {
     file.discard()
@@ -44,14 +58,19 @@ async function toStdout(json: true | undefined): Promise<void> {
   process.stderr.write(`${json ? jsonOf('-', done) : textOf('the backup', done)}\n`)
 }
 
-async function run(write: Write, interrupted: string): Promise<BackedUp> {
+/** @param keep what to do when all is written, before the database notes the time of the backup */
+async function run(write: Write, interrupted: string, keep = async () => {}): Promise<BackedUp> {
   using status = new StatusLine()
   const onRows = (done: number, total: number) => status.showProgress('reading', done, total, 'rows')
   return await interruptible(
     signal =>
       withAnySchema(async ({ sql }) => {
         await requireCurrentSchema(sql)
-        return await backUp(sql, BUILD.version, write, { onRows, signal })
+        const done = await backUp(sql, BUILD.version, write, { onRows, signal })
+        await keep()
+        const obstacle = await noteJob(sql, 'backup', done.header.made_at)
+        if (obstacle !== undefined) status.say(`the database has not noted this backup: ${obstacle}`)
+        return done
       }),
     () => interrupted,
   )

@@ -1,6 +1,6 @@
 import { UsageFailure } from '../errors.ts'
 import { grantFor } from '../postgres/privileges/grant.ts'
-import { LOAD, SERVE } from '../postgres/privileges/purposes.ts'
+import { BACK_UP, LOAD, type Purpose, SERVE } from '../postgres/privileges/purposes.ts'
 import { migrate } from '../postgres/schema/migrate.ts'
 import { MIGRATIONS } from '../postgres/schema/migrations.ts'
 import { setTimeZone } from '../postgres/schema/time-zone.ts'
@@ -19,7 +19,7 @@ export const migrateCommand = () =>
     'migrate',
     'Create or upgrade the tables. Safe to repeat, and to run twice at once.',
     `Dates in the API are days in the platform's time zone. The time zone is stored in the database; to
-change it renders every record again. Repeat --grant and --grant-loader after an upgrade.
+change it renders every record again. Repeat --grant, --grant-loader and --grant-backup after an upgrade.
 While disclosures are recorded, older executables refuse to start, because they would not record.
 Those that are running do not notice: stop them before you set --disclosures on.
 
@@ -31,12 +31,10 @@ Example: axport migrate --time-zone America/New_York`,
     .addOption(waitOption())
     .option('--grant <role>', 'give this role the privileges that axport serve needs, and no others')
     .option('--grant-loader <role>', 'give this role the privileges that axport import needs, and no others')
+    .option('--grant-backup <role>', 'give this role the privileges that axport backup needs, and no others')
     .option('--json', 'print a JSON object at the end')
-    .action(async ({ timeZone, disclosures, disclosuresKeep, grant, grantLoader, wait, json }) => {
-      if (grant?.trim() === '' || grantLoader?.trim() === '')
-        throw new UsageFailure('--grant and --grant-loader need the name of a role')
-      if (grant !== undefined && grant === grantLoader)
-        throw new UsageFailure('--grant and --grant-loader need two roles: one revokes what the other grants')
+    .action(async ({ timeZone, disclosures, disclosuresKeep, wait, json, ...roles }) => {
+      const grants = grantsOf(roles)
       // A wrong setting must be found before the change.
       const servers = disclosures === 'on' ? configuredStandbys() : []
       const say = async (line: string) => (json ? undefined : await print(`${line}\n`))
@@ -53,8 +51,7 @@ Example: axport migrate --time-zone America/New_York`,
         }
         if (disclosures !== undefined || disclosuresKeep !== undefined)
           done.disclosures = await switchDisclosing(sql, disclosures, disclosuresKeep, say)
-        for (const [role, purpose] of [[grant, SERVE] as const, [grantLoader, LOAD] as const]) {
-          if (role === undefined) continue
+        for (const { role, purpose } of grants) {
           await grantFor(sql, role, purpose)
           done.granted.push({ role, for: `axport ${purpose.command}` })
           await say(`${role} has what axport ${purpose.command} needs`)
@@ -63,3 +60,29 @@ Example: axport migrate --time-zone America/New_York`,
         await waitForStandbys(sql, servers, wait)
       })
     })
+
+interface Roles {
+  grant?: string
+  grantLoader?: string
+  grantBackup?: string
+}
+
+/** The roles that were given, each with its purpose. @throws UsageFailure for a blank name, or one role for two purposes */
+function grantsOf({ grant, grantLoader, grantBackup }: Roles): { role: string; purpose: Purpose }[] {
+  const wanted = [
+    { role: grant, purpose: SERVE },
+    { role: grantLoader, purpose: LOAD },
+    { role: grantBackup, purpose: BACK_UP },
+  ]
+  const grants = wanted.flatMap(({ role, purpose }) => (role === undefined ? [] : [{ role, purpose }]))
+  const blank = grants.find(({ role }) => role.trim() === '')
+  if (blank) throw new UsageFailure(`${blank.purpose.option} needs the name of a role`)
+  for (const [at, { role, purpose }] of grants.entries()) {
+    const same = grants.slice(0, at).find(other => other.role === role)
+    if (same)
+      throw new UsageFailure(
+        `${same.purpose.option} and ${purpose.option} need two roles: one revokes what the other grants`,
+      )
+  }
+  return grants
+}

@@ -1,13 +1,14 @@
 import type { Header } from '../backup/archive.ts'
+import { newestBackup } from '../backup/folder.ts'
 import { checkArchive } from '../backup/read.ts'
-import { type Progress, restore } from '../backup/restore.ts'
+import { UsageFailure } from '../errors.ts'
 import { newCommand } from './arguments.ts'
 import { describeErased } from './erase.ts'
-import { print, printJson, printTable, StatusLine } from './output.ts'
-import { interruptible } from './process.ts'
+import { print, printJson, printTable } from './output.ts'
+import { rehearse, restoreInto } from './restoring.ts'
 import { withAnySchema } from './with-database.ts'
 
-/** axport restore FILE */
+/** axport restore PATH */
 export const restoreCommand = () =>
   newCommand(
     'restore',
@@ -15,35 +16,26 @@ export const restoreCommand = () =>
     `A backup of a Postgres can be loaded into an embedded folder, and the other way round. The database
 must have no data; tables are created if there are none. Run the command as the role that will own
 the tables, then axport migrate --grant. The whole file is checked before anything is written.
+Of a folder of backup --keep, the newest backup is taken.
+With --rehearse, the backup is restored into an embedded database in TMPDIR, its rows are counted,
+and that database is deleted. A DATABASE_URL is then only used to note when that has succeeded.
 
-Example: axport restore axport.backup`,
+Examples: axport restore axport.backup
+          axport restore --rehearse /var/backups/axport`,
   )
-    .argument('<file>', 'the backup')
+    .argument('<path>', 'the backup, or a folder of backups')
     .option('--check', 'only check that the file is complete and undamaged; needs no database')
+    .option('--rehearse', 'restore into a temporary embedded database, and count')
     .option('--json', 'print a JSON object')
-    .action(async (file, { check, json }) => {
+    .action(async (path, { check, rehearse: isRehearsal, json }) => {
+      if (check && isRehearsal) throw new UsageFailure('give --check or --rehearse, and not both')
+      const file = newestBackup(path)
       const header = await checkArchive(file)
-      const erased = check ? undefined : await restoreInto(file, header)
-      await (json ? printJson(jsonOf(header, erased)) : printText(file, header, erased))
+      const records = isRehearsal ? await rehearse(file, header) : undefined
+      const erased = check || isRehearsal ? undefined : await restoreInto(withAnySchema, file, header)
+      await (json ? printJson(jsonOf(header, erased, records)) : printText(file, header, erased))
+      if (!json && records !== undefined) await print(`the rehearsal has rendered ${records} records\n`)
     })
-
-/** Returns how many erased people were left out. */
-async function restoreInto(file: string, header: Header): Promise<number> {
-  using status = new StatusLine()
-  let isRestored = false
-  const onProgress = (progress: Progress) => {
-    const { phase } = progress
-    if (phase === 'tidying') isRestored = true
-    if (phase === 'waiting') status.say('waiting for an import to finish …')
-    else if (phase === 'indexing') status.show(() => 'building indexes …')
-    else if (phase === 'tidying') status.show(() => 'restored, gathering statistics …')
-    else status.showProgress(phase, progress.done, progress.total, phase === 'loading' ? 'rows' : 'records')
-  }
-  return await interruptible(
-    signal => withAnySchema(({ sql }) => restore(sql, file, header, { onProgress, signal })),
-    () => (isRestored ? 'interrupted when all was restored' : 'interrupted: nothing was restored'),
-  )
-}
 
 /** Changes since the backup that the restore has undone. */
 const UNDONE_CHANGES = [
@@ -71,12 +63,15 @@ function notesOn(erased: number | undefined): string[] {
   return [...(erased > 0 ? [describeErased(erased)] : []), ...UNDONE_CHANGES]
 }
 
-function jsonOf(header: Header, erased?: number): object {
+/** @param records how many a rehearsal has rendered */
+function jsonOf(header: Header, erased?: number, records?: number): object {
   const { made_at, version, schema, time_zone, rows } = header
   const restored = erased !== undefined
   const age_seconds = secondsSince(made_at)
   const left = restored && { erased_left_out: erased }
-  return { restored, made_at, age_seconds, version, schema, time_zone, rows, ...left, notes: notesOn(erased) }
+  const rehearsed = records !== undefined && { records }
+  const notes = notesOn(erased)
+  return { restored, made_at, age_seconds, version, schema, time_zone, rows, ...left, ...rehearsed, notes }
 }
 
 /** 0 if the clock of the backup's machine was ahead of this one. */

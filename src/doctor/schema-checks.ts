@@ -1,7 +1,7 @@
 import type { Sql } from 'postgres'
 import { Failure } from '../errors.ts'
 import { comparePrivileges, currentRole, namesOf } from '../postgres/privileges/compare.ts'
-import { LOAD, OPERATE, SERVE } from '../postgres/privileges/purposes.ts'
+import { BACK_UP, LOAD, OPERATE, SERVE } from '../postgres/privileges/purposes.ts'
 import { MIGRATIONS } from '../postgres/schema/migrations.ts'
 import { requireUsableSchema } from '../postgres/schema/schema-record.ts'
 import { canRead, type Finding, ok, skipped, warning, wrong } from './finding.ts'
@@ -54,12 +54,12 @@ export async function checkPrivileges(db: Sql): Promise<Finding> {
   const operating = await comparePrivileges(db, role, OPERATE)
   if (serving.missing.length + operating.missing.length === 0)
     return ok('privileges', `${role} can serve, import and provision`)
-  for (const purpose of [SERVE, LOAD]) {
+  for (const purpose of [SERVE, LOAD, BACK_UP]) {
     const { missing, excess } = await comparePrivileges(db, role, purpose)
     if (missing.length > 0) continue
     const more =
       excess.length === 0 ? ' and nothing more' : `, and has more than that needs: ${namesOf(excess)}`
-    return ok('privileges', `${role} can ${purpose.command}${more}`)
+    return ok('privileges', `${role} can ${purpose.ability}${more}`)
   }
   const names = serving.missing.map(({ name }) => name).join(', ')
   return wrong('privileges', `${role} lacks ${names}: axport migrate --grant ${quotedForShell(role)}`)

@@ -41,7 +41,7 @@ export async function importSource(
     if (!result.loaded || dryRun) throw new Undone(result)
     if (result.lines > 0) await source.feed?.keepRejects(sql)
     // A row without an id cannot be kept: the next round reads it again.
-    if (!result.unidentified) await source.feed?.writeState(sql)
+    if (!result.unidentified) await source.feed?.writeState(sql, options.sync !== undefined)
     // Also without any change; otherwise the import already holds the lock on that row.
     await sql`update export_state set last_import_at = clock_timestamp()`
     return result

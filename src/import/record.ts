@@ -62,7 +62,7 @@ export interface Feed {
   /** Keeps the rows that this round leaves out. They are in import_rejects. */
   keepRejects(sql: TransactionSql): Promise<void>
   /** Writes the state, in the import's transaction. The next round reads what has changed since this one. */
-  writeState(sql: TransactionSql): Promise<void>
+  writeState(sql: TransactionSql, isComparison: boolean): Promise<void>
   /** Whether the round, once read, gave everything and not only changes. */
   isFull(): boolean
   /** The time from which changes were requested, by the platform's clock; undefined until it is read. */

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, setDefaultTimeout, test } from 'bun:test'
-import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { type Database, openDatabase } from '../../src/postgres/database.ts'
 import { emptyDatabase } from '../support/cluster.ts'
@@ -131,18 +131,87 @@ describe('axport restore into Postgres', () => {
     expect(errorLine(await inTarget('restore', file), 1)).toContain('the database is not empty')
   })
 
-  test('restores a database that only its owner and members of pg_read_all_data can back up', async () => {
+  test('restores a database that only its owner, roles of --grant-backup and members of pg_read_all_data can back up', async () => {
     lock.release()
     const role = await makeRole()
     const out = join(folder, 'of-role')
     const run = () => axport(['backup', out], { env: { DATABASE_URL: role.url(target.url) } })
     await inTarget('migrate', '--grant-loader', role.name)
     expect(errorLine(await run(), 1)).toMatch(
-      /permission denied for table integrations \(SQLSTATE 42501\); run this command as the owner of the tables, or as a member of pg_read_all_data$/,
+      /permission denied for table integrations \(SQLSTATE 42501\); a role that makes backups gets its privileges by axport migrate --grant-backup ROLE$/,
     )
     expect(readdirSync(folder).filter(name => name.startsWith('of-role'))).toEqual([])
     await db.sql.unsafe(`grant pg_read_all_data to ${role.name}`)
     expect((await run()).code).toBe(0)
+  })
+})
+
+describe('axport backup --keep', () => {
+  const kept = join(folder, 'kept')
+  const backUp = async (count: number) =>
+    await axport(['backup', '--keep', String(count), kept], { env: { DATABASE_URL: from } })
+  const old = ['axport-2020-01-02T03-04-05Z.backup', 'axport-2021-01-02T03-04-05Z.backup']
+
+  test('makes the folder for its owner alone, and a backup with its time in its name', async () => {
+    expect(await backUp(2)).toMatchObject({ code: 0, stderr: '' })
+    expect(statSync(kept).mode & 0o777).toBe(0o700)
+    expect(readdirSync(kept)).toEqual([
+      expect.stringMatching(/^axport-\d{4}-\d\d-\d\dT\d\d-\d\d-\d\dZ\.backup$/),
+    ])
+  })
+
+  test('deletes the oldest backups, and no other file', async () => {
+    const others = ['axport.backup', 'axport-2020.backup', 'notes.txt']
+    for (const name of [...old, ...others]) writeFileSync(join(kept, name), '')
+    await until('the time in the name is another one', async () => (await backUp(2)).code === 0)
+    const left = readdirSync(kept).sort()
+    expect(left.filter(name => others.includes(name))).toEqual(others.sort())
+    expect(left.filter(name => old.includes(name))).toEqual([])
+    expect(left.length - others.length).toBeLessThanOrEqual(2)
+  })
+
+  test('deletes nothing if the new backup fails', async () => {
+    for (const name of old) writeFileSync(join(kept, name), '')
+    const before = readdirSync(kept)
+    const env = { DATABASE_URL: `embedded:${join(folder, 'nothing')}` }
+    expect((await axport(['backup', '--keep', '1', kept], { env })).code).toBe(1)
+    expect(readdirSync(kept)).toEqual(before)
+  })
+
+  test('is refused for standard output', async () => {
+    expect(errorLine(await axport(['backup', '--keep', '3', '-']), 2)).toBe('--keep needs a folder')
+  })
+})
+
+describe('axport restore --rehearse', () => {
+  const kept = join(folder, 'kept')
+  const temporary = join(folder, 'temporary')
+  const rehearse = async (path: string, env: Record<string, string> = {}) =>
+    await axport(['restore', '--rehearse', '--json', path], { env: { TMPDIR: temporary, ...env } })
+
+  test('restores the newest backup of a folder, counts, notes the success, and leaves nothing behind', async () => {
+    mkdirSync(temporary)
+    const { code, stdout } = await rehearse(kept, { DATABASE_URL: from })
+    expect([code, JSON.parse(stdout)]).toMatchObject([0, { restored: false, records: 3 }])
+    expect(readdirSync(temporary)).toEqual([])
+    const { sql, close } = await openDatabase(from, 1)
+    const jobs = await sql`select name from jobs order by name`
+    await close()
+    expect(jobs.map(({ name }) => name)).toEqual(['backup', 'rehearsal'])
+  })
+
+  test('needs no database', async () => {
+    expect(JSON.parse((await rehearse(kept)).stdout)).toMatchObject({ records: 3 })
+  })
+
+  test('fails for a damaged backup, and for a folder without one', async () => {
+    const short = join(folder, 'short')
+    writeFileSync(short, readFileSync(file).subarray(0, -1))
+    expect(errorLine(await rehearse(short), 1)).toContain('damaged or cut short')
+    expect(errorLine(await rehearse(temporary), 1)).toEndWith(
+      `has no backup: axport backup --keep N ${temporary} makes one`,
+    )
+    expect(readdirSync(temporary)).toEqual([])
   })
 })
 

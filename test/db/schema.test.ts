@@ -18,6 +18,8 @@ const LEFT_OUT = [
   'export_counts',
   'feeds',
   'feed_rejects',
+  'feed_states',
+  'jobs',
   'disclosures',
   'erasures',
   'integration_history',

@@ -91,6 +91,57 @@ describe('the admin port', () => {
   })
 })
 
+describe('/metrics about jobs', () => {
+  test('have the times of the last backup, the last rehearsal and the oldest secret, and the state of each feed', async () => {
+    const { sql } = world
+    await sql`insert into jobs values ('backup', to_timestamp(1000)), ('rehearsal', to_timestamp(2000))`
+    await sql`
+      insert into feeds (name, platform, snapshot_at, queries, succeeded_at, compared_at) values
+        ('nightly', 'p', to_timestamp(3000), '{}', to_timestamp(3010), to_timestamp(2900)),
+        ('new', 'p', to_timestamp(4000), '{}', to_timestamp(4010), null)`
+    await sql`
+      insert into feed_rejects (feed, type, id, columns, line) values ('nightly', 'user', 1, '{id}', '"1"')`
+    await sql`update integration_secrets set created_at = to_timestamp(5000)`
+    for (const args of [[], WORKERS]) {
+      const running = await world.serve(args)
+      const found = await metrics(running)
+      const wanted = {
+        axport_last_backup_timestamp_seconds: 1000,
+        axport_last_rehearsal_timestamp_seconds: 2000,
+        axport_oldest_secret_timestamp_seconds: 5000,
+        'axport_feed_position_timestamp_seconds{feed="nightly"}': 3000,
+        'axport_feed_last_success_timestamp_seconds{feed="nightly"}': 3010,
+        'axport_feed_last_comparison_timestamp_seconds{feed="nightly"}': 2900,
+        'axport_feed_rejected_rows{feed="nightly"}': 1,
+        'axport_feed_position_timestamp_seconds{feed="new"}': 4000,
+        'axport_feed_last_comparison_timestamp_seconds{feed="new"}': undefined,
+        'axport_feed_rejected_rows{feed="new"}': 0,
+      }
+      const shown = Object.keys(wanted).map(name => [name, found.get(name)])
+      expect(Object.fromEntries(shown)).toEqual(wanted)
+      await running.end()
+    }
+    await sql`delete from jobs`
+    await sql`delete from feeds`
+    await sql`delete from feed_rejects`
+  })
+
+  test('leave out secrets that are ending, and those of disabled integrations', async () => {
+    const running = await world.serve()
+    const oldest = async () => (await metrics(running)).get('axport_oldest_secret_timestamp_seconds')
+    const { sql } = world
+    await sql`update integration_secrets set created_at = to_timestamp(5000)`
+    expect(await oldest()).toBe(5000)
+    await sql`update integrations set disabled_at = now()`
+    expect(await oldest()).toBeUndefined()
+    await sql`update integrations set disabled_at = null`
+    await sql`update integration_secrets set expires_at = now() + interval '1 day'`
+    expect(await oldest()).toBeUndefined()
+    await sql`update integration_secrets set expires_at = null`
+    await running.end()
+  })
+})
+
 describe('/ready', () => {
   test('reports a schema that is behind, and accepts one that is ahead and compatible', async () => {
     const running = await world.serve()

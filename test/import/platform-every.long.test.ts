@@ -118,6 +118,7 @@ describe('axport import --every', () => {
     await cluster.crash()
     await fed.shows(/failed: cannot reach the platform: .*; the next attempt is in 1 s\n/)
     await fed.shows(/failed: cannot reach the platform: .*; the next attempt is in 2 s\n/)
+    expect((await ask('/metrics')).text).toMatch(/^axport_feed_failed_rounds\{feed="platform"\} [2-9]/m)
     const { status, text } = await ask('/ready')
     expect([status, text]).toEqual([
       503,
@@ -130,6 +131,7 @@ describe('axport import --every', () => {
     await fed.shows(/failed.*\n(.*\n)*.*loaded.*: 0 inserted, 1 updated/)
     expect((await ask('/ready')).status).toBe(200)
     const metrics = (await ask('/metrics')).text
+    expect(metrics).toContain('axport_feed_failed_rounds{feed="platform"} 0\n')
     const [, at] =
       /^axport_feed_last_success_timestamp_seconds\{feed="platform"\} (\S+)$/m.exec(metrics) ?? []
     expect(Math.abs(Number(at) - Date.now() / 1000)).toBeLessThan(10)

@@ -44,7 +44,7 @@ describe('the pages for operators', () => {
   })
 
   test('name only metrics that the service has', () => {
-    const sources = ['metrics', 'servers', 'feed-view']
+    const sources = ['metrics', 'data-metrics', 'servers', 'feed-view']
       .map(name => join(root, 'src', 'http', 'admin', `${name}.ts`))
       .filter(existsSync)
       .map(file => readFileSync(file, 'utf8'))

@@ -64,6 +64,11 @@ export class FeedView implements AdminView {
           this.set({ feed }, read())
         },
       })
+    state(
+      'failed_rounds',
+      'Rounds that have failed since the last one that was loaded, or since the start.',
+      () => this.failures ?? 0,
+    )
     state('removals_refused', '1 from a round that --max-removed refused until one is loaded, or 0.', () =>
       Number(this.isRefused),
     )

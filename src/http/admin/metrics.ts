@@ -1,14 +1,12 @@
 import { monitorEventLoopDelay } from 'node:perf_hooks'
-import { sql } from 'drizzle-orm'
 import { Counter, Gauge, Histogram, Registry } from 'prom-client'
 import type { Counters } from '../../counters.ts'
 import type { ServingDatabase } from '../../postgres/pool/serving-database.ts'
 import type { Standbys } from '../../postgres/standby/standbys.ts'
-import { statement } from '../../postgres/statement.ts'
-import { within } from '../../within.ts'
 import type { Answered } from '../request-log.ts'
 import { TOKEN } from '../token-endpoint.ts'
-import { unlessBusy } from './readiness.ts'
+import { addDataMetrics } from './data-metrics.ts'
+import { addRead, type Read } from './read-metric.ts'
 import { addServerMetrics } from './servers.ts'
 
 /** The metrics of a process as data, to be added up over processes. */
@@ -76,34 +74,8 @@ export function onlyCounts(metrics: MetricsJson): MetricsJson {
   return metrics.filter(({ type }) => /^(counter|histogram)$/.test(String(type)))
 }
 
-type Read = () => number | undefined | Promise<number | undefined>
-
-/** Adds a metric that is read for each scrape, and absent while that gives undefined: a counter if named …_total. */
-export function addRead(
-  registry: Registry,
-  name: string,
-  help: string,
-  read: Read,
-  aggregator: 'sum' | 'max' | 'min' = 'sum',
-): void {
-  const Metric = name.endsWith('_total') ? Counter : Gauge
-  new Metric({
-    name,
-    help,
-    registers: [registry],
-    aggregator,
-    async collect() {
-      const value = await read()
-      this.reset()
-      if (value === undefined) this.remove()
-      else this.inc(value)
-    },
-  })
-}
-
 function addSourceMetrics({ counters, inFlight, primary, standbys }: Sources, registry: Registry): void {
-  const add = (name: string, help: string, read: Read, aggregator?: 'max') =>
-    addRead(registry, `axport_${name}`, help, read, aggregator)
+  const add = (name: string, help: string, read: Read) => addRead(registry, `axport_${name}`, help, read)
   const count = (name: keyof Counters) => () => counters[name]
   add('database_errors_total', 'Database errors in requests, lost connections too.', count('databaseErrors'))
   add('page_memory_hits_total', 'Pages whose count and place were remembered.', count('pageMemoryHits'))
@@ -118,29 +90,9 @@ function addSourceMetrics({ counters, inFlight, primary, standbys }: Sources, re
   add('database_connections_in_use', 'Connections to the database that run a statement.', sum('inUse'))
   add('database_connections_idle', 'Connections to the database that wait for a statement.', sum('idle'))
   add('database_waiting', 'Statements that wait for a connection.', sum('waiting'))
-  const readData = unlessBusy(primary, async () => (await selectData(primary, {}))[0])
-  const data = async (name: keyof Data) => {
-    const row = await within(DATA_TIMEOUT_MS, readData(), undefined).catch(() => undefined)
-    return row?.[name] == null ? undefined : Number(row[name])
-  }
-  const version = 'Version of the data, which every write advances. Absent without a database.'
-  add('export_version', version, () => data('version'), 'max')
-  const lastImport = 'When an import last loaded all that it was given. Absent before the first.'
-  add('last_import_timestamp_seconds', lastImport, () => data('lastImport'), 'max')
+  addDataMetrics(primary, registry)
   if (standbys) addServerMetrics(standbys, registry)
 }
-
-/** Numbers that take longer are absent from the metrics. */
-const DATA_TIMEOUT_MS = 1000
-
-type Data = Record<'version' | 'lastImport', string | null>
-
-const selectData = statement<Record<string, never>, Data>(
-  sql`select
-    (select max(position) from export_changes) as version,
-    (select extract(epoch from last_import_at)::text from export_state) as "lastImport"`,
-  false,
-)
 
 /** What this process is and uses. Half of the library's own set describes another runtime's heap, and is empty here. */
 export function addProcessMetrics(build: Build, registry: Registry): void {

@@ -20,17 +20,23 @@ export async function readFeedState(sql: TransactionSql, feed: string): Promise<
   return row && { ...row, queries: JSON.parse(row.queries) as Record<string, string> }
 }
 
-/** Writes the state for the next round, in the transaction that loads the rows of this one. */
+/**
+ * Writes the state for the next round, in the transaction that loads the rows of this one.
+ * @param isComparison whether all rows were compared, and those removed that the platform no longer has
+ */
 export async function writeFeedState(
   sql: TransactionSql,
   feed: string,
   { platform, startedAt, queries }: Omit<FeedState, 'succeededAt'>,
+  isComparison: boolean,
 ): Promise<void> {
   await sql`
-    insert into feeds (name, platform, snapshot_at, queries)
-    values (${feed}, ${platform}, ${startedAt}::text::timestamptz, ${JSON.stringify(queries)}::text::jsonb)
-    on conflict (name) do update set (platform, snapshot_at, queries, succeeded_at) =
-      (excluded.platform, excluded.snapshot_at, excluded.queries, excluded.succeeded_at)`
+    insert into feeds (name, platform, snapshot_at, queries, compared_at)
+    values (${feed}, ${platform}, ${startedAt}::text::timestamptz, ${JSON.stringify(queries)}::text::jsonb,
+      case when ${isComparison} then clock_timestamp() end)
+    on conflict (name) do update set (platform, snapshot_at, queries, succeeded_at, compared_at) =
+      (excluded.platform, excluded.snapshot_at, excluded.queries, excluded.succeeded_at,
+        coalesce(excluded.compared_at, feeds.compared_at))`
 }
 
 const NONE = { unidentified: undefined, lostParts: { records: 0, first: [] } }

@@ -51,9 +51,9 @@ export function platformSource(options: PlatformOptions): RecordSource {
         state = await readFeedState(sql, feed)
         why = isFull || state === undefined ? undefined : changeOf(state.queries, digests)
       },
-      async writeState(sql) {
+      async writeState(sql, isComparison) {
         const { platform, startedAt } = snapshot as Snapshot
-        await writeFeedState(sql, feed, { platform, startedAt, queries: digests })
+        await writeFeedState(sql, feed, { platform, startedAt, queries: digests }, isComparison)
       },
       // A full round gives the rows that wait, or they are gone.
       isWaiting: async sql => !isFullRound() && (await isWaiting(sql, feed)),

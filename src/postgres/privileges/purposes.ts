@@ -12,7 +12,9 @@ export interface Needs {
 
 /** What a role of its own is for. */
 export interface Purpose extends Needs {
-  command: 'serve' | 'import'
+  command: 'serve' | 'import' | 'backup'
+  /** What a role can do with them, as axport doctor says it. */
+  ability: string
   /** The option of axport migrate that grants it. */
   option: string
 }
@@ -26,10 +28,12 @@ const LOADED = [...SOURCE_TABLES, ...RENDERED].join(', ')
  */
 export const SERVE: Purpose = {
   command: 'serve',
+  ability: 'serve',
   option: '--grant',
   database: ['connect'],
   privileges: [
     `select on schema_migrations, export_state, export_changes, export_counts, ${RENDERED.join(', ')}`,
+    'select on feed_states, jobs',
     'select on disclosure_state, integrations, integration_secrets, live_secrets, live_tokens',
     'update (last_used_at) on integration_secrets',
     'select, insert, update on integration_refusals',
@@ -48,6 +52,7 @@ export const SERVE: Purpose = {
  */
 export const LOAD: Purpose = {
   command: 'import',
+  ability: 'import',
   option: '--grant-loader',
   database: ['connect', 'temporary'],
   privileges: [
@@ -60,6 +65,20 @@ export const LOAD: Purpose = {
     `select on ${RENDERED.map(table => `${table}_rendered`).join(', ')}`,
   ],
   functions: ['log_any_change()', 'refresh_export_counts(bigint[])'],
+}
+
+/** The role of `axport backup`: it reads what a backup keeps, and writes down only that one was made or rehearsed. */
+export const BACK_UP: Purpose = {
+  command: 'backup',
+  ability: 'back up',
+  option: '--grant-backup',
+  database: ['connect'],
+  privileges: [
+    `select on ${SOURCE_TABLES.join(', ')}, erasures`,
+    'select on schema_migrations, export_state, disclosure_state, disclosures',
+    'select on integrations, integration_secrets, integration_refusals, integration_history',
+  ],
+  functions: ['note_job(text, timestamp with time zone)'],
 }
 
 /** What the owner of the tables can: import and provision. */

@@ -1,0 +1,98 @@
+import { sql } from 'drizzle-orm'
+import { Gauge, type Registry } from 'prom-client'
+import type { ServingDatabase } from '../../postgres/pool/serving-database.ts'
+import { statement } from '../../postgres/statement.ts'
+import { shared, within } from '../../within.ts'
+import { addRead } from './read-metric.ts'
+import { unlessBusy } from './readiness.ts'
+
+/** Numbers that take longer are absent from the metrics. */
+const DATA_TIMEOUT_MS = 1000
+
+type Data = Record<'version' | 'imported' | 'backup' | 'rehearsal' | 'secret', string | null>
+type Feed = { feed: string } & Record<'position' | 'succeeded' | 'compared' | 'waiting', string | null>
+
+const DATA: Record<keyof Data, [name: string, help: string]> = {
+  version: ['export_version', 'Version of the data, which every write advances. Absent without a database.'],
+  imported: [
+    'last_import_timestamp_seconds',
+    'When an import last loaded all that it was given. Absent before the first.',
+  ],
+  backup: ['last_backup_timestamp_seconds', 'The time of the newest axport backup. Absent before the first.'],
+  rehearsal: [
+    'last_rehearsal_timestamp_seconds',
+    'When axport restore --rehearse last succeeded. Absent before the first.',
+  ],
+  secret: [
+    'oldest_secret_timestamp_seconds',
+    'When the oldest secret of an enabled integration was made, without those that are to end.',
+  ],
+}
+
+const FEEDS: Record<Exclude<keyof Feed, 'feed'>, [name: string, help: string]> = {
+  position: [
+    'position_timestamp_seconds',
+    "When the last loaded snapshot of the platform began, by the platform's clock.",
+  ],
+  succeeded: ['last_success_timestamp_seconds', 'When a round was last loaded. Absent before the first.'],
+  compared: [
+    'last_comparison_timestamp_seconds',
+    'When all rows were last compared (import --sync). Absent before the first.',
+  ],
+  waiting: ['rejected_rows', 'Rows that rounds have left out by --rejects, and that wait.'],
+}
+
+/** Adds what the database knows of the data, of jobs, secrets and feeds, whether their processes run or not. */
+export function addDataMetrics(pool: ServingDatabase, registry: Registry): void {
+  // One read for all metrics of a scrape, also while it takes the only connection.
+  const readAll = shared(
+    unlessBusy(pool, async () => {
+      const [data] = await selectData(pool, {})
+      return { data, feeds: await selectFeeds(pool, {}) }
+    }),
+  )
+  const read = () => within(DATA_TIMEOUT_MS, readAll(), undefined).catch(() => undefined)
+  for (const [field, [name, help]] of Object.entries(DATA)) {
+    const readOne = async () => {
+      const value = (await read())?.data?.[field as keyof Data]
+      return value == null ? undefined : Number(value)
+    }
+    addRead(registry, `axport_${name}`, help, readOne, 'max')
+  }
+  for (const [field, [name, help]] of Object.entries(FEEDS))
+    new Gauge({
+      name: `axport_feed_${name}`,
+      help,
+      labelNames: ['feed'],
+      registers: [registry],
+      aggregator: 'max',
+      async collect() {
+        const feeds = (await read())?.feeds ?? []
+        this.reset()
+        for (const { feed, ...state } of feeds) {
+          const value = state[field as keyof typeof FEEDS]
+          if (value !== null) this.set({ feed }, Number(value))
+        }
+      },
+    })
+}
+
+const selectData = statement<Record<string, never>, Data>(
+  sql`select
+    (select max(position) from export_changes) as version,
+    (select extract(epoch from last_import_at)::text from export_state) as imported,
+    (select extract(epoch from succeeded_at)::text from jobs where name = 'backup') as backup,
+    (select extract(epoch from succeeded_at)::text from jobs where name = 'rehearsal') as rehearsal,
+    (
+      select extract(epoch from min(s.created_at))::text
+      from integration_secrets s join integrations i on i.id = s.integration_id
+      where s.expires_at is null and i.disabled_at is null
+    ) as secret`,
+  false,
+)
+
+const selectFeeds = statement<Record<string, never>, Feed>(
+  sql`select feed, extract(epoch from snapshot_at)::text as position, extract(epoch from succeeded_at)::text as succeeded,
+    extract(epoch from compared_at)::text as compared, waiting from feed_states`,
+  false,
+)
