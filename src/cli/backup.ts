@@ -27,7 +27,7 @@ Run the command as the owner of the tables, or as a role of axport migrate --gra
 Examples: axport backup axport.backup
           axport backup --keep 14 /var/backups/axport`,
   )
-    .argument('<path>', 'the file to write; - for standard output; a folder with --keep')
+    .argument('<file>', 'the file to write; - for standard output; a folder with --keep')
     .option('--keep <n>', 'keep so many backups in the folder', wholeNumber(1, 10_000))
     .option('--json', 'print a JSON object')
     .action(async (path, { keep, json }) => {

@@ -9,6 +9,7 @@ import { demoCommand } from './demo.ts'
 import { disclosuresCommand } from './disclosures.ts'
 import { doctorCommand } from './doctor.ts'
 import { eraseCommand } from './erase.ts'
+import { healthCommand } from './health.ts'
 import { importCommand } from './import.ts'
 import { integrationCommand } from './integration/index.ts'
 import { migrateCommand } from './migrate.ts'
@@ -55,6 +56,7 @@ function program(): CommandUnknownOpts {
     .addCommand(backupCommand())
     .addCommand(restoreCommand())
     .addCommand(doctorCommand())
+    .addCommand(healthCommand())
     .addCommand(configCommand())
     .addCommand(completionCommand())
     .addCommand(versionCommand())

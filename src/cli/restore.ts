@@ -8,14 +8,15 @@ import { print, printJson, printTable } from './output.ts'
 import { rehearse, restoreInto } from './restoring.ts'
 import { withAnySchema } from './with-database.ts'
 
-/** axport restore PATH */
+/** axport restore FILE */
 export const restoreCommand = () =>
   newCommand(
     'restore',
-    'Load a backup into an empty database: all or nothing.',
+    'Load a backup into an empty database.',
     `A backup of a Postgres can be loaded into an embedded folder, and the other way round. The database
-must have no data; tables are created if there are none. Run the command as the role that will own
-the tables, then axport migrate --grant. The whole file is checked before anything is written.
+must have no data, and gets all or nothing; tables are created if there are none. Run the command as
+the role that will own the tables, then axport migrate --grant. The whole file is checked before
+anything is written.
 Of a folder of backup --keep, the newest backup is taken.
 With --rehearse, the backup is restored into an embedded database in TMPDIR, its rows are counted,
 and that database is deleted. A DATABASE_URL is then only used to note when that has succeeded.
@@ -23,7 +24,7 @@ and that database is deleted. A DATABASE_URL is then only used to note when that
 Examples: axport restore axport.backup
           axport restore --rehearse /var/backups/axport`,
   )
-    .argument('<path>', 'the backup, or a folder of backups')
+    .argument('<file>', 'the backup, or a folder of backups')
     .option('--check', 'only check that the file is complete and undamaged; needs no database')
     .option('--rehearse', 'restore into a temporary embedded database, and count')
     .option('--json', 'print a JSON object')

@@ -1,0 +1,68 @@
+import { setting } from '../config.ts'
+import { Failure } from '../errors.ts'
+import { urlOf } from '../http/address.ts'
+import type { Readiness } from '../http/admin/readiness.ts'
+import { newCommand, readDuration } from './arguments.ts'
+import { print } from './output.ts'
+
+/** Longer than all checks of /ready take together. */
+const ANSWER_TIMEOUT_MS = 10_000
+
+/** Between two questions of --wait. */
+const INTERVAL_MS = 200
+
+/** axport health */
+export const healthCommand = () =>
+  newCommand(
+    'health',
+    'Ask the service whether it is ready.',
+    `Asks /ready on the ADMIN_HOST and ADMIN_PORT of its own environment, which has to be that of the
+service or the feed, as in their container or their unit of systemd.
+
+Examples: ADMIN_PORT=3001 axport health
+          podman exec axport axport health`,
+  )
+    .option('--wait <duration>', 'ask again until it is ready, for so long at most', readDuration)
+    .option('--json', 'print the answer of /ready')
+    .action(async ({ wait = 0, json }) => {
+      const url = readyUrl()
+      const end = performance.now() + wait * 1000
+      let found = await ask(url)
+      while (!found.ready && performance.now() < end) {
+        await Bun.sleep(INTERVAL_MS)
+        found = await ask(url)
+      }
+      if (json && found.answer) await print(`${JSON.stringify(found.answer)}\n`)
+      if (!found.ready) throw new Failure(`not ready: ${found.why}`)
+      if (!json) await print('ready\n')
+    })
+
+function readyUrl(): string {
+  const port = setting('ADMIN_PORT')
+  if (!port)
+    throw new Failure('ADMIN_PORT is not set: set it as it is set for the service, as ADMIN_PORT=3001')
+  const host = setting('ADMIN_HOST')
+  // An address for listening everywhere is none to connect to.
+  const reachable = { '0.0.0.0': '127.0.0.1', '::': '::1' }[host] ?? host
+  return `${urlOf({ host: reachable, port })}/ready`
+}
+
+type Found = { ready: true; answer: Readiness } | { ready: false; answer?: Readiness; why: string }
+
+async function ask(url: string): Promise<Found> {
+  let answer: Readiness
+  try {
+    const response = await fetch(url, { signal: AbortSignal.timeout(ANSWER_TIMEOUT_MS) })
+    answer = (await response.json()) as Readiness
+    if (!Array.isArray(answer.checks)) throw new Error('no checks')
+  } catch (error) {
+    const { name, code } = error as { name: string; code?: string }
+    if (name === 'TimeoutError') return { ready: false, why: `${url} does not answer` }
+    if (/^(ECONNREFUSED|ConnectionRefused)$/.test(code ?? ''))
+      return { ready: false, why: `nothing listens at ${url}` }
+    return { ready: false, why: `${url} does not answer as axport does` }
+  }
+  if (answer.ready) return { ready: true, answer }
+  const wrong = answer.checks.filter(({ status }) => status === 'wrong')
+  return { ready: false, answer, why: wrong.map(({ check, detail }) => `${check}: ${detail}`).join('; ') }
+}
