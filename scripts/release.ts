@@ -1,4 +1,4 @@
-// Makes the files of a release: `bun run release [--target NAME]… [--out DIR] [--level N]`. See docs/release.md.
+// Makes the files of a release: `bun run release [--target NAME]… [--out DIR] [--level N] [--no-images]`. See docs/release.md.
 import { mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { basename, join, resolve } from 'node:path'
 import { parseArgs } from 'node:util'
@@ -6,6 +6,7 @@ import { version } from '../package.json'
 import { bundle, commit } from './bundle.ts'
 import { sha256Sums } from './release/checksums.ts'
 import { compress } from './release/compress.ts'
+import { makeImage } from './release/image.ts'
 import { inspect } from './release/inspect.ts'
 import { archiveOfFiles } from './release/other-files.ts'
 import { billOfMaterials } from './release/sbom.ts'
@@ -16,7 +17,12 @@ import { tryOut } from './release/trial.ts'
 const release = `axport-${version}`
 
 /** Makes all files in a temporary folder, and moves them into `out` when all are complete. */
-async function make(targets: readonly Target[], out: string, level: number): Promise<void> {
+async function make(
+  targets: readonly Target[],
+  out: string,
+  level: number,
+  hasImages: boolean,
+): Promise<void> {
   mkdirSync(out, { recursive: true })
   const folder = mkdtempSync(join(out, '.release-'))
   const leave = () => {
@@ -32,6 +38,7 @@ async function make(targets: readonly Target[], out: string, level: number): Pro
     writeFileSync(archive, await archiveOfFiles(release))
     await compress(archive, `${archive}.zst`, level)
     const executables: string[] = []
+    const images: string[] = []
     let metafile = ''
     let packing = Promise.resolve()
     for (const target of targets) {
@@ -39,12 +46,13 @@ async function make(targets: readonly Target[], out: string, level: number): Pro
       executables.push(`${executable}.zst`)
       const made = await Promise.all([makeExecutable(executable, target), packing])
       metafile = made[0]
+      if (hasImages && target.image) images.push(await makeImage(executable, target.image, version, folder))
       // Compression at level 19 takes a minute or more, so it runs while the next executable is built.
       packing = pack(executable, level)
     }
     await packing
     writeFileSync(sbom, await billOfMaterials(metafile))
-    const files = [...executables, `${archive}.zst`, sbom]
+    const files = [...executables, ...images, `${archive}.zst`, sbom]
     writeFileSync(sums, await sha256Sums(files))
     for (const file of [...files, sums]) renameSync(file, join(out, basename(file)))
   } finally {
@@ -78,13 +86,14 @@ try {
       target: { type: 'string', multiple: true, default: [] },
       out: { type: 'string', default: join(import.meta.dir, '..', 'dist') },
       level: { type: 'string', default: '19' },
+      'no-images': { type: 'boolean', default: false },
     },
   })
   const out = resolve(values.out)
   // The paths in a metafile are relative to the current folder; the bill of materials needs them from the project's
   // root.
   process.chdir(join(import.meta.dir, '..'))
-  await make(targetsNamed(values.target), out, Number(values.level))
+  await make(targetsNamed(values.target), out, Number(values.level), !values['no-images'])
 } catch (error) {
   for (const cause of error instanceof AggregateError ? error.errors : [error])
     console.error(`release: ${cause instanceof Error ? cause.message : cause}`)

@@ -4,10 +4,26 @@ const root = join(import.meta.dir, '..', '..')
 
 const ENTITIES = ['organizations', 'products', 'users', 'assessments', 'assessment_parts']
 
+const UNITS = [
+  'axport-.service.d/axport.conf',
+  'axport-serve@.service',
+  ...['feed', 'sync', 'backup', 'rehearsal'].map(name => `axport-${name}.service`),
+  ...['sync', 'backup', 'rehearsal'].map(name => `axport-${name}.timer`),
+]
+
 /** The files of a release besides the executables: paths in the archive with paths in the sources. */
 const FILES: Record<string, string> = {
   'CHANGELOG.md': 'CHANGELOG.md',
-  ...fromOperate('axport.service', 'nginx.conf', 'haproxy.cfg', 'Caddyfile', 'alerts.yml'),
+  ...fromOperate(
+    'nginx.conf',
+    'haproxy.cfg',
+    'Caddyfile',
+    'alerts.yml',
+    'prometheus.yml',
+    'compose.yaml',
+    'kubernetes.yaml',
+  ),
+  ...fromOperate(...UNITS.map(name => `systemd/${name}`)),
   ...fromOperate('platform-example/schema.sql', 'platform-example/data.sql'),
   ...fromOperate(...ENTITIES.map(name => `platform-example/queries/${name}.sql`)),
 }
@@ -15,6 +31,13 @@ const FILES: Record<string, string> = {
 function fromOperate(...names: string[]): Record<string, string> {
   return Object.fromEntries(names.map(name => [name, join('docs', 'operate', name)]))
 }
+
+/** The documents, in the folders of the sources, so that the links between them hold. */
+const documents = (): [name: string, path: string][] =>
+  ['README.md', 'docs/*', 'docs/operate/**', 'docs/integrate/**']
+    .flatMap(pattern => [...new Bun.Glob(pattern).scanSync(root)])
+    .sort()
+    .map(path => [path, path])
 
 /** The file name of the completion script by shell. */
 const COMPLETIONS = { bash: 'axport.bash', zsh: '_axport', fish: 'axport.fish' }
@@ -27,7 +50,7 @@ const COMPLETIONS = { bash: 'axport.bash', zsh: '_axport', fish: 'axport.fish' }
  */
 export async function archiveOfFiles(folder: string): Promise<Uint8Array> {
   const contents: Record<string, string> = {}
-  for (const [name, path] of Object.entries(FILES)) {
+  for (const [name, path] of [...Object.entries(FILES), ...documents()]) {
     const file = Bun.file(join(root, path))
     if (!(await file.exists())) throw new Error(`the file ${path} of a release is missing`)
     contents[`${folder}/${name}`] = await file.text()

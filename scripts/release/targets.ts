@@ -6,6 +6,8 @@ export interface Target {
   bun: Bun.Build.CompileTarget
   /** The header that the executable must have. */
   header: Header
+  /** The machine of an image, in the words of OCI; undefined where none is made. */
+  image?: 'amd64' | 'arm64'
 }
 
 /** The machine and the loader in the header of an executable. */
@@ -20,16 +22,20 @@ const DYLD = '/usr/lib/dyld'
 
 /** All targets of a release. */
 export const TARGETS: readonly Target[] = [
-  target('linux-x64', { format: 'ELF', machine: 'x64', interpreter: '/lib64/ld-linux-x86-64.so.2' }),
-  target('linux-arm64', { format: 'ELF', machine: 'arm64', interpreter: '/lib/ld-linux-aarch64.so.1' }),
+  target('linux-x64', { format: 'ELF', machine: 'x64', interpreter: '/lib64/ld-linux-x86-64.so.2' }, 'amd64'),
+  target(
+    'linux-arm64',
+    { format: 'ELF', machine: 'arm64', interpreter: '/lib/ld-linux-aarch64.so.1' },
+    'arm64',
+  ),
   target('linux-x64-musl', { format: 'ELF', machine: 'x64', interpreter: '/lib/ld-musl-x86_64.so.1' }),
   target('linux-arm64-musl', { format: 'ELF', machine: 'arm64', interpreter: '/lib/ld-musl-aarch64.so.1' }),
   target('darwin-x64', { format: 'Mach-O', machine: 'x64', interpreter: DYLD }),
   target('darwin-arm64', { format: 'Mach-O', machine: 'arm64', interpreter: DYLD }),
 ]
 
-function target(name: string, header: Header): Target {
-  return { name, bun: `bun-${name}` as Bun.Build.CompileTarget, header }
+function target(name: string, header: Header, image?: Target['image']): Target {
+  return { name, bun: `bun-${name}` as Bun.Build.CompileTarget, header, ...(image && { image }) }
 }
 
 /**
