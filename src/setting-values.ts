@@ -1,7 +1,10 @@
 // Readers throw an Error whose message completes "NAME …".
 
-/** Whether a text may be the path of a file. A text with "://" or "@" may be a URL with a password. */
-export const isPath = (text: string) => !/:\/\/|@/.test(text)
+/**
+ * Whether a text may be the path of a file. A text with "://" or "@" may be a URL with a password, unless it begins as a
+ * path does: the folder of a unit's credentials has the "@" of an instance.
+ */
+export const isPath = (text: string) => /^\.{0,2}\/(?!\/)/.test(text) || !/:\/\/|@/.test(text)
 
 /** The path of a file. */
 export const filePath = (text: string) => {

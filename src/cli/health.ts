@@ -1,8 +1,9 @@
+import { existsSync } from 'node:fs'
 import { setting } from '../config.ts'
 import { Failure } from '../errors.ts'
 import { urlOf } from '../http/address.ts'
 import type { Readiness } from '../http/admin/readiness.ts'
-import { newCommand, readDuration } from './arguments.ts'
+import { newCommand, readDuration, wholeNumber } from './arguments.ts'
 import { print } from './output.ts'
 
 /** Longer than all checks of /ready take together. */
@@ -23,12 +24,13 @@ Examples: ADMIN_PORT=3001 axport health
           podman exec axport axport health`,
   )
     .option('--wait <duration>', 'ask again until it is ready, for so long at most', readDuration)
+    .option('--process <pid>', 'wait no longer when this process has ended', wholeNumber(1, 2 ** 31))
     .option('--json', 'print the answer of /ready')
-    .action(async ({ wait = 0, json }) => {
+    .action(async ({ wait = 0, process, json }) => {
       const url = readyUrl()
       const end = performance.now() + wait * 1000
       let found = await ask(url)
-      while (!found.ready && performance.now() < end) {
+      while (!found.ready && performance.now() < end && !(process && hasEnded(process))) {
         await Bun.sleep(INTERVAL_MS)
         found = await ask(url)
       }
@@ -36,6 +38,9 @@ Examples: ADMIN_PORT=3001 axport health
       if (!found.ready) throw new Failure(`not ready: ${found.why}`)
       if (!json) await print('ready\n')
     })
+
+/** Where the system shows no processes in /proc, none is known to have ended. */
+const hasEnded = (pid: number) => existsSync('/proc/self') && !existsSync(`/proc/${pid}`)
 
 function readyUrl(): string {
   const port = setting('ADMIN_PORT')

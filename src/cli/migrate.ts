@@ -2,7 +2,7 @@ import { UsageFailure } from '../errors.ts'
 import { grantFor } from '../postgres/privileges/grant.ts'
 import { BACK_UP, LOAD, type Purpose, SERVE } from '../postgres/privileges/purposes.ts'
 import { migrate } from '../postgres/schema/migrate.ts'
-import { MIGRATIONS } from '../postgres/schema/migrations.ts'
+import { compatibleWith, MIGRATIONS } from '../postgres/schema/migrations.ts'
 import { setTimeZone } from '../postgres/schema/time-zone.ts'
 import { newCommand } from './arguments.ts'
 import { disclosuresOption, keepOption, switchDisclosing } from './disclosures.ts'
@@ -11,7 +11,14 @@ import { configuredStandbys, waitForStandbys, waitOption } from './standbys.ts'
 import { withAnySchema } from './with-database.ts'
 
 /** What --json prints; `time_zone` and `disclosures` if the options set them. */
-type Done = { applied: string[]; granted: object[]; time_zone?: object; disclosures?: object }
+type Done = {
+  applied: string[]
+  granted: object[]
+  /** After an upgrade: the number of the oldest schema whose executables can still serve. */
+  compatible_with?: number
+  time_zone?: object
+  disclosures?: object
+}
 
 /** axport migrate */
 export const migrateCommand = () =>
@@ -44,6 +51,11 @@ Example: axport migrate --time-zone America/New_York`,
         const applied = await migrate(sql, MIGRATIONS, { onBlocked })
         await say(applied.length > 0 ? `applied ${applied.join(', ')}` : 'the schema is up to date')
         const done: Done = { applied, granted: [] }
+        const isUpgrade = applied.length > 0 && applied.length < MIGRATIONS.length
+        if (isUpgrade) {
+          done.compatible_with = oldestCompatible(applied)
+          await say(`executables whose schema is ${done.compatible_with} or newer can still serve`)
+        }
         if (timeZone !== undefined) {
           const changed = await setTimeZone(sql, timeZone)
           done.time_zone = { name: timeZone, changed }
@@ -60,6 +72,10 @@ Example: axport migrate --time-zone America/New_York`,
         await waitForStandbys(sql, servers, wait)
       })
     })
+
+function oldestCompatible(applied: string[]): number {
+  return Math.max(...MIGRATIONS.filter(({ name }) => applied.includes(name)).map(compatibleWith))
+}
 
 interface Roles {
   grant?: string

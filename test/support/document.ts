@@ -4,12 +4,15 @@ import { join } from 'node:path'
 /** The root of the project. */
 export const ROOT = join(import.meta.dir, '..', '..')
 
-/** The text of docs/operate/feed.md. */
-export const FEED = readFileSync(join(ROOT, 'docs', 'operate', 'feed.md'), 'utf8')
+/** The text of a page in docs/operate. */
+export const pageOf = (name: string) => readFileSync(join(ROOT, 'docs', 'operate', name), 'utf8')
 
-/** The code blocks of one language (`sh` or `sql`) under a heading of docs/operate/feed.md, in their order. */
-export function codeUnder(heading: string, language: string): string[] {
-  const [, section = ''] = FEED.split(new RegExp(`\n##+ ${heading}\n`))
+/** The text of docs/operate/feed.md. */
+export const FEED = pageOf('feed.md')
+
+/** The code blocks of one language (`sh` or `sql`) under a heading of a page (default: feed.md), in their order. */
+export function codeUnder(heading: string, language: string, page = FEED): string[] {
+  const [, section = ''] = page.split(new RegExp(`\n##+ ${heading}\n`))
   const [own = ''] = section.split(/\n##+ /)
   return [...own.matchAll(new RegExp(`\`\`\`${language}\n([\\s\\S]*?)\`\`\``, 'g'))].map(
     ([, code]) => code as string,

@@ -70,13 +70,14 @@ test('the bill of materials follows the schema of CycloneDX, and names the packa
   expect(text).not.toContain(root)
 })
 
-test('the archive has the systemd unit, the configurations, the example queries and the completions', async () => {
+test('the archive has the documents, the systemd units, the configurations, the example queries and the completions', async () => {
   const packed = await Bun.file(join(out, `${release}.tar.zst`)).bytes()
   const folder = emptyFolder()
   await Bun.write(join(folder, 'archive.tar'), await Bun.zstdDecompress(packed))
   expect(await run(['tar', '-xf', 'archive.tar'], folder)).toMatchObject({ code: 0 })
   for (const name of [
-    'axport.service',
+    'systemd/axport-serve@.service',
+    'docs/operate/install.md',
     'alerts.yml',
     'nginx.conf',
     'platform-example/queries/assessment_parts.sql',

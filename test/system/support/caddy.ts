@@ -11,7 +11,7 @@ export const CADDY = program('caddy')
 const LOCAL = '{\n\tadmin off\n\tauto_https disable_redirects\n}\n'
 
 /** Starts Caddy in front of a service with the configuration docs/operate/Caddyfile: HTTPS, under /export/. */
-export async function startCaddy({ url, admin }: { url: string; admin: string }, pair: Pair) {
+export async function startCaddy({ url }: { url: string }, pair: Pair) {
   const folder = proxyFolder('caddy', pair)
   const port = await freePort()
   const file = join(folder, 'Caddyfile')
@@ -21,8 +21,7 @@ export async function startCaddy({ url, admin }: { url: string; admin: string },
       published('Caddyfile', [
         ['export.example.org', `https://localhost:${port}`],
         ['/etc/ssl/axport/', `${folder}/`],
-        ['127.0.0.1:3000', new URL(url).host],
-        ['health_port 3001', `health_port ${new URL(admin).port}`],
+        ['127.0.0.1:3000 127.0.0.1:3010', new URL(url).host],
       ]),
   )
   const command = [CADDY.name, 'run', '--adapter', 'caddyfile', '--config', file]

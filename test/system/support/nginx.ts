@@ -30,6 +30,7 @@ export async function startNginx(serviceUrl: string, pair?: Pair) {
       ['/var/log/nginx', folder],
       ['http {\n', `http {\n${temporary}`],
       ['127.0.0.1:3000', new URL(serviceUrl).host],
+      ['    server 127.0.0.1:3010 max_fails=0;\n', ''],
       ['listen 443 ssl', `listen 127.0.0.1:${port}${pair ? ' ssl' : ''}`],
       pair ? certificate : none,
     ]),
