@@ -14,6 +14,11 @@ const target = `${platform()}-${arch()}`
 const release = `axport-${version}`
 const environment = { PATH: process.env.PATH ?? '/usr/bin:/bin', HOME: process.env.HOME ?? '/' }
 const out = emptyFolder()
+/** The image of this machine, where buildah can make it. */
+const images =
+  Bun.which('buildah') && platform() === 'linux'
+    ? [`${release}-${arch() === 'x64' ? 'amd64' : 'arm64'}.oci.tar`]
+    : []
 
 const run = (command: string[], cwd = emptyFolder(), env: Record<string, string> = environment) =>
   ended(launch(command, { cwd, env }), { timeoutMs: 240_000 })
@@ -29,7 +34,7 @@ interface Bill {
 
 let made: Awaited<ReturnType<typeof run>>
 beforeAll(async () => {
-  made = await makeRelease('--target', target, '--level', '1')
+  made = await makeRelease('--target', target, '--level', '1', ...(images.length > 0 ? [] : ['--no-images']))
 })
 
 test('a release for this machine has all of its files, and its executable was run', () => {
@@ -37,6 +42,7 @@ test('a release for this machine has all of its files, and its executable was ru
   expect(made.stdout).toStartWith(`${target}: ran\n`)
   expect(readdirSync(out).sort()).toEqual([
     'SHA256SUMS',
+    ...images,
     `${release}-${target}.zst`,
     `${release}.cdx.json`,
     `${release}.tar.zst`,
@@ -45,7 +51,7 @@ test('a release for this machine has all of its files, and its executable was ru
 
 test('sha256sum verifies every file of the release', async () => {
   const { code, stdout } = await run(['sha256sum', '--check', '--strict', 'SHA256SUMS'], out)
-  expect([code, stdout.match(/: OK\n/g)?.length]).toEqual([0, 3])
+  expect([code, stdout.match(/: OK\n/g)?.length]).toEqual([0, 3 + images.length])
 })
 
 // The release itself has already started the embedded database with this executable.
