@@ -1,4 +1,3 @@
-import { existsSync } from 'node:fs'
 import { setting } from '../config.ts'
 import { Failure } from '../errors.ts'
 import { urlOf } from '../http/address.ts'
@@ -26,11 +25,11 @@ Examples: ADMIN_PORT=3001 axport health
     .option('--wait <duration>', 'ask again until it is ready, for so long at most', readDuration)
     .option('--process <pid>', 'wait no longer when this process has ended', wholeNumber(1, 2 ** 31))
     .option('--json', 'print the answer of /ready')
-    .action(async ({ wait = 0, process, json }) => {
+    .action(async ({ wait = 0, process: pid, json }) => {
       const url = readyUrl()
       const end = performance.now() + wait * 1000
       let found = await ask(url)
-      while (!found.ready && performance.now() < end && !(process && hasEnded(process))) {
+      while (!found.ready && performance.now() < end && !(pid && hasEnded(pid))) {
         await Bun.sleep(INTERVAL_MS)
         found = await ask(url)
       }
@@ -39,8 +38,15 @@ Examples: ADMIN_PORT=3001 axport health
       if (!json) await print('ready\n')
     })
 
-/** Where the system shows no processes in /proc, none is known to have ended. */
-const hasEnded = (pid: number) => existsSync('/proc/self') && !existsSync(`/proc/${pid}`)
+/** By signal 0, which is not sent: /proc hides the other processes of a unit. */
+function hasEnded(pid: number): boolean {
+  try {
+    process.kill(pid, 0)
+    return false
+  } catch (error) {
+    return (error as { code?: string }).code !== 'EPERM'
+  }
+}
 
 function readyUrl(): string {
   const port = setting('ADMIN_PORT')

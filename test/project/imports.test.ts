@@ -139,7 +139,9 @@ describe('the modules of src and db', () => {
     expect(using(/\b(process|Bun|import\.meta)\.env\b|\benv\b.*from 'node:process'/)).toEqual([
       'src/config.ts',
     ])
-    expect(using(/\bprocess\.(exit|abort|exitCode|kill|reallyExit)\b/)).toEqual(['src/main.ts'])
+    expect(using(/\bprocess\.(exit|abort|exitCode|reallyExit)\b/)).toEqual(['src/main.ts'])
+    // Signal 0 asks whether a process runs.
+    expect(using(/\bprocess\.kill\b(?!\(pid, 0\))/)).toEqual([])
     expect(using(/\bconsole\./)).toEqual([])
   })
 })
