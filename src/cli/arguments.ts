@@ -1,7 +1,7 @@
 import { availableParallelism } from 'node:os'
 import { Command, InvalidArgumentError } from '@commander-js/extra-typings'
-import type { Limit } from '../import/changes.ts'
 import type { Ids } from '../integrations/scope.ts'
+import type { Limit } from '../limit.ts'
 
 /** A command whose --help ends with `help`: what else to know, and an example. */
 export const newCommand = (name: string, description: string, help: string) =>
@@ -40,7 +40,7 @@ export function readDuration(text: string): number {
   return seconds
 }
 
-/** A limit of an import: "5%" or "500". */
+/** A limit of what is left out or removed: "5%" or "500". */
 export function readLimit(text: string): Limit {
   const [, number, isPercent] = /^(\d{1,15})(%?)$/.exec(text.trim()) ?? []
   if (number === undefined || (isPercent && Number(number) > 100))

@@ -70,10 +70,3 @@ function countsOf(type: Type): string {
 const ONLY_PARTS = `
   + (select count(distinct p.assessment_id) from import_assessment_parts p
      where p.apart and not exists (select from import_assessments a where a.id = p.assessment_id))`
-
-/** The most that may be rejected or removed: a share of all, or a number. */
-export type Limit = { percent: number } | { count: number }
-
-/** Whether `some` of `all` exceed a limit. */
-export const exceeds = (limit: Limit, some: number, all: number): boolean =>
-  'count' in limit ? some > limit.count : some * 100 > all * limit.percent

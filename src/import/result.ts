@@ -1,4 +1,5 @@
-import type { Limit, Summary } from './changes.ts'
+import type { Limit } from '../limit.ts'
+import type { Summary } from './changes.ts'
 import type { LeftOut } from './erased.ts'
 import type { Place } from './record.ts'
 import type { Problem, Reason, Reject } from './rejects.ts'

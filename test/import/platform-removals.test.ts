@@ -1,6 +1,6 @@
 import { afterAll, beforeEach, describe, expect, test } from 'bun:test'
-import type { Limit } from '../../src/import/changes.ts'
 import { RemovalsRefused } from '../../src/import/removals.ts'
+import type { Limit } from '../../src/limit.ts'
 import { cleanUp } from '../support/executable.ts'
 import { organization } from '../support/fixtures.ts'
 import { everything, importLines, useDatabase } from '../support/import.ts'
