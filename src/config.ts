@@ -179,6 +179,11 @@ export function setting<Name extends SettingName>(
   }
 }
 
+/** The value of a variable that programs share, as HTTPS_PROXY; its name in lower case goes first, as for curl. */
+export function sharedVariable(name: string, environment: Environment = Bun.env): string | undefined {
+  return environment[name.toLowerCase()]?.trim() || environment[name]?.trim() || undefined
+}
+
 /** Gives a setting another default in this process. */
 export function preset(name: SettingName, value: string): void {
   if (!Bun.env[name]?.trim()) Bun.env[name] = value

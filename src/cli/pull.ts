@@ -1,11 +1,11 @@
 import { InvalidArgumentError, Option } from '@commander-js/extra-typings'
-import { setting } from '../config.ts'
+import { setting, sharedVariable } from '../config.ts'
 import { type Filter, fieldOf, LIST_PARAMETERS, ORDERS, SORTS } from '../contract.ts'
 import { Failure, IncompleteFailure, Interrupted, UsageFailure } from '../errors.ts'
 import { isDevice, readTrimmed } from '../files.ts'
-import { isLoopback } from '../pull/client.ts'
 import { compressionOf, FORMATS, type Form, type FormatName, formatOf } from '../pull/formats.ts'
 import type { PullJob, PullProgress, PullResult, Query } from '../pull/job.ts'
+import { isLoopback, proxyFor } from '../pull/proxy.ts'
 import { pull } from '../pull/pull.ts'
 import { newCommand, oneOf, readDuration, readId } from './arguments.ts'
 import { counted, isClosed, print, printJson, StatusLine } from './output.ts'
@@ -43,6 +43,7 @@ Example: axport pull --base-url https://axport.example.org --client-id ID --out 
       const form = isStdout ? { format: options.format ?? 'ndjson' } : formOf(options)
       const service = {
         baseUrl,
+        proxy: proxyFor(baseUrl, sharedVariable),
         clientId,
         clientSecret: readSecret(options.clientSecretFile),
         timeoutMs: options.timeout * 1000,

@@ -155,7 +155,7 @@ describe('axport pull over HTTPS', () => {
     const elsewhere = secure.baseUrl.replace('127.0.0.1', '0.0.0.0')
     const args = stage.pulling('x.ndjson', '--base-url', elsewhere)
     expect(errorLine(await axport(args, { env: trusting }), 1)).toBe(
-      `the certificate of ${elsewhere} is for another name: give that name as --base-url`,
+      `the certificate of ${elsewhere} is for another name: check --base-url; if it is right, another host answers in its place, as the login page of a network does`,
     )
   })
 })

@@ -141,7 +141,7 @@ describe('a redirect', () => {
         () => new Response('', { status, headers: { location: `${other.baseUrl}/oauth/token?x=1` } }),
       )
       expect(await errorOf(url)).toBe(
-        `${url}/oauth/token redirects to ${other.baseUrl}: give the address where it ends as --base-url`,
+        `${url}/oauth/token redirects to ${other.baseUrl}, where the secret must not go: this network may want a login first; if the service has moved, ask its operator for the address`,
       )
       expect([other.tokens, other.lists]).toEqual([0, []])
     },
@@ -153,6 +153,23 @@ describe('a redirect', () => {
     expect(await errorOf(url)).toContain(`redirects to ${other.baseUrl}`)
     expect([other.tokens, other.lists]).toEqual([0, []])
   })
+
+  test.each([
+    ['http://portal.example/login', 'redirects to http://portal.example, where the secret must not go: '],
+    ['https://portal.example/login', 'redirects to https://portal.example, where the secret must not go: '],
+    ['https://127.0.0.1/oauth/token', 'redirects to https://127.0.0.1: give --base-url with https://'],
+    ['/elsewhere', 'redirects to ORIGIN: check the path of --base-url'],
+    ['http://[', 'redirects, where the secret must not go: '],
+  ])('to %s recommends no address but that of the same host', async (location, message) => {
+    const { baseUrl: url } = http(() => new Response('', { status: 302, headers: { location } }))
+    expect(await errorOf(url)).toStartWith(`${url}/oauth/token ${message.replace('ORIGIN', url)}`)
+  })
+})
+
+test('a network that wants a login first is named', async () => {
+  expect(await errorOf(http(html(511)).baseUrl)).toBe(
+    'the network asks for a login before it lets requests through (511)',
+  )
 })
 
 const REFUSED = 'the service refuses the client id or its secret: check both, or ask its operator'

@@ -1,10 +1,13 @@
 import { generateKeyPairSync, type KeyObject, sign } from 'node:crypto'
 
-/** A self-signed certificate for localhost and 127.0.0.1, and its key; both in PEM. */
-export function selfSigned(name: string): { cert: string; key: string } {
+/** A self-signed certificate for localhost and an IPv4 address, and its key; both in PEM. */
+export function selfSigned(name: string, address = '127.0.0.1'): { cert: string; key: string } {
   const { privateKey, publicKey } = generateKeyPairSync('ec', { namedCurve: 'prime256v1' })
   const subject = sequence(set(sequence(object('2.5.4.3'), der(0x0c, Buffer.from(name)))))
-  const names = sequence(der(0x82, Buffer.from('localhost')), der(0x87, Buffer.of(127, 0, 0, 1)))
+  const names = sequence(
+    der(0x82, Buffer.from('localhost')),
+    der(0x87, Buffer.from(address.split('.').map(Number))),
+  )
   const isAuthority = sequence(object('2.5.29.19'), der(0x04, sequence(der(0x01, Buffer.of(0xff)))))
   const body = sequence(
     der(0xa0, integer(2)),
