@@ -119,6 +119,7 @@ function readSecret(file: string | undefined): string {
 async function run(job: PullJob, isStream: boolean): Promise<PullResult> {
   using status = new StatusLine()
   const onNote = (text: string) => status.say(`note: ${text}`)
+  const onWarning = (text: string) => status.say(`warning: ${text}`)
   let last: PullProgress | undefined
   const onProgress = (progress: PullProgress) => {
     last = progress
@@ -134,7 +135,7 @@ async function run(job: PullJob, isStream: boolean): Promise<PullResult> {
     onNote('http:// lets everybody on the way read the secret and the records: use https://')
   try {
     return await interruptible(
-      signal => pull(job, { onProgress, onPause, onNote, signal }),
+      signal => pull(job, { onProgress, onPause, onNote, onWarning, signal }),
       () => {
         if (isStream) return 'interrupted: the output is incomplete'
         if (kept() === 0) return 'interrupted: nothing is kept'

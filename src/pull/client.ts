@@ -1,3 +1,4 @@
+import { LIST_PARAMETERS } from '../contract.ts'
 import { Failure, TransientFailure } from '../errors.ts'
 import { type Answer, bodyOf, explain, readJson, routeTo, Unanswered } from './failures.ts'
 import { type HttpProxy, isLoopback } from './proxy.ts'
@@ -16,6 +17,14 @@ export interface Service {
   retryForMs: number
 }
 
+/** What a client reports. */
+export interface ClientObserver {
+  /** A request failed, and is sent again in so many milliseconds. */
+  onPause(reason: string, milliseconds: number): void
+  /** A line for the person who runs the pull: the answers may not be what that person wants. */
+  onWarning(text: string): void
+}
+
 /** The longest retryForMs before the first answer: a host that never answered is probably a wrong address. */
 const FIRST_ANSWER_MS = 10_000
 const FIRST_PAUSE_MS = 500
@@ -31,11 +40,11 @@ const MAX_BYTES = 64 * 1024 * 1024
 export class Client {
   private token: { text: string; until: number } | undefined
   private hasAnswered = false
+  private hasWarned = false
 
-  /** @param onPause called before each pause between two attempts */
   constructor(
     private readonly service: Service,
-    private readonly onPause: (reason: string, milliseconds: number) => void,
+    private readonly observer: ClientObserver,
   ) {}
 
   /** The body of a list answer. Throws TransientFailure after `retryForMs`, or Failure if retrying cannot help. */
@@ -48,6 +57,7 @@ export class Client {
       try {
         const headers = { ...encoding, authorization: `Bearer ${await this.currentToken()}` }
         const answer = await this.send(`${url}?${queryString}`, { headers })
+        this.warnOfIgnored(answer.headers.get('axport-did-you-mean'))
         if (answer.status !== 401) return bodyOf(answer, url, this.service.proxy)
         this.token = undefined
         if (++refusals > MAX_NEW_TOKENS)
@@ -61,6 +71,18 @@ export class Client {
     }
   }
 
+  /** Warns once. @param header the names that were probably meant by parameters that the service does not know */
+  private warnOfIgnored(header: string | null): void {
+    if (header === null || this.hasWarned) return
+    this.hasWarned = true
+    // Other text of the service is not shown.
+    const meant = header.split(/[\s,"]+/).filter(name => name in LIST_PARAMETERS)
+    const suggestion = meant.length > 0 ? `: it knows ${meant.join(', ')}` : ''
+    this.observer.onWarning(
+      `the service ignores a parameter of this pull, and may send more than was asked for${suggestion}`,
+    )
+  }
+
   /** Pauses double; jitter keeps clients from returning at once. Throws TransientFailure past retryForMs. */
   private async pause({ message, retryAfterMs }: Unanswered, attempts: number, passedMs: number) {
     const step = Math.min(LONGEST_PAUSE_MS, FIRST_PAUSE_MS * 2 ** (attempts - 1))
@@ -71,7 +93,7 @@ export class Client {
       const count = `${attempts} ${attempts === 1 ? 'attempt' : 'attempts'}`
       throw new TransientFailure(`${message}${wish}; gave up after ${count}`)
     }
-    if (pauseMs > 0) this.onPause(message, pauseMs)
+    if (pauseMs > 0) this.observer.onPause(message, pauseMs)
     await Bun.sleep(pauseMs)
   }
 

@@ -1,6 +1,6 @@
 import { type Filter, fieldOf, LIST_PARAMETERS, MAX_PAGE, type Order, type Sort } from '../contract.ts'
 import type { Write } from '../files.ts'
-import type { Service } from './client.ts'
+import type { ClientObserver, Service } from './client.ts'
 import type { Form } from './formats.ts'
 
 /** What to pull: the values of each filter as text, and the order of the records. */
@@ -34,11 +34,9 @@ export type PullProgress =
   | { phase: 'writing'; done: number; total: number }
 
 /** What a pull reports, and the signal that ends it. */
-export interface PullObserver {
+export interface PullObserver extends ClientObserver {
   onProgress(progress: PullProgress): void
-  /** A request failed, and is sent again in so many milliseconds. */
-  onPause(reason: string, milliseconds: number): void
-  /** A line for the operator. */
+  /** A line for the person who runs the pull. */
   onNote(text: string): void
   signal: AbortSignal
 }

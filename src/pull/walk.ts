@@ -52,7 +52,7 @@ export class Changed extends Error {}
  * one is on its way. Throws Changed, or Failure for an answer that is no page of this list.
  */
 export async function* walk(job: PullJob, position: Position, observer: PullObserver) {
-  const client = new Client(job.service, observer.onPause)
+  const client = new Client(job.service, observer)
   const query = queryString(job.query)
   const list = (offset: number) => client.list(`${query}&offset=${offset}`)
   const resumed = position.size

@@ -140,6 +140,7 @@ export interface PullOptions extends Partial<Form> {
 export interface Pulled {
   result: PullResult
   notes: string[]
+  warnings: string[]
   pauses: [reason: string, milliseconds: number][]
   progress: PullProgress[]
 }
@@ -155,7 +156,12 @@ export async function pullFrom(
   options: PullOptions = {},
 ): Promise<Pulled> {
   const { format = 'ndjson', compression, query, timeoutMs = 20_000, retryForMs = 20_000, signal } = options
-  const reports = { notes: [] as string[], pauses: [] as Pulled['pauses'], progress: [] as PullProgress[] }
+  const reports = {
+    notes: [] as string[],
+    warnings: [] as string[],
+    pauses: [] as Pulled['pauses'],
+    progress: [] as PullProgress[],
+  }
   const result = await pull(
     {
       service: { baseUrl, ...client, timeoutMs, retryForMs },
@@ -168,6 +174,7 @@ export async function pullFrom(
       onProgress: progress => reports.progress.push(progress),
       onPause: (reason, milliseconds) => reports.pauses.push([reason, milliseconds]),
       onNote: note => reports.notes.push(note),
+      onWarning: warning => reports.warnings.push(warning),
       signal: signal ?? new AbortController().signal,
     },
   )
