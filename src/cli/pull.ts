@@ -34,6 +34,7 @@ Example: axport pull --base-url https://axport.example.org --client-id ID --out 
     .option('--order <order>', ORDERS.join(', '), oneOf(...ORDERS), ORDERS[0])
     .addOption(duration('--timeout', 'longest time for one answer', 60, '60s'))
     .addOption(duration('--retry-for', 'how long to repeat a failing request', 300, '5m'))
+    .option('--fail-if-empty', 'fail when no assessment matches, and keep the earlier file')
     .option('--json', 'print a JSON object')
     .action(async options => {
       const { baseUrl, clientId, sort, order, out, json } = options
@@ -49,7 +50,8 @@ Example: axport pull --base-url https://axport.example.org --client-id ID --out 
         timeoutMs: options.timeout * 1000,
         retryForMs: options.retryFor * 1000,
       }
-      const job = { service, query: { filter, sort, order }, ...form, out: isStdout ? print : out }
+      const query = { filter, sort, order }
+      const job = { service, query, ...form, out: isStdout ? print : out, failIfEmpty: options.failIfEmpty }
       const { records, ...others } = await run(job, isStdout || isDevice(out))
       if (isStdout) return
       if (json) await printJson({ records, file: out, ...form, ...others })

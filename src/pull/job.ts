@@ -24,6 +24,8 @@ export interface PullJob extends Form {
   query: Query
   /** A path, or a function that takes the bytes in their order. */
   out: string | Write
+  /** Fails when there are no records, and leaves the earlier output. */
+  failIfEmpty?: boolean | undefined
 }
 
 /** How far a pull is, in records. */

@@ -11,6 +11,7 @@ import {
 } from 'node:fs'
 import { Failure } from '../errors.ts'
 import { PRIVATE, publish, writeFailure, writeFully } from '../files.ts'
+import { type Asked, differenceOf } from './asked.ts'
 import type { PullObserver } from './job.ts'
 import { readRecords, UnexpectedJson } from './record.ts'
 import { Position } from './walk.ts'
@@ -22,8 +23,8 @@ const NEWLINE = 0x0a
 
 /** By which the next run decides whether it continues this one. */
 interface RunState {
-  /** Of everything in which both runs must agree. Filters may hold names, so they are not stored. */
-  digest: string
+  /** Both runs must agree in all of it. Earlier versions of axport have stored something else. */
+  asked?: Asked
   /** Milliseconds since 1970. */
   started: number
   /** In the last page. */
@@ -49,7 +50,7 @@ export class PartialFile {
   /** @throws Failure when the files cannot be written, or another process writes them; earlier files stay */
   constructor(
     private readonly output: string,
-    private readonly digest: string,
+    private readonly asked: Asked,
   ) {
     this.path = `${output}.partial`
     const statePath = `${this.path}.state`
@@ -65,12 +66,18 @@ export class PartialFile {
   }
 
   /**
-   * Continues an earlier run with the same digest; returns how many records it left. What a run with another digest
-   * left is removed by the first append(), so that a mistyped address or secret costs nothing.
+   * Continues an earlier run that asked for the same; returns how many records it left. What another run left is removed
+   * by the first append(), so that a mistyped address or secret costs nothing.
    */
-  async resume(onProgress: PullObserver['onProgress']): Promise<number> {
-    const state: RunState = JSON.parse(this.storedState() ?? '{}')
-    if (state.digest !== this.digest || Date.now() - state.started > MAX_AGE_MS) return 0
+  async resume({ onProgress, onNote }: Pick<PullObserver, 'onProgress' | 'onNote'>): Promise<number> {
+    const stored = this.storedState()
+    if (stored === undefined) return 0
+    const state: RunState = JSON.parse(stored)
+    const reason = this.reasonNotToContinue(state)
+    if (reason !== undefined) {
+      onNote(`what an interrupted run has left ${reason}: everything is read anew`)
+      return 0
+    }
     this.position.count = state.count
     let length = 0
     onProgress({ phase: 'resuming', done: 0, total: state.count })
@@ -86,7 +93,15 @@ export class PartialFile {
     ftruncateSync(this.descriptor, length)
     this.saved = state
     this.records = this.position.size
+    if (this.records > 0) onNote(`going on after ${this.records} assessments of an interrupted run`)
     return this.records
+  }
+
+  private reasonNotToContinue({ asked, started }: RunState): string | undefined {
+    if (!asked) return 'is of an earlier version of axport'
+    const difference = differenceOf(this.asked, asked)
+    if (difference !== undefined) return `is for ${difference}`
+    return Date.now() - started > MAX_AGE_MS ? 'is older than six hours' : undefined
   }
 
   /** Adds the ids of whole lines to the position; returns how many bytes of the lines are records. */
@@ -123,7 +138,7 @@ export class PartialFile {
     try {
       if (!this.saved) ftruncateSync(this.descriptor, 0)
       if (count !== this.saved?.count) {
-        this.saved = { digest: this.digest, started: this.saved?.started ?? Date.now(), count }
+        this.saved = { asked: this.asked, started: this.saved?.started ?? Date.now(), count }
         const text = JSON.stringify(this.saved)
         this.state.run('insert or replace into run (rowid, state) values (1, ?)', [text])
       }

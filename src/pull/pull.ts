@@ -1,9 +1,10 @@
+import { fstatSync, statSync } from 'node:fs'
 import { open } from 'node:fs/promises'
 import { Failure, IncompleteFailure, TransientFailure } from '../errors.ts'
 import { Draft, isDevice, outputPath, type Write, writeFailure } from '../files.ts'
-import { sha256 } from '../random.ts'
+import { askedBy } from './asked.ts'
 import { writeAs } from './formats.ts'
-import { type PullJob, type PullObserver, type PullResult, queryString } from './job.ts'
+import type { PullJob, PullObserver, PullResult } from './job.ts'
 import { PartialFile } from './partial-file.ts'
 import { Changed, Position, walk } from './walk.ts'
 
@@ -24,6 +25,8 @@ export async function pull(job: PullJob, observer: PullObserver): Promise<PullRe
   }
 }
 
+const NONE = 'no assessment matches (--fail-if-empty): check the filters, or ask the operator about the scope'
+
 async function pullIntoStream(job: PullJob, write: Write, observer: PullObserver): Promise<PullResult> {
   const position = new Position()
   try {
@@ -34,21 +37,20 @@ async function pullIntoStream(job: PullJob, write: Write, observer: PullObserver
       `the output is incomplete, the data changed (${error.message}): a pull into a file starts over by itself`,
     )
   }
+  if (position.size === 0 && job.failIfEmpty) throw new Failure(NONE)
   return { records: position.size, resumed: 0, restarts: 0 }
 }
 
 /** Reads into a partial file of NDJSON, whatever the format: any later run can continue. Then publishes the output. */
 async function pullIntoFile(job: PullJob, output: string, observer: PullObserver): Promise<PullResult> {
-  const { service, query } = job
-  // Not the format: the partial file is the same for all of them.
-  const agreed = [1, service.baseUrl, service.clientId, queryString(query)]
-  const partial = new PartialFile(output, sha256(JSON.stringify(agreed)).toString('base64'))
+  // Whatever the format: the partial file is the same for all of them.
+  const partial = new PartialFile(output, askedBy(job))
   observer.signal.addEventListener('abort', () => partial.leave())
   try {
-    const resumed = await partial.resume(observer.onProgress)
-    if (resumed > 0) observer.onNote(`going on after ${resumed} assessments of an interrupted run`)
+    const resumed = await partial.resume(observer)
     const restarts = await fill(partial, job, observer)
-    if (job.format === 'ndjson' && !job.compression) await partial.publish()
+    if (partial.records === 0 && job.failIfEmpty) throw new Failure(`${NONE}; nothing was written`)
+    if (job.format === 'ndjson' && !job.compression) await publish(partial, partial, output, observer)
     else await convert(partial, job, output, observer)
     return { records: partial.records, resumed: restarts > 0 ? 0 : resumed, restarts }
   } catch (thrown) {
@@ -87,10 +89,25 @@ async function convert(partial: PartialFile, job: PullJob, output: string, obser
   observer.signal.addEventListener('abort', () => draft.discard())
   try {
     await writeAs(job, counted(partial, observer), bytes => draft.write(bytes))
-    await partial.publish(draft)
+    await publish(partial, draft, output, observer)
   } finally {
     draft.discard()
   }
+}
+
+/** Makes `draft` the output. Warns before a larger file is replaced by one without records. */
+async function publish(
+  partial: PartialFile,
+  draft: Pick<Draft, 'descriptor' | 'path'>,
+  output: string,
+  { onWarning }: PullObserver,
+) {
+  const size = statSync(output, { throwIfNoEntry: false })?.size ?? 0
+  if (partial.records === 0 && size > fstatSync(draft.descriptor).size)
+    onWarning(
+      `no assessment matches: ${output}, which had ${size} bytes, is replaced by a file without records; --fail-if-empty keeps it`,
+    )
+  await partial.publish(draft)
 }
 
 async function* counted(partial: PartialFile, observer: PullObserver): AsyncGenerator<Uint8Array> {

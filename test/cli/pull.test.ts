@@ -127,6 +127,19 @@ describe('axport pull', () => {
   })
 })
 
+test('axport pull --fail-if-empty exits with 1, also into standard output', async () => {
+  const none = ['--organization-ids', '99999', '--fail-if-empty']
+  const cwd = emptyFolder()
+  const failed = await axport(stage.pulling('x.ndjson', ...none), { env: stage.env, cwd })
+  expect(errorLine(failed, 1)).toBe(
+    'no assessment matches (--fail-if-empty): check the filters, or ask the operator about the scope; nothing was written',
+  )
+  expect(readdirSync(cwd)).toEqual([])
+  expect(errorLine(await axport(stage.pulling('-', ...none), { env: stage.env }), 1)).toStartWith(
+    'no assessment matches (--fail-if-empty): ',
+  )
+})
+
 describe('axport pull over HTTPS', () => {
   const certificate = selfSigned('ours')
   let secure: Front

@@ -149,6 +149,8 @@ describe('if, while a list is read,', () => {
 
 const idOf = (text: string) => (JSON.parse(text) as { id: number }).id
 
+const ASKED = { address: 'a', client: 'c', filters: 'f', order: 'o' }
+
 describe('an interrupted pull', () => {
   /** Runs a pull that ends after three pages. */
   async function brokenOff(out = outputIn()): Promise<string> {
@@ -200,42 +202,42 @@ describe('an interrupted pull', () => {
 
   test('is kept if the next pull ends before it has read the state', async () => {
     const out = await brokenOff()
-    new PartialFile(out, 'of another question').leave()
+    new PartialFile(out, { ...ASKED, filters: 'others' }).leave()
     expect((await pullFrom(front.baseUrl, client, out)).result.resumed).toBe(199)
   })
 
   test('is kept if the next pull ends while it reads the partial file', async () => {
     const out = outputIn()
     const [line = ''] = await documents(service)
-    const earlier = new PartialFile(out, 'a question')
+    const earlier = new PartialFile(out, ASKED)
     earlier.position.add(1)
     earlier.position.count = 2
     earlier.append(Buffer.from(`${line}\n`))
     earlier.leave()
-    const next = new PartialFile(out, 'a question')
-    expect(await next.resume(() => next.leave())).toBe(0)
+    const next = new PartialFile(out, ASKED)
+    expect(await next.resume({ onProgress: () => next.leave(), onNote() {} })).toBe(0)
     expect(linesOf(`${out}.partial`)).toEqual([line])
-    const last = new PartialFile(out, 'a question')
-    expect(await last.resume(() => {})).toBe(1)
+    const last = new PartialFile(out, ASKED)
+    expect(await last.resume({ onProgress() {}, onNote() {} })).toBe(1)
     last.leave()
   })
 
   test('is removed if it has no whole record, and the next pull reads none either', async () => {
     const out = outputIn()
-    const earlier = new PartialFile(out, 'a question')
+    const earlier = new PartialFile(out, ASKED)
     earlier.position.add(1)
     earlier.position.count = 2
     earlier.append(Buffer.from('{"id":'))
     earlier.leave()
-    const next = new PartialFile(out, 'a question')
-    expect(await next.resume(() => {})).toBe(0)
+    const next = new PartialFile(out, ASKED)
+    expect(await next.resume({ onProgress() {}, onNote() {} })).toBe(0)
     next.leave()
     expect([`${out}.partial`, `${out}.partial.state`].filter(existsSync)).toEqual([])
   })
 
   test('is removed if not even its first records can be written', () => {
     const out = outputIn()
-    const full = new PartialFile(out, 'a question')
+    const full = new PartialFile(out, ASKED)
     full.position.add(1)
     full.position.count = 2
     const lines = new Proxy(new Uint8Array(1), {
@@ -279,10 +281,23 @@ describe('an interrupted pull', () => {
   test.each([
     ['other filters', { query: { filter: { start_date: ['2020-01-02'] } } }],
     ['another order', { query: { order: 'DESC' as const } }],
-  ])('is not continued with %s', async (_, options) => {
+    ['other filters and another order', { query: { filter: { seids: ['1'] }, sort: 'user_name' as const } }],
+  ])('is not continued with %s, which a note says', async (difference, options) => {
     const out = await brokenOff()
-    expect((await pullFrom(front.baseUrl, client, out, options)).result.resumed).toBe(0)
+    const { result, notes } = await pullFrom(front.baseUrl, client, out, options)
+    expect(result.resumed).toBe(0)
+    expect(notes).toEqual([`what an interrupted run has left is for ${difference}: everything is read anew`])
     expect(front.lists[0]).toEndWith('&offset=0')
+  })
+
+  test('is continued with the same values of a filter in another order', async () => {
+    const out = outputIn()
+    const filter = (ids: number[]) => ({ query: { filter: { organization_ids: ids.map(String) } } })
+    front.hook = n => (n > 2 ? new Response('', { status: 503 }) : undefined)
+    const ended = pullFrom(front.baseUrl, client, out, { ...filter([10, 20]), retryForMs: 1 })
+    await expect(ended).rejects.toThrow('199 of 230')
+    front.hook = () => {}
+    expect((await pullFrom(front.baseUrl, client, out, filter([20, 10, 20]))).result.resumed).toBe(199)
   })
 
   test('is not continued after six hours', async () => {
@@ -292,11 +307,11 @@ describe('an interrupted pull', () => {
     const { started, ...rest } = JSON.parse(row?.state as string)
     state.run('update run set state = ?', [JSON.stringify({ ...rest, started: started - 6 * 3_600_000 })])
     state.close()
-    expect((await pullFrom(front.baseUrl, client, out)).result).toEqual({
-      records: COUNT,
-      resumed: 0,
-      restarts: 0,
-    })
+    const { result, notes } = await pullFrom(front.baseUrl, client, out)
+    expect(result).toEqual({ records: COUNT, resumed: 0, restarts: 0 })
+    expect(notes).toEqual([
+      'what an interrupted run has left is older than six hours: everything is read anew',
+    ])
   })
 
   test('stores no filter and no credential', async () => {

@@ -8,7 +8,8 @@ import {
   setDefaultTimeout,
   test,
 } from 'bun:test'
-import { readFileSync } from 'node:fs'
+import { readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { dirname } from 'node:path'
 import { parse } from 'csv-parse/sync'
 import { cleanUp } from '../support/executable.ts'
 import { FlakyProxy } from '../support/flaky-proxy.ts'
@@ -134,6 +135,33 @@ describe('a pull', () => {
     expect((await pullFrom(front.baseUrl, client, out, { format, query })).result.records).toBe(0)
     if (format === 'parquet') expect(await readParquet(out)).toEqual([])
     else expect(readFileSync(out, 'utf8').split('\n').length).toBe(format === 'csv' ? 2 : 1)
+  })
+
+  test.each(['ndjson', 'csv', 'parquet'] as const)(
+    'of no records warns before it replaces a %s with records',
+    async format => {
+      const out = outputIn(`out.${format}`)
+      await pullFrom(front.baseUrl, client, out, { format })
+      const { size } = statSync(out)
+      const nobody = { query: { filter: { seids: ['nobody has this one'] } } }
+      const { warnings } = await pullFrom(front.baseUrl, client, out, { format, ...nobody })
+      expect(warnings).toEqual([
+        `no assessment matches: ${out}, which had ${size} bytes, is replaced by a file without records; --fail-if-empty keeps it`,
+      ])
+      expect((await pullFrom(front.baseUrl, client, out, { format, ...nobody })).warnings).toEqual([])
+    },
+  )
+
+  test('of no records fails with failIfEmpty, and keeps the earlier file', async () => {
+    const out = outputIn()
+    writeFileSync(out, 'earlier')
+    const nobody = { query: { filter: { organization_ids: ['99999'] } }, failIfEmpty: true }
+    await expect(pullFrom(front.baseUrl, client, out, nobody)).rejects.toThrow(
+      /^no assessment matches \(--fail-if-empty\): check the filters, .*; nothing was written$/,
+    )
+    expect(readFileSync(out, 'utf8')).toBe('earlier')
+    expect(readdirSync(dirname(out))).toEqual(['out.ndjson'])
+    expect((await pullFrom(front.baseUrl, client, out, { failIfEmpty: true })).result.records).toBe(1000)
   })
 
   test('continues with a new token if its token is revoked', async () => {

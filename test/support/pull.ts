@@ -133,6 +133,7 @@ export interface PullOptions extends Partial<Form> {
   query?: Partial<Query>
   timeoutMs?: number
   retryForMs?: number
+  failIfEmpty?: boolean
   signal?: AbortSignal
 }
 
@@ -155,7 +156,7 @@ export async function pullFrom(
   out: string,
   options: PullOptions = {},
 ): Promise<Pulled> {
-  const { format = 'ndjson', compression, query, timeoutMs = 20_000, retryForMs = 20_000, signal } = options
+  const { query, timeoutMs = 20_000, retryForMs = 20_000, signal, ...others } = options
   const reports = {
     notes: [] as string[],
     warnings: [] as string[],
@@ -166,8 +167,8 @@ export async function pullFrom(
     {
       service: { baseUrl, ...client, timeoutMs, retryForMs },
       query: { filter: {}, sort: 'certified_on', order: 'ASC', ...query },
-      format,
-      compression,
+      format: 'ndjson',
+      ...others,
       out,
     },
     {
