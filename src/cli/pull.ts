@@ -1,15 +1,16 @@
 import { InvalidArgumentError, Option } from '@commander-js/extra-typings'
 import { setting, sharedVariable } from '../config.ts'
-import { type Filter, fieldOf, LIST_PARAMETERS, ORDERS, SORTS } from '../contract.ts'
+import { ORDERS, SORTS } from '../contract.ts'
 import { Failure, IncompleteFailure, Interrupted, UsageFailure } from '../errors.ts'
 import { isDevice, readTrimmed } from '../files.ts'
 import { compressionOf, FORMATS, type Form, type FormatName, formatOf } from '../pull/formats.ts'
 import type { PullJob, PullProgress, PullResult, Query } from '../pull/job.ts'
 import { isLoopback, proxyFor } from '../pull/proxy.ts'
 import { pull } from '../pull/pull.ts'
-import { newCommand, oneOf, readDuration, readId } from './arguments.ts'
+import { newCommand, oneOf, readDuration } from './arguments.ts'
 import { counted, isClosed, print, printJson, StatusLine } from './output.ts'
 import { interruptible } from './process.ts'
+import { filterOptions } from './pull-filters.ts'
 
 /** axport pull */
 export function pullCommand() {
@@ -61,45 +62,6 @@ Example: axport pull --base-url https://axport.example.org --client-id ID --out 
 
 const duration = <const Name extends string>(name: Name, help: string, seconds: number, text: string) =>
   new Option(`${name} <duration>`, help).argParser(readDuration).default(seconds, text)
-
-/** The option of each filter (spec 4.2): its flags and its help. */
-const FILTERS: Record<keyof Filter, [flags: string, help: string]> = {
-  search: ['--search <text>', 'part of an assessment name, a first or a last name'],
-  start_date: ['--start-date <day>', 'completed on or after this day: 2026-03-01'],
-  end_date: ['--end-date <day>', 'completed on or before this day'],
-  product_ids: ['--product-ids <ids>', 'these products: 1,2'],
-  user_ids: ['--user-ids <ids>', 'these educators: 1,2'],
-  // One value, and not named as the filter: a State Educator ID may have a comma, so --seids A,B would find nobody.
-  seids: ['--seid <seid>', 'the educator with this State Educator ID; repeatable'],
-  proctor_ids: ['--proctor-ids <ids>', 'supervised by these proctors: 1,2'],
-  organization_ids: ['--organization-ids <ids>', 'these organizations: 1,2'],
-  user_record_status: ['--user-record-status <status>', 'educators that are active or archived'],
-  legacy_record: ['--legacy-record <boolean>', 'true: migrated records; false: others'],
-}
-
-/** An option for each filter, whose values are put into `filter`. */
-function filterOptions(filter: Query['filter']): Option[] {
-  return Object.entries(LIST_PARAMETERS).flatMap(([name, parameter]) => {
-    const field = fieldOf(name) as keyof Filter
-    if (!(field in FILTERS)) return []
-    const read = (text: string) => {
-      // The API ignores a blank filter, so an empty variable of a script would export everything.
-      if (text.trim() === '')
-        throw new InvalidArgumentError('It is blank: leave the option out to get everything.')
-      if (field.endsWith('_ids')) return readId(text, 'whole numbers, as 1,2,3')
-      const value = parameter.read(field === 'user_record_status' ? text.toLowerCase() : text)
-      if (value === undefined) throw new InvalidArgumentError(`Give ${parameter.expected}.`)
-      return String(value)
-    }
-    const isList = parameter.schema.type === 'array'
-    const add = (text: string) => {
-      const values = (isList && field !== 'seids' ? text.split(',') : [text]).map(read)
-      // The last value of a scalar filter wins.
-      filter[field] = isList ? [...(filter[field] ?? []), ...values] : values
-    }
-    return [new Option(...FILTERS[field]).argParser(add)]
-  })
-}
 
 /** The service without a slash at its end: paths of the API are appended. */
 function readBaseUrl(text: string): string {
