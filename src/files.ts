@@ -88,6 +88,22 @@ export class Draft {
   }
 }
 
+/** Writes a draft beside `output`, which is discarded unless `write` puts it in place, also when the signal aborts. */
+export async function writeDraft(
+  output: string,
+  write: (draft: Draft) => Promise<void>,
+  signal?: AbortSignal,
+): Promise<void> {
+  // The name is always the same: a killed process leaves one file at most.
+  const draft = new Draft(output, `${output}.draft`)
+  signal?.addEventListener('abort', () => draft.discard())
+  try {
+    await write(draft)
+  } finally {
+    draft.discard()
+  }
+}
+
 const flush = promisify(fs.fsync)
 
 /** Renames a complete draft to the output, with the mode of the file that it replaces. Its descriptor stays open. */

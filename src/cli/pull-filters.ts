@@ -5,13 +5,13 @@ import { readId } from './arguments.ts'
 
 /** The option of each filter of the contract: its flags and its help. */
 const FILTERS: Record<keyof Filter, [flags: string, help: string]> = {
-  search: ['--search <text>', 'part of an assessment name, a first or a last name'],
+  search: ['--search <text>', 'part of an assessment, first or last name'],
   start_date: ['--start-date <day>', 'completed on or after this day: 2026-03-01'],
   end_date: ['--end-date <day>', 'completed on or before this day'],
   product_ids: ['--product-ids <ids>', 'these products: 1,2'],
   user_ids: ['--user-ids <ids>', 'these educators: 1,2'],
   // One value, and not named as the filter: a State Educator ID may have a comma, so --seids A,B would find nobody.
-  seids: ['--seid <seid>', 'the educator with this State Educator ID; repeatable'],
+  seids: ['--seid <seid>', 'this State Educator ID; repeatable'],
   proctor_ids: ['--proctor-ids <ids>', 'supervised by these proctors: 1,2'],
   organization_ids: ['--organization-ids <ids>', 'these organizations: 1,2'],
   user_record_status: ['--user-record-status <status>', 'educators that are active or archived'],

@@ -3,11 +3,12 @@ import { setting, sharedVariable } from '../config.ts'
 import { ORDERS, SORTS } from '../contract.ts'
 import { Failure, IncompleteFailure, Interrupted, UsageFailure } from '../errors.ts'
 import { isDevice, readTrimmed } from '../files.ts'
+import type { Limit } from '../limit.ts'
 import { compressionOf, FORMATS, type Form, type FormatName, formatOf } from '../pull/formats.ts'
-import type { PullJob, PullProgress, PullResult, Query } from '../pull/job.ts'
+import type { ChangeCounts, Comparison, PullJob, PullProgress, PullResult, Query } from '../pull/job.ts'
 import { isLoopback, proxyFor } from '../pull/proxy.ts'
 import { pull } from '../pull/pull.ts'
-import { newCommand, oneOf, readDuration } from './arguments.ts'
+import { newCommand, oneOf, readDuration, readLimit } from './arguments.ts'
 import { counted, isClosed, print, printJson, StatusLine } from './output.ts'
 import { interruptible } from './process.ts'
 import { filterOptions } from './pull-filters.ts'
@@ -25,7 +26,7 @@ Exit code 1: correct what the error says, then run it again.
 Example: axport pull --base-url https://axport.example.org --client-id ID --out educators.ndjson`,
   )
     .requiredOption('--base-url <url>', 'the service, https://host', readBaseUrl)
-    .requiredOption('--client-id <id>', 'the integration; its secret comes from AXPORT_CLIENT_SECRET')
+    .requiredOption('--client-id <id>', 'the integration; secret: AXPORT_CLIENT_SECRET')
     .option('--client-secret-file <file>', 'read the secret from a file instead')
     .requiredOption('--out <file>', '.ndjson or .csv, also with .gz or .zst; .parquet; - for standard output')
     .option('--format <format>', `${FORMATS.join(', ')} (by the ending)`, oneOf(...FORMATS))
@@ -34,8 +35,11 @@ Example: axport pull --base-url https://axport.example.org --client-id ID --out 
     .option('--sort <by>', SORTS.join(', '), oneOf(...SORTS), SORTS[0])
     .option('--order <order>', ORDERS.join(', '), oneOf(...ORDERS), ORDERS[0])
     .addOption(duration('--timeout', 'longest time for one answer', 60, '60s'))
-    .addOption(duration('--retry-for', 'how long to repeat a failing request', 300, '5m'))
-    .option('--fail-if-empty', 'fail when no assessment matches, and keep the earlier file')
+    .addOption(duration('--retry-for', 'longest time to repeat a request', 300, '5m'))
+    .option('--previous <file>', 'the file of an earlier pull, for --changes')
+    .option('--changes <file>', 'write the changes since: .ndjson[.gz|.zst]')
+    .option('--max-removed <limit>', 'most records missing since: 25% or 500 (10%)', readLimit)
+    .option('--fail-if-empty', 'fail, and keep the file, when nothing matches')
     .option('--json', 'print a JSON object')
     .action(async options => {
       const { baseUrl, clientId, sort, order, out, json } = options
@@ -52,13 +56,43 @@ Example: axport pull --base-url https://axport.example.org --client-id ID --out 
         retryForMs: options.retryFor * 1000,
       }
       const query = { filter, sort, order }
-      const job = { service, query, ...form, out: isStdout ? print : out, failIfEmpty: options.failIfEmpty }
-      const { records, ...others } = await run(job, isStdout || isDevice(out))
+      const comparison = comparisonOf(options, form, isStdout || isDevice(out))
+      const { failIfEmpty } = options
+      const job = { service, query, ...form, out: isStdout ? print : out, failIfEmpty, comparison }
+      const { records, changes: counts, ...others } = await run(job, isStdout || isDevice(out))
       if (isStdout) return
-      if (json) await printJson({ records, file: out, ...form, ...others })
+      const changes = counts && { file: options.changes, ...counts }
+      if (changes) process.stderr.write(`changes since ${options.previous}: ${describe(changes)}\n`)
+      if (json) await printJson({ records, file: out, ...form, ...others, ...(changes && { changes }) })
       else await print(`wrote ${counted(records, 'assessment')} to ${out}\n`)
     })
 }
+
+/** The comparison that the options ask for. @throws UsageFailure for options that do not fit together */
+function comparisonOf(
+  options: ComparisonOptions,
+  { format }: Form,
+  isStream: boolean,
+): Comparison | undefined {
+  const { previous, changes, maxRemoved } = options
+  if (changes === undefined || previous === undefined) {
+    if (changes === undefined && previous === undefined && !maxRemoved) return undefined
+    throw new UsageFailure('--previous, --changes and --max-removed belong together: give the first two')
+  }
+  if (isStream || format !== 'ndjson') throw new UsageFailure('--changes needs a file of NDJSON as --out')
+  if (formatOf(changes) !== 'ndjson' || isDevice(changes))
+    throw new UsageFailure(`--changes writes a file of NDJSON: name it .ndjson, not ${changes}`)
+  return { previous, changes, maxRemoved: maxRemoved ?? { percent: 10 } }
+}
+
+interface ComparisonOptions {
+  previous?: string
+  changes?: string
+  maxRemoved?: Limit
+}
+
+const describe = ({ added, changed, removed }: ChangeCounts) =>
+  `${added} added, ${changed} changed, ${removed} removed`
 
 const duration = <const Name extends string>(name: Name, help: string, seconds: number, text: string) =>
   new Option(`${name} <duration>`, help).argParser(readDuration).default(seconds, text)
@@ -86,8 +120,8 @@ async function run(job: PullJob, isStream: boolean): Promise<PullResult> {
   const onWarning = (text: string) => status.say(`warning: ${text}`)
   let last: PullProgress | undefined
   const onProgress = (progress: PullProgress) => {
-    last = progress
     const { phase, done, total } = progress
+    if (phase === 'resuming' || phase === 'pulling') last = progress
     const skipped = progress.phase === 'pulling' ? progress.resumed : 0
     status.showProgress(phase, done, total, 'assessments', { skipped })
   }

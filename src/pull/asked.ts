@@ -9,7 +9,7 @@ const PARTS = {
   order: 'another order',
 }
 
-export type Part = keyof typeof PARTS
+type Part = keyof typeof PARTS
 
 /** What a pull asked for: a digest of each part. Filters may hold names, so the values are not stored. */
 export type Asked = Record<Part, string>

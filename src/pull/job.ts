@@ -1,5 +1,6 @@
 import { type Filter, fieldOf, LIST_PARAMETERS, MAX_PAGE, type Order, type Sort } from '../contract.ts'
 import type { Write } from '../files.ts'
+import type { Limit } from '../limit.ts'
 import type { ClientObserver, Service } from './client.ts'
 import type { Form } from './formats.ts'
 
@@ -26,6 +27,18 @@ export interface PullJob extends Form {
   out: string | Write
   /** Fails when there are no records, and leaves the earlier output. */
   failIfEmpty?: boolean | undefined
+  /** Only for a file of NDJSON. */
+  comparison?: Comparison | undefined
+}
+
+/** What to compare the records of a pull with, and where to write the differences. */
+export interface Comparison {
+  /** The output of an earlier pull with a comparison, or a file without records. */
+  previous: string
+  /** A file of NDJSON, compressed if its name says so. */
+  changes: string
+  /** The most records that may be removed. A share always allows ten. */
+  maxRemoved: Limit
 }
 
 /** How far a pull is, in records. */
@@ -33,6 +46,8 @@ export type PullProgress =
   /** The records of an earlier run are read from its partial file. */
   | { phase: 'resuming'; done: number; total: number }
   | { phase: 'pulling'; done: number; total: number /** Of `done`, by an earlier run. */; resumed: number }
+  /** The records of the previous file, then those that were read. */
+  | { phase: 'comparing'; done: number; total: number }
   | { phase: 'writing'; done: number; total: number }
 
 /** What a pull reports, and the signal that ends it. */
@@ -50,4 +65,13 @@ export interface PullResult {
   resumed: number
   /** How often everything was read again, because the data changed. */
   restarts: number
+  /** Undefined without a comparison. */
+  changes?: ChangeCounts
+}
+
+/** The lines of --changes by their kind. */
+export interface ChangeCounts {
+  added: number
+  changed: number
+  removed: number
 }

@@ -1,18 +1,10 @@
 import { Database } from 'bun:sqlite'
-import {
-  chmodSync,
-  closeSync,
-  constants,
-  createReadStream,
-  existsSync,
-  ftruncateSync,
-  openSync,
-  rmSync,
-} from 'node:fs'
+import { chmodSync, closeSync, constants, existsSync, ftruncateSync, openSync, rmSync } from 'node:fs'
 import { Failure } from '../errors.ts'
 import { PRIVATE, publish, writeFailure, writeFully } from '../files.ts'
 import { type Asked, differenceOf } from './asked.ts'
 import type { PullObserver } from './job.ts'
+import { linesOf } from './lines.ts'
 import { readRecords, UnexpectedJson } from './record.ts'
 import { Position } from './walk.ts'
 
@@ -81,7 +73,7 @@ export class PartialFile {
     this.position.count = state.count
     let length = 0
     onProgress({ phase: 'resuming', done: 0, total: state.count })
-    for await (const chunk of this.lines()) {
+    for await (const chunk of linesOf(this.path)) {
       const valid = this.takeIds(chunk)
       length += valid
       // After a crash of the machine, a file may hold anything.
@@ -149,14 +141,13 @@ export class PartialFile {
     }
   }
 
-  /** Its whole lines, many at a time, without an unfinished last one. */
-  async *lines(): AsyncGenerator<Uint8Array> {
-    let rest = Buffer.alloc(0)
-    for await (const bytes of createReadStream(this.path, { highWaterMark: 1024 * 1024 })) {
-      const chunk = Buffer.concat([rest, bytes as Buffer])
-      const end = chunk.lastIndexOf(NEWLINE) + 1
-      rest = chunk.subarray(end)
-      if (end > 0) yield chunk.subarray(0, end)
+  /** All of its lines, many at a time, with the progress of what is done with them. */
+  async *read(phase: 'comparing' | 'writing', { onProgress }: Pick<PullObserver, 'onProgress'>) {
+    let done = 0
+    for await (const lines of linesOf(this.path)) {
+      yield lines
+      for (let at = lines.indexOf(NEWLINE); at >= 0; at = lines.indexOf(NEWLINE, at + 1)) done++
+      onProgress({ phase, done, total: this.records })
     }
   }
 

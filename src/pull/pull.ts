@@ -1,8 +1,9 @@
 import { fstatSync, statSync } from 'node:fs'
 import { open } from 'node:fs/promises'
 import { Failure, IncompleteFailure, TransientFailure } from '../errors.ts'
-import { Draft, isDevice, outputPath, type Write, writeFailure } from '../files.ts'
+import { type Draft, isDevice, outputPath, type Write, writeDraft, writeFailure } from '../files.ts'
 import { askedBy } from './asked.ts'
+import { checkComparison, writeChanges } from './comparison.ts'
 import { writeAs } from './formats.ts'
 import type { PullJob, PullObserver, PullResult } from './job.ts'
 import { PartialFile } from './partial-file.ts'
@@ -44,15 +45,23 @@ async function pullIntoStream(job: PullJob, write: Write, observer: PullObserver
 /** Reads into a partial file of NDJSON, whatever the format: any later run can continue. Then publishes the output. */
 async function pullIntoFile(job: PullJob, output: string, observer: PullObserver): Promise<PullResult> {
   // Whatever the format: the partial file is the same for all of them.
-  const partial = new PartialFile(output, askedBy(job))
+  const asked = askedBy(job)
+  const comparison = job.comparison && checkComparison(job.comparison, output, asked)
+  const partial = new PartialFile(output, asked)
   observer.signal.addEventListener('abort', () => partial.leave())
   try {
     const resumed = await partial.resume(observer)
     const restarts = await fill(partial, job, observer)
     if (partial.records === 0 && job.failIfEmpty) throw new Failure(`${NONE}; nothing was written`)
+    const changes = comparison && (await writeChanges(comparison, partial, observer))
     if (job.format === 'ndjson' && !job.compression) await publish(partial, partial, output, observer)
     else await convert(partial, job, output, observer)
-    return { records: partial.records, resumed: restarts > 0 ? 0 : resumed, restarts }
+    return {
+      records: partial.records,
+      resumed: restarts > 0 ? 0 : resumed,
+      restarts,
+      ...(changes && { changes }),
+    }
   } catch (thrown) {
     const error = writeFailure(thrown, output)
     const { records, position } = partial
@@ -85,14 +94,11 @@ async function fill(partial: PartialFile, job: PullJob, observer: PullObserver):
 
 /** Writes the lines of the partial file in the format of the job, and makes that the output. */
 async function convert(partial: PartialFile, job: PullJob, output: string, observer: PullObserver) {
-  const draft = new Draft(output, `${output}.draft`)
-  observer.signal.addEventListener('abort', () => draft.discard())
-  try {
-    await writeAs(job, counted(partial, observer), bytes => draft.write(bytes))
+  const write = async (draft: Draft) => {
+    await writeAs(job, partial.read('writing', observer), bytes => draft.write(bytes))
     await publish(partial, draft, output, observer)
-  } finally {
-    draft.discard()
   }
+  await writeDraft(output, write, observer.signal)
 }
 
 /** Makes `draft` the output. Warns before a larger file is replaced by one without records. */
@@ -108,13 +114,4 @@ async function publish(
       `no assessment matches: ${output}, which had ${size} bytes, is replaced by a file without records; --fail-if-empty keeps it`,
     )
   await partial.publish(draft)
-}
-
-async function* counted(partial: PartialFile, observer: PullObserver): AsyncGenerator<Uint8Array> {
-  let done = 0
-  for await (const lines of partial.lines()) {
-    yield lines
-    for (let at = lines.indexOf(0x0a); at >= 0; at = lines.indexOf(0x0a, at + 1)) done++
-    observer.onProgress({ phase: 'writing', done, total: partial.records })
-  }
 }

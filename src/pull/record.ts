@@ -46,10 +46,13 @@ export function readPage(body: Uint8Array): Page {
 }
 
 /** The records of whole NDJSON lines. Throws UnexpectedJson unless each is a record of the contract. */
-export function readRecords(lines: Uint8Array): PulledRecord[] {
-  const texts = decode(lines).split('\n').slice(0, -1)
-  return texts.map(text => checked(parseJson(text)))
-}
+export const readRecords = (lines: Uint8Array): PulledRecord[] => splitLines(lines).map(readRecord)
+
+/** The texts of whole NDJSON lines. Throws UnexpectedJson for bytes that are not UTF-8. */
+export const splitLines = (lines: Uint8Array): string[] => decode(lines).split('\n').slice(0, -1)
+
+/** Throws UnexpectedJson unless the text is a record of the contract. */
+export const readRecord = (text: string): PulledRecord => checked(parseJson(text))
 
 /** Rejects bytes that are not UTF-8, and keeps a byte order mark, which JSON.parse rejects. */
 const UTF8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })

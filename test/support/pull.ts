@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { parquetReadObjects } from 'hyparquet'
 import type { Form } from '../../src/pull/formats.ts'
-import type { PullProgress, PullResult, Query } from '../../src/pull/job.ts'
+import type { Comparison, PullProgress, PullResult, Query } from '../../src/pull/job.ts'
 import { pull } from '../../src/pull/pull.ts'
 import { sampleNdjson } from '../../src/sample/generate.ts'
 import { cleanUp, emptyFolder } from './executable.ts'
@@ -134,6 +134,7 @@ export interface PullOptions extends Partial<Form> {
   timeoutMs?: number
   retryForMs?: number
   failIfEmpty?: boolean
+  comparison?: Comparison
   signal?: AbortSignal
 }
 
