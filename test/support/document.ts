@@ -10,6 +10,9 @@ export const pageOf = (name: string) => readFileSync(join(ROOT, 'docs', 'operate
 /** The text of docs/operate/feed.md. */
 export const FEED = pageOf('feed.md')
 
+/** The text of docs/integrate/sync.md. */
+export const SYNC = readFileSync(join(ROOT, 'docs', 'integrate', 'sync.md'), 'utf8')
+
 /** The code blocks of one language (`sh` or `sql`) under a heading of a page (default: feed.md), in their order. */
 export function codeUnder(heading: string, language: string, page = FEED): string[] {
   const [, section = ''] = page.split(new RegExp(`\n##+ ${heading}\n`))
