@@ -22,6 +22,9 @@ type ServerOptions = Partial<Pick<Monitor, 'slowMs' | 'counters' | 'onAnswered' 
   standbys?: Standbys | undefined
 }
 
+/** Of TLS 1.2: suites with forward secrecy and authenticated encryption alone (RFC 9325 §4.2). TLS 1.3 has no others. */
+const CIPHERS = 'ECDHE+AESGCM:ECDHE+CHACHA20'
+
 /** Starts the HTTP service. @throws Failure when host and port cannot be listened on */
 export function startServer(
   db: ServingDatabase,
@@ -57,7 +60,7 @@ export function startServer(
     app.listen({
       hostname: address.host,
       port,
-      ...(tls && { tls }),
+      ...(tls && { tls: { ...tls, ciphers: CIPHERS } }),
       // Only workers of one service, and servers with the next certificate, may share a port.
       reusePort: isShared,
       // Seconds. A request in work counts as idle too.

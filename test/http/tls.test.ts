@@ -58,6 +58,18 @@ async function shown(url: string): Promise<unknown> {
   return subject.CN
 }
 
+/** The suite of TLS 1.2 that the service chooses from `ciphers`, or "none". */
+async function cipherOf(url: string, ciphers: string): Promise<string> {
+  const { port } = new URL(url)
+  const options = { ciphers, maxVersion: 'TLSv1.2', rejectUnauthorized: false } as const
+  const socket = connect({ port: Number(port), host: '127.0.0.1', ...options })
+  const name = await new Promise<string>(resolve =>
+    socket.once('secureConnect', () => resolve(socket.getCipher().name)).once('error', () => resolve('none')),
+  )
+  socket.destroy()
+  return name
+}
+
 const TOKEN_HEAD =
   'POST /oauth/token HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ncontent-length: 2\r\n\r\n'
 
@@ -105,6 +117,25 @@ describe('serve with a certificate', () => {
       expect(await shown(server.url)).toBe('first')
     }
     expect(server.stdout()).not.toContain('PRIVATE KEY')
+    server.signal('SIGTERM')
+    expect((await server.finished).code).toBe(0)
+  })
+
+  test('accepts no cipher suite without forward secrecy', async () => {
+    // Suites without forward secrecy take the key of an RSA certificate.
+    install(selfSigned('rsa', '127.0.0.1', 'rsa'))
+    const server = await serve(env)
+    for (const [ciphers, agreed] of [
+      ['DEFAULT', 'ECDHE-RSA-AES'],
+      ['ECDHE-RSA-CHACHA20-POLY1305', 'ECDHE-RSA-CHACHA20-POLY1305'],
+      ['AES128-GCM-SHA256', 'none'],
+      ['AES256-GCM-SHA384', 'none'],
+      ['AES128-SHA:AES256-SHA', 'none'],
+    ] as const)
+      expect([ciphers, await cipherOf(server.url, ciphers)]).toEqual([
+        ciphers,
+        expect.stringContaining(agreed),
+      ])
     server.signal('SIGTERM')
     expect((await server.finished).code).toBe(0)
   })

@@ -1,8 +1,16 @@
 import { generateKeyPairSync, type KeyObject, sign } from 'node:crypto'
 
 /** A self-signed certificate for localhost and an IPv4 address, and its key; both in PEM. */
-export function selfSigned(name: string, address = '127.0.0.1'): { cert: string; key: string } {
-  const { privateKey, publicKey } = generateKeyPairSync('ec', { namedCurve: 'prime256v1' })
+export function selfSigned(
+  name: string,
+  address = '127.0.0.1',
+  kind: 'ec' | 'rsa' = 'ec',
+): { cert: string; key: string } {
+  const { privateKey, publicKey } =
+    kind === 'ec'
+      ? generateKeyPairSync('ec', { namedCurve: 'prime256v1' })
+      : generateKeyPairSync('rsa', { modulusLength: 2048 })
+  const signedBy = SIGNED_BY[kind]
   const subject = sequence(set(sequence(object('2.5.4.3'), der(0x0c, Buffer.from(name)))))
   const names = sequence(
     der(0x82, Buffer.from('localhost')),
@@ -12,14 +20,14 @@ export function selfSigned(name: string, address = '127.0.0.1'): { cert: string;
   const body = sequence(
     der(0xa0, integer(2)),
     integer(Math.floor(Math.random() * 2 ** 30) + 1),
-    SIGNED_BY,
+    signedBy,
     subject,
     sequence(der(0x17, Buffer.from('200101000000Z')), der(0x17, Buffer.from('491231000000Z'))),
     subject,
     publicKey.export({ type: 'spki', format: 'der' }),
     der(0xa3, sequence(isAuthority, sequence(object('2.5.29.17'), der(0x04, names)))),
   )
-  return { cert: pem('CERTIFICATE', signed(body, privateKey)), key: pemOf(privateKey) }
+  return { cert: pem('CERTIFICATE', signed(body, signedBy, privateKey)), key: pemOf(privateKey) }
 }
 
 const der = (tag: number, ...parts: Buffer[]): Buffer => {
@@ -48,11 +56,14 @@ function object(dotted: string): Buffer {
   return der(0x06, Buffer.of(first * 40 + second, ...bytes))
 }
 
-/** ecdsa-with-SHA256 */
-const SIGNED_BY = sequence(object('1.2.840.10045.4.3.2'))
+/** ecdsa-with-SHA256, and sha256WithRSAEncryption with its null. */
+const SIGNED_BY = {
+  ec: sequence(object('1.2.840.10045.4.3.2')),
+  rsa: sequence(object('1.2.840.113549.1.1.11'), der(0x05)),
+}
 
-const signed = (body: Buffer, key: KeyObject) =>
-  sequence(body, SIGNED_BY, der(0x03, Buffer.of(0), sign('sha256', body, key)))
+const signed = (body: Buffer, signedBy: Buffer, key: KeyObject) =>
+  sequence(body, signedBy, der(0x03, Buffer.of(0), sign('sha256', body, key)))
 
 const pem = (label: string, bytes: Buffer) =>
   `-----BEGIN ${label}-----\n${bytes
