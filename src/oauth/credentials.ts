@@ -1,3 +1,4 @@
+import { isUtf8 } from 'node:buffer'
 import { HttpError, type LogFields } from '../answers.ts'
 
 /**
@@ -19,7 +20,11 @@ export function clientOf(body: unknown, authorization: string | null): Client {
   })
   if (grantType !== 'client_credentials')
     throw oauthError(400, 'grant_type must be client_credentials', {}, {}, 'unsupported_grant_type')
-  const [, encoded] = /^basic\b\s*(.*)$/i.exec(authorization?.trim() ?? '') ?? []
+  // A repeated header arrives as one, joined by a comma (RFC 9110 §5.3). In `Digest a="…", b="…"` no name ends in a blank.
+  if (/, *[\w!#$%&'*+.^`|~-]+(?: |$)/.test(authorization ?? ''))
+    throw oauthError(400, 'The Authorization header must not be repeated')
+  // RFC 9110 §11.1: the scheme is case-insensitive.
+  const [, encoded] = /^basic\b *(.*)$/i.exec(authorization ?? '') ?? []
   if (encoded !== undefined && secret)
     throw oauthError(400, 'Send the client credentials in the header or in the body, not in both')
   const [clientId, clientSecret] = encoded === undefined ? [id, secret] : readBasic(encoded)
@@ -62,9 +67,15 @@ export interface Client {
   clientSecret: string
 }
 
-/** Client id and secret of HTTP Basic (RFC 7617), both form-encoded (RFC 6749 §2.3.1). */
+/**
+ * Client id and secret of HTTP Basic: base64 with its padding, of UTF-8 with a colon and without control characters (RFC
+ * 7617 §2). Both are form-encoded (RFC 6749 §2.3.1). @throws HttpError 401
+ */
 function readBasic(encoded: string): [id: string, secret: string] {
-  const [id = '', ...secret] = Buffer.from(encoded, 'base64').toString('utf8').split(':')
+  const bytes = Buffer.from(encoded, 'base64')
+  const text = bytes.toString('utf8')
+  const isBasic = bytes.toString('base64') === encoded && isUtf8(bytes) && !/[\0-\x1f\x7f]/.test(text)
+  const [id = '', ...secret] = isBasic ? text.split(':') : []
   return [formDecoded(id), formDecoded(secret.join(':'))]
 }
 

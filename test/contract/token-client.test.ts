@@ -8,6 +8,7 @@ import {
   expectOAuthError,
   expectToken,
   GRANT,
+  oauthError,
   SCOPE,
   TOKEN,
 } from './support/contract.ts'
@@ -89,8 +90,76 @@ contract('The client', setup, api => {
       'is not accepted from the malformed header %j',
       async authorization => {
         expectOAuthError(await api.tokenByForm(GRANT, { authorization }), 401, 'invalid_client')
+        const body = api.credentials()
+        expectOAuthError(await api.tokenByForm(body, { authorization }), 400, 'invalid_request')
       },
     )
+
+    test.each<[how: string, spoilt: (good: string) => string]>([
+      ['without its padding', good => good.replace(/=+$/, '')],
+      ['with more padding', good => `${good}=`],
+      ['with text after its padding', good => `${good}QQ==`],
+      ['with a blank inside', good => `${good.slice(0, 8)} ${good.slice(8)}`],
+      ['with characters that are not of base64', good => `${good.slice(0, 8)}!${good.slice(8)}`],
+      ['with bits after its last byte', good => good.replace(/.(?==)/, last => nextLetter(last))],
+    ])('is not accepted from Basic credentials %s', async (_, spoilt) => {
+      const { client_id, client_secret } = api.credentials()
+      // 68 bytes, so that the encoding ends in one character of padding.
+      const good = btoa(`${client_id}:${client_secret}`)
+      expect(good).toEndWith('=')
+      const authorization = `Basic ${spoilt(good)}`
+      expectOAuthError(await api.tokenByForm(GRANT, { authorization }), 401, 'invalid_client')
+    })
+
+    test('is not accepted from Basic credentials with bytes that are not UTF-8, or control characters', async () => {
+      const { clientId } = api.clients.main
+      for (const [secret, bytes] of [
+        ['\ufffd', Buffer.of(0xff)],
+        ['a\tb', Buffer.from('a\tb')],
+        ['a\u007f', Buffer.from('a\u007f')],
+      ] as const)
+        await withSecret(api, secret, async () => {
+          const authorization = `Basic ${Buffer.concat([Buffer.from(`${clientId}:`), bytes]).toString('base64')}`
+          expectOAuthError(await api.tokenByForm(GRANT, { authorization }), 401, 'invalid_client')
+        })
+    })
+
+    test('is not accepted with two Authorization headers, whatever they and the body have', async () => {
+      const basic = api.basic().authorization
+      const bearer = api.bearer().authorization
+      for (const [first, second] of [
+        [basic, basic],
+        [basic, 'Basic'],
+        [basic, bearer],
+        [bearer, basic],
+        [bearer, bearer],
+        ['Digest username="a", realm="b"', basic],
+      ])
+        for (const params of [GRANT, api.credentials()]) {
+          const body = new URLSearchParams(params).toString()
+          const { status, text } = await api.raw(
+            [
+              `POST ${TOKEN} HTTP/1.1`,
+              `Authorization: ${first}`,
+              'Content-Type: application/x-www-form-urlencoded',
+              `Content-Length: ${body.length}`,
+              `Authorization: ${second}`,
+            ],
+            body,
+          )
+          expect([first, second, status, JSON.parse(text)]).toEqual([
+            first,
+            second,
+            400,
+            oauthError('invalid_request'),
+          ])
+        }
+    })
+
+    test('is read from the body beside one header of another scheme', async () => {
+      for (const authorization of [api.bearer().authorization, 'Digest username="a", realm="b, c", qop=auth'])
+        await expectToken(api, await api.tokenByForm(api.credentials(), { authorization }))
+    })
 
     test.each(['basic', 'BASIC', 'bAsIc'])('may be sent under the scheme %s', async scheme => {
       const authorization = api.basic().authorization.replace('Basic', scheme)
@@ -142,6 +211,12 @@ async function withSecret(api: Api<Clients>, secret: string, use: () => Promise<
 
 function swapCase(text: string): string {
   return text.replace(/[a-z]/gi, char => (char < 'a' ? char.toLowerCase() : char.toUpperCase()))
+}
+
+/** The next letter of the alphabet of base64. */
+function nextLetter(letter: string): string {
+  const alphabet = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/'
+  return alphabet[alphabet.indexOf(letter) + 1] as string
 }
 
 function percent(text: string): string {

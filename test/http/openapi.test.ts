@@ -138,6 +138,9 @@ describe('the OpenAPI document', () => {
     const basic = { authorization: `Basic ${btoa('a:b')}` }
     const twice = form('grant_type=client_credentials&client_secret=a')
     const inBoth = { ...twice, headers: { ...twice.headers, ...basic } }
+    // fetch joins repeated headers in this way.
+    const joined = { authorization: `${basic.authorization}, ${basic.authorization}` }
+    const twoHeaders = { ...twice, headers: { ...twice.headers, ...joined } }
     const cases: [shown: [string, string, number, string], path: string, init: RequestInit][] = [
       [['get', LIST, 400, 'unreadable'], `${LIST}?page=0&filter[user_ids][]=abc`, bearer(main.token)],
       [['get', LIST, 400, 'encoding'], `${LIST}?filter[search]=%FF`, bearer(main.token)],
@@ -151,6 +154,7 @@ describe('the OpenAPI document', () => {
       [['post', TOKEN, 400, 'grantType'], TOKEN, form('grant_type=password')],
       [['post', TOKEN, 400, 'repeated'], TOKEN, form(repeated)],
       [['post', TOKEN, 400, 'inBoth'], TOKEN, inBoth],
+      [['post', TOKEN, 400, 'twoHeaders'], TOKEN, twoHeaders],
       [['post', TOKEN, 400, 'notJson'], TOKEN, json('{')],
       [['post', TOKEN, 400, 'notObject'], TOKEN, json('[]')],
       [['post', TOKEN, 400, 'notString'], TOKEN, json('{"grant_type":1}')],

@@ -21,6 +21,7 @@ export const errorsOf = (limits: BodyLimits): Record<string, Errors> => ({
       grantType: thrown(() => clientOf({}, null)),
       repeated: thrown(() => clientOf(new URLSearchParams('client_id=a&client_id=b'), null)),
       inBoth: thrown(() => clientOf(secret, `Basic ${btoa('a:b')}`)),
+      twoHeaders: thrown(() => clientOf(secret, 'Basic a, Basic b')),
       notJson: thrown(() => readJson('{')),
       notObject: thrown(() => clientOf([], null)),
       notString: thrown(() => clientOf({ grant_type: 1 }, null)),
