@@ -1,6 +1,6 @@
 import { HttpError } from '../answers.ts'
 import { within } from '../within.ts'
-import { oauthError } from './credentials.ts'
+import { oauthError, unsupportedGrantType } from './credentials.ts'
 
 /** The limits of a token request: bytes of its body (413), and milliseconds until all of the body has arrived (408). */
 export interface BodyLimits {
@@ -9,25 +9,28 @@ export interface BodyLimits {
 }
 
 /**
- * The body of a token request: a form, or the value of JSON. A body of another media type gives an empty form. Parameters
- * are not read from the query string, which ends up in logs.
+ * The body of a token request: a form, or the value of JSON. Parameters are not read from the query string, which ends up
+ * in logs.
  * @throws HttpError 400, 408 or 413
  */
 export async function readBody(request: Request, limits: BodyLimits): Promise<unknown> {
   const text = await readLimited(request, limits)
-  const mediaType = request.headers.get('content-type')?.split(';')[0]?.trim().toLowerCase()
-  if (mediaType === 'application/json') return readJson(text)
-  return new URLSearchParams(mediaType === 'application/x-www-form-urlencoded' ? text : '')
+  return parametersIn(text, request.headers.get('content-type'))
 }
 
-/** Parses a JSON body. @throws HttpError 400 */
-export function readJson(text: string): unknown {
+/** The form or the value of JSON in a body with this Content-Type. @throws HttpError 400 */
+export function parametersIn(text: string, contentType: string | null): unknown {
+  const mediaType = contentType?.split(';')[0]?.trim().toLowerCase()
+  if (mediaType === 'application/x-www-form-urlencoded') return new URLSearchParams(text)
+  if (mediaType !== 'application/json') throw unsupportedGrantType(OTHER_TYPE)
   try {
     return JSON.parse(text)
   } catch {
     throw oauthError(400, 'The body is not valid JSON')
   }
 }
+
+const OTHER_TYPE = 'The body must have the Content-Type application/x-www-form-urlencoded or application/json'
 
 /** Stops reading at either limit. */
 async function readLimited(request: Request, { bodySize, bodyTimeMs }: BodyLimits): Promise<string> {

@@ -18,8 +18,7 @@ export function clientOf(body: unknown, authorization: string | null): Client {
     if (value !== undefined && typeof value !== 'string') throw oauthError(400, `${name} must be a string`)
     return value
   })
-  if (grantType !== 'client_credentials')
-    throw oauthError(400, 'grant_type must be client_credentials', {}, {}, 'unsupported_grant_type')
+  if (grantType !== 'client_credentials') throw unsupportedGrantType('grant_type must be client_credentials')
   // A repeated header arrives as one, joined by a comma (RFC 9110 §5.3). In `Digest a="…", b="…"` no name ends in a blank.
   if (/, *[\w!#$%&'*+.^`|~-]+(?: |$)/.test(authorization ?? ''))
     throw oauthError(400, 'The Authorization header must not be repeated')
@@ -30,6 +29,11 @@ export function clientOf(body: unknown, authorization: string | null): Client {
   const [clientId, clientSecret] = encoded === undefined ? [id, secret] : readBasic(encoded)
   if (!clientId || !clientSecret || (id && id !== clientId)) throw invalidClient()
   return { clientId, clientSecret }
+}
+
+/** The 400 of a request without a grant_type that is supported. */
+export function unsupportedGrantType(description: string): HttpError {
+  return oauthError(400, description, {}, {}, 'unsupported_grant_type')
 }
 
 /** The only 401 of this endpoint, whatever is wrong. @param logFields the client id of an existing integration */

@@ -112,18 +112,23 @@ contract('The token request', setup, api => {
       'application/xml',
       'application/jsonp',
       'nonsense',
-    ])('a value in a body of the content type %s is not read', async contentType => {
-      const answer = await api.tokenByForm(api.credentials(), { 'content-type': contentType })
-      expectOAuthError(answer, 400, 'unsupported_grant_type')
-    })
+    ])(
+      'a value in a body of the content type %s is not read, and the error names the right ones',
+      async contentType => {
+        const answer = await api.tokenByForm(api.credentials(), { 'content-type': contentType })
+        expectOAuthError(answer, 400, 'unsupported_grant_type')
+        expectContentTypes(answer.text)
+      },
+    )
 
-    test('a value in a body without a content type is not read', async () => {
+    test('a value in a body without a content type is not read, and the error names the right ones', async () => {
       const body = new URLSearchParams(api.credentials()).toString()
       const { status, text } = await api.raw(
         [`POST ${TOKEN} HTTP/1.1`, `Content-Length: ${body.length}`],
         body,
       )
       expect([status, JSON.parse(text)]).toEqual([400, oauthError('unsupported_grant_type')])
+      expectContentTypes(text)
     })
 
     test('a value in the query string is not read, and an absent body has none', async () => {
@@ -134,3 +139,8 @@ contract('The token request', setup, api => {
     })
   })
 })
+
+/** Expects the text of an error to name the two content types that are read. */
+function expectContentTypes(text: string): void {
+  for (const name of ['Content-Type', FORM, 'application/json']) expect(text).toContain(name)
+}

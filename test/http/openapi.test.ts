@@ -155,6 +155,7 @@ describe('the OpenAPI document', () => {
       [['post', TOKEN, 400, 'repeated'], TOKEN, form(repeated)],
       [['post', TOKEN, 400, 'inBoth'], TOKEN, inBoth],
       [['post', TOKEN, 400, 'twoHeaders'], TOKEN, twoHeaders],
+      [['post', TOKEN, 400, 'contentType'], TOKEN, post('text/plain', repeated)],
       [['post', TOKEN, 400, 'notJson'], TOKEN, json('{')],
       [['post', TOKEN, 400, 'notObject'], TOKEN, json('[]')],
       [['post', TOKEN, 400, 'notString'], TOKEN, json('{"grant_type":1}')],

@@ -2,7 +2,7 @@ import { apiError, type ErrorStyle, HttpError } from '../../answers.ts'
 import { invalidToken, unprovisioned } from '../../assessments/access.ts'
 import { assessmentNotFound } from '../../assessments/endpoints.ts'
 import { MAX_QUERY_BYTES, parseListQuery } from '../../assessments/query-string.ts'
-import { type BodyLimits, bodyTooLarge, bodyTooSlow, readJson } from '../../oauth/body.ts'
+import { type BodyLimits, bodyTooLarge, bodyTooSlow, parametersIn } from '../../oauth/body.ts'
 import { clientOf, invalidClient, oauthError } from '../../oauth/credentials.ts'
 import { DatabaseUnavailable, StatementTimeout } from '../../postgres/failures.ts'
 import { LIST, RETRIEVE } from '../assessment-endpoints.ts'
@@ -22,7 +22,8 @@ export const errorsOf = (limits: BodyLimits): Record<string, Errors> => ({
       repeated: thrown(() => clientOf(new URLSearchParams('client_id=a&client_id=b'), null)),
       inBoth: thrown(() => clientOf(secret, `Basic ${btoa('a:b')}`)),
       twoHeaders: thrown(() => clientOf(secret, 'Basic a, Basic b')),
-      notJson: thrown(() => readJson('{')),
+      contentType: thrown(() => parametersIn('', null)),
+      notJson: thrown(() => parametersIn('{', 'application/json')),
       notObject: thrown(() => clientOf([], null)),
       notString: thrown(() => clientOf({ grant_type: 1 }, null)),
     },
