@@ -1,7 +1,7 @@
 import { sql } from 'drizzle-orm'
 import { exportRecords as r } from '../../db/schema.ts'
 import { type Answer, apiError, COMPRESSIBLE, errorAnswer, HttpError } from '../answers.ts'
-import { canonicalNumber, isBigint, type ListQuery } from '../contract.ts'
+import { canonicalNumber, DID_YOU_MEAN, isBigint, type ListQuery } from '../contract.ts'
 import { type Leases, type Runner, rawStatement, rowOf, text } from '../postgres/statement.ts'
 import { ACCESS, accessOf, requireAccess } from './access.ts'
 import { disclosureOf, isRecorded, recording } from './disclosure.ts'
@@ -25,12 +25,13 @@ export async function listAssessments(
   }
   const { access, count, documents, size, shown } = await readPage(db, memory, tokenDigest, query)
   const meta = JSON.stringify({ count, offset: query.offset, page: query.page })
+  const meant = resembled(queryString)
   return {
     status: 200,
-    headers: { ...COMPRESSIBLE, ...nextLink(queryString, query, count) },
+    headers: { ...COMPRESSIBLE, ...nextLink(queryString, query, count), ...didYouMean(meant) },
     // Joined, the documents would be copied into new memory: a tenth of the time of a page.
     body: ['{"data":[', documents, `],"meta":${meta}}`],
-    logFields: { clientId: access.clientId, records: size, resembled: resembled(queryString) },
+    logFields: { clientId: access.clientId, records: size, resembled: meant },
     ...disclosureOf(access.clientId, shown, query.filter),
   }
 }
@@ -81,6 +82,9 @@ async function refuse(db: Runner, tokenDigest: Uint8Array, error: HttpError): Pr
   const { clientId } = await requireAccess(db, tokenDigest)
   return errorAnswer(error, { clientId })
 }
+
+/** The header that says which parameters were probably meant by others, which had no effect. */
+const didYouMean = (names: string[]) => (names.length > 0 ? { [DID_YOU_MEAN]: names.join(', ') } : {})
 
 /** One text for an id outside the scope, the id of a part, and no id at all. */
 export function assessmentNotFound(): HttpError {

@@ -148,7 +148,8 @@ const MAX_COMPARED = 10
 
 /**
  * The parameters that other names in a query string resemble, which have no effect: `filters[user_ids]`,
- * `filter[product_id]`, `start_date`. Only our own names are returned, since a name that was sent may contain anything.
+ * `filter[product_id]`, `start_date`. Only our own names are returned, since a name that was sent may contain anything:
+ * at most MAX_COMPARED.
  */
 export function resembled(queryString: string): string[] {
   const found = new Set<string>()
