@@ -19,7 +19,8 @@ export function tokenEndpoint(db: ServingDatabase, limits: BodyLimits): Endpoint
       refuseOverload(request, () => db.pool.displace())
       const client = clientOf(body, request.headers.get('authorization'))
       // The request has arrived now, with its body: its deadline is the database's default.
-      const issued = await issueToken(db.forRequest({ signal: request.signal, writes: 'tokens' }), client)
+      const requester = { signal: request.signal, writes: 'tokens' } as const
+      const issued = await issueToken(db.forRequest(requester), client, db)
       // Here and not for any statement that succeeds: one that refuses a wrong secret writes nothing.
       db.writes.accepted('tokens')
       const logFields = { clientId: client.clientId }

@@ -5,6 +5,7 @@ import {
   integrationSecrets as s,
   accessTokens as t,
 } from '../../db/schema.ts'
+import { ClientGone } from '../postgres/failures.ts'
 import { type Runner, statement } from '../postgres/statement.ts'
 import { randomText, SECRET_LENGTH, sha256 } from '../random.ts'
 import { type Client, invalidClient } from './credentials.ts'
@@ -16,18 +17,22 @@ const TOKEN_LIFETIME = 7200
  * Issues a token if the client exists and the secret is its own. Every outcome is one statement, so that all refusals
  * take the same time. The lookup of a digest in an index is not constant-time: its duration could show how many leading
  * bytes of two digests agree. That is of no use: nobody can choose a secret by its digest, or guess 256 random bits.
+ * @param pool deletes the token if the client has hung up, so that there is none that nobody received
  * @returns the answer of spec 2.4. @throws HttpError 401
  */
-export async function issueToken(db: Runner, { clientId, clientSecret }: Client) {
+export async function issueToken(db: Runner, { clientId, clientSecret }: Client, pool = db) {
   // No client id has other characters, and Postgres refuses some of them (NUL).
   if (!/^[A-Za-z0-9]+$/.test(clientId)) throw invalidClient()
   const accessToken = randomText(SECRET_LENGTH)
+  const token_digest = sha256(accessToken)
   const [row] = await insertToken(db, {
     client_id: clientId,
     secret_digest: sha256(clientSecret),
-    token_digest: sha256(accessToken),
+    token_digest,
     lifetime: TOKEN_LIFETIME,
-  }).catch((error: { code?: string }) => {
+  }).catch(async (error: { code?: string }) => {
+    // The statement may have ended before it could be cancelled.
+    if (error instanceof ClientGone) await deleteToken(pool, { token_digest }).catch(() => {})
     // The foreign key is violated: a rotation deleted the secret after the statement had found it.
     throw error.code === '23503' ? invalidClient({ clientId }) : error
   })
@@ -63,6 +68,9 @@ const insertToken = statement<Record<string, unknown>, { created_at: string | nu
   select
     (select created_at from issued) as created_at,
     exists (select from ${i} where ${i.clientId} = ${sql.placeholder('client_id')}) as is_known`)
+
+const deleteToken = statement<{ token_digest: Uint8Array }, never>(sql`
+  delete from ${t} where ${t.digest} = ${sql.placeholder('token_digest')}::bytea`)
 
 const insertExpired = statement<{ token_digest: Uint8Array }, object>(sql`
   insert into ${t} (digest, secret_id, created_at, expires_at)
