@@ -58,6 +58,9 @@ async function prepare(folder: string) {
   return { database, ...integration, ...first }
 }
 
+/** A filter in a shell: the token, or on standard error the answer that has none, with exit code 1. */
+const TOKEN_OF_ANSWER = `awk -F'"' '$2 == "access_token" { print $4; ok = 1 } !ok { print > "/dev/stderr" } END { exit !ok }'`
+
 function instructions(
   url: string,
   folder: string,
@@ -68,16 +71,16 @@ function instructions(
 axport serves ${ASSESSMENTS} sample assessments at ${url}. Paste into another terminal:
 
 # 1. an access token, good for two hours
-TOKEN=$(curl -s ${url}/oauth/token -d grant_type=client_credentials -d client_id=${clientId} -d client_secret=${clientSecret} | sed 's/.*"access_token":"\\([^"]*\\)".*/\\1/')
+TOKEN=$(curl -sS ${url}/oauth/token -d grant_type=client_credentials -d client_id=${clientId} -d client_secret=${clientSecret} | ${TOKEN_OF_ANSWER})
 
 # 2. the first page
-curl -s -H "Authorization: Bearer $TOKEN" '${url}/api/v1/ax/assessments?page=2'
+curl -sS --fail-with-body -H "Authorization: Bearer $TOKEN" '${url}/api/v1/ax/assessments?page=2'
 
 # 3. one record
-curl -s -H "Authorization: Bearer $TOKEN" ${url}/api/v1/ax/assessments/${id}
+curl -sS --fail-with-body -H "Authorization: Bearer $TOKEN" ${url}/api/v1/ax/assessments/${id}
 
 # with filters (-g keeps curl from reading the brackets itself)
-curl -s -g -H "Authorization: Bearer $TOKEN" '${url}/api/v1/ax/assessments?page=2&sort=user_name&order=desc&filter[search]=observation&filter[user_record_status][]=active'
+curl -sSg --fail-with-body -H "Authorization: Bearer $TOKEN" '${url}/api/v1/ax/assessments?page=2&sort=user_name&order=desc&filter[search]=observation&filter[user_record_status][]=active'
 
 # as an operator: which integrations were sent the records of that educator, when, and for what purpose
 ${operator} disclosures --user ${userId}

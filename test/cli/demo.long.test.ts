@@ -21,6 +21,9 @@ describe('axport demo', () => {
       commands.flatMap(line => [line, line.startsWith('TOKEN=') ? 'echo "$TOKEN"' : 'echo']).join('\n'),
     )
     expect({ code, stderr }).toEqual({ code: 0, stderr: expect.stringMatching(/^The record is on.*\n$/) })
+    const wrong = await shell((commands[0] ?? '').replace(/client_secret=\w+/, 'client_secret=wrong'))
+    expect([wrong.stdout, wrong.code]).toEqual(['', 1])
+    expect(wrong.stderr).toContain('"error":"invalid_client"')
     const [token, first, one, filtered, ...operator] = stdout.trimEnd().split('\n')
     expect(operator.join('\n')).toMatch(/ Demo .* trying axport [\s\S]* is erased[\s\S]*\nshown to +Demo /)
     expect(token).toMatch(/^[A-Za-z0-9]{43}$/)

@@ -2,8 +2,11 @@
 # Prints the first two records of 2026. Needs AXPORT_URL, AXPORT_CLIENT_ID and AXPORT_CLIENT_SECRET.
 set -eu
 
-TOKEN=$(curl -s "$AXPORT_URL/oauth/token" -d grant_type=client_credentials \
-  -d "client_id=$AXPORT_CLIENT_ID" -d "client_secret=$AXPORT_CLIENT_SECRET" |
-  sed 's/.*"access_token":"\([^"]*\)".*/\1/')
+# The secret goes through a pipe, because everybody on the machine can read arguments. Without a token in the answer, awk
+# prints the answer to standard error and fails, which ends the script.
+TOKEN=$(printf 'grant_type=client_credentials&client_id=%s&client_secret=%s' "$AXPORT_CLIENT_ID" "$AXPORT_CLIENT_SECRET" |
+  curl -sS --max-time 60 -d @- "$AXPORT_URL/oauth/token" |
+  awk -F'"' '$2 == "access_token" { print $4; ok = 1 } !ok { print > "/dev/stderr" } END { exit !ok }')
 
-curl -sg -H "Authorization: Bearer $TOKEN" "$AXPORT_URL/api/v1/ax/assessments?page=2&filter[start_date]=2026-01-01"
+curl -sSg --max-time 60 --fail-with-body -H "Authorization: Bearer $TOKEN" \
+  "$AXPORT_URL/api/v1/ax/assessments?page=2&filter[start_date]=2026-01-01"
