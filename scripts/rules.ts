@@ -1,4 +1,4 @@
-// Writes the table of the specification's rules, with the tests that hold each rule, into test/README.md.
+// Writes the table of the contract's rules, with the tests that hold each rule, into test/README.md.
 import { basename, join } from 'node:path'
 import { RULES, type Rule } from '../test/contract/rules.ts'
 
@@ -29,7 +29,7 @@ export function holdersIn(file: string, text: string): Holder[] {
     const name = nameOf(text.slice(match.index + comment.length))
     if (name === undefined) throw new Error(`${file}: no test or group follows ${comment.trim()}`)
     const around = groupsAround(text.slice(0, match.index), indent.length)
-    return { file, name: [...around, name].join(' > '), rules: rules.split('; ') }
+    return { file, name: [...around, name].join(' > '), rules: rules.split(', ') }
   })
 }
 
@@ -58,15 +58,15 @@ function groupsAround(above: string, indent: number): string[] {
 
 /** The table in Markdown, with a row for each rule. */
 export function tableOf(all: Holder[]): string {
-  const rows = Object.entries(RULES).map(([rule, words]) => {
+  const rows = Object.entries(RULES).map(([rule, name]) => {
     const tests = all.filter(({ rules }) => rules.includes(rule))
     return [
       rule,
-      words,
+      name,
       tests.map(({ file, name }) => `\`${basename(file, '.test.ts')}\`: ${name}`).join('<br>'),
     ]
   })
-  const lines = [['rule', 'what it says', 'held by'], ['---', '---', '---'], ...rows]
+  const lines = [['rule', 'its name', 'held by'], ['---', '---', '---'], ...rows]
   return lines.map(cells => `| ${cells.map(cell => cell.replaceAll('|', '\\|')).join(' | ')} |\n`).join('')
 }
 
@@ -77,7 +77,14 @@ export function withTable(document: string, table: string): string {
   return `${document.slice(0, start + START.length)}\n\n${table}\n${document.slice(end)}`
 }
 
-/** Whether `id` is the id of a rule. */
+/** The rules of docs/contract.md: their numbers, and their names. */
+export function rulesOf(contract: string): Record<string, string> {
+  return Object.fromEntries(
+    [...contract.matchAll(/^- \*\*([A-Z]\d+) (.+?)\*\*: /gm)].map(([, id, name]) => [id, name]),
+  )
+}
+
+/** Whether `id` is the number of a rule. */
 export const isRule = (id: string): id is Rule => Object.hasOwn(RULES, id)
 
 if (import.meta.main) {

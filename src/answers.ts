@@ -58,12 +58,12 @@ export interface ErrorItem {
   parameter?: string
 }
 
-/** The body of the API's errors other than 401 (spec 7.1). */
+/** The body of the API's errors other than 401 (contract A4). */
 interface ErrorsBody {
   errors: ErrorItem[]
 }
 
-/** The body of the token endpoint's errors and of every 401 (spec 7.1, RFC 6749 §5.2). */
+/** The body of the token endpoint's errors and of every 401 (contract T4, T5, A3; RFC 6749 §5.2). */
 interface OAuthErrorBody {
   error: string
   error_description: string

@@ -1,11 +1,11 @@
 import { Type as t } from '@sinclair/typebox'
 
-/** The parameters of the list request (spec 4.2), as they are read, documented and sent, and the shapes of records. */
+/** The parameters of the list request (contract L1 to L4, F2 to F11), as they are read, documented and sent, and the shapes of records. */
 
 /** Values that a filter may have at most: 400 past it. */
 export const MAX_FILTER_VALUES = 1000
 
-/** Spec 8: larger page sizes are silently reduced to this. */
+/** Larger page sizes are silently reduced to this (contract L1). */
 export const MAX_PAGE = 100
 export const DEFAULT_PAGE = 50
 
@@ -155,13 +155,13 @@ export function fieldOf(name: string): string {
   return name.replace(/^filter\[(\w+)\].*/, '$1')
 }
 
-/** The shapes of spec 2.1 to 2.3. They are rendered by SQL (db/migrations); tests compare answers with them. */
+/** The shapes of contract R2, R7 and L6. They are rendered by SQL (db/migrations); tests compare answers with them. */
 
 /** Format int64: a generated client must not make 32 bits of it. */
 const Id = (description: string) => t.Integer({ format: 'int64', description })
 const Day = (description: string) => t.String({ format: 'date', description })
 
-/** Spec 2.2. */
+/** Contract R7. */
 export const ResultPart = t.Object({
   assessment_id: Id('ID of that individual part; the retrieve endpoint does not take it.'),
   assessment_name: t.String({ description: 'Name of the part.' }),
@@ -170,7 +170,7 @@ export const ResultPart = t.Object({
   proctor_name: t.String({ description: "The proctor's name." }),
 })
 
-/** Spec 2.1: an element of `data`, and the answer of the retrieve endpoint. */
+/** Contract R2: an element of `data`, and the answer of the retrieve endpoint. */
 export const AssessmentRecord = t.Object({
   id: Id('ID of the overall assessment; the only one the retrieve endpoint takes.'),
   seid: t.Union([t.String(), t.Null()], { description: 'State Educator ID; null if never recorded.' }),

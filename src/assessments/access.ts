@@ -10,7 +10,7 @@ export interface Access {
   scope: string
 }
 
-/** The 401 of the API (spec 7.1): one text for every token; without any, the realm alone (RFC 6750 §3.1). */
+/** The 401 of the API (contract A3): one text for every token; without any, the realm alone (RFC 6750 §3.1). */
 export function invalidToken(token: 'absent' | 'presented'): HttpError {
   const error = 'invalid_token'
   const error_description = 'The access token is invalid'
@@ -26,7 +26,7 @@ export function tokenDigestOf(token: string): Buffer {
   return sha256(token)
 }
 
-/** The 400 of an integration without organizations or products (spec 5, rule 9; 7.1). */
+/** The 400 of an integration without organizations or products (contract A4, A5). */
 export function unprovisioned(missing: 'tenant' | 'product', clientId: string): HttpError {
   return apiError(400, `Invalid or missing ${missing} ids`, {}, { clientId })
 }

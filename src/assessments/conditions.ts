@@ -36,7 +36,7 @@ export function keyOf(sort: Sort, columns: Columns = exportRecords): SQL {
   return sql`${keys[sort]}`
 }
 
-/** The sets of a scope. A request can narrow either of them and never widen it (spec 4.2, rule 4). */
+/** The sets of a scope. A request can narrow either of them and never widen it (contract S2). */
 const SCOPE_SETS = ['organizations', 'products'] as const
 export type ScopeSet = (typeof SCOPE_SETS)[number]
 

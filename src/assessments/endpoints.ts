@@ -9,7 +9,7 @@ import { readPage } from './page.ts'
 import type { PageMemory } from './page-memory.ts'
 import { nextLink, parseListQuery, resembled } from './query-string.ts'
 
-/** GET /api/v1/ax/assessments (spec 4.2). Documents are joined, never parsed. Throws HttpError 401 or 400. */
+/** GET /api/v1/ax/assessments (contract L5). Documents are joined, never parsed. Throws HttpError 401 or 400. */
 export async function listAssessments(
   db: Leases,
   memory: PageMemory,
@@ -36,7 +36,7 @@ export async function listAssessments(
   }
 }
 
-/** GET /api/v1/ax/assessments/:id (spec 4.3): a record in the scope, or 404. Throws HttpError 401 or 400. */
+/** GET /api/v1/ax/assessments/:id (contract G1): a record in the scope, or 404. Throws HttpError 401 or 400. */
 export async function retrieveAssessment(
   db: Runner,
   memory: PageMemory,
@@ -77,7 +77,7 @@ const retrieve = rawStatement(sql`
     and ${r.organizationId} = any (token.organization_ids)
   where token.digest = ${sql.placeholder('token')}::bytea`)
 
-/** Answers with the error only if the token is live and its integration is provisioned (design §5). */
+/** Answers with the error only if the token is live and its integration is provisioned (docs/decisions.md, "Answers"). */
 async function refuse(db: Runner, tokenDigest: Uint8Array, error: HttpError): Promise<Answer> {
   const { clientId } = await requireAccess(db, tokenDigest)
   return errorAnswer(error, { clientId })

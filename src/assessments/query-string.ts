@@ -28,7 +28,7 @@ const PARAMETERS = Object.entries(LIST_PARAMETERS).map(([key, parameter]) => ({
 type Texts = (string | undefined)[]
 
 /**
- * Reads a list request (spec 4.2, design §5): unknown names are ignored, and sort and order fall back (spec 7.3). Throws
+ * Reads a list request (contract L1 to L4, F1): unknown names are ignored, and sort and order fall back (contract L9). Throws
  * HttpError 400 that names each parameter with another unreadable value: dropping that would widen the answer. Pure.
  */
 export function parseListQuery(queryString: string): ListQuery {
@@ -85,7 +85,7 @@ const NO_ESCAPE = /%(?![\da-f]{2})/gi
 
 /**
  * What was sent under each name: `page`, `filter[seids]`, or `filter` where that has no name in brackets. A list is
- * sent as `f=`, `f[]=` or `f[0]=`. A blank value equals an omitted one (spec 4.2, filter rule 2), whatever its name.
+ * sent as `f=`, `f[]=` or `f[0]=`. A blank value equals an omitted one (contract F13), whatever its name.
  */
 function textsIn(queryString: string): Map<string, Texts> {
   const sent = new Map<string, Texts>()

@@ -80,7 +80,7 @@ function readName(value: unknown): string {
   return text
 }
 
-/** A blank seid was never recorded (spec 4.2, filter rule 5), which is ''. */
+/** A blank seid was never recorded (contract F16), which is ''. */
 function readSeid(value: unknown): string {
   const text = readText(value)
   if (text.trim() === '') return ''

@@ -11,7 +11,7 @@ export interface Credentials {
   clientSecret: string
 }
 
-/** Provisions an integration; a set of its scope may be empty (spec 5, rule 9). @throws Failure that names unknown ids */
+/** Provisions an integration; a set of its scope may be empty (contract A4). @throws Failure that names unknown ids */
 export async function createIntegration(
   db: Sql,
   name: string,
@@ -45,7 +45,7 @@ export async function createIntegration(
 
 /**
  * Replaces the secret of an integration, which has at most two. The old one and its tokens end after `graceSeconds`, or at
- * once (spec 5, rule 8): `oldSecretEndsAt` is null then.
+ * once (contract T9): `oldSecretEndsAt` is null then.
  * @throws Failure for an unknown integration, and during a grace unless `force` is set
  */
 export async function rotateSecret(

@@ -10,7 +10,7 @@ import { type Runner, statement } from '../postgres/statement.ts'
 import { randomText, SECRET_LENGTH, sha256 } from '../random.ts'
 import { type Client, invalidClient } from './credentials.ts'
 
-/** Seconds (spec 2.4 and 8). */
+/** Seconds (contract T8). */
 const TOKEN_LIFETIME = 7200
 
 /**
@@ -18,7 +18,7 @@ const TOKEN_LIFETIME = 7200
  * take the same time. The lookup of a digest in an index is not constant-time: its duration could show how many leading
  * bytes of two digests agree. That is of no use: nobody can choose a secret by its digest, or guess 256 random bits.
  * @param pool deletes the token if the client has hung up, so that there is none that nobody received
- * @returns the answer of spec 2.4. @throws HttpError 401
+ * @returns the answer of contract T7. @throws HttpError 401
  */
 export async function issueToken(db: Runner, { clientId, clientSecret }: Client, pool = db) {
   // No client id has other characters, and Postgres refuses some of them (NUL).

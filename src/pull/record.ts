@@ -4,7 +4,7 @@ import { AssessmentRecord, isDay, ResultPart } from '../contract.ts'
 /** The kinds of values that the contract gives to its fields. */
 export type FieldKind = 'id' | 'text' | 'text or null' | 'day'
 
-/** The fields of spec 2.1 and 2.2 in their order, but for `results`. */
+/** The fields of contract R2 and R7 in their order, but for `results`. */
 export const RECORD_FIELDS = kindsOf(AssessmentRecord.properties)
 export const PART_FIELDS = kindsOf(ResultPart.properties)
 
@@ -20,12 +20,12 @@ export type PulledRecord = Record<string, unknown> & {
   results: Record<string, unknown>[]
 }
 
-/** A page of the list (spec 4.2). */
+/** A page of the list (contract L5). */
 export interface Page {
   ids: PulledRecord['id'][]
   /** The records as JSON: the bytes that the service sent, if that was compact JSON. */
   lines: string[]
-  /** Spec 2.3: all records that match, the offset and the page size as the service understood them. */
+  /** Contract L6: all records that match, the offset and the page size as the service understood them. */
   meta: { count: number; offset: number; page: number }
 }
 

@@ -46,7 +46,7 @@ describe('the run of a page', () => {
   test('shows a count that is too low or too high, on the last page of a walk', async () => {
     const property = fc.property(list, fc.nat(70), fc.integer({ min: 1, max: 20 }), (all, count, limit) => {
       fc.pre(count !== all.length)
-      // A walk as spec 4.2 describes it, with a wrong count.
+      // A walk as contract L7 describes it, with a wrong count.
       const found = []
       for (let offset = 0; offset === 0 || offset < count; offset += limit) {
         const extent = extentOf(offset, limit, lengthOf(count, true))

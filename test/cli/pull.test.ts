@@ -103,7 +103,7 @@ describe('axport pull', () => {
     expect(readdirSync(folder).sort()).toEqual(['link.ndjson', 'there'])
   })
 
-  test('sends every option as the parameter of the specification, and a list option once for each value', async () => {
+  test('sends every option as the parameter of the contract, and a list option once for each value', async () => {
     stage.front.lists = []
     const options = [
       ...['--search', 'reading obs', '--start-date', '2024-02-28', '--end-date', '2024-02-29'],

@@ -167,7 +167,7 @@ const RUNS = {
 describe.each(BACKENDS)('any list request on %s', backend => {
   const service = useService(backend)
 
-  /** The texts of all records, read page by page until the count is reached (spec 4.2, paging rule). */
+  /** The texts of all records, read page by page until the count is reached (contract L7). */
   async function walk(token: string, { asked, ...question }: Question, size: number): Promise<string[]> {
     const records: object[] = []
     for (let offset = 0, count = 1; offset < count; offset += size) {

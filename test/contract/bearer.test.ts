@@ -42,7 +42,7 @@ contract('The bearer token', setup, api => {
     }
   }
 
-  // rule: 5 bearer header
+  // rule: A1
   test.each(['Bearer', 'bearer', 'BEARER', 'bEaReR'])('is accepted after the scheme %s', async scheme => {
     for (const path of PATHS) {
       const headers = { authorization: `${scheme} ${api.clients.main.token}` }
@@ -50,7 +50,7 @@ contract('The bearer token', setup, api => {
     }
   })
 
-  // rule: 7.1 invalid_token; 7.2 unauthorized
+  // rule: A3, G4
   test('gets 401 invalid_token if it is missing, with a challenge that has only the realm', async () => {
     const expected = await refusal()
     for (const path of PATHS) {
@@ -62,7 +62,7 @@ contract('The bearer token', setup, api => {
     }
   })
 
-  // rule: 7.1 invalid_token; 7.2 unauthorized
+  // rule: A3, G4
   test('gets the same 401 body if it is malformed', async () => {
     const { token } = api.clients.main
     for (const authorization of [
@@ -92,7 +92,7 @@ contract('The bearer token', setup, api => {
     }
   })
 
-  // rule: 5 lifetime; 7.1 invalid_token; 7.2 unauthorized
+  // rule: T8, A3, G4
   test('gets the same 401 body after it expires, and a new token is issued in the same way', async () => {
     const bearer = await api.newToken()
     expect((await api.tryList('', { bearer })).status).toBe(200)
@@ -101,14 +101,14 @@ contract('The bearer token', setup, api => {
     expect((await api.tryList('', { bearer: await api.newToken() })).status).toBe(200)
   })
 
-  // rule: 5 lifetime
+  // rule: T8
   test('is valid until it expires', async () => {
     const bearer = await api.newToken()
     await api.expire(bearer, 300)
     expect((await api.tryList('', { bearer })).status).toBe(200)
   })
 
-  // rule: 5 rotation
+  // rule: T9
   test('ends with the secret that issued it, and then gets the same 401 body', async () => {
     const bearer = await api.newToken('other')
     const { sql } = api.service
@@ -160,7 +160,7 @@ contract('The bearer token', setup, api => {
     }
   })
 
-  // rule: 5 no scopes
+  // rule: A2
   test('gives access to the current scope of its integration', async () => {
     const { sql } = api.service
     const { clientId } = api.clients.other
@@ -176,7 +176,7 @@ contract('The bearer token', setup, api => {
     expect(await api.ids('', 'other')).toEqual([9001])
   })
 
-  // rule: 5 no scopes
+  // rule: A2
   test('gives access to the scope of its integration, for any requested scope', async () => {
     const { body } = await api.tokenByForm({ ...api.credentials(), scope: 'none' })
     const { access_token: bearer } = body as { access_token: string }

@@ -47,14 +47,14 @@ contract('The dates', setup, api => {
   }
 
   describe('in filters', () => {
-    // rule: 4.2 start_date
+    // rule: F3
     test('start_date matches that day and later days', async () => {
       expect(await api.ids('filter[start_date]=2026-11-01')).toEqual([9, 10, 11, 12, 20])
       expect(await api.ids('filter[start_date]=2026-11-02')).toEqual([11, 12, 20])
       expect(await api.ids('filter[start_date]=2027-01-02')).toEqual([])
     })
 
-    // rule: 4.2 end_date
+    // rule: F4
     test('end_date matches all of that day, and earlier days', async () => {
       expect(await api.ids('filter[end_date]=2026-03-01')).toEqual([1, 2])
       expect(await api.ids('filter[end_date]=2026-03-02')).toEqual([1, 2, 3, 4])
@@ -97,7 +97,7 @@ contract('The dates', setup, api => {
     beforeAll(() => moveTo('America/New_York'))
     afterAll(() => moveTo('UTC'))
 
-    // rule: 4.2 filter rule 3
+    // rule: F14
     test('start and end at local midnight, to the microsecond, and have 23 and 25 hours when the clocks change', async () => {
       const winter = { '2026-02-28': [1], '2026-03-01': [2, 3], '2026-03-02': [4], '2026-03-07': [5] }
       const changes = { '2026-03-08': [6, 7], '2026-03-09': [8], '2026-11-01': [10, 11], '2026-11-02': [12] }
@@ -106,7 +106,7 @@ contract('The dates', setup, api => {
       expect(await api.ids('filter[end_date]=2026-03-01')).toEqual([1, 2, 3])
     })
 
-    // rule: 2.1 certified_on; 2.2 parts
+    // rule: R5, R7
     test('are local days, of the assessment and of each part', async () => {
       expect(await dayOf(1)).toEqual(['2026-02-28', '2026-02-28'])
       expect(await dayOf(20)).toEqual(['2027-01-01', '2026-12-31', '2027-01-01'])

@@ -52,7 +52,7 @@ const ALL = [1, 2, 3, 4, 5]
 
 contract('The list', setup, api => {
   describe('without filters', () => {
-    // rule: 1 scope
+    // rule: S2
     test('has the records whose organization and product are in the scope of the integration', async () => {
       expect(await api.ids()).toEqual([1, 2, 3, 4, 5])
       expect(await api.ids('', 'all')).toEqual([1, 2, 3, 4, 5, 6, 7])
@@ -63,14 +63,14 @@ contract('The list', setup, api => {
 
   describe('filtered', () => {
     const facts: [fact: string, query: string, ids: number[]][] = [
-      // rule: 4.2 product_ids
+      // rule: F5
       ['by product_ids has the assessments of these products', 'filter[product_ids][]=2', [3, 4]],
       [
         'by several product_ids has the assessments of any of them',
         'filter[product_ids][]=2&filter[product_ids][]=1',
         ALL,
       ],
-      // rule: 4.2 user_ids
+      // rule: F6
       ['by user_ids has the assessments of these educators', 'filter[user_ids][]=503', [3]],
       [
         'by several user_ids has the assessments of any of them',
@@ -78,7 +78,7 @@ contract('The list', setup, api => {
         [2, 3],
       ],
       ['by user_ids does not match proctors', 'filter[user_ids][]=78', []],
-      // rule: 4.2 seids
+      // rule: F7
       ['by seids has the assessments of these educators', 'filter[seids][]=1234567890', [1, 4]],
       [
         'by several seids has the assessments of any of them',
@@ -88,7 +88,7 @@ contract('The list', setup, api => {
       ['by seids compares texts, including leading zeros', 'filter[seids][]=00123', [3]],
       ['by seids compares whole seids', 'filter[seids][]=12345&filter[seids][]=23&filter[seids][]=%25', []],
       ['by an unknown seid is empty', 'filter[seids][]=nobody', []],
-      // rule: 4.2 filter rule 5
+      // rule: F16
       [
         'by seids never matches an educator without a seid',
         'filter[seids][]=null&filter[user_ids][]=502',
@@ -99,10 +99,10 @@ contract('The list', setup, api => {
         'filter[seids][]=nobody&filter[seids][]=123',
         [5],
       ],
-      // rule: 4.2 proctor_ids
+      // rule: F8
       ['by proctor_ids has the assessments of these proctors', 'filter[proctor_ids][]=77', [1, 3, 5]],
       ['by proctor_ids matches the proctor of a first part', 'filter[proctor_ids][]=79', [4]],
-      // rule: 4.2 proctor_ids
+      // rule: F8
       ['by proctor_ids matches the proctor of any other part', 'filter[proctor_ids][]=78', [2, 4]],
       [
         'by proctor_ids of two of its parts has a record once',
@@ -110,7 +110,7 @@ contract('The list', setup, api => {
         [2, 4],
       ],
       ['by proctor_ids does not match educators', 'filter[proctor_ids][]=501', []],
-      // rule: 4.2 organization_ids
+      // rule: F9
       [
         'by organization_ids has the assessments of these organizations',
         'filter[organization_ids][]=20',
@@ -122,13 +122,13 @@ contract('The list', setup, api => {
         ALL,
       ],
       ['by an organization without assessments is empty', 'filter[organization_ids][]=40', []],
-      // rule: 4.2 user_record_status
+      // rule: F10
       [
         'by the status active has the records of active educators',
         'filter[user_record_status][]=active',
         [1, 2, 4, 5],
       ],
-      // rule: 4.2 user_record_status
+      // rule: F10
       [
         'by the status archived has the records of archived educators',
         'filter[user_record_status][]=archived',
@@ -139,9 +139,9 @@ contract('The list', setup, api => {
         'filter[user_record_status][]=archived&filter[user_record_status][]=active',
         ALL,
       ],
-      // rule: 4.2 legacy_record
+      // rule: F11
       ['by legacy_record true has migrated records', 'filter[legacy_record][]=true', [3, 4]],
-      // rule: 4.2 legacy_record
+      // rule: F11
       ['by legacy_record false has native records', 'filter[legacy_record][]=false', [1, 2, 5]],
       ['by legacy_record accepts true in any case', 'filter[legacy_record][]=TRUE', [3, 4]],
       ['by legacy_record accepts 1 as true', 'filter[legacy_record][]=1', [3, 4]],
@@ -166,7 +166,7 @@ contract('The list', setup, api => {
       expect(await api.ids(`${many}&filter[product_ids][]=2`)).toEqual([3, 4])
     })
 
-    // rule: 4.2 filter rule 1
+    // rule: F12
     test('combines all filters with AND', async () => {
       const filters = [
         ['[search]=coach', '[search]=reading'],
@@ -188,14 +188,14 @@ contract('The list', setup, api => {
   })
 
   describe('never exceeds the scope', () => {
-    // rule: 4.2 filter rule 4; 7.3 empty
+    // rule: F15, L8
     test('for an organization outside the scope: no records and no error', async () => {
       const { status, text } = await api.tryList('filter[organization_ids][]=30')
       expect(status).toBe(200)
       expect(text).toBe('{"data":[],"meta":{"count":0,"offset":0,"page":50}}')
     })
 
-    // rule: 1 scope; 4.2 filter rule 4
+    // rule: S2, F15
     test('for organizations inside and outside the scope: only those inside', async () => {
       const query =
         'filter[organization_ids][]=30&filter[organization_ids][]=20&filter[organization_ids][]=999'
@@ -216,7 +216,7 @@ contract('The list', setup, api => {
       expect(await api.ids(query, 'all')).toEqual(everything)
     })
 
-    // rule: 4.2 filter rule 5
+    // rule: F16
     test('for seids: the answer is the same for a seid without matches, outside the scope and never recorded', async () => {
       const texts = []
       for (const query of ['nobody', '123&filter[organization_ids][]=20', 'null&filter[user_ids][]=502']) {

@@ -45,7 +45,7 @@ contract('Paging', setup, api => {
   }
 
   describe('the page size', () => {
-    // rule: 4.2 page; 4.2 offset; 8 limits
+    // rule: L1, L2
     test('is 50 by default, from offset 0', async () => {
       for (const query of ['', 'page=', 'page=&offset=', 'page=%20', 'offset=0']) {
         const { data, meta } = await api.list(query)
@@ -54,7 +54,7 @@ contract('Paging', setup, api => {
       }
     })
 
-    // rule: 4.2 page; 7.3 sort and order; 8 limits
+    // rule: L1, L9
     test.each(['101', '1000', '2147483648', '9223372036854775808', '9'.repeat(50)])(
       'of %s is reduced to 100 without an error',
       async page => {
@@ -64,7 +64,7 @@ contract('Paging', setup, api => {
       },
     )
 
-    // rule: 4.2 filter rule 6
+    // rule: L10
     test('is at most 100 with any filter', async () => {
       for (const filter of [
         'filter[search]=reading',
@@ -86,7 +86,7 @@ contract('Paging', setup, api => {
   })
 
   describe('the offset', () => {
-    // rule: 4.2 offset
+    // rule: L2
     test('skips that many records', async () => {
       const all = await walk('', 100)
       for (const offset of [1, 49, 50, 77, 129]) {
@@ -123,7 +123,7 @@ contract('Paging', setup, api => {
   )
 
   describe('the count', () => {
-    // rule: 2.3 meta
+    // rule: L6
     test('is the number of records that match the filters, on every page', async () => {
       for (const query of ['page=1', 'page=1&offset=25', 'page=100', 'offset=26', 'offset=5000']) {
         const { meta } = await api.list(`filter[organization_ids][]=20&${query}`)
@@ -149,7 +149,7 @@ contract('Paging', setup, api => {
       '',
       ...['certified_on', 'user_name', 'proctor_name', 'product_name'].map(sort => `sort=${sort}`),
     ]
-    // rule: 4.2 paging rule
+    // rule: L7
     test.each(sorts.flatMap(sort => ['ASC', 'DESC'].map(order => `${sort}&order=${order}`)))(
       'with %s meets each record once, in the same order for every page size',
       async query => {

@@ -89,19 +89,19 @@ contract('The list', setup, api => {
   }
 
   describe('a record', () => {
-    // rule: 2.1 fields
-    test('has exactly the fields of the specification in their order, as compact JSON', async () => {
+    // rule: R2
+    test('has exactly the fields of the contract in their order, as compact JSON', async () => {
       const { text } = await api.tryList('filter[user_ids][]=501&filter[product_ids][]=1&page=1')
       const body = { data: [SINGLE], meta: { count: 3, offset: 0, page: 1 } }
       expect(text).toBe(JSON.stringify(body))
     })
 
-    // rule: 2.2 without parts
+    // rule: R6
     test('without separate parts has one result, which describes the assessment itself', async () => {
       expect((await recordOf(9001)).results).toEqual(SINGLE.results)
     })
 
-    // rule: 2.2 parts
+    // rule: R7
     test('of several parts lists all parts in the order of their import', async () => {
       const { data } = await api.list('sort=certified_on&order=DESC&page=1')
       const expected = {
@@ -117,14 +117,14 @@ contract('The list', setup, api => {
       expect(JSON.stringify(data)).toBe(JSON.stringify([expected]))
     })
 
-    // rule: 2.2 parts
+    // rule: R7
     test("of one separate part lists that part with the part's own id", async () => {
       expect((await recordOf(9200)).results).toEqual([
         part(9201, 'The only part', '2026-02-28', 77, 'Paul Proctor'),
       ])
     })
 
-    // rule: 2.1 seid
+    // rule: R4
     test('has a null seid if no seid was ever recorded', async () => {
       expect((await recordOf(9002)).seid).toBeNull()
       expect((await recordOf(9004)).seid).toBeNull()
@@ -147,12 +147,12 @@ contract('The list', setup, api => {
       expect(await recordOf(fields.id)).toEqual(record)
     })
 
-    // rule: 2.1 one record an assessment
+    // rule: R1
     test('is listed once for each completed assessment of an educator', async () => {
       expect(await api.ids('filter[user_ids][]=501')).toEqual([9001, 9200, 9100])
     })
 
-    // rule: 2.1 id
+    // rule: R3
     test('has exact ids up to the largest', async () => {
       const { sql } = api.service
       const ids = ['9007199254740993', '9223372036854775807']
@@ -177,7 +177,7 @@ contract('The list', setup, api => {
   })
 
   describe('the body', () => {
-    // rule: 2.3 meta; 4.2 response
+    // rule: L6, L5
     test('has exactly data and meta, and meta has exactly count, offset and page', async () => {
       const { status, body, headers } = await api.tryList('page=2&offset=1')
       expect(status).toBe(200)
@@ -187,14 +187,14 @@ contract('The list', setup, api => {
       expect((body as { data: unknown[] }).data).toHaveLength(2)
     })
 
-    // rule: 7.3 empty
+    // rule: L8
     test('has empty data and a count of 0 with status 200 if nothing matches', async () => {
       const { status, text } = await api.tryList('filter[seids][]=nobody')
       expect(status).toBe(200)
       expect(text).toBe('{"data":[],"meta":{"count":0,"offset":0,"page":50}}')
     })
 
-    // rule: 1 scope is hidden
+    // rule: S3
     test('does not depend on the scope: a record is the same for a narrower scope', async () => {
       const query = 'filter[user_ids][]=501'
       const wide = await api.tryList(query)

@@ -59,7 +59,7 @@ contract('The search', setup, api => {
       async (value, ids) => expect(await search(value)).toEqual(ids),
     )
 
-  // rule: 4.2 search
+  // rule: F2
   describe('finds a part of the assessment name, the first name or the last name:', () => {
     table([
       [[101], 'Observation', 'serva'],
@@ -72,14 +72,14 @@ contract('The search', setup, api => {
     ])
   })
 
-  // rule: 4.2 search
+  // rule: F2
   describe('finds no other field:', () => {
     table([
       [[], 'Dr.', 'M. Ruiz', 'zmail', 'Qseid1', 'Orgname', 'Procname', 'Partname', '501', '2026', 'active'],
     ])
   })
 
-  // rule: 4.2 search
+  // rule: F2
   describe('for two words finds first name and last name, a part of each, or the phrase:', () => {
     table([
       [[1, 106], 'Ana Ruiz', 'na ui', 'AN RU', 'a u'],
@@ -126,7 +126,7 @@ contract('The search', setup, api => {
     ])
   })
 
-  // rule: 4.2 search
+  // rule: F2
   describe('ignores case, also beyond ASCII:', () => {
     table([
       [[1, 106], 'aNA rUIZ'],

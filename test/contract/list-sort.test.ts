@@ -86,7 +86,7 @@ contract('The sort', setup, api => {
   const inOrganization = (id: number, query: string) => api.ids(`filter[organization_ids][]=${id}&${query}`)
   const byDate = [99, 209, 203, 205, 201]
 
-  // rule: 4.2 sort; 4.2 order
+  // rule: L3, L4
   describe.each(['user_name', 'product_name', 'proctor_name'] as const)('by %s', sort => {
     test('compares lower-cased names by code point, then ids', async () => {
       expect(await inOrganization(NAMED, `sort=${sort}`)).toEqual(expected(sort))
@@ -98,13 +98,13 @@ contract('The sort', setup, api => {
     })
   })
 
-  // rule: 4.2 sort
+  // rule: L3
   test('by certified_on compares days, then ids, at any time of day', async () => {
     expect(await inOrganization(DATED, 'sort=certified_on')).toEqual(byDate)
     expect(await inOrganization(DATED, 'sort=certified_on&order=DESC')).toEqual(byDate.toReversed())
   })
 
-  // rule: 4.2 sort; 4.2 order
+  // rule: L3, L4
   test('is by certified_on and ascending by default', async () => {
     expect(await inOrganization(DATED, '')).toEqual(byDate)
     expect(await inOrganization(DATED, 'sort=&order=')).toEqual(byDate)
@@ -124,7 +124,7 @@ contract('The sort', setup, api => {
     },
   )
 
-  // rule: 4.2 sort; 7.3 sort and order
+  // rule: L3, L9
   test.each([
     ...['bogus', 'id', 'name', 'USER_NAME', 'user_name,id', '-user_name', 'user_name desc', "user_name' --"],
     ...['toString', 'constructor', '__proto__', 'user_name\0', 'x'.repeat(8000)],
@@ -134,7 +134,7 @@ contract('The sort', setup, api => {
     expect(await inOrganization(DATED, `sort=${encoded}&order=DESC`)).toEqual(byDate.toReversed())
   })
 
-  // rule: 4.2 order
+  // rule: L4
   test.each(['DESC', 'desc', 'Desc', 'dEsC', '+desc+', '%E2%80%83DESC'])(
     'with order %s is descending',
     async order => {
@@ -142,7 +142,7 @@ contract('The sort', setup, api => {
     },
   )
 
-  // rule: 4.2 order; 7.3 sort and order
+  // rule: L4, L9
   test.each([
     ...['ASC', 'asc', 'Asc', 'descending', 'DESC,ASC', 'down', '-1', '1', 'constructor', "desc'"],
     ...['%20', '%01desc', 'desc%00', '%7F'],
@@ -150,7 +150,7 @@ contract('The sort', setup, api => {
     expect(await inOrganization(DATED, `order=${order}`)).toEqual(byDate)
   })
 
-  // rule: 7.3 sort and order
+  // rule: L9
   describe.each(['sort', 'order'])(
     'falls back to the default, without an error, if %s has the form',
     name => {

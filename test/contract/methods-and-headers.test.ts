@@ -14,7 +14,7 @@ contract('The API', setup, api => {
   const bearer = () => `Authorization: ${api.bearer().authorization}`
 
   describe('for a method other than GET and HEAD', () => {
-    // rule: 1 read-only
+    // rule: S1
     test.each(['POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'TRACE', 'PROPFIND'])(
       'answers 405 with Allow for %s, with any token',
       async method => {
@@ -31,7 +31,7 @@ contract('The API', setup, api => {
       },
     )
 
-    // rule: 1 read-only
+    // rule: S1
     test('changes nothing', async () => {
       const before = await api.tryList()
       for (const method of ['POST', 'PUT', 'PATCH', 'DELETE']) {
@@ -53,7 +53,7 @@ contract('The API', setup, api => {
   })
 
   describe('for other paths', () => {
-    // rule: 9 paths
+    // rule: S4
     test.each([
       ...['/', '/api/v1/ax', '/api/v2/ax/assessments', '/api/ax/assessments', '/ax/assessments', `${LIST}/`],
       ...[`${LIST}.json`, '/API/v1/ax/assessments', '//api/v1/ax/assessments', '/api/v1//ax/assessments'],

@@ -17,9 +17,9 @@ const PRODUCTS = /\b(invalid|missing)\b.*\bproduct ids\b/i
 
 contract('An integration that is not fully provisioned', setup, api => {
   test.each([
-    // rule: 7.1 no organizations; 7.2 provisioning
+    // rule: A4, G5
     ['without organizations gets 400 about tenant ids', 'noOrganizations', TENANTS],
-    // rule: 7.1 no assessments; 7.2 provisioning
+    // rule: A5, G5
     ['without assessments gets 400 about product ids', 'noProducts', PRODUCTS],
     ['without either gets 400 about tenant ids', 'nothing', TENANTS],
   ] as const)('%s', async (_, integration, message) => {
@@ -45,7 +45,7 @@ contract('An integration that is not fully provisioned', setup, api => {
     for (const path of PATHS) expect((await api.get(path, { bearer })).status).toBe(401)
   })
 
-  // rule: 7.1 no organizations
+  // rule: A4
   test('gets this 400 until the operator completes the scope', async () => {
     const { sql } = api.service
     const { clientId } = api.clients.noOrganizations

@@ -56,10 +56,10 @@ contract('The query string', setup, api => {
       },
     )
 
-  // rule: 4.2 arrays
+  // rule: F1
   describe.each(ARRAYS)('accepts filter[%s]', (name, value, ids, other, both) => {
     const f = `filter[${name}]`
-    // rule: 4.2 filter rule 2
+    // rule: F13
     test('with only blank values as if omitted', async () => {
       for (const blank of [
         '[]=',
@@ -122,7 +122,7 @@ contract('The query string', setup, api => {
     unreadable([[f, `${f}[x]=${value}`]])
   })
 
-  // rule: 4.2 filter rule 2
+  // rule: F13
   describe('accepts a filter without a name only if it is blank:', () => {
     table([
       [ALL, 'filter', 'filter=', 'filter=+', 'filter[]=', 'filter[][]=%20'],
@@ -131,7 +131,7 @@ contract('The query string', setup, api => {
     unreadable([['filter', 'filter=1', 'filter[]=1', 'filter[][]=1', 'filter=1&filter[search]=math']])
   })
 
-  // rule: 4.2 page; 4.2 sort; 4.2 order
+  // rule: L1, L3, L4
   describe('may repeat a scalar, and the last value that is not blank counts:', () => {
     paged([
       [[2, 0], 'page=7&page=2', 'page[]=7&page[]=2'],

@@ -29,7 +29,7 @@ contract('Retrieve', setup, api => {
     return text.replaceAll(String(id), 'ID')
   }
 
-  // rule: 4.3 id; 4.3 response; 2.1 fields
+  // rule: G1, G2, R2
   test('returns exactly the record of the list, and nothing around it', async () => {
     const list = await api.tryList()
     for (const id of [9001, 9100, 9002]) {
@@ -50,13 +50,13 @@ contract('Retrieve', setup, api => {
     })
   })
 
-  // rule: 7.2 not found
+  // rule: G3
   test('is 404 for the id of a part, as for an unknown id', async () => {
     const unknown = await notFound(777777)
     for (const id of [9101, 9102]) expect(await notFound(id)).toBe(unknown)
   })
 
-  // rule: 1 scope; 7.2 not found
+  // rule: S2, G3
   test('is 404 outside the scope, as for an unknown id', async () => {
     const unknown = await notFound(777777)
     for (const id of [9300, 9301, 9302]) expect(await notFound(id)).toBe(unknown)
@@ -65,7 +65,7 @@ contract('Retrieve', setup, api => {
     expect((await api.get(`${LIST}/9302`, 'other')).status).toBe(200)
   })
 
-  // rule: 7.2 not found
+  // rule: G3
   test.each([
     ...['0', '-1', '-9001', '9223372036854775807', '9223372036854775808', '9'.repeat(40), '9'.repeat(8000)],
     ...['abc', '9001abc', '9001.0', '9001.5', '9e3', '0x2329', '9001,9002', '9_001', '9001;', '%C2%B9'],

@@ -28,7 +28,7 @@ contract('The client', setup, api => {
       await expectToken(api, await by(wrongInQuery, api.credentials()))
     })
 
-    // rule: 7.1 invalid_client
+    // rule: T5
     test('gets exactly the same 401 if it is unknown, has a wrong secret or is disabled', async () => {
       const { sql } = api.service
       const { clientId, clientSecret } = api.clients.main

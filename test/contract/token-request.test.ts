@@ -15,17 +15,17 @@ const FORM = 'application/x-www-form-urlencoded'
 
 contract('The token request', setup, api => {
   describe('with credentials', () => {
-    // rule: 4.1 form
+    // rule: T1
     test('accepts form parameters', async () => {
       await expectToken(api, await api.tokenByForm(api.credentials()))
     })
 
-    // rule: 4.1 Basic
+    // rule: T2
     test('accepts HTTP Basic with grant_type as a form parameter', async () => {
       await expectToken(api, await api.tokenByForm(GRANT, api.basic()))
     })
 
-    // rule: 4.1 JSON
+    // rule: T3
     test('accepts a JSON body with the three fields', async () => {
       await expectToken(api, await api.tokenByJson(api.credentials()))
     })
@@ -52,7 +52,7 @@ contract('The token request', setup, api => {
       },
     )
 
-    // rule: 4.1 no scope
+    // rule: T6
     test('ignores unknown parameters and scope, and does not echo the scope', async () => {
       const params = { ...api.credentials(), audience: 'x', __proto__x: 'y', scope: 'everything openid' }
       for (const answer of [
@@ -81,7 +81,7 @@ contract('The token request', setup, api => {
       ]
     }
 
-    // rule: 7.1 unsupported_grant_type
+    // rule: T4
     test.each([
       ...['', ' ', 'password', 'authorization_code', 'refresh_token', 'CLIENT_CREDENTIALS'],
       ...['Client_Credentials', 'client_credentials ', ' client_credentials', 'client_credentials,password'],
@@ -90,7 +90,7 @@ contract('The token request', setup, api => {
         expectOAuthError(answer, 400, 'unsupported_grant_type')
     })
 
-    // rule: 7.1 unsupported_grant_type
+    // rule: T4
     test('a missing grant_type is unsupported_grant_type', async () => {
       for (const answer of await everyWay({})) expectOAuthError(answer, 400, 'unsupported_grant_type')
     })

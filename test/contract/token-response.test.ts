@@ -16,7 +16,7 @@ contract('The token response', setup, api => {
     ['a large body', () => api.tokenByForm('x'.repeat(17_000)), 413, 'invalid_request'],
   ]
 
-  // rule: 2.4 token
+  // rule: T7
   test('has exactly access_token, token_type, expires_in and created_at', async () => {
     const before = Math.floor(Date.now() / 1000)
     const { status, body } = await api.tokenByForm(api.credentials())
@@ -45,7 +45,7 @@ contract('The token response', setup, api => {
     }
   })
 
-  // rule: 5 lifetime; 8 limits
+  // rule: T8
   test('has a token of at least 256 random bits, of which the database stores only the digest', async () => {
     const token = await api.newToken()
     // 43 characters out of 62 have 256 bits.
@@ -57,7 +57,7 @@ contract('The token response', setup, api => {
     expect(rows[0]?.row).not.toContain(token)
   })
 
-  // rule: 5 lifetime
+  // rule: T8
   test('has a new token each time, and earlier tokens stay valid', async () => {
     const tokens = [await api.newToken(), await api.newToken(), await api.newToken()]
     expect(new Set(tokens).size).toBe(3)

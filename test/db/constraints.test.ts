@@ -93,7 +93,7 @@ test('only columns that may be unknown can be null', async () => {
   ])
 })
 
-test('columns have the defaults of the specification', async () => {
+test('columns have these defaults', async () => {
   const [row] = await undone(
     db.sql,
     sql => sql`

@@ -61,7 +61,7 @@ describe.each(BACKENDS_OF_TIER)('an import into %s', backend => {
     return await partsOf(database.sql)
   }
 
-  test('loads lines of all types, and renders records as the specification shows them', async () => {
+  test('loads lines of all types, and renders records as the contract has them', async () => {
     expect(await importText(database.sql, EXAMPLE)).toMatchObject({ loaded: true, lines: 7 })
     expect(await documents(database.sql)).toEqual([SINGLE, PARTED])
     expect(await staleRecords(database.sql)).toBeEmpty()

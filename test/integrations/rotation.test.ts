@@ -38,7 +38,7 @@ describe.each(BACKENDS_OF_TIER)('a rotation on %s', backend => {
   const expectEnded = (credentials: Credentials, tokens: string[]) =>
     expectUnknown(services.baseUrls, credentials, tokens)
 
-  // rule: 5 rotation
+  // rule: T9
   test('without grace ends the old secret and all its tokens immediately, on every service', async () => {
     const old = await provision(services.sql)
     const tokens = await Promise.all(services.baseUrls.map(baseUrl => newToken(baseUrl, old)))

@@ -1,11 +1,41 @@
 import { describe, expect, test } from 'bun:test'
 import { join } from 'node:path'
-import { holders, holdersIn, isRule, tableOf, withTable } from '../../scripts/rules.ts'
+import { holders, holdersIn, isRule, rulesOf, tableOf, withTable } from '../../scripts/rules.ts'
 import { RULES } from '../contract/rules.ts'
 
 const root = join(import.meta.dir, '..', '..')
 
-describe('the rules of the specification', () => {
+/** Every file that may cite a rule, but for migrations, which are never edited. */
+const citing = ['{src,scripts,test,docs}/**/*.{ts,md,yaml,js}', 'db/*.{ts,md}', '*.md'].flatMap(pattern => [
+  ...new Bun.Glob(pattern).scanSync(root),
+])
+
+describe('the rules of the contract', () => {
+  test('are those of docs/contract.md, with the same names in the same order', async () => {
+    const contract = await Bun.file(join(root, 'docs', 'contract.md')).text()
+    expect(Object.entries(rulesOf(contract))).toEqual(Object.entries(RULES))
+    for (const [, id = '', chapter = ''] of contract.matchAll(/^- \*\*(([A-Z])\d+) /gm))
+      expect([id, contract.indexOf(`## ${chapter}: `) < contract.indexOf(`**${id} `)]).toEqual([id, true])
+  })
+
+  test('are cited by numbers that they have, and nothing cites a document that is not here', async () => {
+    const unknown: string[] = []
+    let cited = 0
+    for (const path of citing.filter(path => path !== 'CHANGELOG.md' && !path.includes('node_modules'))) {
+      const text = await Bun.file(join(root, path)).text()
+      for (const [citation, ids = ''] of text.matchAll(
+        /\bcontract ((?:[A-Z]\d+)(?:(?:, | and | to )[A-Z]\d+)*)/gi,
+      )) {
+        cited++
+        if (!ids.split(/, | and | to /).every(isRule)) unknown.push(`${path}: ${citation}`)
+      }
+      for (const [citation] of text.matchAll(/\b(?:spec|design|protocol) (?:§ ?)?\d[\d.]*/gi))
+        unknown.push(`${path}: ${citation}`)
+    }
+    expect(unknown).toEqual([])
+    expect(cited).toBeGreaterThan(30)
+  })
+
   test('have at least one test each', async () => {
     const held = new Set((await holders(root)).flatMap(({ rules }) => rules))
     expect(Object.keys(RULES).filter(rule => !held.has(rule))).toEqual([])
@@ -31,10 +61,10 @@ contract('The list', setup, api => {
     'a b',
   ])('of %s', name => {
     const facts = [
-      // rule: 4.2 page
+      // rule: L1
       ['by row', 'x', () => 1],
     ]
-    // rule: 4.2 sort; 4.2 order
+    // rule: L3, L4
     test.each([
       ['a sentence', 1],
     ])('is %s', async value => {
@@ -43,8 +73,8 @@ contract('The list', setup, api => {
 })
 `
     expect(holdersIn('x.test.ts', text)).toEqual([
-      { file: 'x.test.ts', name: 'The list > of %s > by row', rules: ['4.2 page'] },
-      { file: 'x.test.ts', name: 'The list > of %s > is %s', rules: ['4.2 sort', '4.2 order'] },
+      { file: 'x.test.ts', name: 'The list > of %s > by row', rules: ['L1'] },
+      { file: 'x.test.ts', name: 'The list > of %s > is %s', rules: ['L3', 'L4'] },
     ])
   })
 })

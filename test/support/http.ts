@@ -14,7 +14,7 @@ export interface Answer {
   body: unknown
 }
 
-/** A record: an element of a list, and the body of a retrieve answer (spec 2.1, 2.2). */
+/** A record: an element of a list, and the body of a retrieve answer (contract R2, R7). */
 export interface AssessmentRecord {
   id: number
   seid: string | null
@@ -35,7 +35,7 @@ export interface AssessmentRecord {
   }[]
 }
 
-/** The body of a list answer (spec 2.1, 2.3). */
+/** The body of a list answer (contract L5, L6). */
 export interface ListBody {
   data: AssessmentRecord[]
   meta: { count: number; offset: number; page: number }
@@ -86,7 +86,7 @@ export function bearer(token: string): { authorization: string } {
   return { authorization: `Bearer ${token}` }
 }
 
-/** The three parameters of a token request (spec 4.1). */
+/** The three parameters of a token request (contract T1). */
 export function tokenRequest(credentials: Credentials) {
   const [client_id, client_secret] =
     'clientId' in credentials

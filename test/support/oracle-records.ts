@@ -1,4 +1,4 @@
-/** A platform's data, and its records by the specification. This file shares no code with the service. */
+/** A platform's data, and its records by the contract. This file shares no code with the service. */
 
 interface Named {
   id: number
@@ -24,7 +24,7 @@ export interface Part {
   proctor_id: number
 }
 
-/** An assessment. It has no record while it has no part (spec 2.1: results is always populated). */
+/** An assessment. It has no record while it has no part (contract R6). */
 export interface Assessment {
   id: number
   user_id: number
@@ -45,7 +45,7 @@ export interface Platform {
 }
 
 /**
- * A record of spec 2.1 and 2.2 and its JSON, with the source rows for rules about fields that the record does not show.
+ * A record of contract R2 and R7 and its JSON, with the source rows for rules about fields that the record does not show.
  */
 export interface View {
   assessment: Assessment

@@ -1,7 +1,7 @@
 /**
- * The expected answers of the service, computed in memory from the specification and docs/decisions.md. The oracle
+ * The expected answers of the service, computed in memory from docs/contract.md and docs/decisions.md. The oracle
  * shares no code with the service: days come from Intl, folding from toLowerCase(), and every rule is written out.
- * Answers are strings, to be compared byte for byte: compact JSON, with keys in the order of the specification.
+ * Answers are strings, to be compared byte for byte: compact JSON, with keys in the order of the contract.
  */
 
 import { type Platform, type View, viewsOf } from './oracle-records.ts'
@@ -33,7 +33,7 @@ export type ListRequest = Partial<
   lists: Partial<Record<ListFilter, string[] | undefined>>
 }
 
-/** Parses a query string in the spelling of spec 4.2, with each scalar parameter at most once. */
+/** Parses a query string in the spelling of contract F1, with each scalar parameter at most once. */
 export function parseRequest(query: string): ListRequest {
   const request: ListRequest = { lists: {} }
   for (const [key, value] of new URLSearchParams(query)) {
@@ -42,7 +42,7 @@ export function parseRequest(query: string): ListRequest {
     const list = LIST_FILTERS.find(name => key === `filter[${name}][]`)
     if (scalar) request[scalar] = value
     else if (list) request.lists[list] = [...(request.lists[list] ?? []), value]
-    else throw new Error(`the specification has no parameter ${key}`)
+    else throw new Error(`the contract has no parameter ${key}`)
   }
   return request
 }
@@ -58,7 +58,7 @@ export class Oracle {
     this.records = new Map(views.map(view => [view.assessment.id, view]))
   }
 
-  /** The body of a list (spec 4.2). */
+  /** The body of a list (contract L5). */
   list(scope: Scope, request: ListRequest): string {
     const matching = this.select(scope, request)
     const page = Math.min(isBlank(request.page) ? 50 : Number(request.page), 100)
@@ -72,7 +72,7 @@ export class Oracle {
     return this.select(scope, request).map(({ text }) => text)
   }
 
-  /** The body of a single record (spec 4.3), or undefined if the answer is 404. */
+  /** The body of a single record (contract G2), or undefined if the answer is 404. */
   document(scope: Scope, id: number): string | undefined {
     const view = this.records.get(id)
     return view && isInScope(view, scope) ? view.text : undefined

@@ -47,7 +47,7 @@ async function startPullStage() {
   }
 }
 
-/** All records of a service as JSON that match a query in the spelling of spec 4.2, by the oracle. */
+/** All records of a service as JSON that match a query in the spelling of contract F1, by the oracle. */
 export async function documents({ sql }: TestService, query = ''): Promise<string[]> {
   const platform = await readPlatform(sql)
   const [everything] = scopesOf(platform)

@@ -20,7 +20,7 @@ export async function provision(env: Record<string, string>, lines: string): Pro
 }
 
 /**
- * Requests a token and then page after page until offset reaches meta.count (spec 4.2, paging rule). Throws if an
+ * Requests a token and then page after page until offset reaches meta.count (contract L7). Throws if an
  * answer is not a page, or if the count changes.
  */
 export async function walk(url: string, credentials: Credentials): Promise<AssessmentRecord[]> {

@@ -23,7 +23,7 @@ const POLICY = [
 
 const HEADERS = { ...COMPRESSIBLE, 'cache-control': 'no-cache' }
 
-/** /openapi.json, /docs and its files. Credentials do not belong in browsers (spec 5, rule 7): forms are optional. */
+/** /openapi.json, /docs and its files. Credentials do not belong in browsers (docs/contract.md): forms are optional. */
 export function docsEndpoints(limits: Limits): Endpoint[] {
   const withForms = limits.docs === 'try'
   const pageHeaders = {

@@ -29,7 +29,7 @@ const pastTriggers = (statement: string) =>
 
 const countOf = (body: string) => (JSON.parse(body) as { meta: { count: number } }).meta.count
 
-/** Walks as spec 4.2 describes it: to the count of the last page. Compares the last page, and all ids. */
+/** Walks as contract L7 describes it: to the count of the last page. Compares the last page, and all ids. */
 async function expectWhole(parameters: ListParameters): Promise<void> {
   const ids: number[] = []
   let body = ''

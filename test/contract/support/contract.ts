@@ -160,7 +160,7 @@ export function basic(user: string, password: string): string {
   return `Basic ${Buffer.from(`${user}:${password}`).toString('base64')}`
 }
 
-/** The body of an OAuth error: exactly `error` and a printable `error_description` (protocol 15). */
+/** The body of an OAuth error: exactly `error` and a printable `error_description` (RFC 6749 §5.2). */
 export function oauthError(error: string) {
   return { error, error_description: expect.stringMatching(/^[\x20\x21\x23-\x5b\x5d-\x7e]+$/) }
 }

@@ -8,7 +8,7 @@ export interface Exported {
 }
 
 /**
- * The records that the tables of the example platform mean, by the specification and without axport: written by hand for
+ * The records that the tables of the example platform mean, by the contract and without axport: written by hand for
  * these tables. It leaves out what needs a person without a name, as educator or as observer of a stage.
  * @param zone the time zone of the days
  */

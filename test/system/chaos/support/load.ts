@@ -140,7 +140,7 @@ export class Load {
     }
   }
 
-  /** Reads page after page until offset reaches meta.count (spec 4.2). Every record must come once and in order. */
+  /** Reads page after page until offset reaches meta.count (contract L7). Every record must come once and in order. */
   async #walk(client: Client): Promise<void> {
     const sentAt = performance.now()
     const ids: number[] = []
