@@ -105,20 +105,32 @@ export const LIST_PARAMETERS: Record<string, Parameter> = {
     text,
     'Case-insensitive partial match on assessment name, first name or last name. Two words also match as first name followed by last name.',
   ),
-  'filter[start_date]': one(day, 'Completed on or after this day, in the time zone of the platform.'),
+  'filter[start_date]': one(
+    day,
+    'Completed on this day or later. A day begins and ends in the time zone of the platform.',
+  ),
   'filter[end_date]': one(
     day,
-    'Completed on or before this day, the whole of it, in the time zone of the platform.',
+    'Completed on this day, to its end, or earlier. A day begins and ends in the time zone of the platform.',
   ),
-  'filter[product_ids][]': many(id, 'Specific assessments.'),
-  'filter[user_ids][]': many(id, 'Specific educators, by platform user ID.'),
-  'filter[seids][]': many(text, 'Specific educators, by State Educator ID.'),
-  'filter[proctor_ids][]': many(id, 'Specific proctors, by platform user ID: of any part of the assessment.'),
-  'filter[organization_ids][]': many(id, 'Educators belonging to these organizations.'),
-  'filter[user_record_status][]': many(oneOf(['active', 'archived']), 'Record status of the educator.'),
+  'filter[product_ids][]': many(id, 'These assessments.'),
+  'filter[user_ids][]': many(id, 'These educators, by platform user ID.'),
+  'filter[seids][]': many(text, 'These educators, by State Educator ID, compared exactly as it was sent.'),
+  'filter[proctor_ids][]': many(
+    id,
+    'Any part of the assessment was supervised by one of these users, by platform user ID.',
+  ),
+  'filter[organization_ids][]': many(
+    id,
+    'The assessment belongs to one of these organizations. One outside the scope matches nothing, and is no error.',
+  ),
+  'filter[user_record_status][]': many(
+    oneOf(['active', 'archived']),
+    'Record status of the educator: active, archived, or both.',
+  ),
   'filter[legacy_record][]': many(
     boolean,
-    'true: migrated from a prior system; false: created natively; both: everything.',
+    'true: records migrated from a prior system; false: the others; or both.',
   ),
 }
 
@@ -165,7 +177,7 @@ const Day = (description: string) => t.String({ format: 'date', description })
 export const ResultPart = t.Object({
   assessment_id: Id('ID of that individual part; the retrieve endpoint does not take it.'),
   assessment_name: t.String({ description: 'Name of the part.' }),
-  certified_on: Day('Completion date of the part.'),
+  certified_on: Day('Completion date of the part, in the time zone of the platform.'),
   proctor_id: Id('Platform user ID of the proctor who supervised the part.'),
   proctor_name: t.String({ description: "The proctor's name." }),
 })
@@ -181,7 +193,7 @@ export const AssessmentRecord = t.Object({
   organization_id: Id('Organization the assessment belongs to.'),
   organization_name: t.String({ description: 'Name of that organization.' }),
   assessment_name: t.String({ description: 'Name of the completed assessment.' }),
-  certified_on: Day('Completion date of the overall assessment.'),
+  certified_on: Day('Completion date of the overall assessment, in the time zone of the platform.'),
   results: t.Array(ResultPart, {
     minItems: 1,
     description: 'The parts, or one entry that describes the assessment itself.',

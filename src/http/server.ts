@@ -11,6 +11,7 @@ import { docsEndpoints } from './docs/endpoints.ts'
 import { type Limits, mount } from './endpoint.ts'
 import { answerOf } from './errors.ts'
 import { RefusalNotes } from './notes.ts'
+import { PlatformTimeZone } from './openapi/time-zone.ts'
 import { type Log, type Monitor, requestLog } from './request-log.ts'
 import { respond } from './respond.ts'
 import type { Certificate } from './tls.ts'
@@ -117,7 +118,8 @@ function createApp(db: ServingDatabase, limits: Limits, monitor: Monitor, standb
     respond(request, answerOf(request, code === 'NOT_FOUND' ? apiError(404, 'Not found') : error, apiError)),
   )
   // Before the bearer plugin, which reaches all routes after it.
-  for (const endpoint of [tokenEndpoint(db, limits), ...docsEndpoints(limits)]) mount(app, endpoint)
+  const docs = docsEndpoints(limits, new PlatformTimeZone(db))
+  for (const endpoint of [tokenEndpoint(db, limits), ...docs]) mount(app, endpoint)
   const guarded = new Elysia({ name: 'assessments' })
     .derive(({ headers }) => {
       // RFC 9110 §11.1: the scheme is case-insensitive, and ends with a blank. The plugin compares "Bearer" alone, and

@@ -1,9 +1,12 @@
 import { afterAll, describe, expect, test } from 'bun:test'
-import { readdirSync } from 'node:fs'
+import { readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { cleanUp, emptyFolder, shell, start } from '../support/executable.ts'
 import { until } from '../support/until.ts'
 
 afterAll(cleanUp)
+
+const README = readFileSync(join(import.meta.dir, '../../README.md'), 'utf8')
 
 describe('axport demo', () => {
   test('prints curl commands that work when pasted, and removes its folder after Ctrl-C', async () => {
@@ -35,6 +38,12 @@ describe('axport demo', () => {
       data: { assessment_name: string }[]
       meta: { count: number }
     }
+    // The record that the README shows.
+    const [, shown = ''] = /^```json\n([\s\S]*?)^```/m.exec(README) ?? []
+    const { id } = JSON.parse(shown) as { id: number }
+    const get = (commands[2] ?? '').replace(/\d+$/, String(id))
+    const { stdout: record } = await shell(`${commands[0]}\n${get}`)
+    expect(record).toBe(JSON.stringify(JSON.parse(shown)))
     expect(found.meta.count).toBeGreaterThan(2)
     expect(found.data).toHaveLength(2)
     for (const record of found.data) expect(JSON.stringify(record)).toMatch(/observation/i)

@@ -261,7 +261,7 @@ function tokenLines(
   const [, block = ''] = /```\n(TOKEN=[\s\S]*?)```/.exec(text.replaceAll('```sh', '```')) ?? []
   return block
     .replaceAll('http://127.0.0.1:3000', url)
-    .replaceAll('assessments/9001', 'assessments/1')
+    .replaceAll('assessments/20521', 'assessments/1')
     .replace('client_id=…', `client_id=${id}`)
     .replace('client_secret=…', `client_secret=${secret}`)
 }

@@ -1,7 +1,8 @@
-import { apiError, COMPRESSIBLE } from '../../answers.ts'
+import { type Answer, apiError, COMPRESSIBLE } from '../../answers.ts'
 import type { Endpoint, Limits } from '../endpoint.ts'
 import { refuseOverload } from '../errors.ts'
 import { openApiDocument } from '../openapi/document.ts'
+import type { PlatformTimeZone } from '../openapi/time-zone.ts'
 import script from './page.browser.js' with { type: 'text' }
 import style from './page.css' with { type: 'text' }
 import { docsPage } from './page.ts'
@@ -24,7 +25,7 @@ const POLICY = [
 const HEADERS = { ...COMPRESSIBLE, 'cache-control': 'no-cache' }
 
 /** /openapi.json, /docs and its files. Credentials do not belong in browsers (docs/contract.md): forms are optional. */
-export function docsEndpoints(limits: Limits): Endpoint[] {
+export function docsEndpoints(limits: Limits, timeZone: PlatformTimeZone): Endpoint[] {
   const withForms = limits.docs === 'try'
   const pageHeaders = {
     ...HEADERS,
@@ -34,29 +35,34 @@ export function docsEndpoints(limits: Limits): Endpoint[] {
     // The forms send requests, to this service alone.
     'content-security-policy': withForms ? `${POLICY}; connect-src 'self'` : POLICY,
   }
-  /** The text is made for the first request, and kept. */
-  const endpoint = (path: string, headers: Record<string, string>, text: () => string): Endpoint => {
-    let body: string | undefined
-    return {
-      path,
-      method: 'GET',
-      style: apiError,
-      answer(request) {
-        refuseOverload(request)
-        body ??= text()
-        return { status: 200, headers, body: [body] }
-      },
-    }
+  const endpoint = (path: string, answer: (request: Request) => Answer | Promise<Answer>): Endpoint => ({
+    path,
+    method: 'GET',
+    style: apiError,
+    answer(request) {
+      refuseOverload(request)
+      return answer(request)
+    },
+  })
+  /** The text is made for the first request that finds this time zone, and kept. */
+  const described = (path: string, headers: Record<string, string>, text: (zone?: string) => string) => {
+    let kept: { zone: string | undefined; text: string } | undefined
+    return endpoint(path, async request => {
+      const zone = await timeZone.read(request)
+      if (kept?.zone !== zone || !kept) kept = { zone, text: text(zone) }
+      return { status: 200, headers, body: [kept.text] }
+    })
   }
-  const file = (path: string, type: string, text: () => string) =>
-    endpoint(path, { ...pageHeaders, 'content-type': `${type}; charset=utf-8` }, text)
-  const json = endpoint('/openapi.json', HEADERS, () => JSON.stringify(openApiDocument(limits)))
+  const headersOf = (type: string) => ({ ...pageHeaders, 'content-type': `${type}; charset=utf-8` })
+  const file = (path: string, type: string, text: string) =>
+    endpoint(path, () => ({ status: 200, headers: headersOf(type), body: [text] }))
+  const json = described('/openapi.json', HEADERS, zone => JSON.stringify(openApiDocument(limits, zone)))
   if (limits.docs === 'off') return [json]
   return [
     json,
-    file('/docs', 'text/html', () => docsPage(openApiDocument(limits), withForms)),
-    file('/docs/page.css', 'text/css', () => style + (withForms ? tryStyle : '') + widths),
-    file('/docs/page.js', 'text/javascript', () => script),
-    ...(withForms ? [file('/docs/try.js', 'text/javascript', () => tryScript)] : []),
+    described('/docs', headersOf('text/html'), zone => docsPage(openApiDocument(limits, zone), withForms)),
+    file('/docs/page.css', 'text/css', style + (withForms ? tryStyle : '') + widths),
+    file('/docs/page.js', 'text/javascript', script),
+    ...(withForms ? [file('/docs/try.js', 'text/javascript', tryScript)] : []),
   ]
 }

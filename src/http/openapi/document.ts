@@ -8,7 +8,7 @@ import skeleton from './openapi.yaml'
 
 /** An OpenAPI document, as far as the reference page shows it. */
 export interface OpenApiDocument {
-  info: { title: string; description: string }
+  info: { title: string; description: string; 'x-time-zone'?: string }
   paths: Record<string, Record<string, Operation>>
   components: {
     headers: Record<string, { description: string; example: string | number }>
@@ -62,13 +62,20 @@ const NUMBERS = { MAX_FILTER_VALUES, MAX_LINK, MAX_QUERY_BYTES }
 /** The schemas of the code that have a name in the document. */
 const SCHEMAS = { AssessmentRecord, ResultPart }
 
-/** The OpenAPI 3.1 document. @elysiajs/openapi would describe what Elysia validates with: here it validates nothing. */
-export function openApiDocument(limits: BodyLimits): OpenApiDocument {
+/** What the texts call the time zone, whose name follows where it is known. */
+const OF_THE_PLATFORM = 'in the time zone of the platform'
+
+/**
+ * The OpenAPI 3.1 document. @elysiajs/openapi would describe what Elysia validates with: here it validates nothing.
+ * @param timeZone that of the platform, if it is known
+ */
+export function openApiDocument(limits: BodyLimits, timeZone?: string): OpenApiDocument {
   // A copy, in which a part that openapi.yaml has once is in each of its places.
   const document: OpenApiDocument = JSON.parse(JSON.stringify(skeleton))
   const { info, paths, components } = document
   // One line for each paragraph.
   info.description = guide.trimEnd().replaceAll(/(?<!\n)\n(?!\n)/g, ' ')
+  if (timeZone) info['x-time-zone'] = timeZone
   Object.assign(components.schemas, SCHEMAS)
   const errors = errorsOf(limits)
   for (const [path, methods] of Object.entries(paths)) {
@@ -79,9 +86,10 @@ export function openApiDocument(limits: BodyLimits): OpenApiDocument {
       }
     }
   }
-  const json = JSON.stringify(document, withReferences)
   const number = (_: string, name: keyof typeof NUMBERS) => NUMBERS[name].toLocaleString('en-US')
-  return JSON.parse(json.replaceAll(/\{\{(\w+)\}\}/g, number))
+  const json = JSON.stringify(document, withReferences).replaceAll(/\{\{(\w+)\}\}/g, number)
+  // The names of time zones have nothing that JSON would escape.
+  return JSON.parse(timeZone ? json.replaceAll(OF_THE_PLATFORM, `${OF_THE_PLATFORM}, ${timeZone}`) : json)
 }
 
 /**
